@@ -32,8 +32,8 @@ from benchmarks.front_end import IDLE, KILOBYTES, FrontEnd, front_end
 from benchmarks.machine import Meter, compiled
 from benchmarks.timing import interleaved
 from benchmarks.units import Units, measured
-from dalembert.kernels.llvm import loop
-from dalembert.kernels.llvm.codegen import assembly, emitted, llvm_ir
+from dalembert.kernels.llvm import batch_loop
+from dalembert.kernels.llvm.codegen import assembly, compile_module, llvm_ir
 from dalembert.kernels.llvm.target import native
 from dalembert.systems.counting import general_chain
 from dalembert.tracing.program import Program
@@ -82,7 +82,7 @@ class Taken:
     """The parts of a program, compiled as the library compiles them, with loops around them."""
 
     def __init__(self, program: Program) -> None:
-        with patch.object(loop, "SHORT", 0):  # every part is a module of its own
+        with patch.object(batch_loop, "SHORT", 0):  # every part is a module of its own
             _, *self.parts = llvm_ir(program, "float64", native())
         self.engine = compiled(self._driver(), native(), *self.parts)
         raw = np.random.default_rng(0).uniform(0.1, 1.0, 8 * SLOTS + 8)
@@ -112,7 +112,9 @@ class Taken:
 
     def code(self) -> int:
         """Bytes of all parts, with what they do for angles that are huge."""
-        objects = (llvm.ObjectFileRef.from_data(emitted(text, native())) for text in self.parts)
+        objects = (
+            llvm.ObjectFileRef.from_data(compile_module(text, native())) for text in self.parts
+        )
         return sum(s.size() for each in objects for s in each.sections() if s.is_text())
 
 

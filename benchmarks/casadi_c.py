@@ -13,12 +13,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-import casadi
 import numpy as np
 
 import dalembert as dl
+from benchmarks.optional import optional
 from benchmarks.timing import Candidate
+
+casadi = optional("casadi")
 
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 LOOP = """
@@ -40,7 +43,7 @@ def compiler() -> str | None:
     return next((found for name in ("gcc", "clang", "cc") if (found := shutil.which(name))), None)
 
 
-def c_source(function: casadi.Function) -> str:
+def c_source(function: Any) -> str:
     """CasADi's C of the function, and after it the loop over the states."""
     generator = casadi.CodeGenerator(function.name())
     generator.add(function)
@@ -64,6 +67,7 @@ def casadi_candidate(
     """The quantity for all the states, checked against ours; None without a compiler."""
     if compiler() is None:
         return None
+    assert casadi.Function  # or say that it is not installed
     function = robot.casadi_function(quantity)
     over_states = _load(c_source(function))
     count = len(states[0])

@@ -23,8 +23,8 @@ from dalembert.kernels.call.gufunc import make_ufunc
 from dalembert.kernels.llvm import body, codegen
 from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program import components
-from dalembert.kernels.program.segments import framed
+from dalembert.kernels.program import partition
+from dalembert.kernels.program.partition import split_into_parts
 from dalembert.systems.counting import general_chain
 from dalembert.tracing.program import Program
 
@@ -90,7 +90,7 @@ def cutting_table() -> Table:
             program = dl.Robot(general_chain(links)).program(quantity)
             kernels = {}
             for name, long in (("whole", 10**9), ("cut", 0)):
-                with patch.object(components, "framed", partial(framed, long=long)):
+                with patch.object(partition, "framed", partial(split_into_parts, long=long)):
                     kernels[name] = compiled(program)
             table.add_row(str(links), quantity, *times(kernels, program, LINKS, "row"))
     return table

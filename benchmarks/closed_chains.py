@@ -70,7 +70,7 @@ def pinocchios(closed: Constrained, quantity: str, states: States) -> Call | Non
     """
     if not quantity.startswith("forward"):
         return None
-    loops = [kind for kind in closed.dynamics.held_by if isinstance(kind, Loop)]
+    loops = [kind for kind in closed.dynamics.constraint_set if isinstance(kind, Loop)]
     held = Constrained(closed.system, loops, guess=closed.neutral())
     twin = converged(pinocchio_loops.closed_twin(held), states, held.forward_dynamics(*states)[0])
     about = (twin.model, twin.data, twin.loops, twin.loop_data, twin.settings)

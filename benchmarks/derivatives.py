@@ -31,7 +31,7 @@ from benchmarks.optional import if_installed, optional
 from benchmarks.peers import pinocchio_model, state_by_state
 from benchmarks.rooflines import BOUNDS, FarCore
 from benchmarks.timing import Candidate, nanoseconds
-from dalembert.formulations.packed import LAYOUTS, PACKED
+from dalembert.formulations.registry import LAYOUTS, PACKED
 from dalembert.kernels import Program, build
 from dalembert.tracing.program import LEAVES, Op, program
 
@@ -71,7 +71,7 @@ def _row(name: str, quantity: str, rounds: int) -> list[str]:
         "pinocchio": if_installed(
             lambda: state_by_state(getattr(pin, THEIRS[quantity]), pinocchio_model(name), states)
         ),
-        "casadi": casadi_candidate(robot, quantity, states),
+        "casadi": if_installed(lambda: casadi_candidate(robot, quantity, states)),
     }
     best = nanoseconds({who: each for who, each in made.items() if each}, rounds)
     time, operations = best["ours"], robot.operation_count(quantity).total

@@ -52,7 +52,7 @@ def candidates(name: str, quantity: str) -> dict[str, Candidate]:
         "reduced": ours(robot.reduced(), quantity, states),
         "pinocchio": if_installed(lambda: _pinocchio(robot, name, quantity, states)),
         "mujoco": if_installed(lambda: mujoco_candidate(robot, quantity, states)),
-        "casadi": casadi_candidate(robot, quantity, states),
+        "casadi": if_installed(lambda: casadi_candidate(robot, quantity, states)),
     }
     whole, reduced = (r.kernel(quantity)(*states) for r in (robot, robot.reduced()))
     np.testing.assert_allclose(reduced, whole, rtol=1e-6, atol=1e-8)

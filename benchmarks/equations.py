@@ -1,4 +1,4 @@
-"""Equations in letters: ours for the zoo's arms, and SymPy's `LagrangesMethod` beside ours."""
+"""Equations in symbols: ours for the zoo's arms, and SymPy's `LagrangesMethod` beside ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
 
-from dalembert.zoo.letters import symbolic_model
+from dalembert.zoo.symbolic_models import symbolic_model
 
 ALL = ("M", "C", "g", "Gamma")
 # robot, quantities, simplify, seconds it may take
@@ -88,7 +88,7 @@ def _seconds(call: Callable[[], object]) -> tuple[float, float]:
 
 def goals_table(rounds: int = 3) -> Table:
     """Best seconds from a fresh robot, programs traced anew, to checked equations."""
-    table = Table(title="equations in letters, s")
+    table = Table(title="equations in symbols, s")
     for column in ("robot", "quantities", "simplify", "clock", "processor", "goal"):
         table.add_column(column, justify="right")
     for name, quantities, simplify, goal in GOALS:

@@ -31,8 +31,8 @@ from scipy.optimize import differential_evolution, minimize
 
 import dalembert as dl
 from benchmarks.optional import optional
-from dalembert.identification.exciting.problem import Basis
-from dalembert.identification.exciting.search import allowed_postures, random_motions
+from dalembert.identification.excitation.problem import Basis
+from dalembert.identification.excitation.search import feasible_configurations, random_motions
 
 pin = optional("pinocchio")
 
@@ -188,7 +188,9 @@ def random_starts(robot: dl.Robot, basis: Basis, seed: int) -> np.ndarray:
     """Motions within the limits, the best first, for all methods."""
     found = dl.excitation(robot, PERIOD, **{**SETTINGS, "budget": 1}, seed=seed)
     rng = np.random.default_rng(seed)
-    z, rough = random_motions(found.problem, allowed_postures(found.problem, rng), STARTS, rng)
+    z, rough = random_motions(
+        found.problem, feasible_configurations(found.problem, rng), STARTS, rng
+    )
     order = np.argsort(rough)
     return z[order[np.isfinite(rough[order])]]
 

@@ -24,7 +24,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
 import dalembert as dl  # noqa: E402
-from dalembert.systems.operation import operation  # noqa: E402
+from dalembert.systems.derivatives import quantity_operation  # noqa: E402
 
 BASE = (
     '<inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="1"/>'
@@ -77,7 +77,7 @@ class Batch:
 
     def by_ufunc(self) -> Pair:
         """The kernels as they are."""
-        f = operation(self.robot, self.robot._variant("inverse_dynamics", None, {}))
+        f = quantity_operation(self.robot, self.robot._variant("inverse_dynamics", None, {}))
         value, pull = f.kernel.ufunc, f.vjp((0, 1, 2)).kernel.ufunc
         return lambda: value(*self.x), lambda: (value(*self.x), *pull(*self.x, self.w))
 

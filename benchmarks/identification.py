@@ -21,13 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 import dalembert as dl
-from dalembert.identification.accumulate import step_of, thinned
-from dalembert.identification.base import base_of
-from dalembert.identification.columns import Columns, columns_of
-from dalembert.identification.least_squares import estimate
-from dalembert.identification.preparing import prepare
-from dalembert.identification.pseudo_inertias import pseudo_inertias
-from dalembert.identification.solving import leftovers
+from dalembert.identification.least_squares import decimate, decimation, estimate
+from dalembert.identification.preparation import prepare
+from dalembert.identification.pseudo_inertia import pseudo_inertias
+from dalembert.identification.regressor import Regressor, base_parameters, build_regressor
+from dalembert.identification.residuals import residuals
 from tests.identification.logs import CLEAN, Made, fourier, other_robot, ugly_log, with_drive
 
 RATE, BITS, NOISE = 1000.0, 16, 0.01  # samples per second, encoder, of the largest torque
@@ -79,13 +77,14 @@ def million_table(samples: int) -> Table:
     settings = {"held_out": None, "consistent": False}
     row("dl.identify, base parameters", lambda: dl.identify(robot, log, **settings))
     table.add_section()
-    columns = columns_of(robot)
-    base = row("base parameters of the structure", lambda: base_of(columns))
+    columns = build_regressor(robot)
+    base = row("base parameters of the structure", lambda: base_parameters(columns))
     records = row("filter and derivatives", lambda: prepare(robot, log))
     columns = columns.with_widths(records[0].rate_noise)
-    row("columns alone, in blocks", lambda: leftovers(columns, records, columns.values))
+    row("columns alone, in blocks", lambda: residuals(columns, records, columns.values))
     rows = row(
-        "columns filtered and thinned", lambda: thinned(columns, base, records, step_of(records))
+        "columns filtered and thinned",
+        lambda: decimate(columns, base, records, decimation(records)),
     )
     row("weights, triangles, deviations", lambda: estimate(rows, base.matrix @ columns.values))
     return table
@@ -95,12 +94,12 @@ def accuracy() -> str:
     """The fit by triangles of blocks against one least-squares problem of all its rows."""
     robot = dl.load("panda")
     (record,) = prepare(robot, long_log(robot, 20_000))
-    columns = columns_of(robot).with_widths(record.rate_noise)
-    base = base_of(columns)
-    rows = thinned(columns, base, [record], 4)
+    columns = build_regressor(robot).with_widths(record.rate_noise)
+    base = base_parameters(columns)
+    rows = decimate(columns, base, [record], 4)
     found = estimate(rows, base.matrix @ columns.values)
     A = np.zeros((*rows.y.shape, rows.size))
-    for j, (W, places) in enumerate(zip(rows.W, rows.places, strict=True)):
+    for j, (W, places) in enumerate(zip(rows.W, rows.indices, strict=True)):
         A[:, j, places] = W / found.noise[j]
     b = (rows.y / found.noise).ravel()
     whole = np.linalg.lstsq(A.reshape(len(b), -1), b, rcond=None)[0]
@@ -123,9 +122,9 @@ class Seed:
     cutoff: float
 
 
-def true_values(columns: Columns, made: Made) -> np.ndarray:
+def true_values(columns: Regressor, made: Made) -> np.ndarray:
     """x (p,) of the robot that made a log."""
-    x, nv = np.array(columns_of(made.robot).values), made.prior.nv
+    x, nv = np.array(build_regressor(made.robot).values), made.prior.nv
     k = columns.inertial + nv * columns.kinds.index("offset")
     x[k : k + nv] = made.offset
     return x
@@ -140,9 +139,9 @@ def one_seed(name: str, seed: int, bits: int, rate: float, duration: float) -> S
     made = ugly_log(prior, clean, true, motion)
     level = (made.log.tau - ugly_log(prior, noise, true, motion).log.tau).std("time").values
     fit = dl.identify(prior, made.log)
-    truth = fit.grouping.matrix @ true_values(fit.columns, made)
+    truth = fit.grouping.matrix @ true_values(fit.regressor, made)
     table, errors = fit.base, fit.errors().loc["held_out"].iloc[:-1]
-    bodies = pseudo_inertias(fit.values["consistent"][: fit.columns.inertial])
+    bodies = pseudo_inertias(fit.values["consistent"][: fit.regressor.inertial])
     return Seed(
         ((table["value"] - truth) / table["std"]).to_numpy(),
         tuple(table.index),

@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 import dalembert as dl  # noqa: E402
 from benchmarks.arms import ARMS  # noqa: E402
 from benchmarks.reach_peers import Pink, toolbox, toolbox_transforms  # noqa: E402
-from dalembert.systems.reaching.targets import misses  # noqa: E402
+from dalembert.systems.ik.targets import pose_errors  # noqa: E402
 
 TOLERANCE, SEED = 1e-9, 20
 TOOLBOX_TARGETS, PINK_TARGETS = 2000, 12
@@ -80,7 +80,7 @@ def compared(robot: dl.Robot, count: int, rounds: int) -> dict[str, Outcome]:
             q = candidate.solve(given)
             best[candidate.name] = min(best[candidate.name], time.perf_counter() - begin)
             inside = ((q >= robot.lower) & (q <= robot.upper)).all(axis=-1)
-            near = misses(robot.pose(q), given, "pose") <= candidate.tolerance
+            near = pose_errors(robot.pose(q), given, "pose") <= candidate.tolerance
             shares[candidate.name] = float((inside & near).mean())
     return {
         c.name: Outcome(shares[c.name], c.count * shares[c.name] / best[c.name]) for c in listed

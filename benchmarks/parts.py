@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.machine import compiled
-from dalembert.kernels.llvm import loop
+from dalembert.kernels.llvm import batch_loop
 from dalembert.kernels.llvm.codegen import llvm_ir
 from dalembert.kernels.llvm.target import Target
 from dalembert.tracing.program import Program
@@ -47,7 +47,7 @@ class Parts:
     def __init__(self, program: Program, target: Target) -> None:
         self.program, self.width = program, target.width("float64")
         self.registers = STATES * TURNS // self.width
-        with patch.object(loop, "SHORT", sys.maxsize):  # all of it in one module
+        with patch.object(batch_loop, "SHORT", sys.maxsize):  # all of it in one module
             (whole,) = llvm_ir(program, "float64", target)
         self._engine = compiled(whole + _repeats(whole), target)
         ports = (*program.inputs, *program.outputs)

@@ -111,7 +111,7 @@ def mixed_table(rounds: int) -> Table:
     }
     best = interleaved(calls, rounds)
     best["SciPy's RK45, run by run"] *= MIXED / len(some)
-    total = int(found.tries.sum())
+    total = int(found.attempts.sum())
     stages = (6 * total, 4 * steps * MIXED, 6 * total)
     title = f"{MIXED} runs of 1 s, one in {HARD} fast, errors {worst:.0e}; one thread"
     table = Table(title=title)

@@ -18,7 +18,7 @@ from benchmarks.cache import traffic
 from benchmarks.machine import Meter
 from benchmarks.units import measured
 from dalembert.kernels import Program
-from dalembert.kernels.llvm.codegen import assembly, emitted, modules
+from dalembert.kernels.llvm.codegen import assembly, compile_module, module_writers
 from dalembert.kernels.llvm.target import native
 
 BOUNDS = ("multiply", "divide", "load", "store", "code", "lines")
@@ -48,8 +48,8 @@ class FarCore:
 
 def code_bytes(program: Program) -> int:
     """Bytes of the machine code of all parts."""
-    texts = (written() for written in modules(program, "float64", native()))
-    parts = [emitted(text, native()) for text in texts if "void @part_" in _defined(text)]
+    texts = (written() for written in module_writers(program, "float64", native()))
+    parts = [compile_module(text, native()) for text in texts if "void @part_" in _defined(text)]
     sections = (s for part in parts for s in llvm.ObjectFileRef.from_data(part).sections())
     return sum(section.size() for section in sections if section.is_text())
 

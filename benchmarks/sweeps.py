@@ -24,9 +24,9 @@ import numpy as np
 
 import dalembert as dl
 from benchmarks.simulation import _mujoco, _pinocchio, arm
-from dalembert.simulation.fixed import FixedRun
+from dalembert.simulation.fixed_step import FixedRun
 from dalembert.sweeps.study import Study
-from dalembert.sweeps.sweeping import made_study
+from dalembert.sweeps.sweeping import create_study
 
 RUN = {"duration": 1.0, "dt": 1e-3, "save_every": 100}
 REDUCE = ["peak_velocity", "last_state"]
@@ -53,7 +53,7 @@ def over() -> dict[str, tuple[float, float]]:
 
 def study(runs: int) -> Study:
     """The study of that many runs."""
-    return made_study(loaded(), over(), RUN, REDUCE, "sobol", runs, 0, None)
+    return create_study(loaded(), over(), RUN, REDUCE, "sobol", runs, 0, None)
 
 
 @contextmanager

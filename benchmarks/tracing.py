@@ -19,7 +19,7 @@ import dalembert as dl
 from dalembert import tracing
 from dalembert.errors import DalembertError
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
-from dalembert.systems.operation import operation
+from dalembert.systems.derivatives import quantity_operation
 from dalembert.tracing.program import LEAVES, Program
 
 SYSTEMS = (
@@ -45,7 +45,7 @@ def derivatives(name: str) -> tuple[int, int, float]:
     programs, total, seconds = 0, 0, 0.0
     for quantity in system.dynamics.catalogue:
         try:
-            own = operation(system, system._variant(quantity, None, {}))
+            own = quantity_operation(system, system._variant(quantity, None, {}))
             total, programs = total + operations(own.program), programs + 1
         except (DalembertError, KeyError):
             continue  # it has no meaning for this system, or needs a choice

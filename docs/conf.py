@@ -12,7 +12,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 
 import dalembert
-from dalembert.sources import cited
+from dalembert.references import with_titles
 
 sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py
 
@@ -50,7 +50,7 @@ def plain_docstring(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Docstrings are written for terminals: markup is escaped, documents get author and title."""
-    lines[:] = escaped([cited(line) for line in lines])
+    lines[:] = escaped([with_titles(line) for line in lines])
 
 
 def escaped(lines: list[str]) -> list[str]:

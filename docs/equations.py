@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dalembert.sources import DOCUMENTS
+from dalembert.references import DOCUMENTS
 
 COURSE = Path(__file__).parent / "course"
 PAGE, PLACE = "course/equations", "<!-- the index -->"

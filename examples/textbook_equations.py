@@ -1,4 +1,4 @@
-"""The equations of a two-link arm in letters, as a textbook prints them, and as a function again."""
+"""The equations of a two-link arm in symbols, as a textbook prints them, and as a function again."""
 
 import numpy as np
 

@@ -31,10 +31,10 @@ def casadi() -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     """No test depends on the clock, so nothing is timed while kernels are compiled; tests that the
     index of equations cites are watched."""
-    from dalembert.kernels.call import registers
+    from dalembert.kernels.call import vector_width
     from tests.executed import CitedTests, cited_rows
 
-    registers.never()
+    vector_width.disable_measurement()
     config.pluginmanager.register(CitedTests(cited_rows()))
 
 

@@ -28,7 +28,7 @@ import pytest
 import dalembert
 from dalembert.formulations import QUANTITIES
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.quick_call import QuickCall
+from dalembert.systems.fast_path import FastCall
 from dalembert.systems.system import System
 
 INDEX = Path(__file__).parents[1] / "docs" / "course" / "equations.toml"
@@ -76,7 +76,7 @@ def method_behind(builtin: Any) -> Any:
     """The method that `fast_call` put a builtin in front of; None for any other builtin."""
     owned = getattr(builtin, "__self__", None)
     front = getattr(owned[1], "__self__", None) if isinstance(owned, tuple) and owned[1:] else None
-    return front.method if isinstance(front, QuickCall) else None
+    return front.method if isinstance(front, FastCall) else None
 
 
 def calls(function: str) -> Iterator[tuple[Callable[..., Any], Call]]:
@@ -133,7 +133,7 @@ class Recorder:
                     return
                 if frame.f_code in self.calls:
                     found.update(c.function for c in self.calls[frame.f_code] if c.is_met(frame))
-                elif frame.f_code is QuickCall.__call__.__code__:
+                elif frame.f_code is FastCall.__call__.__code__:
                     given = frame.f_locals
                     note(given["self"].method, given["options"])
             elif event == "c_call" and not frame.f_code.co_filename.startswith(PACKAGE):

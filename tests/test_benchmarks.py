@@ -16,7 +16,17 @@ NAMES = sorted(
     for path in (ROOT / "benchmarks").rglob("*.py")
     if path.stem != "benchmarks"
 )
-PEERS = ("pinocchio", "mujoco", "toppra", "ruckig", "torch", "pink", "roboticstoolbox", "cupy")
+PEERS = (
+    "pinocchio",
+    "mujoco",
+    "toppra",
+    "ruckig",
+    "torch",
+    "pink",
+    "roboticstoolbox",
+    "cupy",
+    "casadi",
+)
 # these compare frameworks, and begin with importing them
 FRAMEWORKS = (
     *("frameworks", "framework_peers"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import dalembert as dl
 from dalembert.systems.robot import Robot
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.zoo import names
 from tests.formulations.mechanisms import random_model, random_state, seeds
 

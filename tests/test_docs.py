@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dalembert import sources
+from dalembert import references
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
@@ -88,7 +88,7 @@ def test_it_builds_without_warnings(tmp_path):
     assert "<math" in page
     for made in (tmp_path / "html" / "reference").glob("*.html"):
         text = re.sub(r"<[^>]*>", "", made.read_text(encoding="utf-8"))
-        assert sources.cited(text) == text, made.name
+        assert references.with_titles(text) == text, made.name
         assert r"\*" not in text, made.name
     # scripts, styles, fonts and pictures come from the pages' own folder
     fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]*)"', page)

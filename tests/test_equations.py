@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert.zoo import energies
-from dalembert.zoo.letters import symbolic_model
+from dalembert.zoo.symbolic_models import symbolic_model
 
 HALF = sympy.Rational(1, 2)
 

@@ -9,7 +9,7 @@ from sympy import cos, sin
 
 import dalembert as dl
 from dalembert.errors import EquationError
-from dalembert.zoo.letters import symbolic_model, with_letters
+from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_spherical_joint_has_no_christoffel_symbols():
     with pytest.raises(EquationError, match="'ball' is spherical"):
         robot.equations(["C"])
     with pytest.raises(EquationError, match="'ball' is spherical"):
-        with_letters(robot)
+        with_symbols(robot)
 
 
 def test_the_best_form_so_far_when_the_time_is_over():

@@ -14,17 +14,16 @@ from typer.testing import CliRunner
 import dalembert as dl
 from dalembert.cli import output
 from dalembert.cli.app import app
-from dalembert.cli.commands import complain
-from dalembert.cli.robots import show
+from dalembert.cli.options import complain
+from dalembert.cli.robots import show_facts
 from dalembert.errors import ImportFileError, ModelError
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.report.facts import describe
 from dalembert.report.page import robot_page
-from dalembert.report.run_files import open_run
-from dalembert.report.runs import run_page
+from dalembert.report.runs import open_run, run_page
 from dalembert.systems.export import export
 from dalembert.text import c_identifier, file_name, is_plain, latex, visible
-from dalembert.zoo.letters import with_letters
+from dalembert.zoo.symbolic_models import with_symbols
 from tests.fuzz.names import HOSTILE
 from tests.fuzz.outputs import HARMLESS_LATEX, Tags, code, robot, small_page
 
@@ -99,7 +98,7 @@ def test_file_names_are_names():
 
 
 def test_a_name_in_a_latex_document_is_no_command():
-    found = with_letters(robot("plain")).equations(["g"], simplify="fast")
+    found = with_symbols(robot("plain")).equations(["g"], simplify="fast")
     for name in HOSTILE:
         assert HARMLESS_LATEX.fullmatch(latex(name)), name
         document = found.latex_document(f"Equations of {name}")
@@ -136,7 +135,7 @@ def test_the_notebook_table_has_the_same_elements_whatever_the_names():
 def test_console_tables_show_names_as_they_are():
     for name in SHOWN:
         screen = Console(file=StringIO(), width=9000, highlight=False, emoji=False)
-        show(screen, describe(robot(name)))
+        show_facts(screen, describe(robot(name)))
         made = output.table(name, name)
         made.add_row(name)
         screen.print(made)

@@ -1,6 +1,6 @@
 """Each equation stands in one place, as far as the syntax trees can tell.
 
-Factorisations are looked for in tests/tracing/test_once.py, changes of frame in
+Factorisations are looked for in tests/tracing/test_isolation.py, changes of frame in
 tests/spatial/test_placement.py.
 """
 
@@ -92,11 +92,11 @@ def driver(tree: ast.Module) -> bool:
 
 
 ONCE: dict[Callable[[ast.Module], bool], str] = {
-    classical_runge_kutta: "systems/tableau.py",
-    quintic: "control/least_jerk.py",
-    friction: "formulations/parts/drive.py",
+    classical_runge_kutta: "systems/runge_kutta.py",
+    quintic: "control/trajectory.py",
+    friction: "formulations/parts/elements.py",
     driver: "constraints/kinds.py",
-    sparse_solve: "constraints/solve/linear.py",
+    sparse_solve: "constraints/sparse/linear.py",
 }
 
 

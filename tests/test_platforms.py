@@ -46,7 +46,7 @@ sys.platform = here
 """
 USED = """
 from dalembert.kernels.call import cache
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 robot = dl.load("planar_2r")
 program = robot.program("mass_matrix")
 (found,) = interpret(program, np.array([[0.1, 0.2]]))

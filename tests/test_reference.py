@@ -4,7 +4,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from dalembert import formulations, sources
+from dalembert import formulations, references
 from dalembert.cli.app import app
 from dalembert.constraints.catalogue import QUANTITIES as CONSTRAINED
 from dalembert.mechanisms.motions import MOTIONS
@@ -13,7 +13,7 @@ from dalembert.simulation.methods import METHODS
 from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
 from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.systems.catalogue import PARTICLES
-from dalembert.zoo.two_bar_scenarios import SCENARIOS
+from dalembert.zoo.two_bar import SCENARIOS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -56,10 +56,10 @@ def test_joint_types_and_motions_of_files_are_in_the_reference():
 def test_sources_are_cited_by_author_and_title():
     """Numbers of documents are for docstrings; catalogues, pages and the reference say titles."""
     theory = (DOCS / "theory" / "index.md").read_text(encoding="utf-8")
-    assert [d.short for d in sources.DOCUMENTS.values() if f"| {d.short} |" not in theory] == []
+    assert [d.short for d in references.DOCUMENTS.values() if f"| {d.short} |" not in theory] == []
     catalogues = (*formulations.QUANTITIES.values(), *PARTICLES.values(), *CONSTRAINED)
     shown = [way.citation for quantity in catalogues for way in quantity.formulations]
-    assert [text for text in shown if sources.cited(text) != text] == []
+    assert [text for text in shown if references.with_titles(text) != text] == []
     assert any("Li, Manipulator Dynamics p.56" in text for text in shown)
 
 

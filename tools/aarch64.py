@@ -34,7 +34,7 @@ PACKAGES = (
 TESTING = ("pytest", "hypothesis", "mpmath")
 GLIBC = ("manylinux2014", "manylinux_2_17", "manylinux_2_24", "manylinux_2_27", "manylinux_2_28")
 TESTS = (
-    *(f"tests/kernels/test_{name}.py" for name in ("sincos", "callstub", "loop", "gufunc")),
+    *(f"tests/kernels/test_{name}.py" for name in ("sincos", "fast_call", "loop", "gufunc")),
     *(f"tests/kernels/test_{name}.py" for name in ("extremes", "codegen", "layout", "rollout")),
     *(f"tests/kernels/test_{name}.py" for name in ("kernel", "load", "stack", "settings")),
     *("tests/kernels/test_envelope.py", "tests/linalg"),

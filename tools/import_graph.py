@@ -65,7 +65,7 @@ def imports(file: Path, modules: Collection[str]) -> Iterator[str]:
                 case ast.Constant(str(name)):
                     names = [name]
                 case ast.JoinedStr([ast.Constant(str(prefix)), _]) if file.stem == "__init__":
-                    names = [f"{prefix}{text}" for text in texts]
+                    names = [*(f"{prefix}{text}" for text in texts), *texts]
         yield from (name for name in names if name in modules)
 
 

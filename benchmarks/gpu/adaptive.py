@@ -39,7 +39,7 @@ def check(cp: Any, name: str, robot: Any, given: list[np.ndarray]) -> None:
         assert all(isinstance(x, cp.ndarray) for x in found)
         assert (found.status.get() == expected.status).all(), (found.status, expected.status)
         off = max(float(np.nanmax(np.abs(found[k].get() - expected[k]))) for k in (0, 1))
-        other = int((found.tries.get() != expected.tries).sum())
+        other = int((found.attempts.get() != expected.attempts).sum())
         where = f"other tries in {other} of {len(given[0])}"
         print(f"{name:<14} {method} difference {off:7.1e}; {where}", flush=True)
         assert off < 1e-5, off
@@ -53,9 +53,9 @@ def measure(cp: Any, name: str, robot: Any) -> None:
         how = {**HOW, "method": "RK45"}
         found = robot.rollout(*there, **how)
         assert not found.status.any()
-        tries = int(found.tries.sum())
+        tries = int(found.attempts.sum())
         took = queued(cp, partial(robot.rollout, *there, **how), 1)
-        each = f"{tries / count:.0f} tries each, at most {found.tries.max()}"
+        each = f"{tries / count:.0f} tries each, at most {found.attempts.max()}"
         rates = f"{count / took / 1e6:.2f} M runs/s, {tries / took / 1e6:.0f} M tries/s"
         line = f"{name:<14} {count:8d} runs, {each}: {1e3 * took:.1f} ms, {rates}"
         if count == SIZES[0]:

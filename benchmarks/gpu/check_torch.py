@@ -71,12 +71,12 @@ def _() -> float:
 
 @check("opcheck, compile, func float64")
 def _() -> float:
-    from dalembert.frameworks.torch_call import op
-    from dalembert.systems.operation import operation
+    from dalembert.frameworks.torch_op import op
+    from dalembert.systems.derivatives import quantity_operation
 
     system, x = panda("float64", 9)
     there = dl.torch(system)
-    made = op(operation(system, system._variant("inverse_dynamics", None, {})))
+    made = op(quantity_operation(system, system._variant("inverse_dynamics", None, {})))
     t = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
     torch.library.opcheck(made.op, tuple(t))
     plain = [a.detach() for a in t]

@@ -69,7 +69,7 @@ def as_mjcf(closed: Any) -> str:
 
     held = [
         replace(kind, directions="point") if getattr(kind, "directions", "") == "pin" else kind
-        for kind in closed.dynamics.held_by
+        for kind in closed.dynamics.constraint_set
     ]
     return dl.Constrained(closed.system, held, guess=closed.neutral()).to_mjcf()
 
@@ -79,7 +79,7 @@ def _kernels(
 ) -> list[dict[str, Any]]:
     from dalembert.kernels.cuda.source import cuda_source, fits_rows
     from dalembert.kernels.program.count import count
-    from dalembert.tracing.interpret import interpret
+    from dalembert.tracing.interpreter import interpret
 
     program = closed.program(quantity)
     entry = {"mechanism": name, "quantity": quantity, "operations": count(program).total}
@@ -102,9 +102,9 @@ def _rollouts(
     folder: Path, closed: Any, name: str, given: list[np.ndarray]
 ) -> list[dict[str, Any]]:
     """Rollouts as kernels, and where they end by the same programs on the CPU."""
-    from dalembert.kernels.cuda.rollout import cuda_rollout
+    from dalembert.kernels.cuda.iterations import cuda_rollout
     from dalembert.kernels.program.count import count
-    from dalembert.systems.rollouts import rollout_iteration
+    from dalembert.systems.rollout_kernels import rollout_iteration
 
     made = []
     for method in METHODS:

@@ -19,9 +19,9 @@ import numpy as np
 
 import dalembert as dl
 from benchmarks.optional import optional
-from dalembert.kernels.call.rollout import Rollout
+from dalembert.kernels.call.iterations import RolloutLoop
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
-from dalembert.systems.rollout_runs import Made
+from dalembert.systems.rollout import RolloutKernels
 
 ROBOT, STATES = "panda", 1001
 FEW = 1024  # states of which the card needs less time than the host to ask for them
@@ -37,7 +37,7 @@ ROLLOUT = {"steps": 20, "dt": 1e-3, "every": 5}
 
 def write(folder: Path) -> None:
     """Programs, iterations, inputs and results of the CPU."""
-    from dalembert.systems.rollouts import METHODS, iteration
+    from dalembert.systems.rollout_kernels import METHODS, iteration
 
     robot = dl.load(ROBOT)
     state = robot.random_state(np.random.default_rng(0), STATES)
@@ -65,7 +65,7 @@ def check(folder: Path, log2_batch: int) -> None:
     for name, program in made["programs"].items():
         _seed(robot, name, program)
     robot.__dict__["_rollouts"] = {
-        (name, "smooth", False, ""): Made(Rollout(each), DeviceRollout(each, name))
+        (name, "smooth", False, ""): RolloutKernels(RolloutLoop(each), DeviceRollout(each, name))
         for name, each in made["iterations"].items()
     }
     print(

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 import dalembert as dl
-from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.kernels.cuda.iterations import cuda_rollout
 from dalembert.kernels.cuda.source import cuda_source, fits_rows
 from dalembert.kernels.program.count import count
-from dalembert.systems.rollouts import METHODS, iteration
+from dalembert.systems.rollout_kernels import METHODS, iteration
 
 STATES = 1000  # checked; not a multiple of a warp
 STEPS, DT = 20, 1e-3

@@ -28,26 +28,25 @@ TOLERANCE, RESTARTS, SEED = 1e-9, 300, 0
 def write(folder: Path) -> None:
     """Kernels and numbers of every arm."""
     from benchmarks.arms import ARMS
-    from dalembert.kernels.cuda.search import THREADS, cuda_search
+    from dalembert.kernels.cuda.iterations import SEARCH_THREADS, cuda_search
     from dalembert.kernels.cuda.source import cuda_source
     from dalembert.kernels.program.count import count
-    from dalembert.systems.reaching.hunt import Hunt
-    from dalembert.systems.reaching.search import Search, missing, search_loop
+    from dalembert.systems.ik.solver import IKProblem, IKSolver, error_program, search_loop
 
     folder.mkdir(parents=True, exist_ok=True)
     entries: list[dict[str, Any]] = []
     for title, make in ARMS.items():
         robot, name = make(), title.replace(" ", "_")
-        how = Search("tool", "pose")
-        hunt = Hunt(robot, how, TOLERANCE, RESTARTS, SEED)
+        how = IKProblem("tool", "pose")
+        hunt = IKSolver(robot, how, TOLERANCE, RESTARTS, SEED)
         loops = {
             "quick": search_loop(robot.dynamics, how),
             "patient": search_loop(robot.dynamics, how._replace(chord=False)),
         }
         for kind, made in loops.items():
             (folder / f"{name}_{kind}.cu").write_text(cuda_search(made, kind).text)
-        programs = {"pose": robot.program("pose"), "missed": missing(robot.dynamics, how)}
-        threads = {"quick": THREADS, "patient": THREADS}
+        programs = {"pose": robot.program("pose"), "missed": error_program(robot.dynamics, how)}
+        threads = {"quick": SEARCH_THREADS, "patient": SEARCH_THREADS}
         for kind, program in programs.items():
             source = cuda_source(program, kind, "float64", "row")
             (folder / f"{name}_{kind}.cu").write_text(source.text)

@@ -18,9 +18,10 @@ if "free-threading" in sys.version:  # how CPython names such builds
         "place of python3.14t"
     )
 
-from dalembert import forking as forking
+from dalembert import fork_safety as fork_safety
 from dalembert import views
 from dalembert.version import __version__ as __version__
+from dalembert.version import deprecated
 
 TYPE_CHECKING = False  # known by this name to type checkers; typing itself takes half of an import
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
         TendonCoupling,
         Torus,
         Touching,
+        early_substitution,
         growth_vector,
         is_holonomic,
-        nonholonomic_trap,
     )
     from dalembert.control import time_optimal
     from dalembert.errors import (
@@ -75,123 +76,117 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from dalembert.frameworks import jax, torch
-    from dalembert.identification.exciting import Excitation, excitation
-    from dalembert.identification.findings import IdentificationWarning
-    from dalembert.identification.fit import Fit
+    from dalembert.identification.diagnostics import IdentificationWarning
+    from dalembert.identification.excitation import Excitation, excitation
     from dalembert.identification.identify import identify, refit
-    from dalembert.identification.shapes import WithinBox, WithinEllipsoid
+    from dalembert.identification.pseudo_inertia import WithinBox, WithinEllipsoid
+    from dalembert.identification.result import Fit
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
+    from dalembert.logs.read import read_log
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
+    from dalembert.report.page import write_report
     from dalembert.report.widget import Widget
-    from dalembert.report.written import write_report
-    from dalembert.simulation import (
-        Samples,
-        SimulationWarning,
-        peaks,
-        read_log,
-        simulate,
-        torques_along,
-    )
+    from dalembert.simulation import Samples, SimulationWarning, peaks, simulate, torques_along
     from dalembert.sweeps import sweep
     from dalembert.systems.counting import count_growth
+    from dalembert.systems.ik.paths import PathWarning
     from dalembert.systems.lagrangian import Lagrangian
     from dalembert.systems.particles import Particles
-    from dalembert.systems.reaching.follow import PathWarning
     from dalembert.systems.robot import Robot
     from dalembert.systems.statics import equilibria, equilibrium, virtual_work
     from dalembert.systems.system import System
     from dalembert.zoo import load
-    from dalembert.zoo.letters import symbolic_model
+    from dalembert.zoo.symbolic_models import symbolic_model
 
 
-# where each public name lives; imported when first asked for, so that `import dalembert` is quick
+# the module of each public name; it is imported at the first use, so that `import dalembert` is quick
 _PUBLIC = {
-    "Actuator": "model",
-    "CompileError": "errors",
-    "Constrained": "constraints",
-    "ConstraintError": "errors",
-    "ContactBody": "constraints",
-    "ConvergenceError": "errors",
-    "Cylinder": "constraints",
-    "DalembertError": "errors",
-    "Distance": "constraints",
-    "Driver": "constraints",
-    "Ellipsoid": "constraints",
-    "EquationError": "errors",
-    "Fit": "identification.fit",
-    "Excitation": "identification.exciting",
-    "FormulationError": "errors",
-    "Holonomic": "constraints",
-    "IdentificationError": "errors",
-    "IdentificationWarning": "identification.findings",
-    "ImportFileError": "errors",
-    "InertiaError": "errors",
-    "Joint": "model",
-    "JointCoupling": "constraints",
-    "Lagrangian": "systems.lagrangian",
-    "Link": "model",
-    "Loop": "constraints",
-    "ModelError": "errors",
-    "Network": "constraints",
-    "Parameter": "model",
-    "ParameterError": "errors",
-    "Particles": "systems.particles",
-    "PathWarning": "systems.reaching.follow",
-    "Pfaffian": "constraints",
-    "PlanarMechanism": "mechanisms",
-    "Plane": "constraints",
-    "PointOnSurface": "constraints",
-    "Robot": "systems.robot",
-    "Rolling": "constraints",
-    "Samples": "simulation",
-    "SettingError": "errors",
-    "ShapeError": "errors",
-    "SimulationError": "errors",
-    "SimulationWarning": "simulation",
-    "SingularMassMatrixError": "errors",
-    "Sliding": "constraints",
-    "SoftFinger": "constraints",
-    "SpatialMechanism": "mechanisms",
-    "Sphere": "constraints",
-    "Status": "constraints",
-    "Surface": "constraints",
-    "TendonCoupling": "constraints",
-    "System": "systems.system",
-    "Torus": "constraints",
-    "Touching": "constraints",
-    "TrajectoryError": "errors",
-    "UnknownNameError": "errors",
-    "Widget": "report.widget",
-    "WithinBox": "identification.shapes",
-    "WithinEllipsoid": "identification.shapes",
-    "compile": "kernels.functions",
-    "compile_function": "kernels.functions",
-    "count_growth": "systems.counting",
-    "equilibria": "systems.statics",
-    "equilibrium": "systems.statics",
-    "excitation": "identification.exciting",
-    "get_num_threads": "kernels",
-    "growth_vector": "constraints",
-    "identify": "identification.identify",
-    "refit": "identification.identify",
-    "is_holonomic": "constraints",
-    "jax": "frameworks",
-    "load": "zoo",
-    "nonholonomic_trap": "constraints",
-    "peaks": "simulation",
-    "read_log": "simulation",
-    "set_num_threads": "kernels",
-    "simulate": "simulation",
-    "sweep": "sweeps",
-    "symbolic_model": "zoo.letters",
-    "time_optimal": "control",
-    "torch": "frameworks",
-    "torques_along": "simulation",
-    "write_report": "report.written",
-    "virtual_work": "systems.statics",
+    "Actuator": "dalembert.model",
+    "CompileError": "dalembert.errors",
+    "Constrained": "dalembert.constraints",
+    "ConstraintError": "dalembert.errors",
+    "ContactBody": "dalembert.constraints",
+    "ConvergenceError": "dalembert.errors",
+    "Cylinder": "dalembert.constraints",
+    "DalembertError": "dalembert.errors",
+    "Distance": "dalembert.constraints",
+    "Driver": "dalembert.constraints",
+    "Ellipsoid": "dalembert.constraints",
+    "EquationError": "dalembert.errors",
+    "Excitation": "dalembert.identification.excitation",
+    "Fit": "dalembert.identification.result",
+    "FormulationError": "dalembert.errors",
+    "Holonomic": "dalembert.constraints",
+    "IdentificationError": "dalembert.errors",
+    "IdentificationWarning": "dalembert.identification.diagnostics",
+    "ImportFileError": "dalembert.errors",
+    "InertiaError": "dalembert.errors",
+    "Joint": "dalembert.model",
+    "JointCoupling": "dalembert.constraints",
+    "Lagrangian": "dalembert.systems.lagrangian",
+    "Link": "dalembert.model",
+    "Loop": "dalembert.constraints",
+    "ModelError": "dalembert.errors",
+    "Network": "dalembert.constraints",
+    "Parameter": "dalembert.model",
+    "ParameterError": "dalembert.errors",
+    "Particles": "dalembert.systems.particles",
+    "PathWarning": "dalembert.systems.ik.paths",
+    "Pfaffian": "dalembert.constraints",
+    "PlanarMechanism": "dalembert.mechanisms",
+    "Plane": "dalembert.constraints",
+    "PointOnSurface": "dalembert.constraints",
+    "Robot": "dalembert.systems.robot",
+    "Rolling": "dalembert.constraints",
+    "Samples": "dalembert.simulation",
+    "SettingError": "dalembert.errors",
+    "ShapeError": "dalembert.errors",
+    "SimulationError": "dalembert.errors",
+    "SimulationWarning": "dalembert.simulation",
+    "SingularMassMatrixError": "dalembert.errors",
+    "Sliding": "dalembert.constraints",
+    "SoftFinger": "dalembert.constraints",
+    "SpatialMechanism": "dalembert.mechanisms",
+    "Sphere": "dalembert.constraints",
+    "Status": "dalembert.constraints",
+    "Surface": "dalembert.constraints",
+    "System": "dalembert.systems.system",
+    "TendonCoupling": "dalembert.constraints",
+    "Torus": "dalembert.constraints",
+    "Touching": "dalembert.constraints",
+    "TrajectoryError": "dalembert.errors",
+    "UnknownNameError": "dalembert.errors",
+    "Widget": "dalembert.report.widget",
+    "WithinBox": "dalembert.identification.pseudo_inertia",
+    "WithinEllipsoid": "dalembert.identification.pseudo_inertia",
+    "compile": "dalembert.kernels.functions",
+    "compile_function": "dalembert.kernels.functions",
+    "count_growth": "dalembert.systems.counting",
+    "equilibria": "dalembert.systems.statics",
+    "equilibrium": "dalembert.systems.statics",
+    "excitation": "dalembert.identification.excitation",
+    "get_num_threads": "dalembert.kernels",
+    "growth_vector": "dalembert.constraints",
+    "identify": "dalembert.identification.identify",
+    "is_holonomic": "dalembert.constraints",
+    "jax": "dalembert.frameworks",
+    "load": "dalembert.zoo",
+    "early_substitution": "dalembert.constraints",
+    "peaks": "dalembert.simulation",
+    "read_log": "dalembert.logs.read",
+    "refit": "dalembert.identification.identify",
+    "set_num_threads": "dalembert.kernels",
+    "simulate": "dalembert.simulation",
+    "sweep": "dalembert.sweeps",
+    "symbolic_model": "dalembert.zoo.symbolic_models",
+    "time_optimal": "dalembert.control",
+    "torch": "dalembert.frameworks",
+    "torques_along": "dalembert.simulation",
+    "virtual_work": "dalembert.systems.statics",
+    "write_report": "dalembert.report.page",
 }
 
 __all__ = [
@@ -256,6 +251,7 @@ __all__ = [
     "compile_function",
     "control",
     "count_growth",
+    "early_substitution",
     "equilibria",
     "equilibrium",
     "excitation",
@@ -266,7 +262,6 @@ __all__ = [
     "is_holonomic",
     "jax",
     "load",
-    "nonholonomic_trap",
     "peaks",
     "read_log",
     "refit",
@@ -281,15 +276,20 @@ __all__ = [
     "write_report",
 ]
 
+_RENAMED = {"nonholonomic_trap": "early_substitution"}  # deprecated names
+
 
 def __getattr__(name: str) -> Any:
     if name in ("control", "formulations"):
         return import_module(f"dalembert.{name}")
+    if name in _RENAMED:
+        deprecated(f"dalembert.{name} is now dalembert.{_RENAMED[name]}", gone="0.3.0")
+        return __getattr__(_RENAMED[name])
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
-    value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
+    value = getattr(import_module(_PUBLIC[name]), name)
     if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
-        import_module("dalembert.report.accessor")  # runs have `.dl`
+        import_module("dalembert.report.runs")  # runs have `.dl`
     globals()[name] = value
     return value
 
@@ -300,4 +300,4 @@ def __dir__() -> list[str]:
 
 views.widget = lambda system: __getattr__("Widget").of(system)
 views.report = lambda system, path: __getattr__("write_report")(system, path)
-views.simulate = lambda *given, **settings: __getattr__("simulate")(*given, **settings)
+views.simulate = lambda *inputs, **settings: __getattr__("simulate")(*inputs, **settings)

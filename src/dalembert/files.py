@@ -1,8 +1,7 @@
-"""Files that are whole or not there: written beside their place, moved into it when all is written.
+"""Atomic writing of files and folders: written under a temporary name, then renamed.
 
-What is read is a regular file (`require_regular`): a pipe or a device might never end.
-
-A file is on disk before it has its name; of a folder (`fill`) that is left to the operating system.
+Only regular files are read (`require_regular`): a pipe or a device might never end. A file is on disk
+before it gets its name; for a folder (`write_files`) that is left to the operating system.
 """
 
 from __future__ import annotations
@@ -20,24 +19,23 @@ from pathlib import Path
 
 from dalembert.errors import DalembertError
 
-ABANDONED = 86400.0  # seconds after which a part belongs to nobody
+ABANDONED = 86400.0  # s after which a temporary file is removed
 
 
 @contextmanager
-def whole(path: Path, last: Callable[[], object] = lambda: None) -> Iterator[Path]:
+def atomic_file(path: Path, last: Callable[[], object] = lambda: None) -> Iterator[Path]:
     """A path beside `path`, ending in ".part", to be written in the block.
 
-    It takes the place of `path` in one step when the block ends, with the rights of the file that was
-    there; where anything fails, nothing is left of it and what was there before stays. Its name is
-    nobody else's: of two writers of one path the last one's file stays, all of it. Only a process that
-    is killed leaves it behind; who writes that path a day later removes it. A link stays a link, and
-    what is no file (a pipe, a device) is written itself. `last` is called just before it takes its
-    place, and may still refuse.
+    It replaces `path` in one step when the block ends, with the permissions of the old file; if
+    anything fails, it is removed and the old file stays. Its name is unique: of two writers of one
+    path the last one's complete file stays. Only a killed process leaves it behind, and a write to
+    that path a day later removes it. A link stays a link, and a pipe or device is written directly.
+    `last` is called just before the replacement, and may raise.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     place = Path(folder) / "a.txt"
-    ...     with whole(place) as part:
+    ...     with atomic_file(place) as part:
     ...         _ = part.write_text("all of it")
     ...     place.read_text(), part.exists()
     ('all of it', False)
@@ -51,30 +49,30 @@ def whole(path: Path, last: Callable[[], object] = lambda: None) -> Iterator[Pat
         if path.exists():  # what others may not read, they may not read meanwhile either
             os.close(os.open(part, os.O_CREAT | os.O_EXCL, 0o600))
         yield part
-        _synchronised(part)
+        _synchronise(part)
         if path.exists():
             shutil.copymode(path, part)
         last()
         os.replace(part, path)
     except BaseException:
-        _removed(part)
+        _remove(part)
         raise
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """As `whole`, in a folder that is made; an error of the package where the disk refuses."""
+def output_file(path: Path) -> Iterator[Path]:
+    """As `atomic_file`, creating the folder; an `OSError` becomes a `DalembertError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as part:
+        with atomic_file(path) as part:
             yield part
     except OSError as error:
         raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A path beside `path` for a new folder, to be filled in the block; see `whole`.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A path beside `path` for a new folder, to be filled in the block; see `atomic_file`.
 
     A folder that was there is moved away just before and then removed: it cannot be replaced in one
     step, but under its name there is never half a folder. One that comes in between is an error.
@@ -82,16 +80,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     place = Path(folder) / "store"
-    ...     with whole_folder(place) as part:
+    ...     with atomic_folder(place) as part:
     ...         part.mkdir()
     ...     place.is_dir(), part.exists()
     (True, False)
     """
     path = path.resolve() if path.is_symlink() else path
-    part, old, there = _beside(path), _beside(path), path.exists()
+    part, old, existed = _beside(path), _beside(path), path.exists()
     try:
         yield part
-        if there:
+        if existed:
             os.replace(path, old)
         try:
             os.replace(part, path)
@@ -100,8 +98,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
                 os.replace(old, path)
             raise
     finally:
-        _removed(part)
-        _removed(old)
+        _remove(part)
+        _remove(old)
 
 
 def require_regular(path: Path, most: int | None = None) -> None:
@@ -117,7 +115,7 @@ def require_regular(path: Path, most: int | None = None) -> None:
         raise OSError(errno.EFBIG, f"it has {size:.3g} GiB, and the limit is {limit:.3g} GiB")
 
 
-def fill(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a new folder, by their paths in it."""
     folder.mkdir()
     for name, data in files.items():
@@ -126,15 +124,15 @@ def fill(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove_abandoned(parts: Iterable[Path]) -> None:
-    """Remove those that were last written so long ago that whoever wrote them is gone."""
+    """Remove those that were last written more than a day ago."""
     for part in parts:
         with suppress(OSError):  # another process was faster
             if time.time() - part.stat().st_mtime > ABANDONED:
-                _removed(part)
+                _remove(part)
 
 
 def _beside(path: Path) -> Path:
-    """A path in the same folder that nobody else has; short, as names have a longest length."""
+    """A unique path in the same folder; short, as file names have a maximal length."""
     short = path.name[:40]
     left = re.compile(rf"{re.escape(short)}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):  # there is no such folder
@@ -142,7 +140,7 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{short}.{secrets.token_hex(8)}.part")
 
 
-def _removed(part: Path) -> None:
+def _remove(part: Path) -> None:
     """Remove a file or a folder, if it is there."""
     if part.is_dir():
         shutil.rmtree(part, ignore_errors=True)
@@ -150,7 +148,7 @@ def _removed(part: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _synchronised(path: Path) -> None:
+def _synchronise(path: Path) -> None:
     """Wait until a file is on disk: its name must not be there before its bytes."""
     file = os.open(path, os.O_RDWR)
     try:

@@ -65,7 +65,7 @@ class _Bar:
 
 
 class _Screen:
-    """What rich shows on the terminal while there are bars."""
+    """The bars that rich shows on the terminal."""
 
     def __init__(self) -> None:
         self.forget()
@@ -98,7 +98,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextmanager
 def counting(report: Callable[[float], None], end: float) -> Iterator[None]:
-    """While steps of work are counted whose number nobody knows, the share creeps towards `end`."""
+    """Count steps of work of unknown number: the share approaches `end`."""
     _counts.append(_Count(report, end))
     try:
         yield
@@ -107,7 +107,7 @@ def counting(report: Callable[[float], None], end: float) -> Iterator[None]:
 
 
 def step() -> None:
-    """One more step of such work, where somebody counts."""
+    """Count one step, if inside `counting`."""
     if _counts:
         _counts[-1].step()
 
@@ -142,11 +142,11 @@ def _started() -> Progress:
     bars = Progress(*columns, console=Console(stderr=True), transient=True)
     try:
         bars.start()
-    except LiveError:  # somebody else's bar is on this terminal
+    except LiveError:  # another bar is on this terminal
         bars.disable = True
     return bars
 
 
 def on_terminal() -> bool:
-    """Whether somebody watches."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()

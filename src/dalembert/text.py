@@ -1,8 +1,8 @@
-"""Somebody else's text is only text: one function for each language that we write it into.
+"""Escaping of untrusted text: one function for each language it is written into.
 
-Names come out of files and from users. Inside a C comment, a page, a LaTeX document, a terminal or a
-file's name they could end what they stand in and become instructions; each function here makes them
-plain words of its language. Nobody else escapes anything.
+Names come from files and users. Inside a C comment, a page, a LaTeX document, a terminal or a file's
+name they could end the surrounding text and become instructions; each function here escapes them for
+its language. No other module escapes text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dalembert.errors import ModelError
 
 # control characters (of terminals too) and halves of UTF-16 pairs: no text has them
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-# of terminals and readers: letters that turn the direction of what follows
+# characters that change the writing direction of the following text
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNSAFE_DATA = re.compile(f"[<>&]|{_UNPRINTABLE.pattern}|{_TURNING.pattern}")  # inside a <script>
 _PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}
@@ -51,7 +51,7 @@ def short(value: object) -> str:
     """A value inside a message: one line of at most sixty letters, whatever it is."""
     try:
         text = visible(repr(value))
-    except Exception:  # somebody else's __repr__
+    except Exception:  # of a foreign __repr__
         text = type(value).__name__
     return text if len(text) <= 60 else f"{text[:59]}…"
 
@@ -104,8 +104,8 @@ def plain_ascii(text: str) -> str:
     >>> plain_ascii("∂τ/∂q, M⁻¹")
     'dtau/dq, M^-1'
     """
-    for letter, plain in _PLAIN.items():
-        text = text.replace(letter, plain)
+    for character, plain in _PLAIN.items():
+        text = text.replace(character, plain)
     return visible(text).encode("ascii", "replace").decode()
 
 
@@ -155,7 +155,7 @@ def latex(text: str) -> str:
     >>> print(latex("arm_1 \\\\input{x}"))
     arm\\_1 \\textbackslash{}input\\{x\\}
     """
-    return "".join(_LATEX.get(letter, letter) for letter in visible(text))
+    return "".join(_LATEX.get(character, character) for character in visible(text))
 
 
 def html(text: object) -> str:

@@ -1,6 +1,6 @@
-"""The version, when it was imported, and what it no longer calls as it did.
+"""The version, the time of import, and deprecation warnings.
 
-In a place of their own, so that every layer may name them; pyproject.toml reads the version from here.
+In the lowest layer, so that every module may use them; pyproject.toml reads the version from here.
 """
 
 import time
@@ -14,10 +14,10 @@ IMPORTED_NS = time.time_ns() if _COARSE is None else time.clock_gettime_ns(_COAR
 
 
 def deprecated(what: str, gone: str, stacklevel: int = 2) -> None:
-    """Warn whoever called the function that calls this: `what` is to be said, `gone` the version.
+    """Issue a DeprecationWarning at the caller of the calling function.
 
-    An old way works for at least one minor version after it was first warned of. A test finds those
-    that are still here when their version has come.
+    `what` is the message, `gone` the version that removes the old name. An old name works for at least
+    one minor version after its first warning; a test finds those that are overdue.
     """
     text = f"{what}; the old way ends with dalembert {gone}"
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel + 1)

@@ -1,4 +1,4 @@
-"""What the package puts in for layers below: systems are asked for pages and runs, and import none."""
+"""Hooks set by the package: systems offer pages and runs without importing these layers."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.report import agreement
+from dalembert.report.figures import ball, tube
 from dalembert.report.motion import POSTURES, move, postures
-from dalembert.report.skeleton import between_axes, body_poses, skeleton
-from dalembert.report.solids import ball, tube
+from dalembert.report.scene import between_axes, numeric_model, poses_of, skeleton
 
 
 def run(*args):
@@ -81,7 +81,7 @@ def test_every_formulation_is_checked():
     ]
     assert [(row.quantity, row.formulation) for row in rows] == expected
     assert all(row.holds for row in rows)
-    laws = list(agreement.laws(robot))
+    laws = list(agreement.identities(robot))
     assert len(laws) == 4
     assert all(law.holds for law in laws)
 
@@ -99,7 +99,7 @@ def test_formulations_that_differ_are_found(monkeypatch):
     quantity = dl.formulations.quantity("mass_matrix")
     good = quantity.formulations[0]
     bump = np.diag([1e-9, 0.0])
-    bad = replace(good, name="bad", made_by=lambda model, q: good.function(model, q) + bump)
+    bad = replace(good, name="bad", implementation=lambda model, q: good.function(model, q) + bump)
     both = replace(quantity, formulations=(good, bad))
     monkeypatch.setitem(dl.formulations.QUANTITIES, "mass_matrix", both)
     rows = [r for r in agreement.formulations(dl.load("planar_2r")) if r.quantity == "mass matrix"]
@@ -109,7 +109,7 @@ def test_formulations_that_differ_are_found(monkeypatch):
 
 
 def test_nan_is_a_failure():
-    assert not agreement.Law("claim", "a", "b", float("nan")).holds
+    assert not agreement.Identity("claim", "a", "b", float("nan")).holds
     assert not agreement.Agreement("q", "f", "c", float("nan"), 0.0).holds
 
 
@@ -150,7 +150,7 @@ def test_skeleton_joints_lie_on_their_axes():
     np.testing.assert_allclose(shape.paths[-1][-1], robot.pose(q)[:3, 3], atol=1e-12)
     # turning a joint moves neither its origin nor its axis
     for i in range(robot.nv):
-        turned = body_poses(robot, q + 0.3 * np.eye(robot.nv)[i])
+        turned = poses_of(numeric_model(robot), q + 0.3 * np.eye(robot.nv)[i])
         np.testing.assert_allclose(turned[i, :3, 3], shape.joints[i], atol=1e-12)
         np.testing.assert_allclose(turned[i, :3, 2], shape.axes[i], atol=1e-12)
 

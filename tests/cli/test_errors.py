@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dalembert as dl
 from dalembert.cli.app import app
-from dalembert.cli.commands import join_numbers
+from dalembert.cli.options import join_numbers
 
 
 def fails(*args):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from dalembert import zoo
 from dalembert.cli import bench
 from dalembert.cli.app import app
-from dalembert.report import agreement, live_formulations, page
+from dalembert.report import agreement, page
 
 # each program of a closed biped takes half a minute to compile; smaller closed chains are here
 LARGE = ("cassie",)
@@ -85,7 +85,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "SECONDS", 0.0)
     monkeypatch.setattr(agreement, "STATES", 5)
     monkeypatch.setattr(agreement, "LARGE", 0)
-    monkeypatch.setattr(live_formulations, "LARGE", 0)
+    monkeypatch.setattr(agreement, "LARGE", 0)
     # every formulation is compared in tests/formulations and tests/constraints, on a page in
     # tests/report/test_page.py
     monkeypatch.setattr(agreement, "formulations", lambda system: ())

@@ -61,7 +61,7 @@ def test_a_log_that_cannot_be_right_is_refused_and_nothing_is_written(tmp_path, 
     found = call(arm, log, "--out", out)
     assert found.exit_code == 1 and "the torque of 'link1_joint' has the wrong sign" in found.output
     assert not out.exists()
-    found = call(arm, log, "--out", out, "--doubts", "warn")
+    found = call(arm, log, "--out", out, "--on-inconsistent", "warn")
     assert found.exit_code == 0 and "warning: " in found.stdout and out.exists()
 
 
@@ -73,7 +73,7 @@ def test_a_log_that_cannot_be_right_is_refused_and_nothing_is_written(tmp_path, 
         (("--friction", "sticky"), "friction has no kind 'sticky'"),
         (("--payload", "nobody"), "no moving link 'nobody'"),
         (("--columns", "a"), "must be pairs like"),
-        (("--doubts", "maybe"), "doubts='maybe' must be one of"),
+        (("--on-inconsistent", "maybe"), "on_inconsistent='maybe' must be one of"),
         (("--method", "magic"), "method='magic'"),
         (("--held-out", "2"), "held_out=2.0 must be"),
         (("--cutoff", "-1"), "cutoff"),

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dalembert.cli.app import app
-from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
+from dalembert.zoo.two_bar import SCENARIOS, scenario
 
 TEXT = """
 name = "pendulum"

@@ -25,13 +25,13 @@ def car(q):
 def trailers(q):
     """x, y of the last axle and the headings from there to the tractor; every bar of length 1."""
     n = len(q) - 2
-    found = []
+    result = []
     for k in range(n):
         s, c = np.sin(q[2 + k]), np.cos(q[2 + k])
         # the axle k is at (x, y) + Σ_{j<k} (cos θ_j, sin θ_j): no velocity across its heading
         turns = [-(s * np.sin(q[2 + j]) + c * np.cos(q[2 + j])) * (j < k) for j in range(n)]
-        found.append([s, -c, *turns])
-    return rows(*found)
+        result.append([s, -c, *turns])
+    return rows(*result)
 
 
 def chained(q):

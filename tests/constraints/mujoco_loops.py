@@ -14,6 +14,8 @@ SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 class Peer(PlainPeer):
     """One MJCF text; `solve` gives what `Constrained.forward_dynamics` should."""
 
+    step = STEP
+
     def __init__(self, text: str) -> None:
         self.m = mujoco.MjModel.from_xml_string(text)
         self.m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
@@ -71,13 +73,15 @@ class Peer(PlainPeer):
         """J̇ q̇ of a tendon by differences of J along the motion, to the sixth order."""
         m, other, found = self.m, mujoco.MjData(self.m), 0.0
         for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
-            for step in (k * STEP, -k * STEP):
+            for step in (k * self.step, -k * self.step):
                 other.qpos[:], other.qvel[:] = self.d.qpos, self.d.qvel
                 mujoco.mj_integratePos(m, other.qpos, self.d.qvel, step)
                 mujoco.mj_forward(m, other)
                 mine = other.efc_id[: other.nefc] == i
                 J = other.efc_J[: other.nefc * m.nv].reshape(other.nefc, m.nv)[mine]
-                found = found + np.sign(step) * weight / STEP * (J @ self.d.qvel)
+                if not len(J):  # MuJoCo leaves rows of zeros away
+                    continue
+                found = found + np.sign(step) * weight / self.step * (J @ self.d.qvel)
         return found
 
     def _between(self, i: int) -> np.ndarray:

@@ -37,7 +37,7 @@ def mixed_batch(
     rng = np.random.default_rng(seed)
     some = consistent_states(closed, rng, min(count, 256), spread=0.2)
     regular = [np.resize(x, (count, x.shape[1])) for x in some]
-    mixed, places = [x.copy() for x in regular], rng.permutation(count)[:singular]
+    mixed, positions = [x.copy() for x in regular], rng.permutation(count)[:singular]
     for x, new in zip(mixed, singular_states(rng, singular), strict=True):
-        x[places] = new
-    return regular, mixed, np.isin(np.arange(count), places)
+        x[positions] = new
+    return regular, mixed, np.isin(np.arange(count), positions)

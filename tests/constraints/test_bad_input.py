@@ -56,8 +56,8 @@ def test_conflicting_velocities_are_named_and_give_no_huge_multiplier(particle):
         Pfaffian([[0.0, 1.0]], name="floor"),
     ]
     closed = Constrained(particle, pushes)
-    found = closed.mobility(t=1.0)
-    assert found.conflicting == ("slow", "fast") and found.redundant == ("fast",)
+    result = closed.mobility(t=1.0)
+    assert result.conflicting == ("slow", "fast") and result.redundant == ("fast",)
     with pytest.raises(ConstraintError, match="'slow', 'fast' contradict each other"):
         closed.forward_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], t=1.0)
 
@@ -87,17 +87,17 @@ def test_expressions_name_their_unknown_symbols(particle):
 def test_casadi_numpy_and_sympy_write_the_same_constraint(casadi, particle):
     x, y = sympy.symbols("x y")
     sx = casadi.SX.sym("x")
-    ways = [
+    methods = [
         Holonomic(lambda q: np.stack([np.sin(q[0]) - q[1]])),
         Holonomic(lambda q: casadi.vertcat(casadi.sin(q[0]) - q[1])),
         Holonomic(sympy.sin(x) - y),
         Holonomic(casadi.sin(sx) - casadi.SX.sym("y")),
     ]
     state = np.array([0.3, np.sin(0.3)]), np.array([1.0, np.cos(0.3)]), np.array([0.1, 0.2])
-    found = [Constrained(particle, [way]).forward_dynamics(*state) for way in ways]
-    for qdd, lam in found[1:]:
-        np.testing.assert_allclose(qdd, found[0][0], atol=1e-12)
-        np.testing.assert_allclose(lam, found[0][1], atol=1e-12)
+    result = [Constrained(particle, [method]).forward_dynamics(*state) for method in methods]
+    for qdd, lam in result[1:]:
+        np.testing.assert_allclose(qdd, result[0][0], atol=1e-12)
+        np.testing.assert_allclose(lam, result[0][1], atol=1e-12)
 
 
 def test_parameters_of_constraints_are_inputs():
@@ -111,6 +111,18 @@ def test_parameters_of_constraints_are_inputs():
     np.testing.assert_allclose(closed.residual(at, parameters={"l": 2.0}), [0.0])
     _, lam = closed.forward_dynamics(at, np.zeros(6), np.zeros(6), parameters={"l": 2.0})
     np.testing.assert_allclose(lam * 2.0, [9.81])
+
+
+def test_a_parameter_of_two_values_is_refused():
+    rows = [
+        dl.Holonomic(lambda q, a=a: [q[0] + dl.Parameter("a", a) * q[1]], name=f"row {a}")
+        for a in (0.5, 0.7)
+    ]
+    with pytest.raises(dl.ParameterError, match="'a' is given two values"):
+        dl.Constrained(dl.load("planar_2r"), rows)
+    open_row = dl.Holonomic(lambda q: [q[0] + dl.Parameter("a") * q[1]], name="open")
+    closed = dl.Constrained(dl.load("planar_2r"), [open_row, rows[0]])
+    assert closed.named_parameters == {"a": 0.5} and closed.freedoms == 1
 
 
 def test_nan_in_nan_out():

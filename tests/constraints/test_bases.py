@@ -5,9 +5,9 @@ import pytest
 import sympy as sp
 
 import dalembert as dl
-from dalembert.linalg.singular import singular
-from tests.constraints.seen_otherwise import closed_in_space
+from dalembert.linalg.orthogonal import singular
 from tests.constraints.states import consistent_states, load_states
+from tests.constraints.transformed_mechanisms import closed_in_space
 
 
 @pytest.mark.parametrize(("m", "n", "rank"), [(1, 4, 1), (3, 5, 3), (6, 3, 3), (5, 8, 4)])
@@ -15,11 +15,13 @@ def test_singular_values_are_those_of_lapack(m, n, rank):
     rng = np.random.default_rng(m)
     for _ in range(10):
         rows = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
-        found = singular(rows, rank)
+        result = singular(rows, rank)
         values = np.linalg.svd(rows, compute_uv=False)
-        np.testing.assert_allclose(found.sigma, values[:rank], atol=1e-13 * values[0])
-        np.testing.assert_allclose(found.U * found.sigma @ found.V1.T, rows, atol=1e-13 * values[0])
-        for basis in (found.U, found.V1):
+        np.testing.assert_allclose(result.sigma, values[:rank], atol=1e-13 * values[0])
+        np.testing.assert_allclose(
+            result.U * result.sigma @ result.V1.T, rows, atol=1e-13 * values[0]
+        )
+        for basis in (result.U, result.V1):
             np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-12)
 
 
@@ -50,15 +52,15 @@ def test_the_printed_gamma_is_that_of_sympy():
     q1, q2, d1, d2, a, b, c = sp.symbols("q1 q2 d1 d2 a b c", positive=True)
     M = sp.Matrix([[a + 2 * b * sp.cos(q2), c + b * sp.cos(q2)], [c + b * sp.cos(q2), c]])
     W, rates = M.cholesky(hermitian=False), sp.Matrix([d1, d2])
-    slopes = (W.T * rates).jacobian([q1, q2]).T  # ∂v_j/∂q_i in row i
+    derivatives = (W.T * rates).jacobian([q1, q2]).T  # ∂v_j/∂q_i in row i
     W_dot = W.diff(q1) * d1 + W.diff(q2) * d2
-    Gamma = W.inv() * (W_dot - slopes)
+    Gamma = W.inv() * (W_dot - derivatives)
     closed = dl.Constrained(dl.load("planar_2r"), [dl.Holonomic(lambda q: q[0] + q[1] - 1.0)])
     q, qd = np.array([0.4, 0.9]), np.array([0.7, -1.2])
     at = closed.mass_matrix(np.array([0.0, np.pi / 2]))
     beta = closed.mass_matrix(np.zeros(2))[0, 1] - at[0, 1]
-    letters = {a: at[0, 0], c: at[0, 1], b: beta, q1: q[0], q2: q[1], d1: qd[0], d2: qd[1]}
-    expected = np.array(Gamma.subs(letters).evalf(), dtype=float)
+    symbols = {a: at[0, 0], c: at[0, 1], b: beta, q1: q[0], q2: q[1], d1: qd[0], d2: qd[1]}
+    expected = np.array(Gamma.subs(symbols).evalf(), dtype=float)
     printed = closed.gauge_matrix(q, qd, formulation="printed")
     np.testing.assert_allclose(printed, expected, atol=1e-12)
     # ours is another matrix with the same Γ v, and skew
@@ -147,7 +149,7 @@ def test_kanes_speeds_change_as_the_motion_says(name):
         there = closed.integrate(q, s * qd + 0.5 * s * s * qdd)
         N = closed.basis(there, near=near)
         speeds.append(N.T @ closed.mass_matrix(there) @ (qd + s * qdd))
-    found, rate, _ = closed.kane(q, near.T @ M @ qd, tau, near=near)
-    np.testing.assert_allclose(found, qd, atol=1e-10)
+    result, rate, _ = closed.kane(q, near.T @ M @ qd, tau, near=near)
+    np.testing.assert_allclose(result, qd, atol=1e-10)
     expected = (speeds[0] - speeds[1]) / 2e-5
     np.testing.assert_allclose(rate, expected, atol=1e-6 * (1.0 + np.abs(expected).max()))

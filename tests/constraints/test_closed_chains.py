@@ -14,21 +14,21 @@ ACTIVE = ("theta1", "theta3", "theta5")
 def test_three_of_six_joints_reproduce_the_motion_of_parallel_3rr():
     closed, q, qd, tau = load_states("parallel_3rr")
     qdd, _ = closed.forward_dynamics(q, qd, tau)
-    found, lam = closed.inverse_dynamics(q, qd, qdd, actuators=ACTIVE)
-    assert np.abs(found[:, [1, 3, 5]]).max() == 0.0
-    again, lam_again = closed.forward_dynamics(q, qd, found)
+    result, lam = closed.inverse_dynamics(q, qd, qdd, actuators=ACTIVE)
+    assert np.abs(result[:, [1, 3, 5]]).max() == 0.0
+    again, lam_again = closed.forward_dynamics(q, qd, result)
     np.testing.assert_allclose(again, qdd, atol=1e-10 * np.abs(qdd).max())
     np.testing.assert_allclose(lam_again, lam, atol=1e-7 * max(1.0, np.abs(lam).max()))
     for k in range(5):
         inside = closed.internal_forces(q[k], actuators=ACTIVE)
         assert inside.shape == (3, 1)
-        loaded = found[k].copy()
+        loaded = result[k].copy()
         loaded[[0, 2, 4]] += 3.0 * inside[:, 0]
         moved, squeezed = closed.forward_dynamics(q[k], qd[k], loaded)
         np.testing.assert_allclose(moved, qdd[k], atol=1e-9 * np.abs(qdd).max())
         assert np.abs(squeezed - lam[k]).max() > 1e-2
         # of least norm: nothing along the internal force
-        assert abs(found[k][[0, 2, 4]] @ inside[:, 0]) < 1e-7 * max(1.0, np.abs(found[k]).max())
+        assert abs(result[k][[0, 2, 4]] @ inside[:, 0]) < 1e-7 * max(1.0, np.abs(result[k]).max())
 
 
 def test_all_six_joints_command_the_four_multipliers():
@@ -36,12 +36,12 @@ def test_all_six_joints_command_the_four_multipliers():
     assert closed.residual(q).shape == (len(q), 4)
     np.testing.assert_allclose(closed.residual(q), 0.0, atol=1e-10)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
-    wanted = np.random.default_rng(4).normal(size=(len(q), 4))
-    found, lam = closed.inverse_dynamics(q, qd, qdd, lam=wanted)
-    np.testing.assert_allclose(lam, wanted, atol=1e-7)
-    again, lam_again = closed.forward_dynamics(q, qd, found)
+    desired = np.random.default_rng(4).normal(size=(len(q), 4))
+    result, lam = closed.inverse_dynamics(q, qd, qdd, lam=desired)
+    np.testing.assert_allclose(lam, desired, atol=1e-7)
+    again, lam_again = closed.forward_dynamics(q, qd, result)
     np.testing.assert_allclose(again, qdd, atol=1e-9 * np.abs(qdd).max())
-    np.testing.assert_allclose(lam_again, wanted, atol=1e-7)
+    np.testing.assert_allclose(lam_again, desired, atol=1e-7)
     assert closed.internal_forces(q[0]).shape == (6, 4)
 
 
@@ -61,9 +61,9 @@ def test_weights_move_the_load_between_actuators():
 def test_fully_actuated_four_bar_and_a_motion_out_of_reach():
     closed, q, qd, tau = load_states("four_bar", count=5)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
-    found, _ = closed.inverse_dynamics(q, qd, qdd, actuators=["crank"])
+    result, _ = closed.inverse_dynamics(q, qd, qdd, actuators=["crank"])
     # one freedom, one motor: τ_crank q̇_crank is the power of all torques
-    np.testing.assert_allclose((found * qd).sum(-1), (tau * qd).sum(-1), atol=1e-9)
+    np.testing.assert_allclose((result * qd).sum(-1), (tau * qd).sum(-1), atol=1e-9)
     three, q, qd, tau = load_states("parallel_3rr", count=3)
     qdd, _ = three.forward_dynamics(q, qd, tau)
     with pytest.raises(ConstraintError, match="cannot give this motion"):
@@ -80,10 +80,10 @@ def spatial_four_bar(directions: str) -> Constrained:
 def test_a_redundant_closure_moves_the_same(directions):
     """A planar linkage closed by a spatial joint: the rows out of the plane are redundant."""
     closed, planar = spatial_four_bar(directions), dl.load("four_bar")
-    found = closed.mobility()
-    assert (found.freedoms, found.rank) == (1, 2)
-    assert found.gruebler == 3 - closed.rows and found.redundant == ("pin",)
-    assert not found.singular
+    result = closed.mobility()
+    assert (result.freedoms, result.rank) == (1, 2)
+    assert result.gruebler == 3 - closed.rows and result.redundant == ("pin",)
+    assert not result.singular
     q, qd, tau = consistent_states(planar, np.random.default_rng(0), 10)
     expected, lam = planar.forward_dynamics(q, qd, tau)
     for route in ROUTES:
@@ -127,9 +127,9 @@ def test_a_rod_between_two_links_carries_tension():
     qd = np.array([0.9, 0, 0, 0.2, -0.1, 0.4])
     for route in ROUTES:
         _, lam = closed.forward_dynamics(q, qd, np.zeros(6), formulation=route)
-        found = closed.reactions(q, lam)["rod"]
-        np.testing.assert_allclose(found["tension"], m * (9.81 + 0.9**2 / l), rtol=1e-10)
-        np.testing.assert_allclose(found["force"], [0, 0, found["tension"]], atol=1e-9)
+        result = closed.reactions(q, lam)["rod"]
+        np.testing.assert_allclose(result["tension"], m * (9.81 + 0.9**2 / l), rtol=1e-10)
+        np.testing.assert_allclose(result["force"], [0, 0, result["tension"]], atol=1e-9)
 
 
 def test_a_weld_holds_free_bodies_together():
@@ -211,9 +211,11 @@ def test_a_pose_may_be_used_inside_a_constraint():
     expected = Constrained(arm, [loop], guess=guess)
     qd = expected.project_velocity(guess, np.ones(6))
     for robot in (arm, dl.load("ur5")):
-        held = Holonomic(lambda q, robot=robot: robot.pose(q)[0:3, 3] - point[:3, 3], name="tip")
-        closed = Constrained(robot, [held], guess=guess)
-        found, lam = closed.forward_dynamics(guess, qd, np.zeros(6))
+        constrained = Holonomic(
+            lambda q, robot=robot: robot.pose(q)[0:3, 3] - point[:3, 3], name="tip"
+        )
+        closed = Constrained(robot, [constrained], guess=guess)
+        result, lam = closed.forward_dynamics(guess, qd, np.zeros(6))
         reference, forces = expected.forward_dynamics(guess, qd, np.zeros(6))
-        np.testing.assert_allclose(found, reference, atol=1e-9 * np.abs(reference).max())
+        np.testing.assert_allclose(result, reference, atol=1e-9 * np.abs(reference).max())
         np.testing.assert_allclose(lam, forces, atol=1e-9 * np.abs(forces).max())

@@ -133,12 +133,12 @@ def test_chaplygin_sleigh_speeds_up_and_stops_turning():
 
 def test_knife_edge_slides_on_a_cycloid():
     """From rest at the top with spin ω: x = g sin α sin²(ωt)/2ω², y = g sin α (ωt − ½ sin 2ωt)/2ω²."""
-    g, slope, w = 9.81, 0.4, 1.5
-    closed = dl.load("knife_edge", g=g, slope=slope)
+    g, derivative, w = 9.81, 0.4, 1.5
+    closed = dl.load("knife_edge", g=g, slope=derivative)
     dt, steps = 1e-3, 1500
     *_, (q, _) = rk4(closed, np.zeros(3), np.array([0.0, 0.0, w]), np.zeros(3), dt, steps)
     t = dt * steps
-    k = g * np.sin(slope) / (2 * w**2)
+    k = g * np.sin(derivative) / (2 * w**2)
     expected = [k * np.sin(w * t) ** 2, k * (w * t - 0.5 * np.sin(2 * w * t)), w * t]
     np.testing.assert_allclose(q, expected, atol=1e-9)
 

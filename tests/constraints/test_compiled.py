@@ -40,10 +40,10 @@ def test_derivatives_through_the_solve():
     formulation = closed.dynamics.quantity("forward_dynamics").formulation("multiplier").function
     u = tracing.symbol("u", 3)
     qdd, _ = formulation(closed.description, q=q[0], qd=qd[0], tau=u)
-    (slope,) = tracing.Function([u], [tracing.jacobian(qdd, u)])(tau[0])
+    (derivative,) = tracing.Function([u], [tracing.jacobian(qdd, u)])(tau[0])
     _, P_T = closed.projectors(q[0])
     expected = P_T @ np.linalg.inv(closed.mass_matrix(q[0]))
-    np.testing.assert_allclose(slope, expected, atol=1e-9)
+    np.testing.assert_allclose(derivative, expected, atol=1e-9)
 
 
 def test_operations_are_few():

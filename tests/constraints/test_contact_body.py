@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import Constrained, ContactBody, Ellipsoid, Plane, Sphere, Torus, montana
+from dalembert.constraints import (
+    Constrained,
+    ContactBody,
+    Ellipsoid,
+    Plane,
+    Sphere,
+    Torus,
+    surfaces,
+)
 from dalembert.control import Hybrid
 from dalembert.errors import ConstraintError
 from dalembert.spatial import se3
@@ -23,15 +31,15 @@ def bodies(obj, finger, mass=2.0, inertia=None):
 def test_the_map_with_a_gap_is_the_derivative_of_the_pose():
     o, f = Torus(1.0, 0.3), Ellipsoid(0.2, 0.3, 0.15)
     eta = np.array([*ETA, 0.07])
-    g = montana.relative_pose(o, f, eta)
+    g = surfaces.relative_pose(o, f, eta)
     columns = []
     for e in 1e-6 * np.eye(6):
-        ends = [montana.relative_pose(o, f, eta + s * e) for s in (1, -1)]
+        ends = [surfaces.relative_pose(o, f, eta + s * e) for s in (1, -1)]
         columns.append(se3.vee_se3(np.linalg.inv(g) @ (ends[0] - ends[1]) / 2e-6))
-    np.testing.assert_allclose(montana.body_map(o, f, eta), np.stack(columns, 1), atol=1e-8)
+    np.testing.assert_allclose(surfaces.body_map(o, f, eta), np.stack(columns, 1), atol=1e-8)
     rate = np.array([0.3, -0.2, 0.5, 0.4, -0.6, 0.1])
-    twist = montana.contact_map(o, f, eta) @ rate
-    np.testing.assert_allclose(montana.contact_rates(o, f, eta, twist), rate, atol=1e-12)
+    twist = surfaces.contact_map(o, f, eta) @ rate
+    np.testing.assert_allclose(surfaces.contact_rates(o, f, eta, twist), rate, atol=1e-12)
 
 
 def test_the_multiplier_of_the_gap_is_the_normal_force():
@@ -57,9 +65,9 @@ def test_an_ellipsoid_on_a_torus_as_newton_and_euler_have_it(rolling):
     o, f = Torus(1.0, 0.3), Ellipsoid(0.2, 0.3, 0.15)
     inertia = np.diag([0.05, 0.02, 0.06])
     _, body = bodies(o, f, 2.0, inertia)
-    held = body.rolling() if rolling else body.contact()
+    constrained = body.rolling() if rolling else body.contact()
     eta = np.array([*ETA, 0.0])
-    closed = Constrained(body, [held], guess=eta)
+    closed = Constrained(body, [constrained], guess=eta)
     rng = np.random.default_rng(1)
     F = rng.normal(size=6)
     rate = closed.project_velocity(eta, rng.normal(size=6))
@@ -67,8 +75,8 @@ def test_an_ellipsoid_on_a_torus_as_newton_and_euler_have_it(rolling):
         closed.reference("forward_dynamics", eta, rate, body.finger_wrench(eta, F), formulation=r)
         for r in ROUTES
     ]
-    for found in results[1:]:
-        np.testing.assert_allclose(found[0], results[0][0], atol=1e-7)
+    for result in results[1:]:
+        np.testing.assert_allclose(result[0], results[0][0], atol=1e-7)
     qdd, lam = results[0]
 
     def twist(t):
@@ -80,7 +88,7 @@ def test_an_ellipsoid_on_a_torus_as_newton_and_euler_have_it(rolling):
     R = body.pose_of_finger(eta)[:3, :3]
     G = np.concatenate([2.0 * R.T @ GRAVITY, np.zeros(3)])
     exerted = M @ V_dot - se3.ad(V).T @ M @ V - F - G
-    at_contact = se3.Ad(montana.finger_pose(f, eta[2:4])).T @ exerted
+    at_contact = se3.Ad(surfaces.finger_pose(f, eta[2:4])).T @ exerted
     expected = np.zeros(6)
     expected[[2, 0, 1, 5] if rolling else [2]] = -lam
     np.testing.assert_allclose(at_contact, expected, atol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import montana
+from dalembert.constraints import surfaces
 from dalembert.constraints.surfaces import Cylinder, Plane, Sphere, Torus
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.zoo.constrained_spatial import BALL, CENTRE, OBJECT, POLE
@@ -40,11 +40,11 @@ def test_eta_puts_the_finger_where_the_arm_puts_it():
 def test_rates_are_the_derivatives_of_the_coordinates(name):
     arm = dl.load(name)
     q, qd, _ = consistent_states(arm, np.random.default_rng(1), 8, spread=0.3)
-    found = arm.contact_rates(q, qd)
+    result = arm.contact_rates(q, qd)
     expected = slope_along(arm, q, qd, arm.contact_coordinates)
-    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(result, expected, atol=1e-6 * np.abs(expected).max())
     J = arm.contact_jacobian(q)
-    np.testing.assert_allclose((J @ qd[..., None])[..., 0], found, atol=1e-12)
+    np.testing.assert_allclose((J @ qd[..., None])[..., 0], result, atol=1e-12)
 
 
 @pytest.mark.parametrize("surface", [Plane(), Cylinder(0.4), Torus(0.9, 0.3)])
@@ -66,7 +66,7 @@ def test_a_ball_on_other_surfaces(surface):
     expected = slope_along(closed, q, qd, closed.contact_coordinates)
     np.testing.assert_allclose(closed.contact_rates(q, qd), expected, atol=1e-6)
     for here, at in zip(q, eta, strict=True):
-        g = montana.relative_pose(surface, Sphere(0.1, "x"), at)
+        g = surfaces.relative_pose(surface, Sphere(0.1, "x"), at)
         np.testing.assert_allclose(robot.pose(here, frame="ball"), g, atol=1e-10)
 
 

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Plane, PointOnSurface, Sliding, SoftFinger, Sphere
-from dalembert.constraints.friction import rubbed
+from dalembert.constraints.friction import with_friction
 from dalembert.errors import ConstraintError, FormulationError, SettingError
 from tests.constraints.states import ROUTES, consistent_states
 
@@ -74,8 +74,8 @@ def test_a_ball_passes_from_sliding_into_rolling():
     np.testing.assert_allclose(v[-1], [5 / 7 * v0, 0, 0], atol=1e-8)
     np.testing.assert_allclose(omega[-1] * r, [0, 5 / 7 * v0, 0], atol=1e-8)
     # the smoothed end of the slip moves the ball by less than width × time
-    reached = 12 * v0**2 / (49 * MU * G) + 5 / 7 * v0 * (t[-1] - rolls)
-    np.testing.assert_allclose(run.q.values[-1, 0], reached, atol=1e-6)
+    end = 12 * v0**2 / (49 * MU * G) + 5 / 7 * v0 * (t[-1] - rolls)
+    np.testing.assert_allclose(run.q.values[-1, 0], end, atol=1e-6)
 
 
 @pytest.mark.parametrize("tilt", [0.2, 0.5])
@@ -170,23 +170,23 @@ def test_every_route_meets_the_equations_with_friction(route):
     closed = two_balls()
     q, qd, tau = consistent_states(closed, np.random.default_rng(5), 1, spread=0.1)
     q, qd, tau = q[0], qd[0], 0.5 * tau[0]
-    found = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
+    result = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
     expected = saddle_point(closed, q, qd, tau, "ab")
     assert (expected[1][:2] > 0.0).all()
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y, atol=1e-8)
 
 
-def test_of_two_contacts_the_one_that_presses_rubs():
+def test_of_two_contacts_only_the_pressed_one_has_friction():
     """The first ball is pulled off; the second's friction is what it is without the first's."""
     closed = two_balls()
     q, qd, tau = consistent_states(closed, np.random.default_rng(5), 1, spread=0.1)
     R = closed.system.pose(q[0], frame="a")[:3, :3]
     tau = np.concatenate([R.T @ [0.0, 0.0, 40.0], np.zeros(9)])
-    found = closed.reference("forward_dynamics", q[0], qd[0], tau)
+    result = closed.reference("forward_dynamics", q[0], qd[0], tau)
     expected = saddle_point(closed, q[0], qd[0], tau, "b")
     assert expected[1][0] < -10.0 and expected[1][1] > 0.0
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y, atol=1e-8)
 
 
@@ -248,7 +248,7 @@ def test_torques_of_a_motion_bear_its_friction():
     pull = 2.0 * (a + MU * G) / (1.0 + MU**2)
     np.testing.assert_allclose(tau, [pull, MU * pull], rtol=1e-9)
     np.testing.assert_allclose(lam, 2.0 * G - MU * pull, rtol=1e-9)
-    with pytest.raises(ConstraintError, match="would pull at a contact that rubs"):
+    with pytest.raises(ConstraintError, match="would pull at a contact with friction"):
         block.inverse_dynamics([0.0, 0.0], [0.5, 0.0], [60.0, 0.0])
 
 
@@ -257,9 +257,9 @@ def test_what_has_no_meaning_with_friction_is_refused():
     smooth = dl.Constrained(slider("xz"), [PointOnSurface("to_z", Plane(), name="floor")])
     with pytest.raises(FormulationError, match="the decoupled form is for constraints without"):
         block.decoupled([0.0, 0.0], [0.5, 0.0], [0.0, 0.0])
-    with pytest.raises(SettingError, match="Kane's form is for constraints without friction"):
+    with pytest.raises(SettingError, match="Kane's equations are for constraints without friction"):
         dl.simulate(block, duration=0.1, formulation="kane")
-    with pytest.raises(ConstraintError, match="no contact that rubs"):
+    with pytest.raises(ConstraintError, match="no contact with friction"):
         smooth.contact_friction([0.0, 0.0], [0.5, 0.0], [1.0])
     with pytest.raises(ConstraintError, match="give mu a positive value"):
         Sliding("to_z", Plane(), name="floor")
@@ -291,6 +291,6 @@ def test_any_contact_that_jams_gives_nan(jammed):
     system = SimpleNamespace(
         rubbing=tuple(range(count)), friction_rows=lambda q, qd, t: (np.eye(count), None)
     )
-    found = rubbed(route)(system, np.zeros(3), np.zeros(3), np.zeros(count))
-    for array in found:
+    result = with_friction(route)(system, np.zeros(3), np.zeros(3), np.zeros(count))
+    for array in result:
         assert np.isnan(array).all() if jammed else np.isfinite(array).all()

@@ -6,9 +6,9 @@ import sympy
 from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
-from dalembert.zoo.chain import place
-from tests.constraints.seen_otherwise import closed_in_space
+from dalembert.zoo.entry import pose_at
 from tests.constraints.states import SMALL, consistent_states, load_states
+from tests.constraints.transformed_mechanisms import closed_in_space
 
 TIGHT = 1e-10
 
@@ -130,11 +130,11 @@ def test_the_gamma_of_the_lecture_is_the_same_on_v():
 
     v = W(q).T @ qd
     units = np.eye(3) * step
-    slopes = np.stack(
+    derivatives = np.stack(
         [(W(q + e).T @ qd - W(q - e).T @ qd) / (2 * step) for e in units]
     )  # ∂v_j/∂q_i
     W_dot = (W(q + step * qd) - W(q - step * qd)) / (2 * step)
-    lecture = np.linalg.solve(W(q), (W_dot - slopes) @ v)
+    lecture = np.linalg.solve(W(q), (W_dot - derivatives) @ v)
     C = closed.system.coriolis_matrix(q, qd)
     ours = np.linalg.solve(W(q), C @ qd) - W_dot.T @ qd
     np.testing.assert_allclose(lecture, ours, atol=1e-8)
@@ -144,10 +144,10 @@ def test_projected_velocity_is_the_nearest_one():
     closed, q, _, _ = load_states("four_bar", count=5)
     rng = np.random.default_rng(3)
     wild = rng.normal(size=(5, 3))
-    found = closed.project_velocity(q, wild)
-    np.testing.assert_allclose(closed.velocity_residual(q, found), 0.0, atol=1e-12)
+    result = closed.project_velocity(q, wild)
+    np.testing.assert_allclose(closed.velocity_residual(q, result), 0.0, atol=1e-12)
     other = closed.project_velocity(q, rng.normal(size=(5, 3)))
-    gap = np.einsum("ni,nij,nj->n", wild - found, closed.mass_matrix(q), other)
+    gap = np.einsum("ni,nij,nj->n", wild - result, closed.mass_matrix(q), other)
     np.testing.assert_allclose(gap, 0.0, atol=1e-12)
 
 
@@ -172,7 +172,10 @@ def ball_joints():
             {"name": "upper", "joint": {"name": "ball1", **ball}, **body},
             {"name": "lower", "parent": "upper", "joint": lower, **body},
         ],
-        frames={"tip": ("lower", place((0.0, 0.0, -1.0))), "pin": (None, place((0.9, 0.2, -1.2)))},
+        frames={
+            "tip": ("lower", pose_at((0.0, 0.0, -1.0))),
+            "pin": (None, pose_at((0.9, 0.2, -1.2))),
+        },
     )
     closed = dl.Constrained(robot, [dl.Loop("tip", "pin", "point", along="world")])
     states = consistent_states(closed, np.random.default_rng(2), 1)
@@ -236,22 +239,22 @@ def test_named_parameters_enter_every_gauge_quantity():
     """`decoupled` and Γ of a system whose numbers are named are those with the numbers in it."""
     closed = parametrised()
     assert dict(closed.named_parameters) == {"m": 2.0, "k": 3.0, "length": 1.0}
-    given = {"m": 5.0, "length": 2.0}
+    inputs = {"m": 5.0, "length": 2.0}
     q, tau = np.array([1.2, 1.6]), np.array([0.1, 0.2])
-    qd = closed.project_velocity(q, [0.3, 0.4], parameters=given)
-    qdd, lam = closed.forward_dynamics(q, qd, tau, parameters=given)
-    d = closed.decoupled(q, qd, tau, parameters=given)
+    qd = closed.project_velocity(q, [0.3, 0.4], parameters=inputs)
+    qdd, lam = closed.forward_dynamics(q, qd, tau, parameters=inputs)
+    d = closed.decoupled(q, qd, tau, parameters=inputs)
     np.testing.assert_allclose(d.lam, lam, rtol=1e-10)
-    require_second_equation(d, closed.jacobian(q, parameters=given))
+    require_second_equation(d, closed.jacobian(q, parameters=inputs))
     # v = Wᵀ q̇ has v̇ + Γ v = u: along the motion v̇ = Wᵀ q̈ + Ẇᵀ q̇
-    M = closed.mass_matrix(q, parameters=given)
+    M = closed.mass_matrix(q, parameters=inputs)
     W, h = np.linalg.cholesky(M), 1e-6
-    near = [np.linalg.cholesky(closed.mass_matrix(q + s * qd, parameters=given)) for s in (h, -h)]
+    near = [np.linalg.cholesky(closed.mass_matrix(q + s * qd, parameters=inputs)) for s in (h, -h)]
     v_dot = W.T @ qdd + ((near[0] - near[1]) / (2 * h)).T @ qd
     N = closed.system.gravity_torque(q, parameters={"m": 5.0})
-    u = np.linalg.solve(W, tau - N - closed.jacobian(q, parameters=given).T @ lam)
-    for way in ("skew", "printed"):
-        Gamma = closed.gauge_matrix(q, qd, formulation=way, parameters=given)
+    u = np.linalg.solve(W, tau - N - closed.jacobian(q, parameters=inputs).T @ lam)
+    for method in ("skew", "printed"):
+        Gamma = closed.gauge_matrix(q, qd, formulation=method, parameters=inputs)
         np.testing.assert_allclose(v_dot + Gamma @ (W.T @ qd), u, atol=1e-8)
 
 

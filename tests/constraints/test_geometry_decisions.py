@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.report.facts import describe
 from tests.constraints.states import ROUTES
 
 OBLIQUE = np.array([0.3, -0.5, 0.7]) / np.linalg.norm([0.3, -0.5, 0.7])
@@ -55,6 +56,8 @@ def connected(axis, tmp_path):
 def require_the_motion_of(closed, robot):
     """One freedom, and the motion of the robot that has the hinge alone."""
     assert closed.freedoms == 1
+    assert closed.redundant_constraints == closed.constraints
+    assert f"redundant: {closed.constraints[0]}" in repr(closed)
     for route in ROUTES:
         qdd, _ = closed.forward_dynamics(*STATE, formulation=route)
         np.testing.assert_allclose(qdd, robot.forward_dynamics(*STATE), rtol=1e-9)
@@ -63,7 +66,9 @@ def require_the_motion_of(closed, robot):
 
 
 def test_a_connect_on_the_axis_of_its_hinge_holds_nothing_more(tmp_path):
-    require_the_motion_of(*connected(OBLIQUE, tmp_path))
+    closed, robot = connected(OBLIQUE, tmp_path)
+    require_the_motion_of(closed, robot)
+    assert describe(closed)["redundant"] == ["bearing"]
 
 
 @pytest.mark.parametrize("directions", ["point", "revolute", "pin"])
@@ -112,5 +117,5 @@ def parallelogram(missing):
 def test_a_parallelogram_moves_although_its_digits_miss(missing):
     """Files may miss by 1e-6 m: one freedom, where the crank stands, whatever the last digits are."""
     closed = parallelogram(missing)
-    assert closed.freedoms == 1
+    assert closed.freedoms == 1 and len(closed.redundant_constraints) == 1
     np.testing.assert_allclose(closed.neutral(), 0.0, atol=1e-6)

@@ -55,12 +55,12 @@ def test_assembly_finds_the_closed_side_from_anywhere(directions):
 def test_rows_are_the_rates_of_the_residual_where_it_is_closed(directions):
     closed, rng = held_ball(directions), np.random.default_rng(1)
     q, step = closed.assemble(rng.normal(size=4) / 2), 1e-6
-    slopes = [
+    derivatives = [
         (closed.residual(closed.integrate(q, v)) - closed.residual(closed.integrate(q, -v)))
         / (2 * step)
         for v in step * np.eye(3)
     ]
-    np.testing.assert_allclose(closed.jacobian(q), np.stack(slopes, axis=-1), atol=1e-9)
+    np.testing.assert_allclose(closed.jacobian(q), np.stack(derivatives, axis=-1), atol=1e-9)
     assert closed.mobility(q).rank == len(directions)
 
 
@@ -92,5 +92,5 @@ def test_the_hand_at_a_door_is_never_flipped():
     q, qd, tau = consistent_states(closed, rng, 4, spread=0.1)
     expected, _ = closed.forward_dynamics(q, qd, tau)
     for route in ROUTES[1:]:
-        found, _ = closed.forward_dynamics(q, qd, tau, formulation=route)
-        np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+        result, _ = closed.forward_dynamics(q, qd, tau, formulation=route)
+        np.testing.assert_allclose(result, expected, atol=1e-8 * np.abs(expected).max())

@@ -9,8 +9,8 @@ from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert.constraints import Constrained, Pfaffian
+from dalembert.constraints.constrained_lagrangian import early_substitution
 from dalembert.constraints.holonomy import growth_vector, is_holonomic
-from dalembert.constraints.trap import nonholonomic_trap
 from dalembert.errors import ConstraintError, ShapeError
 from dalembert.zoo import entry
 from tests.constraints.distributions import KNOWN, chained, engel, leaf, rows, unicycle
@@ -23,33 +23,33 @@ from tests.constraints.states import load_states
 )
 def test_growth_of_named_models(name, growth):
     closed = dl.load(name)
-    found = is_holonomic(closed, np.linspace(0.1, 0.4, closed.nq))
-    assert (found.growth, found.holonomic, found.accessible) == (growth, False, True)
+    result = is_holonomic(closed, np.linspace(0.1, 0.4, closed.nq))
+    assert (result.growth, result.holonomic, result.accessible) == (growth, False, True)
 
 
 def test_the_snakeboard_reaches_everything():
-    found = is_holonomic(dl.load("snakeboard"), [0.1, 0.2, 0.3, 0.0, 0.4, -0.3])
-    assert not found and found.accessible and found.growth[0] == 4 and found.growth[-1] == 6
+    result = is_holonomic(dl.load("snakeboard"), [0.1, 0.2, 0.3, 0.0, 0.4, -0.3])
+    assert not result and result.accessible and result.growth[0] == 4 and result.growth[-1] == 6
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_growth_of_known_distributions(name):
     A, q, growth = KNOWN[name]
-    found = is_holonomic(A, q)
-    assert found.growth == growth == growth_vector(A, q)
-    assert found.accessible == (growth[-1] == len(q)) and found.complete
-    assert found.holonomic == (name == "gradient")
+    result = is_holonomic(A, q)
+    assert result.growth == growth == growth_vector(A, q)
+    assert result.accessible == (growth[-1] == len(q)) and result.complete
+    assert result.holonomic == (name == "gradient")
 
 
 def by_sympy(fields, symbols, point, depth):
     """Dimensions of the filtration at a point, every bracket formed and none left out."""
     values = dict(zip(symbols, point, strict=True))
-    seen, last, growth = list(fields), list(fields), []
+    observed, last, growth = list(fields), list(fields), []
     for _ in range(depth):
-        growth.append(sympy.Matrix.hstack(*seen).subs(values).rank())
+        growth.append(sympy.Matrix.hstack(*observed).subs(values).rank())
         last = [Y.jacobian(symbols) * X - X.jacobian(symbols) * Y for Y in last for X in fields]
         last = [bracket for bracket in map(sympy.expand, last) if not bracket.is_zero_matrix]
-        seen += last
+        observed += last
     return tuple(growth)
 
 
@@ -63,18 +63,18 @@ def test_growth_of_random_polynomial_sets(seed):
     B = (rng.integers(-1, 2, (2, 2, len(terms))) * (rng.random((2, 2, len(terms))) < 0.15)) @ terms
     fields = [sympy.Matrix([*np.eye(2, dtype=int)[k], *B[:, k]]) for k in range(2)]
     A = sympy.Matrix(np.hstack([-B, np.eye(2, dtype=int)]).tolist())
-    found = is_holonomic(A, dict.fromkeys(x, 0.0))
+    result = is_holonomic(A, dict.fromkeys(x, 0.0))
     growth = by_sympy(fields, x, [0] * 4, 4)
-    assert found.complete
-    padded = found.growth + (found.growth[-1],) * 4
+    assert result.complete
+    padded = result.growth + (result.growth[-1],) * 4
     assert padded[:4] == growth
 
 
 def test_an_arm_that_rolls_on_a_sphere_ends():
     """Two balls without spin: (2, 3, 5); the sixth direction leaves the sphere, five are all of Q."""
     arm = dl.load("arm_rolling_on_sphere")
-    found = is_holonomic(arm, arm.neutral())
-    assert (found.growth, found.holonomic, found.accessible) == ((2, 3, 5, 5), False, True)
+    result = is_holonomic(arm, arm.neutral())
+    assert (result.growth, result.holonomic, result.accessible) == ((2, 3, 5, 5), False, True)
 
 
 @pytest.mark.parametrize(("spin", "growth"), [(False, (2, 3, 5, 5)), (True, (3, 5, 5))])
@@ -84,8 +84,8 @@ def test_a_free_ball_ends(spin, growth):
     ball = dl.Robot.from_links([body])
     contact = dl.Rolling("ball", dl.Plane(), radius=0.3, spin=spin)
     closed = dl.Constrained(ball, [contact], guess=[0, 0, 0.3, 0, 0, 0, 1.0])
-    found = is_holonomic(closed, closed.neutral())
-    assert (found.growth, found.holonomic, found.accessible) == (growth, False, True)
+    result = is_holonomic(closed, closed.neutral())
+    assert (result.growth, result.holonomic, result.accessible) == (growth, False, True)
     finger = entry("arm_rolling_on_sphere").build(form="finger")
     assert growth_vector(finger, finger.neutral()) == (2, 3, 5, 5)
 
@@ -93,9 +93,9 @@ def test_a_free_ball_ends(spin, growth):
 def test_holonomic_systems_are_recognised():
     for name in ("parallel_3rr", "four_bar", "stewart_platform"):
         closed = dl.load(name)
-        found = is_holonomic(closed, closed.neutral())
-        assert found and found.growth == (closed.freedoms,) * 2
-        assert found.accessible  # all directions of Q, the configurations with h(q) = 0
+        result = is_holonomic(closed, closed.neutral())
+        assert result and result.growth == (closed.freedoms,) * 2
+        assert result.accessible  # all directions of Q, the configurations with h(q) = 0
 
 
 def test_accessible_is_about_the_configurations_that_positions_leave():
@@ -104,12 +104,12 @@ def test_accessible_is_about_the_configurations_that_positions_leave():
     free = dl.Lagrangian(at, sum(u.diff() ** 2 for u in at), 0)
     blade = Pfaffian(lambda q: rows([np.sin(q[3]), -np.cos(q[3]), 0.0, 0.0]), name="blade")
     plane = dl.Holonomic(lambda q: q[2:3], name="plane")
-    found = is_holonomic(Constrained(free, [plane, blade]), [0.1, 0.2, 0.0, 0.3])
-    assert astuple(found) == (False, (2, 3, 3), True, True)
+    result = is_holonomic(Constrained(free, [plane, blade]), [0.1, 0.2, 0.0, 0.3])
+    assert astuple(result) == (False, (2, 3, 3), True, True)
     # ż = 0 instead keeps z too, but as an integral: what Q has beside it is not reached
     level = Pfaffian([[0.0, 0.0, 1.0, 0.0]], name="level")
-    found = is_holonomic(Constrained(free, [level, blade]), [0.1, 0.2, 0.0, 0.3])
-    assert astuple(found) == (False, (2, 3, 3), False, True)
+    result = is_holonomic(Constrained(free, [level, blade]), [0.1, 0.2, 0.0, 0.3])
+    assert astuple(result) == (False, (2, 3, 3), False, True)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_b_counts(A, b, holonomic, growth):
     row, q = Pfaffian(A, b, name="row"), [0.3, 0.4]
     at = dynamicsymbols("x y")
     free = dl.Lagrangian(at, sum(u.diff() ** 2 for u in at), 0)
-    for found in (is_holonomic(row, q), is_holonomic(Constrained(free, [row]), q)):
-        assert astuple(found) == (holonomic, growth, growth[-1] == 3, True)
+    for result in (is_holonomic(row, q), is_holonomic(Constrained(free, [row]), q)):
+        assert astuple(result) == (holonomic, growth, growth[-1] == 3, True)
 
 
 def test_drivers_are_holonomic_in_time():
@@ -163,14 +163,14 @@ def test_growth_does_not_depend_on_the_unit_of_length(name, unit):
 def test_rounding_does_not_leave_the_leaf(unit):
     """Beside z = 0 by rounding only, the bracket z ∂_z is none, whatever else is of its size."""
     size = np.array([1.0, unit ** (1 / 3), unit ** (2 / 3)])
-    found = is_holonomic(lambda x: leaf(x * size) * size, np.array([0.2, 0.1, 0.0]) / size)
-    assert found.growth == (2, 2) and found.complete
+    result = is_holonomic(lambda x: leaf(x * size) * size, np.array([0.2, 0.1, 0.0]) / size)
+    assert result.growth == (2, 2) and result.complete
 
 
 def test_what_was_not_followed_to_its_end_says_so():
-    found = is_holonomic(chained, np.zeros(40))
-    assert not found.complete and not found.accessible
-    assert found.growth == tuple(range(2, 2 + len(found.growth)))
+    result = is_holonomic(chained, np.zeros(40))
+    assert not result.complete and not result.accessible
+    assert result.growth == tuple(range(2, 2 + len(result.growth)))
 
 
 def test_pfaffian_and_sympy_matrices_are_taken():
@@ -214,13 +214,13 @@ def test_the_constrained_lagrangian_is_wrong_where_the_blade_cuts(name):
     closed, q, qd, tau = load_states(name, count=5)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
     for k in range(5):
-        found = nonholonomic_trap(closed, q[k], qd[k], tau[k])
-        free = [closed.description.dynamics.velocities.index(x) for x in found.independent]
-        np.testing.assert_allclose(found.right_acceleration, qdd[k][free], atol=1e-9)
+        result = early_substitution(closed, q[k], qd[k], tau[k])
+        free = [closed.description.dynamics.velocities.index(x) for x in result.independent]
+        np.testing.assert_allclose(result.right_acceleration, qdd[k][free], atol=1e-9)
         # the term between them is the one of p.64, and it is not zero
-        np.testing.assert_allclose(found.right - found.wrong, found.difference, atol=1e-10)
-        assert np.abs(found.difference).max() > 1e-4
-        assert np.abs(found.wrong_acceleration - qdd[k][free]).max() > 1e-4
+        np.testing.assert_allclose(result.right - result.wrong, result.difference, atol=1e-10)
+        assert np.abs(result.difference).max() > 1e-4
+        assert np.abs(result.wrong_acceleration - qdd[k][free]).max() > 1e-4
 
 
 @pytest.mark.parametrize("name", ["rolling_disk", "four_bar"])
@@ -228,20 +228,20 @@ def test_it_is_harmless_where_the_term_vanishes(name):
     """On holonomic sets always, and on the rolling disk because ∂L/∂ṡ cancels in the sum."""
     closed, q, qd, tau = load_states(name, count=4)
     for k in range(4):
-        found = nonholonomic_trap(closed, q[k], qd[k], tau[k])
-        np.testing.assert_allclose(found.difference, 0.0, atol=1e-10)
-        np.testing.assert_allclose(found.wrong, found.right, atol=1e-10)
+        result = early_substitution(closed, q[k], qd[k], tau[k])
+        np.testing.assert_allclose(result.difference, 0.0, atol=1e-10)
+        np.testing.assert_allclose(result.wrong, result.right, atol=1e-10)
 
 
 def test_the_trap_wants_a_state_that_meets_the_constraint():
     closed = dl.load("knife_edge")
     with pytest.raises(ConstraintError, match="violates the constraints"):
-        nonholonomic_trap(closed, [0, 0, 0], [0, 1.0, 0])
+        early_substitution(closed, [0, 0, 0], [0, 1.0, 0])
     with pytest.raises(ConstraintError, match="permits no velocity"):
         is_holonomic(lambda q: np.eye(2), [0.0, 0.0])
     moving = Constrained(closed.system, [Pfaffian([[1.0, 0, 0]], b=lambda q, t: np.stack([t]))])
     with pytest.raises(ConstraintError, match="do not move"):
-        nonholonomic_trap(moving, [0, 0, 0], [0, 1.0, 0])
+        early_substitution(moving, [0, 0, 0], [0, 1.0, 0])
 
 
 def test_a_system_is_looked_at_where_it_stands():

@@ -6,17 +6,16 @@ import pytest
 import dalembert as dl
 from dalembert.constraints import Constrained, Loop
 from dalembert.control import Hybrid, RedundantActuation
-from dalembert.zoo.chain import place
-from dalembert.zoo.rods import pinned
+from dalembert.zoo.entry import pinned, pose_at
 from tests.constraints.pinocchio_loops import closed_twin
-from tests.constraints.seen_otherwise import (
+from tests.constraints.states import ROUTES
+from tests.constraints.transformed_mechanisms import (
     Seen,
     closed_in_space,
     in_millimetres,
     reordered,
     turned,
 )
-from tests.constraints.states import ROUTES
 
 SAME = 1e-9
 PLANAR = ("four_bar", "slider_crank", "parallel_3rr")
@@ -40,13 +39,13 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 
 def states(closed: Constrained, seed: int, count: int = 2) -> list[tuple[np.ndarray, ...]]:
     """(q, q̇, τ) that the constraints allow; everything here is evaluated, nothing compiled."""
-    rng, found = np.random.default_rng(seed), []
+    rng, result = np.random.default_rng(seed), []
     for _ in range(count):
         step = rng.uniform(-0.2, 0.2, closed.nv)
         q = closed.assemble(closed.reference("integrate", closed.neutral(), step))
         qd = closed.reference("project_velocity", q, rng.normal(size=closed.nv))
-        found.append((q, qd, rng.normal(size=closed.nv)))
-    return found
+        result.append((q, qd, rng.normal(size=closed.nv)))
+    return result
 
 
 def assert_same(closed: Constrained, seen: Seen, seed: int = 0) -> None:
@@ -62,8 +61,8 @@ def assert_same(closed: Constrained, seen: Seen, seed: int = 0) -> None:
         qdd, lam = closed.reference("forward_dynamics", *state)
         force = closed.reference("constraint_force", state[0], lam)
         for route in ROUTES:
-            found, multipliers = there.reference("forward_dynamics", q, qd, tau, formulation=route)
-            assert relative(found / seen.v, qdd) < SAME, route
+            result, multipliers = there.reference("forward_dynamics", q, qd, tau, formulation=route)
+            assert relative(result / seen.v, qdd) < SAME, route
             carried = there.reference("constraint_force", q, multipliers) * seen.v / seen.force
             assert relative(carried, force) < SAME, route
         back, _ = there.reference("inverse_dynamics", q, qd, qdd * seen.v)
@@ -111,8 +110,8 @@ def walker(rng: np.random.Generator) -> Constrained:
             at[:3, 3] = bar["joint"].pop("origin_xyz")
             bar["joint"]["origin"] = plane @ at if bar["parent"] == "trunk" else at
         links += bars
-        frames[f"coupler_tip_{side}"] = (f"coupler_{side}_rod", place((0.9, 0.0, 0.0)))
-        frames[f"rocker_tip_{side}"] = (f"rocker_{side}_rod", place((0.8, 0.0, 0.0)))
+        frames[f"coupler_tip_{side}"] = (f"coupler_{side}_rod", pose_at((0.9, 0.0, 0.0)))
+        frames[f"rocker_tip_{side}"] = (f"rocker_{side}_rod", pose_at((0.8, 0.0, 0.0)))
         loops.append(Loop(f"coupler_tip_{side}", f"rocker_tip_{side}", "point", name=side))
     robot = dl.Robot.from_links(links, frames=frames, name="walker")
     return Constrained(robot, loops, guess=[0, 0, 0, 0, 0, 0, 1, *([1.2, -0.9, 1.6] * 2)])
@@ -122,9 +121,9 @@ def walker(rng: np.random.Generator) -> Constrained:
 def test_pinocchio_agrees_on_a_floating_body_with_slanted_planar_loops(seed):
     """Two of the six rows are implied by the others, in no coordinate plane: eight freedoms."""
     closed = walker(np.random.default_rng(seed))
-    found = closed.mobility()
-    assert (found.velocities, found.rank, found.freedoms) == (12, 4, 8)
-    assert found.redundant == ("l", "r") and not found.singular
+    result = closed.mobility()
+    assert (result.velocities, result.rank, result.freedoms) == (12, 4, 8)
+    assert result.redundant == ("l", "r") and not result.singular
     twin = closed_twin(closed)
     for q, qd, tau in states(closed, seed):
         theirs = twin(q, qd, tau)
@@ -148,12 +147,12 @@ def test_controllers_give_the_same_motion(name, law):
     closed, task = mechanism(name), TASKS[name]
 
     def moved(system: Constrained, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        made = law(system, task, np.ones(len(task)), 36.0, 12.0)
-        tau, _ = made.law(0.0, q, qd, np.zeros(0), made.constants)
+        built = law(system, task, np.ones(len(task)), 36.0, 12.0)
+        tau, _ = built.law(0.0, q, qd, np.zeros(0), built.constants)
         return system.reference("forward_dynamics", q, qd, tau)[0]
 
     whole_world = turned(closed, rotation(rng), rng.normal(size=3))
-    for seen in (whole_world, in_millimetres(closed), reordered(closed, rng)):
+    for observed in (whole_world, in_millimetres(closed), reordered(closed, rng)):
         for q, qd, _ in states(closed, 3):
-            there = moved(seen.closed, q * seen.q, qd * seen.v) / seen.v
+            there = moved(observed.closed, q * observed.q, qd * observed.v) / observed.v
             assert relative(there, moved(closed, q, qd)) < SAME

@@ -12,11 +12,11 @@ from tests.constraints.states import SMALL, consistent_states
 
 def test_a_load_at_rest_is_no_motion_out_of_reach():
     """At rest in the horizontal plane nothing but the wanted λ is left of the forces."""
-    closed, wanted = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
+    closed, desired = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
     q, rest = closed.neutral(), np.zeros(6)
-    tau, lam = closed.inverse_dynamics(q, rest, rest, lam=wanted)
-    np.testing.assert_allclose(lam, wanted, atol=1e-6)
-    np.testing.assert_allclose(tau, closed.jacobian(q).T @ wanted, atol=1e-5)
+    tau, lam = closed.inverse_dynamics(q, rest, rest, lam=desired)
+    np.testing.assert_allclose(lam, desired, atol=1e-6)
+    np.testing.assert_allclose(tau, closed.jacobian(q).T @ desired, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [*SMALL, "arm_on_sphere", "arm_rolling_on_sphere"])
@@ -34,18 +34,18 @@ def test_a_motion_out_of_reach_is_still_refused():
     closed = dl.load("parallel_3rr")
     rest, moving = np.zeros(6), np.array([1e-3, 0, 0, 0, 0, 0])
     q = closed.neutral()
-    wanted = closed.project_velocity(q, moving)
+    desired = closed.project_velocity(q, moving)
     with pytest.raises(ConstraintError, match="cannot give this motion"):
-        closed.inverse_dynamics(q, rest, wanted, actuators=["theta2"])
+        closed.inverse_dynamics(q, rest, desired, actuators=["theta2"])
 
 
 def test_redundant_actuation_holds_at_rest():
-    closed, wanted = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
+    closed, desired = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
     q = closed.neutral()
-    law = RedundantActuation(closed, ("theta1", "theta3"), q[[0, 2]], 25.0, 10.0, lam=wanted)
+    law = RedundantActuation(closed, ("theta1", "theta3"), q[[0, 2]], 25.0, 10.0, lam=desired)
     run = dl.simulate(closed, q, None, law, duration=0.2, dt=0.1)
     np.testing.assert_allclose(run.q.values, np.tile(q, (3, 1)), atol=1e-9)
-    np.testing.assert_allclose(run["lambda"].values[-1], wanted, atol=1e-5)
+    np.testing.assert_allclose(run["lambda"].values[-1], desired, atol=1e-5)
 
 
 def test_few_actuators_bring_the_force_near_in_the_metric_of_the_inverse_mass():
@@ -53,13 +53,13 @@ def test_few_actuators_bring_the_force_near_in_the_metric_of_the_inverse_mass():
     closed = dl.load("parallel_3rr")
     q, rest, rng = closed.neutral(), np.zeros(6), np.random.default_rng(4)
     names = [closed.dynamics.velocities[k] for k in (0, 1, 2, 4)]
-    wanted = rng.normal(size=closed.rows)
-    _, lam = closed.inverse_dynamics(q, rest, rest, actuators=names, lam=wanted)
+    desired = rng.normal(size=closed.rows)
+    _, lam = closed.inverse_dynamics(q, rest, rest, actuators=names, lam=desired)
     A, M = closed.jacobian(q), closed.mass_matrix(q)
     S = A @ np.linalg.solve(M, A.T)
     # B u = Aᵀλ': forces of these drives that move nothing
     B = np.eye(6)[:, [0, 1, 2, 4]]
     pairs = null_space(np.hstack([B, -A.T]))
-    assert pairs.shape[1] == 2 and np.abs(lam - wanted).max() > 1e-3
-    np.testing.assert_allclose(pairs[4:].T @ S @ (lam - wanted), 0.0, atol=1e-9)
-    assert np.abs(pairs[4:].T @ (lam - wanted)).max() > 1e-3  # it is not the plain distance
+    assert pairs.shape[1] == 2 and np.abs(lam - desired).max() > 1e-3
+    np.testing.assert_allclose(pairs[4:].T @ S @ (lam - desired), 0.0, atol=1e-9)
+    assert np.abs(pairs[4:].T @ (lam - desired)).max() > 1e-3  # it is not the plain distance

@@ -6,8 +6,7 @@ import pytest
 import dalembert as dl
 from dalembert.constraints import Sliding
 from dalembert.constraints.surfaces import Plane
-from dalembert.zoo.entry import shift
-from dalembert.zoo.rods import pinned
+from dalembert.zoo.entry import pinned, shift
 
 GROUND, CRANK, COUPLER, ROCKER = 1.0, 0.35, 0.9, 0.8
 
@@ -53,8 +52,8 @@ def test_joints_carry_what_the_loop_carries_where_it_is_cut_elsewhere():
     F, F2 = chain.joint_wrenches(q, qd, qdd, lam), other.joint_wrenches(q2, qd2, qdd2, lam2)
     near = {"rtol": 0, "atol": 1e-9}
     for joint in ("crank", "coupler"):
-        found, expected = in_world(chain, q, F, joint), in_world(other, q2, F2, joint)
-        np.testing.assert_allclose(found, expected, **near)
+        result, expected = in_world(chain, q, F, joint), in_world(other, q2, F2, joint)
+        np.testing.assert_allclose(result, expected, **near)
     at_tip, at_ground = (
         x.reactions(*y)["pin"]["force"] for x, y in [(chain, (q, lam)), (other, (q2, lam2))]
     )
@@ -87,24 +86,24 @@ def test_a_contact_that_rubs_takes_its_load_off_the_joints():
 def test_what_constraints_take_off_the_joints_is_their_generalised_force(name):
     """Sᵀ (F − F of the open tree) = Aᵀλ of the constraints between frames, for any λ."""
     chain, rng = dl.load(name), np.random.default_rng(0)
-    seen, q = chain.dynamics, chain.neutral()
-    model = seen.free.description
-    (qd, qdd), lam = rng.normal(size=(2, chain.nv)), rng.normal(size=seen.rows)
+    observed, q = chain.dynamics, chain.neutral()
+    model = observed.free.description
+    (qd, qdd), lam = rng.normal(size=(2, chain.nv)), rng.normal(size=observed.rows)
     F = chain.reference("joint_wrenches", q, qd, qdd, lam)
-    F = F - seen.free.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
-    found = []
+    F = F - observed.free.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
+    result = []
     for wrench, joint in zip(F, model.joints, strict=True):
         R, last = model.frames[joint.link].rotation, model.bodies[joint.bodies[-1]]
         in_body = np.concatenate([R @ wrench[:3], R @ wrench[3:]])
-        found.append(last.subspace.T @ in_body)  # of a joint of several axes, the last
-    own = np.zeros(seen.rows)
-    for acting in seen.acting_names:
-        own[seen.slices[acting]] = lam[seen.slices[acting]]
-    expected = seen.at(q).A.T @ own
+        result.append(last.subspace.T @ in_body)  # of a joint of several axes, the last
+    own = np.zeros(observed.rows)
+    for acting in observed.acting_names:
+        own[observed.slices[acting]] = lam[observed.slices[acting]]
+    expected = observed.at(q).A.T @ own
     ends = [
-        range(chain.nv)[joint.v][-len(x) :] for joint, x in zip(model.joints, found, strict=True)
+        range(chain.nv)[joint.v][-len(x) :] for joint, x in zip(model.joints, result, strict=True)
     ]
-    np.testing.assert_allclose(np.concatenate(found), expected[np.concatenate(ends)], atol=1e-12)
+    np.testing.assert_allclose(np.concatenate(result), expected[np.concatenate(ends)], atol=1e-12)
 
 
 def test_systems_without_joints_have_no_wrenches_through_them():

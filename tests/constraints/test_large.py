@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import large
-from dalembert.linalg import dense
-from dalembert.linalg.ldl import ldl
+from dalembert.constraints import dynamics
+from dalembert.linalg import factorisations
+from dalembert.linalg.factorisations import ldl
 from dalembert.linalg.row_space import row_space
 from tests.constraints.soft_foot import soft_foot
 
@@ -100,10 +100,10 @@ def test_batches_flags_precision_and_out_of_a_large_system(foot):
     q, qd, tau = state(foot, rng)
     qdd, lam = foot.forward_dynamics(q, qd, tau)
     states = np.stack([q, q + 0.1, q * np.nan])
-    found = foot.forward_dynamics(states, qd, tau, errors="flag")
-    assert [dl.Status(x).name for x in found.status] == ["OK", "OFF_POSITION", "NOT_FINITE"]
-    np.testing.assert_array_equal(found.qdd[0], qdd)
-    assert np.isnan(found.qdd[1:]).all()
+    result = foot.forward_dynamics(states, qd, tau, errors="flag")
+    assert [dl.Status(x).name for x in result.status] == ["OK", "OFF_POSITION", "NOT_FINITE"]
+    np.testing.assert_array_equal(result.qdd[0], qdd)
+    assert np.isnan(result.qdd[1:]).all()
     single = foot.forward_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
     assert single[0].dtype == np.float32
     out = np.zeros((2, foot.nv)), np.zeros((2, foot.rows))
@@ -137,15 +137,15 @@ def test_a_small_system_on_numbers_is_its_kernel(small, monkeypatch):
     q, qd, tau = state(small, np.random.default_rng(4))
     qdd, lam = small.forward_dynamics(q, qd, tau)
     torques = small.inverse_dynamics(q, qd, qdd)
-    monkeypatch.setattr(large, "MOST", 0)
-    monkeypatch.setattr(dense, "LARGE", 2)
-    looped = dl.Constrained(small.system, list(small.dynamics.held_by))
+    monkeypatch.setattr(dynamics, "MOST", 0)
+    monkeypatch.setattr(factorisations, "LARGE", 2)
+    looped = dl.Constrained(small.system, list(small.dynamics.constraint_set))
     assert looped.dynamics.large
     scale = np.abs(qdd).max()
-    for found, expected in zip(looped.forward_dynamics(q, qd, tau), (qdd, lam), strict=True):
-        assert np.abs(found - expected).max() <= 1e-10 * scale
-    for found, expected in zip(looped.inverse_dynamics(q, qd, qdd), torques, strict=True):
-        assert np.abs(found - expected).max() <= 1e-10 * scale
+    for result, expected in zip(looped.forward_dynamics(q, qd, tau), (qdd, lam), strict=True):
+        assert np.abs(result - expected).max() <= 1e-10 * scale
+    for result, expected in zip(looped.inverse_dynamics(q, qd, qdd), torques, strict=True):
+        assert np.abs(result - expected).max() <= 1e-10 * scale
     wish = np.random.default_rng(5).normal(size=small.nv)
     near, exact = looped.project_velocity(q, wish), small.project_velocity(q, wish)
     np.testing.assert_allclose(near, exact, rtol=0.0, atol=1e-10)
@@ -159,12 +159,12 @@ def test_lapack_keeps_the_rows_that_the_fixed_order_keeps(redundant, monkeypatch
         B[4], B[5] = B[0] + B[1], 2.0 * B[2]
     r = B @ (weights * rng.normal(size=9))
     plain = row_space(B, 4 if redundant else 6, weights)
-    monkeypatch.setattr(dense, "LARGE", 2)
+    monkeypatch.setattr(factorisations, "LARGE", 2)
     quick = row_space(B, 4 if redundant else 6, weights)
-    assert isinstance(quick, dense.DenseRowSpace)
+    assert isinstance(quick, factorisations.DenseRowSpace)
     assert quick.lost == float(plain.lost) == 0.0
-    for found, expected in zip(quick.solve(r), plain.solve(r), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+    for result, expected in zip(quick.solve(r), plain.solve(r), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=0.0, atol=1e-12)
     u = rng.normal(size=9)
     np.testing.assert_allclose(quick.across(u), plain.across(u), rtol=0.0, atol=1e-12)
     back = [space.back(space.coordinates(r)[0]) for space in (quick, plain)]
@@ -174,11 +174,11 @@ def test_lapack_keeps_the_rows_that_the_fixed_order_keeps(redundant, monkeypatch
 
 
 def test_lapack_factors_solve_and_leave_what_is_indefinite(monkeypatch):
-    monkeypatch.setattr(dense, "LARGE", 2)
+    monkeypatch.setattr(factorisations, "LARGE", 2)
     rng = np.random.default_rng(7)
     A = rng.normal(size=(8, 8))
     M, b = A @ A.T + np.eye(8), rng.normal(size=(8, 3))
     np.testing.assert_allclose(ldl(M).solve(b), np.linalg.solve(M, b), rtol=0.0, atol=1e-12)
     indefinite = M - 4.0 * np.eye(8)
-    found = ldl(indefinite).solve(b)
-    np.testing.assert_allclose(found, np.linalg.solve(indefinite, b), rtol=0.0, atol=1e-9)
+    result = ldl(indefinite).solve(b)
+    np.testing.assert_allclose(result, np.linalg.solve(indefinite, b), rtol=0.0, atol=1e-9)

@@ -61,16 +61,16 @@ def moves_as_in_mujoco(system: Constrained, text: str) -> None:
     """M, h, A, q̈, Aᵀλ at four states; λ itself where it is unique and its rows are the same."""
     peer = Peer(text)
     assert isinstance(system, Constrained)
-    welded = any(getattr(c, "directions", "") == "weld" for c in system.dynamics.held_by)
+    welded = any(getattr(c, "directions", "") == "weld" for c in system.dynamics.constraint_set)
     for q, qd, tau in states(system):
         M, h, J, _ = peer.matrices(q, qd)
         qdd, force, f = peer.solve(q, qd, tau)
         A = system.reference("jacobian", q)
-        found, lam = system.reference("forward_dynamics", q, qd, tau)
+        result, lam = system.reference("forward_dynamics", q, qd, tau)
         close(system.reference("mass_matrix", q), M)
         # ours has no friction in it, theirs no constant friction
         close(system.reference("bias", q, qd) + system.robot.model.drive.viscous * qd, h)
-        close(found, qdd)
+        close(result, qdd)
         close(-A.T @ lam, force)
         if welded:  # its rows are turned and scaled: the same velocities are left
             assert np.linalg.matrix_rank(np.concatenate([A, J]), 1e-9) == system.description.rank
@@ -96,17 +96,17 @@ def test_welds_to_the_world_and_to_mocap_bodies_hold_the_hand(tmp_path, weld):
     text = text.replace("</equality>", f"{WELDS[weld]}</equality>")
     path = tmp_path / "held.xml"
     path.write_text(text)
-    held = dl.load(path)
-    assert held.freedoms == closed("tidybot").freedoms - 6
-    assert held.dynamics.balanced == (weld != "redundant")
-    moves_as_in_mujoco(held, text)
+    constrained = dl.load(path)
+    assert constrained.freedoms == closed("tidybot").freedoms - 6
+    assert constrained.dynamics.balanced == (weld != "redundant")
+    moves_as_in_mujoco(constrained, text)
 
 
 @pytest.mark.parametrize("name", ["digit_leg", "kangaroo_leg", "cassie", "robotiq_2f85"])
 def test_pinocchio_moves_the_same_loops_alike(name):
-    given = dl.load(name) if dl.zoo.is_known(name) else closed(name)
-    loops = [c for c in given.dynamics.held_by if isinstance(c, Loop)]
-    system = Constrained(given.system, loops, guess=given.neutral())
+    inputs = dl.load(name) if dl.zoo.is_known(name) else closed(name)
+    loops = [c for c in inputs.dynamics.constraint_set if isinstance(c, Loop)]
+    system = Constrained(inputs.system, loops, guess=inputs.neutral())
     twin = closed_twin(system)
     for q, qd, tau in states(system, 2):
         qdd, _ = system.reference("forward_dynamics", q, qd, tau)
@@ -200,8 +200,8 @@ def test_axes_that_are_parallel_to_the_digits_of_a_file_do_not_lock_a_planar_loo
         for s in (tilted, exact)
     ]
     np.testing.assert_allclose(*motion, rtol=10 * tilt)
-    (said,) = tilted.robot.notes.left_out
-    assert (said.what, said.name) == ("direction of a connect", "pin")
+    (message,) = tilted.robot.notes.left_out
+    assert (message.what, message.name) == ("direction of a connect", "pin")
     assert not exact.robot.notes.left_out
 
 

@@ -25,7 +25,7 @@ def same_motion(first, second, rtol=1e-10):
     qd, tau = rng.normal(size=(2, first.nv))
     A = first.reference("jacobian", q)
     qd = qd - np.linalg.lstsq(A, A @ qd, rcond=1e-9)[0]
-    order, places = (
+    order, positions = (
         list(range(len(ours))) if set(ours) != set(theirs) else [theirs.index(x) for x in ours]
         for ours, theirs in (
             (first.dynamics.velocities, second.dynamics.velocities),
@@ -33,7 +33,7 @@ def same_motion(first, second, rtol=1e-10):
         )
     )
     moved = np.zeros(second.nq)
-    moved[places] = q
+    moved[positions] = q
     velocity, torque = np.zeros(second.nv), np.zeros(second.nv)
     velocity[order], torque[order] = qd, tau
     one = first.reference("forward_dynamics", q, qd, tau)[0]
@@ -64,8 +64,8 @@ def test_what_is_written_moves_in_mujoco_as_here(name, springs):
     A, qd = closed.reference("jacobian", q), rng.normal(size=closed.nv)
     qd, tau = qd - np.linalg.lstsq(A, A @ qd, rcond=1e-9)[0], rng.normal(size=closed.nv)
     qdd, force, _ = peer.solve(q, qd, tau)
-    found, lam = closed.reference("forward_dynamics", q, qd, tau)
-    np.testing.assert_allclose(found, qdd, rtol=0, atol=1e-9 * np.abs(qdd).max())
+    result, lam = closed.reference("forward_dynamics", q, qd, tau)
+    np.testing.assert_allclose(result, qdd, rtol=0, atol=1e-9 * np.abs(qdd).max())
     np.testing.assert_allclose(-A.T @ lam, force, rtol=0, atol=1e-9 * np.abs(force).max())
 
 
@@ -155,14 +155,14 @@ def test_loops_in_a_file_beside_the_tree_read_back(tmp_path, name):
 def test_rods_slots_and_polynomials_are_written_in_a_urdf(tmp_path):
     arm = dl.load("planar_2r")
     names = arm.dynamics.coordinates
-    for held, guess in (
+    for constrained, guess in (
         (dl.Distance("base", "tool", 1.3, name="rod"), [0.4, 1.5]),
         (dl.Loop("base", "tool", ("y",), name="slot"), [0.5, -1.0]),
         (dl.Loop("base", "tool", "pin", pose_a=shifted(1.2, 0.4), name="nail"), [0.5, -1.0]),
         (dl.JointCoupling(names[1], names[0], polynomial=(0.1, -0.5, 0.2), name="g"), [0.4, 0.0]),
         (dl.JointCoupling(names[1], offset=0.7, name="locked"), [0.4, 0.7]),
     ):
-        closed = dl.Constrained(arm, [held], guess=guess)
+        closed = dl.Constrained(arm, [constrained], guess=guess)
         same_motion(closed, again(tmp_path, closed.to_urdf(), "urdf"))
         (tmp_path / "arm.loops.toml").write_text(closed.to_loops())
         (tmp_path / "arm.urdf").write_text(arm.to_urdf())

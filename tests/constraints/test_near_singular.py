@@ -11,10 +11,9 @@ import dalembert as dl
 from dalembert.constraints import Constrained, Holonomic, Loop
 from dalembert.control import Hybrid, RedundantActuation
 from dalembert.errors import ConstraintError
-from dalembert.zoo.chain import place
-from dalembert.zoo.rods import pinned
-from tests.constraints.seen_otherwise import turned
+from dalembert.zoo.entry import pinned, pose_at
 from tests.constraints.states import ROUTES
+from tests.constraints.transformed_mechanisms import turned
 
 EPS = np.finfo(float).eps
 CLOSE = 100.0  # errors of the terms themselves, beside ε cond
@@ -31,8 +30,8 @@ def crank(closing) -> Constrained:
         pinned("c1", None, (2.0, 0.0), 1.0, 3.0),
     ]
     frames = {
-        "end": ("coupler_rod", place((2.0, 0.0, 0.0))),
-        "tip": ("c1_rod", place((1.0, 0.0, 0.0))),
+        "end": ("coupler_rod", pose_at((2.0, 0.0, 0.0))),
+        "tip": ("c1_rod", pose_at((1.0, 0.0, 0.0))),
     }
     robot = dl.Robot.from_links(links, frames=frames, gravity=(0.0, -9.81, 0.0), name="crank")
     return Constrained(robot, [closing], guess=0.6 * ALONG)
@@ -129,11 +128,11 @@ def test_a_refused_lane_does_not_disturb_its_neighbours():
 
 def test_velocities_are_projected_onto_the_branch(closed):
     q, _ = states(DISTANCES)
-    given = np.array([0.3, 1.0, -0.4])
+    inputs = np.array([0.3, 1.0, -0.4])
     M = closed.mass_matrix(q)
-    along = np.einsum("i,nij,j->n", ALONG, M, given) / np.einsum("i,nij,j->n", ALONG, M, ALONG)
-    found = closed.project_velocity(q, np.tile(given, (len(q), 1)))
-    error = np.abs(found - np.outer(along, ALONG)).max(axis=1)
+    along = np.einsum("i,nij,j->n", ALONG, M, inputs) / np.einsum("i,nij,j->n", ALONG, M, ALONG)
+    result = closed.project_velocity(q, np.tile(inputs, (len(q), 1)))
+    error = np.abs(result - np.outer(along, ALONG)).max(axis=1)
     assert (error <= allowed(closed, DISTANCES)).all()
 
 
@@ -141,8 +140,8 @@ def test_velocities_are_projected_onto_the_branch(closed):
 def test_torques_are_those_of_the_motion(closed, actuators):
     """ALONGᵀ τ is what θ̈ needs, whoever drives."""
     q, qd = states(DISTANCES)
-    wanted = exact(closed, DISTANCES, TORQUE)
-    tau, _ = closed.inverse_dynamics(q, qd, wanted, actuators=actuators)
+    desired = exact(closed, DISTANCES, TORQUE)
+    tau, _ = closed.inverse_dynamics(q, qd, desired, actuators=actuators)
     error = np.abs(tau @ ALONG - ALONG @ TORQUE)
     assert (error <= 10.0 * allowed(closed, DISTANCES)).all()
 
@@ -150,10 +149,10 @@ def test_torques_are_those_of_the_motion(closed, actuators):
 @pytest.mark.parametrize("law", [Hybrid, RedundantActuation])
 def test_controllers_give_the_motion_they_were_asked_for(closed, law):
     """θ̈ = −k_p (θ − 1) − k_v θ̇."""
-    made = law(closed, ("c0",), np.ones(1), 36.0, 12.0)
+    built = law(closed, ("c0",), np.ones(1), 36.0, 12.0)
     q, qd = states(DISTANCES)
     for k, angle in enumerate(DISTANCES):
-        tau, _ = made.law(0.0, q[k], qd[k], np.zeros(0), made.constants)
+        tau, _ = built.law(0.0, q[k], qd[k], np.zeros(0), built.constants)
         qdd, _ = closed.reference("forward_dynamics", q[k], qd[k], tau)
         expected = -36.0 * (angle - 1.0) - 12.0 * SPEED
         assert abs(qdd[0] - expected) <= 100.0 * allowed(closed, DISTANCES)[k]
@@ -165,13 +164,13 @@ def ladder(count: int, redundant: bool) -> dl.Network:
     coupler = pinned("coupler", "c0_rod", (1.0, 0.0), 2.0, 2.0)
     left = dl.Robot.from_links(
         [pinned("c0", None, (0.0, 0.0), 1.0, 1.0), coupler],
-        frames={"end": ("coupler_rod", place((2.0, 0.0, 0.0)))},
+        frames={"end": ("coupler_rod", pose_at((2.0, 0.0, 0.0)))},
         gravity=gravity,
         name="left",
     )
     right = dl.Robot.from_links(
         [pinned("c1", None, (2.0, 0.0), 1.0, 3.0)],
-        frames={"tip": ("c1_rod", place((1.0, 0.0, 0.0)))},
+        frames={"tip": ("c1_rod", pose_at((1.0, 0.0, 0.0)))},
         gravity=gravity,
         name="right",
     )
@@ -190,7 +189,7 @@ def ladder(count: int, redundant: bool) -> dl.Network:
 def test_a_network_is_right_near_singular_postures(count, redundant, speed):
     """At rest there is no motion to take a limit along, and velocities have to be projected."""
     one = SYSTEMS["rows become equal"]()
-    given = np.array([0.3, 1.0, -0.4])
+    inputs = np.array([0.3, 1.0, -0.4])
     for angle in DISTANCES[4::4]:
         q, bound = np.tile(angle * ALONG, count), allowed(one, np.array([angle]))[0]
         expected = exact(one, np.array([angle]), TORQUE)[0]
@@ -199,9 +198,9 @@ def test_a_network_is_right_near_singular_postures(count, redundant, speed):
         error = np.abs(qdd.reshape(count, 3) - expected).max() / np.abs(expected).max()
         assert error <= bound
         M = one.mass_matrix(angle * ALONG)
-        along = ALONG @ M @ given / (ALONG @ M @ ALONG)
-        found = ladder(count, redundant).project_velocity(q, np.tile(given, count))
-        assert np.abs(found.reshape(count, 3) - along * ALONG).max() <= bound
+        along = ALONG @ M @ inputs / (ALONG @ M @ ALONG)
+        result = ladder(count, redundant).project_velocity(q, np.tile(inputs, count))
+        assert np.abs(result.reshape(count, 3) - along * ALONG).max() <= bound
 
 
 def test_a_unit_at_rest_beside_one_that_moves_keeps_its_rows():

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 import dalembert as dl
 from dalembert.constraints import Network
 from dalembert.errors import ConstraintError, FormulationError, ShapeError
-from dalembert.zoo.constrained_ladder import dense
+from dalembert.zoo.constrained_loops import dense
 from tests.constraints.states import ROUTES, consistent_states
 
 

@@ -90,12 +90,12 @@ def soft_force(stiff: float, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> 
     }
     model = mujoco.MjModel.from_xml_string(MJCF.format(time=0.002, stiff=stiff, **rods))
     model.eq_data[0, :6] = [0.9, 0, 0, 0.8, 0, 0]  # the anchors, whatever the first posture was
-    data, found = mujoco.MjData(model), []
+    data, result = mujoco.MjData(model), []
     for state in zip(q, qd, tau, strict=True):
         data.qpos[:], data.qvel[:], data.qfrc_applied[:] = state
         mujoco.mj_forward(model, data)
-        found.append(data.qfrc_constraint.copy())
-    return np.stack(found)
+        result.append(data.qfrc_constraint.copy())
+    return np.stack(result)
 
 
 def test_mujoco_reactions_approach_ours_in_its_stiff_limit():

@@ -6,10 +6,9 @@ import pytest
 import dalembert as dl
 from dalembert.constraints import Constrained, Loop
 from dalembert.errors import ConstraintError
-from dalembert.zoo.chain import place
-from dalembert.zoo.rods import pinned
-from tests.constraints.seen_otherwise import closed_in_space, turned
+from dalembert.zoo.entry import pinned, pose_at
 from tests.constraints.states import ROUTES
+from tests.constraints.transformed_mechanisms import closed_in_space, turned
 
 ALONG = np.array([1.0, -1.0, 1.0, 1.0])  # the motion of three parallel cranks
 
@@ -23,10 +22,10 @@ def parallel_cranks(angle: float) -> Constrained:
         pinned("c2", None, (2.0, 0.0), 1.0, 1.0),
     ]
     frames = {
-        "middle": ("coupler_rod", place((1.0, 0.0, 0.0))),
-        "end": ("coupler_rod", place((2.0, 0.0, 0.0))),
-        "tip1": ("c1_rod", place((1.0, 0.0, 0.0))),
-        "tip2": ("c2_rod", place((1.0, 0.0, 0.0))),
+        "middle": ("coupler_rod", pose_at((1.0, 0.0, 0.0))),
+        "end": ("coupler_rod", pose_at((2.0, 0.0, 0.0))),
+        "tip1": ("c1_rod", pose_at((1.0, 0.0, 0.0))),
+        "tip2": ("c2_rod", pose_at((1.0, 0.0, 0.0))),
     }
     robot = dl.Robot.from_links(links, frames=frames, gravity=(0.0, -9.81, 0.0), name="cranks")
     pins = [Loop("middle", "tip1", "pin", name="p1"), Loop("end", "tip2", "pin", name="p2")]

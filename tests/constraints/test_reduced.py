@@ -27,12 +27,12 @@ def test_the_reduced_equations_are_those_of_the_whole(name):
 
 def test_the_numbers_are_those_of_the_letters():
     closed, q, qd, _ = load_states("four_bar", count=2)
-    letters = closed.dynamics.in_letters
+    symbols = closed.dynamics.symbolic_quantities
     for k in range(2):
-        made = closed.reduced(q[k], qd[k])
-        for name, own in (("reduced_mass_matrix", made.M_r), ("reduced_bias", made.h_r)):
-            given = {"q": q[k]} if name == "reduced_mass_matrix" else {"q": q[k], "qd": qd[k]}
-            expected = letters[name].formulation(None).function(closed.dynamics, **given)[0]
+        built = closed.reduced(q[k], qd[k])
+        for name, own in (("reduced_mass_matrix", built.M_r), ("reduced_bias", built.h_r)):
+            inputs = {"q": q[k]} if name == "reduced_mass_matrix" else {"q": q[k], "qd": qd[k]}
+            expected = symbols[name].formulation(None).function(closed.dynamics, **inputs)[0]
             np.testing.assert_allclose(own, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -81,6 +81,6 @@ def test_regressors_with_lambda_free_and_without_it(name):
 
 def test_nothing_is_left_to_move():
     particle = dl.load("pendulum_constrained").system
-    held = dl.Constrained(particle, [dl.Holonomic(lambda q: q, name="held")])
+    constrained = dl.Constrained(particle, [dl.Holonomic(lambda q: q, name="held")])
     with pytest.raises(ConstraintError, match="leave nothing to move"):
-        held.reduced(np.zeros(2), np.zeros(2))
+        constrained.reduced(np.zeros(2), np.zeros(2))

@@ -85,8 +85,8 @@ def reduced(closed, crank, near):
 
 def test_a_four_bar_rests_where_its_energy_is_least():
     closed = dl.load("four_bar")
-    low, *_ = found = dl.equilibria(closed)
-    assert [rest.stability for rest in found].count("stable") == 2  # one for each way to close it
+    low, *_ = result = dl.equilibria(closed)
+    assert [rest.stability for rest in result].count("stable") == 2  # one for each way to close it
 
     def energy(crank):
         return float(closed.potential_energy(reduced(closed, crank, low.q)))
@@ -109,15 +109,15 @@ def test_reactions_are_slopes_of_the_least_energy():
     low = dl.equilibria(closed)[0]
 
     def least(gap):
-        held = {"type": "eq", "fun": lambda q: closed.residual(q) - gap}
-        found = minimize(
-            closed.potential_energy, low.q, method="SLSQP", constraints=[held], tol=1e-14
+        constrained = {"type": "eq", "fun": lambda q: closed.residual(q) - gap}
+        result = minimize(
+            closed.potential_energy, low.q, method="SLSQP", constraints=[constrained], tol=1e-14
         )
-        return found.fun
+        return result.fun
 
     for k, gap in enumerate(1e-3 * np.eye(2)):
-        slope = (least(gap) - least(-gap)) / 2e-3
-        np.testing.assert_allclose(slope, -low.lam[k], rtol=1e-4)
+        derivative = (least(gap) - least(-gap)) / 2e-3
+        np.testing.assert_allclose(derivative, -low.lam[k], rtol=1e-4)
 
 
 def test_motors_hold_a_posture_that_forward_dynamics_keeps():
@@ -213,11 +213,11 @@ def test_a_slider_crank_hangs_symmetric():
 def test_mechanisms_in_absolute_coordinates_rest_where_their_robots_do(name, postures):
     """The same bodies as a tree of joints: equal energies, curvatures and stability."""
     mechanism = dl.load(name)
-    made = mechanism.to_robot()
-    robot = dl.Constrained(made.robot, made.loops) if made.loops else made.robot
-    found, expected = dl.equilibria(mechanism), dl.equilibria(robot)
-    assert len(found) == len(expected) == postures
-    for mine, other in zip(found, expected, strict=True):
+    built = mechanism.to_robot()
+    robot = dl.Constrained(built.robot, built.loops) if built.loops else built.robot
+    result, expected = dl.equilibria(mechanism), dl.equilibria(robot)
+    assert len(result) == len(expected) == postures
+    for mine, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(mine.potential_energy, other.potential_energy, rtol=1e-9)
         np.testing.assert_allclose(mine.curvatures, other.curvatures, rtol=1e-7)
         assert mine.stability == other.stability and mine.lam.shape == (mechanism.dynamics.rows,)

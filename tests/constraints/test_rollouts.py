@@ -28,22 +28,22 @@ def test_a_step_is_that_of_the_textbook_brought_back(name, method):
         def forward_dynamics(*state):
             return closed.forward_dynamics(*state)[0]
 
-    found = closed.rollout(q, qd, tau, steps=4, dt=1e-3, every=2, method=method)
+    result = closed.rollout(q, qd, tau, steps=4, dt=1e-3, every=2, method=method)
     for step in range(4):
         q, qd = closed.evaluate("project", *taken(Free, method, q, qd, tau[step], 1e-3))
         if step % 2:
-            np.testing.assert_allclose(found[0][step // 2], q, atol=1e-13)
-            np.testing.assert_allclose(found[1][step // 2], qd, atol=1e-11)
+            np.testing.assert_allclose(result[0][step // 2], q, atol=1e-13)
+            np.testing.assert_allclose(result[1][step // 2], qd, atol=1e-11)
 
 
 def test_the_same_name_is_the_same_method():
     closed, q, qd, tau = swinging("four_bar")
-    found = closed.rollout(q, qd, tau, steps=50, dt=1e-3, every=25, method="semi_implicit")
+    result = closed.rollout(q, qd, tau, steps=50, dt=1e-3, every=25, method="semi_implicit")
     run = dl.simulate(
         closed, q, qd, tau, duration=0.05, dt=1e-3, save_every=25, method="semi_implicit"
     )
-    np.testing.assert_allclose(found[0], run.q[1:], atol=1e-12)
-    np.testing.assert_allclose(found[1], run.qd[1:], atol=1e-11)
+    np.testing.assert_allclose(result[0], run.q[1:], atol=1e-12)
+    np.testing.assert_allclose(result[1], run.qd[1:], atol=1e-11)
 
 
 def test_nothing_drifts():
@@ -87,12 +87,12 @@ def test_runs_that_leave_their_constraints_are_flagged_and_named():
     qd[2] += 0.1
     q[3, 1] = np.nan
     tau[4] = 1e9  # thrown beyond what Newton's steps find back from
-    found = closed.rollout(q, qd, tau, steps=4, dt=1e-3, errors="flag")
-    kinds = [dl.Status(x).name for x in found.status]
+    result = closed.rollout(q, qd, tau, steps=4, dt=1e-3, errors="flag")
+    kinds = [dl.Status(x).name for x in result.status]
     assert kinds == ["OK", "OFF_POSITION", "OFF_VELOCITY", "NOT_FINITE", "LOST", "OK"]
     for k in (0, 5):
-        np.testing.assert_array_equal(found.q[:, k], good[0][:, k])
-    assert np.isnan(found.q[:, 1:4]).all() and np.isnan(found.q[-1, 4]).all()
+        np.testing.assert_array_equal(result.q[:, k], good[0][:, k])
+    assert np.isnan(result.q[:, 1:4]).all() and np.isnan(result.q[-1, 4]).all()
     with pytest.raises(dl.SimulationError, match="not finite"):
         closed.rollout(q, qd, tau, steps=4, dt=1e-3)
     with pytest.raises(dl.SimulationError, match=r"q misses .* by 0\.\d+; four_bar\.assemble"):
@@ -116,9 +116,9 @@ def test_single_precision_and_threads():
     closed, q, qd, tau = swinging("robotiq_2f85", 80)
     want = closed.rollout(q, qd, tau, steps=5, dt=1e-3, every=5)
     single = [x.astype(np.float32) for x in (q, qd, tau)]
-    found = closed.rollout(*single, steps=5, dt=1e-3, every=5, errors="flag")
-    assert not found.status.any() and found.q.dtype == np.float32
-    np.testing.assert_allclose(found.q, want[0], atol=2e-5)
+    result = closed.rollout(*single, steps=5, dt=1e-3, every=5, errors="flag")
+    assert not result.status.any() and result.q.dtype == np.float32
+    np.testing.assert_allclose(result.q, want[0], atol=2e-5)
     before = dl.get_num_threads()
     dl.set_num_threads(3)
     again = closed.rollout(q, qd, tau, steps=5, dt=1e-3, every=5)
@@ -141,15 +141,15 @@ def test_a_law_is_compiled_into_the_steps():
     """A controller with a state of its own, asked at every stage and time, as by `simulate`."""
     closed, q, qd, _ = swinging("four_bar")
     law = Spring(20.0, closed.neutral())
-    found = closed.rollout(q, qd, law, steps=40, dt=1e-3, every=20)
+    result = closed.rollout(q, qd, law, steps=40, dt=1e-3, every=20)
     run = dl.simulate(closed, q, qd, law, duration=0.04, dt=1e-3, save_every=20, method="rk4")
-    np.testing.assert_allclose(found[0], run.q[1:], atol=1e-12)
-    np.testing.assert_allclose(found[1], run.qd[1:], atol=1e-11)
-    assert [x.shape for x in found] == [(2, 3, 3), (2, 3, 3), (2, 3, 2)]
+    np.testing.assert_allclose(result[0], run.q[1:], atol=1e-12)
+    np.testing.assert_allclose(result[1], run.qd[1:], atol=1e-11)
+    assert [x.shape for x in result] == [(2, 3, 3), (2, 3, 3), (2, 3, 2)]
     gathered = np.trapezoid(run["lambda"], dx=0.02, axis=0)
-    np.testing.assert_allclose(found[2][-1], gathered, rtol=0.05)
+    np.testing.assert_allclose(result[2][-1], gathered, rtol=0.05)
     other = closed.rollout(q, qd, Spring(10.0, closed.neutral()), 40, 1e-3, every=20)
-    assert not np.allclose(other[0], found[0])
+    assert not np.allclose(other[0], result[0])
     assert len(closed._rollouts) == 1  # other gains are other inputs of the same kernel
     with pytest.raises(dl.SettingError, match="not both"):
         closed.rollout(q, qd, law, 2, 1e-3, controls=[1.0])
@@ -164,11 +164,11 @@ def test_constraints_on_velocities_alone(name, method):
     closed = dl.load(name)
     q, qd, _ = closed.random_state(np.random.default_rng(0), 2)
     tau, how = np.zeros(closed.nv), {"rtol": 1e-9} if method == "RK45" else {}
-    found = closed.rollout(q, qd, tau, 20, 1e-3, every=10, method=method, **how)
+    result = closed.rollout(q, qd, tau, 20, 1e-3, every=10, method=method, **how)
     for k in range(2):
         run = dl.simulate(closed, q[k], qd[k], tau, duration=0.02, dt=1e-2, rtol=1e-10)
-        np.testing.assert_allclose(found[0][:, k], run.q[1:], atol=1e-8)
-        np.testing.assert_allclose(found[1][:, k], run.qd[1:], atol=1e-7)
+        np.testing.assert_allclose(result[0][:, k], run.q[1:], atol=1e-8)
+        np.testing.assert_allclose(result[1][:, k], run.qd[1:], atol=1e-7)
     slipping = closed.rollout(q, qd + 0.1, tau, 2, 1e-3, method=method, errors="flag").status
     assert (slipping == dl.Status.OFF_VELOCITY).all()
     with pytest.raises(dl.SimulationError, match="project_velocity"):
@@ -182,9 +182,9 @@ def test_starts_are_judged_as_forward_dynamics_judges_them(method):
     ring = dl.Holonomic(lambda q: (q[0] ** 2 + q[1] ** 2) ** 0.5 - radius)
     closed, still = dl.Constrained(particle, [ring], guess=[radius, 0.0]), np.zeros(2)
     off = np.array([1.8 * radius, 0.1 * radius])
-    found = closed.rollout(off, still, still, 2, 1e-6, method=method, errors="flag")
-    assert found.status == dl.Status.OFF_POSITION
-    assert closed.forward_dynamics(off, still, still, errors="flag").status == found.status
+    result = closed.rollout(off, still, still, 2, 1e-6, method=method, errors="flag")
+    assert result.status == dl.Status.OFF_POSITION
+    assert closed.forward_dynamics(off, still, still, errors="flag").status == result.status
     with pytest.raises(dl.SimulationError, match="q misses"):
         closed.rollout(off, still, still, 2, 1e-6, method=method)
 

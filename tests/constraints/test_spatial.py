@@ -62,8 +62,8 @@ def test_the_stewart_platform_is_driven_by_its_legs():
     expected = closed.forward_dynamics(q, qd, tau)
     for route in ROUTES[1:]:
         for k in range(3):
-            found = closed.reference("forward_dynamics", q[k], qd[k], tau[k], formulation=route)
-            assert_agree(found, [x[k] for x in expected])
+            result = closed.reference("forward_dynamics", q[k], qd[k], tau[k], formulation=route)
+            assert_agree(result, [x[k] for x in expected])
     legs = [f"leg{k}" for k in range(6)]
     forces, _ = closed.inverse_dynamics(q, qd, expected[0], actuators=legs)
     again, _ = closed.forward_dynamics(q, qd, forces)
@@ -71,11 +71,11 @@ def test_the_stewart_platform_is_driven_by_its_legs():
     assert closed.internal_forces(q[0], actuators=legs).shape == (6, 0)
     # at rest at home the legs carry the weight of the platform and of their own pistons
     home = closed.neutral()
-    held, lam = closed.inverse_dynamics(home, np.zeros(24), np.zeros(24), actuators=legs)
+    constrained, lam = closed.inverse_dynamics(home, np.zeros(24), np.zeros(24), actuators=legs)
     balls = closed.reactions(home, lam)
     lifted = sum(balls[f"ball{k}"]["force"] for k in range(6))
     np.testing.assert_allclose(lifted, [0, 0, 10.0 * 9.81], atol=1e-7)
-    assert (held[[8 + 3 * k for k in range(6)]] > 0).all()
+    assert (constrained[[8 + 3 * k for k in range(6)]] > 0).all()
 
 
 @given(seeds)
@@ -101,6 +101,6 @@ def test_random_trees_closed_at_random(seed):
     expected = closed.reference("forward_dynamics", q, qd, tau)
     np.testing.assert_allclose(closed.jacobian(q) @ expected[0], closed.drift(q, qd), atol=1e-7)
     for route in ROUTES[1:]:
-        found = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
-        if np.isfinite(found[0]).all():  # pivots chosen elsewhere may be weak here, and say so
-            assert_agree(found, expected, 1e-8)
+        result = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
+        if np.isfinite(result[0]).all():  # pivots chosen elsewhere may be weak here, and say so
+            assert_agree(result, expected, 1e-8)

@@ -23,12 +23,12 @@ def test_singular_states_are_flagged_and_all_others_right(route):
     closed = manipulator()
     regular, mixed, singular = mixed_batch(closed, 300, 30)
     qdd, lam = closed.forward_dynamics(*regular, formulation=route)
-    found = closed.forward_dynamics(*mixed, formulation=route, errors="flag")
-    np.testing.assert_array_equal(found.status == dl.Status.SINGULAR, singular)
-    np.testing.assert_array_equal(found.status == dl.Status.OK, ~singular)
-    np.testing.assert_allclose(found.qdd[~singular], qdd[~singular], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.lam[~singular], lam[~singular], rtol=1e-9, atol=1e-9)
-    assert np.isnan(found.qdd[singular]).all() and np.isnan(found.lam[singular]).all()
+    result = closed.forward_dynamics(*mixed, formulation=route, errors="flag")
+    np.testing.assert_array_equal(result.status == dl.Status.SINGULAR, singular)
+    np.testing.assert_array_equal(result.status == dl.Status.OK, ~singular)
+    np.testing.assert_allclose(result.qdd[~singular], qdd[~singular], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(result.lam[~singular], lam[~singular], rtol=1e-9, atol=1e-9)
+    assert np.isnan(result.qdd[singular]).all() and np.isnan(result.lam[singular]).all()
 
 
 def test_every_reason_has_its_number(four_bar):
@@ -38,13 +38,13 @@ def test_every_reason_has_its_number(four_bar):
     qd[2] += 0.01
     q[3, 0], tau[4, 1], qd[5, 2] = np.nan, np.inf, -np.inf
     expected = np.array([0, 2, 3, 4, 4, 4, 0, 0])
-    for found in (
+    for result in (
         closed.forward_dynamics(q, qd, tau, errors="flag"),
         closed.inverse_dynamics(q, qd, tau, errors="flag"),
     ):
-        np.testing.assert_array_equal(found.status, expected)
-        np.testing.assert_array_equal(np.isnan(found[0]).all(axis=-1), expected > 0)
-        assert found.status.dtype == np.int8
+        np.testing.assert_array_equal(result.status, expected)
+        np.testing.assert_array_equal(np.isnan(result[0]).all(axis=-1), expected > 0)
+        assert result.status.dtype == np.int8
     loose = closed.forward_dynamics(q, qd, tau, errors="flag", tolerance=0.1)
     np.testing.assert_array_equal(loose.status, [0, 0, 0, 4, 4, 4, 0, 0])
     np.testing.assert_array_equal(
@@ -57,20 +57,20 @@ def test_one_state_symbols_and_arrays_given(four_bar):
     one = closed.forward_dynamics(q[0], qd[0], tau[0], errors="flag")
     assert one.status == dl.Status.OK and one.qdd.shape == (3,)
     out = np.empty((8, 3)), np.empty((8, 2))
-    found = closed.forward_dynamics(q, qd, tau, errors="flag", out=out)
-    assert found.qdd is out[0] and found.lam is out[1]
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.status, found.status)
+    result = closed.forward_dynamics(q, qd, tau, errors="flag", out=out)
+    assert result.qdd is out[0] and result.lam is out[1]
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.status, result.status)
     with pytest.raises(AttributeError, match="there are: qdd, lam, status"):
-        _ = found.tau
+        _ = result.tau
     with pytest.raises(DalembertError, match='"raise" or "flag"'):
         closed.forward_dynamics(q, qd, tau, errors="ignore")
 
 
 def test_single_precision_keeps_its_kind(four_bar):
     closed, *state = four_bar
-    found = closed.forward_dynamics(*(x.astype(np.float32) for x in state), errors="flag")
-    assert found.qdd.dtype == np.float32 and not found.status.any()
+    result = closed.forward_dynamics(*(x.astype(np.float32) for x in state), errors="flag")
+    assert result.qdd.dtype == np.float32 and not result.status.any()
 
 
 def test_contradictions_and_jams():
@@ -83,8 +83,8 @@ def test_contradictions_and_jams():
     closed = Constrained(particle, pushes)
     rest, times = np.zeros(2), np.array([0.0, 1e-4])
     # at both times velocities are met within the tolerance, accelerations at the first only
-    found = closed.forward_dynamics(rest, rest, rest, t=times, errors="flag")
-    assert [dl.Status(x).name for x in found.status] == ["OK", "CONTRADICTION"]
+    result = closed.forward_dynamics(rest, rest, rest, t=times, errors="flag")
+    assert [dl.Status(x).name for x in result.status] == ["OK", "CONTRADICTION"]
     theta = np.arctan(2.0)
     q, qd = np.array([0.0, np.sin(theta), theta]), np.array([-1.0, 0.0, 0.0])
     jammed = rod(1.4).forward_dynamics(q, qd, np.zeros(3), errors="flag")
@@ -94,8 +94,8 @@ def test_contradictions_and_jams():
 def test_motions_that_cannot_be_driven():
     closed, q, qd, tau = load_states("parallel_3rr", count=3)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
-    found = closed.inverse_dynamics(q, qd, qdd, actuators=["theta1"], errors="flag")
-    assert (found.status == dl.Status.NOT_DRIVEN).all()
+    result = closed.inverse_dynamics(q, qd, qdd, actuators=["theta1"], errors="flag")
+    assert (result.status == dl.Status.NOT_DRIVEN).all()
 
 
 def test_a_refused_batch_says_how_many_states_are_bad():
@@ -125,7 +125,7 @@ def test_poor_pivots_are_answered_by_the_multiplier_route_lane_by_lane():
     wrench = np.linspace(0.0, 1.0, 33)
     expected = closed.forward_dynamics(q, qd, np.zeros(2), t=wrench)
     for errors in ("raise", "flag"):
-        found = closed.forward_dynamics(
+        result = closed.forward_dynamics(
             q, qd, np.zeros(2), t=wrench, formulation="elimination", errors=errors
         )
-        np.testing.assert_allclose(found[0], expected[0], atol=1e-10)
+        np.testing.assert_allclose(result[0], expected[0], atol=1e-10)

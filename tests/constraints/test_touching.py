@@ -12,7 +12,7 @@ from dalembert.constraints import (
     Sphere,
     Torus,
     Touching,
-    montana,
+    surfaces,
 )
 from dalembert.control import Hybrid
 from dalembert.errors import ConstraintError, FormulationError, ShapeError
@@ -43,7 +43,7 @@ def test_the_contact_is_found_and_carried_along():
     step = np.random.default_rng(0).normal(size=6)
     moved = touching.integrate(x, 0.05 * step)
     g = touching.system.pose(moved[:7], frame="egg")
-    np.testing.assert_allclose(montana.relative_pose(TORUS, EGG, moved[7:]), g, atol=1e-12)
+    np.testing.assert_allclose(surfaces.relative_pose(TORUS, EGG, moved[7:]), g, atol=1e-12)
     assert abs(moved[12]) > 1e-3  # it has left the surface
     rate = touching.dynamics.rate(moved, step)
     ends = [touching.integrate(moved, s * 1e-6 * step)[7:] for s in (1, -1)]
@@ -63,12 +63,12 @@ def test_a_rolling_egg_moves_on_a_torus_as_in_minimal_coordinates():
     V = minimal.body_map(ETA) @ rate
     np.testing.assert_allclose(closed.velocity_residual(x, V), 0.0, atol=1e-12)
     duration = 0.2
-    found = dl.simulate(closed, x, V, duration=duration, dt=duration)
+    result = dl.simulate(closed, x, V, duration=duration, dt=duration)
     expected = dl.simulate(other, ETA, rate, duration=duration, dt=duration)
-    np.testing.assert_allclose(found.q[-1, 7:12], expected.q[-1], atol=1e-8)
-    np.testing.assert_allclose(found.q[-1, 12], 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.eta_dot[-1], expected.qd[-1], atol=1e-7)
-    assert np.abs(found.balance).max() < 1e-9 and found["lambda"].attrs["units"][:1] == "N"
+    np.testing.assert_allclose(result.q[-1, 7:12], expected.q[-1], atol=1e-8)
+    np.testing.assert_allclose(result.q[-1, 12], 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.eta_dot[-1], expected.qd[-1], atol=1e-7)
+    assert np.abs(result.balance).max() < 1e-9 and result["lambda"].attrs["units"][:1] == "N"
 
 
 def test_a_sliding_egg_presses_as_newton_and_euler_say():
@@ -94,8 +94,8 @@ def test_a_ball_on_an_arm_is_the_contact_with_a_formula():
     closed = Constrained(touching, [touching.rolling()], guess=x)
     rng = np.random.default_rng(1)
     qd, tau = known.project_velocity(q, rng.normal(size=6)), rng.normal(size=6)
-    found = closed.reference("forward_dynamics", x, qd, tau)
-    for a, b in zip(found, known.forward_dynamics(q, qd, tau), strict=True):
+    result = closed.reference("forward_dynamics", x, qd, tau)
+    for a, b in zip(result, known.forward_dynamics(q, qd, tau), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-8 * np.abs(b).max())
     np.testing.assert_allclose(closed.contact_rates(x, qd), known.contact_rates(q, qd), atol=1e-9)
 
@@ -112,10 +112,10 @@ def test_hybrid_control_of_an_egg_along_a_torus():
     V_dot, lam = closed.reference("forward_dynamics", x, V, tau)
     np.testing.assert_allclose(lam, 8.0, atol=1e-9)
     # along this acceleration, V of the minimal coordinates
-    wanted = -12.0 * RATE - 36.0 * (ETA - target)
+    desired = -12.0 * RATE - 36.0 * (ETA - target)
     J, step = minimal.body_map(ETA), 1e-5
     J_dot = (minimal.body_map(ETA + step * RATE) - minimal.body_map(ETA - step * RATE)) / (2 * step)
-    np.testing.assert_allclose(V_dot, J @ wanted + J_dot @ RATE, atol=1e-7)
+    np.testing.assert_allclose(V_dot, J @ desired + J_dot @ RATE, atol=1e-7)
 
 
 def test_what_does_not_fit_is_named():

@@ -51,9 +51,9 @@ def test_what_the_palms_exert_moves_the_box(held):
 
 
 def test_bennetts_linkage_moves_against_the_count():
-    found = dl.load("bennett").mobility()
-    assert (found.gruebler, found.rank, found.freedoms, found.singular) == (-2, 2, 1, False)
-    assert found.redundant == ("hinge",)
+    result = dl.load("bennett").mobility()
+    assert (result.gruebler, result.rank, result.freedoms, result.singular) == (-2, 2, 1, False)
+    assert result.redundant == ("hinge",)
     for wrong in ({"a": 0.5, "b": 0.5}, {"a": 0.1, "b": 1.0}, {"a": -0.3}):
         with pytest.raises(ModelError, match="bennett: lengths"):
             dl.load("bennett", **wrong)

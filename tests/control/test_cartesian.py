@@ -10,7 +10,7 @@ from dalembert.control import CartesianPath, time_optimal
 from dalembert.errors import TrajectoryError
 from dalembert.spatial import exp_se3, pose, rotation_x, rotation_y, rotation_z
 from dalembert.spatial.rotations import log_so3
-from dalembert.systems.reaching.targets import misses
+from dalembert.systems.ik.targets import pose_errors
 
 PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
 SHARES = np.linspace(0.0, 1.0, 101)
@@ -113,7 +113,7 @@ def test_joints_follow_within_the_tolerance(name: str) -> None:
     for kind, path in kinds(robot.pose(q0)).items():
         joints = path.joints(robot, q0)
         s = np.linspace(0.0, 1.0, 997)
-        assert misses(robot.pose(joints(s).q), path(s), "pose").max() < 2e-6, kind
+        assert pose_errors(robot.pose(joints(s).q), path(s), "pose").max() < 2e-6, kind
         assert joints.deviation <= 1e-6
         np.testing.assert_allclose(joints(0.0).q, q0, atol=1e-7)
         # only straight lines have a corner, also where the arm has a joint to spare
@@ -172,7 +172,7 @@ def test_a_palletiser_with_followers_goes_there_and_back() -> None:
     path = CartesianPath.lines([T, moved(T, [0.2, 0.3, 0.1]), T], blend=0.1)
     joints = path.joints(robot, q0)
     s = np.linspace(0.0, 1.0, 301)
-    assert misses(robot.pose(joints(s).q), path(s), "pose").max() < 2e-6
+    assert pose_errors(robot.pose(joints(s).q), path(s), "pose").max() < 2e-6
     assert len(joints.corners) == 0
     with pytest.raises(TrajectoryError, match="out of reach of palletiser"):
         CartesianPath.line(T, moved(T, [0.2, 0.3, 0.1], 0.3)).joints(robot, q0)

@@ -60,15 +60,15 @@ def test_pd_with_gravity_comes_to_rest_at_its_target() -> None:
 
 
 def test_gains_and_targets_are_inputs_of_one_kernel() -> None:
-    from dalembert.simulation.run import _made
+    from dalembert.simulation.engine import _cache
 
     robot = dl.load("planar_2r")
     before = None
     for kp in (10.0, 20.0):
         law = ComputedTorque(robot, [kp / 100.0, 0.2], kp=kp, kd=5.0)
         dl.simulate(robot, [0.0, 0.0], None, law, duration=0.1, dt=0.01)
-        assert before is None or len(_made) == before
-        before = len(_made)
+        assert before is None or len(_cache) == before
+        before = len(_cache)
 
 
 # operational space

@@ -15,16 +15,11 @@ from dalembert.control import (
     quintic,
 )
 from dalembert.errors import ShapeError
-from dalembert.zoo import (
-    constrained_particles,
-    constrained_planar,
-    constrained_spatial,
-    constrained_wheels,
-)
+from dalembert.zoo import constrained_planar, constrained_spatial, constrained_textbook
 from dalembert.zoo.entry import REGISTERED
 from tests.constraints.test_rank import ALONG, parallel_cranks
 
-MODULES = (constrained_particles, constrained_planar, constrained_spatial, constrained_wheels)
+MODULES = (constrained_textbook, constrained_planar, constrained_spatial, constrained_textbook)
 FILES = {module.__name__ for module in MODULES}
 ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 # coordinates θ of every holonomic model: as many as it has freedoms

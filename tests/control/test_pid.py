@@ -51,5 +51,5 @@ def test_pid_runs_batches_and_is_digital() -> None:
     many = dl.simulate(robot, [[0.0], [0.2]], None, law, **options)
     alone = dl.simulate(robot, [0.2], None, law, **options)  # reset in between
     np.testing.assert_allclose(many.q[:, 1], alone.q, atol=1e-12)
-    with pytest.raises(dl.SettingError, match="PID is a digital law"):
+    with pytest.raises(dl.SettingError, match="PID is a digital controller"):
         dl.simulate(robot, [0.0], None, law, duration=1.0)

@@ -10,7 +10,7 @@ import dalembert as dl
 from dalembert.control import ComputedTorque, through, time_optimal
 from dalembert.errors import ShapeError, TrajectoryError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 UR5 = (60.0, 70.0, 30.0, 4.0, 2.0, 1.0)  # N m
 PUMA = (97.6, 186.4, 89.4, 24.2, 20.1, 21.3)  # N m

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dalembert as dl
 from dalembert.control import Line, hold, quintic, trapezoidal, via_points, within_limits
 from dalembert.errors import TrajectoryError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 numbers = st.floats(-3.0, 3.0)
 
@@ -24,6 +24,7 @@ def test_quintic_starts_and_ends_at_rest() -> None:
 
 
 @given(st.lists(numbers, min_size=2, max_size=2), st.lists(numbers, min_size=2, max_size=2))
+@example([0.0, 0.0], [0.0, 1.1125369292536007e-308])
 @settings(max_examples=50, deadline=None)
 def test_trapezoidal_keeps_its_limits_and_uses_one(start: list, goal: list) -> None:
     path = trapezoidal(start, goal, velocity=[1.0, 0.5], acceleration=[2.0, 3.0])

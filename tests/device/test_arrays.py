@@ -13,7 +13,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.cuda import device
-from dalembert.kernels.cuda.device import _precision
+from dalembert.kernels.cuda.device import _common_dtype
 from tests.device.cupy_on_host import Device, DeviceArray, plain
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
@@ -42,7 +42,7 @@ def test_known_shapes_go_straight_to_their_kernel(cupy, states, columns, monkeyp
     other = [cupy.asarray(place(x[::-1])) for x in states]
     quantities = {"inverse_dynamics": 3, "inverse_dynamics_derivatives": 3, "mass_matrix": 1}
     first = {name: getattr(robot, name)(*given[:n]) for name, n in quantities.items()}
-    monkeypatch.setattr(device, "flat", None)  # what the general way needs
+    monkeypatch.setattr(device, "flatten_states", None)  # what the general way needs
     for name, n in quantities.items():
         again, turned = (getattr(robot, name)(*x[:n]) for x in (given, other))
         together = (first[name], again, turned)
@@ -137,7 +137,7 @@ def test_a_wrong_shape_is_named(cupy, robot):
         robot.mass_matrix(cupy.asarray(np.zeros((4, 5))))
 
 
-def test_parameters_from_the_host_keep_single_precision(cupy):
+def test_parameters_from_the_host_keep_single_common_dtype(cupy):
     rod = dl.Robot.from_dh(
         [{"a": dl.Parameter("length", 0.7), "mass": 2.0, "com": [-0.3, 0.0, 0.0]}],
         convention="standard",
@@ -177,9 +177,9 @@ def test_only_float32_on_the_device_computes_in_float32(kind):
             self.dtype = dtype
 
     single = OnDevice("torch.float32")
-    assert _precision([single, [1.0, 2.0]]) == "float32"
-    assert _precision([OnDevice(kind)]) == "float64"
-    assert _precision([single, OnDevice(np.dtype(kind))]) == "float64"
+    assert _common_dtype([single, [1.0, 2.0]]) == "float32"
+    assert _common_dtype([OnDevice(kind)]) == "float64"
+    assert _common_dtype([single, OnDevice(np.dtype(kind))]) == "float64"
 
 
 @pytest.mark.parametrize("columns", [False, True])

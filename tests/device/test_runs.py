@@ -8,9 +8,9 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError, ConstraintError
 from dalembert.kernels.cuda import device
-from dalembert.kernels.cuda.rollout import cuda_rollout
-from dalembert.systems import rollout_runs
-from dalembert.systems.rollouts import iteration
+from dalembert.kernels.cuda.iterations import cuda_rollout
+from dalembert.systems import rollout
+from dalembert.systems.rollout_kernels import iteration
 from tests.constraints.states import load_states
 from tests.device.cupy_on_host import DeviceArray, plain
 
@@ -81,7 +81,7 @@ def test_free_runs_on_a_card_are_waited_for_only_if_errors_are_asked_for(cupy, m
     def looked(x):
         raise AssertionError("a result was waited for")
 
-    monkeypatch.setattr(rollout_runs, "all_finite", looked)
+    monkeypatch.setattr(rollout, "all_finite", looked)
     found = arm.rollout(*given, 2, 1e-3)[0]
     np.testing.assert_array_equal(np.isnan(plain(found))[-1, :, 0], [False, True])
 
@@ -119,8 +119,8 @@ def test_runs_with_steps_of_their_own_where_their_arrays_lie(cupy, monkeypatch):
     assert isinstance(found.q, DeviceArray) and isinstance(found.qd, DeviceArray)
     np.testing.assert_array_equal(plain(found.status), expected.status)
     assert expected.status[5] == dl.Status.NOT_FINITE and (expected.status[6:] == 0).all()
-    np.testing.assert_array_equal(plain(found.tries), expected.tries)
-    assert expected.tries.max() > 5 * expected.tries[0]
+    np.testing.assert_array_equal(plain(found.attempts), expected.attempts)
+    assert expected.attempts.max() > 5 * expected.attempts[0]
     for a, b in zip(found[:2], expected[:2], strict=True):
         np.testing.assert_allclose(plain(a), b, rtol=1e-9, atol=1e-9)
     with pytest.raises(dl.SimulationError, match="after 3 of max_steps=3 steps tried"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dalembert import sources
+from dalembert import references
 
 COURSE = Path(__file__).parents[2] / "docs" / "course"
 sys.path.insert(0, str(COURSE.parent))
@@ -48,7 +48,7 @@ def test_a_chapter_ends_with_things_to_try(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_names_its_document_by_author_or_title(path):
     text = path.read_text(encoding="utf-8")
-    assert sources.cited(text) == text
+    assert references.with_titles(text) == text
     known = ("Li and Wu", "Silver", "Lecture 11", "RBE 3005", "Anthropomorphic Manipulator")
     assert any(name in text.partition("\n## ")[0] for name in known)
 

@@ -21,10 +21,10 @@ from unittest.mock import patch
 import numpy as np
 
 import dalembert as dl
-from dalembert.files import written
+from dalembert.files import output_file
+from dalembert.logs.tables import write_log
 from dalembert.report.page import write_page
-from dalembert.report.studio.kept import Kept
-from dalembert.simulation.log_write import write_log
+from dalembert.report.studio.files import EditedFile
 from dalembert.systems.export import export
 
 STATE = ([0.3], [0.1], [0.2])
@@ -159,7 +159,7 @@ def _images() -> list[Any]:
 
 def animation(folder: Path) -> bytes:
     """A GIF."""
-    from dalembert.report.animation import _save
+    from dalembert.report.figures import _save
 
     _save(_images(), folder / "new" / "motion.gif", 50.0)
     return b""
@@ -177,9 +177,9 @@ def studio(folder: Path) -> bytes:
     """The file of the studio, saved over what is there."""
     path = folder / "arm.urdf"
     if not path.exists():
-        with written(path) as part:
+        with output_file(path) as part:
             part.write_text("<robot name='a'/>" * 100)
-    kept = Kept(path)
+    kept = EditedFile(path)
     kept.save("<robot name='b'/>" * 100, kept.read()[1])
     return b""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dalembert.files import whole, whole_folder
+from dalembert.files import atomic_file, atomic_folder
 from tests.faults import operations
 from tests.faults.run import injected
 from tests.faults.shim import failing
@@ -62,7 +62,7 @@ def test_what_was_there_stays_when_the_new_file_cannot_be_written(tmp_path):
         try:
             with (
                 failing(tmp_path, number, "no space"),
-                whole(place) as part,
+                atomic_file(place) as part,
                 open(part, "w") as file,
             ):
                 file.write("after")
@@ -77,11 +77,11 @@ def test_of_two_writers_of_one_path_the_last_one_s_file_stays_whole(tmp_path):
     """Neither do they mix, nor is a file lost that a user keeps under a name like theirs."""
     place, own = tmp_path / "a.txt", tmp_path / "a.txt.part"
     own.write_text("mine")
-    with whole(place) as first, whole(place) as second:
+    with atomic_file(place) as first, atomic_file(place) as second:
         first.write_text("first" * 100)
         second.write_text("second")
     assert place.read_text() == "first" * 100 and own.read_text() == "mine"
-    with whole(tmp_path / ("x" * 250)) as part:
+    with atomic_file(tmp_path / ("x" * 250)) as part:
         part.write_text("a name of nearly the longest length")
     assert len(os.listdir(tmp_path)) == 3
 
@@ -89,14 +89,14 @@ def test_of_two_writers_of_one_path_the_last_one_s_file_stays_whole(tmp_path):
 def test_a_folder_is_whole_or_what_it_was(tmp_path):
     place = tmp_path / "store"
     for text in ("first", "second"):
-        with whole_folder(place) as part:
+        with atomic_folder(place) as part:
             part.mkdir()
             (part / text).write_text(text)
         assert os.listdir(place) == [text] and os.listdir(tmp_path) == ["store"]
-    with pytest.raises(OSError, match="full"), whole_folder(place) as part:
+    with pytest.raises(OSError, match="full"), atomic_folder(place) as part:
         part.mkdir()
         raise OSError("full")
-    with pytest.raises(OSError), whole_folder(tmp_path / "new") as part:
+    with pytest.raises(OSError), atomic_folder(tmp_path / "new") as part:
         part.mkdir()
         (tmp_path / "new" / "another's").mkdir(parents=True)
     assert os.listdir(place) == ["second"] and sorted(os.listdir(tmp_path)) == ["new", "store"]
@@ -105,9 +105,9 @@ def test_a_folder_is_whole_or_what_it_was(tmp_path):
 def test_links_stay_links_and_devices_are_written_themselves(tmp_path):
     (tmp_path / "real.txt").write_text("before")
     (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
-    with whole(tmp_path / "link.txt") as part:
+    with atomic_file(tmp_path / "link.txt") as part:
         part.write_text("after")
     assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real.txt").read_text() == "after"
-    with whole(Path(os.devnull)) as part:
+    with atomic_file(Path(os.devnull)) as part:
         assert part == Path(os.devnull)
     assert not Path(os.devnull).is_file()

@@ -13,7 +13,7 @@ from dalembert.model.joint import Screw
 from dalembert.spatial import se3
 from dalembert.spatial.inertia import parallel_axis
 from dalembert.spatial.rotations import rotation_z
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 ZOO = {name: zoo.entry(name).build().model for name in zoo.names()}
 
@@ -37,8 +37,8 @@ def traced(function: Any, model: Model, **inputs: np.ndarray) -> tuple[np.ndarra
 def mass_matrix_rate(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """Ṁ = Σ ∂M/∂q dq/dt by automatic differentiation, quaternion joints included."""
     x = tracing.symbol("x", model.nq)
-    slopes = tracing.Function([x], [tracing.jacobian(mass_matrix(model, x), x)])
-    return slopes(q)[0] @ model.rate(q, qd)
+    derivatives = tracing.Function([x], [tracing.jacobian(mass_matrix(model, x), x)])
+    return derivatives(q)[0] @ model.rate(q, qd)
 
 
 def asymmetry(model: Model, C: np.ndarray, q: np.ndarray, qd: np.ndarray) -> float:
@@ -59,13 +59,13 @@ def reframed(model: Model, rng: np.random.Generator, base: np.ndarray) -> Model:
     for body, h in zip(model.bodies, change, strict=True):
         assert isinstance(body.chart, Screw)
         old = se3.pose(body.rotation, body.translation)
-        placed = se3.compose(se3.inverse(before[body.parent]), old, h)
+        placements = se3.compose(se3.inverse(before[body.parent]), old, h)
         R, center = se3.rotation(h), se3.apply(se3.inverse(h), body.center)
         bodies.append(
             replace(
                 body,
-                rotation=se3.rotation(placed),
-                translation=se3.translation(placed),
+                rotation=se3.rotation(placements),
+                translation=se3.translation(placements),
                 moment=body.mass * center,
                 inertia=parallel_axis(R.T @ body.inertia_about_center @ R, body.mass, center),
             )

@@ -75,10 +75,10 @@ def with_elements(model: Model, rng: np.random.Generator) -> Model:
     forces = {"stiffness": rng.uniform(0.5, 2.0, 3), "damping": rng.uniform(0.1, 0.5, 2)}
     ends = [Anchor(int(i), rng.normal(size=3)) for i in rng.integers(-1, len(bodies), 6)]
     ball = Wrap("sphere", int(rng.integers(len(bodies))), np.eye(3), rng.normal(size=3), 0.3)
-    way = (Segment(ends[0], ends[1]), Segment(ends[2], ends[3], 0.5))
+    formulation = (Segment(ends[0], ends[1]), Segment(ends[2], ends[3], 0.5))
     tendons = (
         Tendon("belt", over, rng.normal(size=len(over)), rest=np.array([-0.1, 0.1]), **forces),
-        Tendon("string", segments=way, rest=np.array([1.0, 1.0]), **forces),
+        Tendon("string", segments=formulation, rest=np.array([1.0, 1.0]), **forces),
         Tendon("sling", segments=(Segment(ends[4], ends[5], around=ball),), **forces),
     )
     elements = Elements(

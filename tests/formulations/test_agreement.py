@@ -28,11 +28,11 @@ UNIQUE = [
 
 def results(robot: Robot, quantity: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What each formulation gives, less those that say they cannot treat a joint."""
-    found = QUANTITIES[quantity]
-    inputs = [state[name] for name in found.inputs]
-    extra = {name: state[name] for name in found.optional}
+    actual = QUANTITIES[quantity]
+    inputs = [state[name] for name in actual.inputs]
+    extra = {name: state[name] for name in actual.optional}
     values = {}
-    for formulation in found.formulations:
+    for formulation in actual.formulations:
         try:
             value = robot.reference(quantity, *inputs, formulation=formulation.name, **extra)
             several = value if isinstance(value, tuple) else (value,)

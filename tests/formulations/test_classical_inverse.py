@@ -18,13 +18,13 @@ from dalembert.formulations.inverse import (
     silver,
     uicker_kahn,
 )
-from dalembert.formulations.parts import body_wrench
-from dalembert.formulations.parts.weight import GRAVITY
+from dalembert.formulations.parts import rigid_body
+from dalembert.formulations.parts.base_motion import GRAVITY
 from dalembert.kernels.program.count import count
 from dalembert.kernels.program.trace import trace
 from dalembert.model import Joint, Link, build
 from dalembert.model.joint import Screw
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.formulations.laws import ZOO
 from tests.formulations.mechanisms import (
     KINDS,
@@ -66,8 +66,8 @@ def test_agrees_with_newton_euler(module, seed):
     """Trees and chains of every joint; gravity both ways; tool wrench, moving base, drives."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, kinds(module), n=5, tree=bool(rng.integers(2)))
-    state, moved = random_state(model, rng), random_motion(rng)
-    for given_inputs in ({}, moved):
+    state, shifted = random_state(model, rng), random_motion(rng)
+    for given_inputs in ({}, shifted):
         expected = newton_euler.inverse_dynamics(model, *state, **given_inputs)
         for gravity in GRAVITY:
             tau = module.inverse_dynamics(model, *state, **given_inputs, gravity=gravity)
@@ -79,9 +79,9 @@ def test_agrees_with_newton_euler(module, seed):
 def test_optional_inputs_one_by_one(module, given_input):
     rng = np.random.default_rng(3)
     model = random_model(rng, kinds(module))
-    state, moved = random_state(model, rng), {given_input: rng.normal(size=6)}
-    expected = newton_euler.inverse_dynamics(model, *state, **moved)
-    assert_close(module.inverse_dynamics(model, *state, **moved), expected)
+    state, shifted = random_state(model, rng), {given_input: rng.normal(size=6)}
+    expected = newton_euler.inverse_dynamics(model, *state, **shifted)
+    assert_close(module.inverse_dynamics(model, *state, **shifted), expected)
 
 
 @pytest.mark.parametrize("module", EVERY, ids=name)
@@ -102,9 +102,9 @@ def test_the_tip_as_a_fictitious_link(seed):
     """001 §3.2: a link that moves so as to need the wrench stands for the wrench."""
     rng = np.random.default_rng(seed)
     model = random_model(rng)
-    state, moved = random_state(model, rng), random_motion(rng)
-    expected = silver.inverse_dynamics(model, *state, **moved, tip="term")
-    assert_close(silver.inverse_dynamics(model, *state, **moved, tip="link"), expected)
+    state, shifted = random_state(model, rng), random_motion(rng)
+    expected = silver.inverse_dynamics(model, *state, **shifted, tip="term")
+    assert_close(silver.inverse_dynamics(model, *state, **shifted, tip="link"), expected)
 
 
 @pytest.mark.parametrize("module", WRENCHES, ids=name)
@@ -112,10 +112,10 @@ def test_the_tip_as_a_fictitious_link(seed):
 def test_joint_wrenches(module, seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng, kinds(module))
-    state, moved = random_state(model, rng), random_motion(rng)
-    expected = newton_euler.joint_wrenches(model, *state, **moved)
+    state, shifted = random_state(model, rng), random_motion(rng)
+    expected = newton_euler.joint_wrenches(model, *state, **shifted)
     assert expected.shape == (len(model.joints), 6)
-    assert_close(module.joint_wrenches(model, *state, **moved), expected)
+    assert_close(module.joint_wrenches(model, *state, **shifted), expected)
 
 
 @pytest.mark.parametrize("gravity", GRAVITY)
@@ -123,14 +123,14 @@ def test_joint_wrenches(module, seed):
 def test_traced_equals_plain(module, gravity):
     rng = np.random.default_rng(5)
     model = random_model(rng, kinds(module), n=5)
-    state, moved = random_state(model, rng), random_motion(rng)
-    inputs = dict(zip(("q", "qd", "qdd"), state, strict=True)) | moved
+    state, shifted = random_state(model, rng), random_motion(rng)
+    inputs = dict(zip(("q", "qd", "qdd"), state, strict=True)) | shifted
     shapes = {key: value.shape for key, value in inputs.items()}
     program = trace(
         lambda **symbols: module.inverse_dynamics(model, **symbols, gravity=gravity), shapes
     )
     (traced,) = interpret(program, *inputs.values())
-    assert_close(traced, module.inverse_dynamics(model, *state, **moved, gravity=gravity))
+    assert_close(traced, module.inverse_dynamics(model, *state, **shifted, gravity=gravity))
 
 
 @pytest.mark.parametrize("module", EVERY, ids=name)
@@ -179,7 +179,7 @@ def test_silver_shares_no_code_of_a_newton_euler_formulation():
     """Equal counts say something only where no line is shared."""
     used = {getattr(value, "__module__", "") for value in vars(silver).values()}
     assert not used & {craig.__name__, *(module.__name__ for module in NEWTON_EULER)}
-    assert body_wrench.__name__ not in used
+    assert rigid_body.__name__ not in used
 
 
 @pytest.mark.parametrize("kind", ["spherical", "free"])

@@ -78,8 +78,8 @@ def test_inverse_dynamics_by_differences(seed):
     known = random_motion(rng)
     h = 1e-5  # the error of the difference is h² times a third derivative, and 1e-16/h of rounding
 
-    def slope(moved) -> np.ndarray:
-        columns = [(moved(h * e) - moved(-h * e)) / (2 * h) for e in np.eye(model.nv)]
+    def slope(shifted) -> np.ndarray:
+        columns = [(shifted(h * e) - shifted(-h * e)) / (2 * h) for e in np.eye(model.nv)]
         return np.stack(columns, axis=1)
 
     def tau(x: np.ndarray, v: np.ndarray) -> np.ndarray:

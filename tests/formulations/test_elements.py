@@ -12,9 +12,9 @@ from dalembert.errors import ModelError
 from dalembert.mechanisms import SpatialMechanism
 from dalembert.model.coupling import Follow, couple
 from dalembert.model.elements import Elements
-from dalembert.model.stored import model_from_text, model_text
+from dalembert.model.serialization import model_from_text, model_text
 from dalembert.systems.robot import Robot
-from dalembert.zoo.letters import with_letters
+from dalembert.zoo.symbolic_models import with_symbols
 from tests.formulations.mechanisms import (
     SCREW_KINDS,
     random_model,
@@ -35,7 +35,7 @@ def sprung(seed, **choices):
     return Robot(with_elements(model, rng)), rng
 
 
-def slope(function, model, q):
+def derivative(function, model, q):
     """∂f/∂q (nv,) by central differences along the joints' own manifolds."""
     steps = SMALL * np.eye(model.nv)
     ahead, behind = (
@@ -64,8 +64,8 @@ def test_what_holds_the_mechanism_is_the_slope_of_its_potential(seed):
     robot, rng = sprung(seed)
     q, _, _ = random_state(robot.model, rng)
     N = robot.reference("gravity_torque", q)
-    found = slope(lambda x: robot.reference("potential_energy", x), robot.model, q)
-    np.testing.assert_allclose(found, N, rtol=1e-6, atol=1e-6 * np.abs(N).max())
+    actual = derivative(lambda x: robot.reference("potential_energy", x), robot.model, q)
+    np.testing.assert_allclose(actual, N, rtol=1e-6, atol=1e-6 * np.abs(N).max())
 
 
 @given(seeds)
@@ -94,8 +94,8 @@ def test_tendons_and_lifts_relieve_the_joints_they_act_beyond():
     rng = np.random.default_rng(8)
     whole = with_elements(random_model(rng, ("revolute", "prismatic", "spherical"), 5), rng)
     spatial = tuple(tendon for tendon in whole.tendons if tendon.segments)
-    kept = Elements(lifts=whole.elements.lifts, tendons=spatial)
-    model = replace(whole, elements=kept)
+    remaining = Elements(lifts=whole.elements.lifts, tendons=spatial)
+    model = replace(whole, elements=remaining)
     drive = {name: np.zeros(model.nv) for name in vars(model.drive)}
     robot = Robot(replace(model, drive=replace(model.drive, **drive)))
     q, qd, qdd = random_state(model, rng)
@@ -106,8 +106,8 @@ def test_tendons_and_lifts_relieve_the_joints_they_act_beyond():
         F = robot.reference("joint_wrenches", q, qd, qdd, formulation=way)
         for joint, row in zip(model.joints, F, strict=True):
             body, axes = model.bodies[joint.bodies[-1]], model.frames[joint.link].rotation
-            turned = np.concatenate([axes @ row[:3], axes @ row[3:]])
-            np.testing.assert_allclose(body.subspace.T @ turned, tau[body.v], atol=1e-9)
+            rotated = np.concatenate([axes @ row[:3], axes @ row[3:]])
+            np.testing.assert_allclose(body.subspace.T @ rotated, tau[body.v], atol=1e-9)
 
 
 def two_sprung_links():
@@ -137,8 +137,8 @@ def test_followers_and_constraints_take_springs_along():
     robot = two_sprung_links()
     q, qd = np.array([0.5]), np.array([0.7])
     led = Robot(couple(robot.model, {"b": Follow("a", -1.0, 0.1)}))
-    held = slope(lambda x: led.reference("potential_energy", x), led.model, q)
-    np.testing.assert_allclose(led.gravity_torque(q), held, atol=1e-6)
+    expected = derivative(lambda x: led.reference("potential_energy", x), led.model, q)
+    np.testing.assert_allclose(led.gravity_torque(q), expected, atol=1e-6)
     loop = dl.Holonomic(lambda q: q[0] + q[1] - 0.1, name="geared")
     closed = dl.Constrained(robot, [loop], guess=[0.5, -0.4])
     both, rates = np.array([0.5, -0.4]), np.array([0.7, -0.7])
@@ -198,14 +198,14 @@ def test_springs_may_be_parameters_and_are_printed():
     k, r = dl.Parameter("k", 3.0), dl.Parameter("r", 0.2)
     robot = pendulum(stiffness=k, rest=r)
     numbers = pendulum(stiffness=4.0, rest=0.2)
-    found = robot.gravity_torque([0.7], parameters={"k": 4.0})
-    np.testing.assert_allclose(found, numbers.gravity_torque([0.7]))
+    actual = robot.gravity_torque([0.7], parameters={"k": 4.0})
+    np.testing.assert_allclose(actual, numbers.gravity_torque([0.7]))
     assert "k (θ − r)" in str(robot.equations(["g"]))
 
 
 def test_letters_have_springs_and_absolute_coordinates_refuse_them():
     robot = two_sprung_links()
-    assert {"k1", "k2", "r1"} <= set(with_letters(robot).model.parameters)
+    assert {"k1", "k2", "r1"} <= set(with_symbols(robot).model.parameters)
     with pytest.raises(ModelError, match="springs, tendons, drag and lifted weights"):
         SpatialMechanism.from_robot(robot)
 
@@ -218,7 +218,7 @@ def test_a_lifted_link_weighs_nothing():
 
 
 @pytest.mark.parametrize(
-    ("joint", "said"),
+    ("joint", "message"),
     [
         ({"stiffness": "hard"}, "joint 'bob': stiffness"),
         ({"stiffness": 1.0, "rest": [0.0, 1.0]}, "joint 'bob': rest"),
@@ -226,8 +226,8 @@ def test_a_lifted_link_weighs_nothing():
         ({"drag": [np.nan]}, "joint 'bob': drag"),
     ],
 )
-def test_springs_that_make_no_sense_are_refused_by_name(joint, said):
-    with pytest.raises(ModelError, match=said):
+def test_springs_that_make_no_sense_are_refused_by_name(joint, message):
+    with pytest.raises(ModelError, match=message):
         pendulum(**joint)
 
 

@@ -8,18 +8,23 @@ import dalembert as dl
 from dalembert.formulations.forward import articulated_body, solve
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import composite_body
-from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
-from dalembert.linalg.triangular import back_substitution, forward_substitution, lower_inverse
+from dalembert.linalg.factorisations import (
+    back_substitution,
+    cholesky_solve,
+    forward_substitution,
+    lower_inverse,
+    upper_cholesky,
+)
 from dalembert.systems.counting import general_chain
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
 
 FORWARD = {
-    "composite_body": solve.by_composite_body,
-    "tree_factor": solve.by_tree_factor,
-    "square_root": solve.by_square_root,
-    "symmetric_root": solve.by_symmetric_root,
-    "operator": solve.by_operator,
+    "composite_body": solve.composite_body,
+    "tree_factor": solve.tree_factor,
+    "square_root": solve.square_root,
+    "symmetric_root": solve.symmetric_root,
+    "operator": solve.operator,
 }
 every = pytest.mark.parametrize("forward_dynamics", FORWARD.values(), ids=FORWARD)
 
@@ -28,11 +33,11 @@ def undo(forward_dynamics, model, rng):
     q, qd, qdd = random_state(model, rng)
     for given_inputs in ({}, random_motion(rng)):
         tau = newton_euler.inverse_dynamics(model, q, qd, qdd, **given_inputs)
-        found = forward_dynamics(model, q, qd, tau, **given_inputs)
-        assert_close(found, articulated_body.forward_dynamics(model, q, qd, tau, **given_inputs))
+        actual = forward_dynamics(model, q, qd, tau, **given_inputs)
+        assert_close(actual, articulated_body.forward_dynamics(model, q, qd, tau, **given_inputs))
         # errors of τ itself come back multiplied by the condition number
         condition = np.linalg.cond(composite_body.mass_matrix(model, q))
-        assert_close(found, qdd, max(1e-11, 1e-14 * condition))
+        assert_close(actual, qdd, max(1e-11, 1e-14 * condition))
 
 
 @every
@@ -55,9 +60,9 @@ def test_optional_inputs_one_by_one(forward_dynamics, given_input):
     rng = np.random.default_rng(2)
     model = random_model(rng, n=4)
     (q, qd, _), tau = random_state(model, rng), rng.normal(size=model.nv)
-    moved = {given_input: rng.normal(size=6)}
-    expected = articulated_body.forward_dynamics(model, q, qd, tau, **moved)
-    assert_close(forward_dynamics(model, q, qd, tau, **moved), expected)
+    shifted = {given_input: rng.normal(size=6)}
+    expected = articulated_body.forward_dynamics(model, q, qd, tau, **shifted)
+    assert_close(forward_dynamics(model, q, qd, tau, **shifted), expected)
 
 
 @every

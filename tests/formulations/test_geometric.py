@@ -8,8 +8,11 @@ from scipy.linalg import block_diag
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.inverse import lagrange, newton_euler, operator, screw
 from dalembert.formulations.kinematics import frames as kinematics
-from dalembert.formulations.parts.moving_base import base_rates, with_base_joints
-from dalembert.formulations.parts.weight import GRAVITY
+from dalembert.formulations.parts.base_motion import (
+    GRAVITY,
+    base_joint_accelerations,
+    with_base_joints,
+)
 from dalembert.model import Joint, Link, build
 from dalembert.spatial import se3
 from tests.formulations.laws import ZOO, assert_close, reframed, traced
@@ -66,9 +69,9 @@ def test_zoo(module, robot):
 def test_optional_inputs_one_by_one(module, given_input):
     rng = np.random.default_rng(3)
     model = random_model(rng, SCREW_KINDS)
-    state, moved = random_state(model, rng), {given_input: rng.normal(size=6)}
-    expected = newton_euler.inverse_dynamics(model, *state, **moved)
-    assert_close(module.inverse_dynamics(model, *state, **moved), expected)
+    state, shifted = random_state(model, rng), {given_input: rng.normal(size=6)}
+    expected = newton_euler.inverse_dynamics(model, *state, **shifted)
+    assert_close(module.inverse_dynamics(model, *state, **shifted), expected)
 
 
 @pytest.mark.parametrize("module", TWISTS, ids=name)
@@ -77,9 +80,9 @@ def test_optional_inputs_one_by_one(module, given_input):
 def test_joint_wrenches(module, seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng, n=5)
-    state, moved = random_state(model, rng), random_motion(rng)
-    expected = newton_euler.joint_wrenches(model, *state, **moved)
-    assert_close(module.joint_wrenches(model, *state, **moved), expected)
+    state, shifted = random_state(model, rng), random_motion(rng)
+    expected = newton_euler.joint_wrenches(model, *state, **shifted)
+    assert_close(module.joint_wrenches(model, *state, **shifted), expected)
 
 
 @settings(max_examples=25)
@@ -89,12 +92,12 @@ def test_frames_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     model, base = random_model(rng, SCREW_KINDS, n=4), random_pose(rng)
     other = reframed(model, rng, base)
-    state, moved = random_state(model, rng), random_motion(rng)
-    seen = {key: se3.Ad(base) @ value for key, value in moved.items()}
-    seen["tip_wrench"] = moved["tip_wrench"]  # given in the tool frame, which stays
+    state, shifted = random_state(model, rng), random_motion(rng)
+    observed = {key: se3.Ad(base) @ value for key, value in shifted.items()}
+    observed["tip_wrench"] = shifted["tip_wrench"]  # given in the tool frame, which stays
     for module in (newton_euler, *EVERY):
-        tau = module.inverse_dynamics(model, *state, **moved)
-        assert_close(module.inverse_dynamics(other, *state, **seen), tau)
+        tau = module.inverse_dynamics(model, *state, **shifted)
+        assert_close(module.inverse_dynamics(other, *state, **observed), tau)
 
 
 @settings(max_examples=25)
@@ -152,12 +155,13 @@ def test_tool_jacobian(seed):
 @settings(max_examples=25)
 @given(seeds)
 def test_base_joints_give_the_base_its_motion(seed):
-    """Six joints at zero, with `base_rates`, move the base with exactly V_0 and V̇_0."""
+    """Six joints at zero with these accelerations move the base with exactly V_0 and V̇_0."""
     rng = np.random.default_rng(seed)
     model = with_base_joints(random_model(rng, SCREW_KINDS, n=1))
     V_0, V_dot_0 = rng.normal(size=6), rng.normal(size=6)
     q, rest = rng.normal(size=model.nq - 6), np.zeros(model.nv - 6)
-    rates, accelerations = (np.concatenate([x, rest]) for x in base_rates(V_0, V_dot_0))
+    rates = np.concatenate([V_0, rest])
+    accelerations = np.concatenate([base_joint_accelerations(V_0, V_dot_0), rest])
     A = screw.adjoints(model, np.concatenate([np.zeros(6), q]))
     still = screw.LinkTwist(np.zeros(6), np.zeros(6))
     base = screw.twists(model, A, rates, accelerations, still)[5]

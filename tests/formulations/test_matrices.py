@@ -5,15 +5,10 @@ import pytest
 from hypothesis import given, settings
 
 from dalembert.errors import FormulationError
+from dalembert.formulations.derivatives import automatic
 from dalembert.formulations.inverse import newton_euler, operator
-from dalembert.formulations.kinematics import gravity
-from dalembert.formulations.mass import (
-    automatic,
-    christoffel,
-    composite_body,
-    jacobian_mass,
-    screw_sum,
-)
+from dalembert.formulations.kinematics import energy
+from dalembert.formulations.mass import christoffel, composite_body, jacobian_mass, screw_sum
 from tests.formulations.laws import ZOO, assert_close, asymmetry, mass_matrix_rate, traced
 from tests.formulations.mechanisms import SCREW_KINDS, random_model, random_state, seeds
 
@@ -24,8 +19,8 @@ MASS = {
     "operator": operator.mass_matrix,
 }
 GRAVITY = {
-    "jacobian": gravity.gravity_torque,
-    "potential": gravity.gravity_torque_by_potential,
+    "jacobian": energy.gravity_torque,
+    "potential": energy.gravity_torque_by_potential,
     "operator": operator.gravity_torque,
 }
 SKEW = {

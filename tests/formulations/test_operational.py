@@ -75,30 +75,30 @@ def test_terms_agree_with_pinocchio(name, task):
     robot = floating() if name == "satellite" else dl.load(name)
     rng = np.random.default_rng(3)
     q = robot.model.integrate(robot.neutral(), rng.uniform(-1.5, 1.5, robot.nv))
-    qd, made = rng.normal(size=robot.nv), twin(robot.model)
+    qd, built = rng.normal(size=robot.nv), twin(robot.model)
     tool, at = robot.model.frames["tool"], configuration(robot.model, q)
     here = pin.SE3(np.array(tool.rotation), np.array(tool.translation))
-    frame = made.addFrame(pin.Frame("tool", tool.body + 1, here, pin.FrameType.OP_FRAME))
-    data, view = made.createData(), pin.LOCAL_WORLD_ALIGNED
-    pin.forwardKinematics(made, data, at, qd, np.zeros(robot.nv))
-    pin.updateFramePlacements(made, data)
-    M = pin.crba(made, data, at)
+    frame = built.addFrame(pin.Frame("tool", tool.body + 1, here, pin.FrameType.OP_FRAME))
+    data, view = built.createData(), pin.LOCAL_WORLD_ALIGNED
+    pin.forwardKinematics(built, data, at, qd, np.zeros(robot.nv))
+    pin.updateFramePlacements(built, data)
+    M = pin.crba(built, data, at)
     M = np.triu(M) + np.triu(M, 1).T
     rows = slice(0, 6 if task == "pose" else 3)
-    drift = pin.getFrameClassicalAcceleration(made, data, frame, view).vector[rows]
-    J = pin.computeFrameJacobian(made, data, at, frame, view)[rows]
-    g = pin.computeGeneralizedGravity(made, data, at)
-    C_qd = pin.nonLinearEffects(made, data, at, qd) - g
+    drift = pin.getFrameClassicalAcceleration(built, data, frame, view).vector[rows]
+    J = pin.computeFrameJacobian(built, data, at, frame, view)[rows]
+    g = pin.computeGeneralizedGravity(built, data, at)
+    C_qd = pin.nonLinearEffects(built, data, at, qd) - g
     Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
     J_bar = np.linalg.solve(M, J.T) @ Lambda
     quantity = "operational_space" if task == "pose" else "operational_position"
-    found = OperationalTerms(*robot.reference(quantity, q, qd))
-    np.testing.assert_allclose(found.inertia, Lambda, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.inverse, J_bar, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.gravity, J_bar.T @ g, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.bias, J_bar.T @ C_qd - Lambda @ drift, rtol=1e-8, atol=1e-8)
+    actual = OperationalTerms(*robot.reference(quantity, q, qd))
+    np.testing.assert_allclose(actual.inertia, Lambda, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(actual.inverse, J_bar, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(actual.gravity, J_bar.T @ g, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(actual.bias, J_bar.T @ C_qd - Lambda @ drift, rtol=1e-8, atol=1e-8)
     projector = np.eye(robot.nv) - J.T @ J_bar.T
-    np.testing.assert_allclose(found.projector, projector, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(actual.projector, projector, rtol=1e-9, atol=1e-9)
 
 
 def test_joints_that_follow_are_part_of_the_tool_s_inertia():
@@ -129,9 +129,9 @@ def test_manipulability_is_the_product_of_singular_values(name, task):
         return  # two parallel axes turn about one direction only
     h = 1e-6 * np.eye(robot.nv)
     value = [[robot.reference("manipulability", q + s * e, task=task) for s in (1, -1)] for e in h]
-    slope = np.diff(value, axis=1)[:, 0] / -2e-6
-    found = robot.reference("manipulability_gradient", q, task=task)
-    np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-7)
+    derivative = np.diff(value, axis=1)[:, 0] / -2e-6
+    actual = robot.reference("manipulability_gradient", q, task=task)
+    np.testing.assert_allclose(actual, derivative, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("task", ["position", "orientation"])

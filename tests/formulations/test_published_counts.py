@@ -124,14 +124,14 @@ def test_no_listed_convention_gives_the_published_figure():
     If one is found, docs/theory/newton_euler.md has to say so.
     """
     always = PRINTED["v̇_C"] + PRINTED["F"] + PRINTED["N"]
-    sets, reached = 1, {(*always, 0, 0)}
+    sets, total = 1, {(*always, 0, 0)}
     for choices in CONVENTIONS.values():
         sets *= len(choices)
         steps = [(*per, *(base + tip)) for per, base, tip in choices]
-        reached = {tuple(np.add(done, step)) for done in reached for step in steps}
+        total = {tuple(np.add(done, step)) for done in total for step in steps}
     assert sets == 491520
-    per_six = {(6 * m - a, 6 * s - b) for m, s, a, b in reached}
+    per_six = {(6 * m - a, 6 * s - b) for m, s, a, b in total}
     assert PUBLISHED["craig"] not in per_six
-    assert (150, 131) not in {(m, s) for m, s, _, _ in reached}
+    assert (150, 131) not in {(m, s) for m, s, _, _ in total}
     # the search does find what can be found: θ̇ Z formed twice, terms of the base in v̇ kept
     assert (780, 612) in per_six

@@ -7,10 +7,10 @@ import sympy
 import dalembert as dl
 from dalembert.errors import EquationError, FormulationError, ShapeError, UnknownNameError
 from dalembert.formulations import QUANTITIES
-from dalembert.zoo.letters import symbolic_model
+from dalembert.zoo.symbolic_models import symbolic_model
 from tests.formulations.mechanisms import random_model, random_motion
 
-WAYS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f.terms]
+FORMULATIONS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f.terms]
 STATE = ([0.3, -0.7], [1.1, 0.4], [-0.5, 0.9])
 
 
@@ -19,9 +19,9 @@ def rotation(angle):
     return sympy.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
-def derived(place, time):
+def derived(placement, time):
     """The second derivative of a place, by SymPy."""
-    return place.diff(time, 2)
+    return placement.diff(time, 2)
 
 
 def assert_same(ours, theirs):
@@ -33,7 +33,7 @@ def assert_same(ours, theirs):
             assert abs(sympy.N((a - b).subs(numbers))) < 1e-12
 
 
-class Letters:
+class Symbols:
     """Letters of a table beside functions of time for SymPy's own derivatives."""
 
     def __init__(self, table):
@@ -54,29 +54,31 @@ class Letters:
 def test_a_planar_arm_in_letters_is_what_sympy_differentiates():
     """v̇_C = Rᵀ d²r/dt² and N = Rᵀ d(I ω)/dt of both links, from places alone."""
     table = symbolic_model("planar_2r").recursion(formulation="craig", gravity="potential")
-    letters = Letters(table)
+    letters = Symbols(table)
     one, two = letters.functions
     l1, r1, r2, m1, m2 = sympy.symbols("l1 r1 r2 m1 m2")
     R1, R2 = rotation(one), rotation(one + two)
     x, z = sympy.Matrix([1, 0, 0]), sympy.Matrix([0, 0, 1])
-    places = (R1 * x * r1, R1 * x * l1 + R2 * x * r2)
-    for k, (R, place, m) in enumerate(zip((R1, R2), places, (m1, m2), strict=True)):
-        felt = letters.written(R.T * derived(place, letters.t))
+    placements = (R1 * x * r1, R1 * x * l1 + R2 * x * r2)
+    for k, (R, placement, m) in enumerate(zip((R1, R2), placements, (m1, m2), strict=True)):
+        felt = letters.written(R.T * derived(placement, letters.t))
         assert_same(table["v_dot_C"][k], felt)
         assert_same(table["F"][k], m * felt)
-    turned = letters.written((one + two).diff(letters.t, 2) * z * sympy.Symbol("Iz2"))
-    assert_same(table["N"][1], turned)
+    rotated = letters.written((one + two).diff(letters.t, 2) * z * sympy.Symbol("Iz2"))
+    assert_same(table["N"][1], rotated)
     assert_same(table["omega"][1], letters.written(z * (one + two).diff(letters.t)))
 
 
 def test_a_sliding_joint_in_letters_is_what_sympy_differentiates():
     """The RP arm: 2 ω × ḋ Z + d̈ Z in v̇ of the sliding link."""
     table = symbolic_model("rp").recursion(formulation="craig", gravity="potential")
-    letters = Letters(table)
+    letters = Symbols(table)
     theta, d = letters.functions
-    place = rotation(theta) * sympy.Matrix([d, 0, 0])
+    placement = rotation(theta) * sympy.Matrix([d, 0, 0])
     assert_same(table["R"][1], sympy.eye(3))
-    assert_same(table["v_dot"][1], letters.written(rotation(theta).T * derived(place, letters.t)))
+    assert_same(
+        table["v_dot"][1], letters.written(rotation(theta).T * derived(placement, letters.t))
+    )
 
 
 def test_the_printed_example_of_two_links():
@@ -116,15 +118,15 @@ def test_the_printed_example_of_two_links():
     assert_same(table["tau"], [tau1, n2])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", FORMULATIONS)
 def test_every_table_ends_in_the_torques_of_its_formulation(way):
     """All terms are there and finite, for every kind of joint, with tool, base and drives."""
     rng = np.random.default_rng(3)
     kinds = ("revolute", "prismatic", "helical") if way == "craig" else None
     robot = dl.Robot(random_model(rng, *([kinds] if kinds else []), n=4))
-    state, moved = robot.random_state(rng), random_motion(rng)
-    table = robot.recursion(*state, **moved, formulation=way)
-    tau = robot.reference("inverse_dynamics", *state, formulation=way, **moved)
+    state, shifted = robot.random_state(rng), random_motion(rng)
+    table = robot.recursion(*state, **shifted, formulation=way)
+    tau = robot.reference("inverse_dynamics", *state, formulation=way, **shifted)
     np.testing.assert_allclose(table["tau"], tau, rtol=0, atol=1e-11 * np.abs(tau).max())
     for term in table.terms:
         assert table[term.name].shape == (len(robot.model.bodies), *term.shape)
@@ -141,20 +143,21 @@ def test_terms_are_listed_for_both_kinds_of_gravity(way):
 
 def test_recording_costs_a_formulation_nothing():
     """Counted as written, a run with a recorder does the same arithmetic as one without."""
-    from dalembert.formulations.parts.record import Recorder
+    from dalembert.formulations.parts.recursion_table import Recorder
     from dalembert.kernels.program.count import tally
     from dalembert.systems.counting import general_chain
 
     chain = general_chain(3)
-    for way in WAYS:
+    for way in FORMULATIONS:
         if way == "uicker_kahn":
             continue  # it never forms Ẇ and Ẅ unless they are asked for
         function = QUANTITIES["inverse_dynamics"].formulation(way).function
         counts = [
             tally(
-                lambda f=function, kept=kept, **x: f(chain, **x, **kept), dict.fromkeys(_IN, (3,))
+                lambda f=function, remaining=remaining, **x: f(chain, **x, **remaining),
+                dict.fromkeys(_IN, (3,)),
             )
-            for kept in ({}, {"record": Recorder()})
+            for remaining in ({}, {"record": Recorder()})
         ]
         assert counts[0] == counts[1], way
 
@@ -176,11 +179,13 @@ def test_a_batch_is_one_call_and_every_state_of_it_the_same():
 
 
 def test_a_dataset_has_links_axes_units_and_sources():
-    found = dl.load("planar_2r").recursion(*STATE, formulation="craig").to_xarray()
-    assert found["n"].dims == ("link", "axis") and found["R"].dims == ("link", "row", "column")
-    assert found["n"].attrs["units"] == "N m" and "centre of mass" in found["N"].attrs["long_name"]
-    assert float(found["omega"].sel(link="link2", axis="z")) == pytest.approx(1.5)
-    assert found.attrs["formulation"] == "craig" and "RBE 3005" in found.attrs["source"]
+    actual = dl.load("planar_2r").recursion(*STATE, formulation="craig").to_xarray()
+    assert actual["n"].dims == ("link", "axis") and actual["R"].dims == ("link", "row", "column")
+    assert (
+        actual["n"].attrs["units"] == "N m" and "centre of mass" in actual["N"].attrs["long_name"]
+    )
+    assert float(actual["omega"].sel(link="link2", axis="z")) == pytest.approx(1.5)
+    assert actual.attrs["formulation"] == "craig" and "RBE 3005" in actual.attrs["source"]
     twists = dl.load("planar_2r").recursion(*STATE, formulation="screw").to_xarray()
     assert float(twists["V"].sel(link="link2", component="angular z")) == pytest.approx(1.5)
 
@@ -212,8 +217,8 @@ def test_symbols_of_casadi_give_expressions(casadi):
     table = robot.recursion(x[:2], x[2:4], x[4:])
     force = casadi.Function("force", [x], [casadi.SX(table["f"].ravel())])
     expected = robot.recursion(*STATE)["f"]
-    found = np.array(force(np.concatenate(STATE))).reshape(2, 3)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    actual = np.array(force(np.concatenate(STATE))).reshape(2, 3)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
     assert "CasADi" not in str(table) and table._repr_html_() is None
     with pytest.raises(EquationError, match="a table of CasADi symbols is not printed"):
         table.text()
@@ -231,9 +236,9 @@ def test_letters_evaluate_to_the_numbers():
     values = dict(zip(letters, q, strict=True)) | dict(zip(rates, qd, strict=True))
     values |= dict(zip((acceleration_of[s] for s in rates), qdd, strict=True))
     for name, term in (("P", "f"), ("L", "n"), ("omega", "omega")):
-        found = [float(e.xreplace(values)) for e in np.ravel(written[name])]
+        actual = [float(e.xreplace(values)) for e in np.ravel(written[name])]
         expected = np.ravel(numbers[term])
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_open_parameters_and_joints_that_follow_others():

@@ -8,11 +8,11 @@ from dalembert import zoo
 from dalembert.errors import FormulationError
 from dalembert.formulations import QUANTITIES
 from dalembert.spatial import se3
-from dalembert.systems.recursion import Recorded
+from dalembert.systems.recursion import RecordedDynamics
 from tests.formulations import laws
 from tests.formulations.mechanisms import random_model, with_elements
 
-WAYS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f.terms]
+FORMULATIONS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f.terms]
 
 
 def assert_close(actual, expected):
@@ -28,7 +28,7 @@ def loaded(name):
     return dl.Robot(with_elements(random_model(rng, n=5), rng))
 
 
-class Seen:
+class Observed:
     """What public methods say of every link and joint at one state."""
 
     def __init__(self, robot):
@@ -44,9 +44,11 @@ class Seen:
         }
         self.wrenches = robot.reference("joint_wrenches", q, qd, qdd)
 
-    def table(self, way):
+    def table(self, formulation):
         names = ("q", "qd", "qdd")
-        return Recorded(self.robot, way, {}).function(**dict(zip(names, self.state, strict=True)))
+        return RecordedDynamics(self.robot, formulation, {}).function(
+            **dict(zip(names, self.state, strict=True))
+        )
 
     def before(self, i):
         """The pose of the parent's link frame; None where that is a body inside a joint."""
@@ -56,17 +58,17 @@ class Seen:
 
 @pytest.mark.parametrize("name", [*zoo.names(), "random tree"])
 def test_tables_are_in_the_frames_of_pose_and_joint_wrenches(name):
-    seen = Seen(loaded(name))
-    for way in WAYS:
+    observed = Observed(loaded(name))
+    for formulation in FORMULATIONS:
         try:
-            table = seen.table(way)
+            table = observed.table(formulation)
         except FormulationError:  # `craig` has joints of one axis only
             continue
-        for _, i, k in seen.links:
-            at = seen.poses[i]
-            _places(table, i, at, seen.before(i))
-            _motion(table, i, at, seen.jacobians[i])
-            _wrench(table, i, at, seen.wrenches[k], bool(seen.model.elements))
+        for _, i, k in observed.links:
+            at = observed.poses[i]
+            _places(table, i, at, observed.before(i))
+            _motion(table, i, at, observed.jacobians[i])
+            _wrench(table, i, at, observed.wrenches[k], bool(observed.model.elements))
 
 
 def _places(table, i, at, before):

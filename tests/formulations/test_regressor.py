@@ -11,11 +11,11 @@ from dalembert.formulations.derivatives.base_parameters import (
     moments,
     reduced,
 )
-from dalembert.formulations.derivatives.inertial import (
+from dalembert.formulations.derivatives.regressor import (
     inertial_parameters,
+    regressor,
     with_inertial_parameters,
 )
-from dalembert.formulations.derivatives.regressor import regressor
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
 from dalembert.systems.robot import Robot
@@ -138,11 +138,11 @@ def test_count_of_symmetric_links():
 def test_base_parameters_of_a_planar_arm():
     """Two links in a plane without gravity: I₁ + m₂ l², I₂, and the two first moments of link 2."""
     robot = dl.load("planar_2r")
-    found = robot.base_parameters
-    names = [found.names[k].split(":")[1] for k in found.kept]
+    actual = robot.base_parameters
+    names = [actual.names[k].split(":")[1] for k in actual.kept]
     assert len(names) == 4
     assert names.count("Sxx") == 2
-    explained = found.explained()
+    explained = actual.explained()
     assert any("Syy" in line for line in explained)
 
 
@@ -165,11 +165,11 @@ def test_base_regressor():
 def test_grouping_is_exact():
     """Y_φ = Y_φ[:, kept] G for motions it was not found from."""
     model = dl.load("panda").model
-    found = grouping(model)
+    actual = grouping(model)
     back = back_transformation(model)
     state = random_state(model, np.random.default_rng(99))
     Y = regressor(model, *state) @ back
-    close(Y[:, list(found.kept)] @ found.matrix, Y, 1e-12)
+    close(Y[:, list(actual.kept)] @ actual.matrix, Y, 1e-12)
 
 
 def test_compiled_regressor_and_slope():

@@ -65,8 +65,8 @@ def test_equal_energy_and_generalised_force(cloud, turn, omega, omega_dot, axis)
     """Both rows of the table of 001 §2.4, for any ∂ω/∂q̇."""
     W, (_, J) = exp_so3(turn), tensors(cloud)
     I = rotational.fixed_tensor(J, W)
-    turned = rotate_tensor(rotational.from_silver_tensor(J), W)
-    np.testing.assert_allclose(turned, I, atol=1e-12)
+    rotated = rotate_tensor(rotational.from_silver_tensor(J), W)
+    np.testing.assert_allclose(rotated, I, atol=1e-12)
     by_omega = rotational.energy_by_omega(I, omega)
     by_rate = rotational.energy_by_rate(J, rotational.rotation_rate(omega, W))
     # entries are of order one and a cloud has at most six points: rounding stays below 1e-12

@@ -28,7 +28,7 @@ def state():
     return np.random.default_rng(0).normal(size=(3, 4))
 
 
-def slope(f, q, dq):
+def derivative(f, q, dq):
     """The derivative of f along dq, by differences."""
     return (f(q + H * dq) - f(q - H * dq)) / (2 * H)
 
@@ -51,15 +51,15 @@ def test_lemmas(arm, state, k):
     (_, w), I = partial_velocities(arm, q, k), tensor(arm, q, k)
     omega = w @ qd
     gyro = np.cross(omega, I @ omega)
-    v_rate, w_rate = slope(lambda x: partial_velocities(arm, x, k), q, qd)
-    by_q = [slope(lambda x: partial_velocities(arm, x, k) @ qd, q, e) for e in np.eye(4)]
+    v_rate, w_rate = derivative(lambda x: partial_velocities(arm, x, k), q, qd)
+    by_q = [derivative(lambda x: partial_velocities(arm, x, k) @ qd, q, e) for e in np.eye(4)]
     dv, dw = np.stack(by_q, axis=-1)
     np.testing.assert_allclose(v_rate, dv, **CLOSE)
     np.testing.assert_allclose(w_rate, dw + np.cross(omega, w.T).T, **CLOSE)
-    I_dot = slope(lambda x: tensor(arm, x, k), q, qd)
+    I_dot = derivative(lambda x: tensor(arm, x, k), q, qd)
     np.testing.assert_allclose(omega @ I_dot @ w, gyro @ w, **CLOSE)
     np.testing.assert_allclose((I @ omega) @ np.cross(omega, w.T).T, -gyro @ w, atol=1e-12)
-    half = [0.5 * omega @ slope(lambda x: tensor(arm, x, k), q, e) @ omega for e in np.eye(4)]
+    half = [0.5 * omega @ derivative(lambda x: tensor(arm, x, k), q, e) @ omega for e in np.eye(4)]
     np.testing.assert_allclose(half, -gyro @ w, **CLOSE)
 
 
@@ -69,18 +69,18 @@ def test_rates_of_the_momenta(arm, state):
     p, p_dot, dK = np.zeros(4), np.zeros(4), np.zeros(4)
     for k, m in enumerate(MASSES):
         (v, w), I = partial_velocities(arm, q, k), tensor(arm, q, k)
-        v_rate, w_rate = slope(lambda x, k=k: partial_velocities(arm, x, k), q, qd)
-        I_dot = slope(lambda x, k=k: tensor(arm, x, k), q, qd)
+        v_rate, w_rate = derivative(lambda x, k=k: partial_velocities(arm, x, k), q, qd)
+        I_dot = derivative(lambda x, k=k: tensor(arm, x, k), q, qd)
         p += m * (v @ qd) @ v + (w @ qd) @ I @ w
         v_dot, w_dot = v @ qdd + v_rate @ qd, w @ qdd + w_rate @ qd
         p_dot += m * (v_dot @ v + (v @ qd) @ v_rate)
         p_dot += w_dot @ I @ w + (w @ qd) @ I_dot @ w + (w @ qd) @ I @ w_rate
         for j, e in enumerate(np.eye(4)):
-            dv, dw = slope(lambda x, k=k: partial_velocities(arm, x, k) @ qd, q, e)
-            dI = slope(lambda x, k=k: tensor(arm, x, k), q, e)
+            dv, dw = derivative(lambda x, k=k: partial_velocities(arm, x, k) @ qd, q, e)
+            dI = derivative(lambda x, k=k: tensor(arm, x, k), q, e)
             dK[j] += m * (v @ qd) @ dv + (w @ qd) @ I @ dw + 0.5 * (w @ qd) @ dI @ (w @ qd)
     np.testing.assert_allclose(arm.generalized_momentum(q, qd), p, atol=1e-12)
-    by_q = [slope(lambda x: arm.kinetic_energy(x, qd), q, e) for e in np.eye(4)]
+    by_q = [derivative(lambda x: arm.kinetic_energy(x, qd), q, e) for e in np.eye(4)]
     np.testing.assert_allclose(dK, by_q, **CLOSE)
     tau = arm.inverse_dynamics(q, qd, qdd, formulation="silver")
     np.testing.assert_allclose(p_dot - dK + arm.gravity_torque(q), tau, **CLOSE)
@@ -94,14 +94,14 @@ def test_axes(arm, state):
         return partial_velocities(arm, x, k)[1][:, k]
 
     for j, e in enumerate(np.eye(4)):
-        centre = slope(lambda x: arm.pose(x, frame="link4")[:3, 3], q, e)
+        centre = derivative(lambda x: arm.pose(x, frame="link4")[:3, 3], q, e)
         np.testing.assert_allclose(partial_velocities(arm, q, 3)[0][:, j], centre, **CLOSE)
     for k in (0, 1, 3):
         omega = partial_velocities(arm, q, k)[1] @ qd
         np.testing.assert_allclose(
-            slope(lambda x, k=k: axis(x, k), q, qd), np.cross(omega, axis(q, k)), **CLOSE
+            derivative(lambda x, k=k: axis(x, k), q, qd), np.cross(omega, axis(q, k)), **CLOSE
         )
         for j in range(k):
-            turned = np.cross(axis(q, j), axis(q, k))
-            found = slope(lambda x, k=k: axis(x, k), q, np.eye(4)[j])
-            np.testing.assert_allclose(found, turned, **CLOSE)
+            rotated = np.cross(axis(q, j), axis(q, k))
+            actual = derivative(lambda x, k=k: axis(x, k), q, np.eye(4)[j])
+            np.testing.assert_allclose(actual, rotated, **CLOSE)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.formulations.mass import composite_body, square_root
-from dalembert.linalg.cholesky import upper_cholesky
-from dalembert.linalg.symmetric_root import symmetric_roots
+from dalembert.linalg.factorisations import upper_cholesky
+from dalembert.linalg.orthogonal import symmetric_roots
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_state, seeds
 

@@ -3,10 +3,11 @@
 import numpy as np
 from hypothesis import given, settings
 
+from dalembert.formulations.derivatives import automatic
 from dalembert.formulations.inverse import operator
+from dalembert.formulations.kinematics import energy
 from dalembert.formulations.kinematics import frames as kinematics
-from dalembert.formulations.kinematics import gravity
-from dalembert.formulations.mass import automatic, christoffel, jacobian_mass, screw_sum
+from dalembert.formulations.mass import christoffel, jacobian_mass, screw_sum
 from dalembert.spatial import se3
 from dalembert.zoo import textbook
 from tests.formulations.laws import assert_close, mass_matrix_rate
@@ -69,8 +70,8 @@ def test_elbow_3r_mass_and_gravity(seed):
     c2, s2, c3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2])
     c23, s23 = np.cos(q[1] + q[2]), np.sin(q[1] + q[2])
     l1, r1, r2, m2, m3, g = (p[name] for name in ("l1", "r1", "r2", "m2", "m3", "g"))
-    turned = p["Iy2"] * s2**2 + p["Iy3"] * s23**2 + p["Iz2"] * c2**2 + p["Iz3"] * c23**2
-    M11 = p["Iz1"] + turned + m2 * r1**2 * c2**2 + m3 * (l1 * c2 + r2 * c23) ** 2
+    rotated = p["Iy2"] * s2**2 + p["Iy3"] * s23**2 + p["Iz2"] * c2**2 + p["Iz3"] * c23**2
+    M11 = p["Iz1"] + rotated + m2 * r1**2 * c2**2 + m3 * (l1 * c2 + r2 * c23) ** 2
     M33 = p["Ix3"] + m3 * r2**2
     M23 = M33 + m3 * l1 * r2 * c3
     M22 = p["Ix2"] + M33 + m3 * l1**2 + m2 * r1**2 + 2 * m3 * l1 * r2 * c3
@@ -79,8 +80,8 @@ def test_elbow_3r_mass_and_gravity(seed):
     # V = m₁g r₀ + m₂g (l₀ − r₁s₂) + m₃g (l₀ − l₁s₂ − r₂s₂₃)
     third = -m3 * g * r2 * c23
     N = [0.0, -(m2 * r1 + m3 * l1) * g * c2 + third, third]
-    assert_close(gravity.gravity_torque(model, q), N)
-    assert_close(gravity.gravity_torque_by_potential(model, q), N)
+    assert_close(energy.gravity_torque(model, q), N)
+    assert_close(energy.gravity_torque_by_potential(model, q), N)
 
 
 @few
@@ -127,8 +128,8 @@ def test_elbow_3r_body_jacobians(seed):
     for link, J in ((second, J2), (third, J3)):
         frame = model.frames[link]
         own = jacobian_mass.body_jacobians(model, q)[frame.body]
-        turned = np.concatenate([frame.rotation.T @ own[0:3], frame.rotation.T @ own[3:6]])
-        assert_close(turned, J)
+        rotated = np.concatenate([frame.rotation.T @ own[0:3], frame.rotation.T @ own[3:6]])
+        assert_close(rotated, J)
 
 
 @few
@@ -148,7 +149,7 @@ def test_rp_arm(seed):
     assert_close(B, [[2 * m2 * d2], [0.0]])
     assert_close(C, [[0.0, 0.0], [-m2 * d2, 0.0]])
     G = [(m1 * l1 + m2 * d2) * g * c1, m2 * g * s1]
-    assert_close(gravity.gravity_torque(model, q), G)
+    assert_close(energy.gravity_torque(model, q), G)
     # only m_112 = ∂M_11/∂d_2 is not zero
     slopes = np.zeros((2, 2, 2))
     slopes[0, 0, 1] = 2 * m2 * d2

@@ -6,7 +6,7 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.model.coupling import Follow, couple
-from dalembert.systems.operation import Operation, operation
+from dalembert.systems.derivatives import Operation, quantity_operation
 from dalembert.zoo import energies
 from tests.formulations.mechanisms import random_model
 
@@ -45,7 +45,7 @@ def operations(name):
                 continue  # of contacts, which none of these has
             choices["constraint"] = next(iter(made.description.constraints))
         way = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
-        found = operation(made, made._variant(quantity.name, way, choices))
+        found = quantity_operation(made, made._variant(quantity.name, way, choices))
         # tendons and actuators are nowhere here: arrays without entries have no kernels
         if all(port.size for port in (*found.inputs, *found.outputs)) and _has(found):
             yield quantity.name, found

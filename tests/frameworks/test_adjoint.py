@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.complex_step import directional
-from dalembert.systems.operation import operation
-from dalembert.tracing.interpret import interpret
+from dalembert.kernels.program.derivatives import directional
+from dalembert.systems.derivatives import quantity_operation
+from dalembert.tracing.interpreter import interpret
 from dalembert.zoo.constrained_planar import build_four_bar
 from tests.constraints.test_contact_friction import slider
 from tests.constraints.test_near_singular import ALONG, SYSTEMS, TORQUE
@@ -29,7 +29,7 @@ SOLVED = [
 
 def of(name, quantity, way=None, **choices):
     made = system(name)
-    return made, operation(made, made._variant(quantity, way, choices))
+    return made, quantity_operation(made, made._variant(quantity, way, choices))
 
 
 def inputs_of(made, found, rng):
@@ -81,7 +81,7 @@ def test_time_wrenches_and_parameters_go_through_the_equations_too():
     open_bar = build_four_bar(coupler=dl.Parameter("coupler", 0.9))
     rng = np.random.default_rng(4)
     for made, choices in ((moving, {"t": True}), (open_bar, {"tip_wrench": True})):
-        found = operation(made, made._variant("forward_dynamics", None, choices))
+        found = quantity_operation(made, made._variant("forward_dynamics", None, choices))
         x, d = inputs_of(made, found, rng)
         slopes = directional(found.program, x, d)
         every = tuple(range(len(x)))
@@ -98,7 +98,7 @@ def test_friction_of_contacts_goes_through_the_equations_too():
     """A block on a floor that is tilted under it by its own weight's components."""
     floor = dl.Sliding("to_z", dl.Plane(), mu=0.3, width=1e-3, name="floor")
     made = dl.Constrained(slider(gravity=(1.0, 0.5, -9.81)), [floor])
-    found = operation(made, made._variant("forward_dynamics", None, {}))
+    found = quantity_operation(made, made._variant("forward_dynamics", None, {}))
     rng = np.random.default_rng(6)
     x, d = inputs_of(made, found, rng)
     slopes = directional(found.program, x, d)
@@ -169,7 +169,7 @@ def test_a_state_without_an_answer_has_no_gradient_and_spoils_no_other():
 def test_near_a_singular_posture_as_many_digits_are_left_as_of_the_solving(name):
     """On its branch the gradient of the flat crank is known: θ̈ = (1, −1, 1)·τ / I + …"""
     made = SYSTEMS[name]()
-    found = operation(made, made._variant("forward_dynamics", None, {}))
+    found = quantity_operation(made, made._variant("forward_dynamics", None, {}))
     adjoint, unrolled = found.vjp((0, 1, 2)).program, of_the_solving(found)
     assert len(adjoint) <= 1.01 * len(unrolled)  # the reverse of two rows is hardly longer
     first, coupler, last = made.system.model.bodies

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.complex_step import directional
-from dalembert.systems.operation import operation
-from dalembert.tracing.interpret import interpret
+from dalembert.kernels.program.derivatives import directional
+from dalembert.systems.derivatives import quantity_operation
+from dalembert.tracing.interpreter import interpret
 from tests.frameworks.six import NAMES, operations, state, system
 
 ROUNDING = 1e-12  # of the largest slope, or of one
@@ -67,7 +67,7 @@ def test_the_same_as_along_the_manifold_where_it_is_flat(name):
         ("inverse_dynamics", (q, qd, qdd)),
         ("forward_dynamics", (q, qd, qdd)),
     ):
-        f = operation(made, made._variant(quantity, None, {}))
+        f = quantity_operation(made, made._variant(quantity, None, {}))
         pulled = f.vjp((0, 1, 2)).kernel.ufunc(*inputs, w)
         slopes = getattr(made, f"{quantity}_derivatives")(*inputs)
         near(pulled, [np.einsum("ni,nij->nj", w, slope) for slope in slopes])

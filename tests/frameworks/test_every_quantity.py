@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.complex_step import directional
+from dalembert.kernels.program.derivatives import directional
 from tests.frameworks.six import NAMES, operations, state, system
 
 pytestmark = pytest.mark.skipif(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.frameworks import jax_call
-from dalembert.frameworks.on_cuda import spread
-from dalembert.systems.operation import operation
+from dalembert.frameworks import jax_primitive
+from dalembert.frameworks.facade import spread
+from dalembert.systems.derivatives import quantity_operation
 from tests.frameworks.jax_here import jax
 from tests.kernels.card import near, stand_in
 from tests.kernels.frame import Frame
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler
 @pytest.fixture
 def card(monkeypatch, tmp_path):
     registered = []
-    monkeypatch.setattr(jax_call, "_registered", {})
+    monkeypatch.setattr(jax_primitive, "_registered", {})
     keep = lambda name, capsule, platform: registered.append((name, platform))  # noqa: E731
     monkeypatch.setattr(jax.ffi, "register_ffi_target", keep)
     with stand_in(monkeypatch, tmp_path) as made:
@@ -40,7 +40,7 @@ def test_a_gradient_for_a_card_calls_a_handler_for_it(card):
 
 def test_the_handler_of_a_derivative_computes_it(card):
     system = dl.load("planar_2r")
-    energy = operation(system, system._variant("potential_energy", None, {}))
+    energy = quantity_operation(system, system._variant("potential_energy", None, {}))
     address, _owner = spread(energy.vjp((0,))).handler("float64")
     q, weight = np.random.default_rng(1).normal(size=(9, 2)), np.ones(1)
     out = np.full((9, 2), np.nan)
@@ -52,9 +52,9 @@ def test_without_a_gpu_xla_says_that_it_has_no_stream(monkeypatch, tmp_path):
     """The handler hands on what XLA itself says, here on a CPU."""
     with stand_in(monkeypatch, tmp_path):
         system = dl.load("planar_2r")
-        made = operation(system, system._variant("gravity_torque", None, {}))
+        made = quantity_operation(system, system._variant("gravity_torque", None, {}))
         address, owner = spread(made).handler("float64")
-        jax_call._registered["no_stream"] = owner
+        jax_primitive._registered["no_stream"] = owner
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
         jax.ffi.register_ffi_target("no_stream", capsule, platform="cpu")
         q = np.zeros((4, 2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.frameworks import jax_call
+from dalembert.frameworks import jax_primitive
 from tests.frameworks.jax_here import jax
 
 jnp = jax.numpy
@@ -125,16 +125,16 @@ def test_a_forked_child_goes_on_with_what_was_compiled(arm, states):
 
 def test_checked_where_the_environment_asks(monkeypatch):
     monkeypatch.setenv("DALEMBERT_CHECK", "1")
-    monkeypatch.setattr(jax_call, "_confirmed", set())
+    monkeypatch.setattr(jax_primitive, "_confirmed", set())
     arm, x = dl.jax(dl.load("planar_2r")), np.ones((3, 2))
     evaluate = jax.jit(jax.vmap(jax.grad(arm.potential_energy)))
     near(evaluate(x), arm.system.gravity_torque(x))
     near(jax.jit(arm.bias)(np.ones((20000, 2)), x[0])[7], arm.system.bias(x[0], x[0]))
-    assert len(jax_call._confirmed) >= 2
+    assert len(jax_primitive._confirmed) >= 2
 
     def other(program, *states):
         return [np.full((len(states[0]), 2), 7.0)]
 
-    monkeypatch.setattr("dalembert.tracing.interpret.interpret", other)
+    monkeypatch.setattr("dalembert.tracing.interpreter.interpret", other)
     with pytest.raises(Exception, match=r"DALEMBERT_CHECK: .*the call of JAX gives"):
         jax.block_until_ready(jax.jit(arm.gravity_torque)(x))

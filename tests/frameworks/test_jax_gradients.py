@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.complex_step import directional
-from dalembert.systems.operation import operation
+from dalembert.kernels.program.derivatives import directional
+from dalembert.systems.derivatives import quantity_operation
 from tests.frameworks.jax_here import jax
 from tests.frameworks.six import system
 
@@ -67,7 +67,7 @@ def test_directions_and_weights_through_the_dynamics(name):
     q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
     q = made.neutral() if made.dynamics.rows else q
     x, d = [[a, *rng.normal(size=(2, made.nv))] for a in (q, rng.normal(size=made.nq))]
-    f = operation(made, made._variant("forward_dynamics", None, {}))
+    f = quantity_operation(made, made._variant("forward_dynamics", None, {}))
     slopes = directional(f.program, x, d)
     _, found = jax.jvp(there.forward_dynamics, tuple(x), tuple(d))
     found = found if isinstance(found, tuple) else (found,)
@@ -122,7 +122,7 @@ def test_named_parameters_as_a_tree():
     order = list(made.dynamics.parameters)
     for name in ("m", "l"):
         near(found[name], whole[:, order.index(name)])
-    f = operation(made, made._variant("inverse_dynamics", None, {}))
+    f = quantity_operation(made, made._variant("inverse_dynamics", None, {}))
     along = [np.zeros(2)] * 3
     for i in range(len(values)):
         (slope,) = directional(f.program, [x, x, x, values], [*along, np.eye(len(values))[i]])

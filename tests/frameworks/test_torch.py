@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.frameworks.facade import Given
-from dalembert.kernels.program.complex_step import directional
-from dalembert.systems.operation import operation
+from dalembert.frameworks.facade import Argument
+from dalembert.kernels.program.derivatives import directional
+from dalembert.systems.derivatives import quantity_operation
 from tests.frameworks.six import system
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"
 )
-from dalembert.frameworks.torch_call import op  # noqa: E402
+from dalembert.frameworks.torch_op import op  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit.script.*"),
@@ -137,7 +137,7 @@ def test_directions_and_weights_through_the_dynamics(name):
     q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
     q = made.neutral() if made.dynamics.rows else q
     x, d = [[a, *rng.normal(size=(2, made.nv))] for a in (q, rng.normal(size=made.nq))]
-    f = operation(made, made._variant("forward_dynamics", None, {}))
+    f = quantity_operation(made, made._variant("forward_dynamics", None, {}))
     slopes = directional(f.program, x, d)
     tensors = [torch.tensor(a, requires_grad=True) for a in x]
     along = tuple(map(torch.tensor, d))
@@ -176,7 +176,7 @@ def test_batches_of_hessians(arm):
 def test_ops_pass_the_checks_of_pytorch(arm):
     robot = arm.system
     for quantity in ("forward_dynamics", "inverse_dynamics_derivatives"):
-        f = operation(robot, robot._variant(quantity, None, {}))
+        f = quantity_operation(robot, robot._variant(quantity, None, {}))
         x = (random(2, 3, requires_grad=True), random(1, 3), random(2, 3, requires_grad=True))
         torch.library.opcheck(op(f).op, x)
         pulled = [random(2, *port.shape, requires_grad=True) for port in f.outputs]
@@ -341,10 +341,13 @@ def test_a_missing_framework_names_its_extra(monkeypatch):
 
 
 def test_two_devices_are_an_error_that_names_both_arguments(arm):
-    given = {"q": Given(ONES, "float64", "cuda:0"), "qd": Given(ONES, "float64", "cuda:1")}
+    given = {"q": Argument(ONES, "float64", "cuda:0"), "qd": Argument(ONES, "float64", "cuda:1")}
     with pytest.raises(dl.ShapeError, match=r"bias: q is on cuda:0 and qd is on cuda:1"):
         arm._common("bias", given)
-    assert arm._common("bias", {"q": given["q"], "qd": Given(ONES, None)}) == ("float64", "cuda:0")
+    assert arm._common("bias", {"q": given["q"], "qd": Argument(ONES, None)}) == (
+        "float64",
+        "cuda:0",
+    )
 
 
 def test_pickled_and_compared(arm):

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.systems.operation import operation
+from dalembert.systems.derivatives import quantity_operation
 from tests.kernels.card import near, stand_in
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"
 )
-from dalembert.frameworks.on_cuda import spread  # noqa: E402
-from dalembert.frameworks.torch_cuda import TorchLaunch, joined  # noqa: E402
+from dalembert.frameworks.facade import spread  # noqa: E402
+from dalembert.frameworks.torch_op import TorchLaunch, joined  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
 RNG = np.random.default_rng(3)
@@ -51,7 +51,7 @@ class Host:
 def launched(name, quantity):
     """The launches of an operation, PyTorch's part of CUDA replaced."""
     robot = dl.load(name)
-    made = TorchLaunch(spread(operation(robot, robot._variant(quantity, None, {}))))
+    made = TorchLaunch(spread(quantity_operation(robot, robot._variant(quantity, None, {}))))
     own = {"_cuda_getDevice": lambda: 0, "_cuda_getCurrentRawStream": lambda index: 7}
     made.torch = SimpleNamespace(_C=SimpleNamespace(**own), float32=torch.float32)
     return robot, made

@@ -8,8 +8,8 @@ import dalembert as dl
 torch = pytest.importorskip(
     "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"
 )
-from dalembert.frameworks.rolling import Walk  # noqa: E402
-from dalembert.frameworks.torch_walk import Sweep, segments  # noqa: E402
+from dalembert.frameworks.rollout import Walk  # noqa: E402
+from dalembert.frameworks.torch_system import Sweep, segments  # noqa: E402
 from tests.systems.test_time_and_gyroscopic import shaken_pendulum  # noqa: E402
 
 RNG = np.random.default_rng(8)

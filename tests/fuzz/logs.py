@@ -13,7 +13,7 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.errors import DalembertError
-from dalembert.identification.preparing import prepare
+from dalembert.identification.preparation import prepare
 
 NAMES = ("time", "t", "q1", "q2", "q[0]", "q[1]", "tau1", "tau2", "tau_J_1", "qd1", "dq_2", "", " ")
 NAMES += ("link1_joint", "link2_joint", "link1_joint [deg]", "tau_link2_joint", "q_d_1", "x" * 3000)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from dalembert.mechanisms.file import read_mechanism
-from dalembert.zoo.scenario_file import names_scenario, read_scenario
+from dalembert.zoo.two_bar import names_scenario, read_scenario
 from tests.fuzz.grammar import mechanism
 from tests.fuzz.mutate import delete_span, flip_byte, repeat_span, truncate
 

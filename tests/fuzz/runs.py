@@ -14,9 +14,8 @@ import numpy as np
 import xarray
 
 import dalembert as dl
-from dalembert.model.stored import model_from_text
-from dalembert.report.run_files import open_run
-from dalembert.report.runs import run_page
+from dalembert.model.serialization import model_from_text
+from dalembert.report.runs import open_run, run_page
 from tests.fuzz.mutate import delete_span, flip_byte, repeat_span, truncate
 from tests.fuzz.names import name as hostile_name
 

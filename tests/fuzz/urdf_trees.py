@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.systems.robot import Robot
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.fuzz.grammar import Writer
 from tests.fuzz.peers import AGREEMENT
 from tests.fuzz.sound import faults, slips

@@ -8,9 +8,9 @@ import numpy as np
 
 from dalembert.constraints import Constrained, Loop
 from dalembert.identification.record import Record
+from dalembert.logs.read import close_chain
 from dalembert.model.joint import align
-from dalembert.simulation.log_closing import closed
-from dalembert.simulation.result import labelled
+from dalembert.simulation.results import labelled
 from dalembert.spatial import pose
 from dalembert.systems.robot import Robot
 
@@ -69,7 +69,7 @@ def driven(truth: Any, joints: tuple[str, ...], t: np.ndarray, reach: float) -> 
     x, xd, xdd = (reach / np.abs(x).max() * part for part in (x, xd, xdd))
     made = truth.dynamics
     q_at, v_at = ([list(n).index(j) for j in joints] for n in (made.coordinates, made.velocities))
-    q = closed(truth, dict(zip(q_at, (x + truth.neutral()[q_at]).T, strict=True)), t)
+    q = close_chain(truth, dict(zip(q_at, (x + truth.neutral()[q_at]).T, strict=True)), t)
     qd = np.zeros((len(t), truth.nv))
     qd[:, v_at] = xd
     small = truth.reduced(q, qd, joints)

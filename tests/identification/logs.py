@@ -15,7 +15,7 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.model.model import Drive
-from dalembert.simulation.result import labelled
+from dalembert.simulation.results import labelled
 from dalembert.spatial.inertia import from_silver_tensor, pseudo_inertia_of_moments
 
 ROBOTS = ("panda", "puma560", "ur5", "planar_2r")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.identification.columns import Columns
 from dalembert.identification.record import Record
+from dalembert.identification.regressor import Regressor
 
 
 def fourier_record(
@@ -28,7 +28,7 @@ def fourier_record(
     return Record(t, q, qd, qdd, np.zeros_like(qd), none, none)
 
 
-def numbers(columns: Columns, seed: int = 0) -> np.ndarray:
+def numbers(columns: Regressor, seed: int = 0) -> np.ndarray:
     """x (p,): the prior's inertias, each a bit off, and positive friction and rotors."""
     rng = np.random.default_rng(seed)
     x = np.asarray(columns.values).copy()
@@ -38,7 +38,7 @@ def numbers(columns: Columns, seed: int = 0) -> np.ndarray:
 
 
 def driven(
-    columns: Columns, record: Record, x: np.ndarray, noise: Any = 0.0, seed: int = 0
+    columns: Regressor, record: Record, x: np.ndarray, noise: Any = 0.0, seed: int = 0
 ) -> Record:
     """The record with the torques of x, and white noise of a deviation (or one per velocity)."""
     tau = columns.evaluate(record) @ x

@@ -5,12 +5,11 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import IdentificationError
-from dalembert.identification import solving
-from dalembert.identification.base import base_of
-from dalembert.identification.columns import columns_of
+from dalembert.identification import linear_fit
 from dalembert.identification.record import Record
-from dalembert.simulation.log_closing import closed as closed_rows
-from dalembert.simulation.result import labelled
+from dalembert.identification.regressor import base_parameters, build_regressor
+from dalembert.logs.read import close_chain as closed_rows
+from dalembert.simulation.results import labelled
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model
 from tests.identification import chains
@@ -59,7 +58,7 @@ def test_a_four_bar_with_friction_is_found_to_the_last_digits(linkage, truth):
     log = Record(t, q, qd, qdd, np.where([True, False, False], tau, np.nan), none, none)
     everywhere = dict.fromkeys(("crank", "coupler", "rocker"), ("viscous", "coulomb", "offset"))
     fit = dl.identify(linkage, log, friction=everywhere, consistent=False)
-    true = fit.grouping.matrix @ columns_of(truth).values
+    true = fit.grouping.matrix @ build_regressor(truth).values
     assert len(true) == 17 and not fit.unseen
     np.testing.assert_allclose(fit.base.value, true, atol=1e-8)
     assert fit.robot.rows == linkage.rows  # a closed chain again
@@ -81,7 +80,10 @@ def test_a_log_of_crank_and_motor_alone_is_enough(linkage, truth, tmp_path):
     np.savetxt(path, rows, "%.9g", ",", header="time,crank_position,crank_torque", comments="")
     everywhere = dict.fromkeys(("crank", "coupler", "rocker"), ("viscous", "coulomb"))
     fit = dl.identify(linkage, path, friction=everywhere, rotor=False)
-    found, true = fit.base, fit.grouping.matrix @ columns_of(truth).values[: len(fit.columns.names)]
+    found, true = (
+        fit.base,
+        fit.grouping.matrix @ build_regressor(truth).values[: len(fit.regressor.names)],
+    )
     assert (np.abs(found["value"] - true) < 3.0 * found["std"]).all()
     rubbing = [name for name in found.index if name.endswith(("viscous", "coulomb"))]
     assert len(rubbing) == 6 and (found["std"][rubbing] < 0.1).all()
@@ -107,8 +109,10 @@ def test_a_floating_robot_is_found_from_its_joints_torques():
     qdd = truth.forward_dynamics(q, qd, tau)
     tau[:, :6] = np.nan
     log = Record(t, q, qd, qdd, tau, np.zeros(robot.nv), np.zeros(robot.nv))
-    fit = dl.identify(robot, log, friction=(), rotor=False, consistent=False, doubts="warn")
-    true = fit.grouping.matrix @ columns_of(truth, friction=(), rotor=False).values
+    fit = dl.identify(
+        robot, log, friction=(), rotor=False, consistent=False, on_inconsistent="warn"
+    )
+    true = fit.grouping.matrix @ build_regressor(truth, friction=(), rotor=False).values
     np.testing.assert_allclose(fit.base.value, true, atol=1e-8 * np.abs(true).max())
 
 
@@ -148,14 +152,14 @@ def test_an_exact_log_of_a_closed_chain_is_explained_to_rounding(chain, rubbing)
     prior, truth, log, joints, count = chain
     asked = {} if rubbing else {"friction": (), "rotor": False}
     fit = dl.identify(prior, log, **asked)
-    assert not fit.warnings and fit.columns.rows == joints
+    assert not fit.warnings and fit.regressor.rows == joints
     errors = fit.errors().xs("all", level="joint")
     assert (errors["unconstrained"] < 1e-10 * errors["torque"]).all()
     assert (errors["consistent"] < 1e-6 * errors["torque"]).all()
     assert (errors["consistent"] < 1e-4 * errors["prior"]).all()
     rubs = [name for name in fit.base.index if name.partition(":")[2][:1] not in "mS"]
     assert len(fit.base) == count + len(rubs) and len(rubs) in (0, 3 * len(joints), 4 * len(joints))
-    true = fit.grouping.matrix @ columns_of(truth, **asked).values
+    true = fit.grouping.matrix @ build_regressor(truth, **asked).values
     seen = np.isfinite(fit.deviations) & fit.base["seen"]
     np.testing.assert_allclose(fit.base["value"][seen], true[seen], atol=1e-6 * np.abs(true).max())
 
@@ -170,7 +174,10 @@ def test_a_noisy_log_of_a_closed_chain_is_explained_to_its_noise(chain):
     for data, most in (("fit", 1.1), ("held_out", 1.6)):
         own = errors.loc[data].loc[list(joints)]
         assert (own["consistent"] < most * noise).all() and (own["consistent"] < own["prior"]).all()
-    found, true = fit.base, fit.grouping.matrix @ columns_of(truth, friction=(), rotor=False).values
+    found, true = (
+        fit.base,
+        fit.grouping.matrix @ build_regressor(truth, friction=(), rotor=False).values,
+    )
     assert (np.abs(found["value"] - true) < 4.0 * found["std"])[found["seen"]].all()
 
 
@@ -178,14 +185,14 @@ def test_friction_is_asked_of_joints_that_move_and_are_driven():
     """Pins of a linkage have none unless they are named, nor have joints that stand still."""
     chain = dl.load("four_bar")
     joints = ("viscous", "coulomb", "offset", "rotor")
-    made = columns_of(chain, driven=np.array([True, False, False]))
+    made = build_regressor(chain, driven=np.array([True, False, False]))
     free = [name for name, own in zip(made.names, made.free, strict=True) if own]
     assert [name for name in free if name.endswith(joints)] == [f"crank:{kind}" for kind in joints]
-    named = columns_of(chain, {"rocker": "viscous", "crank": ["coulomb"]}, rotor=False)
+    named = build_regressor(chain, {"rocker": "viscous", "crank": ["coulomb"]}, rotor=False)
     free = [name for name, own in zip(named.names, named.free, strict=True) if own]
     assert [n for n in free if n.endswith(joints)] == ["rocker:viscous", "crank:coulomb"]
     with pytest.raises(IdentificationError, match="no joint 'roker'; did you mean 'rocker'"):
-        columns_of(chain, {"roker": "viscous"})
+        build_regressor(chain, {"roker": "viscous"})
 
 
 def test_a_joint_that_stands_still_has_no_friction_to_find():
@@ -209,17 +216,17 @@ def test_a_fit_that_is_worse_than_its_prior_is_reported(linkage, truth, monkeypa
     q, qd, qdd, tau = driven(truth, t)
     none = np.zeros(3)
     log = Record(t, q, qd, qdd, np.where([True, False, False], tau, np.nan), none, none)
-    columns = columns_of(linkage, (), rotor=False)
-    whole = base_of(columns)
-    solving.solve(columns, whole, [log])
+    columns = build_regressor(linkage, (), rotor=False)
+    whole = base_parameters(columns)
+    linear_fit.solve(columns, whole, [log])
     fewer = [0, 1, 2, 3]
     part = replace(
         whole,
         names=tuple(whole.names[k] for k in fewer),
         explained=tuple(whole.explained[k] for k in fewer),
         matrix=whole.matrix[fewer] + 0.3 * whole.matrix[4:8],
-        back=whole.back[:, fewer],
-        acts=whole.acts[:, fewer],
+        selection=whole.selection[:, fewer],
+        nonzero=whole.nonzero[:, fewer],
     )
     with pytest.raises(IdentificationError, match="internal error: least squares predicts"):
-        solving.solve(columns, part, [log])
+        linear_fit.solve(columns, part, [log])

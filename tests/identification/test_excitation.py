@@ -11,9 +11,12 @@ from scipy.linalg import qr
 
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, TrajectoryError, UnknownNameError
-from dalembert.identification.exciting import design
-from dalembert.identification.exciting.certify import certified
-from dalembert.identification.exciting.search import allowed_postures, random_motions
+from dalembert.identification.excitation import design
+from dalembert.identification.excitation.search import (
+    certify,
+    feasible_configurations,
+    random_motions,
+)
 from dalembert.spatial import pose, rotation_from_rpy
 from tests.oracles.pinocchio_twin import twin
 
@@ -108,7 +111,7 @@ def test_other_base_columns_have_another_condition_and_the_same_torques(ur5):
 def test_it_is_far_better_than_random_motions(ur5, objective):
     found = dl.excitation(ur5, 10, objective=objective, budget=300, seed=1)
     rng = np.random.default_rng(5)
-    centres = allowed_postures(found.problem, rng)
+    centres = feasible_configurations(found.problem, rng)
     z, rough = random_motions(found.problem, centres, 20, rng)
     random = [found.problem.quality(x) for x in z[np.isfinite(rough)]]
     if objective == "condition":
@@ -134,8 +137,8 @@ def test_slopes_are_those_of_finite_differences(ur5, objective, scaled):
             for s in (1e-5, 2e-5)
         )
         assert slope @ d == pytest.approx((4.0 * near - far) / 3.0, rel=1e-6)
-    push, _ = problem.barrier(z)
-    ahead, behind = (problem.height(z + s * d) for s in (step, -step))
+    push, _ = problem.barrier_derivatives(z)
+    ahead, behind = (problem.barrier(z + s * d) for s in (step, -step))
     assert push @ d == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
 
 
@@ -224,7 +227,7 @@ def test_axes_that_a_file_has_rounded_do_not_spoil_the_motion():
     found = dl.excitation(arm, 10, velocity=2.0, friction=(), rotor=False, budget=60)
     assert found.condition < 30.0
     assert len(found.parameters) < len(arm.base_parameters.kept)
-    assert any("hardly show" in sentence for sentence in found.said)
+    assert any("hardly show" in sentence for sentence in found.notes)
     beta = found.deviations()["prior"].to_numpy()
     t = np.linspace(0.0, 10.0, 200)
     tau = found.problem.columns(found(t)) @ beta
@@ -235,7 +238,7 @@ def test_joints_that_follow_others_are_moved_by_their_leaders():
     """The base columns are those of the reduced coordinates."""
     arm = dl.load(str(ROBOTS / "palletiser.urdf"))
     found = dl.excitation(arm, 10, velocity=1.0, friction=(), rotor=False, budget=40)
-    W = arm.regressor(*found(np.arange(0.0, 10.0, 0.005))) @ found.problem.columns.base.back
+    W = arm.regressor(*found(np.arange(0.0, 10.0, 0.005))) @ found.problem.columns.base.selection
     W = (W / found.settings["noise"][:, None]).reshape(-1, len(found.parameters))
     assert found.trajectory.size == arm.nv == 4
     scaled = W / np.linalg.norm(W, axis=0)
@@ -260,7 +263,7 @@ def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion)
     problem, used = motion.problem, motion.limits.loc["velocity"]
     most = 0.99 * np.maximum(used.highest, -used.lowest).to_numpy()
     tight = replace(problem, limits=replace(problem.limits, velocity=most))
-    z, pull = certified(tight, motion.z)
+    z, pull = certify(tight, motion.z)
     assert pull > 0.0
     reach = np.abs(tight.motion(z, tight.basis.shapes(5_000))[1]).max(axis=0)
     assert (reach < most).all()

@@ -9,12 +9,12 @@ import pytest
 import xarray
 
 import dalembert as dl
-from dalembert.identification.columns import columns_of
-from dalembert.identification.pseudo_inertias import admissible
-from dalembert.identification.rebuilt import sentences, with_provenance, with_values
+from dalembert.identification.identify import provenance_lines, with_provenance
+from dalembert.identification.pseudo_inertia import admissible
+from dalembert.identification.regressor import build_regressor
 from dalembert.report.facts import describe
 from tests.identification.logs import CLEAN, ugly_log
-from tests.identification.test_consistent import near
+from tests.identification.test_consistency import near
 from tests.oracles.pinocchio_urdf import described
 
 HUMANOID = "g1/g1_29dof_rev_1_0"
@@ -22,14 +22,14 @@ HUMANOID = "g1/g1_29dof_rev_1_0"
 
 def fitted(robot: dl.Robot, rng: np.random.Generator) -> dl.Robot:
     """The robot with other real inertias, friction and rotors, as a fit puts them in."""
-    columns = columns_of(robot)
+    columns = build_regressor(robot)
     x, k = np.array(columns.values), columns.inertial
     theta = admissible(x[:k], [body.name for body in robot.model.tree.bodies])[0].reshape(-1, 10)
     live = theta.any(axis=1)
     theta[live] = near(theta[live].ravel(), 0.3, rng).reshape(-1, 10)
     x[:k] = theta.ravel()
     x[k:] = np.where(columns.free[k:], rng.uniform(0.01, 0.1, len(x) - k), x[k:])
-    return with_values(columns, x)
+    return columns.system_with(x)
 
 
 def pinocchio_torques(robot: dl.Robot, q, qd, qdd) -> np.ndarray:
@@ -110,18 +110,20 @@ def test_a_constant_torque_beyond_friction_is_left_out_of_files_and_said_there()
 
 def test_notes_of_a_fit_are_only_text_in_files():
     robot = dl.load("planar_2r")
-    columns = columns_of(robot, friction=["viscous", "stribeck"])
+    columns = build_regressor(robot, friction=["viscous", "stribeck"])
     x = np.array(columns.values)
     x[columns.names.index("link1_joint:stribeck")] = 0.25
     lines = ("log --> <joint name='evil'/> \x1b[2J\n&amp;", "second --")
-    made = with_provenance(with_values(columns, x), columns, x, lines)
+    made = with_provenance(columns.system_with(x), columns, x, lines)
     assert made.model.notes.left_out[-1].name == "link1_joint"
     for text in (made.to_urdf(), made.to_mjcf()):
         assert "second" in text and "\x1b" not in text
     assert dl.Robot.from_urdf(made.to_urdf()).nv == 2
     assert dl.Robot.from_mjcf(made.to_mjcf()).nv == 2
     log = xarray.Dataset(attrs={"source": "/data/arm.csv"})
-    said = sentences(columns, [log, None], {"cutoff": 5.0}, np.array([0.1, 0.2]), ["resampled"])
+    said = provenance_lines(
+        columns, [log, None], {"cutoff": 5.0}, np.array([0.1, 0.2]), ["resampled"]
+    )
     assert (
         "to arm.csv, a log by" in said[0]
         and "cutoff=5.0" in said[0]
@@ -133,10 +135,10 @@ def test_notes_of_a_fit_are_only_text_in_files():
 @pytest.mark.parametrize("name", ["robotiq_2f85", "four_bar", "panda"])
 def test_only_inertias_and_drives_change(name):
     system = dl.load(name)
-    columns = columns_of(system)
+    columns = build_regressor(system)
     x = np.array(columns.values)
     x[: columns.inertial] *= 1.5
-    made = with_provenance(with_values(columns, x), columns, x, ["scaled"])
+    made = with_provenance(columns.system_with(x), columns, x, ["scaled"])
     assert type(made) is type(system) and made.coordinates == system.coordinates
     before, after = (s.robot.model for s in (system, made))
     assert (
@@ -166,7 +168,7 @@ def test_a_payload_is_identified_with_all_else_known():
 
 def test_a_fitted_robot_is_written_as_c_and_says_its_origin_in_a_report():
     robot = fitted(dl.load("planar_2r"), np.random.default_rng(2))
-    columns = columns_of(robot)
+    columns = build_regressor(robot)
     said = with_provenance(robot, columns, columns.values, ["from arm.csv"])
     assert describe(said)["provenance"] == ["from arm.csv"]
     assert "inverse_dynamics" in said.source("inverse_dynamics", target="c")

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 import dalembert as dl
-from dalembert.identification.columns import columns_of
 from dalembert.identification.record import Record
+from dalembert.identification.regressor import build_regressor
 from dalembert.model.coupling import Follow, couple
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model
@@ -51,7 +51,7 @@ def test_a_robot_whose_joints_follow_is_found_with_its_followers():
     prior = Robot(couple(tree, follow))
     truth = prior.with_parameters(1.2 * prior.parameters)
     fit = dl.identify(prior, moved(truth), consistent=False)
-    true = fit.grouping.matrix @ columns_of(truth).values
+    true = fit.grouping.matrix @ build_regressor(truth).values
     seen = [name not in dict(fit.unseen) for name in fit.grouping.names]
     np.testing.assert_allclose(fit.base.value[seen], true[seen], atol=1e-7 * np.abs(true).max())
     assert fit.robot.model.followers == prior.model.followers

@@ -8,17 +8,20 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import IdentificationError
-from dalembert.identification.accumulate import step_of, thinned
-from dalembert.identification.base import base_of
-from dalembert.identification.columns import columns_of
-from dalembert.identification.least_squares import estimate
-from dalembert.identification.preparing import prepare
-from dalembert.identification.real_bodies import real_bodies
+from dalembert.identification.consistency import fit_bodies
+from dalembert.identification.least_squares import decimate, decimation, estimate
+from dalembert.identification.linear_fit import solve
+from dalembert.identification.preparation import prepare
 from dalembert.identification.record import Record
-from dalembert.identification.shooting import Shooter, between
-from dalembert.identification.simulation_error import by_simulation, noise_of, simulated
-from dalembert.identification.solving import solve
-from dalembert.simulation.result import labelled
+from dalembert.identification.regressor import base_parameters, build_regressor
+from dalembert.identification.simulation_error import (
+    Simulator,
+    between_samples,
+    fit_simulation,
+    measurement_noise,
+    refine_by_simulation,
+)
+from dalembert.simulation.results import labelled
 from tests.identification.logs import fourier, other_robot, with_drive
 
 RUBBING = ("viscous", "coulomb")
@@ -41,36 +44,37 @@ def exact(robot, motion, t):
 
 def test_slopes_of_windows_are_those_of_the_simulated_motion():
     robot = dl.load("planar_2r")
-    columns = columns_of(robot, friction=RUBBING)
-    base = base_of(columns)
-    x = columns.values + 0.1 * ~columns.acts.all(axis=0)
-    shooter = Shooter(columns, base)
+    columns = build_regressor(robot, friction=RUBBING)
+    base = base_parameters(columns)
+    shooter = Simulator(columns, base)
     record = exact(robot, fourier(robot, 2, 3.0), np.arange(0.0, 1.0, 0.02))
+    acts_on_both = (np.abs(columns.evaluate(record)).max(axis=0) > 1e-12).all(axis=0)
+    x = columns.values + 0.1 * ~acts_on_both
     windows = shooter.windows(record, x, 12, 3)
-    shot, small = shooter.shoot(x, windows), 1e-6
+    shot, small = shooter.simulate(x, windows), 1e-6
     for k in range(len(base.names)):
-        step = small * base.back[:, k]
-        ahead, behind = (shooter.shoot(x + s * step, windows).q for s in (1, -1))
+        step = small * base.selection[:, k]
+        ahead, behind = (shooter.simulate(x + s * step, windows).q for s in (1, -1))
         np.testing.assert_allclose((ahead - behind) / (2 * small), shot.by_base[..., k], atol=1e-8)
     for k in range(2):
         step = np.zeros((3, 2))
         step[:, k] = small
         ahead, behind = (
-            shooter.shoot(x, windows._replace(qd=windows.qd + s * step)).q for s in (1, -1)
+            shooter.simulate(x, windows._replace(qd=windows.qd + s * step)).q for s in (1, -1)
         )
         slope = shot.by_state[..., 2 + k]
         np.testing.assert_allclose((ahead - behind) / (2 * small), slope, atol=1e-8)
     pushed = np.array(windows.tau)
     pushed[0, :, :, 1] += small
-    moved = shooter.shoot(x, windows._replace(tau=pushed)).q - shot.q
+    moved = shooter.simulate(x, windows._replace(tau=pushed)).q - shot.q
     np.testing.assert_allclose(moved / small, shot.by_tau[..., 1], atol=1e-6)
 
 
 def test_torques_between_samples_are_smooth_or_held():
     tau = np.sin(np.arange(0.0, 3.0, 0.1))[:, None]
     middle = np.arange(0.0, 3.0, 0.1)[:, None] + 0.1 * np.array([0.25, 0.75])
-    assert np.abs(between(tau, 2, False)[3:-4, :, 0] - np.sin(middle)[3:-4]).max() < 1e-5
-    assert (between(tau, 2, True)[:, :, 0] == tau).all()
+    assert np.abs(between_samples(tau, 2, False)[3:-4, :, 0] - np.sin(middle)[3:-4]).max() < 1e-5
+    assert (between_samples(tau, 2, True)[:, :, 0] == tau).all()
 
 
 def test_noise_is_told_from_motion():
@@ -83,7 +87,7 @@ def test_noise_is_told_from_motion():
         q=clean.q + 1e-3 * rng.normal(size=clean.q.shape),
         tau=clean.tau + 0.1 * rng.normal(size=clean.tau.shape),
     )
-    q, tau = noise_of([noisy])
+    q, tau = measurement_noise([noisy])
     np.testing.assert_allclose(q, 1e-3, rtol=0.1)
     np.testing.assert_allclose(tau, 0.1, rtol=0.1)
 
@@ -95,10 +99,10 @@ def test_an_arm_is_found_from_far_away_without_velocities_or_accelerations():
     truth = true_robot(prior, motion, t, coulomb=0.0)
     record = exact(truth, motion, t)
     wrong = replace(record, qd=0.9 * record.qd, qdd=np.zeros_like(record.qd))
-    columns = columns_of(prior, friction=["viscous"], rotor=False)
-    base = base_of(columns)
-    found = by_simulation(columns, base, [wrong], np.array(columns.values))
-    true = base.matrix @ columns_of(truth, friction=["viscous"], rotor=False).values
+    columns = build_regressor(prior, friction=["viscous"], rotor=False)
+    base = base_parameters(columns)
+    found = fit_simulation(columns, base, [wrong], np.array(columns.values))
+    true = base.matrix @ build_regressor(truth, friction=["viscous"], rotor=False).values
     np.testing.assert_allclose(found.estimate.beta, true, atol=1e-4)
     assert found.misfits[-1] < 1e-3 * found.misfits[0]
 
@@ -109,12 +113,12 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
     t, motion = np.arange(0.0, duration, 1.0 / rate), fourier(prior, 1, period)
     truth = true_robot(prior, motion, t)
     clean = exact(truth, motion, t)
-    columns = columns_of(prior, friction=RUBBING, rotor=False)
-    base = base_of(columns)
-    true = base.matrix @ columns_of(truth, friction=RUBBING, rotor=False).values
+    columns = build_regressor(prior, friction=RUBBING, rotor=False)
+    base = base_parameters(columns)
+    true = base.matrix @ build_regressor(truth, friction=RUBBING, rotor=False).values
 
     def bodies(found, x):
-        return real_bodies(columns.with_values(x), base, found).x
+        return fit_bodies(columns.with_values(x), base, found).x
 
     found = []
     for seed in range(seeds):
@@ -126,10 +130,11 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
         records = prepare(prior, log)
         columns = columns.with_widths(records[0].rate_noise)
         plain = estimate(
-            thinned(columns, base, records, step_of(records)), base.matrix @ columns.values
+            decimate(columns, base, records, decimation(records)),
+            base.matrix @ columns.values,
         )
         start = bodies(plain, columns.values)
-        made = by_simulation(columns, base, records, start, real=bodies)
+        made = fit_simulation(columns, base, records, start, fit_bodies=bodies)
         found.append(
             [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, made.estimate)]
         )
@@ -151,9 +156,9 @@ def test_quaternions_are_refused_in_words():
     from tests.formulations.mechanisms import random_model
 
     robot = Robot(random_model(np.random.default_rng(0), kinds=("spherical",), n=1))
-    columns = columns_of(robot)
+    columns = build_regressor(robot)
     with pytest.raises(IdentificationError, match="quaternions"):
-        Shooter(columns, base_of(columns))
+        Simulator(columns, base_parameters(columns))
 
 
 def test_identify_goes_on_from_accelerations_to_simulation():
@@ -170,15 +175,15 @@ def test_identify_goes_on_from_accelerations_to_simulation():
             dl.identify(prior, log, held_out=held, rotor=False, method=method)
             for method in ("inverse_dynamics", "simulation")
         ]
-    assert "simulated motion" in " ".join(fits[1].said)
+    assert "simulated motion" in " ".join(fits[1].notes)
     errors = [fit.errors().loc["held_out"].loc["all", "consistent"] for fit in fits]
     assert errors[1] < 0.8 * errors[0]
 
 
 def test_loops_are_refused_in_words():
-    columns = columns_of(dl.load("four_bar"))
+    columns = build_regressor(dl.load("four_bar"))
     with pytest.raises(IdentificationError, match="loops hold them together"):
-        Shooter(columns, base_of(columns))
+        Simulator(columns, base_parameters(columns))
 
 
 def test_a_motion_that_no_model_makes_leaves_the_linear_fit():
@@ -187,8 +192,8 @@ def test_a_motion_that_no_model_makes_leaves_the_linear_fit():
     t, motion = np.arange(0.0, 12.0, 0.005), fourier(prior, 1, 3.0)
     clean = exact(prior, motion, t)
     sprung = replace(clean, tau=clean.tau + 30.0 * np.sin(5.0 * clean.q))
-    columns = columns_of(prior, friction=RUBBING, rotor=False)
-    base = base_of(columns)
+    columns = build_regressor(prior, friction=RUBBING, rotor=False)
+    base = base_parameters(columns)
     linear = solve(columns, base, [sprung])
-    found, said = simulated(linear, base)
+    found, said = refine_by_simulation(linear, base)
     assert found is linear and "the linear fit is kept" in said[0]

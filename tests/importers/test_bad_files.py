@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from dalembert.errors import DalembertError, ImportFileError
-from dalembert.importers.xml_read import MAX_BYTES
+from dalembert.importers.safe_parsing import MAX_BYTES
 from dalembert.systems.robot import Robot
 from tests.importers.test_urdf import INERTIAL, joint, link
 

@@ -85,12 +85,12 @@ def test_compiled_is_the_reference(arms):
         ours, theirs = robot.kernel(quantity)(q), robot.reference(quantity, q)
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
     step = 1e-6 * np.eye(4)
-    slopes = [
+    derivatives = [
         (robot.reference("mass_matrix", q + h) - robot.reference("mass_matrix", q - h)) / 2e-6
         for h in step
     ]
     dM = robot.reference("mass_matrix_derivative", q)
-    np.testing.assert_allclose(dM, np.stack(slopes, axis=2), atol=1e-7)
+    np.testing.assert_allclose(dM, np.stack(derivatives, axis=2), atol=1e-7)
 
 
 def test_every_quantity_of_a_robot_carries_over(arms):
@@ -110,12 +110,12 @@ def test_every_quantity_of_a_robot_carries_over(arms):
     np.testing.assert_allclose(B @ pairs + C @ qd**2, velocity, atol=1e-12)
     by_q, by_qd, M_inverse = robot.forward_dynamics_derivatives(q, qd, tau)
     np.testing.assert_allclose(M_inverse @ M, np.eye(4), atol=1e-10)
-    for slope, at in ((by_q, 0), (by_qd, 1)):
+    for derivative, at in ((by_q, 0), (by_qd, 1)):
         state = [q, qd, tau]
         for k in range(4):
             ends = [[x + (i == at) * h * np.eye(4)[k] for i, x in enumerate(state)] for h in H]
             high, low = (robot.reference("forward_dynamics", *end) for end in ends)
-            np.testing.assert_allclose(slope[:, k], (high - low) / 2e-6, rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(derivative[:, k], (high - low) / 2e-6, rtol=1e-5, atol=1e-4)
 
 
 H = (1e-6, -1e-6)
@@ -150,10 +150,10 @@ def test_friction_of_followers_is_a_pair_for_each_coordinate():
     robot = Robot(couple(tree.model, {"j2": Follow("j1", -2.0, 0.1)}))
     np.testing.assert_allclose(robot.dynamics.coulomb, [[0.3 + 2 * 0.5], [-0.2 - 2 * 1.0]])
     bare = robot.dynamics.without_coulomb()
-    for speed, rubs in ((0.7, 1.3), (-0.7, -2.2)):
+    for speed, friction in ((0.7, 1.3), (-0.7, -2.2)):
         q, qd = np.array([0.2]), np.array([speed])
         whole = robot.dynamics.generalized_forces(q, qd)
-        np.testing.assert_allclose(whole, bare.generalized_forces(q, qd) - rubs, atol=1e-15)
+        np.testing.assert_allclose(whole, bare.generalized_forces(q, qd) - friction, atol=1e-15)
 
 
 def test_pickle_keeps_the_coupling(arms):
@@ -222,10 +222,10 @@ def test_what_a_robot_can_do_a_coupled_one_can_do(arms):
     np.testing.assert_allclose(
         robot.base_regressor(q, qd, qdd) @ robot.base_values(), tau, atol=1e-10
     )
-    slope = robot.derivative("gravity_torque", (q[0],))
-    np.testing.assert_allclose(slope, slope.T, atol=1e-11)  # the Hessian of U
+    derivative = robot.derivative("gravity_torque", (q[0],))
+    np.testing.assert_allclose(derivative, derivative.T, atol=1e-11)  # the Hessian of U
     by_q, _, _ = robot.inverse_dynamics_derivatives(q[0], 0 * qd[0], 0 * qdd[0])
-    np.testing.assert_allclose(slope, by_q, atol=1e-11)
+    np.testing.assert_allclose(derivative, by_q, atol=1e-11)
     at, rate = robot.rollout(q, qd, tau, steps=10, dt=1e-3)
     energy = robot.kinetic_energy(at, rate) + robot.potential_energy(at)
     work = (tau * (at - np.concatenate([q[None], at[:-1]]))).sum(-1)
@@ -259,10 +259,10 @@ def test_a_follower_that_rubs_sticks_and_slips():
 
 def test_letters_keep_who_follows_whom(arms):
     """The symbolic twin has the same coordinates, and with its defaults the same mass matrix."""
-    from dalembert.zoo.letters import with_letters
+    from dalembert.zoo.symbolic_models import with_symbols
 
     robot, _ = arms
-    twin = with_letters(robot)
+    twin = with_symbols(robot)
     assert (twin.nq, twin.nv) == (robot.nq, robot.nv)
     q = RNG.normal(size=4)
     np.testing.assert_allclose(twin.mass_matrix(q), robot.mass_matrix(q), atol=1e-12)

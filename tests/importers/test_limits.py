@@ -17,8 +17,8 @@ from dalembert.errors import (
     TrajectoryError,
 )
 from dalembert.mechanisms.file import MAX_PARTS, read_mechanism
-from dalembert.report.run_files import open_run
-from dalembert.sweeps.recall import is_study
+from dalembert.report.runs import open_run
+from dalembert.sweeps.recent import is_study
 from dalembert.systems.robot import Robot
 from tests.importers.test_bad_files import mass
 

@@ -32,23 +32,25 @@ def arm(tmp_path):
 
 
 @pytest.fixture
-def wanted(tmp_path):
+def expected_acceleration(tmp_path):
     path = tmp_path / "closed.urdf"
     path.write_text(ROBOT.format(loops=FREE))
     return acceleration(dl.load(path))
 
 
-def test_a_file_beside_the_robots_closes_it(arm, wanted):
+def test_a_file_beside_the_robots_closes_it(arm, expected_acceleration):
     assert isinstance(dl.load(arm), dl.Robot)
     beside = arm.with_suffix(".loops.toml")
     beside.write_text(SIDECAR)
     closed = dl.load(arm)
-    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-12)
+    np.testing.assert_allclose(acceleration(closed), expected_acceleration, rtol=1e-12)
     crank = closed.dynamics.coordinates.index("crank")
     assert abs(closed.neutral()[crank] - 0.1) < 0.3  # put together from the posture it names
     elsewhere = arm.parent / "other.toml"
     beside.rename(elsewhere)
-    np.testing.assert_allclose(acceleration(dl.load(arm, loops=elsewhere)), wanted, rtol=1e-12)
+    np.testing.assert_allclose(
+        acceleration(dl.load(arm, loops=elsewhere)), expected_acceleration, rtol=1e-12
+    )
     assert isinstance(dl.load(arm), dl.Robot)
 
 
@@ -68,19 +70,19 @@ def test_couplings_and_rods_of_the_file(arm):
     assert np.linalg.norm(end[:3]) == pytest.approx(0.6)
 
 
-def test_extended_urdf_names_frames_that_coincide(arm, wanted):
+def test_extended_urdf_names_frames_that_coincide(arm, expected_acceleration):
     pytest.importorskip("yaml")
     arm.write_text(ROBOT.format(loops=ENDS))
     path = arm.parent / "robot.yaml"
     path.write_text("closed_loop: [[end_a, end_b]]\ntype: [3d]\nname_mot: [crank]\n")
     closed = dl.load(arm, loops=path)
     assert closed.constraints == ("end_a_end_b",) and closed.freedoms == 1
-    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-10)
+    np.testing.assert_allclose(acceleration(closed), expected_acceleration, rtol=1e-10)
     path.write_text("closed_loop: []\njoint_name: [coupler]\njoint_type: [SPHERICAL]\n")
     assert dl.load(arm, loops=path).nq == 2 + 4
 
 
-def test_extended_urdf_names_joints_for_the_frames_they_carry(arm, wanted):
+def test_extended_urdf_names_joints_for_the_frames_they_carry(arm, expected_acceleration):
     """Pinocchio has a frame for every joint, the fixed ones too."""
     pytest.importorskip("yaml")
     arm.write_text(ROBOT.format(loops=ENDS))
@@ -88,7 +90,7 @@ def test_extended_urdf_names_joints_for_the_frames_they_carry(arm, wanted):
     path.write_text("closed_loop: [[fix_a, fix_b]]\ntype: [3d]\n")
     closed = dl.load(arm, loops=path)
     assert closed.constraints == ("fix_a_fix_b",) and closed.freedoms == 1
-    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-10)
+    np.testing.assert_allclose(acceleration(closed), expected_acceleration, rtol=1e-10)
     path.write_text("closed_loop: [[fix_a, fix_c]]\ntype: [3d]\n")
     with pytest.raises(dl.UnknownNameError, match="'fix_a_fix_c': there is no frame 'fix_c'"):
         dl.load(arm, loops=path)
@@ -100,8 +102,8 @@ def test_extended_urdf_of_joints_that_are_not_there(arm):
     path.write_text("closed_loop: []\ntype:\njoint_name: [coupled]\njoint_type: [SPHERICAL]\n")
     robot = dl.load(arm, loops=path)
     assert robot.nq == 3
-    (said,) = robot.notes.warnings
-    assert said == (
+    (message,) = robot.notes.warnings
+    assert message == (
         "joint 'coupled', which is to be spherical, is no joint of the URDF; did you mean 'coupler'?"
     )
     for text, expected in (
@@ -115,7 +117,7 @@ def test_extended_urdf_of_joints_that_are_not_there(arm):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[loop]]\nfirst='crank'\n", r"\[\[loop\]\] 'loop1': it needs second = a name"),
         ("[[loop]]\nfirst='crank'\nsecnd='x'", "'secnd' is unknown; did you mean 'second'"),
@@ -132,9 +134,9 @@ def test_extended_urdf_of_joints_that_are_not_there(arm):
         ("[[loop]]\nfirst='crank'\nsecond='rocker'\ndirections='hinge'", "no directions 'hinge'"),
     ],
 )
-def test_mistakes_are_said_with_the_file(arm, text, said):
+def test_mistakes_are_said_with_the_file(arm, text, message):
     path = arm.parent / "wrong.toml"
     path.write_text(text)
-    with pytest.raises(dl.DalembertError, match=said) as caught:
+    with pytest.raises(dl.DalembertError, match=message) as caught:
         dl.load(arm, loops=path)
     assert "wrong.toml" in str(caught.value) or "hinge" in text

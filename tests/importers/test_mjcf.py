@@ -324,17 +324,17 @@ def test_friction_that_the_file_switches_off_is_off(flag):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("attributes", "what"),
     [
         ('frictionloss="0.2"', "friction"),
         ('armature="0.2"', "armature"),
     ],
 )
-def test_forces_of_tendons_that_the_model_lacks_are_listed(given, said):
-    tendon = f'<fixed name="t" {given}><joint joint="j" coef="1"/></fixed>'
+def test_forces_of_tendons_that_the_model_lacks_are_listed(attributes, what):
+    tendon = f'<fixed name="t" {attributes}><joint joint="j" coef="1"/></fixed>'
     text = driven("hinge", "").replace("<actuator>", f"<tendon>{tendon}</tendon><actuator>")
     left = Robot.from_mjcf(text).notes.left_out
-    assert [(row.what, row.name) for row in left] == [(f"tendon {said}", "t")]
+    assert [(row.what, row.name) for row in left] == [(f"tendon {what}", "t")]
 
 
 ARM = """<mujoco>{option}<worldbody><body gravcomp="{lift}">
@@ -345,19 +345,19 @@ BY_DRIVE = 'actuatorgravcomp="true"'
 MOTOR = '<actuator><motor joint="j"/></actuator>'
 
 
-def arm(**given) -> str:
+def arm(**options) -> str:
     words = {
         "option": "",
         "lift": "1",
         "joint": "",
-        "other": given.get("joint", ""),
+        "other": options.get("joint", ""),
         "actuator": "",
     }
-    return ARM.format(**(words | given))
+    return ARM.format(**(words | options))
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {},
         {"lift": "-0.5"},
@@ -371,10 +371,10 @@ def arm(**given) -> str:
             "option": '<option><flag actuation="disable"/></option>',
         },
     ],
-    ids=lambda given: " ".join(given.values()) or "plain",
+    ids=lambda options: " ".join(options.values()) or "plain",
 )
-def test_weights_are_lifted_where_mujoco_lifts_them(given):
-    text = arm(**given)
+def test_weights_are_lifted_where_mujoco_lifts_them(options):
+    text = arm(**options)
     robot, peer = Robot.from_mjcf(text), Peer(text)
     q, qd, tau = np.array([0.3, 0.4]), np.array([1.0, -2.0]), np.array([0.5, 0.2])
     close(robot.reference("forward_dynamics", q, qd, tau), peer.dynamics(q, qd, qd, tau)[2])
@@ -383,16 +383,16 @@ def test_weights_are_lifted_where_mujoco_lifts_them(given):
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("options", "names"),
     [
         ({"joint": BY_DRIVE + ' actuatorfrcrange="-1 1"', "other": "", "actuator": MOTOR}, ["j"]),
         ({"joint": BY_DRIVE, "other": ""}, ["j"]),
     ],
     ids=["limited", "no actuator, and joints that differ"],
 )
-def test_weights_that_a_drive_lifts_otherwise_than_in_mujoco_are_left_out(given, names):
+def test_weights_that_a_drive_lifts_otherwise_than_in_mujoco_are_left_out(options, names):
     """MuJoCo keeps what such a drive lifts within actuatorfrcrange; here the weight is just gone."""
-    left = Robot.from_mjcf(arm(**given)).notes.left_out
+    left = Robot.from_mjcf(arm(**options)).notes.left_out
     assert [row.name for row in left if row.what == "actuatorgravcomp"] == names
 
 

@@ -59,7 +59,7 @@ def postures(robot, count):
 
 def test_lengths_and_jacobians_of_tendons_are_mujocos(robot):
     peer, q = Peer(SCENE), postures(robot, 100)
-    lengths, slopes = robot.tendon_length(q), robot.tendon_jacobian(q)
+    lengths, jacobians = robot.tendon_length(q), robot.tendon_jacobian(q)
     wrapped = 0
     for k, posture in enumerate(q):
         T, _ = peer.set(posture, np.zeros(robot.nv))
@@ -70,7 +70,7 @@ def test_lengths_and_jacobians_of_tendons_are_mujocos(robot):
         for step in np.eye(robot.nv):
             peer.d.qvel[:] = np.linalg.solve(T, step)
             mujoco.mj_fwdVelocity(peer.m, peer.d)
-            close(slopes[k] @ step, peer.d.ten_velocity)
+            close(jacobians[k] @ step, peer.d.ten_velocity)
     assert wrapped > 50  # points on spheres and cylinders were met
 
 

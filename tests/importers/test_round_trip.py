@@ -15,7 +15,7 @@ from tests.formulations.mechanisms import random_model, seeds
 # numbers are printed in full; rotations pass through roll, pitch, yaw or a quaternion
 EXACT = 1e-12
 
-WAYS = {
+FORMATS = {
     "urdf": lambda robot: Robot.from_urdf(robot.to_urdf()),
     "mjcf": lambda robot: Robot.from_mjcf(robot.to_mjcf()),
 }
@@ -26,13 +26,13 @@ def same(robot: Robot, again: Robot, rng: np.random.Generator) -> None:
     there = {joint.name: joint for joint in again.joints}
     q, qd, qdd = np.zeros(robot.nq), *rng.normal(size=(2, robot.nv))
     q = robot.model.integrate(robot.neutral(), rng.uniform(-3, 3, robot.nv))
-    order, places = np.zeros(robot.nv, int), np.zeros(robot.nq, int)
+    order, poses = np.zeros(robot.nv, int), np.zeros(robot.nq, int)
     for joint in robot.joints:
         names = [joint.name] if len(joint.bodies) == 1 else _pieces(joint)
         order[joint.v] = np.concatenate([np.r_[there[name].v] for name in names])
-        places[joint.q] = np.concatenate([np.r_[there[name].q] for name in names])
+        poses[joint.q] = np.concatenate([np.r_[there[name].q] for name in names])
     q2, qd2, qdd2 = np.zeros(again.nq), np.zeros(again.nv), np.zeros(again.nv)
-    q2[places], qd2[order], qdd2[order] = q, qd, qdd
+    q2[poses], qd2[order], qdd2[order] = q, qd, qdd
     M, tau = robot.reference("mass_matrix", q), robot.reference("inverse_dynamics", q, qd, qdd)
     M2 = again.reference("mass_matrix", q2)[np.ix_(order, order)]
     tau2 = again.reference("inverse_dynamics", q2, qd2, qdd2)[order]
@@ -47,11 +47,11 @@ def _pieces(joint) -> list[str]:
     return [f"{joint.name}_{k + 1}" for k in range(len(joint.bodies))]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("name", zoo.names())
-def test_zoo(name, way):
+def test_zoo(name, file_format):
     robot = zoo.load(name)
-    again = WAYS[way](robot)
+    again = FORMATS[file_format](robot)
     assert [joint.name for joint in again.joints] == [joint.name for joint in robot.joints]
     for ours, theirs in zip(robot.joints, again.joints, strict=True):
         np.testing.assert_array_equal(ours.lower, theirs.lower)
@@ -85,8 +85,8 @@ def test_a_free_body_keeps_its_coordinates():
     trunk = Link("trunk", joint=Joint("free", "root"), mass=mass, inertia=tensor)
     arm = Link("arm", "trunk", Joint("revolute", "shoulder"), 1.0, (0.1, 0.0, 0.2), tensor)
     robot = Robot.from_links([trunk, arm])
-    for way in WAYS.values():
-        same(robot, way(robot), np.random.default_rng(0))
+    for file_format in FORMATS.values():
+        same(robot, file_format(robot), np.random.default_rng(0))
 
 
 def test_what_a_format_lacks_is_an_error_that_names_the_joint():
@@ -106,29 +106,29 @@ def test_what_a_format_lacks_is_an_error_that_names_the_joint():
 
 def test_names_are_escaped():
     robot = Robot.from_links([Link('<a & "b">', joint=Joint("revolute", "j<"), mass=1.0)])
-    for way in WAYS.values():
-        assert '<a & "b">' in way(robot).frames
+    for file_format in FORMATS.values():
+        assert '<a & "b">' in file_format(robot).frames
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_link_may_be_called_world(way):
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_link_may_be_called_world(file_format):
     """MuJoCo's own body has that name: there the link's frame keeps it, as a site."""
     links = [
         Link(name, parent, Joint(axis=[0, 1, 0], name=f"at {name}"), 1.0, [0.1, 0, 0.2], np.eye(3))
         for name, parent in (("world", None), ("hand", "world"))
     ]
     robot = Robot.from_links(links)
-    same(robot, WAYS[way](robot), np.random.default_rng(0))
+    same(robot, FORMATS[file_format](robot), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_pieces_of_a_joint_have_names_of_their_own(way):
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_the_pieces_of_a_joint_have_names_of_their_own(file_format):
     kinds = {"axes_2": "revolute", "axes": "cylindrical"}
     links = [
         Link(f"link of {name}", None, Joint(kind=kind, name=name), 1.0, [0.1, 0, 0.2], np.eye(3))
         for name, kind in kinds.items()
     ]
-    again = WAYS[way](Robot.from_links(links))
+    again = FORMATS[file_format](Robot.from_links(links))
     assert {joint.name for joint in again.joints} == {"axes_2", "axes_1", "axes_2_2"}
 
 

@@ -65,6 +65,6 @@ def test_trees():
     ],
 )
 def test_bad_screws(change, message):
-    given = {"screws": [[0, 0, 0, 0, 0, 1.0]], "frames": [np.eye(4)], "inertias": [INERTIA]}
+    arguments = {"screws": [[0, 0, 0, 0, 0, 1.0]], "frames": [np.eye(4)], "inertias": [INERTIA]}
     with pytest.raises(ModelError, match=message):
-        Robot.from_screws(**{**given, **change})
+        Robot.from_screws(**{**arguments, **change})

@@ -42,14 +42,14 @@ def chain(kind: str = "continuous", inside: str = "", **options) -> Robot:
 def test_the_inertial_frame_may_be_turned():
     """The tensor is along the axes of the inertial origin: R I Rᵀ in the link."""
     turned = INERTIAL.replace('xyz="0.1 0 0"', 'xyz="0.1 0.2 0" rpy="0.3 -0.4 0.5"')
-    made = robot(
+    loaded = robot(
         link("base", ""), link("a", turned), joint("j", "base", "a", "floating")
     ).model.bodies[0]
     R = rotation_from_rpy([0.3, -0.4, 0.5])
     I = np.array([[0.1, 0.01, 0], [0.01, 0.2, 0], [0, 0, 0.25]])
     # the model holds moments about the link's origin: centre and tensor come back to rounding
-    np.testing.assert_allclose(made.inertia_about_center, R @ I @ R.T, rtol=0, atol=1e-16)
-    np.testing.assert_allclose(made.center, [0.1, 0.2, 0], rtol=1e-15)
+    np.testing.assert_allclose(loaded.inertia_about_center, R @ I @ R.T, rtol=0, atol=1e-16)
+    np.testing.assert_allclose(loaded.center, [0.1, 0.2, 0], rtol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ def test_the_inertial_frame_may_be_turned():
     ],
 )
 def test_every_joint_kind(kind, ours, nq):
-    made = chain(kind, '<limit lower="-1" upper="2" effort="3" velocity="4"/>')
-    assert [j.kind for j in made.joints] == [ours] and made.nq == nq
-    info = made.joints[0]
+    loaded = chain(kind, '<limit lower="-1" upper="2" effort="3" velocity="4"/>')
+    assert [j.kind for j in loaded.joints] == [ours] and loaded.nq == nq
+    info = loaded.joints[0]
     assert info.effort_limit == 3 and info.velocity_limit == 4
     assert info.upper[0] == (2 if kind in ("revolute", "prismatic") else np.inf)
 
 
 def test_planar_joint_slides_across_its_axis_and_turns_about_it():
-    made = chain("planar", '<axis xyz="0 1 0"/>')
-    moved = made.reference("pose", [0.3, 0.4, 0.5])
+    loaded = chain("planar", '<axis xyz="0 1 0"/>')
+    moved = loaded.reference("pose", [0.3, 0.4, 0.5])
     assert moved[1, 3] == 0.0 and np.isclose(np.hypot(moved[0, 3], moved[2, 3]), 0.5)
     np.testing.assert_allclose(moved[:3, :3], rotation_from_rpy([0, 0.5, 0]), atol=1e-15)
 
@@ -86,13 +86,13 @@ def test_the_default_axis_is_x():
 
 def test_an_axis_without_a_direction_is_said():
     """Others read it as zero."""
-    made = chain("continuous", "<axis/>")
-    assert any("<axis> has no xyz" in said for said in made.notes.warnings)
+    loaded = chain("continuous", "<axis/>")
+    assert any("<axis> has no xyz" in text for text in loaded.notes.warnings)
     assert not chain().notes.warnings
 
 
 def test_dynamics_and_rotor_of_a_transmission():
-    made = robot(
+    loaded = robot(
         link("base", ""),
         link("a"),
         joint("j", "base", "a", inside='<dynamics damping="0.5" friction="0.25"/>'),
@@ -100,7 +100,7 @@ def test_dynamics_and_rotor_of_a_transmission():
         "<mechanicalReduction>100</mechanicalReduction><motorInertia>1e-4</motorInertia>"
         "</actuator></transmission>",
     )
-    drive = made.model.drive
+    drive = loaded.model.drive
     assert drive.viscous == [0.5] and drive.coulomb_positive == [0.25] == -drive.coulomb_negative
     np.testing.assert_allclose(drive.rotor, [1.0])
 
@@ -109,32 +109,32 @@ def test_fixed_links_are_merged_and_stay_frames():
     """A load on a fixed joint counts as if it were part of the link that carries it."""
     zero = " ".join(f'{key}="0"' for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     lone = f'<inertial><mass value="1"/><inertia {zero}/></inertial>'
-    made = robot(
+    loaded = robot(
         link("base", ""),
         link("a", ""),
         link("load", lone),
         joint("j", "base", "a"),
         joint("f", "a", "load", "fixed", '<origin xyz="0 0 2"/>'),
     )
-    assert made.reference("mass_matrix", [0.4]) == pytest.approx(4.0)
-    assert made.notes.merged == ("load into a",)
-    assert made.notes.warnings == ()
-    np.testing.assert_allclose(made.reference("pose", [0.0], frame="load")[:3, 3], [0, 0, 2])
+    assert loaded.reference("mass_matrix", [0.4]) == pytest.approx(4.0)
+    assert loaded.notes.merged == ("load into a",)
+    assert loaded.notes.warnings == ()
+    np.testing.assert_allclose(loaded.reference("pose", [0.0], frame="load")[:3, 3], [0, 0, 2])
 
 
 def test_coordinates_come_depth_first_in_document_order():
-    made = robot(
+    loaded = robot(
         *(link(name) for name in ("base", "z1", "z2", "a1")),
         joint("to_z1", "base", "z1"),
         joint("to_a1", "base", "a1"),
         joint("to_z2", "z1", "z2"),
     )
-    assert [j.name for j in made.joints] == ["to_z1", "to_z2", "to_a1"]
+    assert [j.name for j in loaded.joints] == ["to_z1", "to_z2", "to_a1"]
 
 
 def test_base_free_adds_a_body_twist():
-    made = chain(base="free")
-    assert [j.kind for j in made.joints] == ["free", "continuous"] and made.nv == 7
+    loaded = chain(base="free")
+    assert [j.kind for j in loaded.joints] == ["free", "continuous"] and loaded.nv == 7
     with pytest.raises(ModelError, match="'fixed' or 'free'"):
         chain(base="loose")
 
@@ -175,9 +175,9 @@ def test_the_tip_is_the_tool():
 def test_a_frame_on_the_base_that_a_file_ends_with_is_not_the_tool():
     parts = [link("base"), link("a"), link("b"), joint("1", "base", "a"), joint("2", "a", "b")]
     parts += [link("mark", ""), joint("3", "base", "mark", "fixed")]
-    made = robot(*parts)
-    assert made.model.frames["tool"].body == 1
-    assert np.any(made.jacobian([0.1, 0.2]))
+    loaded = robot(*parts)
+    assert loaded.model.frames["tool"].body == 1
+    assert np.any(loaded.jacobian([0.1, 0.2]))
 
 
 def test_printed_quarter_turns_are_exact():
@@ -215,26 +215,26 @@ def test_printed_quarter_turns_are_exact():
     ],
 )
 def test_doubtful_things_are_warnings_and_strict_errors(parts, warning):
-    made = robot(link("base", ""), *parts)
-    assert len(made.notes.warnings) == 1 and warning in made.notes.warnings[0]
+    loaded = robot(link("base", ""), *parts)
+    assert len(loaded.notes.warnings) == 1 and warning in loaded.notes.warnings[0]
     with pytest.raises(ImportFileError, match=warning):
         robot(link("base", ""), *parts, strict=True)
 
 
 def test_what_is_ignored_is_counted():
-    made = robot(
+    loaded = robot(
         link("base", "<visual/><collision/><visual/>"),
         link("a"),
         joint("j", "base", "a"),
         "<gazebo/>",
     )
-    assert made.notes.ignored == ("visual (2)", "collision (1)", "gazebo (1)")
+    assert loaded.notes.ignored == ("visual (2)", "collision (1)", "gazebo (1)")
 
 
 def test_meshes_are_named_but_not_opened():
     mesh = '<visual><geometry><mesh filename="package://arm/meshes/a.stl"/></geometry></visual>'
-    made = robot(link("base", mesh), link("a"), joint("j", "base", "a"))
-    assert [(m.link, m.filename) for m in made.notes.meshes] == [
+    loaded = robot(link("base", mesh), link("a"), joint("j", "base", "a"))
+    assert [(m.link, m.filename) for m in loaded.notes.meshes] == [
         ("base", "package://arm/meshes/a.stl")
     ]
 
@@ -256,8 +256,8 @@ def test_load_takes_names_first_and_then_paths(tmp_path, monkeypatch):
 
 def test_missing_products_of_inertia_are_noted():
     bare = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixz="0"/></inertial>'
-    made = robot(link("base", ""), link("a", bare), joint("j", "base", "a"))
-    assert any("<inertia> has no ixy, iyz; taken as 0" in text for text in made.notes.warnings)
+    loaded = robot(link("base", ""), link("a", bare), joint("j", "base", "a"))
+    assert any("<inertia> has no ixy, iyz; taken as 0" in text for text in loaded.notes.warnings)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ JOINTS = "".join(
 )
 ROBOT = f"""<robot name="four_bar" xmlns:dalembert="urn:dalembert">
   <link name="ground"/>{LINKS}{JOINTS}{{loops}}</robot>"""
-WAYS = {
+SYNTAXES = {
     "urdf+": """<loop name="pin" type="continuous"><axis xyz="0 0 1"/>
       <predecessor link="coupler"><origin xyz="0.9 0 0"/></predecessor>
       <successor link="rocker"><origin xyz="0.8 0 0"/></successor></loop>""",
@@ -41,7 +41,7 @@ WAYS = {
       <origin xyz="0.9 0 0"/></predecessor><successor link="rocker"><origin xyz="0.8 0 0"/>
       </successor></loop>""",
 }
-FREE = WAYS["urdf+"]
+FREE = SYNTAXES["urdf+"]
 
 
 def load(tmp_path, text: str, **options):
@@ -60,19 +60,19 @@ def acceleration(closed: Constrained) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def wanted():
+def expected_acceleration():
     robot = dl.Robot.from_urdf(ROBOT.format(loops=""))
     poses = [np.eye(4), np.eye(4)]
     poses[0][0, 3], poses[1][0, 3] = 0.9, 0.8
     return acceleration(Constrained(robot, [dl.Loop("coupler", "rocker", "point", *poses)]))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_closes_the_same_chain(tmp_path, way, wanted):
-    closed = load(tmp_path, WAYS[way])
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_every_way_closes_the_same_chain(tmp_path, syntax, expected_acceleration):
+    closed = load(tmp_path, SYNTAXES[syntax])
     assert isinstance(closed, Constrained) and closed.freedoms == 1
     assert not closed.robot.notes.warnings and not closed.robot.notes.left_out
-    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-10)
+    np.testing.assert_allclose(acceleration(closed), expected_acceleration, rtol=1e-10)
 
 
 def test_a_joint_of_gazebo_closes_the_chain_as_it_is_drawn(tmp_path):
@@ -113,11 +113,11 @@ def test_couplings_of_urdf_plus_and_of_gazebos_plugin(tmp_path):
       </gazebo>"""
     ours = '<dalembert:coupling name="b" follower="rocker" leader="crank" polynomial="0 -1.5"/>'
     for text in (ratio, plugin, ours):
-        (kept,) = load(tmp_path, text).robot.notes.equalities
-        assert (kept.kind, kept.first, kept.second) == ("joint", "rocker", "crank")
-        assert kept.polynomial == (0.0, -1.5)
-    held = ratio.replace('predecessor link="crank"', 'predecessor link="ground"')
-    assert load(tmp_path, held).robot.notes.equalities[0].second is None
+        (equality,) = load(tmp_path, text).robot.notes.equalities
+        assert (equality.kind, equality.first, equality.second) == ("joint", "rocker", "crank")
+        assert equality.polynomial == (0.0, -1.5)
+    locked = ratio.replace('predecessor link="crank"', 'predecessor link="ground"')
+    assert load(tmp_path, locked).robot.notes.equalities[0].second is None
     same = ratio.replace('successor link="rocker"', 'successor link="crank"')
     nothing = same.replace("-1.5", "1")
     (left,) = load(tmp_path, nothing).notes.left_out
@@ -143,32 +143,34 @@ def test_couplings_over_several_joints(tmp_path):
     M_inverse = np.linalg.inv(M)
     free = M_inverse @ (tau - h)
     expected = free - M_inverse @ A.T @ np.linalg.solve(A @ M_inverse @ A.T, A @ free)
-    found, lam = closed.forward_dynamics(q, qd, tau)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    equalities, lam = closed.forward_dynamics(q, qd, tau)
+    np.testing.assert_allclose(equalities, expected, rtol=1e-10)
     assert set(closed.reactions(q, lam)) <= {"belt"}
     for again in (closed.to_urdf(), closed.to_mjcf()):
         path = tmp_path / ("again.urdf" if "<robot" in again else "again.xml")
         path.write_text(again)
-        np.testing.assert_allclose(dl.load(path).forward_dynamics(q, qd, tau)[0], found, rtol=1e-9)
+        np.testing.assert_allclose(
+            dl.load(path).forward_dynamics(q, qd, tau)[0], equalities, rtol=1e-9
+        )
     (tmp_path / "tree.urdf").write_text(ROBOT.format(loops=""))
     (tmp_path / "tree.loops.toml").write_text(closed.to_loops())
     same = dl.load(tmp_path / "tree.urdf")
-    np.testing.assert_allclose(same.forward_dynamics(q, qd, tau)[0], found, rtol=1e-12)
+    np.testing.assert_allclose(same.forward_dynamics(q, qd, tau)[0], equalities, rtol=1e-12)
 
 
 def test_couplings_of_joints_that_are_held_or_follow(tmp_path):
     path = tmp_path / "held.urdf"
     path.write_text(ROBOT.format(loops=SEVERAL))
-    held = dl.load(path, joints=["coupler", "rocker"], posture={"crank": 0.2})
-    (kept,) = held.robot.notes.equalities
-    assert (kept.first, kept.second) == ("rocker", "coupler")
-    assert kept.polynomial == pytest.approx((-0.3, -1.5))
+    locked = dl.load(path, joints=["coupler", "rocker"], posture={"crank": 0.2})
+    (equality,) = locked.robot.notes.equalities
+    assert (equality.first, equality.second) == ("rocker", "coupler")
+    assert equality.polynomial == pytest.approx((-0.3, -1.5))
     mimic = '<mimic joint="crank" multiplier="2" offset="0.1"/></joint>'
     head, tail = ROBOT.format(loops=SEVERAL).split('<joint name="coupler"')
     path.write_text(f'{head}<joint name="coupler"{tail.replace("</joint>", mimic, 1)}')
-    (kept,) = dl.load(path).robot.notes.equalities
-    assert (kept.first, kept.second) == ("rocker", "crank")
-    assert kept.polynomial == pytest.approx((-0.15, -4.5))
+    (equality,) = dl.load(path).robot.notes.equalities
+    assert (equality.first, equality.second) == ("rocker", "crank")
+    assert equality.polynomial == pytest.approx((-0.15, -4.5))
 
 
 def test_gazebo_places_joints_where_all_are_at_zero(tmp_path):
@@ -178,9 +180,9 @@ def test_gazebo_places_joints_where_all_are_at_zero(tmp_path):
       <child>rocker</child><pose>0.8 0 0 0 0 0</pose></joint></gazebo>"""
     path.write_text(ROBOT.format(loops=joint))
     (plain,) = dl.load(path, loops="ignore").notes.equalities
-    held = dl.load(path, loops="ignore", joints=["crank", "rocker"], posture={"coupler": 0.4})
-    (kept,) = held.notes.equalities
-    np.testing.assert_allclose(kept.pose_first, plain.pose_first, atol=1e-14)
+    locked = dl.load(path, loops="ignore", joints=["crank", "rocker"], posture={"coupler": 0.4})
+    (equality,) = locked.notes.equalities
+    np.testing.assert_allclose(equality.pose_first, plain.pose_first, atol=1e-14)
 
 
 def test_a_tree_alone_says_that_it_is_left_open(tmp_path):
@@ -190,7 +192,7 @@ def test_a_tree_alone_says_that_it_is_left_open(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (FREE.replace("coupler", "copler"), "line .*'copler' is no link"),
         (FREE.replace('type="continuous"', 'type="screw"'), "type 'screw' is unknown; loops are"),
@@ -200,6 +202,6 @@ def test_a_tree_alone_says_that_it_is_left_open(tmp_path):
         ('<dalembert:coupling name="b" follower="knee" polynomial="0"/>', "no joint 'knee'"),
     ],
 )  # fmt: skip
-def test_mistakes_in_a_loop_are_said_with_their_line(tmp_path, wrong, said):
-    with pytest.raises(dl.ImportFileError, match=said):
+def test_mistakes_in_a_loop_are_said_with_their_line(tmp_path, wrong, message):
+    with pytest.raises(dl.ImportFileError, match=message):
         load(tmp_path, wrong)

@@ -57,8 +57,8 @@ def test_rotors_alone_are_no_motors():
 
 
 def test_a_follower_may_have_the_motor():
-    made = text(simple("t", "j2")).replace(
+    loaded = text(simple("t", "j2")).replace(
         '<origin xyz="0 0 2"/>', '<mimic joint="j1" multiplier="-2"/><origin xyz="0 0 2"/>'
     )
-    robot = dl.Robot.from_urdf(made)
+    robot = dl.Robot.from_urdf(loaded)
     np.testing.assert_array_equal(robot.transmission([0.0, 0.0]), [[0.0, -2.0]])

@@ -24,17 +24,17 @@ def test_a_mesh_that_is_never_opened_may_point_anywhere():
     meshes = "".join(
         f'<visual><geometry><mesh filename="{x}"/></geometry></visual>' for x in CLIMBING
     )
-    made = robot(link("base", meshes), link("a"), joint("j", "base", "a"))
-    assert tuple(mesh.filename for mesh in made.notes.meshes) == CLIMBING
-    assert made.notes.warnings == ()
+    loaded = robot(link("base", meshes), link("a"), joint("j", "base", "a"))
+    assert tuple(mesh.filename for mesh in loaded.notes.meshes) == CLIMBING
+    assert loaded.notes.warnings == ()
 
 
 def test_an_undeclared_world_is_implied():
-    made = robot(link("a"), joint("j", "world", "a"))
+    loaded = robot(link("a"), joint("j", "world", "a"))
     declared = robot(link("world", ""), link("a"), joint("j", "world", "a"))
-    assert made.frames == declared.frames and "world" in made.frames
-    np.testing.assert_array_equal(made.mass_matrix([0.3]), declared.mass_matrix([0.3]))
-    assert made.notes.warnings == ("line 1: joint 'j': its parent 'world' is implied",)
+    assert loaded.frames == declared.frames and "world" in loaded.frames
+    np.testing.assert_array_equal(loaded.mass_matrix([0.3]), declared.mass_matrix([0.3]))
+    assert loaded.notes.warnings == ("line 1: joint 'j': its parent 'world' is implied",)
     with pytest.raises(ImportFileError, match="parent 'earth' is no link"):
         robot(link("a"), joint("j", "earth", "a"))
 
@@ -49,32 +49,32 @@ def test_an_undeclared_world_is_implied():
     ],
 )
 def test_a_missing_mass_or_tensor_is_zero_and_said(inertial, lacks, mass):
-    made = robot(link("base", ""), link("a", inertial), joint("j", "base", "a"))
-    assert made.model.bodies[0].mass == mass
-    assert any(f"has no {lacks}" in said and "taken as 0" in said for said in made.notes.warnings)
+    loaded = robot(link("base", ""), link("a", inertial), joint("j", "base", "a"))
+    assert loaded.model.bodies[0].mass == mass
+    assert any(f"has no {lacks}" in text and "taken as 0" in text for text in loaded.notes.warnings)
 
 
 @pytest.mark.parametrize("tag", ["axis", "origin"])
 def test_of_two_parts_the_first_counts(tag):
     first, second = f'<{tag} xyz="0 1 0"/>', f'<{tag} xyz="0 0 1"/>'
-    made, alone = chain("continuous", first + second), chain("continuous", first)
-    np.testing.assert_array_equal(made.pose([0.4]), alone.pose([0.4]))
+    loaded, alone = chain("continuous", first + second), chain("continuous", first)
+    np.testing.assert_array_equal(loaded.pose([0.4]), alone.pose([0.4]))
     warning = f"line 1: joint 'j': a second <{tag}> is ignored; the first counts"
-    assert made.notes.warnings == (warning,)
+    assert loaded.notes.warnings == (warning,)
 
 
 def test_infinite_limits_are_none():
     limit = '<limit lower="-inf" upper="Infinity" effort="inf" velocity="+inf"/>'
-    made = chain("revolute", limit, strict=True).joints[0]
-    assert made.upper[0] == np.inf and made.lower[0] == -np.inf
-    assert not np.isfinite(made.effort_limit or np.inf)
+    loaded = chain("revolute", limit, strict=True).joints[0]
+    assert loaded.upper[0] == np.inf and loaded.lower[0] == -np.inf
+    assert not np.isfinite(loaded.effort_limit or np.inf)
 
 
 @pytest.mark.parametrize("word", ["-1.57.", "", "nan", "1e999"])
 def test_a_limit_that_is_no_number_is_none_and_said(word):
-    made = chain("revolute", f'<limit lower="-1" upper="{word}" effort="{word}" velocity="2"/>')
-    assert made.joints[0].upper[0] == np.inf and made.joints[0].lower[0] == -1.0
-    assert sum("taken as unlimited" in said for said in made.notes.warnings) == 2
+    loaded = chain("revolute", f'<limit lower="-1" upper="{word}" effort="{word}" velocity="2"/>')
+    assert loaded.joints[0].upper[0] == np.inf and loaded.joints[0].lower[0] == -1.0
+    assert sum("taken as unlimited" in text for text in loaded.notes.warnings) == 2
 
 
 @pytest.mark.parametrize("kind", ["spherical", "ball"])

@@ -108,8 +108,8 @@ def test_springs_that_gazebo_reads_are_read():
       <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
       </joint><gazebo reference="a"><mu1>0.2</mu1></gazebo>GAZEBO</robot>"""
     spring = "<springStiffness>4</springStiffness><springReference>0.3</springReference>"
-    given = f'<gazebo reference="j">{spring}</gazebo>'
-    bare, sprung = (Robot.from_urdf(text.replace("GAZEBO", g)) for g in ("", given))
+    numbers = f'<gazebo reference="j">{spring}</gazebo>'
+    bare, sprung = (Robot.from_urdf(text.replace("GAZEBO", g)) for g in ("", numbers))
     extra = sprung.gravity_torque([0.8]) - bare.gravity_torque([0.8])
     np.testing.assert_allclose(extra, [2.0], rtol=1e-13)
 

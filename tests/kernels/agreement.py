@@ -23,7 +23,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import DalembertError
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import Program
 from tests.browser import launched
 from tests.systems.test_interface import floating

@@ -20,7 +20,7 @@ _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_uint
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, *(_NUMBER,) * 7, *(_POINTER,) * 3)
 
 
-class Card(driver.Cards):
+class Card(driver.CudaDriver):
     """A driver whose only device is the host; `launches` are (blocks, threads, stream)."""
 
     arch = 90
@@ -82,7 +82,7 @@ def stand_in(monkeypatch, folder: Path):
     """The card in the place of the driver and of NVRTC."""
     card = Card(folder)
     driver.driver.cache_clear()
-    monkeypatch.setattr(driver, "Cards", lambda: card)
+    monkeypatch.setattr(driver, "CudaDriver", lambda: card)
     monkeypatch.setattr(launch, "machine_code", lambda text, arch: text.encode())
     yield card
     driver.driver.cache_clear()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.llvm.sincos import ACCURACY
+from dalembert.kernels.llvm.mathematics import ACCURACY
 from dalembert.kernels.program.trace import trace
 from tests.kernels.emulated import Emulated
 from tests.kernels.raw import Raw

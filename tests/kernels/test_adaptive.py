@@ -41,7 +41,7 @@ def test_every_run_takes_scipys_steps(method, stages):
     found = ROBOT.rollout(q, qd, tau, **often, method=method, rtol=1e-5, atol=1e-7, errors="flag")
     for k in (0, 5, 36):
         peer = scipys(method, q[k], qd[k], 1e-5, 1e-7, 100)
-        assert found.tries[k] == 1 + (peer.nfev - 1) / stages
+        assert found.attempts[k] == 1 + (peer.nfev - 1) / stages
         np.testing.assert_allclose(found.q[:, k], peer.y[:3].T, atol=1e-11)
         np.testing.assert_allclose(found.qd[:, k], peer.y[3:].T, atol=1e-10)
 
@@ -70,7 +70,7 @@ def test_a_run_is_what_it_is_alone():
     for k in (0, 7, 199):
         alone = ROBOT.rollout(q[k], qd[k], tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
         np.testing.assert_array_equal(alone.q, whole.q[:, k])
-        assert alone.tries == whole.tries[k]
+        assert alone.attempts == whole.attempts[k]
     before = dl.get_num_threads()
     dl.set_num_threads(3)
     turned = ROBOT.rollout(q[::-1], qd[::-1], tau, **SAVED, method="RK45", rtol=1e-6)
@@ -89,11 +89,11 @@ def test_a_mixed_batch_costs_what_its_runs_need():
     )
     ended = loop(base, np.zeros((400, 3)), 4, 0.25)
     np.testing.assert_array_equal(ended.saved[..., :3].swapaxes(0, 1), found.q)
-    width, needs = native().width("float64"), int(found.tries.sum())
-    assert found.tries.max() > 5 * np.median(found.tries)
+    width, needs = native().width("float64"), int(found.attempts.sum())
+    assert found.attempts.max() > 5 * np.median(found.attempts)
     threads = dl.get_num_threads()  # each ends with runs that have no neighbours any more
-    assert needs <= width * ended.turns <= needs + threads * width * found.tries.max()
-    waiting = sum(found.tries[k : k + width].max() for k in range(0, 400, width))
+    assert needs <= width * ended.turns <= needs + threads * width * found.attempts.max()
+    waiting = sum(found.attempts[k : k + width].max() for k in range(0, 400, width))
     assert ended.turns < 0.7 * waiting  # what registers would take that end together
 
 
@@ -104,9 +104,9 @@ def test_what_does_not_finish_is_flagged_and_named():
     found = ROBOT.rollout(q, qd, tau, **few, errors="flag")
     assert [dl.Status(x).name for x in found.status] == ["OK", "NOT_FINITE", "UNFINISHED", "OK"]
     assert np.isnan(found.q[:, 1]).all() and np.isfinite(found.q[:, [0, 3]]).all()
-    assert found.tries[1] == 0 or np.isnan(found.q[:, 2]).all()
+    assert found.attempts[1] == 0 or np.isnan(found.q[:, 2]).all()
     found = ROBOT.rollout(*starts(4), **few, max_steps=60, errors="flag")
-    assert (found.status == dl.Status.UNFINISHED).all() and (found.tries == 60).all()
+    assert (found.status == dl.Status.UNFINISHED).all() and (found.attempts == 60).all()
     assert np.isfinite(found.q[0]).any() and np.isnan(found.q[-1]).all()
     with pytest.raises(dl.SimulationError, match=r"run 0 stops at t = 0\.\d+ s: after 60 of max_s"):
         ROBOT.rollout(*starts(4), **few, max_steps=60)
@@ -135,7 +135,7 @@ def test_bodies_that_turn():
     run = dl.simulate(body, q, qd, duration=1.0, dt=0.25, method="DOP853", rtol=1e-12)
     np.testing.assert_allclose(found.q, run.q[1:], atol=1e-8)
     np.testing.assert_allclose(found.qd, run.qd[1:], atol=1e-8)
-    assert found.tries < 100  # of order five on the group as well
+    assert found.attempts < 100  # of order five on the group as well
 
 
 def test_closed_chains_and_laws():
@@ -205,7 +205,7 @@ def test_a_run_that_cannot_be_closed_by_any_step_is_lost():
     driven, q, qd = pushed()
     state, how = (q, qd, np.zeros(3), 6, 0.1), {"method": "RK45", "rtol": 0.9, "atol": 10.0}
     found = driven.rollout(*state, **how, errors="flag")
-    assert found.status == dl.Status.LOST and found.tries < 100
+    assert found.status == dl.Status.LOST and found.attempts < 100
     assert np.isfinite(found.q[:4]).all() and np.isnan(found.q[5]).all()
     with pytest.raises(
         dl.SimulationError, match=r"t = 0\.5\d* s: it cannot be brought back .* dead"
@@ -223,7 +223,7 @@ def test_short_steps_are_short_beside_the_time_gone_by():
         found = arm.rollout(
             *state, 1, duration, method="RK45", rtol=1e-3, max_steps=20, errors="flag"
         )
-        assert found.tries == 20
+        assert found.attempts == 20
     pendulum = dl.load("pendulum")
     found = pendulum.rollout([0.0], [0.0], [0.0], 1, 1.11e-4, method="RK45", errors="flag")
-    assert found.status == dl.Status.OK and found.tries < 10
+    assert found.status == dl.Status.OK and found.attempts < 10

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.c.source import c_header, c_source
-from dalembert.kernels.c.text import Scalar
+from dalembert.kernels.c_source import Scalar, c_header, c_source
 from dalembert.kernels.program.trace import trace
 from dalembert.text import c_identifier
-from dalembert.tracing import interpret as interpreter
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing import interpreter
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import Op, Program
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wmissing-prototypes"]

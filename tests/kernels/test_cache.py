@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dalembert.errors import SettingError
 from dalembert.kernels.call import cache
-from dalembert.kernels.call.folder import Folder
+from dalembert.kernels.call.cache import Folder
 
 KEY, PAYLOAD = "robot\nfloat64\nx86-64-v3", bytes(range(256)) * 8
 
@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv("DALEMBERT_CACHE", str(path))
     monkeypatch.setattr(cache, "_warned", set())
-    monkeypatch.setattr(cache, "_room", {})
+    monkeypatch.setattr(cache, "_free", {})
     return path
 
 
@@ -251,7 +251,7 @@ def test_the_least_recently_used_go_first(folder, monkeypatch):
 
 def test_of_many_entries_not_all_are_looked_at_for_each_new_one(folder, monkeypatch):
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "320000")
-    monkeypatch.setattr(cache, "_MANY", 8)
+    monkeypatch.setattr(cache, "_MANY_ENTRIES", 8)
     looks, look = [], Folder.files
     monkeypatch.setattr(Folder, "files", lambda self: looks.append(self) or look(self))
     for key in range(9):
@@ -271,7 +271,7 @@ def test_of_many_entries_not_all_are_looked_at_for_each_new_one(folder, monkeypa
 @pytest.fixture
 def looks(folder, monkeypatch):
     """How often all entries are looked at, of a cache with many that has just been looked at."""
-    monkeypatch.setattr(cache, "_MANY", 8)
+    monkeypatch.setattr(cache, "_MANY_ENTRIES", 8)
     for key in range(9):
         cache.put(str(key), bytes(100))
     seen, look = [], Folder.files
@@ -280,7 +280,7 @@ def looks(folder, monkeypatch):
 
 
 def test_all_entries_are_looked_at_again_after_some_however_small(looks):
-    for key in range(cache._UNSEEN):
+    for key in range(cache._MAX_UNSEEN):
         cache.put(f"small {key}", b"")
     assert len(looks) == 0
     cache.put("one more", b"")

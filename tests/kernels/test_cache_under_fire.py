@@ -56,7 +56,7 @@ def warm(tmp_path_factory, answers) -> Path:
 # when, for the how-manieth time, and what is then in the cache: entries, temporary files
 MOMENTS = [
     ("call trace", 1, (0, 0)),
-    ("call _object", 1, (0, 0)),
+    ("call _emit_object", 1, (0, 0)),
     ("c_return makedirs mkdir", 1, (0, 0)),
     ("c_return put open", 1, (0, 1)),  # nothing written
     ("c_return put write", 1, (0, 1)),  # partly still in Python's buffer

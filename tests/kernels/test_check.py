@@ -12,14 +12,13 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels import Port, build, fast_call
-from dalembert.kernels.call import rollout
-from dalembert.kernels.call.confirm import Confirmation
+from dalembert.kernels.call.check import Confirmation
+from dalembert.kernels.call.iterations import RolloutLoop
 from dalembert.kernels.call.kernel import Kernel
 from dalembert.kernels.llvm import iterations
 from dalembert.kernels.program.trace import trace
-from dalembert.systems.rollouts import iteration
-from dalembert.systems.tries import tries_iteration
-from dalembert.tracing.interpret import interpret
+from dalembert.systems.rollout_kernels import adaptive_iteration, iteration
+from dalembert.tracing.interpreter import interpret
 
 INPUTS = (Port("q", (3,)), Port("s", ()))
 OUTPUTS = (Port("y", (3,)), Port("A", (3, 3)))
@@ -44,9 +43,11 @@ def kernel(key: str, factor: float = 1.0, reference=None) -> Kernel:
 
 def load_mistaken(patch, mistaken) -> None:
     """Loops are loaded with the code of another iteration."""
-    loaded = iterations.loaded
+    loaded = iterations.load_loop
     patch.setattr(
-        iterations, "loaded", lambda kind, _, *saved, **how: loaded(kind, mistaken, *saved, **how)
+        iterations,
+        "load_loop",
+        lambda kind, _, *saved, **how: loaded(kind, mistaken, *saved, **how),
     )
 
 
@@ -167,7 +168,7 @@ def test_an_adaptive_rollout_is_checked_too(monkeypatch):
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
     given = np.random.default_rng(0).standard_normal((3, 20, 2))
     given[0, 3] = np.nan  # ends at once, and is not waited for
-    mistaken = tries_iteration(other.dynamics.bound(), "RK45")
+    mistaken = adaptive_iteration(other.dynamics.bound(), "RK45")
     options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
     with monkeypatch.context() as patch:
         load_mistaken(patch, mistaken)
@@ -181,7 +182,7 @@ def test_states_saved_within_a_step_are_checked_too(monkeypatch):
     """The steps are right, and what is told of the times between them is not."""
     robot = dl.load("planar_2r")
     given = np.random.default_rng(0).standard_normal((3, 20, 2))
-    right = tries_iteration(robot.dynamics.bound(), "RK45")
+    right = adaptive_iteration(robot.dynamics.bound(), "RK45")
     constants = np.where(right.between.constants == 1.0, 1.0, 1.001 * right.between.constants)
     mistaken = replace(right, between=replace(right.between, constants=constants))
     options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
@@ -199,8 +200,8 @@ def test_the_plain_functions_of_a_rollout_are_asked_as_well(monkeypatch):
     mistaken = replace(made, plain=iteration(other.dynamics.bound(), "rk4").plain)
     q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2))
     with pytest.raises(CompileError, match=r"kernel gives q.*plain NumPy"):
-        rollout.Rollout(mistaken)((q, qd), (tau,), 3, 1, 0.01)
-    assert len(rollout.Rollout(made)((q, qd), (tau,), 3, 1, 0.01)) == 2
+        RolloutLoop(mistaken)((q, qd), (tau,), 3, 1, 0.01)
+    assert len(RolloutLoop(made)((q, qd), (tau,), 3, 1, 0.01)) == 2
 
 
 def test_rollouts_that_are_right_pass(monkeypatch):

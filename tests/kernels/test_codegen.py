@@ -9,7 +9,7 @@ from dalembert.errors import CompileError
 from dalembert.kernels.llvm.codegen import assembly, llvm_ir, object_code
 from dalembert.kernels.llvm.target import by_name
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.complex_step import directional
-from dalembert.tracing.interpret import MEANING, interpret
+from dalembert.kernels.program.derivatives import directional
+from dalembert.tracing.interpreter import MEANING, interpret
 from dalembert.tracing.program import BINARY, Op
 from tests.kernels.test_interpret import _one_operation
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.frameworks.step import step_operation
-from dalembert.kernels.c.text import Scalar
-from dalembert.kernels.cuda.rollout import cuda_rollout
-from dalembert.kernels.cuda.source import CudaSource, cuda_source
-from dalembert.kernels.cuda.spread import spread_source
+from dalembert.frameworks.rollout import step_operation
+from dalembert.kernels.c_source import Scalar
+from dalembert.kernels.cuda.iterations import cuda_rollout
+from dalembert.kernels.cuda.source import CudaSource, broadcast_source, cuda_source
 from dalembert.kernels.cuda.text import sincos
 from dalembert.kernels.program.trace import trace
-from dalembert.systems.rollouts import iteration
+from dalembert.systems.rollout_kernels import iteration
 from dalembert.tracing.program import Program
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
@@ -195,7 +194,7 @@ def test_nvcc_keeps_everything_in_registers(tmp_path, layout):
 def test_nvcc_gives_registers_to_a_long_program_in_double(tmp_path):
     """Without a word on blocks, ptxas gave the reverse of a step 32 of them and 29 kB of stack."""
     step = step_operation(dl.load("panda"), "rk4", "plain", None)
-    made = spread_source(step.vjp((0, 1, 2)).program, "back", "float64")
+    made = broadcast_source(step.vjp((0, 1, 2)).program, "back", "float64")
     (tmp_path / "kernel.cu").write_text(made.text)
     command = ["nvcc", "-arch=sm_90", "-cubin", "-Xptxas", "-v", "kernel.cu", "-o", "kernel.cubin"]
     report = subprocess.run(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.call.envelope import backward, forward, padded
+from dalembert.kernels.llvm.envelope import backward, forward, pad_lines
 
 
 @pytest.mark.parametrize("lines", [1, 7, 8, 29])
@@ -15,7 +15,7 @@ def test_backward_is_the_loop_in_python(lines: int) -> None:
     first, last = rng.uniform(-2.0, -1.0, n), rng.uniform(1.0, 2.0, n)
     top, bottom = rng.normal(size=(2, n))
     low, high = np.zeros(n + 1), np.zeros(n + 1)
-    filled = (padded(us, 0.0), padded(u, 1e30), padded(ls, 0.0), padded(low_at, -1e30))
+    filled = (pad_lines(us, 0.0), pad_lines(u, 1e30), pad_lines(ls, 0.0), pad_lines(low_at, -1e30))
     backward(filled, (first, last, top, bottom), low, high)
     below = above = 0.0
     for i in range(n - 1, -1, -1):
@@ -34,7 +34,7 @@ def test_forward_is_the_loop_in_python(lines: int) -> None:
     slope, at = rng.normal(size=(2, n, lines))
     low, high = rng.uniform(-2.0, 0.0, n + 1), rng.uniform(0.0, 2.0, n + 1)
     x = np.full(n + 1, 0.5)
-    forward(padded(slope, 0.0), padded(at, 1e30), low, high, x)
+    forward(pad_lines(slope, 0.0), pad_lines(at, 1e30), low, high, x)
     now = 0.5
     for i in range(n):
         now = max(min((slope[i] * now + at[i]).min(), high[i + 1]), low[i + 1])

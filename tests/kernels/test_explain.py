@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.call.explain import explain
+from dalembert.kernels.call.arguments import explain_error
 from dalembert.tracing.program import Port
 
 PORTS = (Port("q", (6,)), Port("T", (4, 4)), Port("t", ()))
@@ -30,19 +30,19 @@ GOOD = (np.zeros((3, 6)), np.zeros((4, 4)), 0.0)
 def test_it_names_the_argument(position, bad, said):
     args = list(GOOD)
     args[position] = bad
-    error = explain(ValueError("core dimension"), PORTS, args)
+    error = explain_error(ValueError("core dimension"), PORTS, args)
     assert isinstance(error, ShapeError)
     assert said in str(error)
 
 
 def test_all_wrong_arguments_are_named():
-    said = str(explain(ValueError(), PORTS, (np.zeros(1), np.zeros(2), 0.0)))
+    said = str(explain_error(ValueError(), PORTS, (np.zeros(1), np.zeros(2), 0.0)))
     assert said == "q has shape (1,), expected (..., 6); T has shape (2,), expected (..., 4, 4)"
 
 
 def test_a_wrong_number_of_arguments():
-    assert str(explain(TypeError(), PORTS, GOOD[:2])) == "expected 3 arrays (q, T, t), got 2"
+    assert str(explain_error(TypeError(), PORTS, GOOD[:2])) == "expected 3 arrays (q, T, t), got 2"
 
 
 def test_otherwise_the_first_error_stands():
-    assert str(explain(ValueError("output operand"), PORTS, GOOD)) == "output operand"
+    assert str(explain_error(ValueError("output operand"), PORTS, GOOD)) == "output operand"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.c.source import c_source
+from dalembert.kernels.c_source import c_source
 from dalembert.kernels.cuda.source import cuda_source
 from dalembert.kernels.program.trace import replay, trace
 from dalembert.tracing.casadi_io import to_casadi
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.kernels.raw import Raw, runnable_targets
 from tests.kernels.test_cuda_source import run
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dalembert.kernels.call import cache, folder
+from dalembert.kernels.call import cache
 
 KEY, PAYLOAD = "robot\nfloat64", bytes(range(256))
 
@@ -12,7 +12,7 @@ KEY, PAYLOAD = "robot\nfloat64", bytes(range(256))
 @pytest.fixture
 def by_path(tmp_path, monkeypatch):
     """A cache as a system without owners, directory descriptors and POSIX's flags would have it."""
-    monkeypatch.setattr(folder, "HELD", False)
+    monkeypatch.setattr(cache, "HAS_DIR_FD", False)
     monkeypatch.setattr(os, "supports_fd", frozenset())
     for name in ("geteuid", "getuid", "O_NOFOLLOW", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK"):
         monkeypatch.delattr(os, name, raising=False)
@@ -69,6 +69,6 @@ def test_each_system_has_its_place(monkeypatch, system, variables, expected):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(folder.sys, "platform", system)
+    monkeypatch.setattr(cache.sys, "platform", system)
     found = cache.directory()
     assert (found and found.as_posix()) == (expected and f"{expected}/dalembert")

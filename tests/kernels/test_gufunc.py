@@ -5,6 +5,7 @@ import multiprocessing
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call import gufunc
+from dalembert.kernels.call import kernel as kernel_module
 from dalembert.kernels.call.gufunc import make_ufunc
 from dalembert.kernels.call.kernel import Kernel, build
 from dalembert.kernels.llvm import codegen
@@ -275,6 +277,23 @@ def test_many_threads_ask_for_the_first_float32_loop():
         results = list(pool.map(lambda _: f(q, q), range(16)))
     for got in results:
         np.testing.assert_array_equal(got, results[0])
+
+
+def test_two_threads_load_the_first_float32_loop_once(monkeypatch):
+    """Of two copies one would be unloaded while it is used."""
+    f, q = new_kernel("loaded once").ufunc, random(16, N).astype("f")
+    load, loads, together = kernel_module.load_or_compile, [], threading.Barrier(2)
+
+    def counted(*arguments):
+        loads.append(arguments)
+        with suppress(threading.BrokenBarrierError):
+            together.wait(0.5)  # time for the other thread, if it may come in
+        return load(*arguments)
+
+    monkeypatch.setattr(kernel_module, "load_or_compile", counted)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: f(q, q), range(2)))
+    assert len(loads) == 1
 
 
 def _in_child(connection, kernel):

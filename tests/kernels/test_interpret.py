@@ -7,7 +7,7 @@ import pytest
 
 from dalembert.errors import ShapeError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import MEANING, interpret
+from dalembert.tracing.interpreter import MEANING, interpret
 from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 
 

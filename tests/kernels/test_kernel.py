@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call import cache, sources, stubs
+from dalembert.kernels.call import cache, cache_key, stubs
+from dalembert.kernels.call.cache_key import source_digest
 from dalembert.kernels.call.kernel import build
-from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm import codegen
 from dalembert.kernels.llvm.target import by_name
 from dalembert.kernels.program.trace import trace
@@ -197,7 +197,7 @@ print("dalembert.kernels.llvm.codegen" in sys.modules)
 
 
 def test_a_new_process_starts_warm(traced, folder):
-    sources._remembered.cache_clear()
+    cache_key._stored_digests.cache_clear()
     source_digest.cache_clear()
     kernel = build("warm", traced, INPUTS, OUTPUTS, "f")
     kernel.ufunc(STATE)

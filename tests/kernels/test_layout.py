@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalembert.kernels.llvm.text import Vector
-from dalembert.kernels.llvm.transpose import cover
+from dalembert.kernels.llvm.ir import Vector
+from dalembert.kernels.llvm.layout import cover_with_chunks
 from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw, runnable_targets
 
@@ -127,7 +127,7 @@ def test_broadcast_inputs_are_spread():
 
 @given(n=st.integers(2, 200), width=st.sampled_from([2, 4, 8, 16]))
 def test_chunks_cover_every_entry(n, width):
-    chunks = cover(Vector("float64", width), n)
+    chunks = cover_with_chunks(Vector("float64", width), n)
     covered = [k for start, w in chunks for k in range(start, start + w)]
     assert set(covered) == set(range(n))
     assert len(covered) <= n + 1

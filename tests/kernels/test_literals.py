@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from dalembert.kernels.llvm.ir import Vector
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.llvm.text import Vector
 
 
 def read(literal):

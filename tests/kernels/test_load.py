@@ -126,7 +126,7 @@ def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
         second.wait(0.3)  # as long as another thread would need to come in, if it could
         return object()
 
-    monkeypatch.setattr(kernel, "linked", linked)
+    monkeypatch.setattr(kernel, "load_or_compile", linked)
     monkeypatch.setattr(code, "cache_key", lambda dtype: dtype)
     found.append(code.loaded("float32"))
     others[0].join()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 

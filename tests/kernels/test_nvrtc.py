@@ -5,8 +5,8 @@ import ctypes
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.cuda import nvrtc
-from dalembert.kernels.cuda.driver import Cards, _Room
+from dalembert.kernels.cuda import driver
+from dalembert.kernels.cuda.driver import CudaDriver, _ArgumentBuffer
 
 TEXT = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }'
 
@@ -14,7 +14,7 @@ TEXT = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }'
 @pytest.fixture
 def compiler():
     try:
-        nvrtc._library()
+        driver._nvrtc_library()
     except CompileError:
         pytest.skip("no NVRTC here: wheels of JAX or PyTorch for CUDA bring it")
 
@@ -24,22 +24,22 @@ def nowhere(monkeypatch):
     def none(path):
         raise OSError(f"{path}: cannot open shared object file")
 
-    nvrtc._library.cache_clear()
-    monkeypatch.setattr(nvrtc, "_places", list)
+    driver._nvrtc_library.cache_clear()
+    monkeypatch.setattr(driver, "_nvrtc_paths", list)
     monkeypatch.setattr(ctypes, "CDLL", none)
     yield
-    nvrtc._library.cache_clear()
+    driver._nvrtc_library.cache_clear()
 
 
 def test_machine_code_for_a_card_and_text_for_a_newer_one(compiler):
-    assert nvrtc._compiled(TEXT, 90).startswith(b"\x7fELF")
-    newer = nvrtc._compiled(TEXT, 9999)
+    assert driver._compile(TEXT, 90).startswith(b"\x7fELF")
+    newer = driver._compile(TEXT, 9999)
     assert b".entry twice" in newer and newer.endswith(b"\0")
 
 
 def test_what_the_compiler_says_is_said(compiler):
     with pytest.raises(CompileError, match=r'for sm_90:\nkernel.cu\(1\): error: identifier "no"'):
-        nvrtc._compiled("no text", 90)
+        driver._compile("no text", 90)
 
 
 def test_what_was_compiled_is_found_again_without_a_compiler(monkeypatch, tmp_path, nowhere):
@@ -47,13 +47,13 @@ def test_what_was_compiled_is_found_again_without_a_compiler(monkeypatch, tmp_pa
     with pytest.raises(
         CompileError, match=r"need NVRTC .* pip install cupy-cuda12x \(the extra \[gpu\]\)"
     ):
-        nvrtc.machine_code(TEXT, 90)
+        driver.machine_code(TEXT, 90)
     with monkeypatch.context() as patch:
-        patch.setattr(nvrtc, "_compiled", lambda text, arch: b"code for %d" % arch)
-        assert nvrtc.machine_code(TEXT, 90) == b"code for 90"
-    assert nvrtc.machine_code(TEXT, 90) == b"code for 90"
+        patch.setattr(driver, "_compile", lambda text, arch: b"code for %d" % arch)
+        assert driver.machine_code(TEXT, 90) == b"code for 90"
+    assert driver.machine_code(TEXT, 90) == b"code for 90"
     with pytest.raises(CompileError, match="need NVRTC"):
-        nvrtc.machine_code(TEXT, 80)
+        driver.machine_code(TEXT, 80)
 
 
 def test_wheels_and_toolkits_are_searched_the_newest_first(monkeypatch, tmp_path):
@@ -61,17 +61,17 @@ def test_wheels_and_toolkits_are_searched_the_newest_first(monkeypatch, tmp_path
         (tmp_path / "lib64").mkdir(exist_ok=True)
         (tmp_path / "lib64" / name).touch()
     monkeypatch.setenv("CUDA_PATH", str(tmp_path))
-    found = [path.name for path in nvrtc._places() if tmp_path in path.parents]
+    found = [path.name for path in driver._nvrtc_paths() if tmp_path in path.parents]
     assert found == ["libnvrtc.so.13", "libnvrtc.so.12"]
 
 
 def test_without_a_driver_that_is_said(nowhere):
     with pytest.raises(CompileError, match="there is no CUDA driver here"):
-        Cards()
+        CudaDriver()
 
 
 def test_arguments_of_a_launch_lie_eight_bytes_apart():
-    room = _Room()
-    room.grow(3)
-    assert [b - a for a, b in zip(room.places, room.places[1:], strict=False)] == [8, 8]
-    assert room.places[0] == ctypes.addressof(room.words)
+    buffer = _ArgumentBuffer()
+    buffer.grow(3)
+    assert [b - a for a, b in zip(buffer.pointers, buffer.pointers[1:], strict=False)] == [8, 8]
+    assert buffer.pointers[0] == ctypes.addressof(buffer.words)

@@ -190,7 +190,7 @@ def test_widths_of_friction_follow_batches_and_steps(moving):
 
 def test_rollouts_of_plain_robots_cost_what_they_did():
     """Instructions of a stage, as they were when it was written by hand for joints of one degree."""
-    from dalembert.systems.rollouts import iteration
+    from dalembert.systems.rollout_kernels import iteration
 
     most = {"ur5": (784, 736), "panda": (1488, 1432)}
     for name, counts in most.items():

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.kernels.llvm.codegen import llvm_ir, object_code
-from dalembert.kernels.llvm.stack import MOST_ON_STACK
+from dalembert.kernels.llvm.runtime import MAX_ON_STACK
 from dalembert.kernels.llvm.target import by_name, native
-from dalembert.kernels.program import components, segments
-from dalembert.kernels.program.segments import framed
+from dalembert.kernels.program import partition
+from dalembert.kernels.program.partition import split_into_parts
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
@@ -40,9 +40,9 @@ def through_the_frame(frame, inputs, outputs):
     slots[: len(inputs)] = inputs
     for part in frame.parts:
         read = {part.program.a[k] for k in np.flatnonzero(part.program.op == Op.INPUT)}
-        assert not read & set(part.places), "a part may not write what it reads"
+        assert not read & set(part.slots), "a part may not write what it reads"
         (found,) = interpret(part.program, slots)
-        slots[list(part.places)] = found
+        slots[list(part.slots)] = found
     return slots[len(inputs) : len(inputs) + outputs]
 
 
@@ -51,7 +51,7 @@ def through_the_frame(frame, inputs, outputs):
 def test_parts_are_the_whole(seed, longest):
     p = random_program(seed)
     x = np.random.default_rng(seed).uniform(-2, 2, 3)
-    frame = framed(p, long=0, longest=longest)
+    frame = split_into_parts(p, long=0, longest=longest)
     if sum(int(op) not in LEAVES for op in p.op) <= longest:
         assert frame.parts[0].program is p
         return
@@ -62,7 +62,7 @@ def test_parts_are_the_whole(seed, longest):
 
 def test_sine_and_cosine_of_an_angle_stay_together():
     p = trace(lambda x: np.concatenate([np.sin(x), x * x, np.cos(x)]), {"x": (8,)})
-    for part in framed(p, long=0, longest=6).parts:
+    for part in split_into_parts(p, long=0, longest=6).parts:
         kinds = part.program.op.tolist()
         assert kinds.count(Op.SIN) == kinds.count(Op.COS)
 
@@ -74,12 +74,12 @@ def test_slots_are_used_again():
         return x
 
     p = trace(chain, {"x": (2,)})
-    assert framed(p, long=0, longest=20).slots < 16
+    assert split_into_parts(p, long=0, longest=20).slots < 16
 
 
 def test_short_programs_stay_whole():
     p = trace(inverse_dynamics, SHAPES)
-    (part,) = framed(p).parts
+    (part,) = split_into_parts(p).parts
     assert part.program is p
 
 
@@ -90,7 +90,9 @@ def test_compiled_parts(monkeypatch, dtype, target):
     rng = np.random.default_rng(0)
     inputs = [rng.uniform(-3, 3, (37, *port.shape)).astype(dtype) for port in p.inputs]
     whole = Raw(p, dtype, target).loop(*inputs)
-    monkeypatch.setattr(components, "framed", partial(framed, long=0, longest=25))
+    monkeypatch.setattr(
+        partition, "split_into_parts", partial(split_into_parts, long=0, longest=25)
+    )
     assert len(llvm_ir(p, dtype, by_name(target))) > 4
     cut = Raw(p, dtype, target)
     found = cut.loop(*inputs)
@@ -104,7 +106,9 @@ def test_compiled_parts(monkeypatch, dtype, target):
 
 def test_compiling_parts_tells_how_far_it_is(monkeypatch):
     p = trace(inverse_dynamics, SHAPES)
-    monkeypatch.setattr(components, "framed", partial(framed, long=0, longest=40))
+    monkeypatch.setattr(
+        partition, "split_into_parts", partial(split_into_parts, long=0, longest=40)
+    )
     told = []
     object_code(p, "float64", native(), told.append)
     assert len(told) > 3
@@ -116,7 +120,7 @@ def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
     n = 70
     p = trace(lambda x: np.outer(x, np.arange(1.0, n + 1)), {"x": (n,)})
     text = llvm_ir(p, "float64", native())[0]
-    assert ("@malloc" in text) == (n * n * native().bits // 8 > MOST_ON_STACK)
+    assert ("@malloc" in text) == (n * n * native().bits // 8 > MAX_ON_STACK)
     raw = Raw(p)
     x = np.random.default_rng(0).uniform(-1, 1, (11, n))
     (found,) = raw.loop(x)
@@ -146,8 +150,8 @@ def sum_of_products(count, waiting):
 
 def test_programs_with_more_alive_than_the_first_cache_holds_are_cut():
     at_once, waiting = (sum_of_products(1000, flag) for flag in (False, True))
-    assert len(framed(at_once).parts) == 1
-    frame = framed(waiting)
+    assert len(split_into_parts(at_once).parts) == 1
+    frame = split_into_parts(waiting)
     assert len(frame.parts) > 1
     (whole,) = interpret(waiting, 0.5)
     assert whole == interpret(at_once, 0.5)[0] == 0.5 * sum(range(1000))
@@ -162,9 +166,11 @@ def products(operations, results):
     return program("products", *ports, instructions, [], list(last))
 
 
-@pytest.mark.parametrize(("results", "longest"), [(100, segments.LEAVING), (20, segments.LONGEST)])
+@pytest.mark.parametrize(
+    ("results", "longest"), [(100, partition.SHORT_SEGMENT), (20, partition.LONGEST)]
+)
 def test_programs_with_a_result_for_every_few_operations_are_cut_shorter(results, longest):
-    parts = framed(products(3000, results), long=0).parts
+    parts = split_into_parts(products(3000, results), long=0).parts
     lengths = [sum(int(op) not in LEAVES for op in part.program.op) for part in parts]
     assert len(parts) == 3000 // longest and max(lengths) <= 1.4 * longest
 
@@ -172,7 +178,7 @@ def test_programs_with_a_result_for_every_few_operations_are_cut_shorter(results
 def test_a_number_that_others_are_divided_by_is_inverted_once_for_all_parts():
     rows = [(Op.INPUT, k, -1) for k in range(9)] + [(Op.DIV, k, 8) for k in range(8)]
     p = program("quotients", (Port("x", (9,)),), (Port("y", (8,)),), rows, [], range(9, 17))
-    frame = framed(p, long=0, longest=3)
+    frame = split_into_parts(p, long=0, longest=3)
     assert len(frame.parts) > 1
     assert sum(int(np.sum(part.program.op == Op.DIV)) for part in frame.parts) == 1
     x = np.random.default_rng(0).uniform(1.0, 2.0, 9)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dalembert.kernels.program.count import Count, count
 from dalembert.kernels.program.trace import trace
 from dalembert.tracing.casadi_io import read
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import BINARY, Op, Port, program
 from dalembert.tracing.table import simplify
 

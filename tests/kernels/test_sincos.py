@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dalembert.kernels.llvm.sincos import ACCURACY, LIMIT
+from dalembert.kernels.llvm.mathematics import ACCURACY, LIMIT
 from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw, runnable_targets
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalembert.forking import llvm_lock
+from dalembert.fork_safety import llvm_lock
 from dalembert.kernels import Port, build, fast_call
 from dalembert.kernels.call import gufunc
 from dalembert.kernels.llvm import load
@@ -177,7 +177,7 @@ def test_dropped_code_does_not_wait_for_the_collectors_own_time(monkeypatch):
 def test_the_buffers_of_an_unknown_numpy_stay(monkeypatch):
     """Where a ufunc's fields are not what they were, nothing is written and nothing freed."""
     monkeypatch.setattr(gufunc, "_unowned", kept := [])
-    monkeypatch.setattr(gufunc.numpy_api.UfuncFields, "ptr", 1)
+    monkeypatch.setattr(gufunc.UfuncFields, "ptr", 1)
     f = build("unknown", lambda: trace(lambda q: q + 1.0, {"q": (3,)}), INPUTS, OUTPUTS, "g").ufunc
     assert len(kept) == 1
     np.testing.assert_array_equal(f(STATE), STATE + 1.0)

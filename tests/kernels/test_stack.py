@@ -8,16 +8,16 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.llvm.codegen import assembly, llvm_ir
-from dalembert.kernels.llvm.stack import DEEP, spilled
+from dalembert.kernels.llvm.ir import Vector
+from dalembert.kernels.llvm.runtime import DEEP, spilled_bytes
 from dalembert.kernels.llvm.target import by_name, native
-from dalembert.kernels.llvm.text import Vector
 from dalembert.tracing.program import Op, Port, program
 
 SMALL = """
 import threading
 import numpy as np
 from dalembert.kernels import build, fast_call
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.kernels.test_stack import deep, wide
 
 def work(p, dtype):
@@ -102,7 +102,7 @@ def frames(text: str) -> dict[str, int]:
 def test_the_stack_that_code_takes_is_foreseen(name, quantity, target):
     p, machine = dl.load(name).program(quantity), by_name(target)
     taken = frames(assembly(p, "float64", machine))
-    foreseen = spilled(p, Vector.of("float64", machine))
+    foreseen = spilled_bytes(p, Vector.of("float64", machine))
     assert taken["part_0"] <= 1.2 * foreseen + 512
     assert max(taken["range"], taken["dalembert_one"]) <= 16 * 1024
 
@@ -113,5 +113,5 @@ def test_ordinary_kernels_do_not_ask_for_their_stack():
         p = dl.load("panda").program(quantity)
         assert "stack_left" not in "".join(llvm_ir(p, "float64", machine))
     p = deep(2000)  # values, of the narrowest register there is
-    assert spilled(p, Vector.of("float64", machine)) > DEEP
+    assert spilled_bytes(p, Vector.of("float64", machine)) > DEEP
     assert "stack_left" in llvm_ir(p, "float64", machine)[0]

@@ -1,7 +1,7 @@
 """What is read of NumPy's and CPython's own structures: where one is different, the slow path runs.
 
 Each test changes one of them as another version might; arrays and the call of one state are in
-test_callstub.py.
+test_fast_call.py.
 """
 
 import ctypes
@@ -13,9 +13,9 @@ import types
 import numpy as np
 import pytest
 
-from dalembert import forking
+from dalembert import fork_safety
 from dalembert.errors import CompileError
-from dalembert.kernels.call import callstub, gufunc, numpy_api
+from dalembert.kernels.call import fast_call, gufunc
 from dalembert.kernels.call.kernel import build
 from dalembert.kernels.llvm import target
 from dalembert.kernels.program.trace import trace
@@ -45,7 +45,7 @@ def swapped(fields, first, second):
 
 @pytest.mark.parametrize("pair", [("nin", "nargs"), ("functions", "data"), ("ntypes", "reserved")])
 def test_a_ufunc_with_other_fields_is_not_written_into(monkeypatch, pair):
-    monkeypatch.setattr(numpy_api, "UfuncFields", swapped(numpy_api.UfuncFields, *pair))
+    monkeypatch.setattr(gufunc, "UfuncFields", swapped(gufunc.UfuncFields, *pair))
     monkeypatch.setattr(gufunc, "_unowned", [])
     made = kernel(f"ufunc {pair}")
     np.testing.assert_allclose(made.ufunc(Q, V), np.sin(Q) * V, rtol=1e-14)
@@ -57,7 +57,7 @@ def test_a_ufunc_with_other_fields_is_not_written_into(monkeypatch, pair):
 
 def test_without_numpys_kinds_of_plain_numbers_the_result_is_float64(monkeypatch):
     gufunc._promoter.cache_clear()
-    monkeypatch.setattr(gufunc, "_kinds", lambda kind: iter(()))
+    monkeypatch.setattr(gufunc, "_all_subclasses", lambda kind: iter(()))
     try:
         made = kernel("weak", scalar=True)
         found = made.ufunc(Q.astype(np.float32), 2.0)
@@ -69,13 +69,13 @@ def test_without_numpys_kinds_of_plain_numbers_the_result_is_float64(monkeypatch
 
 @pytest.mark.parametrize("capsule", ["_ARRAY_API", "_UFUNC_API"])
 def test_a_table_of_another_numpy_is_refused_in_words(monkeypatch, capsule):
-    numpy_api._table.cache_clear()
-    monkeypatch.setitem(numpy_api.FIRST, capsule, (3, np.ndarray))
+    gufunc._table.cache_clear()
+    monkeypatch.setitem(gufunc.KNOWN_ENTRIES, capsule, (3, np.ndarray))
     try:
         with pytest.raises(CompileError, match=f"NumPy {np.__version__} keeps its C functions"):
-            numpy_api._table(capsule)
+            gufunc._table(capsule)
     finally:
-        numpy_api._table.cache_clear()
+        gufunc._table.cache_clear()
 
 
 def test_an_unknown_processor_gets_code_that_all_run(monkeypatch):
@@ -86,16 +86,16 @@ def test_an_unknown_processor_gets_code_that_all_run(monkeypatch):
 
 
 def test_other_containers_are_noticed(monkeypatch):
-    assert callstub._containers_known()
-    monkeypatch.setattr(callstub, "_memory", lambda address, length: b"\0" * length)
-    assert not callstub._containers_known()
+    assert fast_call._containers_known()
+    monkeypatch.setattr(fast_call, "_read_memory", lambda address, length: b"\0" * length)
+    assert not fast_call._containers_known()
 
 
 def test_where_imports_keep_their_locks_elsewhere_forks_go_on(monkeypatch):
-    monkeypatch.setattr(forking, "_imports", types.SimpleNamespace())
-    assert forking._importing() == []
-    forking._before()
-    forking._in_child()
+    monkeypatch.setattr(fork_safety, "_imports", types.SimpleNamespace())
+    assert fork_safety._importing() == []
+    fork_safety._before()
+    fork_safety._in_child()
 
 
 FREE = """

@@ -8,7 +8,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.program.trace import from_casadi, trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.kernels.arm import SHAPES, inverse_dynamics
 
 RNG = np.random.default_rng(1)

@@ -5,9 +5,9 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.program.trace import trace
-from dalembert.kernels.wasm import binary, kernel
+from dalembert.kernels.wasm import binary, module
 from dalembert.kernels.wasm.module import description, wasm_module
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.wasm import Loaded
 
@@ -101,8 +101,8 @@ def means(length):
 
 def test_long_programs_are_cut_into_functions(monkeypatch):
     """To the last bit: there is nothing but sums and products."""
-    monkeypatch.setattr(kernel, "LONG", 2000)
-    monkeypatch.setattr(kernel, "LONGEST", 500)
+    monkeypatch.setattr(module, "LONG", 2000)
+    monkeypatch.setattr(module, "LONGEST", 500)
     made = means(6001)
     loaded = Loaded(wasm_module({"f": made}))
     x = np.random.default_rng(3).normal(size=(3, 4))

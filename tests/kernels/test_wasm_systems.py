@@ -11,7 +11,7 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import DalembertError
 from dalembert.kernels.wasm.module import description, wasm_module
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.kernels.agreement import error, settled, states, variants
 from tests.kernels.wasm import Loaded
 from tests.simulation.test_controls import ARM

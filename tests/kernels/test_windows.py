@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import CompileError
-from dalembert.kernels.llvm import libm, target
+from dalembert.kernels.llvm import mathematics, target
 from dalembert.kernels.llvm.codegen import object_code
 from dalembert.kernels.llvm.load import unpack
 from dalembert.kernels.llvm.target import Target
@@ -17,7 +17,11 @@ from tests.kernels.formats import read
 from tests.kernels.raw import Raw
 
 EXPORTED = {"dalembert_loop", "dalembert_one"}
-LIBM = {"sin", "cos", *libm.NAMES.values()}  # C99, which Microsoft's and Apple's libraries have
+LIBM = {
+    "sin",
+    "cos",
+    *mathematics.LIBM_NAMES.values(),
+}  # C99, which Microsoft's and Apple's libraries have
 HEAP = {"malloc", "free", "memset", "memcpy"}
 WIN32 = {"CreateThread", "WaitForSingleObject", "CloseHandle", "__chkstk"}  # kernel32 and ntdll
 POSIX = {"pthread_create", "pthread_join"}

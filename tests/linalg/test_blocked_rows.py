@@ -3,7 +3,7 @@
 import numpy as np
 
 import dalembert as dl
-from dalembert.linalg.blocked_rows import blocked_rows
+from dalembert.linalg.row_space import blocked_rows
 
 BLOCKS = [([0, 3, 4], 2), ([1], 0), ([2, 5], 2)]
 

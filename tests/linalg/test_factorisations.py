@@ -5,15 +5,21 @@ import pytest
 
 from dalembert import tracing
 from dalembert.kernels.program.trace import trace
-from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve, upper_cholesky
-from dalembert.linalg.dense import LARGE
-from dalembert.linalg.ldl import ldl, leaves_first
-from dalembert.linalg.lu import lu
-from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.factorisations import (
+    LARGE,
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    ldl,
+    leaves_first,
+    lower_inverse,
+    lu,
+    upper_cholesky,
+)
+from dalembert.linalg.orthogonal import gram_schmidt, householder
 from dalembert.linalg.row_space import row_space
 from dalembert.linalg.tree import tree_inverse, tree_solve
-from dalembert.linalg.triangular import lower_inverse
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 
 def solve_by_rows(rank):
@@ -90,8 +96,8 @@ def test_large_matrices_of_numbers_are_solved_for_symbols(columns):
 def test_large_rows_of_numbers_are_met_by_symbols():
     rng = np.random.default_rng(1)
     B, r, w = rng.normal(size=(5, LARGE)), rng.normal(size=5), rng.uniform(0.5, 2.0, size=LARGE)
-    wanted = np.linalg.solve(B * w @ B.T, r)
+    desired = np.linalg.solve(B * w @ B.T, r)
     program = trace(lambda r: row_space(B, rank=5, weights=w).solve(r)[0], {"r": r.shape})
-    np.testing.assert_allclose(interpret(program, r)[0], wanted, rtol=1e-9)
+    np.testing.assert_allclose(interpret(program, r)[0], desired, rtol=1e-9)
     program = trace(lambda w: row_space(B, rank=5, weights=w).solve(r)[0], {"w": w.shape})
-    np.testing.assert_allclose(interpret(program, w)[0], wanted, rtol=1e-9)
+    np.testing.assert_allclose(interpret(program, w)[0], desired, rtol=1e-9)

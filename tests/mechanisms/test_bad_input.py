@@ -23,7 +23,7 @@ from dalembert.errors import (
 from dalembert.mechanisms.motions import ConstantSpeed, Sine, Trapezoid
 from dalembert.mechanisms.to_robot import robot_with_loops
 from dalembert.zoo.absolute import four_bar, two_bars
-from dalembert.zoo.two_bar_scenarios import scenario
+from dalembert.zoo.two_bar import scenario
 
 
 def rod() -> PlanarMechanism:
@@ -167,5 +167,5 @@ def test_times_that_are_no_numbers_are_refused(t: Any) -> None:
 
 
 def test_a_time_too_far_to_be_followed_is_refused_at_once() -> None:
-    with pytest.raises(ConvergenceError, match=r"t = 1e\+300 s is .* strides away"):
+    with pytest.raises(ConvergenceError, match=r"t = 1e\+300 s is .* steps away"):
         scenario("joint_interpolated").mechanism.inverse_dynamics(1e300)

@@ -14,7 +14,7 @@ from dalembert import PlanarMechanism, SpatialMechanism
 from dalembert.errors import ParameterError, ShapeError
 from dalembert.mechanisms.motions import Sine
 from dalembert.zoo.absolute import slider_crank
-from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
+from dalembert.zoo.two_bar import SCENARIOS, scenario
 
 SIZES = {
     "joint_interpolated": 12,
@@ -188,7 +188,7 @@ def test_the_symbols_of_computed_torque_have_the_efforts_of_the_last_page() -> N
     written = made.dae_equations()
     assert zero(written.Q - printed)
     assert "T₁₂ − T₂₃" in written.text("Q")
-    numbers = made.dae_equations(letters=False)
+    numbers = made.dae_equations(symbolic=False)
     assert numbers.Q.free_symbols == {T12, T23}
     q, v = made.start()
     given = {"T12": 3.0, "T23": -0.7}
@@ -203,7 +203,7 @@ def test_efforts_are_symbols_beside_drivers_springs_and_taken_names() -> None:
     made.actuator("m2", "B").actuator("cylinder", between=("ground", "bar3"))
     q, v = state(made)
     found = made.dae(q, v, 0.3, {"m2": 2.0, "cylinder": -5.0}).Q
-    written = made.dae_equations(letters=False).lambdify("Q")
+    written = made.dae_equations(symbolic=False).lambdify("Q")
     np.testing.assert_allclose(written(q, v, t=0.3, u_m2=2.0, cylinder=-5.0).ravel(), found)
 
 

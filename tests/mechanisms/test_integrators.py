@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dalembert as dl
-from dalembert.constraints.solve.linear import Banded
+from dalembert.constraints.sparse.linear import Banded
 from dalembert.errors import ConvergenceError, SettingError, UnknownNameError
 from dalembert.mechanisms.motions import Sine
 from dalembert.simulation.checkpoint import SimulationWarning

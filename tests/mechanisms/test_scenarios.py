@@ -15,14 +15,7 @@ from dalembert.errors import (
     ParameterError,
     UnknownNameError,
 )
-from dalembert.zoo.scenario_file import read_scenario
-from dalembert.zoo.two_bar_scenarios import (
-    SCENARIOS,
-    TOOL_END,
-    TOOL_START,
-    relative,
-    scenario,
-)
+from dalembert.zoo.two_bar import SCENARIOS, TOOL_END, TOOL_START, read_scenario, relative, scenario
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.mechanisms.from_robot import absolute_state
 from dalembert.mechanisms.motions import ConstantSpeed
+from dalembert.mechanisms.spatial import absolute_state
 from dalembert.mechanisms.to_robot import robot_with_loops
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.spatial.quaternions import matrix_from_quaternion
@@ -192,7 +192,9 @@ def test_reactions_in_any_frame_and_about_any_point() -> None:
     np.testing.assert_allclose(R @ local[:3], world[:3], atol=1e-12)
     np.testing.assert_allclose(R @ local[3:], world[3:], atol=1e-12)
     elsewhere = state.wrench(name, body, at=(1.0, 2.0, 3.0))
-    arm = state._place(name, body, None) - (1.0, 2.0, 3.0)
+    element = made.description.element(name)
+    joint = state.point((body, element.at[element.bodies.index(2)]))
+    arm = joint - (1.0, 2.0, 3.0)
     np.testing.assert_allclose(elsewhere[3:], world[3:] + np.cross(arm, world[:3]), atol=1e-11)
 
 

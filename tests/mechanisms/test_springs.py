@@ -12,7 +12,7 @@ import dalembert as dl
 from dalembert import PlanarMechanism, SpatialMechanism
 from dalembert.constraints import Constrained
 from dalembert.errors import DalembertError, ModelError
-from dalembert.mechanisms.from_robot import absolute_state
+from dalembert.mechanisms.spatial import absolute_state
 from dalembert.mechanisms.state import State
 from dalembert.zoo.absolute import four_bar, two_bars
 

@@ -9,8 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from dalembert.simulation.checkpoint import SimulationWarning
-from dalembert.zoo.absolute import two_bars
-from dalembert.zoo.governor import flyball_governor
+from dalembert.zoo.absolute import flyball_governor, two_bars
 
 ROD, BALL, SLIDER, G = 0.3, 5.0, 3.0, 9.81  # kg, m/s²
 ALONG, ACROSS = ROD * 2e-4 / 12, ROD * (1 + 1e-4) / 12  # moments of a rod of 1 × 0.01 × 0.01 m

@@ -11,8 +11,8 @@ import pytest
 import sympy
 
 from dalembert import PlanarMechanism, SpatialMechanism, load
-from dalembert.constraints.solve.linear import Banded, Dense, Scale, solver
-from dalembert.constraints.solve.targets import targets
+from dalembert.constraints.sparse.linear import Banded, Dense, Scale, solver
+from dalembert.constraints.sparse.rows import targets
 from dalembert.errors import ModelError, ShapeError
 from dalembert.mechanisms.motions import (
     ConstantAcceleration,
@@ -105,7 +105,7 @@ def test_profiles_start_and_end_where_told() -> None:
 @pytest.mark.parametrize("on", ["A", "bar2.phi", "bar2.x", "bar2.B.y"])
 def test_drivers_on_joints_coordinates_and_points(on: str) -> None:
     arm = two_bars().assemble([0.3, 0.4, 0.9, 0.8, 1.0, 1.2])
-    from dalembert.mechanisms.ends import measure
+    from dalembert.mechanisms.description import measure
 
     state = arm.forward_dynamics()
     start = float(state.measured(measure(arm.description, "m", on))[0][0])

@@ -10,7 +10,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import FormulationError
-from dalembert.formulations.derivatives.inertial import (
+from dalembert.formulations.derivatives.regressor import (
     inertial_parameters,
     with_inertial_parameters,
 )
@@ -21,9 +21,9 @@ from dalembert.spatial import exp_se3, parallel_axis, spatial_inertia
 CENTER, TENSOR = np.array([0.1, -0.2, 0.3]), np.diag([0.2, 0.3, 0.4])
 
 
-def body(**given: object) -> Body:
+def body(**arguments: object) -> Body:
     """One body of a pendulum with mass 2, its centre off the axis."""
-    link = Link("arm", **{"mass": 2.0, "com": CENTER, "inertia": TENSOR, **given})
+    link = Link("arm", **{"mass": 2.0, "com": CENTER, "inertia": TENSOR, **arguments})
     return build([link]).bodies[0]
 
 
@@ -124,9 +124,9 @@ def from_dh(a: dict[str, np.ndarray]) -> Model:
 def from_screws(a: dict[str, np.ndarray]) -> Model:
     a["screws"] = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
     a["frames"] = a["frame"][None].copy()
-    given = [(a["mass"], a["inertia"])]
+    arguments = [(a["mass"], a["inertia"])]
     options = {key: a[key] for key in ("tool", "gravity")}
-    return dl.Robot.from_screws(a["screws"], a["frames"], given, **options).model
+    return dl.Robot.from_screws(a["screws"], a["frames"], arguments, **options).model
 
 
 @pytest.mark.parametrize("made", [from_links, from_dh, from_screws])
@@ -153,15 +153,15 @@ def test_no_array_of_a_model_can_be_written(name):
         model = build([Link("arm", mass=mass, com=(0.1, 0.0, 0.0))]).bind(np.array([2.0]))
     else:
         model = dl.load(name).model
-    for kept in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        found = arrays(kept)
-        assert len(found) > 5 * len(model.bodies)
-        for array in found:
+    for each in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        model_arrays = arrays(each)
+        assert len(model_arrays) > 5 * len(model.bodies)
+        for array in model_arrays:
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 1.0
         with pytest.raises(TypeError):
-            kept.frames["tool"] = kept.frames["base"]
-        assert kept.content == model.content
+            each.frames["tool"] = each.frames["base"]
+        assert each.content == model.content
 
 
 def test_changing_the_array_of_an_expression_changes_no_model():

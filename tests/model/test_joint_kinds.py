@@ -10,9 +10,9 @@ from dalembert.model.joint import (
     KINDS,
     PLANAR_KINDS,
     SPATIAL_KINDS,
+    equivalent_name,
     factors,
     kind_named,
-    known_as,
 )
 from dalembert.systems.bodies import planar, spatial
 
@@ -30,8 +30,8 @@ def test_a_loop_holds_what_the_joint_does_not_move(name):
     for axis, chart in pieces:
         frame = np.eye(3) if chart.nv > 1 else dl.model.joint.align(axis)
         moved = np.kron(np.eye(2), frame) @ chart.subspace
-        held = [AXES.index(row) for row in kind.rows]
-        assert np.abs(moved[held]).max(initial=0.0) < 1e-15
+        constrained = [AXES.index(row) for row in kind.rows]
+        assert np.abs(moved[constrained]).max(initial=0.0) < 1e-15
 
 
 def test_mechanisms_hold_as_many_rows_as_the_table_says():
@@ -48,7 +48,7 @@ def test_no_name_means_two_kinds():
         for name in kind.names - {"revolute"}:  # a loop makes no difference of limits
             assert kind_named(name) is kind
     assert kind_named("hinge") is kind_named(3) is kind_named(None) is None
-    assert known_as("hinge", KINDS) is None
+    assert equivalent_name("hinge", KINDS) is None
 
 
 def test_a_robot_takes_the_names_of_mechanisms():
@@ -64,9 +64,9 @@ def test_a_loop_takes_the_names_of_joints():
 
 
 def test_a_mechanism_takes_the_names_of_robots():
-    made = dl.SpatialMechanism("jack").body("nut", 1.0, (0.1, 0.1, 0.1))
-    made = made.joint("helical", "thread", "ground", "nut", lead=0.01)
-    assert made.description.joints[0].kind.name == "screw"
+    mechanism = dl.SpatialMechanism("jack").body("nut", 1.0, (0.1, 0.1, 0.1))
+    mechanism = mechanism.joint("helical", "thread", "ground", "nut", lead=0.01)
+    assert mechanism.description.joints[0].kind.name == "screw"
     text = """
 name = "plate"
 [[body]]

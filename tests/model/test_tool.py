@@ -30,8 +30,8 @@ def urdf(rows, mimic=()):
     followed = {child: f'<mimic joint="j_{leader}"/>' for child, leader in mimic}
     joints = [JOINT.format(*row, followed.get(row[1], "")) for row in rows]
     masses = {"finger_l": 0.2, "finger_r": 0.2, "tcp": 0.0}
-    made = [LINK.format(name, masses.get(name, 1.0)) for name in links]
-    return f'<robot name="arm">{"".join(made)}{"".join(joints)}</robot>'
+    text = [LINK.format(name, masses.get(name, 1.0)) for name in links]
+    return f'<robot name="arm">{"".join(text)}{"".join(joints)}</robot>'
 
 
 def tool(**links):

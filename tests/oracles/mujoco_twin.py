@@ -29,7 +29,7 @@ class Twin(Peer):
     @property
     def moment(self) -> np.ndarray:
         """Moment arms (nu, nv)."""
-        d, found = self.d, np.zeros((self.m.nu, self.m.nv))
+        d, actual = self.d, np.zeros((self.m.nu, self.m.nv))
         sparse = (d.moment_rownnz, d.moment_rowadr, d.moment_colind)
-        mujoco.mju_sparse2dense(found, d.actuator_moment, *sparse)
-        return self.ours(found)
+        mujoco.mju_sparse2dense(actual, d.actuator_moment, *sparse)
+        return self.ours(actual)

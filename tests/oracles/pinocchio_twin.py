@@ -9,15 +9,15 @@ from dalembert.model.joint import Ball, Free
 
 def twin(model: Model) -> pin.Model:
     """A Pinocchio model with the same bodies, frames' joints, rotor inertias and gravity."""
-    made = pin.Model()
-    made.gravity.linear = np.asarray(model.gravity)
+    built = pin.Model()
+    built.gravity.linear = np.asarray(model.gravity)
     for i, body in enumerate(model.bodies):
         placement = pin.SE3(np.asarray(body.rotation), np.asarray(body.translation))
-        joint = made.addJoint(body.parent + 1, _joint(body), placement, f"{body.name}{i}")
+        joint = built.addJoint(body.parent + 1, _joint(body), placement, f"{body.name}{i}")
         inertia = pin.Inertia(float(body.mass), body.center, body.inertia_about_center)
-        made.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
-    made.armature = np.asarray(model.drive.rotor)
-    return made
+        built.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
+    built.armature = np.asarray(model.drive.rotor)
+    return built
 
 
 def _joint(body: Body) -> pin.JointModel:

@@ -19,8 +19,8 @@ from dalembert.systems.robot import Robot
 @cache
 def described() -> dict[str, Path]:
     """Every URDF of the package: "description/file" → path."""
-    found = [f for f in files("example-robot-data") or () if f.suffix == ".urdf"]
-    return {f"{_package(f)}/{f.stem}": Path(str(f.locate())) for f in sorted(found)}
+    actual = [f for f in files("example-robot-data") or () if f.suffix == ".urdf"]
+    return {f"{_package(f)}/{f.stem}": Path(str(f.locate())) for f in sorted(actual)}
 
 
 def _package(file) -> str:
@@ -42,13 +42,13 @@ class Peer:
 
     def _read_mimic(self) -> dict[str, tuple[str, float, float]]:
         names = {joint.get("name") for joint in self.tree.findall("joint")}
-        found = {}
+        actual = {}
         for joint in self.tree.findall("joint"):
             mimic = joint.find("mimic")
             if mimic is not None and mimic.get("joint") in names:
                 factor, offset = float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0))
-                found[joint.get("name")] = (mimic.get("joint"), factor, offset)
-        return found
+                actual[joint.get("name")] = (mimic.get("joint"), factor, offset)
+        return actual
 
     def _leader(self, name: str) -> tuple[str, float, float]:
         factor, offset = 1.0, 0.0
@@ -107,12 +107,12 @@ class Peer:
         p = self.configuration(q)
         pin.computeJointJacobians(self.model, self.data, p)
         pin.framesForwardKinematics(self.model, self.data, p)
-        found = {}
+        actual = {}
         for i, frame in enumerate(self.model.frames):
             if frame.type == pin.FrameType.BODY:
                 J = pin.getFrameJacobian(self.model, self.data, i, pin.ReferenceFrame.LOCAL)
-                found[frame.name] = self.data.oMf[i].homogeneous, J.reshape(6, -1) @ self.B
-        return found
+                actual[frame.name] = self.data.oMf[i].homogeneous, J.reshape(6, -1) @ self.B
+        return actual
 
 
 @dataclass
@@ -137,10 +137,10 @@ class Errors:
         Links without mass make cond(M) as large as 1e11 (iCub on a free base). Of q̈ then only
         eps · cond(M) is meant by the numbers in M, for us and for Pinocchio.
         """
-        found = [self.mass_matrix, self.inverse, self.pose, self.jacobian]
+        actual = [self.mass_matrix, self.inverse, self.pose, self.jacobian]
         if self.forward > np.finfo(float).eps * self.condition:
-            found.append(self.forward)
-        return max(found)
+            actual.append(self.forward)
+        return max(actual)
 
 
 def compare(

@@ -73,9 +73,9 @@ def text(actuators: str, joint: str = "") -> str:
     return BODIES.replace("ACTUATORS", actuators).replace("RANGE", joint)
 
 
-def close(found, expected) -> None:
+def close(actual, expected) -> None:
     scale = max(1.0, np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT * scale)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=EXACT * scale)
 
 
 def compared(twin: Twin, rng: np.random.Generator) -> None:
@@ -120,17 +120,17 @@ def test_all_together_with_a_limit_of_a_joint_in_batches():
     assert robot.actuators == tuple(KINDS)
     q, qd, _ = robot.random_state(rng, 50)
     u, activation = rng.normal(size=(50, len(KINDS))), rng.uniform(-0.1, 0.1, (50, twin.m.na))
-    found = robot.actuator_forces(q, qd, u, activation)
+    actual = robot.actuator_forces(q, qd, u, activation)
     at = robot.model.joints[2].v.start
-    assert {-20.0, 30.0} < set(found[:, at])
+    assert {-20.0, 30.0} < set(actual[:, at])
     for k in range(50):
         twin.put(q[k], qd[k], u[k], activation[k])
-        close(found[k], twin.ours(twin.d.qfrc_actuator))
+        close(actual[k], twin.ours(twin.d.qfrc_actuator))
 
 
 def test_written_and_read_again_the_actuators_are_the_same():
-    made = text(ALL + "".join(PULLING.values()), CLAMPED)
-    robot, rng = dl.Robot.from_mjcf(made), np.random.default_rng(2)
+    built = text(ALL + "".join(PULLING.values()), CLAMPED)
+    robot, rng = dl.Robot.from_mjcf(built), np.random.default_rng(2)
     again = dl.Robot.from_mjcf(robot.to_mjcf())
     assert again.actuators == robot.actuators and again.activations == robot.activations
     np.testing.assert_array_equal(again.control_limits, robot.control_limits)
@@ -165,8 +165,8 @@ def test_an_activation_stops_at_its_range_as_in_mujocos_step():
 
 def test_what_is_no_general_actuator_is_listed():
     muscle = '<muscle name="biceps" joint="hinge" lengthrange="-1 1"/>'
-    made = text(muscle + '<motor name="kept" joint="hinge"/>')
-    robot = dl.Robot.from_mjcf(made)
+    built = text(muscle + '<motor name="kept" joint="hinge"/>')
+    robot = dl.Robot.from_mjcf(built)
     assert robot.actuators == ("kept",)
     (left,) = robot.notes.left_out
     assert (left.what, left.name) == ("actuator", "biceps") and "muscle" in left.effect

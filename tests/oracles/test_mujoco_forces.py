@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from dalembert.formulations.parts.fluid import fluid_torque
+from dalembert.formulations.parts.elements import fluid_torque
 from dalembert.systems.robot import Robot
 from tests.importers.test_mjcf import Peer, friction
 
@@ -35,10 +35,10 @@ FILES = {
 
 def path_of(package: str, name: str) -> Path:
     """A file of an installed package, which is not imported."""
-    found = find_spec(package)
-    if found is None or found.origin is None:
+    actual = find_spec(package)
+    if actual is None or actual.origin is None:
         pytest.skip(f"the package {package} is not installed")
-    return Path(found.origin).parent / FILES[package][0] / f"{name}.xml"
+    return Path(actual.origin).parent / FILES[package][0] / f"{name}.xml"
 
 
 class Filed(Peer):

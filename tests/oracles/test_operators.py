@@ -20,12 +20,12 @@ def case(request):
     return robot, random_state(robot.model, rng)[0]
 
 
-def mass_matrix(made, data, q):
+def mass_matrix(built, data, q):
     """M (nv, nv) by columns of pin.rnea, which takes subtrees in any order, and the rotors."""
-    still, gravity = np.zeros(made.nv), made.gravity.linear.copy()
-    made.gravity.linear = np.zeros(3)
-    M = np.stack([pin.rnea(made, data, q, still, e) for e in np.eye(made.nv)], axis=1)
-    made.gravity.linear = gravity
+    still, gravity = np.zeros(built.nv), built.gravity.linear.copy()
+    built.gravity.linear = np.zeros(3)
+    M = np.stack([pin.rnea(built, data, q, still, e) for e in np.eye(built.nv)], axis=1)
+    built.gravity.linear = gravity
     return M
 
 
@@ -36,10 +36,10 @@ def blocks(stacked, i, j=None):
 
 def test_operators_are_those_of_pinocchio(case):
     robot, q = case
-    op, made = robot.operators(q), twin(robot.model)
-    data, at = made.createData(), configuration(robot.model, q)
+    op, built = robot.operators(q), twin(robot.model)
+    data, at = built.createData(), configuration(robot.model, q)
     J = op.G @ op.xi
-    pin.computeJointJacobians(made, data, at)
+    pin.computeJointJacobians(built, data, at)
     for i, body in enumerate(robot.model.bodies):
         # Γ carries the parent's twist into the body: V_i = Ad_{g⁻¹} V_parent
         carried = data.liMi[i + 1].toActionMatrixInverse()
@@ -50,29 +50,29 @@ def test_operators_are_those_of_pinocchio(case):
         # V = G ξ q̇: the body Jacobians of all links in one matrix
         assert_close(
             J[6 * i : 6 * i + 6],
-            pin.getJointJacobian(made, data, i + 1, pin.ReferenceFrame.LOCAL),
+            pin.getJointJacobian(built, data, i + 1, pin.ReferenceFrame.LOCAL),
         )
-        assert_close(blocks(op.M, i), made.inertias[i + 1].matrix())
+        assert_close(blocks(op.M, i), built.inertias[i + 1].matrix())
     assert_close(op.P_t @ J, robot.jacobian(q))
-    assert_close(J.T @ op.M @ J + np.diag(robot.model.drive.rotor), mass_matrix(made, data, at))
+    assert_close(J.T @ op.M @ J + np.diag(robot.model.drive.rotor), mass_matrix(built, data, at))
 
 
 def test_articulated_inertia_and_root_have_their_identities(case):
     robot, q = case
     op, M_hat, W = robot.operators(q), robot.articulated_inertia(q), robot.square_root(q)
-    made = twin(robot.model)
-    data, still = made.createData(), np.zeros(made.nv)
-    pin.aba(made, data, configuration(robot.model, q), still, still, pin.Convention.LOCAL)
+    built = twin(robot.model)
+    data, still = built.createData(), np.zeros(built.nv)
+    pin.aba(built, data, configuration(robot.model, q), still, still, pin.Convention.LOCAL)
     D = op.xi.T @ M_hat @ op.xi + np.diag(robot.model.drive.rotor)
     gain = M_hat @ op.xi
     beyond = M_hat - gain @ np.linalg.solve(D, gain.T)
     for i, body in enumerate(robot.model.bodies):
         # what ABA leaves of a body: seen through its own joint where it has a parent
-        seen = M_hat if body.parent < 0 else beyond
-        assert_close(blocks(seen, i), data.Yaba[i + 1], 1e-10)
+        observed = M_hat if body.parent < 0 else beyond
+        assert_close(blocks(observed, i), data.Yaba[i + 1], 1e-10)
     # M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξD⁻¹ξᵀM̂Γ, and W = (D + ξᵀ(ΓG)ᵀM̂ξ) D^{−1/2} with W Wᵀ = M(q)
     assert_close(M_hat - op.Gamma.T @ beyond @ op.Gamma, op.M, 1e-10)
-    assert_close(W @ W.T, mass_matrix(made, data, configuration(robot.model, q)))
+    assert_close(W @ W.T, mass_matrix(built, data, configuration(robot.model, q)))
     product = D + (op.Gamma @ op.G @ op.xi).T @ gain
     assert_close(product @ np.linalg.solve(D, product.T), W @ W.T, 1e-10)
 
@@ -80,12 +80,12 @@ def test_articulated_inertia_and_root_have_their_identities(case):
 def test_operators_take_batches_and_are_named():
     robot = dl.load("planar_2r")
     q = np.random.default_rng(0).normal(size=(3, 4, 2))
-    found = robot.operators(q)
-    assert found._fields == ("xi", "Gamma", "G", "M", "P_0", "P_t")
-    assert [x.shape for x in found[:2]] == [(3, 4, 12, 2), (3, 4, 12, 12)]
-    np.testing.assert_array_equal(found.G[1, 2], robot.operators(q[1, 2]).G)
+    actual = robot.operators(q)
+    assert actual._fields == ("xi", "Gamma", "G", "M", "P_0", "P_t")
+    assert [x.shape for x in actual[:2]] == [(3, 4, 12, 2), (3, 4, 12, 12)]
+    np.testing.assert_array_equal(actual.G[1, 2], robot.operators(q[1, 2]).G)
     with pytest.raises(AttributeError):
-        found.G = 0.0
+        actual.G = 0.0
 
 
 def test_joints_that_follow_others_have_their_share_of_xi():

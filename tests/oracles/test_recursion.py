@@ -56,8 +56,8 @@ class Peer:
 
     def wrench(self, i: int) -> np.ndarray:
         """Through the joint, about its origin, in the link's axes."""
-        turned = pin.SE3(self.seats[i].rotation, np.zeros(3))
-        return turned.actInv(self.data.f[i + 1]).vector
+        rotated = pin.SE3(self.seats[i].rotation, np.zeros(3))
+        return rotated.actInv(self.data.f[i + 1]).vector
 
     def outer(self) -> pin.StdVec_Force:
         """The tool's wrench on its environment, as a wrench of the environment on its link."""
@@ -74,8 +74,8 @@ class Peer:
         at = configuration(self.model, q + t * qd + 0.5 * t * t * qdd)
         data = self.made.createData()
         pin.forwardKinematics(self.made, data, at, qd + t * qdd)
-        turned = [data.oMi[i].rotation @ data.v[i].angular for i in range(1, self.made.njoints)]
-        return [data.oMi[i + 1] * seat for i, seat in enumerate(self.seats)], turned
+        rotated = [data.oMi[i].rotation @ data.v[i].angular for i in range(1, self.made.njoints)]
+        return [data.oMi[i + 1] * seat for i, seat in enumerate(self.seats)], rotated
 
     def difference(self, value) -> tuple[np.ndarray, np.ndarray]:
         """First and second time derivative at t = 0, to fourth order in the step."""
@@ -142,11 +142,11 @@ def test_centres_and_what_their_motion_demands(formulation):
         A = peer.seats[i].rotation
         center, I = peer.seats[i].actInv(body.center), A.T @ body.inertia_about_center @ A
 
-        def momentum(places, turned, i=i, I=I):
-            R = places[i].rotation
-            return R @ I @ R.T @ turned[i]
+        def momentum(placements, rotated, i=i, I=I):
+            R = placements[i].rotation
+            return R @ I @ R.T @ rotated[i]
 
-        _, v_dot = peer.difference(lambda places, _, i=i, c=center: places[i].act(c))
+        _, v_dot = peer.difference(lambda placements, _, i=i, c=center: placements[i].act(c))
         N, _ = peer.difference(momentum)
         axes = np.eye(3) if mark else peer.placed(i).rotation
         weight = body.mass * peer.model.gravity if mark else 0.0

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.report.charts import Plot, Series
-from dalembert.report.colours import ON_DARK, PALETTE
-from dalembert.report.page import page, performed, write_page
+from dalembert.report.charts import ON_DARK, PALETTE, Plot, Series
+from dalembert.report.page import motion_data, page, write_page
 from dalembert.report.sections import table
 from tests.report.test_page import changed, pixels, wait_until
 
@@ -26,7 +25,7 @@ def path(tmp_path_factory):
     )
     charts = [Plot("first", "y / m", series[:2]), Plot("second", "z / m", series)]
     robot = dl.load("planar_2r")
-    data = performed(robot, T, np.stack([T, -T], axis=1), charts)
+    data = motion_data(robot, T, np.stack([T, -T], axis=1), charts)
     rows = [(str(k), "x" * 30, str(k**3)) for k in range(60)]
     more = "<details class='box'><summary>more</summary><p id='more'>folded</p></details>"
     text = more + table("abc", rows)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import dalembert as dl
-from dalembert.report.drawn import ticks
+from dalembert.report.svg import ticks
 from tests.identification.logs import REAL, other_robot, replace, ugly_log
 
 
@@ -19,7 +19,7 @@ def fit():
 def test_the_page_of_a_fit_has_all_sections_and_needs_no_network(fit, tmp_path):
     path = fit.report(tmp_path / "deep" / "fit.html")
     text = path.read_text()
-    for word in ("Models side by side", "Doubts", "What is left", "Friction", "Base parameters"):
+    for word in ("Models side by side", "Warnings", "What is left", "Friction", "Base parameters"):
         assert f"<h2>{word}</h2>" in text
     for joint in ("link1_joint", "link2_joint"):
         assert f"Torque of {joint}" in text and f"{joint}: autocorrelation" in text
@@ -39,7 +39,7 @@ def test_the_page_doubts_joints_whose_leftovers_are_not_noise(fit, tmp_path):
     coloured = fit.whiteness()["p"] < 1e-3
     assert coloured.any() and not fit.warnings  # elastic joints, and Stribeck's friction
     text = fit.report(tmp_path / "fit.html").read_text()
-    doubts = text[text.index("<h2>Doubts</h2>") : text.index("<h2>What is left</h2>")]
+    doubts = text[text.index("<h2>Warnings</h2>") : text.index("<h2>What is left</h2>")]
     assert "None." not in doubts and "is not white noise" in doubts
     assert all(joint in doubts for joint in coloured.index[coloured])
     assert "not filtered" in text

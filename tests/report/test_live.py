@@ -7,7 +7,7 @@ import dalembert as dl
 from dalembert.report import live
 from dalembert.report.charts import motion_charts
 from dalembert.report.motion import move
-from dalembert.report.page import page, performed, write_page
+from dalembert.report.page import motion_data, page, write_page
 from tests.fuzz.outputs import robot as named
 from tests.report.test_page import changed, pixels, wait_until
 from tests.systems.test_interface import floating
@@ -17,9 +17,9 @@ Q = (0.3, -1.2, 1.1, -0.8, 0.9, 0.2)
 
 def written(robot, folder):
     motion = move(robot)
-    data = performed(robot, motion.t, motion.q, motion_charts(robot, motion))
+    data = motion_data(robot, motion.t, motion.q, motion_charts(robot, motion))
     text = page(
-        robot.name, "", "A motion.", {**data, "live": live.live_of(robot, motion.q[0])[0]}, []
+        robot.name, "", "A motion.", {**data, "live": live.live_data(robot, motion.q[0])[0]}, []
     )
     write_page(text, folder / "page.html")
     return folder / "page.html"
@@ -204,7 +204,7 @@ def test_nothing_is_cut_off_or_jumps(open_page, path, width):
 def test_kernels_too_large_leave_a_sentence(monkeypatch):
     robot = dl.load("pendulum")
     monkeypatch.setattr(live, "MOST_BYTES", 10)
-    found, why = live.live_of(robot, robot.neutral())
+    found, why = live.live_data(robot, robot.neutral())
     assert found is None and "too many for a page" in why
 
 
@@ -283,12 +283,12 @@ def test_space_starts_and_stops_wherever_it_means_nothing_else(shown):
 
 def test_a_page_without_dragging_of_the_tool_is_live_all_the_same(open_page, tmp_path, monkeypatch):
     """Its payload and its ellipsoids are still at the tool."""
-    given = live.page_groups
+    all_parts = live.basic_parts
 
-    def fewer(*options):
-        return [group for group in given(*options) if "reach" not in group.kernels]
+    def without_dragging(*options):
+        return [part for part in all_parts(*options) if "reach" not in part.kernels]
 
-    monkeypatch.setattr(live, "page_groups", fewer)
+    monkeypatch.setattr(live, "basic_parts", without_dragging)
     shown = open_page(written(dl.load("elbow_3r"), tmp_path), at=0.0)
     shown.locator(".modes button").nth(1).click()
     assert shown.locator(".ellipsoid").count() == 2 and shown.locator(".grip").count() == 0

@@ -5,11 +5,10 @@ import pytest
 
 import dalembert as dl
 from dalembert.report import live
-from dalembert.report.live_equations import balance_part, equations_part
-from dalembert.report.mathematics import mathematics
-from dalembert.report.motion import move
-from dalembert.report.page import let_go, page, performed, robot_page, write_page
-from dalembert.tracing.interpret import interpret
+from dalembert.report.live_equations import balance_part, equations_part, page_equations
+from dalembert.report.motion import free_motion, move
+from dalembert.report.page import motion_data, page, robot_page, write_page
+from dalembert.tracing.interpreter import interpret
 from tests.report.test_live import numbers, pose, state
 from tests.report.test_page import wait_until
 
@@ -48,7 +47,7 @@ def own_robot():
 
 def part_of(robot):
     motion = move(robot)
-    found = mathematics(robot)
+    found = page_equations(robot)
     return found, equations_part(robot, found, motion.t, motion.tau)
 
 
@@ -92,8 +91,8 @@ def test_terms_and_letters_follow_named_parameters():
             index = [(*entry.at, 0)[:2] for entry in section.ledger.entries]
             values = [expected[i] for i in index]
             np.testing.assert_allclose(made["entries"], values, rtol=0, atol=1e-12)
-    letters = [one["text"] for one in part.data["equations"]["letters"]]
-    made = outputs(part.kernels["letters"], q=q, qd=qd, parameters=[2.5])
+    letters = [one["text"] for one in part.data["equations"]["symbols"]]
+    made = outputs(part.kernels["symbols"], q=q, qd=qd, parameters=[2.5])
     assert made["values"][letters.index("load")] == 2.5
 
 
@@ -108,7 +107,7 @@ def test_entries_have_the_units_of_their_joints():
 
 
 def test_formulas_are_marked_once_and_pages_of_equations_not_at_all():
-    found = mathematics(dl.load("elbow_3r"))
+    found = page_equations(dl.load("elbow_3r"))
     for section in found.sections:
         assert section.body.count("data-term") == len(section.ledger.terms)
         assert section.body.count("data-entry") == len(section.ledger.entries)
@@ -117,11 +116,11 @@ def test_formulas_are_marked_once_and_pages_of_equations_not_at_all():
 
 def written(system, t, states, place):
     """A page of the motion and the equations alone: other rooms' kernels take long to write."""
-    found, (q, qd, tau) = mathematics(system), states
+    found, (q, qd, tau) = page_equations(system), states
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(live, "PARTS", (balance_part,))
-        made, _ = live.alive(system, q, qd, [equations_part(system, found, t, tau)])
-    data = {**performed(system, t, q, []), **made}
+        made, _ = live.live_motion(system, q, qd, [equations_part(system, found, t, tau)])
+    data = {**motion_data(system, t, q, []), **made}
     sections = [("equations", "Equations", found.html)]
     write_page(page(system.name, "", "A motion.", data, sections), place)
     return found
@@ -161,7 +160,7 @@ def test_numbers_stand_beside_the_formulas_of_a_posture_typed_in(shown):
     shown.locator(".modes button").nth(1).click()
     pose(shown, Q)
     shown.locator('[data-section="0"]').scroll_into_view_if_needed()
-    entries = mathematics(robot).sections[0].ledger.entries
+    entries = page_equations(robot).sections[0].ledger.entries
     expected = [robot.mass_matrix(Q)[entry.at] for entry in entries]
     wait_until(shown, lambda: matrix(shown).size and np.allclose(matrix(shown), expected, 0, 1e-12))
     told = shown.locator("#equations output").text_content()
@@ -283,7 +282,7 @@ def test_an_own_robot_with_hostile_names_closes_its_balance(open_page, tmp_path)
 def test_a_closed_chain_shows_its_constraints_and_their_forces(open_page, tmp_path):
     """M q̈ + C q̇ + g = τ − Aᵀλ, and the numbers of A beside its letters."""
     system = dl.load("slider_crank")
-    run = let_go(system)
+    run = free_motion(system)
     states = [run[name].values for name in ("q", "qd", "tau")]
     found = written(system, run["time"].values, states, tmp_path / "page.html")
     shown = open_page(tmp_path / "page.html", at=0.0)

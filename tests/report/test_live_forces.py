@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.report import live_formulations
-from dalembert.report.live import live_of
+from dalembert.report import agreement
+from dalembert.report.live import live_data
 from dalembert.report.live_forces import can_rest, forces_part, loads_part
-from dalembert.report.page import let_go, page, performed, write_page
-from dalembert.report.page_kernels import page_kernels
-from dalembert.report.skeleton import body_poses
+from dalembert.report.live_kernels import page_kernels
+from dalembert.report.motion import free_motion
+from dalembert.report.page import motion_data, page, write_page
+from dalembert.report.scene import numeric_model, poses_of
 from tests.kernels.agreement import EVALUATE, in_node
 from tests.report.test_live import Q, pose, state
 
@@ -77,7 +78,7 @@ ENDS = """live.forceArrows.map(({ arrows, scale }) => ({ scale, arrows: arrows.m
 def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):
     pose(shown)
     turn(shown)
-    robot, poses = dl.load("ur5"), body_poses(dl.load("ur5"), np.array(Q))
+    robot, poses = dl.load("ur5"), poses_of(numeric_model(dl.load("ur5")), np.array(Q))
     wrenches = robot.joint_wrenches(Q, np.zeros(6), np.zeros(6))
     for kind, part in zip(shown.evaluate(ENDS), (slice(3), slice(3, 6)), strict=True):
         assert any(visible for visible, *_ in kind["arrows"])
@@ -113,21 +114,21 @@ def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):
     robot, (q, qd) = dl.load("ur5"), (state(shown), state(shown, "qd"))
     tau = np.full(6, 0.7)
     qdd = robot.forward_dynamics(q, qd, tau)
-    ways = json.loads(shown.evaluate("JSON.stringify(live.given.formulations.ways)"))
+    entries = json.loads(shown.evaluate("JSON.stringify(live.given.formulations.entries)"))
     select = shown.get_by_label("formulation", exact=True)
-    for way in (one for one in ways if one["quantity"] != "mass_matrix"):
-        select.select_option(way["kernel"])
-        given = (q, qd, qdd if way["quantity"] == "inverse_dynamics" else tau)
-        expected = robot.kernel(way["quantity"], way["name"])(*given)
+    for entry in (one for one in entries if one["quantity"] != "mass_matrix"):
+        select.select_option(entry["kernel"])
+        given = (q, qd, qdd if entry["quantity"] == "inverse_dynamics" else tau)
+        expected = robot.kernel(entry["quantity"], entry["name"])(*given)
         found = cells(shown, CHOSEN, 2)[:, 0]
         np.testing.assert_allclose(
             found, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
         )
-        assert way["citation"] in shown.locator(".source").text_content()
+        assert entry["citation"] in shown.locator(".source").text_content()
     table = cells(shown, APART, 5)
-    assert len(ways) == len(table) >= 12
+    assert len(entries) == len(table) >= 12
     assert (table[:, 1] < 1e-12).all() and (table[:, 1] > 0).any()
-    counts = [robot.operation_count(way["quantity"], way["name"]) for way in ways]
+    counts = [robot.operation_count(entry["quantity"], entry["name"]) for entry in entries]
     # a robot with a payload of its own to be set has more to compute
     assert (table[:, 2] >= [count.multiplications for count in counts]).all()
     assert (table[:, 4] > 0).all()
@@ -135,9 +136,11 @@ def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):
 
 def test_formulations_that_are_too_large_are_named_and_not_carried(monkeypatch):
     robot = dl.load("planar_2r")
-    monkeypatch.setattr(live_formulations, "EACH", 30)
-    data = live_formulations.formulations_part(robot).data["formulations"]
-    carried = {way["name"] for way in data["ways"] if way["quantity"] == "inverse_dynamics"}
+    monkeypatch.setattr(agreement, "EACH", 30)
+    data = agreement.formulations_part(robot).data["formulations"]
+    carried = {
+        entry["name"] for entry in data["entries"] if entry["quantity"] == "inverse_dynamics"
+    }
     assert "newton_euler" in carried  # the page's own
     assert any("uicker_kahn" in text for text in data["left_out"])
     assert "uicker_kahn" not in carried
@@ -164,9 +167,9 @@ def test_a_push_does_not_go_through_the_joints_that_carry_the_link(shown):
 def chain_path(tmp_path_factory):
     found = tmp_path_factory.mktemp("chain") / "page.html"
     system = dl.load("four_bar")
-    run = let_go(system)
+    run = free_motion(system)
     t, q = run["time"].values, run["q"].values
-    data = {**performed(system.robot, t, q, []), "live": live_of(system, q[0])[0]}
+    data = {**motion_data(system.robot, t, q, []), "live": live_data(system, q[0])[0]}
     write_page(page(system.name, "", "A motion.", data, []), found)
     return found
 
@@ -212,7 +215,7 @@ def test_constraint_forces_and_joints_in_node():
     np.testing.assert_allclose(drive, tau, **NEAR)
     force = chain.reactions(q, lam)["pin"]["force"]
     np.testing.assert_allclose(reaction, [*force, 0, 0, 0], **NEAR)
-    tip = chain.robot.pose(q, frame=chain.dynamics.held_by[0].frame_b)[:3, 3]
+    tip = chain.robot.pose(q, frame=chain.dynamics.constraint_set[0].frame_b)[:3, 3]
     np.testing.assert_allclose(spot, tip, **NEAR)
     assert part.data["forces"]["rows"] == [["pin[0]", "N"], ["pin[1]", "N"]]
     assert loaded.data["loads"]["acting"] == ["pin"]

@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.report.page import stage_page, write_page
-from dalembert.report.skeleton import poses_of
+from dalembert.report.scene import poses_of
 from tests.report.test_live import Q, pose, state
 from tests.report.test_page import wait_until
 

@@ -5,11 +5,11 @@ import pytest
 
 import dalembert as dl
 from dalembert.report import live_parameters
-from dalembert.report.live_motion import ellipsoids
-from dalembert.report.live_parameters import loaded, near, parameters_part
-from dalembert.report.skeleton import body_poses
-from dalembert.tracing.interpret import interpret
-from dalembert.zoo.letters import symbolic_model
+from dalembert.report.live_forces import ellipsoids
+from dalembert.report.live_parameters import nice_number, parameters_part, with_page_parameters
+from dalembert.report.scene import numeric_model, poses_of
+from dalembert.tracing.interpreter import interpret
+from dalembert.zoo.symbolic_models import symbolic_model
 from tests.report.test_live import numbers, pose, state, written
 from tests.report.test_page import wait_until
 
@@ -63,19 +63,19 @@ def compare(shown, **others):
 
 def test_a_robot_without_parameters_gets_a_payload_at_its_tool():
     ur5 = dl.load("ur5")
-    made = loaded(ur5)
+    made = with_page_parameters(ur5)
     assert dict(made.named_parameters) == {"payload": 0.0}
     heavy = made.gravity_torque(Q, parameters={"payload": 2.5})
     np.testing.assert_allclose(heavy, ur5.with_payload(2.5).gravity_torque(Q), atol=1e-12)
     (row,) = parameters_part(made).data["parameters"]
     expected = {"name": "payload", "value": 0.0, "low": 0.0, "high": 5.0, "unit": "kg"}
     assert row == {**expected, "least": 0.0}
-    assert loaded(made) is made
+    assert with_page_parameters(made) is made
 
 
 def test_friction_of_a_robot_without_parameters_has_a_factor():
     puma, state = dl.load("puma560"), (np.array(Q), 0.3 * np.array(Q), np.zeros(6))
-    made = loaded(puma)
+    made = with_page_parameters(puma)
     assert dict(made.named_parameters) == {"payload": 0.0, "friction": 1.0}
     torque = made.inverse_dynamics(*state)
     np.testing.assert_allclose(torque, puma.inverse_dynamics(*state), atol=1e-12)
@@ -91,7 +91,7 @@ def test_friction_of_a_robot_without_parameters_has_a_factor():
 def test_a_tool_that_does_not_move_gets_no_payload():
     body = {"name": "a", "mass": 1.0, "com": (0.1, 0, 0), "inertia": np.eye(3) * 0.01}
     still = dl.Robot.from_links([{**body, "joint": {"type": "revolute"}}]).with_tool(frame="base")
-    assert loaded(still) is still
+    assert with_page_parameters(still) is still
     assert not parameters_part(still).data
 
 
@@ -107,7 +107,7 @@ def test_sliders_have_units_and_ranges_of_what_they_are():
     assert (rows["l"]["low"], rows["l"]["high"]) == (-1.6, 1.6)
     assert live_parameters.slider_of("k", 0.0)["low"] == -1.0
     assert live_parameters.slider_of("k", None, "kg")["low"] == 0.0
-    assert [near(x) for x in (4.6, 0.11, 0.0)] == [5.0, 0.1, 1e-9]
+    assert [nice_number(x) for x in (4.6, 0.11, 0.0)] == [5.0, 0.1, 1e-9]
 
 
 def test_a_parameter_that_takes_mass_away_has_a_slider():
@@ -121,7 +121,9 @@ def test_a_parameter_that_takes_mass_away_has_a_slider():
 @pytest.mark.parametrize("payload", [0.0, 2.0])
 def test_ellipsoids_are_those_of_the_library(payload):
     robot = dl.load("ur5").with_payload(payload)
-    found = interpret(ellipsoids(loaded(dl.load("ur5"))), np.array(Q), np.array([payload]))
+    found = interpret(
+        ellipsoids(with_page_parameters(dl.load("ur5"))), np.array(Q), np.array([payload])
+    )
     J = robot.jacobian(Q, expressed_in="world")[:3]
     np.testing.assert_allclose(found[0], J @ J.T, atol=1e-12)
     mobility = J @ np.linalg.solve(robot.mass_matrix(Q), J.T)
@@ -162,7 +164,9 @@ def test_the_picture_follows_a_length_and_leaves_with_the_live_robot(shown):
     assert shown.evaluate(length) == pytest.approx(1.3, abs=1e-4)
     places = np.array(shown.evaluate("view.groups.map((one) => one.position.toArray())"))
     robot = arm(l=1.3)
-    np.testing.assert_allclose(places, body_poses(robot, np.array(START))[:, :3, 3], **NEAR)
+    np.testing.assert_allclose(
+        places, poses_of(numeric_model(robot), np.array(START))[:, :3, 3], **NEAR
+    )
     shown.locator(".modes button").nth(0).click()
     assert shown.evaluate(length) == pytest.approx(0.8, abs=1e-4)
     assert not shown.evaluate("view.aids.visible")
@@ -190,7 +194,7 @@ def test_two_settings_stand_side_by_side_and_are_let_go_together(shown):
         shown.evaluate("live.settings.ghost.groups.map((one) => one.position.toArray())")
     )
     there = np.array(shown.evaluate("Array.from(live.settings.other.q)"))
-    np.testing.assert_allclose(ghost, body_poses(light, there)[:, :3, 3], **NEAR)
+    np.testing.assert_allclose(ghost, poses_of(numeric_model(light), there)[:, :3, 3], **NEAR)
     shown.get_by_role("button", name="A", exact=True).click()
     np.testing.assert_allclose(state(shown), there, **NEAR)
 

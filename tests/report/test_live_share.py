@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.report.page import stage_page, write_page
-from dalembert.report.run_files import drawn_robot, made_by, open_run
+from dalembert.report.runs import open_run, robot_to_draw, system_of_run
 from dalembert.simulation import system_of
 from tests.fuzz.outputs import robot as named
 from tests.report.test_page import wait_until
@@ -186,8 +186,8 @@ def test_parameters_are_told_and_others_than_the_defaults_are_no_model_of_the_fi
     np.testing.assert_allclose(run.q, again.q, rtol=0, atol=1e-9)
     # its page has these values, not the defaults: in the picture, and where it is live
     long = dl.Robot(robot.model.bind(robot.model.parameter_values({"l": 0.5, "m": 2.0})))
-    assert drawn_robot(run, robot) == (long, "") and made_by(run, robot) == long
-    assert made_by(run.assign_attrs(parameters="{}"), robot) is None
+    assert robot_to_draw(run, robot) == (long, "") and system_of_run(run, robot) == long
+    assert system_of_run(run.assign_attrs(parameters="{}"), robot) is None
     log = dl.read_log(saved(shown, "Table", tmp_path), robot)
     assert "model" not in log.attrs and log.attrs["model_digest"] == run.attrs["model_digest"]
 
@@ -196,8 +196,8 @@ def test_a_run_with_a_payload_of_the_page_is_drawn_with_it(moved, tmp_path):
     moved.evaluate("Settings.of(live).put([2.5]); live.pose(live.home); live.advance(0.01)")
     moved.evaluate("live.tell('moved')")
     run = open_run(saved(moved, "Run file", tmp_path))
-    made, loaded = made_by(run, None), dl.load("elbow_3r").with_payload(2.5)
-    assert drawn_robot(run, None) == (made, "")
+    made, loaded = system_of_run(run, None), dl.load("elbow_3r").with_payload(2.5)
+    assert robot_to_draw(run, None) == (made, "")
     np.testing.assert_allclose(made.gravity_torque(Q), loaded.gravity_torque(Q), rtol=1e-12)
 
 
@@ -205,4 +205,4 @@ def test_the_page_of_a_run_takes_any_system():
     loop = dl.load("four_bar")
     run = dl.simulate(loop, loop.neutral(), np.zeros(3), duration=0.01, progress=False)
     run = run.drop_vars("lambda")  # as a page saves it
-    assert made_by(run, loop) is loop and drawn_robot(run, loop) == (loop.robot, "")
+    assert system_of_run(run, loop) is loop and robot_to_draw(run, loop) == (loop.robot, "")

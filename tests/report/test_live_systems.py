@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import large
+from dalembert.constraints import dynamics
 from dalembert.errors import CompileError
-from dalembert.frameworks.step import step_operation
+from dalembert.frameworks.rollout import step_operation
 from dalembert.kernels.wasm.module import description
 from dalembert.report import live
 from dalembert.report.page import stage_page, system_page, write_page
@@ -21,8 +21,8 @@ SLOPES = "forward_dynamics_derivatives"
 def test_parts_that_do_not_fit_are_left_out_and_said(monkeypatch):
     """The more important ones stay, also behind one that is too large; its data go with it."""
     monkeypatch.setattr(live, "PARTS", ())
-    robot = live.loaded(dl.load("planar_2r"))
-    whole = len(live.fitted(robot)[0])
+    robot = live.with_page_parameters(dl.load("planar_2r"))
+    whole = len(live.fitting_module(robot)[0])
     parts = (
         lambda system: live.Part({"slopes": {"quantity": SLOPES}}, {"slopes": 1}, "slopes"),
         lambda system: live.Part(
@@ -32,7 +32,7 @@ def test_parts_that_do_not_fit_are_left_out_and_said(monkeypatch):
     )
     monkeypatch.setattr(live, "PARTS", parts)
     monkeypatch.setattr(live, "MOST_BYTES", whole + 700)
-    made, why = live.live_of(robot, robot.neutral())
+    made, why = live.live_data(robot, robot.neutral())
     assert "slopes" not in made and made["weight"] == 2 and made["words"] == 3
     assert why == made["left"] == "Its page has no slopes: the kernels are too large."
 
@@ -41,7 +41,7 @@ def test_what_is_left_out_is_said_beside_the_live_robot_too(open_page, tmp_path,
     slopes = live.Part({"slopes": {"quantity": SLOPES}}, {}, "slopes")
     monkeypatch.setattr("dalembert.report.page.QUICK", (lambda system: slopes,))
     robot = dl.load("planar_2r")
-    whole = len(live.fitted(live.loaded(robot), rooms=())[0])
+    whole = len(live.fitting_module(live.with_page_parameters(robot), features=())[0])
     monkeypatch.setattr(live, "MOST_BYTES", whole + 700)
     write_page(stage_page(robot), tmp_path / "page.html")
     open_page(tmp_path / "page.html").get_by_text("Its page has no slopes").wait_for()
@@ -53,7 +53,7 @@ def test_what_is_left_out_is_said_beside_the_live_robot_too(open_page, tmp_path,
 )
 def test_a_tool_that_stands_still_is_not_offered_to_be_dragged(name, tool):
     """The last pin of a linkage is on the ground; a platform, and a tool on a sphere, move."""
-    assert live._tool(dl.load(name)) == tool
+    assert live._moving_tool(dl.load(name)) == tool
 
 
 def test_a_function_that_two_groups_name_is_there_once():
@@ -107,11 +107,11 @@ def test_what_follows_can_lead_until_the_chain_does_not_close(shown, linkage):
     expected = linkage.assemble(q, fixed=["rocker"])
     np.testing.assert_allclose(q, expected, rtol=0, atol=1e-9)
     q = lead(shown, 2, 20.0)
-    said = shown.locator(".posture .said").text_content()
+    said = shown.locator(".posture .notes").text_content()
     assert "rocker goes no further than" in said and "would not close" in said
     assert np.abs(linkage.residual(q)).max() < 1e-12 and q[2] < 4.0
     lead(shown, 2, 1.75)
-    assert shown.locator(".posture .said").text_content() == ""
+    assert shown.locator(".posture .notes").text_content() == ""
 
 
 def test_an_address_where_the_loops_do_not_close_is_refused(shown):
@@ -220,7 +220,7 @@ def test_names_of_bodies_are_text(open_page, tmp_path):
 )
 def test_a_system_that_is_too_large_says_why(name, why):
     system = dl.load(name)
-    made, said = live.live_of(system, system.neutral())
+    made, said = live.live_data(system, system.neutral())
     assert made is None and why in said
 
 
@@ -232,7 +232,7 @@ def test_the_report_of_a_mechanism_draws_it_and_computes():
 def test_a_mechanism_too_large_for_one_program_has_a_page_of_its_motion(
     open_page, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("dalembert.mechanisms.analysis.MOST_COMPILED", 2)
+    monkeypatch.setattr("dalembert.mechanisms.mechanism.MOST_COMPILED", 2)
     monkeypatch.setattr("dalembert.report.facts.MOST_COUNTED", 5)
     write_page(system_page(dl.load("two_bars")), tmp_path / "page.html")
     shown = open_page(tmp_path / "page.html")
@@ -246,7 +246,7 @@ def test_a_closed_chain_too_large_for_one_program_has_a_page_of_its_motion(monke
     def refuse(self, quantity, formulation=None, **choices):
         raise CompileError(f"{formulation} cannot be traced")
 
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(dynamics, "MOST", 0)
     closed = dl.load("four_bar")
     assert closed.dynamics.large
     monkeypatch.setattr(type(closed), "kernel", refuse)

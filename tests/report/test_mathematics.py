@@ -6,20 +6,20 @@ import numpy as np
 import sympy
 
 import dalembert as dl
-from dalembert.report.mathematics import (
+from dalembert.report.live_equations import (
     DIGITS,
     MOST,
     _folded,
-    equations_html,
-    lettered,
+    page_equations,
+    with_symbols,
     without_noise,
 )
 from dalembert.report.page import style
-from dalembert.symbolic.marks import dotted
+from dalembert.symbolic.notation import dotted
 
 
 def test_small_robots_are_written_in_the_letters_of_their_source():
-    html = equations_html(dl.load("planar_2r"))
+    html = page_equations(dl.load("planar_2r")).html
     assert "<mi>β</mi>" in html
     assert html.count("<details") == html.count(" open>") == 4
 
@@ -27,10 +27,10 @@ def test_small_robots_are_written_in_the_letters_of_their_source():
 def test_own_robots_get_letters():
     rows = [{"a": 0.4, "mass": 1.5, "com": (-0.2, 0, 0), "inertia": 0.1 * np.eye(3)}]
     robot = dl.Robot.from_dh(rows, convention="standard", gravity=(0, -9.81, 0))
-    assert "m1" in lettered(robot).model.parameters
+    assert "m1" in with_symbols(robot).model.parameters
     load = dl.Parameter("load", 1.0)
     own = dl.Robot.from_dh([{"a": 0.4, "mass": load}], convention="standard")
-    assert lettered(own) is own
+    assert with_symbols(own) is own
 
 
 def test_numbers_are_short_and_rounding_noise_is_left_out():
@@ -53,7 +53,7 @@ def test_long_mathematics_is_folded_or_left_out():
 
 def test_what_cannot_be_written_says_why():
     ball = {"name": "b", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
-    html = equations_html(dl.Robot.from_links([ball]))
+    html = page_equations(dl.Robot.from_links([ball])).html
     assert html
     assert "Traceback" not in html
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dalembert import SpatialMechanism
-from dalembert.mechanisms.loads import loads
-from dalembert.report.mechanism_picture import draw, panels
+from dalembert.mechanisms.state import loads
+from dalembert.report.mechanism_figures import draw, panels
 from dalembert.zoo.absolute import hanging_chain
-from dalembert.zoo.two_bar_scenarios import scenario
+from dalembert.zoo.two_bar import scenario
 
 
 @pytest.mark.parametrize("name", ["joint_interpolated", "straight_line", "computed_torque"])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.frameworks.step import step_operation
+from dalembert.frameworks.rollout import step_operation
 from dalembert.kernels.wasm.module import description
-from dalembert.report.page_kernels import page_kernels
+from dalembert.report.live_kernels import page_kernels
 from tests.kernels.agreement import EVALUATE, case, in_browser, in_node
 
 

@@ -9,11 +9,10 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import ParameterError, ShapeError, UnknownNameError
 from dalembert.report import page
-from dalembert.report.animation import animate
+from dalembert.report.charts import run_charts
 from dalembert.report.facts import describe
-from dalembert.report.run_charts import run_charts
-from dalembert.report.run_files import open_run, robot_of
-from dalembert.report.runs import run_page
+from dalembert.report.figures import animate
+from dalembert.report.runs import open_run, robot_of, run_page
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import dalembert as dl
 from dalembert.report.motion import move
-from dalembert.report.scene import ellipsoid, scene
-from dalembert.report.skeleton import skeleton
+from dalembert.report.scene import ellipsoid, scene, skeleton
 from dalembert.spatial.shapes import box_inertia
 
 COUPLED = """<robot name="gripper"><link name="base"/>

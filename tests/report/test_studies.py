@@ -10,9 +10,9 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import SimulationError
 from dalembert.report import studies as pages
-from dalembert.report.studies import chosen, columns, extremes, study_page
-from dalembert.sweeps import recall
-from dalembert.sweeps.recall import is_study, open_study
+from dalembert.report.studies import columns, extremes, study_page, thinned
+from dalembert.sweeps import recent
+from dalembert.sweeps.recent import is_study, open_study
 from tests.sweeps.studies import arm, settings
 
 # the law is far too stiff for its step where kp is 1e7
@@ -155,7 +155,7 @@ def test_a_run_without_a_motion_names_the_most_similar_that_has_one(
 
 
 def test_thinning_does_not_meet_the_period_of_a_grid():
-    few = chosen(np.arange(10_000), 100, first=[17])
+    few = thinned(np.arange(10_000), 100, first=[17])
     assert 17 in few and len(set(few.tolist())) == 100
     assert len(set((few % 10).tolist())) == 10
 
@@ -184,7 +184,7 @@ def test_the_command_draws_a_store_and_moves_it_by_the_file_beside(tmp_path, mon
     call = ["report", str(store), "--out", str(page)]
     assert CliRunner().invoke(app, ["sweep", str(file)]).exit_code == 0
     assert is_study(store) and not is_study(tmp_path)
-    monkeypatch.setattr(recall, "_made", {})  # as in another process
+    monkeypatch.setattr(recent, "_made", {})  # as in another process
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output
     assert len(said(page.read_text(encoding="utf-8"))["motions"]) == 3

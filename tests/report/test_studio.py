@@ -16,11 +16,10 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import ImportFileError
-from dalembert.report.studio import pool, work
+from dalembert.report.studio import pool, worker
 from dalembert.report.studio import server as serving
-from dalembert.report.studio.kept import Kept
-from dalembert.report.studio.lines import line_of
-from dalembert.report.studio.tabs import safe_name
+from dalembert.report.studio.files import EditedFile, safe_name
+from dalembert.report.studio.worker import line_of
 from tests.report.studio import TAB, fetch, headers, made, post, running
 
 ARM = dl.load("pendulum").to_urdf()
@@ -253,9 +252,9 @@ def test_faults_of_our_own_are_sentences(monkeypatch, error, words):
     def failing(*_):
         raise error
 
-    monkeypatch.setattr(work, "found", failing)
+    monkeypatch.setattr(worker, "system_of_request", failing)
     said = []
-    work.answer({"name": "a"}, lambda **answer: said.append(answer))
+    worker.answer({"name": "a"}, lambda **answer: said.append(answer))
     assert words in said[-1]["error"]
 
 
@@ -270,7 +269,7 @@ def test_the_file_of_the_command_line_is_read_beside_its_meshes(tmp_path):
         said = made(server, text, kept=True, only="stage")
         assert '"triangles"' in fetch(server, "GET", f"/page/{said['stage']}")[2]
         assert file.read_text() == "<robot/>"  # only `save` writes
-        stamp = Kept(file).read()[1]
+        stamp = EditedFile(file).read()[1]
         assert "stamp" in post(server, "/save", {"text": text, "stamp": stamp})[2][0]
         assert file.read_text() == text
         status, _, lines = post(server, "/save", {"text": "mine", "stamp": stamp})
@@ -283,7 +282,7 @@ def test_a_saved_file_keeps_its_line_ends_rights_and_link(tmp_path):
     file.write_bytes(b"<robot>\r\n</robot>\r\n")
     file.chmod(0o640)
     link.symlink_to(file)
-    kept = Kept(link.resolve())
+    kept = EditedFile(link.resolve())
     text, stamp = kept.read()
     assert text == "<robot>\n</robot>\n"
     kept.save(text + "\n", stamp)
@@ -325,7 +324,7 @@ def test_the_file_as_it_was_is_put_back_until_the_studio_is_closed(tmp_path):
         assert answer["text"] == "<robot>\n</robot>\n"
         assert file.read_bytes() == b"<robot>\r\n</robot>\n"
         file.write_text("another's")  # what another wrote is what is kept from then on
-        stamp = post(server, "/save", {"text": "mine", "stamp": Kept(file).read()[1]})[2][0][
+        stamp = post(server, "/save", {"text": "mine", "stamp": EditedFile(file).read()[1]})[2][0][
             "stamp"
         ]
         post(server, "/restore", {"stamp": stamp})
@@ -347,7 +346,7 @@ def test_the_file_as_it_was_is_put_back_until_the_studio_is_closed(tmp_path):
 def test_lines_keep_their_ends(tmp_path, before, after):
     file = tmp_path / "a.urdf"
     file.write_bytes(before)
-    kept = Kept(file)
+    kept = EditedFile(file)
     text, stamp = kept.read()
     stamp = kept.save(text, stamp)
     assert file.read_bytes() == before
@@ -358,10 +357,10 @@ def test_lines_keep_their_ends(tmp_path, before, after):
 def test_a_change_by_another_while_the_new_file_goes_to_disk_is_kept(tmp_path, monkeypatch):
     file = tmp_path / "arm.urdf"
     file.write_text("<robot/>")
-    stamp = Kept(file).read()[1]
+    stamp = EditedFile(file).read()[1]
     monkeypatch.setattr(os, "fsync", lambda number: file.write_text("another's"))
     with pytest.raises(ImportFileError, match="has changed on disk"):
-        Kept(file).save("mine", stamp)
+        EditedFile(file).save("mine", stamp)
     assert file.read_text() == "another's" and len(list(tmp_path.iterdir())) == 1
 
 
@@ -422,6 +421,6 @@ def test_a_process_that_is_ended_while_it_writes_has_said_nothing_more(monkeypat
     text = "print('{\"done\": false}'); print('{\"page\": \"half', end='', flush=True)"
     monkeypatch.setattr(pool, "BEGIN", text.replace("{", "{{").replace("}", "}}"))
     worker = pool.Worker(str(tmp_path))
-    assert worker.said.get(timeout=60) == {"done": False}
-    assert worker.said.get(timeout=60) is None
+    assert worker.answers.get(timeout=60) == {"done": False}
+    assert worker.answers.get(timeout=60) is None
     worker.end()

@@ -152,6 +152,7 @@ def test_a_number_is_edited_and_nothing_else_of_the_file(studio, tmp_path, ends)
         wait_until(page, lambda: page.locator("#text").input_value() == text)
         assert file.read_bytes() == before
         assert page.locator("#write").is_disabled()
+        page.close(run_before_unload=False)  # its last request would outlive the server
 
 
 def test_the_file_of_the_command_line_is_written_by_its_button_only(studio, tmp_path):

@@ -12,7 +12,7 @@ import dalembert as dl
 from dalembert.report import live
 from dalembert.report import widget as widgets
 from dalembert.report.page import stage_page, write_page
-from dalembert.report.run_files import open_run
+from dalembert.report.runs import open_run
 from tests.report.test_live import state
 from tests.report.test_page import wait_until
 
@@ -65,7 +65,7 @@ def widget():
 def notebook(widget, tmp_path_factory):
     """A bare page that shows the widget by its own script, with a model in place of Python."""
     widget._handle_custom_msg({"ask": "page"}, [])
-    names = ("_page", "_said", "name", "q", "qd", "t", "running", "parameters", "height")
+    names = ("_page", "_message", "name", "q", "qd", "t", "running", "parameters", "height")
     values = {name: getattr(widget, name) for name in names} | {"q": [0.1, 0.2, 0.3]}
     data = json.dumps(values).replace("<", "\\u003c")
     script = widget._esm.replace("export default", "const made =")
@@ -217,14 +217,14 @@ def test_a_system_has_one_widget_and_its_page_is_made_when_seen(monkeypatch):
     widgets.page_of.cache_clear()
 
 
-def test_a_page_that_cannot_be_made_is_said(monkeypatch):
+def test_a_page_that_cannot_be_made_is_message(monkeypatch):
     def refuse(system):
         raise dl.ModelError("nothing to show")
 
     monkeypatch.setattr(widgets, "stage_page", refuse)
     widget = dl.Widget(dl.load("pendulum"))
     widget._handle_custom_msg({"ask": "page"}, [])
-    assert widget._said == "It has no page: nothing to show" and not widget._page
+    assert widget._message == "It has no page: nothing to show" and not widget._page
 
 
 def test_a_robot_shows_itself_live_in_notebooks_only(monkeypatch):

@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.zoo import (
-    constrained_ladder,
-    constrained_particles,
-    constrained_planar,
-    constrained_wheels,
-)
+from dalembert.zoo import constrained_loops, constrained_planar, constrained_textbook
 from dalembert.zoo.entry import REGISTERED
 
-MODULES = (constrained_particles, constrained_planar, constrained_wheels)
+MODULES = (constrained_textbook, constrained_planar, constrained_textbook)
 FILES = {module.__name__ for module in MODULES}
 ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 
@@ -70,7 +65,7 @@ def test_a_driven_arm_for_ten_seconds() -> None:
 
 
 def test_a_ladder_of_forty_loops_for_ten_seconds() -> None:
-    ladder = constrained_ladder.build(40)
+    ladder = constrained_loops.build(40)
     qd0 = ladder.project_velocity(np.zeros(ladder.nv), np.eye(ladder.nv)[0])
     run = dl.simulate(ladder, None, qd0, duration=10.0, dt=0.1, rtol=1e-8, atol=1e-9)
     assert run.attrs["status"] == "complete"
@@ -135,3 +130,46 @@ def test_another_gravity_in_a_network_is_another_run(tmp_path) -> None:
     network, q0 = ladder(1.62)
     with pytest.raises(dl.SimulationError, match="another run: model_digest"):
         dl.simulate(network, q0, **options)
+
+
+def parallelogram(mismatch: float) -> dl.Constrained:
+    """A crank, a coupler and two rods parallel to the crank; the second is `mismatch` m off."""
+
+    def link(name: str, z: float) -> dict:
+        joint = {"type": "revolute", "axis": (0, 1, 0), "name": name, "origin_xyz": (0, 0, z)}
+        body = {"name": name, "joint": joint, "mass": 0.5, "com": (0.0, 0.0, 0.15)}
+        return body | {"inertia": 0.01 * np.eye(3)}
+
+    def at(x: float) -> np.ndarray:
+        pose = np.eye(4)
+        pose[0, 3] = x
+        return pose
+
+    robot = dl.Robot.from_links([link("crank", 0.0), link("coupler", 0.3) | {"parent": "crank"}])
+    rods = [("rod", 0.4, 0.0), ("second rod", 0.2, mismatch)]
+    distances = [
+        dl.Distance("base", "coupler", 0.3, pose_a=at(x + off), pose_b=at(x), name=name)
+        for name, x, off in rods
+    ]
+    return dl.Constrained(robot, distances)
+
+
+@pytest.mark.parametrize("method", ["DOP853", "rk4"])
+@pytest.mark.parametrize(("mismatch", "speed"), [(1e-5, 1.0), (1e-6, 5.0)])
+def test_a_projected_velocity_is_accepted_where_rows_are_dependent(
+    mismatch: float, speed: float, method: str
+) -> None:
+    """No projection closes rows that repeat others but for their digits (decision 26)."""
+    system = parallelogram(mismatch)
+    assert system.dynamics.dependent
+    q0 = system.neutral()
+    qd0 = system.project_velocity(q0, [speed, -speed])
+    assert np.abs(system.jacobian(q0) @ qd0).max() > 1e-6
+    run = dl.simulate(system, q0, qd0, duration=0.05, dt=0.01, method=method)
+    assert run.attrs["status"] == "complete"
+    batch = dl.simulate(system, [q0, q0], [qd0, 0.0 * qd0], duration=0.02, dt=0.01)
+    np.testing.assert_allclose(batch.q[:, 0], run.q[:3], atol=1e-6)
+    with pytest.raises(dl.SimulationError, match="qd0 misses the constraints"):
+        dl.simulate(system, q0, [speed, -0.999 * speed], duration=0.05, dt=0.01)
+    with pytest.raises(dl.SimulationError, match="q0 misses the constraints"):
+        dl.simulate(system, q0 + np.array([0.0, 1e-3]), duration=0.05, dt=0.01)

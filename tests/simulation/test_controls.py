@@ -112,7 +112,7 @@ def test_closed_chains_are_driven_by_their_robots_actuators():
         "crank", crank, gain=[5.0], bias=[0.0, -5.0, -0.5], dynamics="filter", time_constant=0.1
     )
     driven = dl.Constrained(
-        robot.with_actuators([servo]), linkage.dynamics.held_by, guess=linkage.neutral()
+        robot.with_actuators([servo]), linkage.dynamics.constraint_set, guess=linkage.neutral()
     )
     assert driven.actuators == ("crank",) and driven.activations == ("crank",)
     q = driven.neutral()

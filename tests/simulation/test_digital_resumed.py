@@ -8,7 +8,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.simulation.adaptive import AdaptiveRun
-from dalembert.simulation.fixed import FixedRun
+from dalembert.simulation.fixed_step import FixedRun
 
 
 class Filtered:
@@ -69,7 +69,7 @@ def test_a_law_with_a_memory_goes_on_to_the_same_bits(
         np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)
 
 
-def test_a_law_that_does_not_say_what_it_said_is_refused(
+def test_a_controller_with_other_commands_than_stored_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Moody(Filtered):
@@ -85,7 +85,7 @@ def test_a_law_that_does_not_say_what_it_said_is_refused(
         simulated(Moody(), tmp_path / "c", "rk4")
     monkeypatch.undo()
     Moody.mood = 1.0
-    with pytest.raises(dl.SimulationError, match="at t = 0 s the law does not say what it said"):
+    with pytest.raises(dl.SimulationError, match="at t = 0 s the controller gives another command"):
         simulated(Moody(), tmp_path / "c", "rk4")
 
 

@@ -13,7 +13,7 @@ import pytest
 import xarray
 
 import dalembert as dl
-from dalembert.simulation.fixed import FixedRun
+from dalembert.simulation.fixed_step import FixedRun
 
 RUN = """
 import sys

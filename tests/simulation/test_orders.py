@@ -104,7 +104,7 @@ def test_adaptive_methods_meet_their_tolerance(method: str) -> None:
 
 
 def test_a_tableau_that_is_wrong_is_refused() -> None:
-    from dalembert.systems.tableau import Tableau
+    from dalembert.systems.runge_kutta import Tableau
 
     with pytest.raises(dl.DalembertError, match="order 2"):
         Tableau("wrong", 2, ((1.0,),), (0.25, 0.75))
@@ -114,7 +114,7 @@ def test_a_method_is_one_line_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None
     """Kutta's 3/8 rule, whose stages need several before them, by its tableau alone."""
     from dalembert.simulation import methods
     from dalembert.simulation.methods.explicit import of_tableau
-    from dalembert.systems.tableau import Tableau
+    from dalembert.systems.runge_kutta import Tableau
 
     a = ((1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0))
     rule = Tableau("kutta_38", 4, a, (1 / 8, 3 / 8, 3 / 8, 1 / 8), "Kutta 1901")

@@ -9,9 +9,8 @@ import pytest
 import xarray
 
 import dalembert as dl
-from dalembert.model.stored import model_from_text, model_text
-from dalembert.report.run_files import open_run
-from dalembert.report.runs import run_page
+from dalembert.model.serialization import model_from_text, model_text
+from dalembert.report.runs import open_run, run_page
 from dalembert.simulation import system_of
 from dalembert.zoo import names
 from tests.formulations.mechanisms import random_model

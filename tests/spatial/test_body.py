@@ -98,14 +98,14 @@ def test_free_flight_keeps_spatial_momentum_and_energy():
     g, V, h = pose(p=[0.4, 0.0, -0.2]), np.array([0.3, -0.1, 0.2, 2.0, 0.1, -1.0]), 1e-3
     momentum, energy = spatial_momentum(M, V, g), kinetic_energy(M, V)
 
-    def slope(velocity):
+    def derivative(velocity):
         return body_acceleration(M, velocity, np.zeros(6))
 
     for _ in range(500):
-        k1 = slope(V)
-        k2 = slope(V + h / 2 * k1)
-        k3 = slope(V + h / 2 * k2)
-        k4 = slope(V + h * k3)
+        k1 = derivative(V)
+        k2 = derivative(V + h / 2 * k1)
+        k3 = derivative(V + h / 2 * k2)
+        k4 = derivative(V + h * k3)
         V_mid, V_end = V + h / 2 * k2, V + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         g = g @ exp_se3(h / 6 * (V + 4 * V_mid + V_end))
         V = V_end

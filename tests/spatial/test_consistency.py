@@ -38,11 +38,11 @@ LEGAL = {
 def test_legal(name):
     mass, tensor = LEGAL[name]
     assert inertia_faults(mass, [0.1, 0.2, 0.3], tensor) == []
-    kept_mass, com, kept = check_inertia(mass, [0.1, 0.2, 0.3], tensor)
-    assert kept_mass == mass
+    remaining_mass, com, remaining = check_inertia(mass, [0.1, 0.2, 0.3], tensor)
+    assert remaining_mass == mass
     np.testing.assert_array_equal(com, [0.1, 0.2, 0.3])
-    np.testing.assert_array_equal(kept, kept.T)
-    np.testing.assert_allclose(kept, tensor, rtol=1e-12, atol=1e-16 * np.max(tensor))
+    np.testing.assert_array_equal(remaining, remaining.T)
+    np.testing.assert_allclose(remaining, tensor, rtol=1e-12, atol=1e-16 * np.max(tensor))
 
 
 @pytest.mark.parametrize("name", ["turned rod", "plate"])

@@ -208,6 +208,6 @@ def test_change_of_frame(cloud, xi, V2):
     energy = kinetic_energy(M1, Ad(g) @ V2)
     assert kinetic_energy(M2, V2) == pytest.approx(energy, rel=1e-12, abs=1e-12)
     R, p = rotation(g), translation(g)
-    seen = spatial_inertia(m, R.T @ (c - p), rotate_tensor(I_c, R.T))
-    np.testing.assert_allclose(M2, seen, atol=1e-11)
+    observed = spatial_inertia(m, R.T @ (c - p), rotate_tensor(I_c, R.T))
+    np.testing.assert_allclose(M2, observed, atol=1e-11)
     np.testing.assert_allclose(change_frame(M2, inverse(g)), M1, atol=1e-10)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dalembert as dl
 from dalembert.spatial import inertia_faults, parallel_axis
-from dalembert.spatial.log_cholesky import from_log_cholesky, log_cholesky
+from dalembert.spatial.inertia import from_log_cholesky, log_cholesky
 
 
 @given(st.lists(st.floats(-2.0, 2.0), min_size=10, max_size=10))

@@ -81,8 +81,8 @@ def test_log_ignores_length_and_sign(w, scale):
 
 @given(quaternions, vectors)
 def test_integrate_turns_in_the_body(q, phi):
-    turned = matrix_from_quaternion(integrate(q, phi))
-    np.testing.assert_allclose(turned, matrix_from_quaternion(q) @ exp_so3(phi), atol=5e-15)
+    rotated = matrix_from_quaternion(integrate(q, phi))
+    np.testing.assert_allclose(rotated, matrix_from_quaternion(q) @ exp_so3(phi), atol=5e-15)
 
 
 @given(quaternions, vectors)
@@ -94,8 +94,8 @@ def test_difference_is_what_integrate_needs(q, phi):
 @given(quaternions, vectors)
 def test_rate_map_is_the_derivative_of_integrate(q, omega):
     h = 1e-6
-    slope = (integrate(q, h * omega) - integrate(q, -h * omega)) / (2 * h)
+    derivative = (integrate(q, h * omega) - integrate(q, -h * omega)) / (2 * h)
     # central difference: rounding EPS/h ≈ 2e-10 for |q| up to 4
-    np.testing.assert_allclose(rate_map(q) @ omega, slope, atol=3e-9)
+    np.testing.assert_allclose(rate_map(q) @ omega, derivative, atol=3e-9)
     pure = np.append(omega, 0.0)
     np.testing.assert_allclose(rate_map(q) @ omega, 0.5 * product(q, pure), atol=1e-14)

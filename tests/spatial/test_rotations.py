@@ -117,9 +117,9 @@ def test_left_jacobian(w):
     J = left_jacobian_so3(w)
     h = 1e-6
     for k, e in enumerate(np.eye(3)):
-        slope = (exp_so3(w + h * e) - exp_so3(w - h * e)) / (2 * h)
+        derivative = (exp_so3(w + h * e) - exp_so3(w - h * e)) / (2 * h)
         # central difference: h² truncation and EPS/h rounding, both about 1e-10
-        np.testing.assert_allclose(hat(J[:, k]) @ exp_so3(w), slope, atol=3e-9)
+        np.testing.assert_allclose(hat(J[:, k]) @ exp_so3(w), derivative, atol=3e-9)
     np.testing.assert_allclose(left_jacobian_so3(-w), J.T, atol=1e-15)
     np.testing.assert_allclose(left_jacobian_inverse_so3(w) @ J, np.eye(3), atol=2e-13)
 

@@ -111,8 +111,8 @@ def test_property_3(a, x, y):
 
 def test_ad_is_the_derivative_of_Ad():
     xi, h = np.array([0.3, -0.2, 0.5, 0.7, 0.1, -0.4]), 1e-6
-    slope = (Ad(exp_se3(xi, h)) - Ad(exp_se3(xi, -h))) / (2 * h)
-    np.testing.assert_allclose(slope, ad(xi), atol=1e-9)  # EPS/h rounding
+    derivative = (Ad(exp_se3(xi, h)) - Ad(exp_se3(xi, -h))) / (2 * h)
+    np.testing.assert_allclose(derivative, ad(xi), atol=1e-9)  # EPS/h rounding
 
 
 @pytest.mark.parametrize("missing", ["R", "p"])

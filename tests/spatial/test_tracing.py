@@ -14,8 +14,8 @@ def traced(function, arguments):
     symbols = [tracing.symbol(f"x{i}", *v.shape) for i, v in enumerate(values)]
     result = function(*symbols)
     outputs = result if isinstance(result, tuple) else (result,)
-    slopes = [tracing.jacobian(y, x) for y in outputs for x in symbols]
-    numbers = tracing.Function(symbols, [*outputs, *slopes])(*values)
+    derivatives = [tracing.jacobian(y, x) for y in outputs for x in symbols]
+    numbers = tracing.Function(symbols, [*outputs, *derivatives])(*values)
     sizes = [(y.size, x.size) for y in map(tracing.symbols, outputs) for x in symbols]
     shaped = [n.reshape(size) for n, size in zip(numbers[len(outputs) :], sizes, strict=True)]
     return list(numbers[: len(outputs)]), shaped
@@ -110,12 +110,12 @@ def test_every_public_function_is_covered():
 def agree(function, arguments, atol=2e-15):
     expected = function(*[np.asarray(a, dtype=float) for a in arguments])
     expected = expected if isinstance(expected, tuple) else (expected,)
-    values, slopes = traced(function, arguments)
+    values, derivatives = traced(function, arguments)
     for value, number in zip(values, expected, strict=True):
         assert value.shape == np.shape(number)
         # same operations in the same order, up to a few contractions and simplifications
         np.testing.assert_allclose(value, number, rtol=2e-15, atol=atol)
-    assert all(np.isfinite(slope).all() for slope in slopes)
+    assert all(np.isfinite(derivative).all() for derivative in derivatives)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,7 +14,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import SimulationError
-from dalembert.sweeps.runners import AHEAD
+from dalembert.sweeps.sweeping import AHEAD
 from tests.sweeps import studies
 from tests.sweeps.studies import arm, settings
 

@@ -7,7 +7,7 @@ import xarray
 import dalembert as dl
 from dalembert.errors import SettingError
 from dalembert.sweeps.reductions import settling_time
-from dalembert.systems.identity import function_digest
+from dalembert.systems.controller import function_digest
 from tests.sweeps.studies import arm, settings
 
 

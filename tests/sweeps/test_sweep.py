@@ -18,10 +18,9 @@ from dalembert.errors import (
     SimulationError,
     UnknownNameError,
 )
-from dalembert.sweeps.design import design
-from dalembert.sweeps.runners import compute
+from dalembert.sweeps.design import Varied, design
 from dalembert.sweeps.store import Zarr
-from dalembert.sweeps.varied import Varied
+from dalembert.sweeps.sweeping import compute
 from tests.sweeps import studies
 from tests.sweeps.studies import OVER, REDUCE, arm, same, settings
 
@@ -352,11 +351,11 @@ def test_functions_of_a_script_reach_workers_that_cannot_import_it(tmp_path):
     pytest.importorskip("cloudpickle")
     text = (
         "import sys, pathlib; from tests.sweeps.studies import *\n"
-        "from dalembert.sweeps.runners import _packed\n"
-        "from dalembert.sweeps.sweeping import made_study\n"
+        "from dalembert.sweeps.sweeping import _pickled\n"
+        "from dalembert.sweeps.sweeping import create_study\n"
         "def mine(run):\n    return abs(run.qd).max(('time', 'joint'))\n"
-        "study = made_study(arm(), OVER, settings(), mine, 'grid', None, 0, None)\n"
-        "pathlib.Path(sys.argv[1]).write_bytes(_packed(study.work)[1])\n"
+        "study = create_study(arm(), OVER, settings(), mine, 'grid', None, 0, None)\n"
+        "pathlib.Path(sys.argv[1]).write_bytes(_pickled(study.work)[1])\n"
     )
     path = tmp_path / "work"
     subprocess.run([sys.executable, "-c", text, str(path)], cwd=ROOT, check=True)

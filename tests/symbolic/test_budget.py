@@ -37,8 +37,8 @@ def test_progress_is_shown_on_a_terminal(monkeypatch):
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(budget, "SHOW_AFTER", 0.0)
-    with Budget(None, progress=True) as shown:
-        shown.report("mass matrix", 1, 2)
+    with Budget(None, progress=True) as printed:
+        printed.report("mass matrix", 1, 2)
     assert "mass matrix" in screen.getvalue()
 
 
@@ -46,8 +46,8 @@ def test_nothing_is_shown_elsewhere(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(budget, "SHOW_AFTER", 0.0)
-    with Budget(None, progress=True) as shown:
-        shown.report("mass matrix", 1, 2)
+    with Budget(None, progress=True) as printed:
+        printed.report("mass matrix", 1, 2)
     assert screen.getvalue() == ""
 
 
@@ -70,21 +70,21 @@ def test_a_limit_ends_what_does_not_look_at_the_time(monkeypatch):
     # what ends in time is left alone, then and later, and without a limit there is none
     for seconds in (0.02, None, float("inf")):
         with Budget(seconds).limit():
-            found = 1 + 1
-        assert found == 2
+            actual = 1 + 1
+        assert actual == 2
     time.sleep(0.03)
 
 
 def test_equations_are_those_of_the_program_where_the_time_is_over(monkeypatch):
     """Cancelling that never ends holds nothing up: λ comes as the program computes it."""
     monkeypatch.setattr(budget, "GRACE", 0.0)
-    monkeypatch.setattr("dalembert.symbolic.quotients._cancelled", endless)
+    monkeypatch.setattr("dalembert.symbolic.polynomials._cancelled", endless)
     closed = dl.load("pendulum_constrained")
-    found = closed.equations(["lambda"], timeout=1.0, progress=False)
-    assert not found.complete and "as the program computes it" in found.note
+    actual = closed.equations(["lambda"], timeout=1.0, progress=False)
+    assert not actual.complete and "as the program computes it" in actual.note
     q, qd, tau = np.array([0.6, -0.8]), np.array([0.8, 0.6]), np.array([0.1, 0.2])
     expected = closed.forward_dynamics(q, qd, tau)[1]
-    values = found.lambdify("lambda")(q, qd, tau)
+    values = actual.lambdify("lambda")(q, qd, tau)
     np.testing.assert_allclose(np.ravel(values), expected, rtol=1e-12)
 
 

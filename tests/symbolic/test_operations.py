@@ -8,7 +8,7 @@ from dalembert.errors import EquationError
 from dalembert.kernels.program.trace import trace
 from dalembert.symbolic import to_sympy
 from dalembert.symbolic.operations import exact, number
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 X = np.array([0.3, 0.7, 1.1])
 
@@ -37,12 +37,12 @@ def test_shapes_of_outputs():
     def function(q):
         return {"s": q[0], "v": 2.0 * q, "m": np.outer(q, q), "t": np.stack([np.outer(q, q)] * 2)}
 
-    found = to_sympy(trace(function, {"q": (2,)}))
+    actual = to_sympy(trace(function, {"q": (2,)}))
     q1, q2 = sympy.symbols("q1 q2")
-    assert found["s"] == q1
-    assert found["v"] == sympy.Matrix([2 * q1, 2 * q2])
-    assert found["m"] == sympy.Matrix([[q1**2, q1 * q2], [q1 * q2, q2**2]])
-    assert found["t"].shape == (2, 2, 2)
+    assert actual["s"] == q1
+    assert actual["v"] == sympy.Matrix([2 * q1, 2 * q2])
+    assert actual["m"] == sympy.Matrix([[q1**2, q1 * q2], [q1 * q2, q2**2]])
+    assert actual["t"].shape == (2, 2, 2)
 
 
 def test_given_symbols_and_names_for_repeated_values():
@@ -50,9 +50,9 @@ def test_given_symbols_and_names_for_repeated_values():
     program = trace(lambda q: np.stack([np.sin(q[0]) * 2.0, np.sin(q[0]) + 1.0]), {"q": (1,)})
     theta, w1 = sympy.symbols("theta w1")
     definitions = {}
-    found = to_sympy(program, {"q": [theta]}, definitions)["out"]
+    actual = to_sympy(program, {"q": [theta]}, definitions)["out"]
     assert definitions == {w1: sympy.sin(theta)}
-    assert found == sympy.Matrix([2 * w1, 1 + w1])
+    assert actual == sympy.Matrix([2 * w1, 1 + w1])
 
 
 def test_wrong_symbols_are_refused():

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 import sympy
 
-from dalembert.symbolic.marks import Latex, MathML, Text, parts
+from dalembert.symbolic.notation import Latex, MathML, Text, parts
 from dalembert.symbolic.printer import Printer
-from dalembert.zoo.letters import symbolic_model
+from dalembert.zoo.symbolic_models import symbolic_model
 from tests.browser import executable
 
 THETA1, THETA2, RATE1 = sympy.symbols("theta1 theta2 dtheta1")
@@ -139,8 +139,8 @@ def test_a_browser_draws_the_mathematics(tmp_path, elbow):
     """Every formula has a size, exponents stand above indices, and nothing is wider than its box."""
     file = tmp_path / "elbow.html"
     file.write_text(elbow.html().replace("</body>", MEASURE + "</body>"), encoding="utf-8")
-    seen = run_browser(tmp_path, "--window-size=1100,1600", "--dump-dom", file.as_uri())
-    title = re.search(r"<title>\[(.*?)\]</title>", seen)
+    observed = run_browser(tmp_path, "--window-size=1100,1600", "--dump-dom", file.as_uri())
+    title = re.search(r"<title>\[(.*?)\]</title>", observed)
     wide, overflowing, drawn, formulas, raised, powers = title[1].split(",")
     assert wide == "false" and overflowing == "0"
     assert drawn == formulas and int(formulas) == len(elbow.quantities) + 2

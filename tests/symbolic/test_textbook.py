@@ -98,19 +98,19 @@ def test_a_wrong_form_is_withheld():
     """One sign changed in one entry is an error that names the entry."""
     program = trace(lambda q: np.stack([np.sin(q[0]), q[0] + np.cos(q[1])]), {"q": (2,)})
     right = to_sympy(program)["out"]
-    found = sample(program, input_symbols(program))
-    require_agreement(found, {"out": right})
+    actual = sample(program, input_symbols(program))
+    require_agreement(actual, {"out": right})
     wrong = sympy.Matrix([right[0], A - cos(B)])
     with pytest.raises(EquationError, match=r"out\[2\] differs"):
-        require_agreement(found, {"out": wrong})
+        require_agreement(actual, {"out": wrong})
     with pytest.raises(EquationError, match="neither an input nor a defined constant"):
-        require_agreement(found, {"out": sympy.Matrix([right[0], sympy.Symbol("z")])})
+        require_agreement(actual, {"out": sympy.Matrix([right[0], sympy.Symbol("z")])})
 
 
 def test_a_rewriting_error_never_leaves(monkeypatch):
     """If factoring lost a term, nothing would be returned."""
     monkeypatch.setattr(
-        "dalembert.symbolic.factors.to_expression", lambda f, meaning: sympy.Integer(7)
+        "dalembert.symbolic.polynomials.to_expression", lambda f, meaning: sympy.Integer(7)
     )
     with pytest.raises(EquationError, match="withheld"):
         written(lambda q: np.cos(q[1]) * (q[0] * np.cos(q[1]) + q[2]) ** 2)
@@ -118,9 +118,9 @@ def test_a_rewriting_error_never_leaves(monkeypatch):
 
 def test_points_without_a_value_are_left_out():
     program = trace(lambda q: np.sqrt(q[0] - q[1]), {"q": (2,)})
-    found = sample(program, input_symbols(program))
-    assert np.isfinite(found.outputs["out"]).all()
-    assert (found.symbols[A] > found.symbols[B]).all()
+    actual = sample(program, input_symbols(program))
+    assert np.isfinite(actual.outputs["out"]).all()
+    assert (actual.symbols[A] > actual.symbols[B]).all()
     nowhere = trace(lambda q: np.sqrt(-1.0 - q[0] ** 2), {"q": (1,)})
     with pytest.raises(EquationError, match="no value"):
         sample(nowhere, input_symbols(nowhere))
@@ -151,10 +151,10 @@ def test_any_polynomial_in_sines_and_cosines(terms, style, squared):
         return total * total if squared else total
 
     program = trace(function, {"q": (3,)})
-    found = textbook(program, style=style, linear=[C])["out"]
+    actual = textbook(program, style=style, linear=[C])["out"]
     point = {A: 0.7, B: -1.3, C: 0.4}
     plain = to_sympy(program)["out"]
-    assert float(found.subs(point)) == pytest.approx(float(plain.subs(point)), rel=1e-9, abs=1e-9)
+    assert float(actual.subs(point)) == pytest.approx(float(plain.subs(point)), rel=1e-9, abs=1e-9)
 
 
 def test_the_tolerance_is_that_of_the_documentation():

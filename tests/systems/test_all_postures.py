@@ -72,8 +72,21 @@ def test_lists_near_singular_postures_are_flagged(joint, at, off):
     q = np.array([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
     regular = robot.pose(q)
     q[joint] = at + off
-    found = robot.all_postures(np.stack([regular, robot.pose(q)]), limits=False)
-    assert found.incomplete.tolist() == [False, True]
+    result = robot.all_postures(np.stack([regular, robot.pose(q)]), limits=False)
+    assert result.incomplete.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("name", "joint"), [("ur5", 2), ("ur5", 4), ("puma560", 4)])
+@pytest.mark.parametrize("off", [1e-6, 1e-4, 1e-3])
+def test_a_list_that_lacks_the_posture_of_its_target_is_flagged(name, joint, off):
+    """Near singular postures steps become small: some ends stop just before they arrive."""
+    robot = dl.load(name)
+    q = robot.random_state(np.random.default_rng(1), 20)[0]
+    q[:, joint] = off
+    result = robot.all_postures(robot.pose(q), limits=False)
+    turns = np.mod(result.q - q[:, None] + np.pi, 2 * np.pi) - np.pi
+    listed = np.nanmin(np.abs(turns).max(axis=-1), axis=-1, initial=9.0) < 1e-3
+    assert (listed | result.incomplete).all()
 
 
 def test_the_flag_is_the_exception():
@@ -82,8 +95,8 @@ def test_the_flag_is_the_exception():
     T = robot.pose(robot.random_state(np.random.default_rng(3), 30)[0])
     assert robot.all_postures(T).incomplete.sum() <= 3
     T[:, :3, 3] += 5.0
-    found = robot.all_postures(T)
-    assert not found.incomplete.any() and not found.number.any()
+    result = robot.all_postures(T)
+    assert not result.incomplete.any() and not result.number.any()
 
 
 def test_scara_planar_and_shapes():

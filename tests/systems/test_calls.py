@@ -144,10 +144,10 @@ def test_constraints_on_a_constrained_system_add_their_rows():
     twice = dl.Constrained(dl.Constrained(particle, [rod], guess=at), [line], guess=at)
     assert twice.constraints == once.constraints == ("rod", "line")
     state = at, np.zeros(2), np.zeros(2)
-    for found, expected in zip(
+    for result, expected in zip(
         twice.forward_dynamics(*state), once.forward_dynamics(*state), strict=True
     ):
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_every_error_class_is_in_the_package():
@@ -167,7 +167,7 @@ def test_compile_has_a_name_that_hides_nothing():
 
 
 def test_named_parameters_have_one_name_on_every_system():
-    from dalembert.zoo.letters import symbolic_model
+    from dalembert.zoo.symbolic_models import symbolic_model
 
     robot = symbolic_model("pendulum")
     assert dict(robot.named_parameters) == dict(robot.model.parameters) != {}
@@ -179,9 +179,9 @@ def test_named_parameters_have_one_name_on_every_system():
 
 @pytest.mark.parametrize("name", ["ur5", "spherical_pendulum", "four_bar"])
 def test_energies_have_the_same_letters_everywhere(name):
-    seen = dl.load(name).dynamics
-    assert list(seen.quantity("kinetic_energy").outputs) == ["K"]
-    assert list(seen.quantity("potential_energy").outputs) == ["U"]
+    dynamics = dl.load(name).dynamics
+    assert list(dynamics.quantity("kinetic_energy").outputs) == ["K"]
+    assert list(dynamics.quantity("potential_energy").outputs) == ["U"]
 
 
 @pytest.mark.parametrize(
@@ -230,16 +230,16 @@ def test_a_formulation_chosen_once_is_not_the_default_of_later_calls():
 
 def entered(monkeypatch):
     """The quantities whose methods were entered in Python, as they are called."""
-    seen, evaluate = [], dl.System._evaluate
+    dynamics, evaluate = [], dl.System._evaluate
     monkeypatch.setattr(
         dl.System,
         "_evaluate",
         lambda self, quantity, *more, **kw: (
-            seen.append(quantity),
+            dynamics.append(quantity),
             evaluate(self, quantity, *more, **kw),
         )[1],
     )
-    return seen
+    return dynamics
 
 
 Q, QD, QDD, FORCE, TWIST = np.random.default_rng(3).normal(size=(5, 6))
@@ -266,10 +266,10 @@ def test_calls_with_keywords_become_quick_and_stay_right(quantity, inputs, optio
     if "frame" in options:
         options = options | {"frame": robot.frames[-2]}
     expected = getattr(fresh, quantity)(*inputs, **options)
-    seen = entered(monkeypatch)
+    dynamics = entered(monkeypatch)
     for _ in range(5):
         np.testing.assert_array_equal(getattr(robot, quantity)(*inputs, **options), expected)
-    assert len(seen) == 3  # twice until a quick call is put in front, once to learn its kernel
+    assert len(dynamics) == 3  # twice until a quick call is put in front, once to learn its kernel
 
 
 def test_quick_calls_of_several_variants_do_not_mix():
@@ -305,7 +305,7 @@ def test_frames_are_told_apart_by_quick_calls():
         ({"tip_wrong": FORCE}, TypeError, "tip_wrong"),
         ({"tip_wrench": FORCE[:5]}, ShapeError, r"tip_wrench has shape \(5,\)"),
         ({"formulation": "gold"}, DalembertError, "gold"),
-        ({"formulation": FORCE}, UnknownNameError, "formulation is a name"),
+        ({"formulation": FORCE}, UnknownNameError, "expected the name of a formulation"),
         ({"tip_wrench": "silver"}, ShapeError, "expected real numbers"),
         ({"tip_wrench": FORCE, "qdd": QDD}, TypeError, "multiple values"),
         ({"t": 0.0}, DalembertError, "takes no 't'"),
@@ -330,13 +330,13 @@ def test_quick_calls_with_keywords_take_batches_precision_and_out():
     kernel = robot.kernel("inverse_dynamics", tip_wrench=True)
     for _ in range(4):
         robot.inverse_dynamics(Q, QD, QDD, tip_wrench=FORCE)
-        found = robot.inverse_dynamics(q, qd, qdd, tip_wrench=force)
-        np.testing.assert_array_equal(found, kernel(q, qd, qdd, force))
-        found = robot.inverse_dynamics(q, qd, qdd, tip_wrench=FORCE)  # broadcasts
-        np.testing.assert_array_equal(found, kernel(q, qd, qdd, FORCE))
+        result = robot.inverse_dynamics(q, qd, qdd, tip_wrench=force)
+        np.testing.assert_array_equal(result, kernel(q, qd, qdd, force))
+        result = robot.inverse_dynamics(q, qd, qdd, tip_wrench=FORCE)  # broadcasts
+        np.testing.assert_array_equal(result, kernel(q, qd, qdd, FORCE))
         single = [x.astype(np.float32) for x in (q, qd, qdd, force)]
-        found = robot.inverse_dynamics(*single[:3], tip_wrench=single[3])
-        assert found.dtype == np.float32
+        result = robot.inverse_dynamics(*single[:3], tip_wrench=single[3])
+        assert result.dtype == np.float32
         out = np.empty(6)
         assert robot.inverse_dynamics(Q, QD, QDD, tip_wrench=FORCE, out=out) is out
         np.testing.assert_array_equal(out, kernel(Q, QD, QDD, FORCE))

@@ -74,13 +74,13 @@ def assert_same(robot, other):
 
 def weld(links, name, moved):
     """The links with one joint fixed, its frame moved."""
-    found = []
+    result = []
     for row in links:
         if row["name"] == name:
             joint = {"type": "fixed", "origin": row["joint"]["origin"] @ moved}
             row = {**row, "joint": joint}
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 @pytest.mark.parametrize("frame", ["tool", "b", "f"])
@@ -89,9 +89,9 @@ def test_payload_is_one_more_link(frame):
     parent = {"tool": "d"}.get(frame, frame)
     origin = HERE if frame == "tool" else np.eye(4)
     more = {"name": "box", "parent": parent, "joint": {"type": "fixed", "origin": origin}, **BOX}
-    made = build().with_payload(**BOX, frame=frame)
+    built = build().with_payload(**BOX, frame=frame)
     by_hand = build([*TREE, more], tool_link="d")
-    assert_same(made.with_tool(np.eye(4)), without_frame(by_hand, "box"))
+    assert_same(built.with_tool(np.eye(4)), without_frame(by_hand, "box"))
 
 
 def without_frame(robot, name):
@@ -102,8 +102,8 @@ def without_frame(robot, name):
 def test_tool_base_and_gravity_are_those_of_the_builder():
     """with_tool, with_base and with_gravity give what from_links does with the same numbers."""
     base, field = pose(rotation_from_rpy([0.1, 0.5, 0.2]), [1.0, 2.0, 3.0]), (0.3, 1.0, -9.0)
-    made = build(base=HERE).with_base(base).with_gravity(field).with_tool(base, frame="f")
-    assert_same(made, build(base=base, gravity=field, tool=base, tool_link="f"))
+    built = build(base=HERE).with_base(base).with_gravity(field).with_tool(base, frame="f")
+    assert_same(built, build(base=base, gravity=field, tool=base, tool_link="f"))
     assert_same(build().with_tool(base), build(tool=HERE @ base))
 
 
@@ -127,10 +127,10 @@ def test_locked_joint_is_a_fixed_one(name, value):
 def test_subtree_hangs_on_its_link():
     """What a link carries is the robot built of those links, the link being the world."""
     rows = [row | {"parent": None} if row["parent"] == "b" else row for row in TREE[2:]]
-    made = build().subtree("b")
+    built = build().subtree("b")
     by_hand = build(rows)
-    assert {"b"} == set(made.frames) - set(by_hand.frames)
-    assert_same(without_frame(made, "b"), by_hand)
+    assert {"b"} == set(built.frames) - set(by_hand.frames)
+    assert_same(without_frame(built, "b"), by_hand)
     assert build().subtree("e").coordinates == ("f",)
 
 
@@ -139,12 +139,12 @@ def test_merged_robots_are_the_robot_of_all_links():
     arm, hand = TREE[:2], TREE[2:4]
     hand = [row | {"parent": row["parent"] if row["parent"] == "c" else None} for row in hand]
     first = build(arm, tool_link="b")
-    made = first.merge(build(hand), at="tool", prefix="h_")
+    built = first.merge(build(hand), at="tool", prefix="h_")
     held = hand[0]["joint"] | {"origin": HERE @ hand[0]["joint"]["origin"]}
     rows = [hand[0] | {"name": "h_c", "parent": "b", "joint": held}]
     rows.append(hand[1] | {"name": "h_d", "parent": "h_c"})
     frames = {"h_base": ("b", HERE), "h_tool": ("h_d", HERE)}
-    assert_same(made, build([*arm, *rows], tool_link="b", frames=frames))
+    assert_same(built, build([*arm, *rows], tool_link="b", frames=frames))
     assert first.merge(build(hand, name="hand")).frames[-2:] == ("d", "hand_tool")
 
 
@@ -158,7 +158,7 @@ def test_changes_hold_parameters():
     """Loads, poses, fields and held values may be parameters, and bind to the same numbers."""
     P = dl.Parameter
     turned = [[1.0, 0.0, 0.0, P("x", 0.1)], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    made = (
+    built = (
         build(TREE[:4])
         .with_payload(P("load", 2.0), (0.0, 0.0, P("h", 0.3)))
         .with_tool(turned)
@@ -166,10 +166,10 @@ def test_changes_hold_parameters():
         .with_gravity((0.0, 0.0, -P("g", 3.7)))
         .with_joint_locked("b", P("reach", 0.25))
     )
-    assert set(made.named_parameters) == {"load", "h", "x", "g", "reach"}
+    assert set(built.named_parameters) == {"load", "h", "x", "g", "reach"}
     at = pose(p=[0.1, 0.0, 0.0])
     plain = build(TREE[:4]).with_payload(2.0, (0.0, 0.0, 0.3)).with_tool(at).with_base(at)
-    assert_same(made, plain.with_gravity((0.0, 0.0, -3.7)).with_joint_locked("b", 0.25))
+    assert_same(built, plain.with_gravity((0.0, 0.0, -3.7)).with_joint_locked("b", 0.25))
     assert build(gravity=(0, 0, P("g", -9.81))).with_gravity((0, 0, -9.81)).named_parameters == {}
 
 

@@ -80,11 +80,11 @@ def test_loads_tools_bases_and_fields_equal_the_builder_s(rows, data):
     at = data.draw(st.sampled_from([row["name"] for row in rows]))
     more = {"name": "box", "parent": at, "joint": {"type": "fixed"}, **BOX}
     base, field = pose(rotation_from_rpy([0.1, 0.5, 0.2]), [1.0, 2.0, 3.0]), (0.3, 1.0, -9.0)
-    made = build(rows).with_payload(**BOX, frame=at).with_base(base).with_gravity(field)
+    built = build(rows).with_payload(**BOX, frame=at).with_base(base).with_gravity(field)
     by_hand = build([*rows, more], base=base, gravity=field, tool_link=rows[-1]["name"])
-    assert_same_motion(made, without_frame(by_hand, "box"))
+    assert_same_motion(built, without_frame(by_hand, "box"))
     tooled = build([*rows, more], base=base, gravity=field, tool=base, tool_link=at)
-    assert_same(made.with_tool(base, frame=at), tooled)
+    assert_same(built.with_tool(base, frame=at), tooled)
 
 
 @few
@@ -102,15 +102,15 @@ def test_a_locked_joint_of_any_type_is_a_fixed_one(rows, data):
     parent, origin = row["parent"] or "base", row["joint"]["origin"]
     here, there = (robot.reference("pose", q, frame=f) for f in (parent, row["name"]))
     moved = np.linalg.inv(origin) @ np.linalg.inv(here) @ there
-    made = robot.with_joint_locked(info.name, value)
-    assert_same_motion(made, build(weld(rows, row["name"], moved)))
+    built = robot.with_joint_locked(info.name, value)
+    assert_same_motion(built, build(weld(rows, row["name"], moved)))
 
 
 @few
 @given(trees(), trees(kinds=[k for k in MOVING if k != "free"]))
 def test_merged_trees_are_one_tree(rows, others):
     """The second tree's links hang at the tool of the first, with their names prefixed."""
-    made = build(rows).merge(build(others), prefix="b_")
+    built = build(rows).merge(build(others), prefix="b_")
     hung = []
     for row in others:
         parent = rows[-1]["name"] if row["parent"] is None else f"b_{row['parent']}"
@@ -120,7 +120,7 @@ def test_merged_trees_are_one_tree(rows, others):
         hung.append({**row, "name": f"b_{row['name']}", "parent": parent, "joint": joint})
     last = rows[-1]["name"]
     frames = {"b_base": (last, HERE), "b_tool": (hung[-1]["name"], HERE)}
-    assert_same_motion(made, build([*rows, *hung], tool_link=last, frames=frames))
+    assert_same_motion(built, build([*rows, *hung], tool_link=last, frames=frames))
 
 
 @few
@@ -138,12 +138,12 @@ def test_a_subtree_of_any_tree_is_its_links(rows, data):
         with pytest.raises(ModelError, match="nothing moves against"):
             build(rows).subtree(root)
         return
-    made, by_hand = build(rows).subtree(root), build(inside, tool_link=inside[-1]["name"])
-    shared = {k: f for k, f in made.model.frames.items() if k in by_hand.frames and k != "tool"}
+    built, by_hand = build(rows).subtree(root), build(inside, tool_link=inside[-1]["name"])
+    shared = {k: f for k, f in built.model.frames.items() if k in by_hand.frames and k != "tool"}
     assert {row["name"] for row in inside} <= set(shared)
     q = by_hand.model.integrate(by_hand.neutral(), np.full(by_hand.nv, 0.3))
     for quantity in ("mass_matrix", "gravity_torque"):
-        a, b = (r.reference(quantity, q) for r in (made, by_hand))
+        a, b = (r.reference(quantity, q) for r in (built, by_hand))
         np.testing.assert_allclose(a, b, **TIGHT)
 
 
@@ -272,20 +272,20 @@ def test_limits_that_are_parameters_are_refused_with_a_way_out():
 def test_closed_chains_change_with_the_robot_in_them():
     """A load and a field are those of the robot, held by the same constraints."""
     closed = dl.load("four_bar")
-    made = closed.with_payload(2.0, frame="rocker_rod").with_gravity((0.0, -3.0, 0.0))
+    built = closed.with_payload(2.0, frame="rocker_rod").with_gravity((0.0, -3.0, 0.0))
     by_hand = dl.Constrained(
         closed.system.with_payload(2.0, frame="rocker_rod").with_gravity((0.0, -3.0, 0.0)),
-        closed.dynamics.held_by,
+        closed.dynamics.constraint_set,
         guess=closed.neutral(),
     )
     q, qd, _ = closed.random_state(np.random.default_rng(2))
     for a, b in zip(
-        made.forward_dynamics(q, qd, [1.0, 0, 0]),
+        built.forward_dynamics(q, qd, [1.0, 0, 0]),
         by_hand.forward_dynamics(q, qd, [1.0, 0, 0]),
         strict=True,
     ):
         np.testing.assert_allclose(a, b, **TIGHT)
-    assert made.constraints == closed.constraints and made.name == "four_bar"
+    assert built.constraints == closed.constraints and built.name == "four_bar"
     assert closed.with_limits({"crank": (-1.0, 1.0)}).upper[0] == 1.0
     moved = closed.with_base(pose(p=[1.0, 0.0, 0.0]))
     np.testing.assert_allclose(moved.residual(q), closed.residual(q), atol=1e-12)
@@ -296,17 +296,17 @@ def test_changed_closed_chains_round_trip_through_urdf(tmp_path):
     for name in ("four_bar", "robotiq_2f85"):
         closed = dl.load(name)
         frame, joint = closed.system.frames[-2], closed.system.joints[-1].name
-        made = closed.with_payload(0.5, com=(0.01, 0.02, 0.03), frame=frame)
-        made = made.with_gravity((0.0, 0.1, -5.0)).with_limits(effort={joint: 7.0})
-        (tmp_path / "closed.urdf").write_text(made.to_urdf())
+        built = closed.with_payload(0.5, com=(0.01, 0.02, 0.03), frame=frame)
+        built = built.with_gravity((0.0, 0.1, -5.0)).with_limits(effort={joint: 7.0})
+        (tmp_path / "closed.urdf").write_text(built.to_urdf())
         again = dl.load(str(tmp_path / "closed.urdf"))
-        assert again.coordinates == made.coordinates
-        q = made.neutral()
+        assert again.coordinates == built.coordinates
+        q = built.neutral()
         for quantity in ("mass_matrix", "gravity_torque"):
-            a, b = (c.system.reference(quantity, q) for c in (made, again))
+            a, b = (c.system.reference(quantity, q) for c in (built, again))
             np.testing.assert_allclose(a, b, **TIGHT)
-        np.testing.assert_allclose(again.residual(q), made.residual(q), atol=1e-12)
-        np.testing.assert_array_equal(again.effort_limit, made.effort_limit)
+        np.testing.assert_allclose(again.residual(q), built.residual(q), atol=1e-12)
+        np.testing.assert_array_equal(again.effort_limit, built.effort_limit)
 
 
 def test_closed_chains_refuse_what_has_no_meaning_for_them():

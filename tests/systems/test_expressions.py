@@ -67,5 +67,5 @@ def test_forces_by_coordinate():
     by_symbol = dl.Lagrangian([x, y], kinetic, forces={y: -sympy.sign(vy)}, qd=[vx, vy])
     by_name = dl.Lagrangian([x, y], kinetic, forces={"y": -sympy.sign(vy)}, qd=[vx, vy])
     assert by_symbol == by_name
-    found = by_symbol.forward_dynamics([0, 0], [1.0, -2.0], [0.5, 0.0])
-    np.testing.assert_array_equal(found, [0.5, 1.0])
+    result = by_symbol.forward_dynamics([0, 0], [1.0, -2.0], [0.5, 0.0])
+    np.testing.assert_array_equal(result, [0.5, 1.0])

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.report.live_part import kernel_of
-from dalembert.systems.friction import coulomb_of, rise, rises, smoothing_width
-from dalembert.systems.lightest import LIGHTER, lightest, mobilities
-from dalembert.tracing.interpret import interpret
+from dalembert.report.live_kernels import kernel_of
+from dalembert.systems.friction import (
+    LIGHTER,
+    coulomb_of,
+    lightest_postures,
+    mobilities,
+    smoothing_rate,
+    smoothing_width,
+    traced_smoothing_rate,
+)
+from dalembert.tracing.interpreter import interpret
 
 STILL = {"duration": 1.0, "dt": 1e-2, "progress": False}
 
@@ -42,9 +49,9 @@ def whirling():
 def test_joints_are_hardly_lighter_than_in_their_lightest_posture(name):
     robot = dl.load(name)
     q = robot.random_state(np.random.default_rng(1), 4000)[0]
-    found = np.linalg.inv(robot.mass_matrix(q)).diagonal(axis1=1, axis2=2)
-    assert (mobilities(robot) > 0.9 * found.max(axis=0)).all()
-    inside = lightest(robot).postures
+    result = np.linalg.inv(robot.mass_matrix(q)).diagonal(axis1=1, axis2=2)
+    assert (mobilities(robot) > 0.9 * result.max(axis=0)).all()
+    inside = lightest_postures(robot).postures
     assert (inside >= robot.lower).all() and (inside <= robot.upper).all()
 
 
@@ -52,8 +59,8 @@ def test_a_posture_without_inertia_does_not_make_all_others_slide():
     robot = whirling()
     q = robot.random_state(np.random.default_rng(1), 4000)[0]
     usual = np.median(1.0 / np.cos(q[:, 1]) ** 2)
-    found = mobilities(robot)
-    assert 1.0 < found[0] < 1.1 * LIGHTER * usual and found[1] == pytest.approx(1.0)
+    result = mobilities(robot)
+    assert 1.0 < result[0] < 1.1 * LIGHTER * usual and result[1] == pytest.approx(1.0)
 
 
 def test_the_rule_is_one_for_settings_and_for_symbols():
@@ -61,14 +68,19 @@ def test_the_rule_is_one_for_settings_and_for_symbols():
     open_ = arm(dl.Parameter("c", 0.4), dl.Parameter("m", 2.0))
     assert list(open_.named_parameters) == ["m", "c"]
     settings = np.array([[2.0, 0.4], [0.5, 3.0]])
-    found = rises(open_, settings)
-    traced = kernel_of(open_, lambda seen: {"rise": rise(seen, lightest(open_))}, "rise", ())
-    np.testing.assert_allclose(interpret(traced, settings)[0], found, rtol=1e-11)
-    for row, (m, c) in zip(found, settings, strict=True):
-        np.testing.assert_allclose(row, rises(arm(c, m)), rtol=1e-14)
+    result = smoothing_rate(open_, settings)
+    traced = kernel_of(
+        open_,
+        lambda dynamics: {"rise": traced_smoothing_rate(dynamics, lightest_postures(open_))},
+        "rise",
+        (),
+    )
+    np.testing.assert_allclose(interpret(traced, settings)[0], result, rtol=1e-11)
+    for row, (m, c) in zip(result, settings, strict=True):
+        np.testing.assert_allclose(row, smoothing_rate(arm(c, m)), rtol=1e-14)
         np.testing.assert_allclose(row, c / (0.02 + 0.09 * m) / 2.0, rtol=1e-11)
     widths = smoothing_width(open_, 1e-2, parameters=settings[::-1].reshape(2, 1, 2))
-    np.testing.assert_array_equal(widths, np.maximum(1e-3, 1e-2 * found[::-1, None]))
+    np.testing.assert_array_equal(widths, np.maximum(1e-3, 1e-2 * result[::-1, None]))
     for batch in ((0,), (3, 0)):
         none = smoothing_width(open_, 1e-2, parameters=np.zeros((*batch, 2)))
         assert none.shape == (*batch, open_.nv)
@@ -94,8 +106,8 @@ def test_steps_that_choose_themselves_take_no_width_from_the_times_saved():
 )
 def test_friction_is_that_of_the_parameters_given(coulomb, mass, given):
     """It was left out where a parameter had no default, or where the default of friction was zero."""
-    made = [dl.Parameter(*x) if isinstance(x, tuple) else x for x in (coulomb, mass)]
-    run = dl.simulate(arm(*made, POINT), [0.3], parameters=given, method="rk4", **STILL)
+    built = [dl.Parameter(*x) if isinstance(x, tuple) else x for x in (coulomb, mass)]
+    run = dl.simulate(arm(*built, POINT), [0.3], parameters=given, method="rk4", **STILL)
     peer = dl.simulate(arm(2.0, 1.0, POINT), [0.3], method="rk4", **STILL)
     assert float(peer.dissipated[-1]) > 1.0
     np.testing.assert_allclose(run.q, peer.q, atol=1e-9)

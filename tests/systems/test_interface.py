@@ -39,63 +39,65 @@ def state(system):
 
 
 def test_difference_is_the_inverse_of_integrate(system):
-    seen, (q, step, _) = system.dynamics, state(system)
-    there = seen.integrate(q, step)
-    np.testing.assert_allclose(seen.difference(q, there), step, atol=1e-12)
+    dynamics, (q, step, _) = system.dynamics, state(system)
+    there = dynamics.integrate(q, step)
+    np.testing.assert_allclose(dynamics.difference(q, there), step, atol=1e-12)
     many = system.integrate(np.stack([q, q]), step)
     np.testing.assert_allclose(system.difference(q, many), np.stack([step, step]), atol=1e-12)
 
 
 def test_pull_back_is_the_rate_of_the_step(system):
     """d/dt integrate(q, Ω) = rate(·, v) for Ω̇ = pull_back(Ω, v), to fourth order in Ω."""
-    seen, (q, v, step) = system.dynamics, state(system)
+    dynamics, (q, v, step) = system.dynamics, state(system)
     step, h = 0.01 * step, 1e-6
-    turned = seen.pull_back(step, v)
-    ends = [seen.integrate(q, step + sign * h * turned) for sign in (1.0, -1.0)]
+    turned = dynamics.pull_back(step, v)
+    ends = [dynamics.integrate(q, step + sign * h * turned) for sign in (1.0, -1.0)]
     slope = (ends[0] - ends[1]) / (2.0 * h)
-    np.testing.assert_allclose(slope, seen.rate(seen.integrate(q, step), v), atol=1e-7)
+    np.testing.assert_allclose(slope, dynamics.rate(dynamics.integrate(q, step), v), atol=1e-7)
 
 
 def test_normalised_brings_quaternions_back(system):
-    seen, (q, *_) = system.dynamics, state(system)
-    kinds = np.array(seen.kinds.q)
+    dynamics, (q, *_) = system.dynamics, state(system)
+    kinds = np.array(dynamics.kinds.q)
     off = np.where(kinds == "quaternion", 1.7 * q, q)
-    np.testing.assert_allclose(seen.normalised(np.stack([off, off])), np.stack([q, q]), atol=1e-15)
-    assert len(seen.kinds.v) == seen.nv == len(seen.units("tau"))
+    np.testing.assert_allclose(
+        dynamics.normalised(np.stack([off, off])), np.stack([q, q]), atol=1e-15
+    )
+    assert len(dynamics.kinds.v) == dynamics.nv == len(dynamics.units("tau"))
 
 
 def test_motion_obeys_the_equation_with_and_without_constraints(system):
     """M q̈ + h + Aᵀλ = τ + ψ and A q̈ = γ; no rows for a free system."""
-    seen, (q, qd, tau) = system.dynamics.bound(), state(system)
-    q, qd = seen.project(q, qd, 0.0)
-    rows = seen.at(q, qd, 0.0)
-    qdd, lam = seen.motion(0.0, q, qd, tau)
-    assert lam.shape == (seen.rows,) == (len(seen.row_names),) == rows.b.shape
-    left = seen.mass_matrix(q) @ qdd + seen.bias(q, qd) + rows.A.T @ lam
-    np.testing.assert_allclose(left, tau + seen.generalized_forces(q, qd), atol=1e-9)
+    dynamics, (q, qd, tau) = system.dynamics.bound(), state(system)
+    q, qd = dynamics.project(q, qd, 0.0)
+    rows = dynamics.at(q, qd, 0.0)
+    qdd, lam = dynamics.motion(0.0, q, qd, tau)
+    assert lam.shape == (dynamics.rows,) == (len(dynamics.row_names),) == rows.b.shape
+    left = dynamics.mass_matrix(q) @ qdd + dynamics.bias(q, qd) + rows.A.T @ lam
+    np.testing.assert_allclose(left, tau + dynamics.generalized_forces(q, qd), atol=1e-9)
     np.testing.assert_allclose(rows.A @ qdd, rows.drift, atol=1e-9)
 
 
 def test_project_ends_on_the_constraints(system):
-    seen, (q, qd, _) = system.dynamics.bound(), state(system)
+    dynamics, (q, qd, _) = system.dynamics.bound(), state(system)
     at, moving = q, qd
     for _ in range(4):  # each halves the exponent of the error
-        at, moving = seen.project(at, moving, 0.0)
-    rows = seen.at(at, moving, 0.0)
+        at, moving = dynamics.project(at, moving, 0.0)
+    rows = dynamics.at(at, moving, 0.0)
     np.testing.assert_allclose(rows.h, np.zeros_like(rows.h), atol=1e-12)
     np.testing.assert_allclose(rows.A @ moving, rows.b, atol=1e-12)
-    if not seen.rows:
+    if not dynamics.rows:
         assert at is q and moving is qd
 
 
 def test_coulomb_is_what_without_coulomb_leaves_out(system):
-    seen, (q, qd, _) = system.dynamics.bound(), state(system)
-    positive, negative = seen.coulomb
+    dynamics, (q, qd, _) = system.dynamics.bound(), state(system)
+    positive, negative = dynamics.coulomb
     rubbing = np.where(qd > 0, positive, negative)
-    bare = seen.without_coulomb()
+    bare = dynamics.without_coulomb()
     without = bare.generalized_forces(q, qd)
-    np.testing.assert_allclose(seen.generalized_forces(q, qd), without - rubbing, atol=1e-13)
-    np.testing.assert_array_equal(bare.coulomb, np.zeros((2, seen.nv)))
+    np.testing.assert_allclose(dynamics.generalized_forces(q, qd), without - rubbing, atol=1e-13)
+    np.testing.assert_array_equal(bare.coulomb, np.zeros((2, dynamics.nv)))
 
 
 def test_limits_belong_to_velocities():
@@ -109,12 +111,12 @@ def test_limits_belong_to_velocities():
 def test_frames_are_those_of_the_bodies():
     robot = floating()
     q, *_ = state(robot)
-    seen = robot.dynamics
-    for frame in seen.frames:
-        np.testing.assert_allclose(seen.pose(q, frame), robot.pose(q, frame=frame), atol=1e-15)
-        np.testing.assert_allclose(seen.poses(q)[frame], seen.pose(q, frame), atol=1e-15)
+    dynamics = robot.dynamics
+    for frame in dynamics.frames:
+        np.testing.assert_allclose(dynamics.pose(q, frame), robot.pose(q, frame=frame), atol=1e-15)
+        np.testing.assert_allclose(dynamics.poses(q)[frame], dynamics.pose(q, frame), atol=1e-15)
         J = robot.jacobian(q, frame=frame, expressed_in="world")
-        np.testing.assert_allclose(seen.frame_jacobian(q, frame), J, atol=1e-15)
+        np.testing.assert_allclose(dynamics.frame_jacobian(q, frame), J, atol=1e-15)
     other = double_pendulum().dynamics
     assert other.frames == ()
     with pytest.raises(FormulationError, match="has no frames"):

@@ -52,9 +52,9 @@ def test_a_start_nearby_leads_to_the_nearby_posture():
     q = np.array([0.3, -1.1, 1.3, -0.5, 0.9, 0.2])
     for k in range(20):
         T = robot.pose(q + 0.02 * np.ones(6))
-        found = robot.inverse_kinematics(T, q0=q, restarts=0)
-        assert found.found and abs(found.q - q - 0.02).max() < 1e-7, k
-        q = found.q
+        result = robot.inverse_kinematics(T, q0=q, restarts=0)
+        assert result.found and abs(result.q - q - 0.02).max() < 1e-7, k
+        q = result.q
 
 
 @pytest.mark.parametrize("task", ["position", "orientation", "axis", "position_axis"])
@@ -179,6 +179,12 @@ def test_bad_targets_are_named():
         robot.inverse_kinematics(T, tolerance=0.0)
     with pytest.raises(SettingError, match="restarts must be a whole number"):
         robot.inverse_kinematics(T, restarts=-1)
+    for value in (np.nan, np.inf, "3", None, 1.5):
+        with pytest.raises(SettingError, match="restarts must be a whole number"):
+            robot.inverse_kinematics(T, restarts=value)
+        if value != 1.5:
+            with pytest.raises(SettingError, match="tolerance must be a positive number"):
+                robot.inverse_kinematics(T, tolerance=value)
     with pytest.raises(SettingError, match="seed must be a whole number, zero or more, not -1"):
         robot.inverse_kinematics(T, seed=-1)
     huge = robot.inverse_kinematics([1e308, 0.0, 0.0], task="position", restarts=2)
@@ -325,13 +331,13 @@ def test_threads_do_not_change_postures():
     robot, before = dl.load("puma560"), dl.get_num_threads()
     T = targets(robot, 1000, seed=2)
     try:
-        found = []
+        result = []
         for threads in (1, 3):
             dl.set_num_threads(threads)
-            found.append(robot.inverse_kinematics(T).q)
+            result.append(robot.inverse_kinematics(T).q)
     finally:
         dl.set_num_threads(before)
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*result)
 
 
 def test_a_robot_travels_after_a_search():
@@ -415,8 +421,8 @@ def test_starts_and_targets_broadcast():
 def test_any_number_of_restarts_is_no_memory():
     robot = dl.load("planar_2r")
     T = robot.pose([0.3, 0.8])
-    found = robot.inverse_kinematics(T, restarts=10**9)
-    assert found.found
+    result = robot.inverse_kinematics(T, restarts=10**9)
+    assert result.found
 
 
 @pytest.mark.parametrize("continuous", [False, True])

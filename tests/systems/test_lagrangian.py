@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dalembert as dl
 from dalembert import zoo
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.zoo import energies
 from tests.systems.examples import ARM, double_pendulum, pendulum, planar_2r, rk4
 
@@ -194,8 +194,8 @@ def test_laws_of_the_matrices(system, q, qd):
 def test_derivatives_are_slopes(route):
     system = double_pendulum()
     inputs = [np.array([0.4, -1.1]), np.array([0.7, 0.2]), np.array([-0.5, 1.4])]
-    found = getattr(system, f"{route}_derivatives")(*inputs)
-    for k, slope in enumerate(found):
+    result = getattr(system, f"{route}_derivatives")(*inputs)
+    for k, slope in enumerate(result):
         for j in range(2):
             up, down = ([x.copy() for x in inputs] for _ in range(2))
             up[k][j] += 1e-6
@@ -288,5 +288,5 @@ def test_casadi_function(casadi):
     system = energies.spherical_pendulum()
     function = system.casadi_function("bias")
     q, qd = np.array([0.4, 0.1]), np.array([0.5, 1.2])
-    found = np.asarray(function(q, qd), dtype=float).ravel()
-    np.testing.assert_allclose(found, system.bias(q, qd), **CLOSE)
+    result = np.asarray(function(q, qd), dtype=float).ravel()
+    np.testing.assert_allclose(result, system.bias(q, qd), **CLOSE)

@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.constraints import Constrained, JointCoupling
-from dalembert.systems.limits import between
+from dalembert.systems.dynamics import spread_over_limits
 
 
 def limited():
@@ -42,7 +42,9 @@ def test_random_states_stay_within_limits():
 def test_limits_on_one_side_are_kept():
     """Within a turn of the limit there is."""
     lower, upper = np.array([2.0, -np.inf]), np.array([np.inf, -2.0])
-    drawn = between(lower, upper, np.random.default_rng(2).uniform(-np.pi, np.pi, (100, 2)))
+    drawn = spread_over_limits(
+        lower, upper, np.random.default_rng(2).uniform(-np.pi, np.pi, (100, 2))
+    )
     assert (drawn >= lower).all() and (drawn <= upper).all()
 
 

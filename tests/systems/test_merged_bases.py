@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.model.stored import model_from_text, model_text
+from dalembert.model.serialization import model_from_text, model_text
 from dalembert.spatial import pose, rotation_from_rpy
 
 GRIPPER = """<robot name="gripper">
@@ -97,11 +97,11 @@ CARRIED = {
 def test_what_is_fixed_to_a_base_is_kept(how):
     """Whatever becomes of the gripper before it is attached, it weighs the same."""
     arm = dl.load("ur5")
-    made = arm.merge(CARRIED[how](gripper()), prefix="x_")
-    wanted = arm.merge(gripper())
+    built = arm.merge(CARRIED[how](gripper()), prefix="x_")
+    expected = arm.merge(gripper())
     q = np.array([0.1, -1.0, 1.0, 0.3, 0.4, 0.5, 0.01])
-    np.testing.assert_allclose(made.gravity_torque(q), wanted.gravity_torque(q), atol=1e-9)
-    assert mass_of(made) - mass_of(arm) >= TOTAL + 0.1 - 1e-12
+    np.testing.assert_allclose(built.gravity_torque(q), expected.gravity_torque(q), atol=1e-9)
+    assert mass_of(built) - mass_of(arm) >= TOTAL + 0.1 - 1e-12
 
 
 def test_a_locked_joint_and_a_cut_leave_their_mass_on_the_base():
@@ -139,8 +139,8 @@ def test_visuals_of_both_bases_stay():
         "<geom type='sphere' size='0.1' mass='1'/></body></worldbody></mujoco>"
     )
     both = arm.merge(gripper())
-    assert [look.link for look in both.notes.looks] == [None, "a", "palm", "camera"]
-    assert [look.link for look in gripper().merge(arm).notes.looks] == [
+    assert [look.link for look in both.notes.visuals] == [None, "a", "palm", "camera"]
+    assert [look.link for look in gripper().merge(arm).notes.visuals] == [
         *("palm", "camera"),
         *("robot_base", "a"),
     ]

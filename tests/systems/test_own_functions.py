@@ -20,13 +20,13 @@ SYSTEMS = ("planar_2r", "spherical_pendulum", "particle", "four_bar", "rolling_d
 
 def compare_quantities(system, formulations, convert):
     """The value of every quantity on symbols, after `convert`, is that of the kernel."""
-    seen, rng = system.dynamics, np.random.default_rng(1)
+    dynamics, rng = system.dynamics, np.random.default_rng(1)
     q, qd, qdd = system.random_state(rng)
     known = {"q": q, "to": q, "qd": qd, "qdd": qdd}
-    for quantity in seen.catalogue.values():
+    for quantity in dynamics.catalogue.values():
         words = {"constraint": next(iter(getattr(system, "constraints", ())), None)}
         static = {k: w for k, w in words.items() if k in quantity.static}
-        shapes = {x: seen.shape(seen.inputs[x]) for x in quantity.inputs}
+        shapes = {x: dynamics.shape(dynamics.inputs[x]) for x in quantity.inputs}
         values = [known.get(x, rng.normal(size=shape)) for x, shape in shapes.items()]
         for way in [*quantity.formulations][:formulations]:
             given = {"formulation": way.name, **static}
@@ -36,13 +36,13 @@ def compare_quantities(system, formulations, convert):
                 continue  # has no meaning for this system
             arguments = [convert(tracing.symbol(x, *shape)) for x, shape in shapes.items()]
             expected = expected if isinstance(expected, tuple) else (expected,)
-            found = system.evaluate(quantity.name, *arguments, **given)
-            found = found if isinstance(found, tuple) else (found,)
+            result = system.evaluate(quantity.name, *arguments, **given)
+            result = result if isinstance(result, tuple) else (result,)
             ours = [
                 tracing.adopted(x).reshape(shape)
                 for x, shape in zip(arguments, shapes.values(), strict=True)
             ]
-            numbers = tracing.Function(ours, [*map(tracing.adopted, found)])(*values)
+            numbers = tracing.Function(ours, [*map(tracing.adopted, result)])(*values)
             for a, b in zip(numbers, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7, err_msg=quantity.name)
 
@@ -156,8 +156,8 @@ def test_sympy_in_sympy_out(arm):
     numbers = sympy.lambdify([a, b], pose)(*Q)
     np.testing.assert_allclose(numbers, arm.pose(Q), atol=1e-14)
     qdd = arm.forward_dynamics([a, b], list(QD), [0.0, 0.0])
-    found = np.array(sympy.lambdify([a, b], qdd)(*Q), dtype=float).ravel()
-    np.testing.assert_allclose(found, arm.forward_dynamics(Q, QD, [0.0, 0.0]), atol=1e-12)
+    result = np.array(sympy.lambdify([a, b], qdd)(*Q), dtype=float).ravel()
+    np.testing.assert_allclose(result, arm.forward_dynamics(Q, QD, [0.0, 0.0]), atol=1e-12)
     names = sympy.symbols(arm.coordinates)
     height = dl.Holonomic(arm.pose(names)[1, 3] - 0.8, name="height")
     closed = dl.Constrained(arm, [height], guess=Q)
@@ -172,8 +172,8 @@ def test_dynamics_inside_functions():
         q, qd, _ = system.random_state(rng)
         tau = rng.normal(size=system.nv)
         x = tracing.symbol("x", system.nv)
-        found = system.forward_dynamics(q, qd, x)
-        several = found if isinstance(found, tuple) else (found,)
+        result = system.forward_dynamics(q, qd, x)
+        several = result if isinstance(result, tuple) else (result,)
         expected = system.forward_dynamics(q, qd, tau)
         expected = expected if isinstance(expected, tuple) else (expected,)
         for a, b in zip(tracing.Function([x], several)(tau), expected, strict=True):

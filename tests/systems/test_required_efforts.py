@@ -22,8 +22,8 @@ def given_back(system, demand, q, qd, qdd):
     more = {"activation": demand.activation} if system.activations else {}
     tau = system.actuator_forces(q, qd, demand.controls, **more)
     np.testing.assert_allclose(tau, demand.tau, rtol=0, atol=1e-9)
-    found = system.forward_dynamics(q, qd, tau)
-    np.testing.assert_allclose(found[0] if isinstance(found, tuple) else found, qdd, atol=1e-8)
+    result = system.forward_dynamics(q, qd, tau)
+    np.testing.assert_allclose(result[0] if isinstance(result, tuple) else result, qdd, atol=1e-8)
 
 
 @pytest.mark.parametrize("dynamics", ["none", "filter", "integrator"])
@@ -83,8 +83,8 @@ def test_actuators_of_followers_drive_their_leaders():
 
 def driven(name, joints):
     closed = dl.load(name)
-    made = closed.robot.with_actuators(servos(*joints))
-    return dl.Constrained(made, closed.dynamics.held_by, guess=closed.neutral())
+    built = closed.robot.with_actuators(servos(*joints))
+    return dl.Constrained(built, closed.dynamics.constraint_set, guess=closed.neutral())
 
 
 def test_loops_are_held_by_one_actuator_with_the_forces_of_the_loop():

@@ -197,6 +197,16 @@ def test_closed_chains_have_singular_postures():
         linkage.singularity(q, "nothing")
 
 
+@pytest.mark.parametrize("crank", [0.0, np.pi, -np.pi])
+def test_dead_centres_of_a_slider_crank_are_singular(crank):
+    """The slider stands still while the crank turns, stretched and folded."""
+    engine = dl.load("slider_crank")
+    name = engine.robot.joints[0].name
+    for off, singular in ((0.0, True), (0.3, False)):
+        q = engine.assemble([crank + off, -crank, 0.8 if crank == 0.0 else 0.4], fixed=[name])
+        assert bool(engine.singularity(q)) == singular
+
+
 def test_a_stretched_leg_of_a_closed_chain_is_singular():
     """Five bars in the plane: where one leg is stretched, the point at its end loses a way."""
     closed = five_bar()

@@ -35,12 +35,12 @@ def test_parameters_move_the_posture():
 
 def test_all_postures_of_the_double_pendulum():
     """Both bobs down, one up, both up: one stable, from the lowest to the highest."""
-    found = equilibria(double_pendulum())
-    assert [rest.stability for rest in found] == ["stable"] + 3 * ["unstable"]
+    result = equilibria(double_pendulum())
+    assert [rest.stability for rest in result] == ["stable"] + 3 * ["unstable"]
     heights = [1.7 * 0.6 * s + 0.5 * 0.4 * t for s in (-1, 1) for t in (-1, 1)]
-    energies = [rest.potential_energy for rest in found]
+    energies = [rest.potential_energy for rest in result]
     np.testing.assert_allclose(energies, 9.81 * np.array(heights), rtol=1e-9)
-    for rest in found:
+    for rest in result:
         np.testing.assert_allclose(np.sin(rest.q), 0.0, atol=1e-9)
 
 

@@ -9,7 +9,7 @@ import dalembert as dl
 from dalembert.formulations import Formulation, Quantity
 from dalembert.kernels.program.trace import trace
 from dalembert.model.coupling import Follow, couple
-from dalembert.systems.carried import Carried
+from dalembert.systems.dynamics import DelegatingDynamics
 from dalembert.systems.system import System, dynamics
 from dalembert.zoo import energies
 from tests.systems.examples import double_pendulum, pendulum
@@ -98,20 +98,20 @@ def test_a_catalogue_of_its_own():
     def drift(description, q, qd):
         return description.rate(q, qd) + 1.0
 
-    made = Formulation("plain", drift, "here", "adds one")
-    quantity = Quantity("drift", "q̇ + 1", ("q", "qd"), {"rate": ("nq",)}, (made,))
+    built = Formulation("plain", drift, "here", "adds one")
+    quantity = Quantity("drift", "q̇ + 1", ("q", "qd"), {"rate": ("nq",)}, (built,))
 
-    class Drifting(Carried):
+    class Drifting(DelegatingDynamics):
         name, content, parameters = "drifting", "drifting", {}
         traced_from = ("dalembert.systems",)
         catalogue = MappingProxyType({"drift": quantity})
-        carrier = double_pendulum().dynamics
+        delegate = double_pendulum().dynamics
 
         def parameter_values(self, given=None):
             return np.zeros(0)
 
-    found = System(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))
-    np.testing.assert_array_equal(found, [[2.0, 3.0]])
+    result = System(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))
+    np.testing.assert_array_equal(result, [[2.0, 3.0]])
 
 
 def test_names_of_coordinates():

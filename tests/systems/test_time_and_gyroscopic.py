@@ -68,8 +68,8 @@ def by_sympy(q, K, U):
         for old, new in zip((qdd, qd, q), plain[::-1], strict=True)
         for pair in zip(old, new, strict=True)
     ]
-    found = [sympy.Matrix([e]).subs(table) for e in (sympy.Matrix(tau), M, p, sympy.Matrix([E]))]
-    compiled = sympy.lambdify([*plain, T], found, "numpy")
+    result = [sympy.Matrix([e]).subs(table) for e in (sympy.Matrix(tau), M, p, sympy.Matrix([E]))]
+    compiled = sympy.lambdify([*plain, T], result, "numpy")
     return lambda *state: [np.asarray(x, dtype=float) for x in compiled(*state)]
 
 
@@ -95,8 +95,8 @@ def test_equations_are_those_of_sympy(name):
         then = {"t": t} if moving else {}
         tau, M, p, E = oracle(x, v, a, t)
         for way in ("euler_lagrange", "christoffel"):
-            found = system.inverse_dynamics(x, v, a, formulation=way, **then)
-            np.testing.assert_allclose(found, tau.ravel(), rtol=1e-12, atol=1e-12)
+            result = system.inverse_dynamics(x, v, a, formulation=way, **then)
+            np.testing.assert_allclose(result, tau.ravel(), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(system.mass_matrix(x, **then), M, rtol=1e-13)
         np.testing.assert_allclose(system.generalized_momentum(x, v, **then), p.ravel(), atol=1e-13)
         # T and V are those that were given, but for what V has with q̇; T₂ is ½ q̇ᵀM q̇
@@ -177,9 +177,9 @@ def test_bead_on_a_rotating_hoop():
     R, g, omega, m = 0.5, 9.81, 6.0, 0.2
     K = m * R**2 * (TH.diff() ** 2 + omega**2 * sin(TH) ** 2) / 2
     bead = dl.Lagrangian([TH], K, -m * g * R * cos(TH))
-    found = dl.equilibrium(bead, guess=[1.0])
-    np.testing.assert_allclose(np.cos(found.q[0]), g / (omega**2 * R), atol=1e-9)
-    assert found.stability == "stable"
+    result = dl.equilibrium(bead, guess=[1.0])
+    np.testing.assert_allclose(np.cos(result.q[0]), g / (omega**2 * R), atol=1e-9)
+    assert result.stability == "stable"
     assert dl.equilibrium(bead, guess=[0.0]).stability == "unstable"
 
 
@@ -246,8 +246,8 @@ def test_a_moving_system_under_constraints():
     for route in ("multiplier", "elimination", "projection", "gauge"):
         qdd, lam = closed.forward_dynamics(x, v, tau, t=t, formulation=route)
         np.testing.assert_allclose([*qdd, *lam], expected, rtol=1e-9, atol=1e-10)
-    found = closed.decoupled(x, v, tau, t=t)
-    np.testing.assert_allclose(found.lam, expected[2:], rtol=1e-8)
+    result = closed.decoupled(x, v, tau, t=t)
+    np.testing.assert_allclose(result.lam, expected[2:], rtol=1e-8)
     wanted, lam = closed.inverse_dynamics(x, v, expected[:2], t=t, lam=expected[2:])
     np.testing.assert_allclose(wanted, tau, atol=1e-8)
     run = dl.simulate(closed, x, v, duration=0.5, dt=1e-3)

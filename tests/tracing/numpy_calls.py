@@ -55,13 +55,13 @@ MASK = np.array([True, False, True])
 
 def functions():
     """Names of everything of NumPy that is called and asks its arguments what to do."""
-    found = {}
-    for place, module in (("np", np), ("np.linalg", np.linalg)):
+    result = {}
+    for position, module in (("np", np), ("np.linalg", np.linalg)):
         for name in sorted(dir(module)):
-            made = getattr(module, name)
-            if isinstance(made, np.ufunc) or type(made).__name__ == "_ArrayFunctionDispatcher":
-                found[f"{place}.{name}"] = made
-    return found
+            built = getattr(module, name)
+            if isinstance(built, np.ufunc) or type(built).__name__ == "_ArrayFunctionDispatcher":
+                result[f"{position}.{name}"] = built
+    return result
 
 
 def texts(forms):
@@ -169,7 +169,7 @@ def leaves(found):
 @cache
 def numbers(text):
     """Real arrays at all states, None where NumPy has none, "varies" where their shapes differ."""
-    found = []
+    result = []
     for x, A, s in STATES:
         try:
             arrays = [np.asarray(y) for y in leaves(value(text, x.copy(), A.copy(), s))]
@@ -177,6 +177,6 @@ def numbers(text):
             return None
         if any(y.dtype.kind not in "bifuc" for y in arrays):
             return None
-        found.append(arrays)
-    shapes = {tuple(y.shape for y in arrays) for arrays in found}
-    return found if len(shapes) == 1 else "varies"
+        result.append(arrays)
+    shapes = {tuple(y.shape for y in arrays) for arrays in result}
+    return result if len(shapes) == 1 else "varies"

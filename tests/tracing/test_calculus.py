@@ -22,23 +22,23 @@ def numbers(symbols, results, *values):
 def test_jacobian_has_the_axes_of_both_arrays():
     x = tracing.symbol("x", 2, 3)
     values = np.arange(6.0).reshape(2, 3)
-    (slope,) = numbers([x], [tracing.jacobian(x @ x.T, x)], values)
-    assert slope.shape == (2, 2, 2, 3)
+    (derivative,) = numbers([x], [tracing.jacobian(x @ x.T, x)], values)
+    assert derivative.shape == (2, 2, 2, 3)
     step = np.random.default_rng(0).normal(size=(2, 3))
-    along = np.tensordot(slope, step, 2)
+    along = np.tensordot(derivative, step, 2)
     np.testing.assert_allclose(along, step @ values.T + values @ step.T, rtol=1e-14)
 
 
 def test_slopes_of_numbers_are_zero():
     x = tracing.symbol("x", 2)
-    for slope, shape in (
+    for derivative, shape in (
         (tracing.jacobian(np.eye(2), x), (2, 2, 2)),
         (tracing.gradient(3.0, x), (2,)),
         (tracing.directional(np.ones(3), x, x), (3,)),
     ):
-        (found,) = numbers([x], [slope], np.ones(2))
-        assert found.shape == shape
-        assert not found.any()
+        (result,) = numbers([x], [derivative], np.ones(2))
+        assert result.shape == shape
+        assert not result.any()
 
 
 def test_transposed_is_the_transpose_of_directional():
@@ -128,9 +128,9 @@ def test_parameters_are_symbols_among_symbols():
         yield np.stack([r * x])
 
     at = np.array([0.3, 0.8])
-    for found, expected in zip(values(q, length), values(at, 0.5), strict=True):
-        assert tracing.is_array(found)
-        (number,) = tracing.Function([q, symbol], [found])(at, 0.5)
+    for result, expected in zip(values(q, length), values(at, 0.5), strict=True):
+        assert tracing.is_array(result)
+        (number,) = tracing.Function([q, symbol], [result])(at, 0.5)
         np.testing.assert_allclose(number, expected, rtol=1e-15)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert import tracing
-from dalembert.tracing import partials
+from dalembert.tracing import derivatives
 from dalembert.tracing.program import BINARY, LEAVES, Op
 from dalembert.tracing.table import Table
 
@@ -22,10 +22,10 @@ def applied(op, x, y):
 
 
 def test_every_operation_has_a_rule_or_is_constant_between_jumps():
-    assert set(partials.LOCAL) == set(Op) - LEAVES - CONSTANT
+    assert set(derivatives.LOCAL) == set(Op) - LEAVES - CONSTANT
 
 
-@pytest.mark.parametrize("op", sorted(partials.LOCAL), ids=lambda op: Op(op).name)
+@pytest.mark.parametrize("op", sorted(derivatives.LOCAL), ids=lambda op: Op(op).name)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_local_derivatives_by_differences(op, sign):
     x, y = tracing.symbol("x"), tracing.symbol("y")
@@ -42,17 +42,17 @@ def test_local_derivatives_by_differences(op, sign):
     expected = [float(value(at + d)[0] - value(at - d)[0]) / 2e-6 for d in step]
     expected = expected if op in BINARY else [expected[0], 0.0]
     expected = [0.0, expected[1]] if op == Op.SELECT0 else expected
-    for way in (forward, backward, tracing.jacobian(f, inputs)):
-        (found,) = tracing.Function([inputs], [way])(at)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+    for method in (forward, backward, tracing.jacobian(f, inputs)):
+        (result,) = tracing.Function([inputs], [method])(at)
+        np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-9)
 
 
 def test_a_branch_that_is_not_taken_does_not_spoil_the_other():
     """√x beside np.where: its infinite derivative at 0 is not multiplied by 0."""
     x = tracing.symbol("x")
     f = np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 3.0 * x)
-    (found,) = tracing.Function([x], [tracing.gradient(f, x)])(0.0)
-    assert found == 3.0
+    (result,) = tracing.Function([x], [tracing.gradient(f, x)])(0.0)
+    assert result == 3.0
 
 
 def test_jacobians_are_the_same_forward_and_backward():
@@ -62,12 +62,16 @@ def test_jacobians_are_the_same_forward_and_backward():
     table, (results, inputs) = tracing.table_with(y, x)
     numbers = [k for k, _ in inputs]
     at = rng.normal(size=5)
-    found = []
-    for sweep in (tracing.sweeps._by_columns, tracing.sweeps._by_rows):
-        dense = tracing.calculus._dense(table, sweep(table, results, numbers), 5, (4, 5))
-        found.append(tracing.Function([x], [dense])(at)[0])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-14, atol=1e-14)
-    assert np.count_nonzero(found[0]) == 3 + 5 + 2 + 1
+    jacobians = []
+    seeds = [{k: table.constant(1.0)} for k in range(5)]
+    for rows in (
+        derivatives.forward(table, results, numbers, seeds),
+        derivatives.backward_rows(table, results, numbers),
+    ):
+        dense = derivatives._dense(table, rows, 5, (4, 5))
+        jacobians.append(tracing.Function([x], [dense])(at)[0])
+    np.testing.assert_allclose(jacobians[0], jacobians[1], rtol=1e-14, atol=1e-14)
+    assert np.count_nonzero(jacobians[0]) == 3 + 5 + 2 + 1
 
 
 def test_second_derivatives_are_symmetric_and_those_of_a_closed_form():

@@ -6,7 +6,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 SHAPES = {"x": (3,), "A": (3, 3)}
 X = np.array([0.3, -1.2, 2.5])

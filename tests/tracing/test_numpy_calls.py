@@ -6,7 +6,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from tests.tracing.numpy_calls import ODD, STATES, functions, leaves, numbers, texts, value
 
 SHAPES = {"x": (3,), "A": (3, 3), "s": ()}
@@ -38,23 +38,23 @@ def traced(text):
 def wrong(text):
     """What a traced call gives and NumPy does not, in words; None where both agree."""
     expected = None if any(part in text for part in EXCUSED) else numbers(text)
-    made = traced(text) if expected is not None else None
-    if made is None:
+    built = traced(text) if expected is not None else None
+    if built is None:
         return None
     if isinstance(expected, str):
         return f"{text}: shapes depend on values, and were traced"
     for state, all_expected in zip(STATES, expected, strict=True):
-        for got, wanted in zip(interpret(made, *state), all_expected, strict=True):
-            rough = 1e-3 if wanted.dtype == np.float16 else 1e-11  # of booleans NumPy has halves
-            same = got.shape == wanted.shape
-            if not same or not np.allclose(got, wanted, rough, 1e-13, equal_nan=True):
-                return f"{text}: {got} is not {wanted}"
+        for got, desired in zip(interpret(built, *state), all_expected, strict=True):
+            rough = 1e-3 if desired.dtype == np.float16 else 1e-11  # of booleans NumPy has halves
+            same = got.shape == desired.shape
+            if not same or not np.allclose(got, desired, rough, 1e-13, equal_nan=True):
+                return f"{text}: {got} is not {desired}"
     return None
 
 
 def test_every_function_of_numpy_is_traced_right_or_refused():
-    found = [wrong(text) for text in texts(forms=8)]
-    assert [x for x in found if x] == []
+    result = [wrong(text) for text in texts(forms=8)]
+    assert [x for x in result if x] == []
 
 
 ELEMENTWISE = [
@@ -67,11 +67,11 @@ def test_numbers_that_are_none_stay_what_numpy_makes_of_them():
         many = getattr(np, name[3:]).nin
         texts = [f"{name}(x)"] if many == 1 else [f"{name}(x, 1.5)", f"{name}(0.5, x)"]
         for text in texts if many < 3 else []:
-            made = traced(text)
-            for x in ODD if made is not None else []:
-                wanted = leaves(value(text, x, *STATES[0][1:]))
-                got = interpret(made, x, *STATES[0][1:])
-                for one, other in zip(got, wanted, strict=True):
+            built = traced(text)
+            for x in ODD if built is not None else []:
+                desired = leaves(value(text, x, *STATES[0][1:]))
+                got = interpret(built, x, *STATES[0][1:])
+                for one, other in zip(got, desired, strict=True):
                     np.testing.assert_allclose(one, other, 1e-12, err_msg=f"{text} at {x}")
 
 
@@ -103,18 +103,18 @@ WAYS_TO_ASSIGN = {
 
 
 def rows(A):
-    made = 2.0 * A
-    row = made[1]
+    built = 2.0 * A
+    row = built[1]
     row[0] = 7.0  # a view: made changes too
-    return made
+    return built
 
 
 def in_place(A):
-    made = np.zeros_like(A)
-    made += A
-    made[0] -= A[1]
-    np.multiply(made, 2.0, out=made)
-    return made
+    built = np.zeros_like(A)
+    built += A
+    built[0] -= A[1]
+    np.multiply(built, 2.0, out=built)
+    return built
 
 
 def argument(A):
@@ -123,16 +123,16 @@ def argument(A):
 
 
 def diagonal(A):
-    made = A * 1.0
-    np.fill_diagonal(made, 5.0)
-    return np.pad(made, 1, constant_values=3.0)
+    built = A * 1.0
+    np.fill_diagonal(built, 5.0)
+    return np.pad(built, 1, constant_values=3.0)
 
 
 @pytest.mark.parametrize("way", WAYS_TO_ASSIGN)
 def test_assignments_are_what_numpy_makes_of_them(way):
     A = np.arange(9.0).reshape(3, 3) ** 1.5
-    made = dl.compile_function(WAYS_TO_ASSIGN[way], {"A": (3, 3)})
-    np.testing.assert_allclose(made(A), WAYS_TO_ASSIGN[way](A.copy()), rtol=1e-15)
+    built = dl.compile_function(WAYS_TO_ASSIGN[way], {"A": (3, 3)})
+    np.testing.assert_allclose(built(A), WAYS_TO_ASSIGN[way](A.copy()), rtol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -146,5 +146,5 @@ def test_assignments_are_what_numpy_makes_of_them(way):
 )
 def test_slopes_where_branches_meet(function, places, slopes):
     """A branch that is only there for the value of one point has no slope to give there."""
-    found = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(places))
-    np.testing.assert_allclose(found, slopes, rtol=1e-14)
+    result = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(places))
+    np.testing.assert_allclose(result, slopes, rtol=1e-14)

@@ -7,7 +7,7 @@ from dalembert import tracing
 from dalembert.errors import CompileError
 from dalembert.kernels.program.trace import trace
 from dalembert.progress import counting
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import Op
 
 
@@ -60,8 +60,8 @@ def test_derivatives_are_taken_in_mid_trace():
         y = tracing.symbol("y", 2)
         return tracing.at([tracing.jacobian(y * y, y)], [y], [x])[0]
 
-    made = trace(function, {"x": (2,)})
-    assert interpret(made, np.array([1.0, 2.0]))[0].tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    built = trace(function, {"x": (2,)})
+    assert interpret(built, np.array([1.0, 2.0]))[0].tolist() == [[2.0, 0.0], [0.0, 4.0]]
 
 
 def test_a_bar_moves_while_a_function_is_recorded():
@@ -70,10 +70,12 @@ def test_a_bar_moves_while_a_function_is_recorded():
             x = np.sin(x)
         return x
 
-    told = []
-    with counting(told.append, 0.4):
+    message = []
+    with counting(message.append, 0.4):
         trace(long, {"x": (1,)})
-    assert len(told) >= 10 and told == sorted(told) and 0.0 < told[0] < told[-1] < 0.4
+    assert (
+        len(message) >= 10 and message == sorted(message) and 0.0 < message[0] < message[-1] < 0.4
+    )
 
 
 def test_branches_on_values_are_refused():
@@ -89,8 +91,8 @@ def test_what_is_done_in_place_is_recorded():
         y += 1.0
         return y
 
-    made = trace(function, {"x": (3,)})
-    np.testing.assert_array_equal(interpret(made, np.arange(3.0))[0], 2.0 * np.arange(3.0) + 1.0)
+    built = trace(function, {"x": (3,)})
+    np.testing.assert_array_equal(interpret(built, np.arange(3.0))[0], 2.0 * np.arange(3.0) + 1.0)
 
 
 def test_symbols_are_not_added_to_an_array_of_numbers():

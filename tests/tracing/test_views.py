@@ -7,7 +7,7 @@ import dalembert as dl
 from dalembert import tracing
 from dalembert.errors import CompileError
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 
 X = np.array([0.3, -1.2, 2.5])
 A = np.arange(9.0).reshape(3, 3) ** 1.5 - 4.0
@@ -82,8 +82,8 @@ def written(text):
 
 
 def same(made, text):
-    for got, wanted in zip(interpret(made, X, A), written(text)(X.copy(), A), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-13, err_msg=text)
+    for got, desired in zip(interpret(made, X, A), written(text)(X.copy(), A), strict=True):
+        np.testing.assert_allclose(got, desired, rtol=1e-13, err_msg=text)
 
 
 @pytest.mark.parametrize("text", listed(CHANGES))
@@ -121,8 +121,8 @@ class Plain(InPlace):
 
 def test_a_law_in_a_rollout_changes_its_torque_in_place():
     robot, q, qd = dl.load("planar_2r"), np.array([0.3, 0.5]), np.array([0.1, -0.2])
-    got, wanted = (robot.rollout(q, qd, x(), steps=5, dt=0.01)[0] for x in (InPlace, Plain))
-    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    got, desired = (robot.rollout(q, qd, x(), steps=5, dt=0.01)[0] for x in (InPlace, Plain))
+    np.testing.assert_allclose(got, desired, rtol=1e-12)
 
 
 def test_a_constraint_written_in_place_is_the_one_that_holds():
@@ -135,10 +135,10 @@ def test_a_constraint_written_in_place_is_the_one_that_holds():
         return np.stack([M.sum() - 0.5])
 
     robot, q = dl.load("planar_2r"), np.array([0.3, 0.5])
-    given = dl.Holonomic(lambda q: np.stack([2.0 * (q[0] + 1.0) * q[1] - 0.5]), name="c")
-    wanted = dl.Constrained(robot, [given]).residual(q)
+    inputs = dl.Holonomic(lambda q: np.stack([2.0 * (q[0] + 1.0) * q[1] - 0.5]), name="c")
+    desired = dl.Constrained(robot, [inputs]).residual(q)
     got = dl.Constrained(robot, [dl.Holonomic(height, name="c")]).residual(q)
-    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    np.testing.assert_allclose(got, desired, rtol=1e-12)
 
 
 def test_symbols_that_are_given_are_not_written_into():
@@ -154,5 +154,5 @@ def test_parts_of_what_was_reshaped_are_read():
         v = (A * 1.0).reshape(3, 3)
         return np.cross(v[:, 0], v[:, 1]) + np.swapaxes(v.T[1:], 0, 1) @ v[0][:2] + v.ravel()[::4]
 
-    made = trace(function, {"x": (3,), "A": (3, 3)}, "f")
-    np.testing.assert_allclose(interpret(made, X, A)[0], function(X, A), rtol=1e-13)
+    built = trace(function, {"x": (3,), "A": (3, 3)}, "f")
+    np.testing.assert_allclose(interpret(built, X, A)[0], function(X, A), rtol=1e-13)

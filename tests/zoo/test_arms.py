@@ -71,8 +71,8 @@ def test_arm_is_its_description(name, tool):
     import pinocchio as pin
 
     full = described(name)
-    held = [i for i, joint in enumerate(full.names) if "finger" in joint]
-    model = pin.buildReducedModel(full, held, np.zeros(full.nq))
+    fixed = [i for i, joint in enumerate(full.names) if "finger" in joint]
+    model = pin.buildReducedModel(full, fixed, np.zeros(full.nq))
     work = model.createData()
     robot = zoo.entry(name).build()
     rng = np.random.default_rng(5)

@@ -63,10 +63,10 @@ def test_elbow_3r_by_its_screws():
     """Screws, poses and inertias of 000 p.27, misprints corrected, make the arm of the zoo."""
     p = defaults("elbow_3r")
     l0, l1, l2 = p["l0"], p["l1"], p["l2"]
-    places = ((0.0, p["r0"]), (p["r1"], l0), (l1 + p["r2"], l0))
+    poses = ((0.0, p["r0"]), (p["r1"], l0), (l1 + p["r2"], l0))
     robot = dl.Robot.from_screws(
         [[0, 0, 0, 0, 0, 1], [0, -l0, 0, -1, 0, 0], [0, -l0, l1, -1, 0, 0]],
-        [spatial.pose(p=[0.0, y, z]) for y, z in places],
+        [spatial.pose(p=[0.0, y, z]) for y, z in poses],
         [(p[f"m{k}"], np.diag([p[f"I{x}{k}"] for x in "xyz"])) for k in (1, 2, 3)],
         tool=spatial.pose(p=[0.0, l1 + l2, l0]),
         gravity=[0.0, 0.0, -p["g"]],

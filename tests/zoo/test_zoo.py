@@ -5,7 +5,7 @@ import pytest
 
 from dalembert import zoo
 from dalembert.errors import UnknownNameError
-from dalembert.zoo import puma560, stanford
+from dalembert.zoo import classic_arms, puma560
 
 
 @pytest.mark.parametrize("name", zoo.names())
@@ -20,11 +20,11 @@ def test_every_entry_builds_a_regular_robot(name):
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [("puma", "puma560"), ("UR-5", "ur5"), ("planar2r", "planar_2r")]
+    ("name", "expected"), [("puma", "puma560"), ("UR-5", "ur5"), ("planar2r", "planar_2r")]
 )
-def test_unknown_name_suggests_the_nearest(given, meant):
-    with pytest.raises(UnknownNameError, match=f"did you mean '{meant}'"):
-        zoo.entry(given)
+def test_unknown_name_suggests_the_nearest(name, expected):
+    with pytest.raises(UnknownNameError, match=f"did you mean '{expected}'"):
+        zoo.entry(name)
 
 
 def test_name_like_no_other_lists_the_zoo():
@@ -46,7 +46,7 @@ def test_stanford_arm_slides_on_its_third_joint():
     J = robot.reference("jacobian", np.full(6, 0.3), frame="tool", expressed_in="world")
     np.testing.assert_allclose(J[3:, 2], 0.0, atol=1e-15)
     np.testing.assert_allclose(np.linalg.norm(J[:3, 2]), 1.0)
-    assert robot.joints[2].lower[0] == pytest.approx(12 * stanford.INCH)
+    assert robot.joints[2].lower[0] == pytest.approx(12 * classic_arms.INCH)
 
 
 def test_every_name_is_in_its_file():

@@ -1,7 +1,7 @@
 """The `dalembert` command: each subcommand with its options, in the order of the help.
 
-A subcommand is a dataclass of its options; `run` imports the module that does the work, so that
-`dalembert --help` imports none of them.
+A subcommand is a dataclass of its options. The module of `dalembert.cli` that carries it out is
+imported when the subcommand runs, so that `dalembert --help` imports none of them.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import typer
 from typer import Argument, Option
 
-from dalembert.cli.commands import Command, Commands
 from dalembert.cli.options import (
     QD,
     QDD,
     TRUSTED,
     Acceleration,
+    Command,
+    Commands,
     Degrees,
     Formulation,
     IgnoreOthers,
@@ -45,8 +47,8 @@ from dalembert.cli.options import (
 Options = TypeVar("Options")
 
 
-def version(wanted: bool) -> None:
-    if wanted:
+def print_version(requested: bool) -> None:
+    if requested:
         from dalembert import __version__
 
         typer.echo(f"dalembert {__version__}")
@@ -65,7 +67,7 @@ app = typer.Typer(
 @app.callback()
 def root(
     version: Annotated[
-        bool, Option("--version", callback=version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
     trust: Annotated[
         list[str] | None,
@@ -84,35 +86,30 @@ def root(
 
 
 @dataclass_transform(eq_default=False)
-def command(name: str, epilog: str) -> Callable[[type[Options]], type[Options]]:
-    """Make a class a dataclass of the options of a subcommand, which its method `run` carries out."""
+def command(name: str, module: str, epilog: str) -> Callable[[type[Options]], type[Options]]:
+    """Make a class the options of the subcommand `name`, run by ``dalembert.cli.<module>.<name>``."""
 
     def register(declared: type[Options]) -> type[Options]:
-        made: Any = dataclass(eq=False, repr=False)(declared)
+        options: Callable[..., Options] = dataclass(eq=False, repr=False)(declared)
 
-        def call(**given: Any) -> None:
-            made(**given).run()
+        def call(**values: Any) -> None:
+            getattr(import_module(f"dalembert.cli.{module}"), name)(options(**values))
 
-        vars(call)["__signature__"] = inspect.signature(made, eval_str=True)
+        vars(call)["__signature__"] = inspect.signature(options, eval_str=True)
         app.command(name, cls=Command, help=declared.__doc__, epilog=epilog)(call)
         return declared
 
     return register
 
 
-@command("zoo", "Example: dalembert zoo --json")
+@command("zoo", "robots", "Example: dalembert zoo --json")
 class ZooOptions:
     """List the robots that come with the package, with their sources."""
 
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.robots import zoo
 
-        zoo(self.json)
-
-
-@command("info", "Example: dalembert info ur5")
+@command("info", "robots", "Example: dalembert info ur5")
 class InfoOptions:
     """Show a robot: joints, links, limits, frames, what its file said, what its dynamics cost."""
 
@@ -120,14 +117,10 @@ class InfoOptions:
     strict: Annotated[bool, Option("--strict", help="Warnings about a file are errors.")] = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.robots import info
-
-        info(self)
-
 
 @command(
     "inverse",
+    "dynamics",
     "Examples: dalembert inverse ur5 --q 0,-90,90,0,45,0 --deg; "
     "dalembert inverse ur5 --csv path.csv --out torques.csv --report",
 )
@@ -167,14 +160,10 @@ class InverseOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.dynamics import inverse
-
-        inverse(self)
-
 
 @command(
     "ik",
+    "kinematics",
     "Examples: dalembert ik ur5 --target 0.4,0.2,0.5,0,90,0 --deg; "
     "dalembert ik ur5 --csv poses.csv --out q.csv --path",
 )
@@ -210,13 +199,8 @@ class IkOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.ik import ik
 
-        ik(self)
-
-
-@command("forward", "Example: dalembert forward scara --tau 1 0 -5 0")
+@command("forward", "dynamics", "Example: dalembert forward scara --tau 1 0 -5 0")
 class ForwardOptions:
     """Forward dynamics: the accelerations under torques."""
 
@@ -229,13 +213,8 @@ class ForwardOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.dynamics import forward
 
-        forward(self)
-
-
-@command("matrices", "Example: dalembert matrices planar_2r --q 0.3 1.2")
+@command("matrices", "dynamics", "Example: dalembert matrices planar_2r --q 0.3 1.2")
 class MatricesOptions:
     """Mass matrix, bias, gravity, energies, pose and Jacobian at one state."""
 
@@ -246,13 +225,8 @@ class MatricesOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.dynamics import matrices
 
-        matrices(self)
-
-
-@command("bench", "Example: dalembert bench panda")
+@command("bench", "bench", "Example: dalembert bench panda")
 class BenchOptions:
     """Measure how fast a robot's dynamics run on this machine."""
 
@@ -260,13 +234,8 @@ class BenchOptions:
     states: Annotated[int, Option("-n", "--states", min=1, help="States per call.")] = 65536
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.bench import bench
 
-        bench(self)
-
-
-@command("demo", "Example: dalembert demo --robot puma560")
+@command("demo", "report", "Example: dalembert demo --robot puma560")
 class DemoOptions:
     """Show a robot, check it, evaluate a million states, and write a page of it in motion."""
 
@@ -274,13 +243,8 @@ class DemoOptions:
     robot: Annotated[str, Option(help="A robot of the zoo.", autocompletion=complete_robot)] = "ur5"
     states: Annotated[int, Option(min=1, help="States to evaluate.")] = 2**20
 
-    def run(self) -> None:
-        from dalembert.cli.demo import demo
 
-        demo(self)
-
-
-@command("count", "Example: dalembert count puma560 --plot counts.png")
+@command("count", "robots", "Example: dalembert count puma560 --plot counts.png")
 class CountOptions:
     """Count the arithmetic of every formulation, beside the published figures."""
 
@@ -291,13 +255,8 @@ class CountOptions:
     ] = None
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.count import count
 
-        count(self)
-
-
-@command("report", "Examples: dalembert report puma560; dalembert report study.zarr")
+@command("report", "report", "Examples: dalembert report puma560; dalembert report study.zarr")
 class ReportOptions:
     """Write one page: the moving arm, plots, equations, agreement and operation counts."""
 
@@ -317,13 +276,8 @@ class ReportOptions:
         Path | None, Option(help="The file of a sweep; default: the .toml beside its store.")
     ] = None
 
-    def run(self) -> None:
-        from dalembert.cli.report import report
 
-        report(self)
-
-
-@command("studio", "Examples: dalembert studio; dalembert studio arm.urdf --port 8123")
+@command("studio", "studio", "Examples: dalembert studio; dalembert studio arm.urdf --port 8123")
 class StudioOptions:
     """Edit a robot's file in the browser beside its live page; only this machine can reach it."""
 
@@ -341,13 +295,9 @@ class StudioOptions:
         float, Option(min=1.0, help="Seconds after which a text that takes long is given up.")
     ] = 120.0
 
-    def run(self) -> None:
-        from dalembert.cli.studio import studio
-
-        studio(self)
-
 
 @command(
+    "simulate",
     "simulate",
     "Example: dalembert simulate puma560 --duration 2 --q 0 45 -90 0 0 0 --deg --out run.nc",
 )
@@ -379,14 +329,11 @@ class SimulateOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.simulate import simulate
-
-        simulate(self)
-
 
 @command(
-    "path", "Example: dalembert path ur5 --points points.csv --acceleration 10 --out motion.csv"
+    "path",
+    "kinematics",
+    "Example: dalembert path ur5 --points points.csv --acceleration 10 --out motion.csv",
 )
 class PathOptions:
     """Find the fastest motion along a path within limits of velocity, acceleration and torque."""
@@ -419,13 +366,8 @@ class PathOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.path import path
 
-        path(self)
-
-
-@command("sweep", "Example: dalembert sweep study.toml --dry-run")
+@command("sweep", "sweep", "Example: dalembert sweep study.toml --dry-run")
 class SweepOptions:
     """Run a study: a simulation for every row of a design; one cut short goes on."""
 
@@ -441,13 +383,12 @@ class SweepOptions:
     ] = None
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.sweep import sweep
 
-        sweep(self)
-
-
-@command("mechanism", "Example: dalembert mechanism joint_interpolated --phi-end 1.5,-0.6 --plot")
+@command(
+    "mechanism",
+    "mechanism",
+    "Example: dalembert mechanism joint_interpolated --phi-end 1.5,-0.6 --plot",
+)
 class MechanismOptions:
     """Show a mechanism in absolute coordinates: mobility, joint forces, motion."""
 
@@ -464,7 +405,7 @@ class MechanismOptions:
         list[str] | None, Option(metavar="NAME=VALUE", help="Another number, such as g=1.62.")
     ] = None
     equations: Annotated[
-        bool, Option("--equations", help="Print Φ, Φ_q, ν, γ, M and Q in letters.")
+        bool, Option("--equations", help="Print Φ, Φ_q, ν, γ, M and Q with symbols.")
     ] = False
     simulate: Annotated[float | None, Option(help="Seconds to simulate.")] = None
     dt: Annotated[float, Option(help="Time between samples, or the fixed step, s.")] = 1e-2
@@ -477,13 +418,8 @@ class MechanismOptions:
     out: Annotated[Path, Option(help="Folder for pictures.")] = Path("out")
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.mechanism import mechanism
 
-        mechanism(self)
-
-
-@command("excite", "Example: dalembert excite ur5 --duration 20 --out motion.csv")
+@command("excite", "identify", "Example: dalembert excite ur5 --duration 20 --out motion.csv")
 class ExciteOptions:
     """Find a periodic motion within limits that shows the robot's inertias and friction best."""
 
@@ -512,13 +448,9 @@ class ExciteOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.excite import excite
-
-        excite(self)
-
 
 @command(
+    "identify",
     "identify",
     "Example: dalembert identify arm.urdf log.csv --out fitted.urdf --report fit.html",
 )
@@ -563,9 +495,9 @@ class IdentifyOptions:
     ] = None
     ignore_others: IgnoreOthers = False
     dt: RowTime = None
-    doubts: Annotated[
-        str, Option(help="refuse, or warn: fit a log that cannot be right all the same.")
-    ] = "refuse"
+    on_inconsistent: Annotated[
+        str, Option(help="raise, or warn: fit a log that cannot be right all the same.")
+    ] = "raise"
     lock: Annotated[
         list[str] | None,
         locks("Hold a joint that the log does not have, a finger say; may be repeated."),
@@ -584,15 +516,10 @@ class IdentifyOptions:
     deg: Degrees = False
     json: Json = False
 
-    def run(self) -> None:
-        from dalembert.cli.identify import identify
 
-        identify(self)
-
-
-@command("equations", "Example: dalembert equations elbow_3r --html --out elbow.html")
+@command("equations", "equations", "Example: dalembert equations elbow_3r --html --out elbow.html")
 class EquationsOptions:
-    """Print the equations of motion in letters, as a textbook would."""
+    """Print the equations of motion with symbols, as a textbook would."""
 
     robot: Robot
     latex: Annotated[bool, Option("--latex", help="As LaTeX.")] = False
@@ -614,13 +541,8 @@ class EquationsOptions:
     timeout: Annotated[float, Option(help="Seconds to look for shorter forms.")] = 30.0
     out: Annotated[Path | None, Option(help="Write to this file.")] = None
 
-    def run(self) -> None:
-        from dalembert.cli.equations import equations
 
-        equations(self)
-
-
-@command("export", "Example: dalembert export ur5 --quantity inverse_dynamics --target c")
+@command("export", "robots", "Example: dalembert export ur5 --quantity inverse_dynamics --target c")
 class ExportOptions:
     """Write a quantity as C, CUDA, WebAssembly or a CasADi function that stands on its own."""
 
@@ -632,17 +554,8 @@ class ExportOptions:
     layout: Annotated[str, Option(help="row or column, for CUDA.")] = "row"
     formulation: Formulation = None
 
-    def run(self) -> None:
-        from dalembert.cli.inputs import load
-        from dalembert.cli.output import console, say
-        from dalembert.systems.export import export
 
-        system, files = load(self.robot).compiled, (self.out, self.dtype, self.layout)
-        for path in export(system, self.quantity, self.target, *files, self.formulation):
-            say(console(), f"wrote {path}")
-
-
-@command("cache", "Example: dalembert cache --verify")
+@command("cache", "cache", "Example: dalembert cache --verify")
 class CacheOptions:
     """Show what is kept of compiled kernels: where, how much; verify it, or clear it."""
 
@@ -650,16 +563,4 @@ class CacheOptions:
         bool, Option("--verify", help="Read every entry and remove damaged ones.")
     ] = False
     clear: Annotated[bool, Option("--clear", help="Remove all entries.")] = False
-    as_json: Json = False
-
-    def run(self) -> None:
-        from dalembert.cli import cache
-
-        if self.verify and self.clear:
-            raise typer.BadParameter("choose one of --verify and --clear")
-        if self.clear:
-            cache.clear()
-        elif self.verify:
-            cache.verify()
-        else:
-            cache.show(self.as_json)
+    json: Json = False

@@ -56,10 +56,10 @@ def bench(options: BenchOptions) -> None:
         print_json({"robot": options.robot, "results": results})
         return
     title = f"{options.robot}, float64, row-major (N, {system.nv})"
-    columns = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
-    made = table(title, *columns, left=2)
+    heads = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
+    rows = table(title, *heads, left=2)
     for m in measured:
-        made.add_row(
+        rows.add_row(
             m.quantity.replace("_", " "),
             m.formulation,
             integer(m.states),
@@ -68,19 +68,19 @@ def bench(options: BenchOptions) -> None:
             integer(m.states_per_second),
             end_section=m.states > 1 and m.threads == dalembert.get_num_threads(),
         )
-    show(console(), made)
+    show(console(), rows)
 
 
 def measure(system: System, quantity: str, states: int) -> Iterator[Measurement]:
     """One state on one thread, then `states` on one thread and on all of them."""
-    found = system.dynamics.quantity(quantity)
-    formulation = found.formulation(None, system.dynamics.description).name
-    one = arguments(system, found.inputs, None)
+    listed = system.dynamics.quantity(quantity)
+    formulation = listed.formulation(None, system.dynamics.description).name
+    one = arguments(system, listed.inputs, None)
     for _ in range(3):  # compile, install the quick call, remember its kernel
         getattr(system, quantity)(*one)
     method = getattr(system, quantity)
     yield Measurement(quantity, formulation, 1, 1, fastest(partial(method, *one)))
-    many = arguments(system, found.inputs, states)
+    many = arguments(system, listed.inputs, states)
     call = partial(method, *many, out=method(*many))
     for threads in dict.fromkeys((1, dalembert.get_num_threads())):
         with using_threads(threads):

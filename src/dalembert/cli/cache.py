@@ -1,27 +1,45 @@
-"""`dalembert cache`: what is kept of compiled kernels, and whether it is whole."""
+"""`dalembert cache`: size and integrity of the cache of compiled kernels."""
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
+
+import typer
 
 from dalembert.cli.output import console, print_json, say
 from dalembert.errors import DalembertError
-from dalembert.kernels.call import cache, registers
+from dalembert.kernels.call import cache as kernel_cache
+from dalembert.kernels.call import vector_width
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import CacheOptions
 
 
-def show(as_json: bool) -> None:
-    """Where the cache is, how much it holds, and when it was used."""
-    found, folder = cache.entries(), cache.directory()
-    sizes, used = sum(one.size for one in found), [one.used for one in found]
+def cache(options: CacheOptions) -> None:
+    """Show where the cache is and how much it holds; verify it, or clear it."""
+    if options.verify and options.clear:
+        raise typer.BadParameter("choose one of --verify and --clear")
+    if options.clear:
+        _clear()
+    elif options.verify:
+        _verify()
+    else:
+        _show(options.json)
+
+
+def _show(as_json: bool) -> None:
+    entries, folder = kernel_cache.entries(), kernel_cache.directory()
+    size, used = sum(entry.size for entry in entries), [entry.used for entry in entries]
     if as_json:
         print_json(
             {
                 "folder": None if folder is None else str(folder),
-                "entries": len(found),
-                "bytes": sizes,
-                "limit": cache.limit(),
-                "vectors": registers.chosen().bits,
-                "damaged": [one.name for one in found if not one.intact],
+                "entries": len(entries),
+                "bytes": size,
+                "limit": kernel_cache.limit(),
+                "vectors": vector_width.chosen_target().bits,
+                "damaged": [entry.name for entry in entries if not entry.intact],
             }
         )
         return
@@ -30,22 +48,22 @@ def show(as_json: bool) -> None:
         say(screen, "The cache is off: every process compiles its kernels anew.")
         return
     say(screen, f"{folder}")
-    share = f"{_size(sizes)} of {_size(cache.limit())} (DALEMBERT_CACHE_LIMIT)"
-    say(screen, f"{len(found):,} entries, {share}")
-    if found:
+    share = f"{_size(size)} of {_size(kernel_cache.limit())} (DALEMBERT_CACHE_LIMIT)"
+    say(screen, f"{len(entries):,} entries, {share}")
+    if entries:
         say(screen, f"last used {_ago(max(used))}, the oldest {_ago(min(used))}")
-    say(screen, registers.said())
+    say(screen, vector_width.describe())
 
 
-def verify() -> None:
+def _verify() -> None:
     """Read every entry; damaged ones, which are never run, are removed and named."""
-    found = cache.entries()
-    damaged = [one.name for one in found if not one.intact]
-    cache.discard(damaged)
+    entries = kernel_cache.entries()
+    damaged = [entry.name for entry in entries if not entry.intact]
+    kernel_cache.discard(damaged)
     screen = console()
     for name in damaged:
         say(screen, f"removed {name}: its bytes are not those that were written")
-    say(screen, f"{len(found) - len(damaged):,} of {len(found):,} entries are whole")
+    say(screen, f"{len(entries) - len(damaged):,} of {len(entries):,} entries are whole")
     if damaged:
         raise DalembertError(
             f"{len(damaged)} entries were damaged; their kernels are compiled anew when they are "
@@ -53,21 +71,20 @@ def verify() -> None:
         )
 
 
-def clear() -> None:
-    """Remove all entries."""
-    before = cache.entries()
-    cache.clear()
-    left = cache.entries()
-    gone = sum(one.size for one in before) - sum(one.size for one in left)
-    say(console(), f"removed {len(before) - len(left):,} entries, {_size(gone)}")
+def _clear() -> None:
+    before = kernel_cache.entries()
+    kernel_cache.clear()
+    after = kernel_cache.entries()
+    freed = sum(entry.size for entry in before) - sum(entry.size for entry in after)
+    say(console(), f"removed {len(before) - len(after):,} entries, {_size(freed)}")
 
 
-def _size(bytes_: float) -> str:
+def _size(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
-        if bytes_ < 1024:
-            return f"{bytes_:.4g} {unit}"
-        bytes_ /= 1024
-    return f"{bytes_:,.4g} GiB"
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:,.4g} GiB"
 
 
 def _ago(instant: float) -> str:

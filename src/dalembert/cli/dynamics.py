@@ -1,13 +1,13 @@
-"""`dalembert inverse`, `forward` and `matrices`: one state, evaluated."""
+"""`dalembert inverse`, `forward` and `matrices`: one state, or torques along a motion from a file."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
-from dalembert.cli.along import along, refuse_mixed
 from dalembert.cli.inputs import (
     WRENCH,
     coordinates,
@@ -17,28 +17,58 @@ from dalembert.cli.inputs import (
     parse,
     state,
 )
-from dalembert.cli.output import array_table, column, console, number, print_json, show, table
-from dalembert.errors import FormulationError, ParameterError
+from dalembert.cli.output import (
+    array_table,
+    column,
+    console,
+    number,
+    print_json,
+    say,
+    show,
+    table,
+)
+from dalembert.cli.results import (
+    MOTIONS,
+    path_names,
+    require_writable,
+    say_written,
+    write,
+    write_csv,
+    write_run_page,
+)
+from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.formulations.registry import Quantity
+from dalembert.logs.read import read_log
+from dalembert.simulation.results import peaks, torques_along
 from dalembert.systems.system import System
+from dalembert.text import visible
 
 if TYPE_CHECKING:
+    import xarray
+
     from dalembert.cli.app import ForwardOptions, InverseOptions, MatricesOptions
 
 TWIST = ("vx", "vy", "vz", "ωx", "ωy", "ωz")
 SYMBOLS = {"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ"}
+STATE_OPTIONS = ("q", "qd", "qdd", "table")
+MOTION_OPTIONS = ("out", "report", "dt", "lowpass", "actuators", "ignore_others")
 
 
 def inverse(options: InverseOptions) -> None:
     """τ = M q̈ + C q̇ + N + J_tᵀ F_t + friction of a state or along a motion; with constraints also λ."""
-    refuse_mixed(options)
+    is_state = options.csv is None
+    reason = "needs a motion: --csv FILE" if is_state else "is not for --csv"
+    for name in MOTION_OPTIONS if is_state else STATE_OPTIONS:
+        if getattr(options, name) not in (None, False):
+            raise SettingError(f"--{name.replace('_', '-')} {reason}")
+    system = load_changed(options).compiled
     if options.csv is not None:
-        along(options)
-    elif options.table:
-        _recursion(options)
+        _along_motion(system, options.csv, options)
+        return
+    arrays = state(system, options, "q", "qd", "qdd")
+    if options.table:
+        _recursion(system, arrays, options)
     else:
-        system = load_changed(options).compiled
-        arrays = state(system, options, "q", "qd", "qdd")
         _solve(system, "inverse_dynamics", arrays, options)
 
 
@@ -48,33 +78,100 @@ def forward(options: ForwardOptions) -> None:
     _solve(system, "forward_dynamics", state(system, options, "q", "qd", "tau"), options)
 
 
-def _recursion(options: InverseOptions) -> None:
+def _recursion(system: System, arrays: dict[str, np.ndarray], options: InverseOptions) -> None:
     """Every intermediate of a formulation of inverse dynamics, link by link."""
-    system = load_changed(options).compiled
     robot = system.robot
     if robot is None or robot is not system:
         raise FormulationError(f"{options.robot} is not a tree of links; --table needs one")
-    arrays = state(system, options, "q", "qd", "qdd")
     wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), options.tip_wrench)
-    found = robot.recursion(**arrays, **wrench, formulation=options.formulation)
+    inputs: dict[str, Any] = {**arrays, **wrench}
+    recursion = robot.recursion(**inputs, formulation=options.formulation)
     if options.json:
-        heading = {"robot": options.robot, "formulation": found.formulation}
-        heading["links"] = list(found.links)
-        units = {term.name: term.units for term in found.terms}
-        print_json({**heading, **arrays, **wrench, **found.values, "units": units})
+        heading = {
+            "robot": options.robot,
+            "formulation": recursion.formulation,
+            "links": list(recursion.links),
+        }
+        units = {term.name: term.units for term in recursion.terms}
+        print_json({**heading, **inputs, **recursion.values, "units": units})
         return
-    console().print(found.text(), soft_wrap=True)
+    console().print(recursion.text(), soft_wrap=True)
+
+
+def _solve(
+    system: System,
+    quantity: str,
+    arrays: dict[str, np.ndarray],
+    options: InverseOptions | ForwardOptions,
+) -> None:
+    """Evaluate inverse or forward dynamics at one state and print the result."""
+    listed = system.dynamics.quantity(quantity)
+    formulation = listed.formulation(options.formulation, system.dynamics.description).name
+    wrench = _wrench(system, listed, options.tip_wrench)
+    settings: dict[str, Any] = dict(wrench)
+    if options.formulation is not None:
+        settings["formulation"] = formulation
+    solution = getattr(system, quantity)(*arrays.values(), **settings)
+    outputs = solution if isinstance(solution, tuple) else (solution,)
+    results = dict(zip(listed.outputs, outputs, strict=True))
+    if options.json:
+        heading = {"robot": options.robot, "formulation": formulation, "joints": _names(system)}
+        units = [entry.unit(next(iter(results))) for entry in coordinates(system, "tau")]
+        print_json({**heading, **arrays, **wrench, **results, "units": units})
+        return
+    screen, title = console(), f"{system.name}, {formulation}"
+    multipliers = results.pop("lam", np.zeros(0))
+    columns = {SYMBOLS[key]: (key, value) for key, value in {**arrays, **results}.items()}
+    if system.nq != system.nv:  # quaternions: q has rows of its own
+        show(screen, _state_table(system, title, {"q": columns.pop("q")}))
+    show(screen, _state_table(system, title, columns))
+    if multipliers.size:
+        rows = table("Forces of the constraints", "row", "λ")
+        for label, text in zip(system.dynamics.row_names, column(multipliers), strict=True):
+            rows.add_row(label, text)
+        show(screen, rows)
+
+
+def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, np.ndarray]:
+    """The keyword `tip_wrench` of --tip-wrench, or nothing."""
+    if text is None:
+        return {}
+    if "tip_wrench" not in quantity.optional:
+        raise ParameterError(f"--tip-wrench: {system.name} takes forces as --tau")
+    return {"tip_wrench": parse(text, "--tip-wrench", "the tool", WRENCH)}
+
+
+def _state_table(system: System, title: str, columns: dict[str, tuple[str, np.ndarray]]) -> Table:
+    """One row per joint; `columns` maps a heading to a kind of quantity and its values."""
+    rows = table(title, "joint")
+    entries = coordinates(system, next(iter(columns.values()))[0])
+    cells = [[entry.name for entry in entries]]
+    for heading, (quantity, values) in columns.items():
+        units = [entry.unit(quantity) for entry in entries]
+        same = len(set(units)) == 1
+        label = f"{heading}, {units[0]}" if same and units[0] else heading
+        rows.add_column(label, justify="right", header_style="cyan")
+        cells.append(column(values, None if same else units))
+    for row in zip(*cells, strict=True):
+        rows.add_row(*row)
+    return rows
+
+
+def _names(system: System) -> list[str]:
+    return [coordinate.name for coordinate in coordinates(system, "tau")]
 
 
 def matrices(options: MatricesOptions) -> None:
-    """What the equations of motion are made of, at one state."""
+    """Mass matrix, bias, gravity torques, energies, and pose and Jacobian of a frame at one state."""
     system = load(options.robot).compiled
     arrays = state(system, options, "q", "qd")
     q, qd = arrays["q"], arrays["qd"]
+    has_gravity = "gravity_torque" in system.dynamics.catalogue
+    gravity = system.gravity_torque(q) if has_gravity else system.bias(q, np.zeros(system.nv))
     values: dict[str, Any] = {
         "mass_matrix": system.mass_matrix(q),
         "bias": system.bias(q, qd),
-        "gravity_torque": _gravity_torque(system, q),
+        "gravity_torque": gravity,
         "kinetic_energy": float(system.kinetic_energy(q, qd)),
         "potential_energy": float(system.potential_energy(q)),
         **_frame(system, q, options.frame),
@@ -88,30 +185,20 @@ def matrices(options: MatricesOptions) -> None:
     _show_matrices(system, arrays, values)
 
 
-def _gravity_torque(system: System, q: np.ndarray) -> np.ndarray:
-    """N(q), by its own formulation where the system has one."""
-    if "gravity_torque" in system.dynamics.catalogue:
-        return system.gravity_torque(q)
-    return system.bias(q, np.zeros(system.nv))
-
-
 def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, Any]:
     """Pose and body Jacobian of a frame, where the system has frames."""
-    made = system.dynamics.bound()
-    if not made.frames:
+    dynamics = system.dynamics.bound()
+    if not dynamics.frames:
         if frame != "tool":
             raise ParameterError(f"--frame {frame}: {system.name} has no frames")
         return {}
     frame = known_frame(system, frame)
     robot = system.robot
     if robot is not None:
-        return {
-            "frame": frame,
-            "pose": robot.pose(q, frame),
-            "jacobian": robot.jacobian(q, frame, "body"),
-        }
-    J = made.frame_jacobian(q, frame, "body")
-    return {"frame": frame, "pose": made.pose(q, frame), "jacobian": J}
+        pose, jacobian = robot.pose(q, frame), robot.jacobian(q, frame, "body")
+    else:
+        pose, jacobian = dynamics.pose(q, frame), dynamics.frame_jacobian(q, frame, "body")
+    return {"frame": frame, "pose": pose, "jacobian": jacobian}
 
 
 def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
@@ -125,8 +212,7 @@ def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[s
     show(screen, _state_table(system, "Forces", forces))
     show(screen, array_table("Mass matrix M, SI units", values["mass_matrix"], names, names))
     if "pose" in values:
-        axes = ("x", "y", "z")
-        frame = values["frame"]
+        axes, frame = ("x", "y", "z"), values["frame"]
         title = f"Pose of {frame!r}"
         show(screen, array_table(title, values["pose"][:3], axes, (*axes, "position, m")))
         show(screen, array_table(f"Body Jacobian of {frame!r}", values["jacobian"], TWIST, names))
@@ -137,66 +223,92 @@ def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[s
     screen.print(f"potential energy  {number(values['potential_energy'])} J")
 
 
-def _solve(
-    system: System,
-    quantity: str,
-    arrays: dict[str, np.ndarray],
-    options: InverseOptions | ForwardOptions,
-) -> None:
-    listed = system.dynamics.quantity(quantity)
-    chosen = listed.formulation(options.formulation, system.dynamics.description).name
-    wrench = _wrench(system, listed, options.tip_wrench)
-    given = wrench | ({} if options.formulation is None else {"formulation": chosen})
-    solved = getattr(system, quantity)(*arrays.values(), **given)
-    results = solved if isinstance(solved, tuple) else (solved,)
-    found = dict(zip(listed.outputs, results, strict=True))
+# torques along a motion
+
+
+def _along_motion(system: System, csv: Path, options: InverseOptions) -> None:
+    """Compute the torques of the motion in a file, compare them with limits, write the results."""
+    require_writable(options.out, MOTIONS)
+    log = read_log(
+        csv,
+        system,
+        degrees=options.deg,
+        dt=options.dt,
+        lowpass=options.lowpass,
+        others="ignore" if options.ignore_others else "refuse",
+    )
+    settings: dict[str, Any] = {}
+    if options.tip_wrench is not None:
+        settings["tip_wrench"] = parse(options.tip_wrench, "--tip-wrench", "the tool", WRENCH)
+    if options.formulation is not None:
+        settings["formulation"] = options.formulation
+    actuators = None if options.actuators is None else options.actuators.replace(" ", "").split(",")
+    run = torques_along(system, log, actuators, **settings)
+    maxima = peaks(run)
+    if options.out is not None:
+        _write_torques(run, options.out)
+    page = None
+    if options.report:
+        page = write_run_page(run, system.robot, options.out, csv.stem)
+    message = run.attrs.get("limits_passed", "")
+    limits_passed = message.split("; ") if message else []
     if options.json:
-        heading = {"robot": options.robot, "formulation": chosen, "joints": _names(system)}
-        units = [entry.unit(next(iter(found))) for entry in coordinates(system, "tau")]
-        print_json({**heading, **arrays, **wrench, **found, "units": units})
+        facts = {
+            "robot": run.attrs["system"],
+            "rows": run.sizes["time"],
+            "seconds": float(run.time.values[-1] - run.time.values[0]),
+            "derivatives": run.attrs["derivatives"],
+            "joints": [str(x) for x in run.joint.values],
+            **{str(name): maxima[name].values for name in maxima},
+            "limits_passed": limits_passed,
+        }
+        print_json(facts | path_names(out=options.out, report=page))
         return
-    _show_solved(system, f"{system.name}, {chosen}", arrays, found)
-
-
-def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, np.ndarray]:
-    if text is None:
-        return {}
-    if "tip_wrench" not in quantity.optional:
-        raise ParameterError(f"--tip-wrench: {system.name} takes forces as --tau")
-    return {"tip_wrench": parse(text, "--tip-wrench", "the tool", WRENCH)}
-
-
-def _show_solved(
-    system: System, title: str, arrays: dict[str, np.ndarray], found: dict[str, np.ndarray]
-) -> None:
     screen = console()
-    multipliers = found.pop("lam", np.zeros(0))
-    shown = {SYMBOLS[key]: (key, value) for key, value in {**arrays, **found}.items()}
-    if system.nq != system.nv:  # quaternions: q has rows of its own
-        show(screen, _state_table(system, title, {"q": shown.pop("q")}))
-    show(screen, _state_table(system, title, shown))
-    if multipliers.size:
-        made = table("Forces of the constraints", "row", "λ")
-        for label, text in zip(system.dynamics.row_names, column(multipliers), strict=True):
-            made.add_row(label, text)
-        show(screen, made)
+    _show_peaks(system, run, maxima)
+    say(screen, f"derivatives: {visible(run.attrs['derivatives'])}")
+    for sentence in limits_passed:
+        say(screen, ("limit passed:", "red"), f" {sentence}")
+    say_written(options.out, page)
 
 
-def _state_table(system: System, title: str, shown: dict[str, tuple[str, np.ndarray]]) -> Table:
-    """One row per joint; `shown` maps a heading to a kind of quantity and its values."""
-    made = table(title, "joint")
-    rows = coordinates(system, next(iter(shown.values()))[0])
-    columns = [[coordinate.name for coordinate in rows]]
-    for heading, (quantity, values) in shown.items():
-        units = [coordinate.unit(quantity) for coordinate in rows]
-        same = len(set(units)) == 1
-        title = f"{heading}, {units[0]}" if same and units[0] else heading
-        made.add_column(title, justify="right", header_style="cyan")
-        columns.append(column(values, None if same else units))
-    for cells in zip(*columns, strict=True):
-        made.add_row(*cells)
-    return made
+def _write_torques(run: xarray.Dataset, path: Path) -> None:
+    """Times and torques as a table that `read_log` understands, or all of it as netCDF or Zarr."""
+    if path.suffix != ".csv":
+        write(run, path)
+        return
+    units = str(run.tau.attrs["units"]).split(", ")
+    names = [str(x) for x in run.joint.values]
+    units = units if len(units) == len(names) else units * len(names)
+    head = [f"tau_{n} [{u}]" if u else f"tau_{n}" for n, u in zip(names, units, strict=True)]
+    times = run.time.values + run.attrs["start_time"]
+    rows = np.column_stack([times, run.tau.values])
+    write_csv(path, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
 
 
-def _names(system: System) -> list[str]:
-    return [coordinate.name for coordinate in coordinates(system, "tau")]
+def _show_peaks(system: System, run: xarray.Dataset, maxima: xarray.Dataset) -> None:
+    """Largest speeds, torques and powers of every joint, beside their limits."""
+    count, seconds = run.sizes["time"], run.time.values[-1] - run.time.values[0]
+    title = f"{system.name}, {count:,} rows over {seconds:.6g} s"
+    heads = ("joint", "speed", "of limit", "torque", "at", "of limit", "rms", "power")
+    rows = table(title, *heads)
+    for k, entry in enumerate(coordinates(system, "tau")):
+        speed, torque = entry.unit("qd"), entry.unit("tau")
+        rows.add_row(
+            entry.name,
+            f"{number(abs(maxima.speed.values[k]))} {speed}".rstrip(),
+            _percent(maxima.speed_share.values[k]),
+            f"{number(maxima.torque.values[k])} {torque}".rstrip(),
+            f"{maxima.torque_time.values[k]:.6g} s",
+            _percent(maxima.torque_share.values[k]),
+            f"{number(maxima.torque_rms.values[k])} {torque}".rstrip(),
+            f"{number(maxima.power.values[k])} W",
+        )
+    show(console(), rows)
+
+
+def _percent(share: float) -> str:
+    """Percent of a limit, marked where it is exceeded; a dash where there is none."""
+    if not np.isfinite(share) or share == 0.0:
+        return "–"
+    return f"{100.0 * share:.3g} %" + (" !" if share > 1.0 + 1e-9 else "")

@@ -13,10 +13,10 @@ from dalembert.cli.output import console, say
 from dalembert.cli.results import write_text, writing
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.symbolic.lettered import SOURCES
+from dalembert.symbolic.quantities import SOURCES
 from dalembert.systems.system import System
 from dalembert.zoo import is_known
-from dalembert.zoo.letters import symbolic_model, with_letters
+from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
 
 if TYPE_CHECKING:
     from dalembert.cli.app import EquationsOptions
@@ -26,8 +26,8 @@ QUANTITIES = tuple(SOURCES)
 
 def equations(options: EquationsOptions) -> None:
     """Derive, check and print; HTML and LaTeX documents go to a file if --out names one."""
-    chosen = {"latex": options.latex, "html": options.html, "pdf-ready": options.pdf_ready}
-    form = next((name for name, wanted in chosen.items() if wanted), "text")
+    flags = {"latex": options.latex, "html": options.html, "pdf-ready": options.pdf_ready}
+    form = next((name for name, is_set in flags.items() if is_set), "text")
     if options.recursion is not None:
         _recursion(options, form, options.recursion)
         return
@@ -36,39 +36,38 @@ def equations(options: EquationsOptions) -> None:
             hint = suggest(quantity, list(QUANTITIES))
             raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
     system = _symbolic(options.robot)
-    found = system.compiled.equations(
+    result = system.compiled.equations(
         options.quantity, simplify=options.simplify, timeout=options.timeout
     )
     title = f"Equations of motion of {system.name}"
     forms: Mapping[str, Callable[[], str]] = {
-        "text": found.text,
-        "latex": found.latex,
-        "html": lambda: found.html(title),
-        "pdf-ready": lambda: found.latex_document(title),
+        "text": result.text,
+        "latex": result.latex,
+        "html": lambda: result.html(title),
+        "pdf-ready": lambda: result.latex_document(title),
     }
-    _give(forms[form](), options.out)
-    if not found.complete:
-        typer.echo(f"note: {found.note}", err=True)
+    _print_or_write(forms[form](), options.out)
+    if not result.complete:
+        typer.echo(f"note: {result.note}", err=True)
 
 
 def _recursion(options: EquationsOptions, form: str, formulation: str) -> None:
-    """What a formulation of inverse dynamics computes link by link, in letters."""
+    """Intermediates of a formulation of inverse dynamics, link by link, with symbols."""
     if form not in ("text", "latex"):
         raise UnknownNameError(f"--recursion is written as text or LaTeX, not as {form}")
     system = _symbolic(options.robot).compiled
     if system.robot is not system:
         raise FormulationError(f"{options.robot} is not a tree of links; --recursion needs one")
-    found = system.robot.recursion(formulation=formulation, timeout=options.timeout)
-    _give(found.latex() if form == "latex" else found.text(), options.out)
+    result = system.robot.recursion(formulation=formulation, timeout=options.timeout)
+    _print_or_write(result.latex() if form == "latex" else result.text(), options.out)
 
 
 def _symbolic(name: str) -> System:
-    """The system of that name or file, with letters for its numbers where they have letters."""
-    return symbolic_model(name) if is_known(name) else with_letters(load(name))
+    """The system of that name or file, with symbols for its numbers where they have symbols."""
+    return symbolic_model(name) if is_known(name) else with_symbols(load(name))
 
 
-def _give(text: str, out: Path | None) -> None:
-    """Write to the file, or print."""
+def _print_or_write(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text)
         return

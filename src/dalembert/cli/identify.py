@@ -1,121 +1,138 @@
-"""`dalembert identify ROBOT LOG --out FILE`: a fitted robot from a log, with what speaks for it."""
+"""`dalembert identify` and `dalembert excite`: a robot fitted to logs, and motions for logging."""
 
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalembert.cli.inputs import joint_limits, load, with_locks
-from dalembert.cli.output import console, print_json, say, show, table
-from dalembert.cli.results import named, require_writable, say_written, write_text
+from dalembert.cli.inputs import joint_limits, load, state, with_locks
+from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.results import (
+    MOTIONS,
+    path_names,
+    require_writable,
+    say_written,
+    write_motion,
+    write_run_page,
+    write_text,
+)
 from dalembert.errors import DalembertError, SettingError
-from dalembert.identification.findings import IdentificationWarning
-from dalembert.identification.fit import Fit
-from dalembert.identification.identify import identify as fitted
-from dalembert.simulation.log import read_log
+from dalembert.identification.diagnostics import IdentificationWarning
+from dalembert.identification.excitation import Excitation, excitation
+from dalembert.identification.identify import identify as fit_model
+from dalembert.identification.result import Fit
+from dalembert.logs.read import read_log
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import IdentifyOptions
+    from dalembert.cli.app import ExciteOptions, IdentifyOptions
 
 ROBOTS = (".urdf", ".xml")
 
 
 def identify(options: IdentifyOptions) -> None:
-    """Fit, say how well it predicts and what it did not see, and write what is asked."""
+    """Fit, print prediction errors and unidentified parameters, write the fitted robot."""
     system = with_locks(load(options.robot), options.lock, options.deg).compiled
     require_writable(options.out, ROBOTS)
     require_writable(options.report, (".html",))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentificationWarning)  # they are said below
-        found = fitted(system, _logs(system, options), **_settings(options))
+        warnings.simplefilter("ignore", IdentificationWarning)  # they are printed below
+        fit = fit_model(
+            system,
+            _logs(system, options),
+            friction=_friction(options.friction),
+            rotor=not options.no_rotor,
+            held_out=options.held_out or None,
+            links=None if options.payload is None else (options.payload,),
+            method=options.method,
+            cutoff=options.cutoff,
+            delay=options.delay,
+            on_inconsistent=options.on_inconsistent,
+        )
     if options.out is not None:
-        write_text(options.out, _text(found, options.out))
+        robot = fit.robot.robot
+        if robot is None:
+            raise DalembertError(f"{fit.robot.name} has no file form; take --report")
+        write_text(
+            options.out, robot.to_urdf() if options.out.suffix == ".urdf" else robot.to_mjcf()
+        )
     if options.report is not None:
-        found.report(options.report)
+        fit.report(options.report)
     if options.json:
-        print_json(_facts(found) | named(out=options.out, report=options.report))
+        print_json(_fit_facts(fit) | path_names(out=options.out, report=options.report))
         return
-    _show(found)
+    _show_fit(fit)
     if options.out is not None:
-        held = ", ".join(lock.partition("=")[0].strip() for lock in options.lock or ())
-        where = "stays where it is held there, as part of the link that carries it"
-        say(console(), f"written: {options.out}" + (f"; {held} {where}" if held else ""))
+        locked = ", ".join(lock.partition("=")[0].strip() for lock in options.lock or ())
+        note = "stays where it is held there, as part of the link that carries it"
+        say(console(), f"written: {options.out}" + (f"; {locked} {note}" if locked else ""))
     say_written(None, options.report)
 
 
-def _logs(system: Any, options: IdentifyOptions) -> list[Any]:
-    settings: dict[str, Any] = {
-        "degrees": options.deg,
-        "dt": options.dt,
-        "columns": _renamed(options.columns),
-        "others": "ignore" if options.ignore_others else None,
-        "torque_constant": joint_limits(system, "torque-constant", options.torque_constant),
-        "gear": joint_limits(system, "gear", options.gear),
-        "motor": None if options.motor is None else [x.strip() for x in options.motor.split(",")],
-    }
-    return [read_log(path, system, **settings) for path in options.log]
+def _logs(system: System, options: IdentifyOptions) -> list[Any]:
+    columns = _column_names(options.columns)
+    torque_constant = joint_limits(system, "torque-constant", options.torque_constant)
+    gear = joint_limits(system, "gear", options.gear)
+    motor = None if options.motor is None else [x.strip() for x in options.motor.split(",")]
+    return [
+        read_log(
+            path,
+            system,
+            degrees=options.deg,
+            dt=options.dt,
+            columns=columns,
+            others="ignore" if options.ignore_others else None,
+            torque_constant=torque_constant,
+            gear=gear,
+            motor=motor,
+        )
+        for path in options.log
+    ]
 
 
-def _renamed(given: str | None) -> dict[str, str] | list[str] | None:
-    """Names of the file and what they are, ``pos1=q_shoulder,cur1=tau_shoulder``, or all of them."""
-    if given is None:
+def _column_names(text: str | None) -> dict[str, str] | list[str] | None:
+    """Names in the file by their meaning, ``pos1=q_shoulder,cur1=tau_shoulder``, or all in order."""
+    if text is None:
         return None
-    if "=" not in given and "," in given:  # of a file that has no names
-        return [name.strip() for name in given.split(",")]
-    pairs = [piece.partition("=") for piece in given.split(",")]
+    if "=" not in text and "," in text:  # of a file that has no names
+        return [name.strip() for name in text.split(",")]
+    pairs = [piece.partition("=") for piece in text.split(",")]
     if not all(old.strip() and new.strip() for old, _, new in pairs):
         raise SettingError(
-            f"--columns {given!r} must be pairs like pos1=q_joint1,cur1=tau_joint1, or "
+            f"--columns {text!r} must be pairs like pos1=q_joint1,cur1=tau_joint1, or "
             "for a file without names all of them, time,q1,q2,tau1,tau2"
         )
     return {old.strip(): new.strip() for old, _, new in pairs}
 
 
-def _friction(given: str) -> tuple[str, ...] | dict[str, list[str]]:
-    """Kinds, ``viscous,coulomb``, or kinds of joints, ``crank:viscous,crank:coulomb``; or none."""
-    kinds = [kind.strip() for kind in given.split(",") if kind.strip()]
-    if not any(":" in kind for kind in kinds):
-        return () if kinds == ["none"] else tuple(kinds)
-    found: dict[str, list[str]] = {}
-    for joint, _, kind in (kind.rpartition(":") for kind in kinds):
+def _friction(text: str) -> tuple[str, ...] | dict[str, list[str]]:
+    """Terms, ``viscous,coulomb``, or terms of joints, ``crank:viscous,crank:coulomb``; or none."""
+    terms = [term.strip() for term in text.split(",") if term.strip()]
+    if not any(":" in term for term in terms):
+        return () if terms == ["none"] else tuple(terms)
+    by_joint: dict[str, list[str]] = {}
+    for joint, _, term in (term.rpartition(":") for term in terms):
         if not joint:
             raise SettingError(
-                f"--friction {given!r} must be kinds for all driven joints, or joint:kind for each"
+                f"--friction {text!r} must be kinds for all driven joints, or joint:kind for each"
             )
-        found.setdefault(joint.strip(), []).append(kind.strip())
-    return found
+        by_joint.setdefault(joint.strip(), []).append(term.strip())
+    return by_joint
 
 
-def _settings(options: IdentifyOptions) -> dict[str, Any]:
+def _fit_facts(fit: Fit) -> dict[str, Any]:
+    errors, base = fit.errors(), fit.base
+    plain = (str, int, float, bool, type(None))
     return {
-        "friction": _friction(options.friction),
-        "rotor": not options.no_rotor,
-        "held_out": options.held_out or None,
-        "links": None if options.payload is None else (options.payload,),
-        "method": options.method,
-        "cutoff": options.cutoff,
-        "delay": options.delay,
-        "doubts": options.doubts,
-    }
-
-
-def _text(found: Fit, out: Path) -> str:
-    robot = found.robot.robot
-    if robot is None:
-        raise DalembertError(f"{found.robot.name} has no file form; take --report")
-    return robot.to_urdf() if out.suffix == ".urdf" else robot.to_mjcf()
-
-
-def _facts(found: Fit) -> dict[str, Any]:
-    errors, base = found.errors(), found.base
-    return {
-        "robot": found.prior.name,
-        "settings": {key: _plain(value) for key, value in found.settings.items()},
-        "said": list(found.said),
-        "warnings": list(found.warnings),
-        "unseen": [list(pair) for pair in found.unseen],
-        "condition": found.condition,
+        "robot": fit.prior.name,
+        "settings": {
+            key: value if isinstance(value, plain) else str(value)
+            for key, value in fit.settings.items()
+        },
+        "said": list(fit.notes),
+        "warnings": list(fit.warnings),
+        "unseen": [list(pair) for pair in fit.unseen],
+        "condition": fit.condition,
         "errors": {
             str(data): {
                 str(joint): {str(k): float(v) for k, v in row.items()}
@@ -129,28 +146,90 @@ def _facts(found: Fit) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _show(found: Fit) -> None:
-    screen, errors = console(), found.errors()
+def _show_fit(fit: Fit) -> None:
+    screen, errors = console(), fit.errors()
     models = [str(name) for name in errors.columns if name != "torque"]
-    title = f"{found.prior.name}: RMS of measured (not filtered) less predicted torque, N m or N"
-    made = table(title, "data", "joint", "torque", *models, left=2)
+    title = f"{fit.prior.name}: RMS of measured (not filtered) less predicted torque, N m or N"
+    rows = table(title, "data", "joint", "torque", *models, left=2)
     for (data, joint), row in errors.iterrows():
         size = float(row["torque"])
         cells = [f"{row[m]:.4g} ({row[m] / size:.1%})" if size else f"{row[m]:.4g}" for m in models]
-        made.add_row(str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells)
-    show(screen, made)
+        rows.add_row(str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells)
+    show(screen, rows)
     say(
         screen,
-        f"{len(found.grouping.names)} base parameters, condition {found.condition:.4g}; "
-        f"{len(found.unseen)} of them are not seen",
+        f"{len(fit.grouping.names)} base parameters, condition {fit.condition:.4g}; "
+        f"{len(fit.unseen)} of them are not seen",
     )
-    for parameter, why in found.unseen:
-        say(screen, f"  not seen: {parameter} – {why}")
-    for sentence in found.said:
+    for parameter, reason in fit.unseen:
+        say(screen, f"  not seen: {parameter} – {reason}")
+    for sentence in fit.notes:
         say(screen, f"  {sentence}")
-    for sentence in found.warnings:
+    for sentence in fit.warnings:
         say(screen, ("warning:", "yellow"), f" {sentence}")
+
+
+def excite(options: ExciteOptions) -> None:
+    """Search an exciting motion, print how much of its limits it uses, write it."""
+    robot = load(options.robot).compiled
+    require_writable(options.out, MOTIONS)
+    optional: dict[str, Any] = {}
+    if options.inertias_only:
+        optional = {"friction": (), "rotor": False}
+    motion = excitation(
+        robot,
+        options.duration,
+        velocity=joint_limits(robot, "velocity", options.velocity),
+        acceleration=joint_limits(robot, "acceleration", options.acceleration),
+        torque=joint_limits(robot, "torque", options.torque),
+        harmonics=options.harmonics,
+        periods=options.periods,
+        objective=options.objective,
+        budget=options.budget,
+        seed=options.seed,
+        start=None if options.q is None else state(robot, options, "q")["q"],
+        workspace=None if options.above is None else {"above": options.above},
+        **optional,
+    )
+    page = None
+    if options.out is not None or options.report:
+        run = motion.sampled(options.rate)
+        if options.out is not None:
+            write_motion(run, options.out)
+        if options.report:
+            page = write_run_page(run, robot, options.out, robot.name)
+    if options.json:
+        facts = {
+            "robot": motion.robot.name,
+            "seconds": motion.duration,
+            "period": motion.trajectory.period,
+            "harmonics": motion.trajectory.harmonics,
+            "condition": motion.condition,
+            "information": motion.information,
+            "parameters": list(motion.parameters),
+            "limits": [{**r._asdict(), "margin": r.margin} for r in motion.limited],
+            "sums": motion.trajectory.sums,
+            "said": list(motion.notes),
+        }
+        print_json(facts | path_names(out=options.out, report=page))
+        return
+    _show_excitation(motion)
+    say_written(options.out, page)
+
+
+def _show_excitation(motion: Excitation) -> None:
+    screen, trajectory = console(), motion.trajectory
+    title = f"{motion.robot.name}, {motion.duration:g} s, condition {motion.condition:.4g}"
+    rows = table(title, "limit", "joint", "lowest", "highest", "limits", "margin", left=2)
+    for r in motion.limited:
+        margin = f"{r.margin:.3g} m" if r.kind == "distance" else f"{100.0 * r.margin:.3g} %"
+        limits = f"{number(r.lower)} … {number(r.upper)}"
+        rows.add_row(r.kind, r.joint, f"{r.lowest:.4g}", f"{r.highest:.4g}", limits, margin)
+    show(screen, rows)
+    say(
+        screen,
+        f"{len(motion.parameters)} base parameters, period {trajectory.period:g} s, "
+        f"{trajectory.harmonics} harmonics",
+    )
+    for sentence in motion.notes:
+        say(screen, sentence)

@@ -1,4 +1,4 @@
-"""What users type: names of systems, what options change of them, and numbers."""
+"""Arguments of commands: systems by name or file, changes to them, and numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import dalembert
 from dalembert.cli.options import TRUSTED
 from dalembert.errors import DalembertError, ParameterError, SettingError, ShapeError
-from dalembert.report.coordinates import coordinates
+from dalembert.report.facts import coordinates
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.cli.app import IkOptions, InverseOptions, PathOptions
 
-OFF = 1e-6  # of a state from its constraints, SI units
+MAX_VIOLATION = 1e-6  # of a constraint by a state, SI units
 PAYLOAD = ("mass in kg", "x", "y", "z of its centre in the tool frame, m")
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 
@@ -53,8 +53,10 @@ def with_locks(system: Any, locks: Sequence[str] | None, degrees: bool) -> Any:
         except ValueError:
             raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
         known = joint in robot.coordinates
-        turns = degrees and known and robot.kinds.q[robot.coordinates.index(joint)] == "angle"
-        system = robot.with_joint_locked(joint, math.radians(value) if turns else value)
+        is_angle = known and robot.kinds.q[robot.coordinates.index(joint)] == "angle"
+        system = robot.with_joint_locked(
+            joint, math.radians(value) if degrees and is_angle else value
+        )
     return system
 
 
@@ -69,11 +71,11 @@ def _robot(system: Any, option: str) -> Robot:
 
 
 def load_robot(name: str) -> Robot:
-    """The robot of the zoo or in a file, or the one that its constraints hold."""
-    found = load(name).robot
-    if found is None:
+    """The robot of the zoo or in a file; of a closed chain, its tree of links."""
+    robot: Robot | None = load(name).robot
+    if robot is None:
         raise DalembertError(f"{name} has no links to draw; give a robot")
-    return found
+    return robot
 
 
 def known_frame(system: System, frame: str) -> str:
@@ -90,7 +92,14 @@ def parse(text: str, option: str, owner: str, names: Sequence[str]) -> np.ndarra
     >>> parse("1, 2", "--q", "planar_2r", ["joint_1", "joint_2"])
     array([1., 2.])
     """
-    values = [_number(piece, option) for piece in text.replace(",", " ").split()]
+    values = []
+    for piece in text.replace(",", " ").split():
+        try:
+            values.append(float(piece))
+        except ValueError:
+            raise ShapeError(f"{option}: {piece!r} is not a number") from None
+        if not math.isfinite(values[-1]):
+            raise ShapeError(f"{option}: {piece!r} is not a finite number")
     if len(values) != len(names):
         raise ShapeError(
             f"{option} of {owner} needs {len(names)} numbers, {len(values)} were given; "
@@ -112,7 +121,7 @@ def parse_coordinates(
 
 
 def state(system: System, options: Any, *quantities: str) -> dict[str, np.ndarray]:
-    """The arrays of a state; what is not given is zero, or the reference posture for q."""
+    """The arrays of a state; by default zeros, and the reference posture for q."""
     arrays = {}
     for quantity in quantities:
         text = getattr(options, quantity)
@@ -120,42 +129,29 @@ def state(system: System, options: Any, *quantities: str) -> dict[str, np.ndarra
             arrays[quantity] = parse_coordinates(system, quantity, text, options.deg)
         else:
             arrays[quantity] = system.neutral() if quantity == "q" else np.zeros(system.nv)
-    _require_closed(system, arrays)
+    if system.dynamics.rows:
+        _require_constraints(system, arrays["q"], arrays.get("qd", np.zeros(system.nv)))
     return arrays
 
 
-def _require_closed(system: System, arrays: dict[str, np.ndarray]) -> None:
-    """A state off the constraints has no acceleration: say how far, and which constraint."""
-    made = system.dynamics
-    if not made.rows:
-        return
-    q, qd = made.normalised(arrays["q"]), arrays.get("qd", np.zeros(system.nv))
-    found = made.bound().at(q, qd, 0.0)
-    slip = found.A @ qd - found.b
-    for option, gap in (("--q", found.h), ("--qd", slip)):
-        off = float(np.abs(gap).max(initial=0.0))
-        if off > OFF:
+def _require_constraints(system: System, q: np.ndarray, qd: np.ndarray) -> None:
+    """Raise for a state that violates the constraints: it has no acceleration."""
+    dynamics = system.dynamics
+    rows = dynamics.bound().at(dynamics.normalised(q), qd, 0.0)
+    for option, violation in (("--q", rows.h), ("--qd", rows.A @ qd - rows.b)):
+        size = float(np.abs(violation).max(initial=0.0))
+        if size > MAX_VIOLATION:
             raise ParameterError(
-                f"{option} misses the constraints of {system.name} by {off:.2g}; leave it out for "
+                f"{option} misses the constraints of {system.name} by {size:.2g}; leave it out for "
                 "the reference state, or find one with assemble() and project_velocity() in Python"
             )
 
 
-def _number(piece: str, option: str) -> float:
-    try:
-        value = float(piece)
-    except ValueError:
-        raise ShapeError(f"{option}: {piece!r} is not a number") from None
-    if not math.isfinite(value):
-        raise ShapeError(f"{option}: {piece!r} is not a finite number")
-    return value
-
-
-def joint_limits(robot: System, kind: str, text: str | None) -> Any:
-    """One number for all joints, or one for each; None where nothing is given."""
+def joint_limits(robot: System, kind: str, text: str | None) -> float | np.ndarray | None:
+    """One number for all joints, or one for each; None without a text."""
     if text is None:
         return None
     names = [coordinate.name for coordinate in coordinates(robot, "qd")]
     count = len(text.replace(",", " ").split())
-    found = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
-    return float(found[0]) if count == 1 else found
+    limits = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
+    return float(limits[0]) if count == 1 else limits

@@ -1,13 +1,96 @@
-"""Options that several commands share."""
+"""How command lines are read: shared options, lists of numbers, one-line errors and exit codes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
 from typer import Argument, Option
+from typer.core import TyperCommand, TyperGroup
 
-TRUSTED: list[str] = []  # what this call of the command was given as --trust
+from dalembert.errors import (
+    DalembertError,
+    ParameterError,
+    SettingError,
+    ShapeError,
+    UnknownNameError,
+)
+from dalembert.text import visible
+
+FAILURE, USAGE = 1, 2
+WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
+LISTS = (
+    *("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target"),
+    *("--payload", "--velocity", "--acceleration", "--torque", "--torque-constant", "--gear"),
+)
+
+
+class Commands(TyperGroup):
+    """The commands; errors of the package are printed in one line instead of a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DalembertError as error:
+            complain(str(error))
+            raise typer.Exit(USAGE if isinstance(error, WRONG_USE) else FAILURE) from None
+        except OSError as error:  # a file or folder that cannot be read or written
+            where = f"{error.filename}: " if error.filename else ""
+            complain(f"{where}{error.strerror or error}")
+            raise typer.Exit(FAILURE) from None
+
+
+class Command(TyperCommand):
+    """A command: lists of numbers may be separated by commas or spaces, flags show no type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                vars(parameter)["display_type_rich"] = lambda ctx: None
+        return parameters
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, join_numbers(args))
+
+
+def complain(message: str) -> None:
+    """Print an error in one line on stderr, red on a terminal."""
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    label = "\033[1;31merror:\033[0m" if coloured else "error:"
+    typer.echo(f"{label} {visible(' '.join(message.split()))}", err=True)
+
+
+def join_numbers(args: list[str]) -> list[str]:
+    """The arguments with numbers after a list option joined to its one value.
+
+    >>> join_numbers(["ur5", "--q", "0", "-1.5", "2", "--deg"])
+    ['ur5', '--q', '0 -1.5 2', '--deg']
+    """
+    joined: list[str] = []
+    in_list = False
+    for arg in args:
+        if in_list and numeric(arg):
+            continues = joined[-1] not in LISTS
+            joined[-1:] = [f"{joined[-1]} {arg}"] if continues else [joined[-1], arg]
+        else:
+            joined.append(arg)
+            in_list = arg.partition("=")[0] in LISTS
+    return joined
+
+
+def numeric(text: str) -> bool:
+    """Whether every piece of a comma-separated text is a number."""
+    try:
+        return bool([float(piece) for piece in text.replace(",", " ").split()])
+    except ValueError:
+        return False
+
+
+TRUSTED: list[str] = []  # folders of --trust of this call
 
 
 def complete_robot(incomplete: str) -> list[str]:

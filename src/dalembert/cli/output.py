@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,13 @@ def console() -> Console:
 
 
 def say(screen: Console, *pieces: str | tuple[str, str], **options: Any) -> None:
-    """One line of plain words; a piece with a style is (words, style)."""
+    """Print one line of plain text; a piece with a style is (text, style)."""
     plain = [visible(x) if isinstance(x, str) else (visible(x[0]), x[1]) for x in pieces]
     screen.print(Text.assemble(*plain), **options)
 
 
 class Words(Table):
-    """A table whose strings are words as they are: only a `Text` has marks and styles."""
+    """A table whose strings are shown literally: only a `Text` has markup and styles."""
 
     def add_column(self, header: Any = "", *args: Any, **options: Any) -> None:
         super().add_column(_cell(header), *args, **options)
@@ -47,33 +48,35 @@ def _cell(content: Any) -> Any:
 
 
 def table(title: str | None, *columns: str, left: int = 1) -> Table:
-    """An empty table; the first `left` columns hold words, the others numbers."""
+    """An empty table; the first `left` columns are left-aligned texts, the others numbers."""
     heading = None if title is None else Text(visible(title), style="bold")
-    made = Words(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
+    rows = Words(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(columns):
-        made.add_column(column, justify="left" if number < left else "right", header_style="cyan")
-    return made
+        rows.add_column(column, justify="left" if number < left else "right", header_style="cyan")
+    return rows
 
 
-def show(screen: Console, made: Table) -> None:
+def show(screen: Console, rows: Table) -> None:
     """Print a table whole: where it is wider than the screen, names and numbers are not cut."""
     fitted, screen.width = screen.width, WIDEST
-    screen.width = max(fitted, screen.measure(made).maximum)
-    screen.print(made)
+    screen.width = max(fitted, screen.measure(rows).maximum)
+    screen.print(rows)
     screen.width = fitted
 
 
-def array_table(title: str, array: Any, rows: Sequence[str], columns: Sequence[str]) -> Table:
+def array_table(
+    title: str, array: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> Table:
     """A matrix with names at its rows and columns."""
-    made = table(title, "", *columns)
+    listing = table(title, "", *columns)
     largest = float(np.abs(array).max(initial=0.0))
     for name, row in zip(rows, array, strict=True):
-        made.add_row(name, *(number(x, largest) for x in row))
-    return made
+        listing.add_row(name, *(number(x, largest) for x in row))
+    return listing
 
 
 def number(x: float, largest: float = 0.0) -> str:
-    """Six digits; what is only the rounding of larger neighbours is shown as zero.
+    """Six digits; rounding errors of larger neighbours are shown as zero.
 
     >>> number(0.12345678), number(6e-17, largest=1.0), number(-0.0)
     ('0.123457', '0', '0')
@@ -86,11 +89,9 @@ def column(values: np.ndarray, units: Sequence[str] | None = None) -> list[str]:
     """The numbers of a column, each with its unit where they differ."""
     largest = float(np.abs(values).max(initial=0.0))
     texts = [number(x, largest) for x in values]
-    return (
-        texts
-        if units is None
-        else [f"{x} {unit}".rstrip() for x, unit in zip(texts, units, strict=True)]
-    )
+    if units is None:
+        return texts
+    return [f"{text} {unit}".rstrip() for text, unit in zip(texts, units, strict=True)]
 
 
 def integer(x: float) -> str:
@@ -100,19 +101,15 @@ def integer(x: float) -> str:
 
 def print_json(data: Any) -> None:
     """JSON with all digits, one line per entry; a number that is not finite becomes null."""
+    dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
     data = _plain(data)
     if isinstance(data, dict):
-        lines, (first, last) = (
-            [f"{_text(key)}: {_text(value)}" for key, value in data.items()],
-            "{}",
-        )
+        lines = [f"{dumps(key)}: {dumps(value)}" for key, value in data.items()]
+        first, last = "{}"
     else:
-        lines, (first, last) = [_text(value) for value in data], "[]"
+        lines = [dumps(value) for value in data]
+        first, last = "[]"
     print("\n".join([first, ",\n".join(f"  {line}" for line in lines), last]))
-
-
-def _text(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(data: Any) -> Any:

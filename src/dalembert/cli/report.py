@@ -1,30 +1,48 @@
-"""`dalembert report`: one page about a robot or a run, to open in any browser."""
+"""`dalembert report` and `dalembert demo`: pages to open in a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
+import dalembert
+from dalembert.cli.bench import arguments, fastest, using_threads
 from dalembert.cli.inputs import load, load_robot
-from dalembert.cli.output import console, say
+from dalembert.cli.output import console, integer, say, table
 from dalembert.cli.results import FOLDER, say_written
+from dalembert.cli.robots import show_facts
 from dalembert.errors import DalembertError
-from dalembert.report.page import system_page, write_page
-from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
-from dalembert.report.runs import run_page
-from dalembert.sweeps.recall import is_study, open_study
+from dalembert.report import agreement, figures
+from dalembert.report.facts import describe
+from dalembert.report.motion import move
+from dalembert.report.page import robot_page, system_page, write_page
+from dalembert.report.runs import SUFFIXES, open_run, robot_to_draw, run_page
+from dalembert.sweeps.recent import is_study, open_study
+from dalembert.systems.robot import Robot
 from dalembert.text import file_name
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import ReportOptions
+    from dalembert.cli.app import DemoOptions, ReportOptions
+
+STEPS = (
+    "reading the robot",
+    "checking formulations",
+    "evaluating states",
+    "drawing the motion",
+    "writing the page",
+)
 
 
 def report(options: ReportOptions) -> None:
-    """Write the page and say where it is."""
-    screen, subject, robot, study = console(), options.subject, options.robot, options.study
+    """Write the page of a system, a stored run or a sweep, and print its path."""
+    screen, subject, robot = console(), options.subject, options.robot
     path = options.out or FOLDER / f"{file_name(Path(subject).stem)}.html"
     with screen.status("reading …") as status:
 
@@ -32,14 +50,14 @@ def report(options: ReportOptions) -> None:
             status.update(f"{step} …")
 
         if is_study(subject):
-            text = _study(screen, Path(subject), study, progress)
-        elif study:
+            text = _study_page(screen, Path(subject), options.study, progress)
+        elif options.study:
             raise DalembertError(f"--study is for stores of sweeps, and {subject} is none")
         elif Path(subject).suffix in SUFFIXES:
             run = open_run(Path(subject))
-            given = load_robot(robot) if robot else None
-            remark = drawn_robot(run, given)[1]
-            text = run_page(run, given, progress=progress)
+            system = load_robot(robot) if robot else None
+            remark = robot_to_draw(run, system)[1]
+            text = run_page(run, system, progress=progress)
             if remark:
                 say(screen, remark if robot else f"{remark} Give --robot to see it move.")
         elif robot:
@@ -50,15 +68,116 @@ def report(options: ReportOptions) -> None:
     say_written(None, path)
 
 
-def _study(screen: Console, store: Path, file: Path | None, progress: Callable[[str], None]) -> str:
-    """The page of a sweep; runs move where its file is given, or lies beside the store."""
-    from dalembert.cli.sweep import made_from, read
+def _study_page(
+    screen: Console, store: Path, file: Path | None, progress: Callable[[str], None]
+) -> str:
+    """The page of a sweep; runs move if its TOML file is known, by default the one beside it."""
+    from dalembert.cli.sweep import read, study_of_file
     from dalembert.report.studies import study_page
 
     beside = store.with_suffix(".toml")
-    given = file or (beside if beside.is_file() else None)
-    if given is None:
+    source = file or (beside if beside.is_file() else None)
+    if source is None:
         say(screen, f"There is no {beside}: no run will move. Give --study to see motions.")
-    elif not given.is_file():
-        raise DalembertError(f"there is no file {given}")
-    return study_page(open_study(store), made_from(read(given)) if given else None, progress)
+    elif not source.is_file():
+        raise DalembertError(f"there is no file {source}")
+    study = study_of_file(read(source)) if source else None
+    return study_page(open_study(store), study, progress)
+
+
+def demo(options: DemoOptions) -> None:
+    """Load, show, check, evaluate, draw, and write the page."""
+    screen, start = console(), time.perf_counter()
+    path, image = options.out / "demo.html", options.out / "demo.png"
+    with _progress_bar(screen) as step:
+        step()
+        robot = load_robot(options.robot)
+        facts = describe(robot)
+        show_facts(screen, facts)
+        step()
+        checks = (list(agreement.formulations(robot)), list(agreement.identities(robot)))
+        failed = _show_checks(screen, *checks)
+        step()
+        _evaluate(screen, robot, options.states)
+        step()
+        motion = move(robot)
+        figures.draw(robot, facts["title"] or robot.name, motion, image)
+        step()
+        write_page(robot_page(robot, motion, checks), path)
+    balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
+    screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
+    say(screen, f"Picture: {image}", soft_wrap=True)
+    lead = f"Done in {time.perf_counter() - start:.0f} s. Now open "
+    say(screen, lead, (str(path), "bold"), soft_wrap=True)
+    if failed:
+        raise DalembertError(
+            f"{failed} checks exceed {agreement.TOLERANCE:.0e}; see the table above"
+        )
+
+
+def _show_checks(
+    screen: Console,
+    rows: Sequence[agreement.Agreement],
+    identities: Sequence[agreement.Identity],
+) -> int:
+    """Print the tables of agreement; the number of rows that do not agree."""
+
+    def error(value: float) -> Text:
+        mark, style = ("✓", "green") if agreement.small(value) else ("✗", "bold red")
+        return Text.assemble(f"{value:.1e} ", (mark, style))
+
+    title = (
+        f"Formulations: largest relative difference at {agreement.STATES:,} random states "
+        f"(from plain NumPy at {agreement.REFERENCE_STATES} of them)"
+    )
+    headings = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
+    listing = table(title, *headings, left=3)
+    for row in rows:
+        apart = "only one" if row.apart is None else error(row.apart)
+        listing.add_row(row.quantity, row.formulation, row.citation, apart, error(row.compiled))
+    screen.print(listing)
+    title = "Identities between them, at the same states"
+    listing = table(title, "identity", "by", "and", "difference", left=3)
+    for identity in identities:
+        listing.add_row(identity.claim, identity.left, identity.right, error(identity.error))
+    screen.print(listing)
+    return sum(not x.holds for x in rows) + sum(not x.holds for x in identities)
+
+
+def _evaluate(screen: Console, robot: Robot, states: int) -> None:
+    """Time inverse dynamics of many states, on one thread and on all."""
+    q, qd, qdd = arguments(robot, ("q", "qd", "qdd"), states)
+    out = robot.inverse_dynamics(q, qd, qdd)
+    rows = table(
+        f"Inverse dynamics of {integer(states)} states, float64",
+        *("threads", "milliseconds", "ns/state", "states/s"),
+        left=0,
+    )
+    for threads in dict.fromkeys((1, dalembert.get_num_threads())):
+        with using_threads(threads):
+            seconds = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out))
+        rate = (f"{1e3 * seconds:.1f}", f"{1e9 * seconds / states:.1f}", integer(states / seconds))
+        rows.add_row(str(threads), *rate)
+    screen.print(rows)
+
+
+@contextmanager
+def _progress_bar(screen: Console) -> Iterator[Callable[[], None]]:
+    """A progress bar while the block runs; call the yielded function when the next step begins."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=screen, transient=True, disable=not screen.is_terminal
+    ) as progress:
+        task = progress.add_task("", total=len(STEPS))
+        steps = iter(enumerate(STEPS))
+
+        def step() -> None:
+            number, description = next(steps)
+            progress.update(task, completed=number, description=description)
+
+        yield step

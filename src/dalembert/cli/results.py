@@ -1,4 +1,4 @@
-"""Files that commands write: refused before the work where they cannot be, and written whole."""
+"""Files that commands write: checked before the work begins, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.cli.output import console, say
 from dalembert.errors import DalembertError, SettingError, SimulationError
-from dalembert.files import fill, whole, whole_folder
-from dalembert.simulation.log_write import write_log, write_table
-from dalembert.simulation.zarr_files import zarr_files
+from dalembert.files import atomic_file, atomic_folder, write_files
+from dalembert.logs.tables import write_log, write_table
+from dalembert.simulation.results import zarr_files
+from dalembert.systems.system import System
 from dalembert.text import file_name
+
+if TYPE_CHECKING:
+    import xarray
 
 FOLDER = Path("out")
 MOTIONS = (".csv", ".nc", ".zarr")
 
 
 def require_writable(path: Path | None, kinds: tuple[str, ...] = (".nc", ".zarr")) -> None:
-    """Say before a long run that its result could not be written."""
+    """Raise before a long run if its result could not be written."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -38,51 +42,50 @@ def require_writable(path: Path | None, kinds: tuple[str, ...] = (".nc", ".zarr"
         raise SettingError(f"--out {path}: the name must end in {' or '.join(kinds)}")
 
 
-def write(run: Any, path: Path) -> None:
-    """Write the result whole or not at all; where the disk refuses, it is kept elsewhere."""
+def write(run: xarray.Dataset, path: Path) -> None:
+    """Write the result whole or not at all; if the disk refuses, to a temporary folder."""
     try:
-        _written(run, path)
+        _write_run(run, path)
     except OSError as error:
         folder = Path(tempfile.mkdtemp(prefix="dalembert-"))
         try:
-            _written(run, folder / path.name)
-            kept = f"the result is in {folder / path.name}"
+            _write_run(run, folder / path.name)
+            rescue = f"the result is in {folder / path.name}"
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
-            kept = f"nor could it be kept in {folder.parent}; make room and run it again"
-        raise SimulationError(f"{path}: {error.strerror or error}; {kept}") from None
+            rescue = f"nor could it be kept in {folder.parent}; make room and run it again"
+        raise SimulationError(f"{path}: {error.strerror or error}; {rescue}") from None
 
 
-def _written(run: Any, path: Path) -> None:
+def _write_run(run: xarray.Dataset, path: Path) -> None:
     if path.suffix == ".zarr":
         try:
             data = zarr_files(run)
         except ImportError:
             raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
-        with whole_folder(path) as part:
-            fill(part, data)
+        with atomic_folder(path) as part:
+            write_files(part, data)
         return
-    data = _netcdf(run)
-    with whole(path) as part:
-        part.write_bytes(data)
+    content = _netcdf(run)
+    with atomic_file(path) as part:
+        part.write_bytes(content)
 
 
-def _netcdf(run: Any) -> Any:
-    """The bytes of the file: libhdf5 ends the whole process where a disk refuses its own writing."""
+def _netcdf(run: xarray.Dataset) -> Any:
+    """Bytes of the file: libhdf5 ends the whole process where a disk refuses its own writing.
+
+    netCDF 4 where both packages it needs are installed, else netCDF 3, which SciPy writes.
+    """
+    engine: Any = "h5netcdf" if all(map(find_spec, ("h5netcdf", "h5py"))) else "scipy"
     try:
-        return run.to_netcdf(engine=_engine())
+        return run.to_netcdf(engine=engine)
     except ValueError:  # before 2025.9 xarray had no bytes of netCDF 4
         with tempfile.TemporaryDirectory(prefix="dalembert-") as folder:
-            run.to_netcdf(Path(folder) / "run.nc", engine=_engine())
+            run.to_netcdf(Path(folder) / "run.nc", engine=engine)
             return (Path(folder) / "run.nc").read_bytes()
 
 
-def _engine() -> str:
-    """netCDF 4 where both packages it needs are there, else netCDF 3, which SciPy writes."""
-    return "h5netcdf" if all(map(find_spec, ("h5netcdf", "h5py"))) else "scipy"
-
-
-def write_motion(run: Any, out: Path) -> None:
+def write_motion(run: xarray.Dataset, out: Path) -> None:
     """A table that `read_log` understands, or all of it as netCDF or Zarr."""
     if out.suffix != ".csv":
         write(run, out)
@@ -93,43 +96,43 @@ def write_motion(run: Any, out: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file of --out whole or not at all."""
-    with writing(path, DalembertError), whole(path) as part:
+    with writing(path, DalembertError), atomic_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
-    """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
+    """A line of names, then rows (n, columns), each column in its format, such as ``%.16g``."""
     with writing(path):
         write_table(path, head, rows, forms)
 
 
 @contextmanager
 def writing(path: Path, kind: type[DalembertError] = SettingError) -> Iterator[None]:
-    """A file of --out that cannot be written is an error in one line."""
+    """Turn an operating-system error about a file of --out into an error of one line."""
     try:
         yield
     except OSError as error:
         raise kind(f"--out {path} cannot be written: {error.strerror}") from None
 
 
-def write_run_page(run: Any, robot: Any, out: Path | None, name: str) -> Path:
-    """The page of a run, beside the file `out` or in the folder for pages; its path."""
+def write_run_page(run: xarray.Dataset, system: System | None, out: Path | None, name: str) -> Path:
+    """Write the page of a run beside the file `out`, or to the folder for pages; return its path."""
     from dalembert.report.page import write_page
     from dalembert.report.runs import run_page
 
     path = out.with_suffix(".html") if out is not None else FOLDER / f"{file_name(name)}.html"
     with console().status("drawing …"):
-        write_page(run_page(run, robot), path)
+        write_page(run_page(run, system), path)
     return path
 
 
-def named(**paths: Path | None) -> dict[str, str]:
+def path_names(**paths: Path | None) -> dict[str, str]:
     """The files that were written, for JSON."""
     return {name: str(path) for name, path in paths.items() if path is not None}
 
 
 def say_written(out: Path | None, page: Path | None = None) -> None:
-    """Name the files that were written: of the result, and of its page."""
+    """Print the files that were written: of the result, and of its page."""
     screen = console()
     if out is not None:
         say(screen, f"written: {out}")

@@ -1,4 +1,4 @@
-"""`dalembert simulate`: a system let go, held or moved, into a file."""
+"""`dalembert simulate`: a run without torques, under torques or a controller, into a file."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import typer
 import dalembert
 from dalembert.cli.inputs import coordinates, load, parse_coordinates, state
 from dalembert.cli.output import console, number, print_json, say, show, table
-from dalembert.cli.results import named, require_writable, write
+from dalembert.cli.results import path_names, require_writable, write
 from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
+    import xarray
+
     from dalembert.cli.app import SimulateOptions
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
 ENDED = {"complete": 0, "event": 0, "interrupted": 130}  # exit codes; any other end is a failure
-SAVED = 200  # states in the result, unless something else is asked for
+SAVED = 200  # states in the result by default
 
 
 def simulate(options: SimulateOptions) -> None:
-    """Run, say how it went, and write the result."""
+    """Run, print how it ended, and write the result."""
     system = load(options.robot)
     start = state(system, options, "q", "qd", "tau")
     controller = _controller(system, start, options)
@@ -44,8 +46,8 @@ def simulate(options: SimulateOptions) -> None:
 
 def _run(
     system: System, start: dict[str, np.ndarray], controller: Any, options: SimulateOptions
-) -> Any:
-    """The run; how it ended is said below, not as a warning."""
+) -> xarray.Dataset:
+    """The run; its end is printed with the result, not as a warning."""
     every = options.save_every or max(1, round(whole_steps(options.duration, options.dt) / SAVED))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dalembert.SimulationWarning)
@@ -81,7 +83,7 @@ def _controller(system: System, start: dict[str, np.ndarray], options: SimulateO
     return kind[options.controller](system, path, kp=options.kp, kd=options.kd)
 
 
-def _facts(run: Any, options: SimulateOptions) -> dict[str, Any]:
+def _facts(run: xarray.Dataset, options: SimulateOptions) -> dict[str, Any]:
     return {
         **{k: run.attrs[k] for k in ("system", "method", "status", "message")},
         "seconds": float(run.time[-1]),
@@ -89,18 +91,18 @@ def _facts(run: Any, options: SimulateOptions) -> dict[str, Any]:
         "imbalance": float(np.abs(run.balance).max()),
         "q": run.q[-1].values,
         "events": run.sizes.get("event", 0),
-        **named(out=options.out),
+        **path_names(out=options.out),
     }
 
 
-def _show(system: System, run: Any, facts: dict[str, Any]) -> None:
+def _show(system: System, run: xarray.Dataset, facts: dict[str, Any]) -> None:
     screen = console()
-    made = table(f"{system.name}, {facts['method']}, {facts['seconds']:g} s", "joint", "from", "to")
-    rows = coordinates(system, "q")
-    for coordinate, first, last in zip(rows, run.q[0].values, run.q[-1].values, strict=True):
+    rows = table(f"{system.name}, {facts['method']}, {facts['seconds']:g} s", "joint", "from", "to")
+    entries = zip(coordinates(system, "q"), run.q[0].values, run.q[-1].values, strict=True)
+    for coordinate, first, last in entries:
         unit = coordinate.unit("q")
-        made.add_row(coordinate.name, f"{number(first)} {unit}", f"{number(last)} {unit}")
-    show(screen, made)
+        rows.add_row(coordinate.name, f"{number(first)} {unit}", f"{number(last)} {unit}")
+    show(screen, rows)
     work, lost = float(run.work[-1]), float(run.dissipated[-1])
     screen.print(f"work of the drives {number(work)} J, taken by friction {number(lost)} J")
     screen.print(f"energy balance     within {facts['imbalance']:.1e} J")

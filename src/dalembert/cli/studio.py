@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.cli.options import TRUSTED
 from dalembert.cli.output import console, say
 from dalembert.errors import SettingError
-from dalembert.report.studio.kept import Kept
+from dalembert.report.studio.files import EditedFile
 from dalembert.report.studio.server import Server
 
 if TYPE_CHECKING:
@@ -22,12 +22,18 @@ class Stopped(BaseException):
 
 
 def studio(options: StudioOptions) -> None:
-    """Serve until Ctrl-C; nothing stays behind."""
+    """Serve until Ctrl-C; temporary files and processes are removed."""
     if options.file is not None:
-        Kept(options.file.resolve()).read()  # what cannot be read is said before anything is opened
+        EditedFile(options.file.resolve()).read()  # raises before a port is opened
     before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        server = _server(options)
+        try:
+            server = Server(options.port, options.file, list(TRUSTED), options.limit)
+        except OSError as error:
+            raise SettingError(
+                f"port {options.port} cannot be opened: {error.strerror}; "
+                "choose another, or none for a free one"
+            ) from None
         try:
             server.pool.warm()
             screen = console()
@@ -38,7 +44,7 @@ def studio(options: StudioOptions) -> None:
             server.serve_forever(poll_interval=0.25)
         finally:
             for number in before:
-                signal.signal(number, signal.SIG_IGN)  # what ends is not interrupted again
+                signal.signal(number, signal.SIG_IGN)  # closing is not interrupted again
             server.close()
     except Stopped:
         pass
@@ -49,13 +55,3 @@ def studio(options: StudioOptions) -> None:
 
 def _stop(*_: Any) -> None:
     raise Stopped
-
-
-def _server(options: StudioOptions) -> Server:
-    try:
-        return Server(options.port, options.file, list(TRUSTED), options.limit)
-    except OSError as error:
-        raise SettingError(
-            f"port {options.port} cannot be opened: {error.strerror}; "
-            "choose another, or none for a free one"
-        ) from None

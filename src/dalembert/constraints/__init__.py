@@ -1,17 +1,15 @@
 """Constraints on any system: kinds, routes to motion and forces, closed chains, contacts."""
 
 from dalembert.constraints.constrained import Constrained
-from dalembert.constraints.contact_body import ContactBody
+from dalembert.constraints.constrained_lagrangian import EarlySubstitution, early_substitution
+from dalembert.constraints.contact import PointOnSurface, Rolling, Sliding, SoftFinger
+from dalembert.constraints.contact_systems import ContactBody, Touching
 from dalembert.constraints.geometry import Mobility
 from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.constraints.network import Network
-from dalembert.constraints.rolling import PointOnSurface, Rolling
-from dalembert.constraints.sliding import Sliding, SoftFinger
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
-from dalembert.constraints.touching import Touching
-from dalembert.constraints.trap import Trap, nonholonomic_trap
 from dalembert.systems.status import Flagged, Status
 
 __all__ = [
@@ -21,6 +19,7 @@ __all__ = [
     "Cylinder",
     "Distance",
     "Driver",
+    "EarlySubstitution",
     "Ellipsoid",
     "Flagged",
     "Holonomic",
@@ -41,8 +40,7 @@ __all__ = [
     "TendonCoupling",
     "Torus",
     "Touching",
-    "Trap",
+    "early_substitution",
     "growth_vector",
     "is_holonomic",
-    "nonholonomic_trap",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from dalembert.constraints import (
     contact,
+    derivatives,
     elimination,
     friction,
     gauge,
@@ -17,12 +18,10 @@ from dalembert.constraints import (
     multiplier,
     projection,
     quantities,
-    reactions,
     reduced,
-    slopes,
 )
-from dalembert.constraints.implicit import implicit
-from dalembert.constraints.loads import LOADS, loaded
+from dalembert.constraints.kkt import implicit
+from dalembert.constraints.quantities import LOADS, loaded
 from dalembert.formulations.registry import Formulation, Quantity, Size
 
 # inputs that may be left out
@@ -60,13 +59,13 @@ def _one(
     Those without a default are its inputs; of the others, arrays are optional inputs and words are
     static choices.
     """
-    known = list(signature(function).parameters.values())[1:]  # all but the system
-    inputs = tuple(x.name for x in known if x.default is x.empty)
-    optional = tuple(x.name for x in known if x.name in OPTIONAL and x.name not in inputs)
-    static = tuple(x.name for x in known if x.name not in (*inputs, *optional))
-    way = (Formulation("direct", function, citation, summary),)
+    parameters = list(signature(function).parameters.values())[1:]  # all but the system
+    inputs = tuple(x.name for x in parameters if x.default is x.empty)
+    optional = tuple(x.name for x in parameters if x.name in OPTIONAL and x.name not in inputs)
+    static = tuple(x.name for x in parameters if x.name not in (*inputs, *optional))
+    formulations = (Formulation("direct", function, citation, summary),)
     label = name or function.__name__
-    return Quantity(label, summary, inputs, outputs, way, optional, static, inverts_mass)
+    return Quantity(label, summary, inputs, outputs, formulations, optional, static, inverts_mass)
 
 
 _solved = partial(_one, inverts_mass=True)  # does not exist where M(q) is singular
@@ -74,7 +73,7 @@ _solved = partial(_one, inverts_mass=True)  # does not exist where M(q) is singu
 
 def _route(name: str, function: Callable[..., Any], citation: str, summary: str) -> Formulation:
     """A route to (q̈, λ), with friction at contacts and wrenches at frames."""
-    whole = loaded(friction.rubbed(implicit(function)))
+    whole = loaded(friction.with_friction(implicit(function)))
     return Formulation(name, whole, citation, summary)
 
 
@@ -129,13 +128,13 @@ GAUGE_MATRIX = Quantity(
 )
 JOINT_WRENCHES = Quantity(
     "joint_wrenches",
-    "force and moment through every joint of a robot that is held",
+    "force and moment through every joint of a constrained robot",
     ("q", "qd", "qdd", "lam"),
     {"F": ("joints", 6)},
     (
         Formulation(
             "newton_euler",
-            reactions.joint_wrenches,
+            quantities.joint_wrenches,
             "Luh, Walker and Paul 1980; 000 §4.5",
             "those of the open tree, less what the constraints exert on it",
         ),
@@ -151,14 +150,14 @@ MOTION_AND_FORCE = (
         "000 p.80–81",
     ),
     _solved(
-        slopes.forward_dynamics_derivatives,
+        derivatives.forward_dynamics_derivatives,
         "∂q̈ and ∂λ by q, q̇ and τ",
-        _sloped("qdd", slopes.MotionSlopes._fields),
+        _sloped("qdd", derivatives.AccelerationDerivatives._fields),
     ),
     _solved(
-        slopes.inverse_dynamics_derivatives,
+        derivatives.inverse_dynamics_derivatives,
         "∂τ and ∂λ by q, q̇ and q̈",
-        _sloped("tau", slopes.TorqueSlopes._fields),
+        _sloped("tau", derivatives.TorqueDerivatives._fields),
     ),
     _solved(
         reduced.reduced,
@@ -182,7 +181,7 @@ MOTION_AND_FORCE = (
 )
 GEOMETRY = (
     _one(quantities.jacobian, "A(q)", {"A": ROWS}),
-    _one(quantities.residual, "h(q, t)", {"h": ("held",)}),
+    _one(quantities.residual, "h(q, t)", {"h": ("position_count",)}),
     _one(quantities.velocity_residual, "A q̇ − b", {"w": ("rows",)}),
     _one(quantities.drift, "ḃ − Ȧ q̇", {"gamma": ("rows",)}),
     _solved(projection.projectors, "P_ω and P_T", {"P_w": SQUARE, "P_T": SQUARE}, "000 p.68"),
@@ -233,9 +232,9 @@ GEOMETRY = (
 )
 FORCES = (
     _one(quantities.constraint_force, "−Aᵀλ", {"f": VECTOR}),
-    _one(reactions.wrench, "force and moment of one constraint on its second body", {"F": (6,)}),
+    _one(quantities.wrench, "force and moment of one constraint on its second body", {"F": (6,)}),
     _one(
-        reactions.reaction_wrenches,
+        quantities.reaction_wrenches,
         "force and moment of every constraint between frames on its second body, and where",
         {"F": ("acting", 6), "p": ("acting", 3)},
     ),

@@ -1,7 +1,8 @@
-"""`Constrained`: any system held by constraints, with a robot's interface.
+"""`Constrained`: any system with constraints, with a robot's interface.
 
-Every method is a few lines: what it computes is in the module of its name (`multiplier`, `elimination`,
-`projection`, `gauge`, `inverse`, `reduced`, `slopes`, `contact`, `reactions`), listed in `catalogue`.
+Every method is a few lines: what it computes is in the module of its name (`multiplier`,
+`elimination`, `projection`, `gauge`, `inverse`, `reduced`, `derivatives`, `contact`, `quantities`),
+listed in `catalogue`.
 """
 
 from __future__ import annotations
@@ -11,40 +12,44 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.constraints.calling import PIVOTED, call, fill, joined, required, with_status
-from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.contact import contact_name
-from dalembert.constraints.description import ConstrainedDynamics, describe
+from dalembert.constraints.derivatives import AccelerationDerivatives, TorqueDerivatives
+from dalembert.constraints.dynamics import ConstrainedDynamics, describe, is_looped, run_on_numbers
+from dalembert.constraints.files import equalities_of, robot_of
 from dalembert.constraints.gauge import Decoupled, SingularValues
 from dalembert.constraints.geometry import STARTS, Mobility, assemble, mobility, reference
 from dalembert.constraints.inverse import internal_forces, selected
-from dalembert.constraints.kinds import Constraint
-from dalembert.constraints.large import is_looped, run_on_numbers
-from dalembert.constraints.loads import given_loads
-from dalembert.constraints.posture import index
+from dalembert.constraints.kinds import Constraint, Time, index
 from dalembert.constraints.projection import components
+from dalembert.constraints.quantities import wrench_inputs
 from dalembert.constraints.reduced import Reduced, columns
-from dalembert.constraints.refusal import without_result
-from dalembert.constraints.slopes import MotionSlopes, TorqueSlopes
-from dalembert.constraints.status import TWIN
-from dalembert.constraints.to_file import equalities_of, robot_of
+from dalembert.constraints.status import (
+    PIVOTED,
+    TWIN,
+    call,
+    explain,
+    fill,
+    joined,
+    require_state,
+    required,
+    with_status,
+    without_result,
+)
 from dalembert.errors import ModelError, ShapeError
-from dalembert.kernels.call.whose import on_device
-from dalembert.systems.evaluator import Parameters
-from dalembert.systems.lanes import all_finite, finite, on_host
-from dalembert.systems.on_symbols import is_symbols
-from dalembert.systems.reaching.hunt import assembled
-from dalembert.systems.reaching.search import limits_of
-from dalembert.systems.singular_words import TOLERANCE
-from dalembert.systems.status import Flagged, Status
+from dalembert.kernels.call.arguments import on_device
+from dalembert.spatial.arrays import Array
+from dalembert.systems.evaluator import Parameters, Variant, has_no_values
+from dalembert.systems.ik.solver import coordinate_limits, random_closed_configurations
+from dalembert.systems.singularity import TOLERANCE
+from dalembert.systems.status import Flagged, Status, all_finite, finite_states, on_host
 from dalembert.systems.system import System
-from dalembert.systems.variant import Variant
 from dalembert.text import short
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
-    from dalembert.systems.singular import Singularity
+    from dalembert.systems.singularity import Singularity
 
 
 SAME = 1e-9  # of the rows: below this a change has moved no constraint
@@ -53,9 +58,26 @@ SAME = 1e-9  # of the rows: below this a change has moved no constraint
 class Constrained(System):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
-    `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;
-    `independent` names coordinates that elimination should keep. Arrays are as in `Robot`.
+    Parameters
+    ----------
+    system : System
+        A robot or another system; a constrained one keeps its own constraints.
+    constraints : sequence of Constraint
+        `Loop`, `Holonomic`, `Pfaffian`, `Driver`, contacts and others.
+    guess : array_like, optional
+        Configuration (nq,) from which an assembled one is solved; default the neutral one.
+    independent : sequence of str
+        Names of velocities that elimination should keep as independent coordinates.
+    name : str, optional
+        Default the system's.
 
+    Raises
+    ------
+    ConstraintError
+        If no assembled configuration is found, or the rank of the constraints is ambiguous.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
     >>> particle = dl.load("pendulum_constrained").system
@@ -71,33 +93,41 @@ class Constrained(System):
         self,
         system: System,
         constraints: Sequence[Constraint],
-        guess: Any = None,
+        guess: ArrayLike | None = None,
         independent: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        seen = system.dynamics
-        every = [*seen.held_by, *constraints]
-        made = describe(name or system.name, seen.free, every)
+        plant = system.dynamics
+        every = [*plant.constraint_set, *constraints]
+        description = describe(name or system.name, plant.free, every)
         self.system = system
         self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
         self._independent = [
-            index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
+            index(description.dynamics.velocities, x, f"{description.name} has no velocity")
+            for x in independent
         ]
-        self._reference, decided = reference(made, self._guess, self._independent)
-        super().__init__(replace(made, **decided))
+        self._reference, decided = reference(description, self._guess, self._independent)
+        super().__init__(replace(description, **decided))
 
     def __repr__(self) -> str:
-        held = ", ".join(self.constraints)
-        return f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {held}>"
+        names = ", ".join(self.constraints)
+        idle = (
+            f"; redundant: {', '.join(self.redundant_constraints)}"
+            if self.redundant_constraints
+            else ""
+        )
+        return (
+            f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {names}{idle}>"
+        )
 
     @property
     def robot(self) -> Robot | None:
-        """The robot that the constraints hold, if it is one."""
+        """The constrained robot, None for other systems."""
         return self.system.robot
 
     @property
-    def wished(self) -> tuple[str, ...]:
-        """The velocities that were named as `independent`, as far as any were."""
+    def preferred_independent(self) -> tuple[str, ...]:
+        """The velocities that were passed as `independent`: preferred independent coordinates."""
         return tuple(self.dynamics.velocities[k] for k in self._independent)
 
     @property
@@ -115,8 +145,22 @@ class Constrained(System):
         """Names of the constraints."""
         return tuple(self.description.constraints)
 
-    def neutral(self) -> np.ndarray:
-        """An assembled posture (nq,), found from the guess."""
+    @property
+    def redundant_constraints(self) -> tuple[str, ...]:
+        """Names of the constraints that take no freedom; their rows stay in λ.
+
+        All they ask for is held by the joints or by the other constraints, exactly or but for the
+        digits of their data.
+        """
+        independent = set(self.description.require_pivots().rows)
+        return tuple(
+            name
+            for name, own in self.description.slices.items()
+            if independent.isdisjoint(range(own.start, own.stop))
+        )
+
+    def neutral(self) -> Array:
+        """An assembled configuration (nq,), solved from the guess."""
         return self._reference.copy()
 
     @property
@@ -127,7 +171,7 @@ class Constrained(System):
 
     def random_state(
         self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
-    ) -> tuple[np.ndarray, ...]:
+    ) -> tuple[Array, ...]:
         """Random velocities that the constraints allow: q, qd, qdd.
 
         Where joints have limits, at random assembled postures within them; else, with
@@ -136,8 +180,8 @@ class Constrained(System):
         """
         shape = () if size is None else (size,)
         q = np.broadcast_to(self.neutral(), (*shape, self.nq))
-        if within_limits and self.dynamics.traces and limits_of(self.dynamics) is not None:
-            q = assembled(self, rng, q)
+        if within_limits and self.dynamics.traces and coordinate_limits(self.dynamics) is not None:
+            q = random_closed_configurations(self, rng, q)
         qd = self.project_velocity(q, rng.normal(size=(*shape, self.nv)))
         if within_limits and not np.any(self.velocity_residual(q, np.zeros(self.nv))):
             over = np.max(np.abs(qd) / self.velocity_limit, axis=-1, keepdims=True, initial=1.0)
@@ -149,98 +193,141 @@ class Constrained(System):
 
     def forward_dynamics(  # type: ignore[override]  # with the choices of constraints
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
         *,
-        t: Any = None,
+        t: Time = None,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
-        tip_wrench: Any = None,
+        out: Array | None = None,
+        tip_wrench: ArrayLike | None = None,
         wrenches: Mapping[str, Any] | None = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
         **choices: str,
     ) -> Any:
-        """(q̈ (..., nv), λ (..., rows)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = ḃ − Ȧ q̇.
+        """Accelerations and multipliers: M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = ḃ − Ȧ q̇.
 
-        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame, as for
-        a robot; `wrenches` {frame: (..., 6)} is the same of any frames, each in its own.
+        Parameters
+        ----------
+        q, qd, tau : array_like
+            State (..., nq), (..., nv) and generalised forces (..., nv).
+        t : float or array_like, optional
+            Time, s.
+        formulation : str, optional
+            "multiplier" (default), "elimination", "projection" or "gauge". States at which the pivots
+            of elimination and gauge are poor are solved by the multiplier method.
+        tip_wrench : array_like, optional
+            (..., 6), exerted by the tool on its environment, in the tool frame.
+        wrenches : mapping, optional
+            {frame: (..., 6)}, the same of any frames, each in its own.
+        errors : str
+            "raise", or "flag": no error is raised, and the status of every state is returned.
+        tolerance : float or array_like, optional
+            With flags, a state is off the constraints if h or A q̇ − b is beyond `tolerance` (1e-6)
+            times its change with a unit step of the coordinates, or with a velocity of 1 + |q̇|.
+        **choices : str
+            Of gauge: ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
+            "householder", "svd").
 
-        `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
-        are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
-        "householder", "svd"). λ is the one of least norm where constraints are redundant. States at
-        which the pivots of elimination and gauge are poor ones are answered by the multiplier route.
-        A state at which the constraints contradict each other, or too near to a singular posture to
-        tell, is an error that names them; the bare kernel gives NaN there.
+        Returns
+        -------
+        qdd : ndarray
+            (..., nv).
+        lam : ndarray
+            (..., rows), of least norm where constraints are redundant.
+        status : ndarray
+            With ``errors="flag"``, entries of `Status`; results are NaN where it is not OK.
 
-        With ``errors="flag"`` nothing is refused: (q̈, λ, status), entries of `Status`, and NaN where
-        it is not OK. There a state also counts as off the constraints if h or A q̇ − b is beyond
-        `tolerance` (1e-6) times what a unit step of the coordinates, or a velocity of 1 + |q̇|, would
-        change of it.
+        Raises
+        ------
+        ConstraintError
+            If the constraints contradict each other at a state, or it is at or near a singular
+            configuration. The bare kernel gives NaN there.
 
+        Examples
+        --------
         >>> import dalembert as dl
-        >>> found = dl.load("four_bar").forward_dynamics(
+        >>> result = dl.load("four_bar").forward_dynamics(
         ...     [[0.0, 0.0, 0.0], [np.nan] * 3], np.zeros(3), np.zeros(3), errors="flag"
         ... )
-        >>> [dl.Status(x).name for x in found.status]
+        >>> [dl.Status(x).name for x in result.status]
         ['OFF_POSITION', 'NOT_FINITE']
         """
         name, inputs = "forward_dynamics", (q, qd, tau)
-        given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches), **choices}
-        way = (formulation, parameters, out)
+        options = {"t": t, **wrench_inputs(self.dynamics.free, tip_wrench, wrenches), **choices}
+        settings = (formulation, parameters, out)
         if errors != "raise":
-            return with_status(self, name, inputs, given, errors, tolerance, *way)
-        found = call(self, name, inputs, given, *way)
-        if is_symbols(found[0]) or all_finite(found[1]):
-            return found
+            return with_status(self, name, inputs, options, errors, tolerance, *settings)
+        result = call(self, name, inputs, options, *settings)
+        if has_no_values(result[0]) or all_finite(result[1]):
+            return result
         if formulation in PIVOTED and "pivots" not in choices:
-            weak, _ = without_result(found[1], inputs)
-            fill(self, found, weak, name, inputs, given, parameters)
-        if not finite(found[1]).all():
-            explain(self, q, qd, tau, t, found[1], parameters)
-        return found
+            weak, _ = without_result(result[1], inputs)
+            fill(self, result, weak, name, inputs, options, parameters)
+        if not finite_states(result[1]).all():
+            explain(self, q, qd, tau, t, result[1], parameters)
+        return result
 
     def inverse_dynamics(  # type: ignore[override]  # with the choices of constraints
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         actuators: Sequence[str] | None = None,
-        lam: Any = None,
-        weights: Any = None,
-        t: Any = None,
+        lam: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-        tip_wrench: Any = None,
+        out: Array | None = None,
+        tip_wrench: ArrayLike | None = None,
         wrenches: Mapping[str, Any] | None = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
-        """(τ (..., nv), λ (..., rows)) that give a motion the constraints allow.
+        """Torques of the actuators for a motion that the constraints allow, and the multipliers.
 
-        Only the `actuators` (names of velocities; default all) drive. Where they are redundant,
-        Σ w τ² is least, `weights` (..., nv) one by default, or, with `lam` (..., rows), λ comes as
-        near to it as the actuators can bring it: δᵀ A M⁻¹Aᵀ δ with δ = λ − lam is least, the force
-        Aᵀδ that is missing in the metric M⁻¹, whatever the units of the rows. With all velocities
-        driven Aᵀλ = Aᵀlam. A motion they cannot give is an error.
-        `tip_wrench`, `wrenches`, `errors` and `tolerance` are as in `forward_dynamics`.
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            State (..., nq), (..., nv) and acceleration (..., nv).
+        actuators : sequence of str, optional
+            Names of the driven velocities; default all.
+        lam : array_like, optional
+            Desired λ (..., rows) where actuators are redundant: δᵀ A M⁻¹Aᵀ δ with δ = λ − lam is least,
+            the missing force Aᵀδ in the metric M⁻¹. With all velocities driven Aᵀλ = Aᵀlam.
+        weights : array_like, optional
+            (..., nv), w of the least Σ w τ² without `lam`; default ones.
+        t, tip_wrench, wrenches, errors, tolerance
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        tau : ndarray
+            (..., nv), zero but at the actuators.
+        lam : ndarray
+            (..., rows).
+
+        Raises
+        ------
+        ConstraintError
+            If the actuators cannot give this motion.
         """
         name, inputs = "inverse_dynamics", (q, qd, qdd)
-        given = {"lam": lam, "weights": weights, "t": t, "actuators": joined(actuators)}
-        given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
-        way = (None, parameters, out)
+        options = {"lam": lam, "weights": weights, "t": t, "actuators": joined(actuators)}
+        options |= wrench_inputs(self.dynamics.free, tip_wrench, wrenches)
+        settings = (None, parameters, out)
         if errors != "raise":
-            return with_status(self, name, inputs, given, errors, tolerance, *way)
-        found = call(self, name, inputs, given, *way)
-        if not is_symbols(found[0]):
-            require_state(self, found, inputs, actuators)
-        return found
+            return with_status(self, name, inputs, options, errors, tolerance, *settings)
+        result = call(self, name, inputs, options, *settings)
+        if not has_no_values(result[0]):
+            require_state(self, result, inputs, actuators)
+        return result
 
     def internal_forces(
-        self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0
-    ) -> Any:
+        self, q: ArrayLike, actuators: Sequence[str] | None = None, t: float = 0.0
+    ) -> Array:
         """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
         names = None if actuators is None else ",".join(actuators)
         columns = selected(self.description, names)
@@ -249,50 +336,62 @@ class Constrained(System):
     # the rows
 
     def jacobian(
-        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
+    ) -> Array:
         """A (..., rows, nv)."""
         return self._evaluate("jacobian", (q,), None, parameters, out, t=t)
 
     def residual(
-        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """h(q, t) (..., held): how far the constraints on positions are from being met."""
+        self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
+    ) -> Array:
+        """h(q, t) (..., position_count): how far the constraints on positions are from being met."""
         return self._evaluate("residual", (q,), None, parameters, out, t=t)
 
     def velocity_residual(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        t: Time = None,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
         """A q̇ − b (..., rows)."""
         return self._evaluate("velocity_residual", (q, qd), None, parameters, out, t=t)
 
     def drift(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        t: Time = None,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
         """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
         return self._evaluate("drift", (q, qd), None, parameters, out, t=t)
 
     # geometry
 
-    def projectors(self, q: Any, t: Any = None, parameters: Parameters = None) -> Any:
+    def projectors(
+        self, q: ArrayLike, t: Time = None, parameters: Parameters = None
+    ) -> tuple[Array, ...]:
         """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
         return self._evaluate("projectors", (q,), None, parameters, t=t)
 
     def second_fundamental_form(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None
-    ) -> Any:
+        self, q: ArrayLike, qd: ArrayLike, t: Time = None, parameters: Parameters = None
+    ) -> tuple[Array, ...]:
         """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
         return self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t)
 
     def covariant_derivative(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        t: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """∇̃_q̇ q̇ (..., nv) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74).
 
         With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
@@ -301,13 +400,13 @@ class Constrained(System):
 
     def tangential_components(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        basis: Any,
-        t: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        basis: ArrayLike,
+        t: Time = None,
         parameters: Parameters = None,
-    ) -> np.ndarray:
+    ) -> Array:
         """Components (..., freedoms) of `covariant_derivative` in a basis of T_qQ (000 p.74).
 
         Parameters
@@ -335,13 +434,13 @@ class Constrained(System):
 
     def decoupled(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
         root: str = "cholesky",
         parameters: Parameters = None,
-        t: Any = None,
-        near: Any = None,
+        t: Time = None,
+        near: ArrayLike | None = None,
     ) -> Decoupled:
         """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r, λ (..., ·): v̇_r + Γ_r v_r = u_r (000 p.82–85).
 
@@ -350,28 +449,34 @@ class Constrained(System):
         V₂ changes sign along a motion, unless velocities `near` (..., nv, freedoms) say which it
         follows: then V₂ = Wᵀ N with the smooth N of `basis`.
         """
-        given = {"t": t, "root": root, "near": near}
-        return Decoupled(*self._evaluate("decoupled", (q, qd, tau), None, parameters, **given))
+        options: dict[str, Any] = {"t": t, "root": root, "near": near}
+        return Decoupled(*self._evaluate("decoupled", (q, qd, tau), None, parameters, **options))
 
     def singular_values(
-        self, q: Any, root: str = "cholesky", parameters: Parameters = None, t: Any = None
+        self, q: ArrayLike, root: str = "cholesky", parameters: Parameters = None, t: Time = None
     ) -> SingularValues:
         """W, U₁, S, V₁, V₂ (..., ·) of Λ = A W⁻ᵀ = U Σ Vᵀ, singular values falling (000 p.84)."""
-        given = {"t": t, "root": root}
-        return SingularValues(*self._evaluate("singular_values", (q,), None, parameters, **given))
+        options: dict[str, Any] = {"t": t, "root": root}
+        return SingularValues(*self._evaluate("singular_values", (q,), None, parameters, **options))
 
     def gauge_matrix(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         root: str = "cholesky",
         formulation: str | None = None,
         parameters: Parameters = None,
-    ) -> Any:
+    ) -> Array:
         """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82)."""
         return self._evaluate("gauge_matrix", (q, qd), formulation, parameters, root=root)
 
-    def basis(self, q: Any, near: Any = None, t: Any = None, parameters: Parameters = None) -> Any:
+    def basis(
+        self,
+        q: ArrayLike,
+        near: ArrayLike | None = None,
+        t: Time = None,
+        parameters: Parameters = None,
+    ) -> Array:
         """N (..., nv, freedoms): permitted velocities, NᵀMN = 1, that move smoothly with q.
 
         They are what the constraints leave of the velocities `near` (..., nv, freedoms), default the
@@ -382,25 +487,25 @@ class Constrained(System):
 
     def kane(
         self,
-        q: Any,
-        v_r: Any,
-        tau: Any,
-        near: Any = None,
-        t: Any = None,
+        q: ArrayLike,
+        v_r: ArrayLike,
+        tau: ArrayLike,
+        near: ArrayLike | None = None,
+        t: Time = None,
         parameters: Parameters = None,
-    ) -> Any:
+    ) -> tuple[Array, ...]:
         """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85)."""
         return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
 
     def project_velocity(
         self,
-        q: Any,
-        qd: Any,
-        t: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
+        out: Array | None = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M.
 
@@ -408,30 +513,47 @@ class Constrained(System):
         """
         if errors == "raise":
             return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
-        asked = (errors, tolerance, parameters, None if out is None else (out,))
-        return required(self, "project_velocity", (q, qd), *asked, t=t)
+        settings = (errors, tolerance, parameters, None if out is None else (out,))
+        return required(self, "project_velocity", (q, qd), *settings, t=t)
 
     def assemble(
         self,
-        guess: Any = None,
+        guess: ArrayLike | None = None,
         fixed: Sequence[str] = (),
         t: float = 0.0,
         parameters: Parameters = None,
         starts: int = STARTS,
-    ) -> np.ndarray:
-        """q (nq,) with h(q, t) = 0 found from `guess`; the velocities `fixed` keep their place.
+    ) -> Array:
+        """A configuration with h(q, t) = 0.
 
-        Where Newton's method fails from the guess, `starts` random postures around it are tried.
+        Parameters
+        ----------
+        guess : array_like, optional
+            Configuration (nq,) to start from; default the reference.
+        fixed : sequence of str
+            Names of velocities along which q does not move.
+        starts : int
+            Random configurations around the guess, tried where Newton's method fails from the guess.
+
+        Returns
+        -------
+        ndarray
+            q (nq,).
+
+        Raises
+        ------
+        ConstraintError
+            If none is found; names the constraint that stays open.
         """
-        made = self.dynamics.bound(parameters)
+        dynamics = self.dynamics.bound(parameters)
         first = np.asarray(self._reference if guess is None else guess, dtype=float)
         what = f"{self.name} has no velocity"
-        held = tuple(index(made.dynamics.velocities, x, what) for x in fixed)
-        return assemble(made, first, t, held, starts)
+        fixed_columns = tuple(index(dynamics.dynamics.velocities, x, what) for x in fixed)
+        return assemble(dynamics, first, t, fixed_columns, starts)
 
     def singularity(
         self,
-        q: Any,
+        q: ArrayLike,
         frame: str = "tool",
         task: str | None = None,
         tolerance: float = TOLERANCE,
@@ -456,12 +578,16 @@ class Constrained(System):
         >>> print(linkage.singularity(linkage.neutral(), "coupler_tip"))
         regular: the position of 'coupler_tip' moves in 1 direction, as usual
         """
-        from dalembert.constraints.singular import singularity
+        from dalembert.constraints.geometry import singularity
 
         return singularity(self, q, frame, task, tolerance, t, parameters)
 
     def mobility(
-        self, q: Any = None, qd: Any = None, t: float = 0.0, parameters: Parameters = None
+        self,
+        q: ArrayLike | None = None,
+        qd: ArrayLike | None = None,
+        t: float = 0.0,
+        parameters: Parameters = None,
     ) -> Mobility:
         """Freedoms left at q (nq,), against Grübler's count; redundant constraints named."""
         at = np.asarray(self._reference if q is None else q, dtype=float)
@@ -473,13 +599,13 @@ class Constrained(System):
 
     def reduced(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         independent: Sequence[str] | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """(M_r (..., k, k), h_r (..., k), N (..., nv, k), n (..., nv)) in independent velocities ẋ.
 
@@ -489,25 +615,25 @@ class Constrained(System):
         >>> import numpy as np, dalembert as dl
         >>> linkage = dl.load("four_bar")
         >>> q = linkage.neutral()
-        >>> made = linkage.reduced(q, np.array([2.0, 0.0, 0.0]), independent=["crank"])
-        >>> qd = made.N @ [2.0] + made.n
+        >>> reduced = linkage.reduced(q, np.array([2.0, 0.0, 0.0]), independent=["crank"])
+        >>> qd = reduced.N @ [2.0] + reduced.n
         >>> bool(abs(linkage.velocity_residual(q, qd)).max() < 1e-12)
         True
         """
-        way = (errors, tolerance, parameters)
+        settings = (errors, tolerance, parameters)
         names = joined(independent)
-        return _as(Reduced, required(self, "reduced", (q, qd), *way, t=t, independent=names))
+        return _as(Reduced, required(self, "reduced", (q, qd), *settings, t=t, independent=names))
 
     def frame_jacobian(
         self,
-        q: Any,
+        q: ArrayLike,
         frame: str,
         independent: Sequence[str] | None = None,
         expressed_in: str = "world",
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """J (..., 6, k) of a frame along the constraints: its (linear, angular) velocity per ẋ.
 
@@ -520,21 +646,21 @@ class Constrained(System):
         (6, 1)
         """
         self.dynamics.require_frame(frame)
-        given = {"t": t, "frame": frame, "expressed_in": expressed_in}
-        given["independent"] = joined(independent)
-        return required(self, "frame_jacobian", (q,), errors, tolerance, parameters, **given)
+        options = {"t": t, "frame": frame, "expressed_in": expressed_in}
+        options["independent"] = joined(independent)
+        return required(self, "frame_jacobian", (q,), errors, tolerance, parameters, **options)
 
-    # slopes; ∂/∂q is in the tangent space, nv numbers whatever nq is
+    # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
 
     def forward_dynamics_derivatives(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        t: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        t: Time = None,
         parameters: Parameters = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """∂q̈ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and τ.
 
@@ -543,71 +669,81 @@ class Constrained(System):
 
         >>> import numpy as np, dalembert as dl
         >>> pendulum = dl.load("pendulum_constrained")
-        >>> found = pendulum.forward_dynamics_derivatives([0.0, -1.0], np.zeros(2), np.zeros(2))
-        >>> found.dlam_dtau  # the rod bears what pulls along it
+        >>> derivatives = pendulum.forward_dynamics_derivatives([0.0, -1.0], np.zeros(2), np.zeros(2))
+        >>> derivatives.dlam_dtau  # the rod bears what pulls along it
         array([[ 0., -1.]])
         """
-        name, way = "forward_dynamics_derivatives", (errors, tolerance, parameters)
-        return _as(MotionSlopes, required(self, name, (q, qd, tau), *way, t=t))
+        name, settings = "forward_dynamics_derivatives", (errors, tolerance, parameters)
+        return _as(AccelerationDerivatives, required(self, name, (q, qd, tau), *settings, t=t))
 
     def inverse_dynamics_derivatives(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         actuators: Sequence[str] | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """∂τ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and q̈; `actuators` drive."""
-        name, way = "inverse_dynamics_derivatives", (errors, tolerance, parameters)
-        given = {"t": t, "actuators": joined(actuators)}
-        return _as(TorqueSlopes, required(self, name, (q, qd, qdd), *way, **given))
+        name, settings = "inverse_dynamics_derivatives", (errors, tolerance, parameters)
+        options: dict[str, Any] = {"t": t, "actuators": joined(actuators)}
+        return _as(TorqueDerivatives, required(self, name, (q, qd, qdd), *settings, **options))
 
     # inertias
 
     def regressor(
-        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
         """Y (..., nv, 10 bodies) with Y θ + Aᵀλ = τ + ψ, θ the robot's `parameters`, λ free."""
         return self._evaluate("regressor", (q, qd, qdd), None, parameters, out)
 
     def reduced_regressor(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         independent: Sequence[str] | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
         errors: str = "raise",
-        tolerance: Any = None,
+        tolerance: float | Array | None = None,
     ) -> Any:
         """Nᵀ Y (..., k, 10 bodies): Nᵀ Y θ = Nᵀ (τ + ψ), without λ; N as in `reduced`."""
-        given = {"t": t, "independent": joined(independent)}
-        name, way = "reduced_regressor", (errors, tolerance, parameters)
-        return required(self, name, (q, qd, qdd), *way, **given)
+        options: dict[str, Any] = {"t": t, "independent": joined(independent)}
+        name, settings = "reduced_regressor", (errors, tolerance, parameters)
+        return required(self, name, (q, qd, qdd), *settings, **options)
 
     # forces
 
     def constraint_force(
-        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        lam: ArrayLike,
+        t: Time = None,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
         """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
         return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
 
     def joint_wrenches(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        lam: Any,
-        t: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        lam: ArrayLike,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """(..., joints, 6) force and moment each joint of a robot exerts on its link.
 
         q̈ and λ are those of `forward_dynamics` or of `inverse_dynamics`. Moments are about the
@@ -625,35 +761,35 @@ class Constrained(System):
         return self._evaluate("joint_wrenches", (q, qd, qdd, lam), None, parameters, out, t=t)
 
     def reactions(
-        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None
+        self, q: ArrayLike, lam: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> dict[str, dict[str, Any]]:
-        """What each constraint exerts, by name, from λ of `forward_dynamics`.
+        """Forces that each constraint exerts, by name, from λ of `forward_dynamics`.
 
         Constraints between frames give "force" and "moment" (..., 3) ON the second frame's body at
         its point, along world axes; a `Distance` its "tension"; all give "generalized" (..., nv).
         """
         lam = np.asarray(lam, dtype=float)
-        found: dict[str, dict[str, Any]] = {}
+        result: dict[str, dict[str, Any]] = {}
         for name, constraint in self.description.constraints.items():
             rows = self.description.slices[name]
             own = np.zeros_like(lam)
             own[..., rows] = lam[..., rows]
-            found[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
+            result[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
             if constraint.at_frames:
                 F = self._evaluate("wrench", (q, own), None, parameters, t=t, constraint=name)
-                found[name] |= constraint.terms(F, lam[..., rows])
-        return found
+                result[name] |= constraint.terms(F, lam[..., rows])
+        return result
 
     # contacts; the name may be left out where there is one
 
     def contact_coordinates(
         self,
-        q: Any,
+        q: ArrayLike,
         contact: str | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """η = (u_o, v_o, u_f, v_f, ψ) (..., 5) of a contact, by its name where there are several.
 
         (u, v) are the coordinates of both surfaces at the contact, ψ the angle between their
@@ -666,38 +802,38 @@ class Constrained(System):
 
     def contact_jacobian(
         self,
-        q: Any,
+        q: ArrayLike,
         contact: str | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """J (..., 5, nv) with η̇ = J q̇ (Montana 1988)."""
         name = contact_name(self.description, contact)
         return self._evaluate("contact_jacobian", (q,), None, parameters, out, t=t, constraint=name)
 
     def contact_rates(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         contact: str | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """η̇ (..., 5)."""
         name = contact_name(self.description, contact)
         return self._evaluate("contact_rates", (q, qd), None, parameters, out, t=t, constraint=name)
 
     def contact_twist(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         contact: str | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Array | None = None,
+    ) -> Array:
         """V_{l_o l_f} (..., 6) in the finger's contact frame, its z out of the finger.
 
         (v_x, v_y) is the slip, v_z the approach, (ω_x, ω_y) the rolling velocity, ω_z the spin.
@@ -707,26 +843,29 @@ class Constrained(System):
 
     def contact_friction(
         self,
-        q: Any,
-        qd: Any,
-        lam: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        lam: ArrayLike,
         contact: str | None = None,
-        t: Any = None,
+        t: Time = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """Friction (..., 6) ON the finger of a contact that rubs, from λ of `forward_dynamics`.
+        out: Array | None = None,
+    ) -> Array:
+        """Friction (..., 6) ON the finger of a contact with friction, from λ of `forward_dynamics`.
 
         Force at the contact point and moment about the normal, along world axes.
         """
-        given = {"t": t, "constraint": contact_name(self.description, contact, rubs=True)}
-        return self._evaluate("contact_friction", (q, qd, lam), None, parameters, out, **given)
+        options = {
+            "t": t,
+            "constraint": contact_name(self.description, contact, with_friction=True),
+        }
+        return self._evaluate("contact_friction", (q, qd, lam), None, parameters, out, **options)
 
     # changes that give a new closed chain; options are those of the robot's method of that name
 
-    def with_payload(self, mass: Any, *args: Any, **given: Any) -> Constrained:
+    def with_payload(self, mass: Any, *args: Any, **options: Any) -> Constrained:
         """This closed chain with a body fixed to a frame: `Robot.with_payload`."""
-        return _around(self, lambda s: s.with_payload(mass, *args, **given))
+        return _around(self, lambda s: s.with_payload(mass, *args, **options))
 
     def with_robot(self, robot: Any) -> Constrained:
         """This closed chain of another robot of the same joints, with other inertias say.
@@ -739,7 +878,7 @@ class Constrained(System):
         """
         return _around(self, lambda s: robot if s.robot is s else s.with_robot(robot))
 
-    def with_gravity(self, gravity: Any) -> Constrained:
+    def with_gravity(self, gravity: ArrayLike) -> Constrained:
         """This closed chain where bodies fall with `gravity` (3,), m/s²."""
         return _around(self, lambda s: s.with_gravity(gravity))
 
@@ -752,11 +891,11 @@ class Constrained(System):
         """This closed chain with other limits of the joints named: `Robot.with_limits`."""
         return _around(self, lambda s: s.with_limits(position, velocity, effort))
 
-    def with_tool(self, pose: Any = None, frame: str | None = None) -> Constrained:
+    def with_tool(self, pose: ArrayLike | None = None, frame: str | None = None) -> Constrained:
         """This closed chain with another tool; one that closes a loop cannot be moved."""
         return _unmoved(self, _around(self, lambda s: s.with_tool(pose, frame)), "the tool")
 
-    def with_base(self, pose: Any) -> Constrained:
+    def with_base(self, pose: ArrayLike) -> Constrained:
         """This closed chain with its base at `pose` (4, 4); what holds it must stand on the base."""
         return _unmoved(self, _around(self, lambda s: s.with_base(pose)), "the world")
 
@@ -808,7 +947,7 @@ class Constrained(System):
         >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
         ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']
         """
-        from dalembert.importers.loops_write import loops_text
+        from dalembert.importers.loops_file import loops_text
 
         q = dict(zip(self.dynamics.coordinates, map(float, self.neutral()), strict=True))
         return loops_text(equalities_of(self), q)
@@ -816,7 +955,7 @@ class Constrained(System):
     # how kernels are called
 
     def _run(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Array
     ) -> Any:
         if is_looped(self, variant) and parameters is None and not on_device(arguments):
             return run_on_numbers(self, variant, arguments, out)
@@ -827,29 +966,29 @@ class Constrained(System):
         name = variant.quantity.name
         if name.removesuffix(TWIN) not in ("forward_dynamics", "inverse_dynamics"):
             return super()._on_chunk(variant, arrays, parameters)
-        given = dict(zip(variant.inputs, arrays, strict=True)) | dict(variant.static)
-        if "actuators" in given:
-            given["actuators"] = given["actuators"].split(",")
+        arguments = dict(zip(variant.inputs, arrays, strict=True)) | dict(variant.static)
+        if "actuators" in arguments:
+            arguments["actuators"] = arguments["actuators"].split(",")
         if name.startswith("forward_dynamics"):
-            given["formulation"] = variant.formulation.name
+            arguments["formulation"] = variant.formulation.name
         if not name.endswith(TWIN):
-            return getattr(self, name)(**given, parameters=parameters)
+            return getattr(self, name)(**arguments, parameters=parameters)
         method = getattr(self, name.removesuffix(TWIN))
-        *found, status = method(**given, parameters=parameters, errors="flag")
-        return *found, status.astype(found[0].dtype)
+        *results, status = method(**arguments, parameters=parameters, errors="flag")
+        return *results, status.astype(results[0].dtype)
 
-    def _first_status(self, q: Any, qd: Any) -> Any:
+    def _first_status(self, q: Array, qd: Array) -> Array:
         """As `forward_dynamics` judges a state, beside the natural size of the rows.
 
         A singular posture is no reason to refuse a start.
         """
-        found = with_status(self, "velocity_residual", (q, qd), {}).status
-        off = (found >= int(Status.OFF_POSITION)) & (found <= int(Status.OFF_VELOCITY))
+        status = with_status(self, "velocity_residual", (q, qd), {}).status
+        off = (status >= int(Status.OFF_POSITION)) & (status <= int(Status.OFF_VELOCITY))
         numbers = super()._first_status(q, qd)
         usable = numbers == int(Status.OK)
-        return numbers + (off & usable).astype(np.int8) * found
+        return numbers + (off & usable).astype(np.int8) * status
 
-    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
+    def _bad_start(self, q: ArrayLike, qd: ArrayLike, start: ArrayLike) -> str:
         if Status.OFF_POSITION in on_host(start):
             h = on_host(self.residual(q))
             return (
@@ -863,18 +1002,20 @@ class Constrained(System):
         )
 
 
-def _as(kind: Any, found: Any) -> Any:
+def _as(kind: Any, result: Any) -> Any:
     """The results under their names; flagged ones have them already."""
-    return found if isinstance(found, Flagged) else kind(*found)
+    return result if isinstance(result, Flagged) else kind(*result)
 
 
 def _around(closed: Constrained, change: Callable[[Any], Any]) -> Constrained:
     """The same constraints around a changed system, which starts where this one stands."""
-    held = closed.system
-    if held.robot is None:
+    system = closed.system
+    if system.robot is None:
         raise ModelError(f"{closed.name} has no links that could be changed; build it anew")
-    own = closed.description.held_by[len(held.dynamics.held_by) :]
-    return type(closed)(change(held), own, closed.neutral(), closed.wished, closed.name)
+    own = closed.description.constraint_set[len(system.dynamics.constraint_set) :]
+    return type(closed)(
+        change(system), own, closed.neutral(), closed.preferred_independent, closed.name
+    )
 
 
 def _unmoved(before: Constrained, after: Constrained, what: str) -> Constrained:

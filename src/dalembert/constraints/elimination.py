@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints import multiplier
-from dalembert.constraints.metric import terms
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.geometry import Pivots
-from dalembert.linalg.ldl import ldl
-from dalembert.linalg.lu import LU, lu
+from dalembert.linalg.factorisations import LU, ldl, lu
+from dalembert.linalg.rank import Pivots
 from dalembert.linalg.row_space import RESOLVED, SHORT, VANISHED
+from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 # of a pivot beside another that might be taken in its place: below it, that one is better
 WEAK_PIVOT = 1e-4
@@ -30,12 +31,12 @@ WEAK_PIVOT = 1e-4
 
 def forward_dynamics(
     system: ConstrainedDynamics,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    t: Any = None,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    t: Time = None,
     pivots: str | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)); NaN where this choice of coordinates is a bad one."""
     if not system.rank:  # there is nothing to eliminate
         return multiplier.forward_dynamics(system, q, qd, tau, t)
@@ -71,7 +72,7 @@ def forward_dynamics(
     return flagged(ok, qdd, lam)
 
 
-def implied(K: Any, A2: LU, rows: list[int]) -> Any:
+def implied(K: Array, A2: LU, rows: list[int]) -> Array | None:
     """L with K_others = L K_rows, the rows that others imply; None where there are none.
 
     `K` are all rows in coordinates in which the independent ones are A2.
@@ -80,7 +81,7 @@ def implied(K: Any, A2: LU, rows: list[int]) -> Any:
     return A2.transpose_solve(K[others].T).T if others else None
 
 
-def spread(L: Any, rows: list[int], basic: Any) -> Any:
+def spread(L: Array | None, rows: list[int], basic: Any) -> Array:
     """λ (rows,) of least norm with the same force as `basic` at the independent `rows`.
 
     The others are L times these: λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
@@ -92,7 +93,7 @@ def spread(L: Any, rows: list[int], basic: Any) -> Any:
     return np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
 
 
-def well_chosen(L: Any, rows: list[int], lengths: list[Any]) -> Any:
+def well_chosen(L: Array | None, rows: list[int], lengths: list[Any]) -> Array | float:
     """Whether no other row would have a pivot far larger than one of those chosen."""
     if L is None:
         return 1.0
@@ -104,7 +105,9 @@ def well_chosen(L: Any, rows: list[int], lengths: list[Any]) -> Any:
     )
 
 
-def met(system: ConstrainedDynamics, A: Any, drift: Any, rows: list[int], qdd: Any) -> Any:
+def met(
+    system: ConstrainedDynamics, A: Array, drift: Array, rows: list[int], qdd: Array
+) -> Array | float:
     """Whether the rows that were not used are met too: A q̈ = γ."""
     others = _others(A.shape[0], rows)
     if not others:

@@ -4,8 +4,8 @@
 
 λ_n are the normal forces and a row e of E is the friction at unit normal force, as generalised
 force. q̈ and λ are affine in τ, so any route gives λ_n = λ_n⁰ + R λ_n from its answers to τ and to
-τ − e for every contact, and (1 − R) λ_n = λ_n⁰ is all there is to solve. A contact that would pull
-does not rub.
+τ − e for every contact, and (1 − R) λ_n = λ_n⁰ remains to be solved. A contact that would pull has no
+friction.
 """
 
 from __future__ import annotations
@@ -16,43 +16,47 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.constraints.kinds import Time
 from dalembert.errors import ConstraintError, FormulationError
+from dalembert.formulations.parts.elements import saturated
 from dalembert.linalg.entries import flagged
-from dalembert.linalg.lu import lu
+from dalembert.linalg.factorisations import lu
+from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
+    from dalembert.constraints.kinds import Constraint
 
 SWEEPS = 10  # of Gauss and Seidel over the contacts, where one has let go
 
 
-def rubbed(route: Callable[..., Any]) -> Callable[..., Any]:
+def with_friction(route: Callable[..., Any]) -> Callable[..., Any]:
     """The route to (q̈, λ) with the friction of contacts; NaN where friction jams (Painlevé)."""
 
     @wraps(route)
     def forward(
-        system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None, **choices: str
-    ) -> tuple[Any, Any]:
+        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None, **choices: str
+    ) -> tuple[Array, Array]:
         qdd, lam = route(system, q, qd, tau, t, **choices)
         if not system.rubbing:
             return qdd, lam
         E, rows = system.friction_rows(q, qd, t)[0], list(system.rubbing)
-        answers = [route(system, q, qd, tau - e, t, **choices) for e in E]
+        solutions = [route(system, q, qd, tau - e, t, **choices) for e in E]
         by_qdd, by_lam = (
-            np.stack([answer[k] - smooth for answer in answers]).T
+            np.stack([answer[k] - smooth for answer in solutions]).T
             for k, smooth in enumerate((qdd, lam))
         )
         own = np.eye(len(rows)) - by_lam[rows]
-        pressed = _pressed(own, lam[rows])
+        normal_forces = _normal_forces(own, lam[rows])
         ok = own[0, 0] > 0.0
         for k in range(1, len(rows)):
             ok = ok * (own[k, k] > 0.0)
-        return flagged(ok, qdd + by_qdd @ pressed, lam + by_lam @ pressed)
+        return flagged(ok, qdd + by_qdd @ normal_forces, lam + by_lam @ normal_forces)
 
     return forward
 
 
-def _pressed(K: Any, free: Any) -> Any:
+def _normal_forces(K: Array, free: Array) -> Array:
     """p (m,) ≥ 0 with K p = free where p > 0: the normal forces, zero where a contact would pull.
 
     Where none pulls this is K⁻¹ free, which the sweeps leave as it is.
@@ -67,17 +71,22 @@ def _pressed(K: Any, free: Any) -> Any:
 
 
 def require_smooth(system: ConstrainedDynamics, what: str) -> None:
-    """Raise where a contact rubs: these equations have workless constraints only."""
+    """Raise where a contact has friction: these equations have workless constraints only."""
     if system.rubbing:
         raise FormulationError(
             f"{system.name}: {what} is for constraints without friction; the dynamics, simulate "
-            "and control.Hybrid take contacts that rub, Rolling and PointOnSurface do not"
+            "and control.Hybrid take contacts with friction, Rolling and PointOnSurface do not"
         )
 
 
 def wrench(
-    system: ConstrainedDynamics, q: Any, qd: Any, lam: Any, t: Any = None, constraint: str = ""
-) -> Any:
+    system: ConstrainedDynamics,
+    q: Array,
+    qd: Array,
+    lam: Array,
+    t: Time = None,
+    constraint: str = "",
+) -> Array:
     """(6,) friction ON the finger at the contact point, force and moment along world axes."""
     row = system.slices[constraint].start
     if row not in system.rubbing:
@@ -86,3 +95,26 @@ def wrench(
         )
     against = system.friction_rows(q, qd, t)[1][system.rubbing.index(row)]
     return -np.maximum(lam[row], 0.0) * against
+
+
+def limit_wrench(J: Array, n: Array, qd: Array, limits: tuple[Any, Any], width: float) -> Array:
+    """Friction (6,) at unit normal force, against the slip J q̇ (6,) at a contact of normal n (3,).
+
+    Force and moment lie on the ellipsoid |f|²/μ² + m²/γ² = 1 that dissipates most: μ² v and γ² ω_n
+    over √(μ² |v|² + γ² ω_n²), with `limits` = (μ, γ) (Howe and Cutkosky 1996).
+    """
+    v, spin = J[0:3] @ qd, n @ (J[3:6] @ qd)
+    slip = v - (v @ n) * n
+    mu, gamma = limits
+    floor = mu * width
+    speed = np.sqrt(np.maximum(mu * mu * (slip @ slip) + gamma * gamma * spin * spin, floor**2))
+    return saturated(np.concatenate([mu * mu * slip, gamma * gamma * spin * n]), speed, floor)
+
+
+def require_positive(kind: Constraint, **values: Any) -> None:
+    """Raise for numbers that are missing or not positive."""
+    for what, value in values.items():
+        if value is None or (isinstance(value, int | float) and not value > 0.0):
+            raise ConstraintError(
+                f"{type(kind).__name__} {kind.label!r}: give {what} a positive value"
+            )

@@ -8,6 +8,7 @@ ones too; other bases are those of the independent rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,43 +17,41 @@ from dalembert import tracing
 from dalembert.constraints import multiplier
 from dalembert.constraints.elimination import implied, met, spread, well_chosen
 from dalembert.constraints.friction import require_smooth
-from dalembert.constraints.metric import terms
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
 from dalembert.errors import FormulationError
-from dalembert.linalg.cholesky import cholesky, upper_cholesky
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.geometry import Pivots
-from dalembert.linalg.lu import lu
-from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.factorisations import cholesky, lower_inverse, lu, upper_cholesky
+from dalembert.linalg.orthogonal import gram_schmidt, householder, singular, symmetric_roots
+from dalembert.linalg.rank import Pivots
 from dalembert.linalg.row_space import RESOLVED, VANISHED
-from dalembert.linalg.singular import singular
-from dalembert.linalg.symmetric_root import symmetric_roots
-from dalembert.linalg.triangular import lower_inverse
+from dalembert.spatial.arrays import Array
 from dalembert.systems.system import Dynamics
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 ROOTS = ("cholesky", "articulated", "symmetric")
 BASES = ("gram_schmidt", "householder", "svd")
 
 
-def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any, Any]:
+def roots(plant: Dynamics, q: Array, M: Array, root: str = "cholesky") -> tuple[Array, Array]:
     """(W, W⁻¹), each (nv, nv), with M = W Wᵀ."""
     if root == "cholesky":
         W = cholesky(M)
         return W, lower_inverse(W)
     if root == "articulated":
         # for a robot, the root of the articulated inertias (000 p.50); it is upper triangular
-        known = "square_root" in plant.catalogue
-        W = plant.compute("square_root", q=q) if known else upper_cholesky(M)
+        has_root = "square_root" in plant.catalogue
+        W = plant.compute("square_root", q=q) if has_root else upper_cholesky(M)
         return W, lower_inverse(W.T).T
     if root == "symmetric":
         return symmetric_roots(M)
     raise FormulationError(f"there is no square root {root!r}; there are: {', '.join(ROOTS)}")
 
 
-def complement(rows: Any, x: Any, basis: str) -> tuple[Any, Any]:
+def complement(rows: Array, x: Array, basis: str) -> tuple[Array, Array]:
     """(V₁, V₂ V₂ᵀ x) for independent rows (r, n)."""
     if basis == "gram_schmidt":
         V1 = gram_schmidt(rows)
@@ -66,19 +65,28 @@ def complement(rows: Any, x: Any, basis: str) -> tuple[Any, Any]:
 
 def forward_dynamics(
     system: ConstrainedDynamics,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    t: Any = None,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    t: Time = None,
     root: str = "cholesky",
     basis: str = "gram_schmidt",
     pivots: str | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
     if not system.rank:  # no row holds anything: there is no gauge
         return multiplier.forward_dynamics(system, q, qd, tau, t)
     if basis == "svd":
-        return _by_singular_values(system, q, qd, tau, t, root)
+        # the same with Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least
+        # norm
+        M, f, A, drift = terms(system, q, qd, tau, t)
+        _, W_inverse = roots(system.dynamics, q, M, root)
+        U, S, V1 = singular(A @ W_inverse.T, system.rank)
+        u = W_inverse @ f
+        u_o, y = V1.T @ u, (U.T @ drift) / S
+        qdd = W_inverse.T @ (u + V1 @ (y - u_o))
+        ok = consistent(system, A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
+        return flagged(ok * (S[system.rank - 1] >= RESOLVED * S[0]), qdd, U @ ((u_o - y) / S))
     M, f, A, drift = terms(system, q, qd, tau, t)
     chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
     rows = list(chosen.rows)
@@ -93,25 +101,11 @@ def forward_dynamics(
     L = implied(Lambda @ V1, factors, rows)
     lam = spread(L, rows, basic)
     lengths = [np.sqrt(row @ row) for row in Lambda]
-    ok = met(system, A, drift, rows, qdd) * well_chosen(L, rows, lengths)
+    usable = met(system, A, drift, rows, qdd) * well_chosen(L, rows, lengths)
     for k, row in enumerate(rows):
         least = RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths))
-        ok = ok * (np.abs(Lambda_r[k, k]) >= least)
-    return flagged(ok, qdd, lam)
-
-
-def _by_singular_values(
-    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any, root: str
-) -> tuple[Any, Any]:
-    """The same with Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least norm."""
-    M, f, A, drift = terms(system, q, qd, tau, t)
-    _, W_inverse = roots(system.dynamics, q, M, root)
-    U, S, V1 = singular(A @ W_inverse.T, system.rank)
-    u = W_inverse @ f
-    u_o, y = V1.T @ u, (U.T @ drift) / S
-    qdd = W_inverse.T @ (u + V1 @ (y - u_o))
-    ok = consistent(system, A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
-    return flagged(ok * (S[system.rank - 1] >= RESOLVED * S[0]), qdd, U @ ((u_o - y) / S))
+        usable = usable * (np.abs(Lambda_r[k, k]) >= least)
+    return flagged(usable, qdd, lam)
 
 
 class SingularValues(NamedTuple):
@@ -120,15 +114,15 @@ class SingularValues(NamedTuple):
     v = Wᵀ q̇ is in √J and Λ in the unit of A q̇ over √J, so are the singular values.
     """
 
-    W: Any  # (nv, nv)
-    U1: Any  # (m, r), orthonormal columns: U₂ are the combinations of rows that say nothing
-    S: Any  # (r,), falling
-    V1: Any  # (nv, r), orthonormal columns: directions of v that the constraints hold
-    V2: Any  # (nv, nv − r): those they leave
+    W: Array  # (nv, nv)
+    U1: Array  # (m, r), orthonormal columns: U₂ are the combinations of rows that say nothing
+    S: Array  # (r,), falling
+    V1: Array  # (nv, r), orthonormal columns: directions of v that the constraints hold
+    V2: Array  # (nv, nv − r): those they leave
 
 
 def singular_values(
-    system: ConstrainedDynamics, q: Any, t: Any = None, root: str = "cholesky"
+    system: ConstrainedDynamics, q: Array, t: Time = None, root: str = "cholesky"
 ) -> SingularValues:
     """Λ = U Σ Vᵀ at a posture; V₂ completes V₁ by Householder's reflections."""
     plant = system.dynamics.at_time(t)
@@ -137,11 +131,11 @@ def singular_values(
     return SingularValues(W, U, S, V1, householder(V1.T)[1])
 
 
-def gauge_matrix(system: ConstrainedDynamics, q: Any, qd: Any, root: str = "cholesky") -> Any:
+def gauge_matrix(system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky") -> Array:
     """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
     plant = _standing(system)
 
-    def frame(x: Any) -> tuple[Any]:
+    def frame(x: Array) -> tuple[Array]:
         return (roots(plant, x, plant.mass_matrix(x), root)[0],)
 
     (W,), (W_dot,) = tracing.along(frame, plant.rate, q, qd)
@@ -158,17 +152,17 @@ def _standing(system: ConstrainedDynamics) -> Dynamics:
     return system.dynamics
 
 
-def _skew_gamma(plant: Dynamics, q: Any, qd: Any, W: Any, W_dot: Any) -> Any:
+def _skew_gamma(plant: Dynamics, q: Array, qd: Array, W: Array, W_dot: Any) -> Array:
     W_inverse = np.linalg.inv(W)
     # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
-    way = "operator" if plant.nq != plant.nv else None
-    C = plant.compute("coriolis_matrix", way, q=q, qd=qd)
+    formulation = "operator" if plant.nq != plant.nv else None
+    C = plant.compute("coriolis_matrix", formulation, q=q, qd=qd)
     return W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
 
 
 def gauge_matrix_printed(
-    system: ConstrainedDynamics, q: Any, qd: Any, root: str = "cholesky"
-) -> Any:
+    system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky"
+) -> Array:
     """Γ (nv, nv) = W⁻¹ (Ẇ − ∂vᵀ/∂q) as printed, ∂vᵀ/∂q with entry [i, j] = ∂v_j/∂q_i (000 p.82).
 
     Γ v is right, but this Γ is not skew.
@@ -181,34 +175,34 @@ def gauge_matrix_printed(
         )
     x, w = tracing.symbol("x", plant.nq), tracing.symbol("w", plant.nv)
     W, W_inverse = roots(plant, x, plant.mass_matrix(x), root)
-    slopes = tracing.jacobian(W.T @ w, x).T
-    Gamma = W_inverse @ (tracing.directional(W, x, w) - slopes)
+    gradient = tracing.jacobian(W.T @ w, x).T
+    Gamma = W_inverse @ (tracing.directional(W, x, w) - gradient)
     return tracing.at([Gamma], [x, w], [q, qd])[0]
 
 
 class Decoupled(NamedTuple):
     """The decoupled equations at a state; r independent constraints, m = nv − r freedoms."""
 
-    W: Any  # (nv, nv)
-    V1: Any  # (nv, r)
-    V2: Any  # (nv, m)
-    Lambda_r: Any  # Λ V₁ (rows, r) of all rows, in the order of λ
-    Gamma_o: Any  # (r, m)
-    Gamma_r: Any  # (m, m)
-    v_r: Any  # (m,)
-    u_o: Any  # (r,)
-    u_r: Any  # (m,)
-    lam: Any  # λ (rows,) of all rows, as `forward_dynamics` gives it
+    W: Array  # (nv, nv)
+    V1: Array  # (nv, r)
+    V2: Array  # (nv, m)
+    Lambda_r: Array  # Λ V₁ (rows, r) of all rows, in the order of λ
+    Gamma_o: Array  # (r, m)
+    Gamma_r: Array  # (m, m)
+    v_r: Array  # (m,)
+    u_o: Array  # (r,)
+    u_r: Array  # (m,)
+    lam: Array  # λ (rows,) of all rows, as `forward_dynamics` gives it
 
 
 def decoupled(
     system: ConstrainedDynamics,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    t: Any = None,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    t: Time = None,
     root: str = "cholesky",
-    near: Any = None,
+    near: Array | Callable[[Array], Array] | None = None,
 ) -> Decoupled:
     """`v̇_r + Γ_r v_r = u_r` and `Γ_o v_r + Λ_rᵀλ = u_o` at a state, v_r = V₂ᵀ Wᵀ q̇ (000 p.82–85).
 
@@ -235,7 +229,7 @@ def decoupled(
     return Decoupled(W, V1, V2, K, V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
 
 
-def _beside_coriolis(plant: Dynamics, q: Any, qd: Any) -> Any:
+def _beside_coriolis(plant: Dynamics, q: Array, qd: Array) -> Array:
     """h − C q̇ (nv,): N, and G q̇ + e of a plant that is gyroscopic or moves by itself."""
     if not (plant.gyroscopic or plant.moving):
         return plant.bias(q, np.zeros(plant.nv))
@@ -243,28 +237,36 @@ def _beside_coriolis(plant: Dynamics, q: Any, qd: Any) -> Any:
 
 
 def _moving_frame(
-    system: ConstrainedDynamics, rows: list[int], q: Any, qd: Any, t: Any, root: str, near: Any
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    system: ConstrainedDynamics,
+    rows: list[int],
+    q: Array,
+    qd: Array,
+    t: float | Array,
+    root: str,
+    near: Array | Callable[[Array], Array] | None,
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones), and their rates along the motion."""
     plant = system.dynamics
-    kept = np.zeros(0) if near is None or callable(near) else near.ravel()
-    still = np.zeros(kept.shape[0])
+    near_entries = np.zeros(0) if near is None or callable(near) else near.ravel()
+    still = np.zeros(near_entries.shape[0])
 
-    def frame(x: Any) -> tuple[Any, ...]:
+    def frame(x: Array) -> tuple[Array, ...]:
         at, now = x[: plant.nq], x[plant.nq]
         W, W_inverse = roots(plant, at, plant.at_time(now).mass_matrix(at), root)
-        found = system.at(at, None, now)
-        Lambda = found.A[rows] @ W_inverse.T
+        rows_at = system.at(at, None, now)
+        Lambda = rows_at.A[rows] @ W_inverse.T
         if near is None:
             V1, V2 = householder(Lambda)
         else:
             V1 = gram_schmidt(Lambda)
             velocities = near(at) if callable(near) else x[plant.nq + 1 :].reshape(*near.shape)
-            left = W.T @ velocities
-            V2 = gram_schmidt((left - V1 @ (V1.T @ left)).T)
-        return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
+            scaled = W.T @ velocities
+            V2 = gram_schmidt((scaled - V1 @ (V1.T @ scaled)).T)
+        return W, V1, V2, rows_at.A @ (W_inverse.T @ V1), rows_at.b[rows]
 
-    def flow(x: Any, v: Any) -> Any:
+    def flow(x: Array, v: Array) -> Array:
         return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1), still])
 
-    return tracing.along(frame, flow, np.concatenate([q, np.stack([t]), kept]), qd)
+    return tracing.along(
+        frame, flow, np.concatenate([q, np.stack([np.asarray(t)]), near_entries]), qd
+    )

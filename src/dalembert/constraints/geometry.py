@@ -1,21 +1,25 @@
-"""The geometry of a mechanism's constraints: where it is assembled, how many rows hold, what moves.
+"""Geometry of a mechanism's constraints: assembly, rank, mobility and singular configurations.
 
-Rows are scaled by what they are made of and judged by the policy of `linalg.geometry`, at several
-configurations of the branch that the mechanism is on.
+Rows are scaled by the motions they are differences of and judged by the policy of `linalg.rank`, at
+several configurations of the branch that the mechanism is on. A frame moves with V = J N ẋ, N a basis
+of the velocities with A q̇ = 0: it is singular where J N has less rank than nearby, and where A has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.constraints.posture import Posture
+from dalembert.constraints.kinds import Posture, Time
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
-from dalembert.linalg import geometry as rows_geometry
-from dalembert.linalg.geometry import (
+from dalembert.formulations.kinematics.operational import telling_task
+from dalembert.linalg import rank as rows_geometry
+from dalembert.linalg.rank import (
     CLEAR,
     CLOSED,
     DEPENDENT,
@@ -30,9 +34,18 @@ from dalembert.linalg.geometry import (
     weakest,
 )
 from dalembert.linalg.row_space import EXTRA
+from dalembert.spatial.arrays import Array
+from dalembert.systems.singularity import (
+    NEARBY,
+    SAMPLES,
+    Singularity,
+    analyse,
+    checked_task,
+    one_posture,
+)
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 STARTS = 40  # random guesses that are tried where the one given leads nowhere
 ALONG = 1e-11  # of h, scaled, along rows that are independent: closed
@@ -52,7 +65,7 @@ class HoldsNothing(ConstraintError):
 
 @dataclass(frozen=True)
 class Mobility:
-    """What the constraints leave of a system's freedom at a posture."""
+    """Degrees of freedom of a constrained system at a configuration."""
 
     velocities: int  # nv of the system without constraints
     rows: int  # number of equations
@@ -77,13 +90,13 @@ class Mobility:
 
 
 class Sizes(NamedTuple):
-    """How large velocities and rows are by nature, at one posture and those near to it."""
+    """Natural sizes of velocities and rows, at one configuration and near it."""
 
-    columns: np.ndarray  # √M_jj (nv,), one where there is no inertia: no units are left then
-    made_of: np.ndarray  # (rows,) of the motions each row is a difference of; zero where unknown
+    columns: Array  # √M_jj (nv,), one where there is no inertia: no units are left then
+    made_of: Array  # (rows,) of the motions each row is a difference of; zero where unknown
 
 
-def sizes_at(system: ConstrainedDynamics, q: np.ndarray, t: Any = None) -> Sizes:
+def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
     """The sizes at a posture."""
     t = 0.0 if t is None else t
     diagonal = np.abs(np.diag(system.dynamics.at_time(t).mass_matrix(q)))
@@ -97,8 +110,8 @@ def sizes_at(system: ConstrainedDynamics, q: np.ndarray, t: Any = None) -> Sizes
 
 
 def weighed(
-    system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any, by: Sizes | None = None
-) -> np.ndarray:
+    system: ConstrainedDynamics, A: Array, q: Array, t: Time, by: Sizes | None = None
+) -> Array:
     """A (rows, nv) without units: row k over its natural size, column j over √M_jj.
 
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
@@ -108,24 +121,24 @@ def weighed(
     return A / by.columns / _lengths(system, A, by)[:, None]
 
 
-def _lengths(system: ConstrainedDynamics, A: np.ndarray, by: Sizes) -> np.ndarray:
+def _lengths(system: ConstrainedDynamics, A: Array, by: Sizes) -> Array:
     """(rows,) by which rows are divided."""
     size = np.linalg.norm(A / by.columns, axis=1)
     for rows in system.slices.values():
         # rows that are written together, and do not say what of, are taken to have one unit
-        known = by.made_of[rows].any()
-        size[rows] = np.maximum(size[rows], by.made_of[rows]) if known else size[rows].max()
+        is_known = by.made_of[rows].any()
+        size[rows] = np.maximum(size[rows], by.made_of[rows]) if is_known else size[rows].max()
     return floored(size)
 
 
 def permitted(
     system: ConstrainedDynamics,
-    A: np.ndarray,
-    q: np.ndarray,
-    t: Any,
+    A: Array,
+    q: Array,
+    t: Time,
     by: Sizes | None = None,
     usual: int | None = None,
-) -> np.ndarray:
+) -> Array:
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
     by = sizes_at(system, q, t) if by is None else by
     usual = system.known_rank if usual is None else usual
@@ -139,76 +152,70 @@ def named_rows(system: ConstrainedDynamics, rows: Sequence[int]) -> tuple[str, .
     )
 
 
-def mobility(
-    system: ConstrainedDynamics, q: np.ndarray, qd: np.ndarray, t: float, generic: int
-) -> Mobility:
+def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic: int) -> Mobility:
     """Counts at one posture; `generic` is the rank nearby."""
     rows = system.at(q, qd, t)
     B = weighed(system, rows.A, q, t)
     sizes = singular_values(B)
     rank = rows_geometry.count(sizes, generic)
-    _, left = rows_geometry.least_squares(rows.A, rows.b, RANK)
-    beyond = np.abs(left) > 1e-6 * (np.abs(rows.b).max(initial=0.0) + 1e-12)
+    _, residual = rows_geometry.least_squares(rows.A, rows.b, RANK)
+    beyond = np.abs(residual) > 1e-6 * (np.abs(rows.b).max(initial=0.0) + 1e-12)
+    # constraints without which the rank is the same as long as the others stay, last ones first
+    independent = list(range(B.shape[0]))
+    names = []
+    for name, own in reversed(list(system.slices.items())):
+        for k in reversed(range(own.start, own.stop)):
+            without = [row for row in independent if row != k]
+            if without and rows_geometry.rank(B[without], rank) == rank:
+                independent = without
+                names.append(name)
     return Mobility(
         velocities=system.nv,
         rows=system.rows,
         rank=rank,
         gruebler=system.nv - system.rows,
         freedoms=system.nv - rank,
-        redundant=_redundant(system, B, rank),
+        redundant=(tuple(dict.fromkeys(reversed(names)))),
         conflicting=named_rows(system, np.flatnonzero(beyond).tolist()),
         singular=rank < generic,
         condition=float(sizes[0] / sizes[rank - 1]) if rank else np.inf,
     )
 
 
-def _redundant(system: ConstrainedDynamics, B: np.ndarray, rank: int) -> tuple[str, ...]:
-    """Constraints without which the rank is the same as long as the others stay, last ones first."""
-    kept = list(range(B.shape[0]))
-    named = []
-    for name, rows in reversed(list(system.slices.items())):
-        for k in reversed(range(rows.start, rows.stop)):
-            without = [row for row in kept if row != k]
-            if without and rows_geometry.rank(B[without], rank) == rank:
-                kept = without
-                named.append(name)
-    return tuple(dict.fromkeys(reversed(named)))
-
-
-# putting it together: h(q, t) = 0 from a guess
+# assembly: h(q, t) = 0 from a guess
 
 
 def assemble(
     system: ConstrainedDynamics,
-    guess: np.ndarray,
+    guess: Array,
     t: float = 0.0,
     fixed: tuple[int, ...] = (),
     starts: int = 0,
     span: float = np.pi,
     apart: float | None = None,
-) -> np.ndarray:
+) -> Array:
     """A configuration (nq,) with h(q, t) = 0, near `guess`; velocities `fixed` do not move.
 
     With `starts`, random postures around the guess are tried where the guess itself fails. What
     redundant rows leave open, up to `apart` (m or rad), no motion can close: it stays theirs.
     """
-    if not system.held:
+    if not system.position_count:
         return guess
     if apart is None:
         apart = CLOSED if system.balanced or system.pivots is None else PARTED
     free = [k for k in range(system.nv) if k not in fixed]
-    best, worst = np.inf, guess
+    best, nearest = np.inf, guess
     for start in _starts(system, guess, free, starts, span):
-        q, left = _newton(system, start, t, free)
-        if left <= CLOSED or _is_closed(system, q, t, apart):
+        q, residual = _newton(system, start, t, free)
+        if residual <= CLOSED or _is_closed(system, q, t, apart):
             return q
         if apart > CLOSED:
             nearly = _closed_but_for_digits(system, start, t, free, apart)
             if nearly is not None:
                 return nearly
-        if left < best:
-            best, worst = left, q
-    h = np.abs(system.at(worst, None, t).h)
+        if residual < best:
+            best, nearest = residual, q
+    h = np.abs(system.at(nearest, None, t).h)
     (name,) = named_rows(system, [system.positions[int(h.argmax())]])
     raise ConstraintError(
         f"{system.name}: no assembled posture found; constraint {name!r} is left open by "
@@ -218,8 +225,8 @@ def assemble(
 
 
 def _starts(
-    system: ConstrainedDynamics, guess: np.ndarray, free: list[int], starts: int, span: float
-) -> Iterator[np.ndarray]:
+    system: ConstrainedDynamics, guess: Array, free: list[int], starts: int, span: float
+) -> Iterator[Array]:
     yield guess
     rng = np.random.default_rng(0)
     for _ in range(starts):
@@ -230,24 +237,26 @@ def _starts(
 
 def _newton(
     system: ConstrainedDynamics,
-    q: np.ndarray,
+    q: Array,
     t: float,
     free: list[int],
-    by: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[np.ndarray, float]:
+    by: tuple[Array, Array] | None = None,
+) -> tuple[Array, float]:
     """(q, largest |h|) after Newton's steps along the velocities that are free.
 
     With sizes `by` of rows and columns, all that differs by digits of the data counts as one row.
     """
-    held = list(system.positions)
-    lengths, columns = (np.ones(len(held)), np.ones(system.nv)) if by is None else by
+    positions = list(system.positions)
+    lengths, columns = (np.ones(len(positions)), np.ones(system.nv)) if by is None else by
 
-    def residual(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = system.at(at, None, t)
-        A = found.A[held] / lengths[:, None] / columns
-        return found.h / lengths, A[:, free]
+    def residual(at: Array) -> tuple[Array, Array]:
+        rows = system.at(at, None, t)
+        A = rows.A[positions] / lengths[:, None] / columns
+        if by is not None and np.abs(A).max(initial=0.0) <= EXTRA:
+            A = np.zeros_like(A)  # digits or rounding alone: no motion changes h
+        return rows.h / lengths, A[:, free]
 
-    def move(at: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def move(at: Array, step: Array) -> Array:
         whole = np.zeros(system.nv)
         whole[free] = step / columns[free]
         return np.asarray(system.dynamics.integrate(at, whole), dtype=float)
@@ -258,52 +267,50 @@ def _newton(
 
 
 def _closed_but_for_digits(
-    system: ConstrainedDynamics, q: np.ndarray, t: float, free: list[int], apart: float
-) -> np.ndarray | None:
+    system: ConstrainedDynamics, q: Array, t: float, free: list[int], apart: float
+) -> Array | None:
     """q (nq,) where all independent rows are closed, and others open by `apart` at most."""
-    held, by = list(system.positions), sizes_at(system, q, t)
+    positions, by = list(system.positions), sizes_at(system, q, t)
     A = system.at(q, None, t).A
     if not np.isfinite(A).all():
         return None
-    lengths = _lengths(system, A, by)[held]
+    lengths = _lengths(system, A, by)[positions]
     q, _ = _newton(system, q, t, free, (lengths, by.columns))
     return q if _is_closed(system, q, t, apart) else None
 
 
-def _is_closed(system: ConstrainedDynamics, q: np.ndarray, t: float, apart: float) -> bool:
+def _is_closed(system: ConstrainedDynamics, q: Array, t: float, apart: float) -> bool:
     """Whether h is open by `apart` at most, and not at all along rows that are independent."""
-    found, held = system.at(q, None, t), list(system.positions)
-    if not (np.isfinite(found.A).all() and np.abs(found.h).max(initial=0.0) <= apart):
+    rows, positions = system.at(q, None, t), list(system.positions)
+    if not (np.isfinite(rows.A).all() and np.abs(rows.h).max(initial=0.0) <= apart):
         return False
     by = sizes_at(system, q, t)
-    lengths = _lengths(system, found.A, by)[held]
-    U, sizes = left_singular(found.A[held] / by.columns / lengths[:, None])
-    along = U[:, : rows_geometry.count(sizes, least=EXTRA)].T @ (found.h / lengths)
+    lengths = _lengths(system, rows.A, by)[positions]
+    U, sizes = left_singular(rows.A[positions] / by.columns / lengths[:, None])
+    along = U[:, : rows_geometry.count(sizes, least=EXTRA)].T @ (rows.h / lengths)
     return bool(np.abs(along).max(initial=0.0) <= ALONG)
 
 
-def _settled(system: ConstrainedDynamics, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(An assembled q (nq,), h (held,) there): zero, or what no motion can close.
+def _assembled_reference(system: ConstrainedDynamics, guess: Array) -> tuple[Array, Array]:
+    """(An assembled q (nq,), h (position_count,) there): zero, or what no motion can close.
 
     Redundant rows, such as those out of a planar loop's plane, close to the digits of their data at
     best. What they are apart, below `OPEN`, is theirs; all that moves is closed to rounding.
     """
     q = assemble(system, guess, starts=STARTS, apart=OPEN)
-    A = system.at(q).A
-    if system.held and np.isfinite(A).all():
+    A, moved = system.at(q).A, _distance(system, guess, q)
+    if moved > FAR and np.isfinite(A).all():
         sizes = singular_values(weighed(system, A, q, 0.0))
-        if ((sizes > RANK) & (sizes < EXTRA)).any():
+        if (sizes < EXTRA).any():
             # rows that differ by digits close to rounding where they cross, which may be far away
             near = _closed_but_for_digits(system, guess, 0.0, list(range(system.nv)), OPEN)
-            if near is not None and _distance(system, guess, q) > FAR + 2.0 * _distance(
-                system, guess, near
-            ):
+            if near is not None and moved > FAR + 2.0 * _distance(system, guess, near):
                 q = near
     h = system.at(q).h
     return q, np.where(np.abs(h) > CLOSED, h, 0.0)
 
 
-def _distance(system: ConstrainedDynamics, q: np.ndarray, to: np.ndarray) -> float:
+def _distance(system: ConstrainedDynamics, q: Array, to: Array) -> float:
     return float(np.abs(system.dynamics.difference(q, to)).max(initial=0.0))
 
 
@@ -311,8 +318,8 @@ def _distance(system: ConstrainedDynamics, q: np.ndarray, to: np.ndarray) -> flo
 
 
 def reference(
-    system: ConstrainedDynamics, guess: np.ndarray, independent: list[int]
-) -> tuple[np.ndarray, dict[str, Any]]:
+    system: ConstrainedDynamics, guess: Array, independent: list[int]
+) -> tuple[Array, dict[str, Any]]:
     """(An assembled posture (nq,), what was decided around it as fields of `ConstrainedDynamics`).
 
     These are the pivots of the best-conditioned posture, the h left open, the blocks of rows that
@@ -321,14 +328,18 @@ def reference(
     """
     if guess.shape != (system.nq,):
         raise ShapeError(f"{system.name}: guess has shape {guess.shape}, expected ({system.nq},)")
-    system = _with_numbers(system)
-    q, remainder = _settled(system, guess)
+    if system.parameters:
+        try:
+            system = system.bind(system.parameter_values())
+        except ParameterError as error:
+            raise ParameterError(f"{error}; the rank of the constraints needs numbers") from None
+    q, remainder = _assembled_reference(system, guess)
     system = replace(system, remainder=remainder)
     if not np.isfinite(system.at(q).A).all():
         raise ConstraintError(f"{system.name}: the constraints are not finite at q = {q}")
     by = sizes_at(system, q)
     rows = _along_branch(system, q, by)
-    _refuse_idle(system, rows)
+    _require_effect(system, rows)
     ranks = [rows_geometry.rank(B) for B in rows]
     # the rank met most often, the larger of two met equally often
     others = ranks[1:] or ranks
@@ -342,11 +353,11 @@ def reference(
     if digits:  # the rest is digits of the data, or nobody can tell
         rows = _along_branch(system, q, by, lower)
         best = max(rows, key=lambda B: singular_values(B)[lower - 1] if lower else 0.0)
-        if max(_next(B, lower) for B in rows) > EXTRA:
-            raise _unclear(system, best, lower)
+        if max(float(np.append(singular_values(B)[lower:], 0.0)[0]) for B in rows) > EXTRA:
+            raise _ambiguous_rank(system, best, lower)
         generic, ranks = lower, [rows_geometry.rank(B, lower) for B in rows]
     elif generic and singular_values(rows_geometry.balanced(best))[generic - 1] < CLEAR:
-        raise _unclear(system, best, generic - 1)
+        raise _ambiguous_rank(system, best, generic - 1)
     chosen = rows_geometry.pivots(best, independent, generic)
     if ranks[0] == generic:
         here = rows_geometry.pivots(rows[0], independent, generic)
@@ -361,18 +372,9 @@ def reference(
     }
 
 
-def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:
-    if not system.parameters:
-        return system
-    try:
-        return system.bind(system.parameter_values())
-    except ParameterError as error:
-        raise ParameterError(f"{error}; the rank of the constraints needs numbers") from None
-
-
 def _along_branch(
-    system: ConstrainedDynamics, q: np.ndarray, by: Sizes, usual: int | None = None
-) -> list[np.ndarray]:
+    system: ConstrainedDynamics, q: Array, by: Sizes, usual: int | None = None
+) -> list[Array]:
     """A without units at q, and at postures reached by steps along velocities that it permits.
 
     They stay on the branch of q, where the rank is the same but for single postures; postures put
@@ -381,15 +383,15 @@ def _along_branch(
     """
     rng = np.random.default_rng(0)
     first = system.at(q).A
-    found = [weighed(system, first, q, 0.0, by)]
+    results = [weighed(system, first, q, 0.0, by)]
     for _ in range(WALKS):
-        at, A, wish = q, first, rng.normal(size=system.nv)
+        at, A, direction = q, first, rng.normal(size=system.nv)
         for _ in range(STEPS):
             N = permitted(system, A, at, 0.0, by, usual)
-            wish = N @ (N.T @ (by.columns**2 * wish))
-            if not np.abs(wish).max() > 0.0:
+            direction = N @ (N.T @ (by.columns**2 * direction))
+            if not np.abs(direction).max() > 0.0:
                 break  # nothing moves here
-            step = SPREAD * wish / np.abs(wish).max()
+            step = SPREAD * direction / np.abs(direction).max()
             moved = np.asarray(system.dynamics.integrate(at, step), dtype=float)
             try:
                 at = assemble(system, moved, apart=CLOSED if usual is None else PARTED)
@@ -398,16 +400,11 @@ def _along_branch(
             A = system.at(at).A
             if not np.isfinite(A).all():
                 break
-            found.append(weighed(system, A, at, 0.0, by))
-    return found
+            results.append(weighed(system, A, at, 0.0, by))
+    return results
 
 
-def _next(B: np.ndarray, rank: int) -> float:
-    """The largest singular value beyond a rank."""
-    return float(np.append(singular_values(B)[rank:], 0.0)[0])
-
-
-def _refuse_idle(system: ConstrainedDynamics, rows: Sequence[np.ndarray]) -> None:
+def _require_effect(system: ConstrainedDynamics, rows: Sequence[Array]) -> None:
     """Raise for constraints that hold nothing, though they should."""
     largest = np.max([np.abs(B).max(axis=1) for B in rows], axis=0)
     idle: dict[str, int] = {}
@@ -426,18 +423,73 @@ def _refuse_idle(system: ConstrainedDynamics, rows: Sequence[np.ndarray]) -> Non
         )
 
 
-def _unclear(system: ConstrainedDynamics, B: np.ndarray, rank: int) -> ConstraintError:
+def _ambiguous_rank(system: ConstrainedDynamics, B: Array, rank: int) -> ConstraintError:
     """That the rows beyond a rank neither depend on the others nor hold for themselves."""
     U, sizes = left_singular(B)
     large = np.abs(U[:, rank])
-    named = ", ".join(
+    names = ", ".join(
         map(repr, named_rows(system, np.flatnonzero(large >= 0.3 * large.max()).tolist()))
     )
-    shown = ", ".join(f"{x:.2g}" for x in sizes[max(rank - 2, 0) :])
+    values = ", ".join(f"{x:.2g}" for x in sizes[max(rank - 2, 0) :])
     return ConstraintError(
-        f"{system.name}: {named} nearly depend on each other, and it cannot be told whether they "
+        f"{system.name}: {names} nearly depend on each other, and it cannot be told whether they "
         f"leave {system.nv - rank} or {system.nv - rank - 1} degrees of freedom: the smallest "
-        f"singular values of the constraints, without units, are {shown}, where {DEPENDENT:g} is "
+        f"singular values of the constraints, without units, are {values}, where {DEPENDENT:g} is "
         f"digits of the data. If they repeat each other, their lengths and points must agree to "
         f"{OPEN:g} m; else take one of them away"
     )
+
+
+FARTHER = 10.0  # how much farther postures are that say what is usual
+
+
+def singularity(
+    system: Any,
+    q: ArrayLike,
+    frame: str,
+    task: str | None,
+    tolerance: float,
+    t: float,
+    parameters: Any,
+) -> Singularity:
+    """Lost motions of a frame at q (nq,), compared with assembled configurations nearby."""
+    system.dynamics.require_frame(frame)
+    q = one_posture(system, q)
+    dynamics = system.dynamics.bound(parameters)
+    apart = float(np.abs(dynamics.at(q, np.zeros(system.nv), t).h).max(initial=0.0))
+    if not apart <= OPEN:
+        raise ConstraintError(
+            f"{system.name}: q is no assembled posture, its constraints are open by {apart:.3g}; "
+            "take q = assemble(q)"
+        )
+
+    def motions(at: Array) -> Array:
+        A = dynamics.at(at, np.zeros(system.nv), t).A
+        return permitted(dynamics, A, at, t)
+
+    def along(at: Array, N: Array) -> Array:
+        return np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
+
+    N, rng = motions(q), np.random.default_rng(0)
+    steps = [N @ rng.normal(size=N.shape[1]) for _ in range(SAMPLES)]
+    steps = [step / max(float(np.abs(step).max(initial=0.0)), 1e-300) for step in steps]
+    others = []
+    for size in (NEARBY, FARTHER * NEARBY):
+        closed = []
+        for step in steps:
+            moved = np.asarray(dynamics.integrate(q, size * step), dtype=float)
+            with suppress(ConstraintError):  # no assembled configuration next to it
+                closed.append(assemble(dynamics, moved, t))
+        others.append([along(x, motions(x)) for x in closed])
+    nearby, usual = others[0] or [along(q, N)], [*others[0], *others[1]] or [along(q, N)]
+    task = checked_task(telling_task(usual) if task is None else task)
+    same = [J for J in nearby if J.shape[1] == N.shape[1]]
+    result, _ = analyse(along(q, N), usual, same or nearby, frame, task, tolerance)
+    mobility = system.mobility(q, t=t, parameters=parameters)
+    reasons: tuple[str, ...] = ()
+    if mobility.singular:
+        reasons = (
+            f"the constraints lose rank and leave {mobility.freedoms} freedoms (a dead point)",
+        )
+    singular = result.singular or mobility.singular
+    return replace(result, singular=singular, motions=result.motions @ N.T, reasons=reasons)

@@ -10,31 +10,33 @@ N = near; so along a motion the present N may become the next `near`, and v_r ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.friction import require_smooth
-from dalembert.constraints.metric import metric, terms
-from dalembert.linalg.cholesky import cholesky
-from dalembert.linalg.ldl import ldl
-from dalembert.linalg.triangular import lower_inverse
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import metric, terms
+from dalembert.linalg.factorisations import cholesky, ldl, lower_inverse
+from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
 class Directions(NamedTuple):
     """The velocities that the constraints permit: q̇ = N v_r + n."""
 
-    N: Any  # (nv, m)
-    n: Any  # (nv,)
-    K: Any  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
-    k: Any  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
+    N: Array  # (nv, m)
+    n: Array  # (nv,)
+    K: Array  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
+    k: Array  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
 
 
-def directions(system: ConstrainedDynamics, q: Any, near: Any, t: Any = None) -> Directions:
+def directions(
+    system: ConstrainedDynamics, q: Array, near: Array | None, t: Time = None
+) -> Directions:
     """N and n at a posture."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
@@ -43,42 +45,57 @@ def directions(system: ConstrainedDynamics, q: Any, near: Any, t: Any = None) ->
     return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k)
 
 
-def orthonormal(M: Any, X: Any) -> Any:
+def orthonormal(M: Array, X: Array) -> Array:
     """Combinations (nv, m) of the columns of X, each of itself and those before, with NᵀMN = 1."""
     if not X.shape[1]:
         return X
     return X @ lower_inverse(cholesky(X.T @ (M @ X))).T
 
 
-def independent(system: ConstrainedDynamics) -> np.ndarray:
+def independent(system: ConstrainedDynamics) -> Array:
     """(nv, m) unit velocities of the coordinates that elimination keeps."""
     return np.eye(system.nv)[:, system.free_columns]
 
 
-def basis(system: ConstrainedDynamics, q: Any, t: Any = None, near: Any = None) -> Any:
+def basis(
+    system: ConstrainedDynamics, q: Array, t: Time = None, near: Array | None = None
+) -> Array:
     """N (nv, m), default near the independent coordinates: smooth as long as they are that."""
     return directions(system, q, near, t).N
 
 
 def kane(
-    system: ConstrainedDynamics, q: Any, v_r: Any, tau: Any, t: Any = None, near: Any = None
-) -> tuple[Any, Any, Any]:
+    system: ConstrainedDynamics,
+    q: Array,
+    v_r: Array,
+    tau: Array,
+    t: Time = None,
+    near: Array | None = None,
+) -> tuple[Array, Array, Array]:
     """(q̇ (nv,), v̇_r (m,), N (nv, m)): Kane's equations at a state; v̇_r changes with Nᵀτ."""
     near = independent(system) if near is None else near
-    found = directions(system, q, near, t)
-    qd = found.N @ v_r + found.n
+    directions_at_q = directions(system, q, near, t)
+    qd = directions_at_q.N @ v_r + directions_at_q.n
     require_smooth(system, "Kane's form")
     M, f, _, _ = terms(system, q, qd, tau, t)
-    v_r_dot = found.N.T @ (f - M @ _carried(system, found, q, qd, v_r, near, t))
-    return qd, v_r_dot, found.N
+    v_r_dot = directions_at_q.N.T @ (
+        f - M @ _basis_rate(system, directions_at_q, q, qd, v_r, near, t)
+    )
+    return qd, v_r_dot, directions_at_q.N
 
 
-def _carried(
-    system: ConstrainedDynamics, found: Directions, q: Any, qd: Any, v_r: Any, near: Any, t: Any
-) -> Any:
+def _basis_rate(
+    system: ConstrainedDynamics,
+    directions_at_q: Directions,
+    q: Array,
+    qd: Array,
+    v_r: Array,
+    near: Array,
+    t: Time,
+) -> Array:
     """Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see.
 
-    K and k are held: their rates only add M⁻¹ Aᵀ K̇, which is normal.
+    K and k are constant: their rates only add M⁻¹ Aᵀ K̇, which is normal.
     """
     plant = system.dynamics
     x = tracing.symbol("x", plant.nq + 1)
@@ -86,8 +103,8 @@ def _carried(
     M = plant.at_time(x[plant.nq]).mass_matrix(at)
     A = system.at(at, None, x[plant.nq]).A
     normal = ldl(M)
-    N = orthonormal(M, near - normal.solve(A.T @ found.K))
-    moved = N @ v_r + normal.solve(A.T @ found.k)
+    N = orthonormal(M, near - normal.solve(A.T @ directions_at_q.K))
+    moved = N @ v_r + normal.solve(A.T @ directions_at_q.k)
     rate = tracing.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
     now = np.concatenate([q, np.stack([0.0 if t is None else t])])
     return tracing.at([rate], [x], [now])[0]

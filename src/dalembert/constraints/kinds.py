@@ -1,22 +1,226 @@
-"""Constraints as data: equations of the configuration, of the velocity, and of time.
+"""Kinds of constraints: functions of the configuration, of the velocity, and of time.
 
-A kind says `position(posture)`, a column h(q, t) that stays zero, or `velocity(posture)`, a pair
-(A, b) with A(q, t) q̇ = b(q, t), or both. Jacobians, Ȧ q̇ and drift come from automatic differentiation.
+A kind defines `position(posture)`, a vector h(q, t) that stays zero, or `velocity(posture)`, a pair
+(A, b) with A(q, t) q̇ = b(q, t), or both. Jacobians, Ȧ q̇ and drift come from automatic
+differentiation. `Posture` gives a kind the coordinates, frames and Jacobians of the system at one
+configuration, in numbers or symbols; `rows_of` and `matrix_of` trace the functions and expressions
+that users write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.constraints.posture import Posture
-from dalembert.constraints.read import matrix_of, rows_of
-from dalembert.errors import ConstraintError
+from dalembert import tracing
+from dalembert.errors import CompileError, ConstraintError, DalembertError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.model.parameter import Expression
+from dalembert.pickling import Portable
+from dalembert.spatial.arrays import Array
 from dalembert.systems.dynamics import Dynamics
-from dalembert.travel import Portable
+from dalembert.systems.symbols import from_sympy, loose_symbols
+
+Pose = tuple[Array, Array]  # (R, p)
+Time = float | Array | None  # seconds; None is zero
+Placed = tuple[str, Any]  # a frame, and a pose (4, 4) fixed in it or None
+
+
+class Posture:
+    """A system at a configuration q (nq,), numbers or symbols, and at a time t."""
+
+    def __init__(
+        self, system: Dynamics, q: Array, t: Time = 0.0, names: Mapping[str, Any] | None = None
+    ) -> None:
+        self.system, self.q, self.t = system, q, t
+        self.names = names or {}  # symbols of coordinates, time and parameters
+
+    def coordinate(self, name: str) -> Array:
+        """The coordinate of that name."""
+        return self.q[index(self.system.coordinates, name, f"{self.system.name} has no coordinate")]
+
+    def tendon(self, name: str) -> Array:
+        """The length of the tendon of that name, m."""
+        names = tuple(tendon.name for tendon in getattr(self.system.description, "tendons", ()))
+        return self._lengths[index(names, name, f"{self.system.name} has no tendon")]
+
+    def tendon_motions(self, name: str) -> Array | None:
+        """(m, nv) of the velocities of its points, which its length is a difference of, m/s.
+
+        None where it runs over joints, whose coordinates do not cancel.
+        """
+        tree = self.system.description.tree
+        tendon = next(x for x in tree.tendons if x.name == name)
+        frames = {frame.body: name for name, frame in tree.frames.items()}
+        anchors = [end for part in tendon.segments for end in (part.start, part.end)]
+        velocities = []
+        for anchor in anchors:
+            J = self.jacobian(frames[anchor.body], self.pose(frames[anchor.body])[1])
+            velocities += [J[0:3], np.linalg.norm(anchor.point) * J[3:6]]
+        return np.concatenate(velocities) if velocities else None
+
+    @cached_property
+    def _lengths(self) -> Array:
+        return self.system.compute("tendon_length", q=self.q)
+
+    @cached_property
+    def _poses(self) -> Mapping[str, Any]:
+        return self.system.poses(self.q)
+
+    def _require(self, frame: str) -> None:
+        if not self.system.frames:
+            raise ConstraintError(
+                f"{self.system.name} has no frames: hold it by Holonomic or Pfaffian constraints "
+                "on its coordinates"
+            )
+        self.system.require_frame(frame)
+
+    def pose(self, frame: str, offset: Any = None) -> Pose:
+        """(R, p) in the world of a named frame, moved by a pose (4, 4) fixed in it."""
+        self._require(frame)
+        pose = self._poses[frame]
+        moved = pose if offset is None else pose @ offset
+        return moved[0:3, 0:3], moved[0:3, 3]
+
+    def poses_apart(self, a: Placed, b: Placed) -> tuple[Pose, Pose, Pose]:
+        """Poses of the nearest body that carries both frames, and of a and b in that body."""
+        self._require(a[0])
+        self._require(b[0])
+        poses = self.system.poses_apart(self.q, a[0], b[0])
+        moved = [
+            T if offset is None else T @ offset
+            for T, offset in zip(poses, (None, a[1], b[1]), strict=True)
+        ]
+        carrier, first, second = ((T[0:3, 0:3], T[0:3, 3]) for T in moved)
+        return carrier, first, second
+
+    def jacobian(self, frame: str, point: Array) -> Array:
+        """(6, nv): velocity of the `point` carried by the frame, and its angular velocity."""
+        J = self.system.frame_jacobian(self.q, frame, expressed_in="spatial")
+        if isinstance(J, np.ndarray) and isinstance(point, np.ndarray):
+            return np.concatenate([J[0:3] + np.cross(J[3:6].T, point).T, J[3:6]])
+        linear = [J[0:3, k] + np.cross(J[3:6, k], point) for k in range(J.shape[1])]
+        return np.concatenate([np.stack(linear).T, J[3:6]])
+
+
+def index(names: tuple[str, ...], name: str, what: str) -> int:
+    """Position of a name; an unknown one is an error that suggests the nearest."""
+    if name not in names:
+        raise UnknownNameError(f"{what} {name!r}{suggest(name, list(names))}")
+    return names.index(name)
+
+
+# what a function may raise when it is given arrays of symbols it was not written for
+UNTRACEABLE = (TypeError, NotImplementedError, AttributeError, RuntimeError, IndexError, ValueError)
+
+
+def rows_of(
+    definition: Any, arguments: tuple[Any, ...], names: Mapping[str, Any], what: str
+) -> Array:
+    """Rows (k,) from a function of `arguments` (arrays of symbols) or from expressions.
+
+    Symbols of expressions, SymPy's or CasADi's, stand for what `names` says of their name.
+    """
+    value = _called(definition, arguments, what) if callable(definition) else definition
+    try:
+        rows = [_scalar(x, names, what) for x in _entries(value)]
+    except DalembertError:
+        raise
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise ConstraintError(f"{what} gives {value!r}, which is no column of numbers") from error
+    if not rows:
+        raise ConstraintError(f"{what} gives no equation; return at least one number")
+    return tracing.flat(rows)
+
+
+def matrix_of(
+    definition: Any, arguments: tuple[Any, ...], names: Mapping[str, Any], columns: int, what: str
+) -> Array:
+    """A matrix (k, columns) likewise; a single row may be given as a vector."""
+    value = _called(definition, arguments, what) if callable(definition) else definition
+    entries = [_scalar(x, names, what) for x in _entries(value)]
+    shape = tuple(getattr(value, "shape", ())) or np.shape(value)
+    width = shape[-1] if shape else 1
+    if not entries or len(entries) % columns or width != columns:
+        raise ConstraintError(
+            f"{what} has shape {shape}; expected (k, {columns}), one column for each velocity"
+        )
+    return tracing.flat(entries).reshape(len(entries) // columns, columns)
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str) -> Any:
+    """Its value on arrays of symbols, or on SX where it is written with CasADi's own functions."""
+    try:
+        return function(*map(tracing.copied, arguments))
+    except CompileError as error:
+        raise ConstraintError(f"{what} cannot be traced: {error}") from error
+    except UNTRACEABLE as error:
+        refused = error
+    if sys.modules.get("casadi") is not None:
+        plain = [tracing.exported(x) if tracing.is_array(x) else x for x in arguments]
+        try:
+            return function(*plain)
+        except UNTRACEABLE as error:
+            refused = error
+    raise ConstraintError(
+        f"{what} cannot be traced: {refused}. Write it with NumPy functions of the array q "
+        "(np.stack for new arrays) or with CasADi"
+    ) from refused
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    """Scalars in C order."""
+    value = tracing.adopted(value)
+    if tracing.is_array(value):
+        return list(value.ravel())
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist() if value.dtype != object else value.ravel()
+    if isinstance(value, list | tuple):
+        return [x for item in value for x in _entries(item)]
+    if hasattr(value, "is_Matrix") and value.is_Matrix:
+        return list(value)
+    return [value]
+
+
+def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Array | float:
+    value = tracing.adopted(value.symbol() if isinstance(value, Expression) else value)
+    if tracing.is_array(value):
+        # the user's own symbols replaced by ours of the same name
+        ours = set(map(tracing.identity, names.values()))
+        loose = {
+            tracing.name_of(s): s
+            for s in tracing.symbols_of(value)
+            if tracing.identity(s) not in ours
+        }
+        met = [name for name in loose if name in names]
+        if not met:
+            return value
+        return tracing.at([value], [loose[name] for name in met], [names[name] for name in met])[0]
+    if any(base.__module__.startswith("sympy") for base in type(value).__mro__):
+        from sympy.core.function import AppliedUndef
+
+        nodes = {*value.free_symbols, *value.atoms(AppliedUndef)}
+        table = {node: names[_name(node)] for node in nodes if _name(node) in names}
+        unknown = loose_symbols(value, table, what)
+        if unknown:
+            raise ConstraintError(
+                f"{what} uses {', '.join(unknown)}, neither a coordinate nor a parameter; there are: "
+                f"{', '.join(names)}"
+            )
+        return from_sympy(value, table, what, smooth=True)
+    number = float(value)
+    if not np.isfinite(number):
+        raise ConstraintError(f"{what} holds {number}; give finite numbers")
+    return number
+
+
+def _name(node: Any) -> str:
+    return str(node.name if node.is_Symbol else node.func)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,26 +228,26 @@ class Constraint(Portable):
     """Base of all kinds; `name` is how errors and reactions call it."""
 
     # whether friction in proportion to its first λ acts along with it
-    rubs: ClassVar[bool] = False
+    has_friction: ClassVar[bool] = False
     # whether an equation that no coordinate enters is a mistake, or a row that the system meets anyway
     every_row_counts: ClassVar[bool] = True
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array | None:
         """h (k,), or None."""
         return None
 
-    def velocity(self, at: Posture) -> Any:
+    def velocity(self, at: Posture) -> tuple[Array, Array] | None:
         """(A (k, nv), b (k,)), or None."""
         return None
 
-    def turning(self, at: Posture) -> Mapping[int, Any]:
+    def angular_rows(self, at: Posture) -> Mapping[int, Array]:
         """Rows (nv,) of A, by number, that are angular velocities instead of ∂h/∂q.
 
         They must be equal where h = 0; away from there an angle's derivative may vanish or jump.
         """
         return {}
 
-    def motions(self, at: Posture) -> Any:
+    def motions(self, at: Posture) -> list[Array] | None:
         """For every row the velocities (m, nv) of which it is a difference, or None if unknown.
 
         Their size tells a row that has cancelled, and is only rounding, from one that holds.
@@ -54,18 +258,18 @@ class Constraint(Portable):
         """Whether it is no mistake if none of its rows depends on q."""
         return False
 
-    def rubbing(self, at: Posture, qd: Any) -> tuple[Any, Any]:
-        """(friction (6,) against the motion per unit of its first λ, where it `rubs`, J (6, nv)).
+    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+        """(friction (6,) against the motion per unit of its first λ, J (6, nv)); if `has_friction`.
 
         Force and moment at the contact point along world axes; J is that of the relative velocity.
         """
         raise ConstraintError(f"constraint {self.label!r} has no friction")
 
-    def wrench(self, at: Posture, lam: Any) -> Any:
+    def wrench(self, at: Posture, lam: Array) -> Array:
         """(6,) force and moment about its point ON the second body, along world axes."""
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")
 
-    def point(self, at: Posture) -> Any:
+    def point(self, at: Posture) -> Array:
         """Where its wrench acts, (3,) in the world, m."""
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")
 
@@ -84,7 +288,7 @@ class Constraint(Portable):
         """Whether it acts between frames of bodies, so that it has a wrench."""
         return type(self).wrench is not Constraint.wrench
 
-    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+    def terms(self, F: Array, lam: Array) -> dict[str, Any]:
         """Its physical terms, from wrenches (..., 6) and its own λ."""
         return {"force": F[..., 0:3], "moment": F[..., 3:6]}
 
@@ -109,7 +313,7 @@ class Holonomic(Constraint):
     h: Any
     name: str | None = None
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array:
         return rows_of(self.h, (at.q,), at.names, f"constraint {self.label!r}: h(q)")
 
 
@@ -121,10 +325,12 @@ class Pfaffian(Constraint):
     b: Any = 0.0
     name: str | None = None
 
-    def velocity(self, at: Posture) -> Any:
+    def velocity(self, at: Posture) -> tuple[Array, Array]:
         return self.rows(at.q, at.t, at.names, at.system.nv)
 
-    def rows(self, q: Any, t: Any, names: Mapping[str, Any], columns: int) -> tuple[Any, Any]:
+    def rows(
+        self, q: Array, t: Time, names: Mapping[str, Any], columns: int
+    ) -> tuple[Array, Array]:
         """A (k, columns) and b (k,) on symbols; expressions take theirs from `names`."""
         what = f"constraint {self.label!r}"
         A = matrix_of(self.A, (q,), names, columns, f"{what}: A")
@@ -139,5 +345,5 @@ class Driver(Constraint):
     f: Any
     name: str | None = None
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array:
         return rows_of(self.f, (at.q, at.t), at.names, f"constraint {self.label!r}: f(q, t)")

@@ -1,4 +1,4 @@
-"""Closing a tree: two frames held together, at a distance, or joints geared to each other."""
+"""Constraints that close a tree: loops, rods, gears and tendons between frames or joints."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.constraints.kinds import Constraint
-from dalembert.constraints.posture import Placed, Pose, Posture
+from dalembert.constraints.kinds import Constraint, Placed, Pose, Posture
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import suggest
-from dalembert.model.check import mapping
 from dalembert.model.joint import AXES, JOINT_KINDS, kind_named
 from dalembert.model.parameter import expression
+from dalembert.model.validation import mapping
+from dalembert.spatial.arrays import Array
 from dalembert.systems.dynamics import Dynamics
 
 DIRECTIONS = {kind.loop: kind.rows for kind in JOINT_KINDS.values() if kind.loop is not None}
 
 
-class Ended(Constraint):
-    """What holds two frames by their ends: its force acts at the end in the second frame."""
+class FramePairConstraint(Constraint):
+    """A constraint between two frames: its force acts at the end in the second frame."""
 
     frame_a: str
     frame_b: str
@@ -32,12 +32,12 @@ class Ended(Constraint):
     def between(self) -> tuple[str, str]:
         return self.frame_a, self.frame_b
 
-    def point(self, at: Posture) -> Any:
+    def point(self, at: Posture) -> Array:
         return at.pose(self.frame_b, self.pose_b)[1]
 
 
 @dataclass(frozen=True, eq=False)
-class Loop(Ended):
+class Loop(FramePairConstraint):
     """Frame b may not move against frame a along and about these axes of frame a.
 
     `directions` is one of "point", "revolute" (about z), "prismatic" (along z), "cylindrical",
@@ -61,9 +61,9 @@ class Loop(Ended):
 
     def __post_init__(self) -> None:
         """A loop's name of directions that were given by a joint's: "fixed" is "weld"."""
-        known = kind_named(self.directions)
-        if known is not None and known.loop is not None:
-            object.__setattr__(self, "directions", known.loop)
+        kind = kind_named(self.directions)
+        if kind is not None and kind.loop is not None:
+            object.__setattr__(self, "directions", kind.loop)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -83,14 +83,14 @@ class Loop(Ended):
             )
         return tuple(axis for axis in AXES if axis in self.directions)
 
-    def position(self, at: Posture) -> Any:
-        (R_a, p_a), (R_b, p_b) = self._seen(at)
+    def position(self, at: Posture) -> Array:
+        (R_a, p_a), (R_b, p_b) = self._end_poses(at)
         axes = R_a if self.along == "frame" else np.eye(3)
         offset, R = axes.T @ (p_b - p_a), axes.T @ R_b
         turns = _turns(R, self.axes)
         return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
 
-    def turning(self, at: Posture) -> dict[int, Any]:
+    def angular_rows(self, at: Posture) -> dict[int, Any]:
         turns = {k: axis for k, axis in enumerate(self.axes) if axis.startswith("r")}
         if len(turns) < 2:
             return {}  # a twist alone leaves the swing free, and its rate is not ω along the axis
@@ -98,13 +98,20 @@ class Loop(Ended):
         omega = R_a.T @ (at.jacobian(self.frame_b, p) - at.jacobian(self.frame_a, p))[3:6]
         return {k: omega["xyz".index(axis[1])] for k, axis in turns.items()}
 
-    def motions(self, at: Posture) -> list[Any]:
+    def motions(self, at: Posture) -> list[Array] | None:
         J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in _ends(self)]
-        turned = np.concatenate([x[3:6] for x in J])
+        angular = np.concatenate([x[3:6] for x in J])
         # a point on an axis does not move about it, but by the rounding of its lever arm
-        moved = [*(x[0:3] for x in J), _length(self, at) * (J[1] - J[0])[3:6]]
-        moving = np.concatenate(moved)
-        return [turned if axis.startswith("r") else moving for axis in self.axes]
+        # the longest lever arm of its ends, m: within their bodies, and between these
+        origins = [at.pose(frame)[1] for frame, _ in _ends(self)]
+        arms = [at.pose(*end)[1] - origin for end, origin in zip(_ends(self), origins, strict=True)]
+        linear_parts = [
+            *(x[0:3] for x in J),
+            (max(float(np.linalg.norm(x)) for x in (*arms, origins[1] - origins[0])))
+            * (J[1] - J[0])[3:6],
+        ]
+        linear = np.concatenate(linear_parts)
+        return [angular if axis.startswith("r") else linear for axis in self.axes]
 
     def may_hold_nothing(self, system: Dynamics) -> bool:
         """Whether one joint carries one body on the other: a second bearing on its axis."""
@@ -121,7 +128,7 @@ class Loop(Ended):
     def units(self) -> tuple[str, ...]:
         return tuple("N m" if axis.startswith("r") else "N" for axis in self.axes)
 
-    def _seen(self, at: Posture) -> tuple[Pose, Pose]:
+    def _end_poses(self, at: Posture) -> tuple[Pose, Pose]:
         """Both ends, in the body that carries them or in the world."""
         turns = any(axis.startswith("r") for axis in self.axes)
         if self.along not in ("frame", "world", "carrier") or (turns and self.along != "frame"):
@@ -133,25 +140,16 @@ class Loop(Ended):
             return at.pose(*_ends(self)[0]), at.pose(*_ends(self)[1])
         return at.poses_apart(*_ends(self))[1:]
 
-    def _axes_in_world(self, at: Posture) -> Any:
-        """The axes (3, 3) that the rows belong to, as columns."""
+    def wrench(self, at: Posture, lam: Array) -> Array:
+        # the axes (3, 3) that the rows belong to, as columns
         if self.along == "carrier":
-            return at.poses_apart(*_ends(self))[0][0]
-        return np.eye(3) if self.along == "world" else at.pose(*_ends(self)[0])[0]
-
-    def wrench(self, at: Posture, lam: Any) -> Any:
-        R = self._axes_in_world(at)
+            R = at.poses_apart(*_ends(self))[0][0]
+        else:
+            R = np.eye(3) if self.along == "world" else at.pose(*_ends(self)[0])[0]
         parts = dict(zip(self.axes, [-lam[i] for i in range(len(self.axes))], strict=True))
         six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
         # the rows x, y, z turn with their axes, so a force at b's origin is all there is
         return np.concatenate([R @ np.stack(six[0:3]), R @ np.stack(six[3:6])])
-
-
-def _length(kind: Loop, at: Posture) -> float:
-    """The longest lever arm of its ends, m: within their bodies, and between these."""
-    origins = [at.pose(frame)[1] for frame, _ in _ends(kind)]
-    arms = [at.pose(*end)[1] - origin for end, origin in zip(_ends(kind), origins, strict=True)]
-    return max(float(np.linalg.norm(x)) for x in (*arms, origins[1] - origins[0]))
 
 
 def _ends(kind: Loop | Distance) -> tuple[Placed, Placed]:
@@ -159,12 +157,12 @@ def _ends(kind: Loop | Distance) -> tuple[Placed, Placed]:
     return (kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b)
 
 
-def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
-    """Angles of b against a that all vanish only where b is turned as it should be.
+def _turns(R: Array, axes: tuple[str, ...]) -> dict[str, Any]:
+    """Angles of frame b against frame a that all vanish only in the constrained orientation.
 
-    With one axis left free, the angles by which b's is off a's, seen along the other two;
-    otherwise the twist of R about each axis, which is all of a rotation about that axis. Both reach
-    to ±π, where half turns are. Where they vanish together, their rates are ω along a's axes.
+    With one free axis, the angles between the axes of b and a about the other two; otherwise the
+    twist of R about each axis. Both range to ±π, where half turns are. Where they vanish together,
+    their rates are ω along the axes of a.
     """
     turns = [axis for axis in axes if axis.startswith("r")]
     if len(turns) == 2:
@@ -172,17 +170,16 @@ def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
         i, j = (free + 1) % 3, (free + 2) % 3
         along, across = R[free, free], {f"r{'xyz'[j]}": R[i, free], f"r{'xyz'[i]}": -R[j, free]}
         return {axis: np.arctan2(x, along) for axis, x in across.items()}
-    return {axis: _twist(R, "xyz".index(axis[1])) for axis in turns}
-
-
-def _twist(R: Any, axis: int) -> Any:
-    """2 atan2(q_axis, q_w) of R's quaternion: the turn about an axis once the swing is taken out."""
-    j, k = (axis + 1) % 3, (axis + 2) % 3
-    return np.arctan2(R[k, j] - R[j, k], R[j, j] + R[k, k])
+    # 2 atan2(q_axis, q_w) of R's quaternion: the rotation about an axis without the swing
+    twists = {}
+    for axis in turns:
+        j, k = (("xyz".index(axis[1]) + n) % 3 for n in (1, 2))
+        twists[axis] = np.arctan2(R[k, j] - R[j, k], R[j, j] + R[k, k])
+    return twists
 
 
 @dataclass(frozen=True, eq=False)
-class Distance(Ended):
+class Distance(FramePairConstraint):
     """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l."""
 
     frame_a: str
@@ -192,7 +189,7 @@ class Distance(Ended):
     pose_b: Any = None
     name: str | None = None
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array:
         if isinstance(self.length, int | float) and not self.length > 0.0:
             raise ConstraintError(
                 f"distance {self.label!r}: length {self.length} must be positive; frames that "
@@ -203,7 +200,7 @@ class Distance(Ended):
         l = expression(self.length)
         return np.stack([0.5 * (d @ d - l * l)])
 
-    def motions(self, at: Posture) -> list[Any]:
+    def motions(self, at: Posture) -> list[Array] | None:
         J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in _ends(self)]
         d = self._between(at)
         return [np.sqrt(d @ d) * np.concatenate(J)]
@@ -212,13 +209,13 @@ class Distance(Ended):
     def units(self) -> tuple[str, ...]:
         return ("N/m",)
 
-    def _between(self, at: Posture) -> Any:
+    def _between(self, at: Posture) -> Array:
         return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]
 
-    def wrench(self, at: Posture, lam: Any) -> Any:
+    def wrench(self, at: Posture, lam: Array) -> Array:
         return np.concatenate([-lam[0] * self._between(at), np.zeros(3)])
 
-    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+    def terms(self, F: Array, lam: Array) -> dict[str, Any]:
         """The force on b, and the tension: positive where the rod pulls."""
         tension = np.sign(lam[..., 0]) * np.linalg.norm(F[..., 0:3], axis=-1)
         return {"force": F[..., 0:3], "tension": tension}
@@ -245,12 +242,12 @@ class JointCoupling(Constraint):
         object.__setattr__(self, "factors", mapping(self.factors, f"factors of {self.follower!r}"))
 
     @property
-    def coefficients(self) -> tuple[Any, ...]:
-        """c_k of q_follower = Σ c_k q_leaderᵏ, c₀ alone where nobody leads."""
-        given = self.polynomial or (self.offset, self.ratio)
-        return tuple(given if self.leader is not None else given[:1])
+    def coefficients(self) -> tuple[Array, ...]:
+        """c_k of q_follower = Σ c_k q_leaderᵏ, c₀ alone without a leader."""
+        polynomial = self.polynomial or (self.offset, self.ratio)
+        return tuple(polynomial if self.leader is not None else polynomial[:1])
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array:
         leader = None if self.leader is None else at.coordinate(self.leader)
         value = _polynomial(self.coefficients, leader)
         for name, factor in self.factors.items():
@@ -271,24 +268,25 @@ class TendonCoupling(Constraint):
     polynomial: tuple[Any, ...] = (0.0, 1.0)
     name: str | None = None
 
-    def position(self, at: Posture) -> Any:
+    def position(self, at: Posture) -> Array:
         leader = None if self.leader is None else at.tendon(self.leader)
         return np.stack([at.tendon(self.follower) - _polynomial(self.polynomial, leader)])
 
-    def motions(self, at: Posture) -> Any:
+    def motions(self, at: Posture) -> list[Array] | None:
         J = [at.tendon_motions(name) for name in (self.follower, self.leader) if name]
-        return None if any(x is None for x in J) else [np.concatenate(J)]
+        known = [x for x in J if x is not None]
+        return [np.concatenate(known)] if len(known) == len(J) else None
 
     def may_hold_nothing(self, system: Dynamics) -> bool:
         """A tendon between points of one body has a constant length."""
         return True
 
 
-def _polynomial(coefficients: tuple[Any, ...], x: Any) -> Any:
+def _polynomial(coefficients: tuple[Any, ...], x: Array | None) -> Array:
     """Σ c_k xᵏ by Horner's scheme, c₀ where there is no x."""
     if x is None:
         return expression(coefficients[0])
-    found: Any = 0.0
+    value: Any = 0.0
     for c in reversed(coefficients):
-        found = found * x + expression(c)
-    return found
+        value = value * x + expression(c)
+    return value

@@ -14,26 +14,25 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert import tracing
-from dalembert.constraints.posture import Posture
-from dalembert.constraints.read import rows_of
-from dalembert.constraints.solve.dynamics import Solved
-from dalembert.constraints.solve.rows import Place
-from dalembert.constraints.solve.solver import Solver
-from dalembert.constraints.solve.units import SystemUnits
+from dalembert.constraints.kinds import Posture, Time, rows_of
+from dalembert.constraints.sparse.rows import RowBlock, SystemUnits
+from dalembert.constraints.sparse.solver import Solver, SparseDynamics
 from dalembert.errors import ConstraintError, ConvergenceError, FormulationError, ShapeError
-from dalembert.formulations.parts.drive import coulomb
+from dalembert.formulations.parts.elements import coulomb
 from dalembert.formulations.registry import Quantity
-from dalembert.model.jointed import Kinds
-from dalembert.systems.row_function import RowFunction
+from dalembert.model.model import CoordinateKinds
+from dalembert.spatial.arrays import Array
+from dalembert.systems.bodies.kind import RowFunction
 from dalembert.systems.system import System
 
 Link = Callable[[Posture, Posture], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkDynamics(Solved):
+class NetworkDynamics(SparseDynamics):
     """M q̈ + h + Aᵀλ = τ + ψ of all units and links, sparse inside."""
 
     name: str
@@ -50,15 +49,17 @@ class NetworkDynamics(Solved):
     @cached_property
     def solver(self) -> Solver:
         functions: dict[Any, RowFunction] = {}
-        places = []
+        blocks = []
         for k, (a, b, link) in enumerate(self.links):
             first, second = self.units_joined[a], self.units_joined[b]
             key = (first.dynamics.content, second.dynamics.content, link)
             if key not in functions:
                 functions[key] = link_rows(f"link {k}", link, first, second)
             name = f"link {k} between units {a} and {b}"
-            places.append(Place(functions[key], (a, b), np.zeros(1), name=name, label=f"link{k}"))
-        return Solver(self.name, self.joined, places)
+            blocks.append(
+                RowBlock(functions[key], (a, b), np.zeros(1), name=name, label=f"link{k}")
+            )
+        return Solver(self.name, self.joined, blocks)
 
     @cached_property
     def joined(self) -> SystemUnits:
@@ -68,7 +69,7 @@ class NetworkDynamics(Solved):
     @cached_property
     def content(self) -> str:
         units = [unit.dynamics.content for unit in self.units_joined]
-        links = [(place.units, place.function.digest) for place in self.solver.rows.places]
+        links = [(block.units, block.function.digest) for block in self.solver.rows.blocks]
         return hashlib.sha256(repr((self.name, units, links)).encode()).hexdigest()
 
     def quantity(self, name: str) -> Quantity:
@@ -78,12 +79,12 @@ class NetworkDynamics(Solved):
         )
 
     @property
-    def held_by(self) -> tuple[Any, ...]:
+    def constraint_set(self) -> tuple[Array, ...]:
         raise FormulationError(
             f"{self.name} is solved sparsely, on numbers: give further links when the network is made"
         )
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+    def parameter_values(self, values: Mapping[str, float] | None = None) -> Array:
         return np.zeros(0)
 
     def bind(self, values: Any) -> Self:
@@ -103,22 +104,22 @@ class NetworkDynamics(Solved):
         return self._of_units(unit.dynamics.velocities for unit in self.units_joined)
 
     @property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> CoordinateKinds:
         units = [unit.dynamics.kinds for unit in self.units_joined]
-        return Kinds(*(tuple(k for own in units for k in own[side]) for side in (0, 1)))
+        return CoordinateKinds(*(tuple(k for own in units for k in own[side]) for side in (0, 1)))
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        places = self.solver.rows.places
-        return tuple(f"{p.label}[{k}]" for p in places for k in range(p.function.rows))
+        blocks = self.solver.rows.blocks
+        return tuple(f"{p.label}[{k}]" for p in blocks for k in range(p.function.rows))
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         return np.concatenate([unit.neutral() for unit in self.units_joined])
 
     # M q̈ + h + Aᵀλ = τ + ψ
 
     @cached_property
-    def coulomb(self) -> Any:
+    def coulomb(self) -> Array:
         own = [np.asarray(unit.dynamics.coulomb) for unit in self.units_joined]
         return np.concatenate(own, axis=1)
 
@@ -127,31 +128,31 @@ class NetworkDynamics(Solved):
 
     @cached_property
     def _smooth(self) -> NetworkDynamics:
-        made = replace(self, bare=True)
-        made.__dict__["solver"] = self.solver
-        return made
+        bare = replace(self, bare=True)
+        bare.__dict__["solver"] = self.solver
+        return bare
 
-    def _given_back(self, qd: Any) -> Any:
+    def _coulomb_to_cancel(self, qd: Array) -> Array:
         """The units' Coulomb friction, which cancels what they take (nv,)."""
         if not self.bare or not self.coulomb.any():
             return np.zeros(self.nv)
         return coulomb(qd, self.coulomb[0], self.coulomb[1])
 
-    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
         own = self.joined.each_velocity(lambda unit, x, v: unit.generalized_forces(x, v), q, qd)
-        return own + self._given_back(qd)
+        return own + self._coulomb_to_cancel(qd)
 
-    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
-        return super().motion(t, q, qd, tau + self._given_back(qd))
+    def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
+        return super().motion(t, q, qd, tau + self._coulomb_to_cancel(qd))
 
-    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+    def kinetic_energy(self, q: Array, qd: Array) -> float:
         return self.joined.sum(lambda unit, x, v: unit.kinetic_energy(x, v), q, qd)
 
-    def potential_energy(self, q: Any) -> Any:
+    def potential_energy(self, q: Array) -> float:
         still = np.zeros(self.nv)
         return self.joined.sum(lambda unit, x, v: unit.potential_energy(x), q, still)
 
-    def mass_matrix(self, q: Any) -> Any:
+    def mass_matrix(self, q: Array) -> Array:
         from scipy.linalg import block_diag
 
         parts = np.split(q, self.joined.q_starts[1:-1])
@@ -163,11 +164,11 @@ def link_rows(name: str, link: Link, a: System, b: System) -> RowFunction:
     """h of a link as a function of the coordinates of both units, one after the other."""
     first, second = a.dynamics, b.dynamics
 
-    def rows(q: Any, p: Any) -> Any:
+    def rows(q: Array, _: Array | None) -> Array:
         postures = Posture(first, q[: first.nq]), Posture(second, q[first.nq :])
         return rows_of(lambda: link(*postures), (), {}, name)
 
-    def rate(q: Any, v: Any) -> Any:
+    def rate(q: Array, v: Array) -> Array:
         parts = first.rate(q[: first.nq], v[: first.nv]), second.rate(q[first.nq :], v[first.nv :])
         return np.concatenate(parts)
 
@@ -213,41 +214,41 @@ class Network(System):
         return self.solver.rows.m
 
     def __repr__(self) -> str:
-        places = self.solver.rows.places
-        return f"<Network {self.name}: {len(self.units)} units, {len(places)} links>"
+        blocks = self.solver.rows.blocks
+        return f"<Network {self.name}: {len(self.units)} units, {len(blocks)} links>"
 
-    def _checked(self, **arrays: Any) -> list[np.ndarray]:
-        found = []
+    def _checked(self, **arrays: Any) -> list[Array]:
+        result = []
         for name, value in arrays.items():
             size = self.nq if name == "q" else self.nv
             array = np.asarray(value, dtype=float)
             if array.shape != (size,):
                 raise ShapeError(f"{self.name}: {name} has shape {array.shape}, expected ({size},)")
-            found.append(array)
-        return found
+            result.append(array)
+        return result
 
-    def residual(self, q: Any) -> np.ndarray:
+    def residual(self, q: ArrayLike) -> Array:
         """h (rows,)."""
         (q,) = self._checked(q=q)
         return self.solver.terms(0.0, q, np.zeros(self.nv)).phi
 
-    def jacobian(self, q: Any) -> Any:
+    def jacobian(self, q: ArrayLike) -> Any:
         """A (rows, nv), a scipy.sparse array."""
         (q,) = self._checked(q=q)
         return self.solver.rows.jacobian(0.0, q)
 
     def forward_dynamics(  # type: ignore[override]  # of one state, without choices
-        self, q: Any, qd: Any, tau: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+    ) -> tuple[Array, Array]:
         """(q̈ (nv,), λ (rows,)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = −Ȧ q̇, for one state."""
         q, qd, tau = self._checked(q=q, qd=qd, tau=tau)
         return self.solver.acceleration(0.0, q, qd, tau)
 
-    def project_velocity(self, q: Any, qd: Any) -> np.ndarray:
+    def project_velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The velocity (nv,) the links allow that is nearest to q̇ in the metric M."""
         return self.solver.velocity(0.0, *self._checked(q=q, qd=qd))
 
-    def assemble(self, guess: Any) -> np.ndarray:
+    def assemble(self, guess: ArrayLike) -> Array:
         """q (nq,) with h(q) = 0 near the guess, by Newton's method along M-orthogonal steps."""
         (q,) = self._checked(q=guess)
         try:
@@ -255,21 +256,21 @@ class Network(System):
         except ConvergenceError as error:
             raise ConstraintError(str(error)) from None
 
-    def energy(self, q: Any, qd: Any) -> float:
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> float:
         """Kinetic and potential energy of all units, joules."""
         q, qd = self._checked(q=q, qd=qd)
         return self.kinetic_energy(q, qd) + self.potential_energy(q)
 
-    def mass_matrix(self, q: Any, *_: Any, **__: Any) -> np.ndarray:
+    def mass_matrix(self, q: ArrayLike, *_: Any, **__: Any) -> Array:
         """M (..., nv, nv), a block for each unit."""
         q = np.asarray(q, dtype=float)
-        found = [self.dynamics.mass_matrix(q[where]) for where in np.ndindex(q.shape[:-1])]
-        return np.stack(found).reshape(*q.shape[:-1], self.nv, self.nv)
+        matrices = [self.dynamics.mass_matrix(q[where]) for where in np.ndindex(q.shape[:-1])]
+        return np.stack(matrices).reshape(*q.shape[:-1], self.nv, self.nv)
 
-    def kinetic_energy(self, q: Any, qd: Any, *_: Any, **__: Any) -> float:
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *_: Any, **__: Any) -> float:
         """K of all units, J."""
         return self.dynamics.kinetic_energy(*self._checked(q=q, qd=qd))
 
-    def potential_energy(self, q: Any, *_: Any, **__: Any) -> float:
+    def potential_energy(self, q: ArrayLike, *_: Any, **__: Any) -> float:
         """U of all units, J."""
         return self.dynamics.potential_energy(*self._checked(q=q))

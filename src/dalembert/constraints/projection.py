@@ -8,22 +8,22 @@ fundamental form S(q̇, q̇) = (1 − P_T)(q̈ + M⁻¹ C q̇) and the covariant
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.implicit import shortest
-from dalembert.constraints.metric import Metric, metric, metric_at, terms
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import Metric, metric, metric_at, shortest, terms
 from dalembert.constraints.multiplier import bound, consistent
 from dalembert.errors import ConstraintError
 from dalembert.linalg.entries import flagged
-from dalembert.linalg.ldl import ldl
-from dalembert.linalg.symmetric import symmetric
-from dalembert.systems.held import StepBack
+from dalembert.linalg.factorisations import ldl, symmetric
+from dalembert.spatial.arrays import Array
+from dalembert.systems.dynamics import ProjectionStep
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2
@@ -31,20 +31,20 @@ NEWTON_STEPS = 2
 DAMPING = 1e-8
 
 
-def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+def projectors(system: ConstrainedDynamics, q: Array, t: Time = None) -> tuple[Array, Array]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
     P_w = projector(metric_at(system, q, t))
     return P_w, P_w.T
 
 
-def projector(maps: Metric) -> Any:
+def projector(maps: Metric) -> Array:
     """P_ω (nv, nv) = 1 − Aᵀ M₂♭ A M♯."""
     return np.eye(maps.A.shape[1]) - maps.flat(maps.A)[0].T @ maps.A_sharp
 
 
 def forward_dynamics(
-    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
-) -> tuple[Any, Any]:
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)): P_ω f is the inertia force in T*Q, the drift gives the one in T*Q⊥."""
     M, f, A, drift = terms(system, q, qd, tau, t)
     maps = metric(system, M, A)
@@ -55,13 +55,13 @@ def forward_dynamics(
     # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
     lam = maps.normal(f - along) - normal
     most = bound(maps.space.squares, f @ maps.M.solve(f))
-    _, left = maps.space.coordinates(maps.sharp(f) - drift)
-    return flagged(consistent(system, left, maps.space.lost, drift, most), qdd, lam)
+    _, residual = maps.space.coordinates(maps.sharp(f) - drift)
+    return flagged(consistent(system, residual, maps.space.lost, drift, most), qdd, lam)
 
 
 def second_fundamental_form(
-    system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
-) -> tuple[Any, Any]:
+    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
+) -> tuple[Array, Array]:
     """(S(q̇, q̇) (nv,), M S(q̇, q̇)): acceleration normal to Q and the centrifugal force (000 p.72)."""
     maps = metric_at(system, q, t)
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
@@ -71,8 +71,8 @@ def second_fundamental_form(
 
 
 def covariant_derivative(
-    system: ConstrainedDynamics, q: Any, qd: Any, qdd: Any, t: Any = None
-) -> Any:
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None
+) -> Array:
     """∇̃_q̇ q̇ (nv,) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74)."""
     M = system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, system.at(q, None, t).A)
@@ -80,25 +80,27 @@ def covariant_derivative(
     return maps.M.solve(maps.project(M @ qdd + _coriolis(system, q, qd, t)))
 
 
-def components(name: str, along: np.ndarray, basis: np.ndarray) -> np.ndarray:
+def components(name: str, along: Array, basis: Array) -> Array:
     """Components (..., m) of an acceleration (..., nv) along Q in a basis (..., nv, m) of T_qQ."""
-    found = np.linalg.pinv(basis) @ along[..., None]
-    left = np.linalg.norm((basis @ found)[..., 0] - along, axis=-1)
-    if np.any(left > 1e-9 * np.linalg.norm(along, axis=-1)):
+    coordinates = np.linalg.pinv(basis) @ along[..., None]
+    error = np.linalg.norm((basis @ coordinates)[..., 0] - along, axis=-1)
+    if np.any(error > 1e-9 * np.linalg.norm(along, axis=-1)):
         raise ConstraintError(
             f"{name}.tangential_components: expected columns of basis that span the velocities "
             "with A v = 0, got others; take ∂q/∂x of coordinates x of the motion"
         )
-    return np.asarray(found[..., 0])
+    return np.asarray(coordinates[..., 0])
 
 
-def _coriolis(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Any:
+def _coriolis(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Array:
     """C q̇ (nv,): what the velocities add to the bias."""
     plant = system.dynamics.at_time(t)
     return plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
 
 
-def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+def project(
+    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
+) -> tuple[Array, Array]:
     """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b.
 
     The step back −M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ h, A of the rows that hold positions, is Newton's: it squares
@@ -110,44 +112,37 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     return q, qd
 
 
-def steps_back(system: ConstrainedDynamics) -> tuple[tuple[StepBack, int], ...]:
+def steps_back(system: ConstrainedDynamics) -> tuple[tuple[ProjectionStep, int], ...]:
     """The steps of `project`: (q, q̇, t) → (q, q̇), each with how often it is taken."""
-    newton = ((_closer_state, NEWTON_STEPS),) if _closable(system) else ()
-    return *newton, (_closer_velocity, 1)
+    newton = ((_newton_position_step, NEWTON_STEPS),) if _closable(system) else ()
+    return *newton, (_velocity_step, 1)
 
 
-def _closer_state(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-    return closer(system, q, t), qd
+def _newton_position_step(
+    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
+) -> tuple[Array, Array]:
+    return newton_step(system, q, t), qd
 
 
-def _closer_velocity(
-    system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
-) -> tuple[Any, Any]:
+def _velocity_step(
+    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
+) -> tuple[Array, Array]:
     return q, project_velocity(system, q, qd, t)
 
 
-def closer(system: ConstrainedDynamics, q: Any, t: Any = None, stiff: Any = None) -> Any:
+def newton_step(
+    system: ConstrainedDynamics, q: Array, t: Time = None, stiff: Array | None = None
+) -> Array:
     """q (nq,) after one of Newton's steps to h = 0, the shortest in the metric M + diag(stiff).
 
     Velocities that are `stiff` (nv,) hardly move as long as others can close the chain.
     """
-    found, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     by, own = M if stiff is None else M + np.diag(stiff), _closable(system)
-    A = found.A[[system.positions[k] for k in own]]
-    return system.integrate(q, _step_back(by, A, found.h[own]))
-
-
-def _closable(system: ConstrainedDynamics) -> list[int]:
-    """Entries of h that a step can close: those of rows that are not dependent by digits."""
-    return [k for k, row in enumerate(system.positions) if row not in system.dependent]
-
-
-def _step_back(M: Any, A: Any, h: Any) -> Any:
-    """δ (nv,) with M δ + Aᵀμ = 0 and A δ − E μ = −h.
-
-    Where a row is being lost, h bends more than it slopes along it: hence the damping E.
-    """
-    mass = ldl(M)
+    A = rows.A[[system.positions[k] for k in own]]
+    # δ (nv,) with M δ + Aᵀμ = 0 and A δ − E μ = −h
+    h = rows.h[own]
+    mass = ldl(by)
     B = np.stack(mass.half_solve(A.T)).T
     scaled = B * mass.weights
     S = symmetric(lambda i, j: scaled[i] @ B[j], B.shape[0])
@@ -156,23 +151,28 @@ def _step_back(M: Any, A: Any, h: Any) -> Any:
     damped = ldl(S + np.diag(E))
     mu = damped.solve(h)
 
-    def solved(f: Any, g: Any) -> Any:
+    def solved(f: Array, g: Array) -> tuple[Array, Array]:
         z = np.stack(mass.half_solve(f))
-        found = damped.solve(scaled @ z - g)
-        return mass.full_solve(list(z - B.T @ found)), found
+        multipliers = damped.solve(scaled @ z - g)
+        return mass.full_solve(list(z - B.T @ multipliers)), multipliers
 
-    # E, which is small, is held: a change of it would change δ by 1e-8 of the step itself
+    # E, which is small, is kept constant: a change of it would change δ by 1e-8 of the step itself
     delta, _ = tracing.solution(
         [-mass.full_solve(list(B.T @ mu)), mu],
-        lambda d, m, e: [M @ d + A.T @ m, A @ d - e * m + h],
+        lambda d, m, e: [by @ d + A.T @ m, A @ d - e * m + h],
         solved,
         solved,
-        held=[E],
+        constants=[E],
     )
-    return delta
+    return system.integrate(q, (delta))
 
 
-def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+def _closable(system: ConstrainedDynamics) -> list[int]:
+    """Entries of h that a step can close: those of rows that are not dependent by digits."""
+    return [k for k, row in enumerate(system.positions) if row not in system.dependent]
+
+
+def project_velocity(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)

@@ -1,34 +1,163 @@
-"""Plain quantities of the constraints themselves, for one state."""
+"""Quantities of the constraints at one state: rows, forces, wrenches at frames, and reactions.
+
+Wrenches are what a frame's body exerts on its environment, J(q)ᵀF on the side of C q̇ + N; reactions
+are force and moment at the named joint or contact.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.constraints import friction
+from dalembert.constraints.kinds import Posture, Time
+from dalembert.errors import ShapeError
+from dalembert.formulations.coupled import independent_rows
+from dalembert.formulations.parts.joint_wrenches import outer_relief
+from dalembert.spatial.arrays import Array
+from dalembert.systems.dynamics import Dynamics
+
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
-def jacobian(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     """A (rows, nv)."""
     return system.at(q, None, t).A
 
 
-def residual(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
-    """h(q, t) (held,)."""
+def residual(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+    """h(q, t) (position_count,)."""
     return system.at(q, None, t).h
 
 
-def velocity_residual(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """A q̇ − b (rows,)."""
     rows = system.at(q, qd, t)
     return rows.A @ qd - rows.b
 
 
-def drift(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+def drift(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """γ (rows,) = ḃ − Ȧ q̇: what A q̈ must be."""
     return system.at(q, qd, t).drift
 
 
-def constraint_force(system: ConstrainedDynamics, q: Any, lam: Any, t: Any = None) -> Any:
+def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None) -> Array:
     """−Aᵀλ (nv,): the generalised force the constraints exert on the system."""
     return -(system.at(q, None, t).A.T @ lam)
+
+
+LOADS = ("tip_wrench", "wrenches")
+
+
+def load(
+    system: ConstrainedDynamics,
+    q: Array,
+    tip_wrench: Array | None = None,
+    wrenches: Array | None = None,
+) -> Array:
+    """Σ J_fᵀ F_f (nv,): F of the tool and one row of `wrenches` (frames, 6) for every frame.
+
+    Each is what the frame's body exerts on its environment, in that frame, J its body Jacobian.
+    """
+    plant = system.dynamics
+    force = np.zeros(system.nv)
+    if tip_wrench is not None:
+        force = force + plant.frame_jacobian(q, "tool", "body").T @ tip_wrench
+    if wrenches is not None:
+        for k, frame in enumerate(plant.frames):
+            force = force + plant.frame_jacobian(q, frame, "body").T @ wrenches[k]
+    return force
+
+
+def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Forward dynamics that take wrenches: they act like −τ."""
+
+    @wraps(function)
+    def forward(
+        system: ConstrainedDynamics,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        tip_wrench: Array | None = None,
+        wrenches: Array | None = None,
+        **options: Any,
+    ) -> Array:
+        if tip_wrench is not None or wrenches is not None:
+            tau = tau - load(system, q, tip_wrench, wrenches)
+        return function(system, q, qd, tau, **options)
+
+    return forward
+
+
+def wrench_inputs(
+    plant: Dynamics, tip_wrench: ArrayLike | None, wrenches: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The inputs that a user's wrenches are; names and shapes are checked."""
+    if tip_wrench is not None:
+        plant.require_frame("tool")
+    if not isinstance(wrenches, Mapping):  # none, or all frames' as one array already
+        return {"tip_wrench": tip_wrench, "wrenches": wrenches}
+    rows = dict.fromkeys(plant.frames, np.zeros(6))
+    for frame, wrench in wrenches.items():
+        plant.require_frame(frame)
+        rows[frame] = np.asarray(wrench, dtype=float)
+        if rows[frame].shape[-1:] != (6,):
+            raise ShapeError(
+                f"{plant.name}: the wrench of frame {frame!r} has shape {rows[frame].shape}, "
+                "expected (..., 6), force and moment"
+            )
+    stacked = np.stack(np.broadcast_arrays(*rows.values()), axis=-2)
+    return {"tip_wrench": tip_wrench, "wrenches": stacked}
+
+
+def wrench(
+    system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None, constraint: str = ""
+) -> Array:
+    """(6,) force and moment ON the second body of a constraint, at its point, along world axes."""
+    own = lam[system.slices[constraint]]
+    return system.constraints[constraint].wrench(Posture(system.dynamics, q, t), own)
+
+
+def reaction_wrenches(
+    system: ConstrainedDynamics, q: Array, qd: Array, lam: Array, t: Time = None
+) -> tuple[Array, Array]:
+    """(F (acting, 6), p (acting, 3)): what every constraint between frames exerts, and where.
+
+    Force and moment about the point p ON the second body, friction included, along world axes; the
+    first body receives −F at the same point.
+    """
+    at = Posture(system.dynamics, q, t)
+    F = []
+    for name in system.acting_names:
+        own = wrench(system, q, lam, t, name)
+        has_friction = system.constraints[name].has_friction
+        F.append(own + friction.wrench(system, q, qd, lam, t, name) if has_friction else own)
+    points = [system.constraints[name].point(at) for name in system.acting_names]
+    return np.stack(F), np.stack(points)
+
+
+def joint_wrenches(
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array, t: Time = None
+) -> Array:
+    """(joints, 6) force and moment each joint of the robot exerts on its link, about its origin.
+
+    Those of the open tree in this motion, less what constraints between frames exert on the links
+    that a joint carries; components along the axes of the link frame. Gears and functions of the
+    coordinates act like drives: what they give is part of what goes through the joint.
+    """
+    F = system.dynamics.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
+    if not system.acting:
+        return F
+    model, outer = system.dynamics.description, []
+    on_second, points = reaction_wrenches(system, q, qd, lam, t)
+    for k, name in enumerate(system.acting_names):
+        f = on_second[k, 0:3]
+        about_origin = np.concatenate([f, on_second[k, 3:6] + np.cross(points[k], f)])
+        first, second = (model.frame(frame).body for frame in system.constraints[name].between)
+        outer += [(first, -about_origin), (second, about_origin)]
+    return F + independent_rows(model, outer_relief(model.tree, model.expand(q), outer))

@@ -9,52 +9,58 @@ so N = X (EᵀX)⁻¹ needs no pivots and holds wherever ẋ determine the motio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.inverse import selected
-from dalembert.constraints.metric import metric_at
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import metric_at
 from dalembert.errors import ConstraintError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.row_space import row_space
+from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
 class Reduction(NamedTuple):
     """q̇ = N ẋ + n, with ẋ some of the velocities."""
 
-    N: Any  # (nv, k)
-    qd: Any  # N ẋ + n (nv,)
-    carried: Any  # q̈ − N ẍ (nv,)
+    N: Array  # (nv, k)
+    qd: Array  # N ẋ + n (nv,)
+    carried: Array  # q̈ − N ẍ (nv,)
 
 
 class Reduced(NamedTuple):
     """M_r ẍ + h_r = Nᵀ (τ + ψ) with q̇ = N ẋ + n."""
 
-    M_r: Any  # (k, k)
-    h_r: Any  # (k,)
-    N: Any  # (nv, k)
-    n: Any  # (nv,)
+    M_r: Array  # (k, k)
+    h_r: Array  # (k,)
+    N: Array  # (nv, k)
+    n: Array  # (nv,)
 
 
-def mass_matrix(system: ConstrainedDynamics, q: Any, made: Reduction, t: Any = None) -> Any:
+def mass_matrix(
+    system: ConstrainedDynamics, q: Array, reduction: Reduction, t: Time = None
+) -> Array:
     """M_r (k, k) = Nᵀ M N."""
-    return made.N.T @ system.dynamics.at_time(t).mass_matrix(q) @ made.N
+    return reduction.N.T @ system.dynamics.at_time(t).mass_matrix(q) @ reduction.N
 
 
-def bias(system: ConstrainedDynamics, q: Any, made: Reduction, t: Any = None) -> Any:
+def bias(system: ConstrainedDynamics, q: Array, reduction: Reduction, t: Time = None) -> Array:
     """h_r (k,) = Nᵀ (C q̇ + N + M (q̈ − N ẍ)), in the velocities ẋ alone."""
     plant = system.dynamics.at_time(t)
-    return made.N.T @ (plant.bias(q, made.qd) + plant.mass_matrix(q) @ made.carried)
+    return reduction.N.T @ (plant.bias(q, reduction.qd) + plant.mass_matrix(q) @ reduction.carried)
 
 
-def forces(system: ConstrainedDynamics, q: Any, tau: Any, made: Reduction, t: Any = None) -> Any:
+def forces(
+    system: ConstrainedDynamics, q: Array, tau: Array, reduction: Reduction, t: Time = None
+) -> Array:
     """τ_r (k,) = Nᵀ (τ + ψ)."""
-    return made.N.T @ (tau + system.dynamics.generalized_forces(q, made.qd, t))
+    return reduction.N.T @ (tau + system.dynamics.generalized_forces(q, reduction.qd, t))
 
 
 def columns(system: ConstrainedDynamics, independent: str | None) -> list[int]:
@@ -63,20 +69,20 @@ def columns(system: ConstrainedDynamics, independent: str | None) -> list[int]:
         raise ConstraintError(f"{system.name}: the constraints leave nothing to move")
     if independent is None:
         return system.free_columns
-    found = selected(system, independent)
-    if len(set(found)) != system.freedoms:
+    result = selected(system, independent)
+    if len(set(result)) != system.freedoms:
         raise ConstraintError(
             f"{system.name} has {system.freedoms} degrees of freedom, so that many velocities are "
-            f"independent, not {len(set(found))} ({independent})"
+            f"independent, not {len(set(result))} ({independent})"
         )
-    return found
+    return result
 
 
 def reduction(
     system: ConstrainedDynamics,
-    q: Any,
-    qd: Any = None,
-    t: Any = None,
+    q: Array,
+    qd: Array | None = None,
+    t: Time = None,
     independent: str | None = None,
 ) -> Reduction:
     """N, q̇ and what is carried at a posture; NaN where ẋ do not determine the motion."""
@@ -90,49 +96,49 @@ def reduction(
     inverse = row_space(along, len(free), maps.space.weights)
     N = inverse.solve(X.T)[0].T
 
-    def kept(v: Any) -> Any:
+    def dependent_part(v: Array) -> Array:
         return v - N @ v[free]
 
-    moving = N @ qd[free] + kept(maps.shortest(system.at(q, None, t).b))
-    carried = kept(maps.shortest(system.at(q, moving, t).drift))
+    moving = N @ qd[free] + dependent_part(maps.shortest(system.at(q, None, t).b))
+    carried = dependent_part(maps.shortest(system.at(q, moving, t).drift))
     return Reduction(*flagged(inverse.lost < 0.5, N, moving, carried))
 
 
 def reduced(
-    system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, independent: str | None = None
+    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, independent: str | None = None
 ) -> Reduced:
     """The motion in ẋ at a state; of q̇ only ẋ counts."""
     require_smooth(system, "the reduced form")
-    made = reduction(system, q, qd, t, independent)
-    n = made.qd - made.N @ qd[columns(system, independent)]
-    return Reduced(mass_matrix(system, q, made, t), bias(system, q, made, t), made.N, n)
+    result = reduction(system, q, qd, t, independent)
+    n = result.qd - result.N @ qd[columns(system, independent)]
+    return Reduced(mass_matrix(system, q, result, t), bias(system, q, result, t), result.N, n)
 
 
 def frame_jacobian(
     system: ConstrainedDynamics,
-    q: Any,
-    t: Any = None,
+    q: Array,
+    t: Time = None,
     frame: str = "tool",
     expressed_in: str = "world",
     independent: str | None = None,
-) -> Any:
+) -> Array:
     """J N (6, k): velocity of a frame, (linear, angular), per independent velocity."""
     J = system.dynamics.frame_jacobian(q, frame, expressed_in)
     return J @ reduction(system, q, None, t, independent).N
 
 
-def regressor(system: ConstrainedDynamics, q: Any, qd: Any, qdd: Any) -> Any:
+def regressor(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """Y (nv, inertial) with M q̈ + C q̇ + N = Y θ: Y θ + Aᵀλ = τ + ψ, λ free."""
     return system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
 
 
 def reduced_regressor(
     system: ConstrainedDynamics,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    t: Any = None,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    t: Time = None,
     independent: str | None = None,
-) -> Any:
+) -> Array:
     """Nᵀ Y (k, inertial): Nᵀ Y θ = Nᵀ (τ + ψ), whatever λ is."""
     return reduction(system, q, None, t, independent).N.T @ regressor(system, q, qd, qdd)

@@ -1,24 +1,26 @@
-"""Controllers and trajectories: laws that trace into the same kernel as the dynamics they drive."""
+"""Controllers and trajectories, which trace into the same kernel as the dynamics."""
 
 from dalembert.control.adaptive import Adaptive
-from dalembert.control.cartesian import CartesianPath
-from dalembert.control.fourier import Fourier, fourier
+from dalembert.control.cartesian import CartesianPath, Line
 from dalembert.control.gauge_invariant import GaugeInvariant, geometric_gains
-from dalembert.control.hybrid import Hybrid, HybridVelocity
-from dalembert.control.impedance import Admittance, Impedance
+from dalembert.control.hybrid import Hybrid, HybridVelocity, RedundantActuation
 from dalembert.control.jerk import jerk_limited, jerk_limited_duration
-from dalembert.control.joint_space import ComputedTorque, FeedForward, PDGravity
-from dalembert.control.line import Line
+from dalembert.control.joint_space import PID, ComputedTorque, FeedForward, PDGravity, SlidingMode
 from dalembert.control.lqr import LQR
-from dalembert.control.operational import OperationalSpace
+from dalembert.control.operational_space import Admittance, Impedance, OperationalSpace
 from dalembert.control.optimal_time import time_optimal
 from dalembert.control.path import Path, through
-from dalembert.control.pid import PID
-from dalembert.control.redundant import RedundantActuation
-from dalembert.control.scaling import within_limits
-from dalembert.control.sliding_mode import SlidingMode
 from dalembert.control.timed_path import TimedPath
-from dalembert.control.trajectory import Trajectory, hold, quintic, trapezoidal, via_points
+from dalembert.control.trajectory import (
+    Fourier,
+    Trajectory,
+    fourier,
+    hold,
+    quintic,
+    trapezoidal,
+    via_points,
+    within_limits,
+)
 
 __all__ = [
     "LQR",

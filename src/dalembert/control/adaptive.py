@@ -9,27 +9,29 @@ and V = ½ sᵀ M s + ½ (θ̂ − θ)ᵀ Γ⁻¹ (θ̂ − θ) never rises: V̇
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dalembert.control.joint_space import JointLaw, gain
+from dalembert.control.joint_space import JointController, gain
+from dalembert.control.trajectory import Array, Constants, Scalar
 from dalembert.errors import FormulationError, ShapeError
 
 
 @dataclass(frozen=True, eq=False)
-class Adaptive(JointLaw):
+class Adaptive(JointController):
     """τ = Y θ̂ − K_d s, θ̂̇ = −Γ Yᵀ s (Slotine and Li 1987).
 
     `slope` Λ in 1/s and `kd` K_d for each joint; `rate` Γ, a number or one for each of the robot's
-    ``parameters``: zero keeps one as it is believed to be. `estimate` is where θ̂ begins, by
-    default the robot's own. Rotors, friction and springs count as they stand in the model.
+    ``parameters``, zero for those that are known. `estimate` is the initial θ̂, by default that of the
+    robot. Rotors, friction and springs are those of the model.
 
+    Examples
+    --------
     >>> import dalembert as dl
     >>> robot = dl.load("elbow_3r")
-    >>> loaded = robot.with_payload(0.5, [0.0, 0.0, 0.0])  # what the law does not know
+    >>> loaded = robot.with_payload(0.5, [0.0, 0.0, 0.0])  # unknown to the controller
     >>> path = dl.control.quintic([0.0, 0.5, -0.6], [1.0, 0.2, -0.2], duration=1.0)
     >>> law = dl.control.Adaptive(robot, path, slope=20.0, kd=40.0, rate=1.0)
     >>> run = dl.simulate(loaded, [0.0, 0.5, -0.6], None, law, duration=3.0, dt=0.1)
@@ -43,7 +45,7 @@ class Adaptive(JointLaw):
     kd: Any
     rate: Any
     estimate: Any = None
-    theta: np.ndarray = field(init=False)  # where θ̂ begins
+    theta: np.ndarray = field(init=False)  # initial θ̂
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +63,7 @@ class Adaptive(JointLaw):
 
     @property
     def initial(self) -> np.ndarray:
-        """Where θ̂ begins."""
+        """Initial θ̂."""
         return self.theta
 
     @property
@@ -69,13 +71,15 @@ class Adaptive(JointLaw):
         """Gains and target."""
         return {"rate": self.rate, **super().constants}
 
-    def reference(self, t: Any, q: Any, qd: Any, constants: Mapping[str, Any]) -> tuple[Any, ...]:
+    def reference(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
         """(q̇_r, q̈_r, s), each (nv,)."""
-        e, de, wanted = self._error(t, q, qd, constants)
+        e, de, desired = self._error(t, q, qd, constants)
         slope = constants["slope"]
-        return wanted.qd - slope * e, wanted.qdd - slope * de, de + slope * e
+        return desired.qd - slope * e, desired.qdd - slope * de, de + slope * e
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż), traceable."""
         qd_r, qdd_r, s = self.reference(t, q, qd, constants)
         Y = self.regressor(q, qd, qd_r, qdd_r)
@@ -83,16 +87,16 @@ class Adaptive(JointLaw):
         rest = massless.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd_r)
         return Y @ z + rest - constants["kd"] * s, -constants["rate"] * (Y.T @ s)
 
-    def regressor(self, q: Any, qd: Any, qd_r: Any, qdd_r: Any) -> Any:
+    def regressor(self, q: Array, qd: Array, qd_r: Array, qdd_r: Array) -> Any:
         """Y (nv, 10 bodies) with Y θ = M q̈_r + C(q, q̇) q̇_r + N, C of Christoffel's symbols.
 
         C(q, u) v is symmetric in u and v and C(q, v) v is quadratic, so that
         4 C(q, u) v = C(q, u + v)(u + v) − C(q, u − v)(u − v).
         """
 
-        def Y(qd: Any, qdd: Any) -> Any:
+        def Y(qd: Array, qdd: Array) -> Any:
             return self.model.compute("regressor", q=q, qd=qd, qdd=qdd)
 
-        still = np.zeros(self.system.nv)
-        turned = Y(qd + qd_r, still) - Y(qd - qd_r, still)
-        return Y(still, qdd_r) + 0.25 * turned
+        zero = np.zeros(self.system.nv)
+        quadratic = Y(qd + qd_r, zero) - Y(qd - qd_r, zero)
+        return Y(zero, qdd_r) + 0.25 * quadratic

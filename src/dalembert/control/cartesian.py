@@ -1,32 +1,234 @@
-"""Paths of a frame in space: straight lines, arcs and screw motions, one after the other.
+"""Cartesian paths of a frame: straight lines, arcs, screw motions and rounded corners.
 
-The whole runs from s = 0 to 1 in proportion to the lengths of its segments.
+A segment has poses at shares σ of its length √(ℓ² + (ρ φ)²), ℓ the distance of the origin, φ the turn
+and ρ = 0.25 m/rad. A path of several segments runs from s = 0 to 1 in proportion to their lengths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.control.line import sound_pose
 from dalembert.control.path import Path, blended
-from dalembert.control.segments import Arc, Corner, Screw, Segment, Straight, unit
+from dalembert.control.trajectory import Constants, Scalar, Trajectory, quintic, trapezoidal
 from dalembert.errors import TrajectoryError
+from dalembert.spatial.rotations import exp_so3, log_so3
+from dalembert.spatial.se3 import interpolate_poses, rotation_between, rotations_about, stack_poses
+from dalembert.systems.ik.targets import with_nearest_rotations
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
+
+RIGID = 1e-6  # error of a pose in float32
+
+
+class Waypoint(NamedTuple):
+    """Position, rotation, twist and its rate of a frame, along the world's axes."""
+
+    p: Any
+    R: Any
+    V: Any
+    V_dot: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A straight line from the pose `start` to `goal` (4, 4), with `timing` s(t) from 0 to 1.
+
+    The orientation turns about the axis fixed in both poses, by log(R₀ᵀR₁) s.
+    """
+
+    start: np.ndarray
+    goal: np.ndarray
+    timing: Trajectory
+
+    def __post_init__(self) -> None:
+        for name in ("start", "goal"):
+            object.__setattr__(self, name, checked_pose(getattr(self, name), name))
+        if self.timing.size != 1:
+            raise TrajectoryError("timing must be a trajectory of one coordinate, from 0 to 1")
+
+    @staticmethod
+    def quintic(start: Any, goal: Any, duration: float) -> Line:
+        """From rest to rest in this time."""
+        return Line(start, goal, quintic([0.0], [1.0], duration))
+
+    @staticmethod
+    def trapezoidal(start: Any, goal: Any, speed: float, acceleration: float) -> Line:
+        """At most this fast along the line, m/s and m/s²."""
+        length = float(np.linalg.norm(np.asarray(goal)[:3, 3] - np.asarray(start)[:3, 3]))
+        if length == 0.0:
+            raise TrajectoryError("start and goal are the same point; give a timing instead")
+        return Line(start, goal, trapezoidal([0.0], [1.0], speed / length, acceleration / length))
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Inputs of a kernel."""
+        R0 = self.start[:3, :3]
+        turn = log_so3(R0.T @ self.goal[:3, :3])
+        step = self.goal[:3, 3] - self.start[:3, 3]
+        poses = {"p0": self.start[:3, 3], "way": step, "R0": R0, "turn": turn}
+        return {**poses, **self.timing.constants}
+
+    def at(self, t: Scalar, constants: Constants) -> Waypoint:
+        """The frame at one time; all may be symbols."""
+        s, ds, dds = self.timing.at(t, constants)
+        s, ds, dds = s[0], ds[0], dds[0]
+        R0, turn, step = constants["R0"], constants["turn"], constants["way"]
+        axis = R0 @ turn  # the turn keeps its own axis, so it is fixed in the world
+        along = np.concatenate([step, axis])
+        return Waypoint(constants["p0"] + s * step, R0 @ exp_so3(s * turn), ds * along, dds * along)
+
+
+def checked_pose(pose: ArrayLike, name: str) -> np.ndarray:
+    """The pose (4, 4) with the nearest rotation; an error if it is not a rigid motion."""
+    T = np.asarray(pose, dtype=float)
+    if T.shape != (4, 4) or not np.isfinite(T).all():
+        raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
+    if np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)).max() > RIGID or np.linalg.det(T[:3, :3]) < 0.0:
+        raise TrajectoryError(f"{name} has no rotation in its upper left: it must be orthogonal")
+    if np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > RIGID:
+        raise TrajectoryError(f"the last row of {name} must be 0, 0, 0, 1: is it transposed?")
+    return with_nearest_rotations(T)
+
+
+RADIUS = 0.25  # m that count as much as a turn of one radian
+
+
+class Segment(Protocol):
+    """A smooth piece of a path: its length, and poses (k, 4, 4) at shares (k,) of it."""
+
+    @property
+    def length(self) -> float: ...
+    def poses(self, share: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """p₀ + σ (p₁ − p₀), R₀ exp(σ log(R₀ᵀ R₁))."""
+
+    start: np.ndarray
+    goal: np.ndarray
+
+    @property
+    def displacement(self) -> np.ndarray:
+        """(6,): p₁ − p₀, and the turn log(R₀ᵀ R₁) in the moving frame."""
+        step = self.goal[:3, 3] - self.start[:3, 3]
+        return np.concatenate([step, rotation_between(self.start, self.goal)])
+
+    @property
+    def length(self) -> float:
+        """Distance and turn together."""
+        return _length(self.displacement)
+
+    def poses(self, share: np.ndarray) -> np.ndarray:
+        """Poses (k, 4, 4)."""
+        return interpolate_poses(self.start, self.goal, share)
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """The origin turns about an axis (3,) through a centre (3,), the frame from start to goal."""
+
+    start: np.ndarray
+    goal: np.ndarray
+    center: np.ndarray
+    turn: np.ndarray  # axis times angle, along the world's axes
+
+    @property
+    def length(self) -> float:
+        """Distance and turn together."""
+        radius = np.linalg.norm(np.cross(unit(self.turn), self.start[:3, 3] - self.center))
+        arc = radius * np.linalg.norm(self.turn)
+        return _length(np.array([arc, 0.0, 0.0, *rotation_between(self.start, self.goal)]))
+
+    def poses(self, share: np.ndarray) -> np.ndarray:
+        """Poses (k, 4, 4)."""
+        p = self.center + rotations_about(self.turn, share) @ (self.start[:3, 3] - self.center)
+        return stack_poses(
+            self.start[:3, :3] @ rotations_about(rotation_between(self.start, self.goal), share), p
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Screw:
+    """exp(σ ξ̂ θ) T₀: a turn about an axis fixed in the world, with a shift along it."""
+
+    start: np.ndarray
+    twist: np.ndarray  # ξ θ (6,), (linear, angular), along the world's axes at its origin
+
+    @property
+    def length(self) -> float:
+        """Distance and turn together."""
+        v, w = self.twist[:3], self.twist[3:]
+        return _length(np.concatenate([v + np.cross(w, self.start[:3, 3]), w]))
+
+    def poses(self, share: np.ndarray) -> np.ndarray:
+        """Poses (k, 4, 4)."""
+        v, w = self.twist[:3], self.twist[3:]
+        angle = np.linalg.norm(w)
+        R, shift = rotations_about(w, share), share[:, None] * v
+        if angle > 0.0:
+            # ∫ exp(σ ŵ) v dσ; a point of the axis would be far away where w is small
+            axis, phi = w / angle, (share * angle)[:, None]
+            aside = np.cross(axis, v)
+            shift = shift + 2.0 * np.sin(0.5 * phi) ** 2 / angle * aside
+            shift = shift + (phi - np.sin(phi)) / angle * np.cross(axis, aside)
+        return stack_poses(R @ self.start[:3, :3], R @ self.start[:3, 3] + shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Corner:
+    """A rounded corner between two lines, tangent to both.
+
+    p = p_c − d₁ α + d₂ β and R = R_c exp(−w₁ α) exp(w₂ β), α = (1 − σ)² r, β = σ² r.
+    """
+
+    at: np.ndarray  # pose of the corner
+    before: np.ndarray  # (d₁, w₁) (6,) for each metre
+    after: np.ndarray
+    size: float  # r
+
+    @property
+    def length(self) -> float:
+        """Length of the two line ends that it replaces."""
+        return 2.0 * self.size
+
+    def poses(self, share: np.ndarray) -> np.ndarray:
+        """Poses (k, 4, 4)."""
+        back, ahead = self.size * (1.0 - share) ** 2, self.size * share**2
+        shift = ahead[:, None] * self.after[:3] - back[:, None] * self.before[:3]
+        R = (
+            self.at[:3, :3]
+            @ rotations_about(-self.before[3:], back)
+            @ rotations_about(self.after[3:], ahead)
+        )
+        return stack_poses(R, self.at[:3, 3] + shift)
+
+
+def _length(displacement: np.ndarray) -> float:
+    linear, angular = np.linalg.norm(displacement[:3]), np.linalg.norm(displacement[3:])
+    return float(np.hypot(linear, RADIUS * angular))
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    """v of length 1."""
+    return v / np.linalg.norm(v)
+
 
 SAME = 1e-6  # m and rad, between the end of a segment and the begin of the next
 
 
 @dataclass(frozen=True, eq=False)
 class CartesianPath:
-    """Segments one after the other; `a + b` goes on along b, which begins where a ends.
+    """Segments one after the other; `a + b` continues with b, which begins where a ends.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from dalembert.spatial import pose
     >>> path = CartesianPath.line(pose(), pose(p=[1.0, 0.0, 0.0]))
@@ -42,27 +244,43 @@ class CartesianPath:
                 raise TrajectoryError(f"segment {k + 1} of the path has no length: leave it out")
 
     @staticmethod
-    def line(start: Any, goal: Any) -> CartesianPath:
+    def line(start: ArrayLike, goal: ArrayLike) -> CartesianPath:
         """A straight line from pose to pose (4, 4), turning about one axis."""
-        return CartesianPath((Straight(sound_pose(start, "start"), sound_pose(goal, "goal")),))
+        line = Straight(checked_pose(start, "start"), checked_pose(goal, "goal"))
+        return CartesianPath((line,))
 
     @staticmethod
     def lines(poses: Any, blend: float = 0.0) -> CartesianPath:
-        """Straight lines through poses (m, 4, 4), corners rounded from `blend` before to behind, m."""
+        """Straight lines through poses (m, 4, 4).
+
+        Corners are rounded from `blend` before to `blend` behind each, m.
+        """
         if len(poses) < 2 or not (np.isfinite(blend) and blend >= 0.0):
             raise TrajectoryError("lines need two poses or more, and a blend of at least 0 m")
-        at = [sound_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
-        lines = [Straight(a, b) for a, b in pairwise(at)]
-        made = CartesianPath(tuple(lines))
-        return CartesianPath(tuple(_rounded(lines, blend))) if blend > 0.0 else made
+        poses = [checked_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
+        lines = [Straight(a, b) for a, b in pairwise(poses)]
+        path = CartesianPath(tuple(lines))  # an error for lines without length
+        if blend == 0.0:
+            return path
+        segments: list[Segment] = []
+        for a, b in blended(np.array([line.length for line in lines]), blend):
+            k = int(a)
+            if b <= k + 1.0:  # inside one line
+                begin, end = lines[k].poses(np.array([a - k, b - k]))
+                segments.append(Straight(begin, end))
+                continue
+            before, after = (line.displacement / line.length for line in lines[k : k + 2])
+            size = (b - k - 1.0) * lines[k + 1].length
+            segments.append(Corner(lines[k].goal, before, after, size))
+        return CartesianPath(tuple(segments))
 
     @staticmethod
-    def arc(start: Any, via: Any, goal: Any) -> CartesianPath:
+    def arc(start: ArrayLike, via: ArrayLike, goal: ArrayLike) -> CartesianPath:
         """The arc of a circle through the origins of three poses (4, 4).
 
-        The frame turns evenly from `start` to `goal`; of `via` only the position counts, (3,) will do.
+        The frame turns evenly from `start` to `goal`; `via` may be a position (3,).
         """
-        first, last = sound_pose(start, "start"), sound_pose(goal, "goal")
+        first, last = checked_pose(start, "start"), checked_pose(goal, "goal")
         middle = np.asarray(via, dtype=float)
         middle = middle[:3, 3] if middle.shape == (4, 4) else middle
         if middle.shape != (3,) or not np.isfinite(middle).all():
@@ -72,20 +290,25 @@ class CartesianPath:
 
     @staticmethod
     def circle(start: Any, center: Any, axis: Any, angle: float) -> CartesianPath:
-        """Around an axis (3,) through a centre (3,) by an angle, rad; the frame turns with it."""
-        direction, point = _vector(axis, "axis"), _vector(center, "center")
+        """A turn about an axis (3,) through a centre (3,) by an angle, rad, of the whole frame."""
+        vectors = {"axis": axis, "center": center}
+        for name, value in vectors.items():
+            vectors[name] = np.asarray(value, dtype=float)
+            if vectors[name].shape != (3,) or not np.isfinite(vectors[name]).all():
+                raise TrajectoryError(f"{name} must be (3,) finite numbers")
+        direction, point = vectors["axis"], vectors["center"]
         if not direction.any():
             raise TrajectoryError("axis must have a direction")
         w = unit(direction) * angle
         return CartesianPath.screw(start, np.concatenate([np.cross(point, w), w]))
 
     @staticmethod
-    def screw(start: Any, twist: Any, angle: float = 1.0) -> CartesianPath:
+    def screw(start: ArrayLike, twist: ArrayLike, angle: float = 1.0) -> CartesianPath:
         """exp(ξ̂ θ σ) T₀ for σ from 0 to 1: a twist ξ (6,), (linear, angular), in the world."""
         xi = np.asarray(twist, dtype=float) * angle
         if xi.shape != (6,) or not np.isfinite(xi).all():
             raise TrajectoryError("twist must be (6,) finite numbers, linear before angular")
-        return CartesianPath((Screw(sound_pose(start, "start"), xi),))
+        return CartesianPath((Screw(checked_pose(start, "start"), xi),))
 
     def __add__(self, other: CartesianPath) -> CartesianPath:
         end, begin = self(1.0), other(0.0)
@@ -108,42 +331,42 @@ class CartesianPath:
         s, breaks = np.clip(np.asarray(s, dtype=float), 0.0, 1.0), self.breaks
         flat = s.reshape(-1)
         which = np.clip(np.searchsorted(breaks, flat, side="right") - 1, 0, len(breaks) - 2)
-        made = np.empty((flat.size, 4, 4))
+        poses = np.empty((flat.size, 4, 4))
         for k in np.unique(which):
             own = which == k
             share = (flat[own] - breaks[k]) / (breaks[k + 1] - breaks[k])
-            made[own] = self.segments[k].poses(share)
-        return made.reshape(*s.shape, 4, 4)
+            poses[own] = self.segments[k].poses(share)
+        return poses.reshape(*s.shape, 4, 4)
 
     def joints(
         self, robot: Robot, q0: Any = None, frame: str = "tool", tolerance: float = 1e-6
     ) -> Path:
-        """q(s) that moves a frame of the robot along this path, without jumps.
+        """q(s) that moves a frame of the robot along this path, by inverse kinematics without jumps.
 
-        From the posture nearest to `q0` (nq,), or from several where none is given, by inverse
-        kinematics from sample to sample: each starts at its neighbour. Within a segment a spline of
-        fifth degree goes through the samples, with more of them until the frame is nowhere further
-        than `tolerance`, m and rad, from its path (measured between all samples, in
-        `path.deviation`).
+        Parameters
+        ----------
+        robot
+            With joints of one degree.
+        q0
+            (nq,) posture near the begin; by default several are tried.
+        frame
+            Name of the frame.
+        tolerance
+            Largest distance of the frame from its path, m and rad, measured between all samples of
+            a spline of fifth degree; `deviation` of the result is the distance that remains.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        TrajectoryError
+            Where the robot cannot follow, with the joint, limit or singularity that prevents it.
         """
-        from dalembert.control.followed import followed
+        from dalembert.control.joint_path import joint_path
 
-        return followed(robot, self, q0, frame, tolerance)
-
-
-def _rounded(lines: Sequence[Straight], blend: float) -> list[Segment]:
-    """The lines with their corners left out, and what rounds them."""
-    made: list[Segment] = []
-    for a, b in blended(np.array([line.length for line in lines]), blend):
-        k = int(a)
-        if b <= k + 1.0:  # inside one line
-            begin, end = lines[k].poses(np.array([a - k, b - k]))
-            made.append(Straight(begin, end))
-            continue
-        before, after = (line.way / line.length for line in lines[k : k + 2])
-        size = (b - k - 1.0) * lines[k + 1].length
-        made.append(Corner(lines[k].goal, before, after, size))
-    return made
+        return joint_path(robot, self, q0, frame, tolerance)
 
 
 def _circle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -158,10 +381,3 @@ def _circle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np
     # from a counter-clockwise about the normal, b comes before c
     angle = np.arctan2(axis @ np.cross(first, last), first @ last) % (2.0 * np.pi)
     return center, axis * angle
-
-
-def _vector(v: Any, name: str) -> np.ndarray:
-    v = np.asarray(v, dtype=float)
-    if v.shape != (3,) or not np.isfinite(v).all():
-        raise TrajectoryError(f"{name} must be (3,) finite numbers")
-    return v

@@ -11,41 +11,41 @@ Bᵀ B = Jᵀ M J: K_d has one meaning wherever θ are coordinates, and τ is co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert import tracing
 from dalembert.constraints.gauge import Decoupled, decoupled
-from dalembert.control.hybrid import Hybrid, gains
-from dalembert.control.task import stacked_solve, times
+from dalembert.control.hybrid import Hybrid, gains, stacked_solve, times
+from dalembert.control.trajectory import Array, Constants, Scalar
 from dalembert.errors import FormulationError, ShapeError
-from dalembert.linalg.cholesky import cholesky
-from dalembert.simulation.inline import compiled
-from dalembert.systems.law import pack, unpack
+from dalembert.linalg.factorisations import cholesky
+from dalembert.simulation.plant import compiled
+from dalembert.systems.controller import pack, unpack
 
 
 @dataclass(frozen=True, eq=False)
 class GaugeInvariant(Hybrid):
-    """The composite-error law, with the arguments of `Hybrid`: K_p and K_d are those of ε here.
+    """Composite-error control, with the arguments of `Hybrid`; K_p and K_d are those of ε here.
 
-    For systems that stand still by themselves: constraints that move have velocities V₁ v_o of their
-    own, which the law of the source leaves out; `Hybrid` takes them.
+    For systems independent of time: moving constraints have velocities V₁ v_o, which the source
+    leaves out; `Hybrid` includes them.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        seen = self.model
-        if seen.moving or seen.gyroscopic or not seen.resting:
+        model = self.model
+        if model.moving or model.gyroscopic or not model.resting:
             raise FormulationError(
                 f"GaugeInvariant: {self.system.name} depends on time, has terms linear in the "
-                "velocity or constraints that move, which this law does not count; take Hybrid"
+                "velocity or moving constraints, which this controller leaves out; take Hybrid"
             )
 
-    def frame(self, t: Any, q: Any, qd: Any) -> tuple[Decoupled, Any, Any]:
+    def frame(self, t: Scalar, q: Array, qd: Array) -> tuple[Decoupled, Any, Any]:
         """W, V, Γ; B (m, m); and its rate along q̇ (m, m)."""
         model, plant = self.model, self.model.dynamics
         rows = list(model.require_pivots().rows)
@@ -68,10 +68,10 @@ class GaugeInvariant(Hybrid):
         return parts, B, B_dot
 
     @cached_property
-    def _measured(self) -> np.ufunc:
+    def _composite_error(self) -> np.ufunc:
         """(t, q, q̇, constants) → (ε, Γ_r), compiled."""
 
-        def function(t: Any, q: Any, qd: Any, law: Any) -> dict[str, Any]:
+        def function(t: Any, q: Array, qd: Array, law: Any) -> dict[str, Any]:
             constants = unpack(self.constants, law)
             e, de, _, _ = self.errors(t, q, qd, constants)
             parts, B, _ = self.frame(t, q, qd)
@@ -81,18 +81,20 @@ class GaugeInvariant(Hybrid):
         shapes = {"t": (), "q": (self.system.nq,), "qd": (self.system.nv,), "law": size}
         return compiled("composite_error", function, shapes).ufunc
 
-    def composite_error(self, t: Any, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
+    def composite_error(self, t: Scalar, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
         """(ε (..., m), Γ_r (..., m, m)) along a motion: ε = B (θ̃̇ + K_p θ̃), ε̇ = −(Γ_r + K_d) ε."""
-        return self._measured(t, q, qd, pack(self.constants))
+        return self._composite_error(t, q, qd, pack(self.constants))
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż as a function of λ), traceable."""
         (parts, B, B_dot), plant = self.frame(t, q, qd), self.model.dynamics
         e, de, feedforward, task = self.errors(t, q, qd, constants)
         kp = constants["kp"]
-        wish = (task.rate - de) - times(kp, e)  # θ̇_d − K_p θ̃
-        epsilon, s = B @ (de + times(kp, e)), B @ wish
-        s_dot = B_dot @ wish + B @ (feedforward - times(kp, de))
+        reference = (task.rate - de) - times(kp, e)  # θ̇_d − K_p θ̃
+        epsilon, s = B @ (de + times(kp, e)), B @ reference
+        s_dot = B_dot @ reference + B @ (feedforward - times(kp, de))
         u_r = s_dot + parts.Gamma_r @ s - times(constants["kd"], epsilon)
         lam, zdot = self.commanded_force(t, q, z, constants)
         A = self.model.at(q, None, t).A
@@ -102,8 +104,8 @@ class GaugeInvariant(Hybrid):
         return parts.W @ inner + A.T @ lam + gravity - plant.generalized_forces(q, qd), zdot
 
 
-def geometric_gains(B: Any, kp: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(K'_p, K'_d) with which the geometric law has the same feedback (000 p.88).
+def geometric_gains(B: ArrayLike, kp: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Gains (K'_p, K'_d) of `Hybrid` with the feedback of `GaugeInvariant` (000 p.88).
 
     K'_d = K̃_p + B⁻¹ K̃_d B and K'_p = B⁻¹ K̃_d B K̃_p; they change with the posture through B.
 
@@ -129,5 +131,5 @@ def geometric_gains(B: Any, kp: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ShapeError(f"geometric_gains: B must have shape (m, m), got {B.shape}")
     sized = (gains(K, len(B), name) for K, name in ((kp, "kp"), (kd, "kd")))
     Kp, Kd = (np.diag(K) if K.ndim == 1 else K for K in sized)
-    turned = np.linalg.solve(B, Kd @ B)
-    return turned @ Kp, Kp + turned
+    transformed = np.linalg.solve(B, Kd @ B)
+    return transformed @ Kp, Kp + transformed

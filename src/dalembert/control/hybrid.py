@@ -5,38 +5,119 @@
 in coordinates θ of the constrained motion; for nonholonomic constraints with quasi-velocities u in
 place of θ̇ and no position error. Motion and force decouple: ë + K_v ė + K_p e = 0, and
 λ − λ_d = −K_I ∫(λ − λ_d).
+
+The rows Θ q̇ = θ̇ and A q̇ = b together determine q̇, and so [Θ; A] q̈ = [θ̈ − Θ̇ q̇; γ] gives
+q̈ = J θ̈ + J̇ θ̇ + … of 000 p.75 without a parametrisation ψ. `RedundantActuation` has more drives than
+freedoms, or passive joints (000 p.80–81).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dalembert import tracing
 from dalembert.constraints import Constrained
-from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.control.task import (
-    Coordinates,
-    Task,
-    acceleration,
-    chosen,
-    chosen_velocities,
-    position_task,
-    require_complete,
-    times,
-    velocity_task,
-)
-from dalembert.control.trajectory import Trajectory, hold
+from dalembert.constraints.dynamics import ConstrainedDynamics
+from dalembert.constraints.inverse import inverse_dynamics, selected
+from dalembert.constraints.kinds import index
+from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, hold
 from dalembert.errors import ShapeError
+from dalembert.linalg.entries import flagged
 from dalembert.linalg.row_space import row_space
-from dalembert.travel import Portable
+from dalembert.pickling import Portable
+
+Coordinates = Sequence[str] | Callable[[Any], Any]
 
 
-def gains(value: Any, size: int, name: str) -> np.ndarray:
-    """Gains (size,) from a number or a vector; a matrix (size, size) stays one."""
+class Task(NamedTuple):
+    """Task coordinates at a state."""
+
+    value: Any  # θ (m,), or u of velocities
+    rate: Any  # θ̇ = Θ q̇ (m,), or u
+    matrix: Any  # Θ (m, nv)
+    drift: Any  # Θ̇ q̇ (m,)
+
+
+def task_coordinates(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any]:
+    """θ as a function of q, from names of coordinates or a function.
+
+    Contact coordinates of a system are named with their contact, such as "contact.u_f".
+    """
+    if callable(coordinates):
+        return coordinates
+    entries, contacts = _entries(system, coordinates, system.coordinates, "coordinate")
+    if not contacts:
+        return lambda q: np.stack([q[k] for k in entries])
+    dynamics, zero = system.dynamics.bound(), np.zeros(system.nv)
+
+    def theta(q: Array) -> Any:
+        values = np.concatenate([q, dynamics.contact_state(q, zero)[0]])
+        return np.stack([values[k] for k in entries])
+
+    return theta
+
+
+def task_velocities(system: Constrained, velocities: Coordinates) -> Callable[[Any], Any]:
+    """U (m, nv) as a function of q, from names of velocities or a function.
+
+    The rate of a contact coordinate has its name, such as "contact.u_f".
+    """
+    if callable(velocities):
+        return velocities
+    entries, contacts = _entries(system, velocities, system.dynamics.velocities, "velocity")
+    if not contacts:
+        selection = np.eye(system.nv)[entries]
+        return lambda q: selection
+    dynamics = system.dynamics.bound()
+
+    def U(q: Array) -> Any:
+        v = tracing.symbol("v", system.nv)
+        rates = tracing.jacobian(dynamics.contact_state(q, v)[1], v)
+        matrix = np.concatenate([np.eye(system.nv), rates])
+        return np.stack([matrix[k] for k in entries])
+
+    return U
+
+
+def _entries(
+    system: Constrained, requested: Sequence[str], names: Sequence[str], kind: str
+) -> tuple[list[int], bool]:
+    """(indices among `names` and the contacts behind them, whether contacts occur)."""
+    if not len(requested):
+        plural = "velocities" if kind == "velocity" else f"{kind}s"
+        raise ShapeError(f"{system.name}: name at least one of its {plural} for the task")
+    known = (*names, *system.dynamics.contact_names)
+    entries = [index(known, name, f"{system.name} has no {kind}") for name in requested]
+    return entries, any(k >= len(names) for k in entries)
+
+
+def stacked_solve(task: Task, A: Array, r: Array) -> Any:
+    """X with [Θ; A] X = r, A with or without redundant rows; NaN where it is not unique."""
+    K = np.concatenate([task.matrix, A])
+    space = row_space(K, K.shape[1])
+    y, _ = space.coordinates(r)
+    (X,) = flagged(space.lost <= 0.0, space.back(y))
+    return X
+
+
+def acceleration(task: Task, A: Array, gamma: Array, theta_ddot: Array) -> Any:
+    """q̈ (nv,) with this θ̈ on the constraints."""
+    return stacked_solve(task, A, np.concatenate([theta_ddot - task.drift, gamma]))
+
+
+def times(K: Array, e: Array) -> Any:
+    """K e for gains K (m,) or a matrix (m, m)."""
+    return K * e if len(K.shape) == 1 else K @ e
+
+
+def gains(value: ArrayLike, size: int, name: str) -> np.ndarray:
+    """Gains (size,) from a number or a vector, or a matrix (size, size)."""
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (size,), (size, size)) or not np.isfinite(array).all():
         raise ShapeError(
@@ -47,19 +128,19 @@ def gains(value: Any, size: int, name: str) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ForcePart:
-    """λ_d − K_I z with ż = λ − λ_d: what every hybrid law adds along the constraints."""
+    """The force command λ_d − K_I z with ż = λ − λ_d of every hybrid controller."""
 
     rows: int
     lam: Any
     ki: Any
     start: Any
-    wanted: np.ndarray = field(init=False)
+    desired: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         lam = np.zeros(self.rows) if self.lam is None else np.asarray(self.lam, dtype=float)
         if lam.shape != (self.rows,) or not np.isfinite(lam).all():
             raise ShapeError(f"lam must have the shape ({self.rows},), not {lam.shape}")
-        object.__setattr__(self, "wanted", lam)
+        object.__setattr__(self, "desired", lam)
         if self.ki is not None:
             object.__setattr__(self, "ki", gains(self.ki, self.rows, "ki"))
         z = np.zeros(self.rows) if self.start is None else np.asarray(self.start, dtype=float)
@@ -68,15 +149,15 @@ class ForcePart:
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """λ_d and K_I."""
-        return {"lam": self.wanted, **({} if self.ki is None else {"ki": self.ki})}
+        return {"lam": self.desired, **({} if self.ki is None else {"ki": self.ki})}
 
     def command(
-        self, z: Any, constants: Mapping[str, Any], attained: Callable[[], Any]
+        self, z: Array, constants: Constants, attained: Callable[[], Any]
     ) -> tuple[Any, Any]:
         """(λ_d − K_I z, ż as a function of λ).
 
-        `attained()` is what λ becomes of λ_d: with redundant rows or few actuators less than all of
-        it, and what cannot be attained must not be integrated for ever.
+        `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
+        difference must not be integrated.
         """
         if self.ki is None:
             return constants["lam"], np.zeros(0)
@@ -84,16 +165,16 @@ class ForcePart:
         return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
 
 
-def in_range(model: ConstrainedDynamics, A: Any, lam: Any) -> Any:
-    """The part of λ (rows,) that Aᵀ feels: λ of least norm with the same force Aᵀλ."""
+def effective_force(model: ConstrainedDynamics, A: Array, lam: Array) -> Any:
+    """λ (rows,) of least norm with the same force Aᵀλ."""
     if model.balanced:
         return lam
-    _, unfelt = row_space(A, model.known_rank).coordinates(lam)
-    return lam - unfelt
+    _, remainder = row_space(A, model.known_rank).coordinates(lam)
+    return lam - remainder
 
 
-class _Law(Portable):
-    """What both laws share: the target, the force part, and the dynamics they compute with."""
+class _HybridController(Portable):
+    """Target, force command and dynamics of both hybrid controllers."""
 
     system: Constrained
     target: Trajectory | Any
@@ -104,40 +185,52 @@ class _Law(Portable):
     task: Any
 
     def _prepare(self, *feedback: str) -> None:
-        """Bring the target, the gains named and the wanted forces into shape; check the task."""
+        """Convert the target, these gains and the desired forces to arrays; check the task."""
         if not isinstance(self.target, Trajectory):
             object.__setattr__(self, "target", hold(self.target))
         for name in feedback:
             object.__setattr__(self, name, gains(getattr(self, name), self.target.size, name))
         force = ForcePart(self.system.rows, self.lam, self.ki, self.integral)
         object.__setattr__(self, "force", force)
-        here = self.task(self.system.neutral(), np.zeros(self.system.nv))
-        require_complete(self.system, len(here.value), here.matrix)
+        # the task must have as many coordinates as there are freedoms, and determine the motion
+        system, q = self.system, self.system.neutral()
+        task = self.task(q, np.zeros(system.nv))
+        size = len(task.value)
+        if size != system.freedoms:
+            raise ShapeError(
+                f"{system.name} has {system.freedoms} degrees of freedom, the task {size} coordinates"
+            )
+        t = 0.0 if system.dynamics.moving else None
+        stacked = np.concatenate([task.matrix, system.jacobian(q, t)])
+        if np.linalg.matrix_rank(stacked) < system.nv:
+            raise ShapeError(
+                f"these coordinates do not determine the motion of {system.name}: choose others"
+            )
 
     @cached_property
     def model(self) -> ConstrainedDynamics:
-        """The constraints and the dynamics the law computes with."""
+        """The constrained dynamics in the controller's equations."""
         return self.system.dynamics.bound()
 
-    def commanded_force(self, t: Any, q: Any, z: Any, constants: Mapping[str, Any]) -> Any:
+    def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Any:
         """(λ to command, ż as a function of λ), with all velocities driven."""
         model, lam = self.model, constants["lam"]
         return self.force.command(
-            z, constants, lambda: in_range(model, model.at(q, None, t).A, lam)
+            z, constants, lambda: effective_force(model, model.at(q, None, t).A, lam)
         )
 
     @property
     def initial(self) -> np.ndarray:
-        """Where ∫(λ − λ_d) begins."""
+        """Initial ∫(λ − λ_d)."""
         return self.force.start
 
 
 @dataclass(frozen=True, eq=False)
-class Hybrid(_Law):
-    """The law for holonomic constraints, in coordinates θ: names, or a function of q.
+class Hybrid(_HybridController):
+    """Hybrid control with holonomic constraints, in coordinates θ: names, or a function of q.
 
     Contact coordinates are named with their contact ("contact.u_o": along the surface).
-    `lam` (rows,) are the wanted forces of the constraints; `integral` where ∫(λ − λ_d) begins.
+    `lam` (rows,) are the desired forces of the constraints, `integral` the initial ∫(λ − λ_d).
 
     >>> import dalembert as dl
     >>> pendulum = dl.load("pendulum_constrained")
@@ -162,35 +255,44 @@ class Hybrid(_Law):
 
     @cached_property
     def task(self) -> Callable[[Any, Any], Task]:
-        """θ, θ̇, Θ and Θ̇ q̇ at a state."""
-        return position_task(self.model, chosen(self.system, self.coordinates))
+        """(q, q̇) → θ, θ̇, Θ and Θ̇ q̇, by automatic differentiation."""
+        system = self.model
+        theta = task_coordinates(self.system, self.coordinates)
+        q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
+        flow, value = system.dynamics.rate(q, v), theta(q)
+        rate = tracing.directional(value, q, flow)
+        parts = [value, rate, tracing.jacobian(rate, v), tracing.directional(rate, q, flow)]
+        function = tracing.Function([q, v], parts)
+        return lambda q, qd: Task(*function(q, qd))
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
-        """Gains, target and wanted forces."""
+        """Gains, target and desired forces."""
         return {"kp": self.kp, "kd": self.kd, **self.force.constants, **self.target.constants}
 
     @property
     def structure(self) -> Hashable:
-        """What decides the law besides its constants."""
+        """A key of its equations, besides its constants."""
         theta = self.coordinates if callable(self.coordinates) else tuple(self.coordinates)
         return type(self).__name__, self.system, theta, self.force.ki is None
 
-    def errors(self, t: Any, q: Any, qd: Any, constants: Mapping[str, Any]) -> tuple[Any, ...]:
+    def errors(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
         """(e, ė, θ̈_d, task)."""
-        task, wanted = self.task(q, qd), self.target.at(t, constants)
-        return task.value - wanted.q, task.rate - wanted.qd, wanted.qdd, task
+        task, desired = self.task(q, qd), self.target.at(t, constants)
+        return task.value - desired.q, task.rate - desired.qd, desired.qdd, task
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż as a function of λ), traceable."""
         e, de, feedforward, task = self.errors(t, q, qd, constants)
         a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
         lam, zdot = self.commanded_force(t, q, z, constants)
-        return commanded(self.model, t, q, qd, task, a, lam), zdot
+        return command_torque(self.model, t, q, qd, task, a, lam), zdot
 
 
-def commanded(
-    model: ConstrainedDynamics, t: Any, q: Any, qd: Any, task: Task, a: Any, lam: Any
+def command_torque(
+    model: ConstrainedDynamics, t: Any, q: Array, qd: Array, task: Task, a: Array, lam: Array
 ) -> Any:
     """τ (nv,) that gives the task the acceleration `a` and the constraints the forces `lam`."""
     plant, rows = model.dynamics.at_time(t), model.at(q, qd, t)
@@ -200,8 +302,8 @@ def commanded(
 
 
 @dataclass(frozen=True, eq=False)
-class HybridVelocity(_Law):
-    """The law for nonholonomic constraints (000 p.75), in quasi-velocities u = U(q) q̇.
+class HybridVelocity(_HybridController):
+    """Hybrid control with nonholonomic constraints (000 p.75), in quasi-velocities u = U(q) q̇.
 
     `velocities` are names, those of contact coordinates for their rates (p.79 has α̇_f as
     u), or a function q → U (m, nv). The target is a trajectory of u itself:
@@ -222,23 +324,73 @@ class HybridVelocity(_Law):
 
     @cached_property
     def task(self) -> Callable[[Any, Any], Task]:
-        """u, U and U̇ q̇ at a state."""
-        return velocity_task(self.model, chosen_velocities(self.system, self.velocities))
+        """(q, q̇) → u = U(q) q̇, U and U̇ q̇."""
+        system = self.model
+        U = task_velocities(self.system, self.velocities)
+        q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
+        matrix = U(q)
+        rate = matrix @ v
+        drift = tracing.directional(rate, q, system.dynamics.rate(q, v))
+        function = tracing.Function([q, v], [rate, rate, matrix, drift])
+        return lambda q, qd: Task(*function(q, qd))
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
-        """Gains, target and wanted forces."""
+        """Gains, target and desired forces."""
         return {"kp": self.kp, **self.force.constants, **self.target.constants}
 
     @property
     def structure(self) -> Hashable:
-        """What decides the law besides its constants."""
+        """A key of its equations, besides its constants."""
         U = self.velocities if callable(self.velocities) else tuple(self.velocities)
         return type(self).__name__, self.system, U, self.force.ki is None
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż as a function of λ), traceable."""
-        task, wanted = self.task(q, qd), self.target.at(t, constants)
-        a = wanted.qd - times(constants["kp"], task.value - wanted.q)
+        task, desired = self.task(q, qd), self.target.at(t, constants)
+        a = desired.qd - times(constants["kp"], task.value - desired.q)
         lam, zdot = self.commanded_force(t, q, z, constants)
-        return commanded(self.model, t, q, qd, task, a, lam), zdot
+        return command_torque(self.model, t, q, qd, task, a, lam), zdot
+
+
+@dataclass(frozen=True, eq=False)
+class RedundantActuation(Hybrid):
+    """P̂_ω τ̂ = P_ω (M J (θ̈_d − K_v ė − K_p e) + C₁ + N) at the `actuators` alone.
+
+    Without `lam` the torques have the least norm; with it, the freedom that remains brings λ as near
+    to `lam` as possible, in the metric A M⁻¹Aᵀ: an internal force. `actuators` are names of velocities,
+    all of them by default: then λ is commanded exactly.
+    """
+
+    actuators: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        selected(self.model, self._names)
+
+    @property
+    def _names(self) -> str | None:
+        return None if self.actuators is None else ",".join(self.actuators)
+
+    @property
+    def structure(self) -> Hashable:
+        """A key of its equations, besides its constants."""
+        return *super().structure, self._names, self.lam is None  # type: ignore[misc]  # a tuple
+
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
+        """(τ, ż as a function of λ), traceable."""
+        e, de, feedforward, task = self.errors(t, q, qd, constants)
+        a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
+        rows = self.model.at(q, qd, t)
+        qdd = acceleration(task, rows.A, rows.drift, a)
+
+        def torques(lam: Any) -> Any:
+            return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
+
+        lam, zdot = self.force.command(z, constants, lambda: torques(constants["lam"])[1])
+        tau, _ = torques(None if self.lam is None and self.force.ki is None else lam)
+        return tau, (zdot if self.force.ki is not None else np.zeros(0))

@@ -1,23 +1,26 @@
-"""Controllers in joint space: PD with gravity compensation, feed-forward, and computed torque."""
+"""Controllers in joint space: PD with gravity compensation, feed-forward, computed torque, PID and
+sliding mode.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.control.trajectory import Trajectory, hold
+from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, hold
 from dalembert.errors import ModelError, ParameterError, ShapeError
+from dalembert.pickling import Portable
 from dalembert.systems.system import Dynamics, System
-from dalembert.travel import Portable
 
 
-def gain(value: Any, size: int, name: str) -> np.ndarray:
-    """A gain as one number for each joint."""
+def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
+    """A gain (size,) from a number or a vector."""
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (size,)):
         raise ShapeError(f"{name} must be a number or have the shape ({size},), not {array.shape}")
@@ -26,14 +29,14 @@ def gain(value: Any, size: int, name: str) -> np.ndarray:
     return np.broadcast_to(array, (size,)).copy()
 
 
-def known(system: System) -> Dynamics:
-    """What a controller knows of a system: no constraints, no Coulomb friction, parameters set."""
+def controller_model(system: System) -> Dynamics:
+    """The dynamics of a controller: without constraints and Coulomb friction, parameters set."""
     require_one_degree(system)
     return system.dynamics.bound().free.without_coulomb()
 
 
 def require_one_degree(system: System) -> None:
-    """Configurations must have differences."""
+    """An error for quaternions, whose configurations have no differences."""
     if system.nq != system.nv:
         raise ModelError(
             f"{system.name} has spherical or free joints, whose configurations have no difference; "
@@ -41,8 +44,8 @@ def require_one_degree(system: System) -> None:
         )
 
 
-def tracked(system: System, target: Trajectory | Any) -> Trajectory:
-    """The motion a controller of the system's joints follows; a posture (nv,) is held."""
+def target_trajectory(system: System, target: Trajectory | ArrayLike) -> Trajectory:
+    """The target of a controller of the system's joints; a posture (nv,) is constant."""
     require_one_degree(system)
     path = target if isinstance(target, Trajectory) else hold(target)
     if path.size != system.nv:
@@ -51,8 +54,8 @@ def tracked(system: System, target: Trajectory | Any) -> Trajectory:
 
 
 @dataclass(frozen=True, eq=False)
-class JointLaw(Portable):
-    """A controller of a system's joints, with the model it believes in and gains for each joint."""
+class JointController(Portable):
+    """A controller of a system's joints, with a model and gains for each joint."""
 
     GAINS: ClassVar[tuple[str, ...]] = ()
 
@@ -60,48 +63,48 @@ class JointLaw(Portable):
     target: Trajectory | Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", tracked(self.system, self.target))
+        object.__setattr__(self, "target", target_trajectory(self.system, self.target))
         for name in self.GAINS:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, gain(getattr(self, name), self.system.nv, name))
 
     @cached_property
     def model(self) -> Dynamics:
-        """The dynamics the law computes with."""
-        return known(self.system)
+        """The dynamics in the controller's equations."""
+        return controller_model(self.system)
 
-    def believing(self, model: Dynamics) -> Self:
-        """The same law, computing with these dynamics, whose numbers may be symbols."""
-        made = copy(self)
-        made.__dict__["model"] = model.free.without_coulomb()
-        return made
+    def with_model(self, model: Dynamics) -> Self:
+        """The controller with these dynamics in its equations, whose numbers may be symbols."""
+        controller = copy(self)
+        controller.__dict__["model"] = model.free.without_coulomb()
+        return controller
 
     @property
-    def _given(self) -> tuple[str, ...]:
+    def _gain_names(self) -> tuple[str, ...]:
         return tuple(name for name in self.GAINS if getattr(self, name) is not None)
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains and target."""
-        return {**{name: getattr(self, name) for name in self._given}, **self.target.constants}
+        return {**{name: getattr(self, name) for name in self._gain_names}, **self.target.constants}
 
     @property
     def initial(self) -> np.ndarray:
-        """No state of its own."""
+        """Initial state (0,): it has none."""
         return np.zeros(0)
 
     @property
     def structure(self) -> Hashable:
-        """What decides the law besides its constants."""
-        return type(self).__name__, self.system, self._given
+        """A key of its equations, besides its constants."""
+        return type(self).__name__, self.system, self._gain_names
 
-    def _error(self, t: Any, q: Any, qd: Any, constants: Mapping[str, Any]) -> tuple[Any, ...]:
-        wanted = self.target.at(t, constants)
-        return q - wanted.q, qd - wanted.qd, wanted
+    def _error(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
+        desired = self.target.at(t, constants)
+        return q - desired.q, qd - desired.qd, desired
 
 
 @dataclass(frozen=True, eq=False)
-class _Feedback(JointLaw):
+class _Feedback(JointController):
     """K_p e + K_d ė + K_i z with ż = e."""
 
     GAINS = ("kp", "kd", "ki")
@@ -112,13 +115,13 @@ class _Feedback(JointLaw):
 
     @property
     def initial(self) -> np.ndarray:
-        """Where ∫e begins."""
+        """Initial ∫e."""
         return np.zeros(0 if self.ki is None else self.system.nv)
 
-    def _feedback(self, e: Any, de: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def _feedback(self, e: Array, de: Array, z: Array, constants: Constants) -> tuple[Any, Any]:
         """(K_p e + K_d ė + K_i z, ż)."""
-        found = constants["kp"] * e + constants["kd"] * de
-        return (found, np.zeros(0)) if self.ki is None else (found + constants["ki"] * z, e)
+        feedback = constants["kp"] * e + constants["kd"] * de
+        return (feedback, np.zeros(0)) if self.ki is None else (feedback + constants["ki"] * z, e)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +136,9 @@ class PDGravity(_Feedback):
     True
     """
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż), traceable."""
         e, de, _ = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
@@ -144,8 +149,8 @@ class PDGravity(_Feedback):
 class FeedForward(_Feedback):
     """τ = M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + N(q_d) − ψ − K_p e − K_d ė − K_i ∫e, e = q − q_d.
 
-    The torques of the wanted motion, which may be computed before it, and feedback for what they
-    miss. About a posture the errors obey M ë + K_d ė + (K_p + ∂N/∂q) e = 0.
+    The torques of the desired motion, which may be computed in advance, and feedback. About a
+    posture the errors obey M ë + K_d ė + (K_p + ∂N/∂q) e = 0.
 
     >>> import dalembert as dl
     >>> robot = dl.load("planar_2r")
@@ -156,11 +161,13 @@ class FeedForward(_Feedback):
     True
     """
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż), traceable."""
-        e, de, wanted = self._error(t, q, qd, constants)
+        e, de, desired = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
-        motion = {"q": wanted.q, "qd": wanted.qd, "qdd": wanted.qdd}
+        motion = {"q": desired.q, "qd": desired.qd, "qdd": desired.qdd}
         return self.model.at_time(t).compute("inverse_dynamics", **motion) - feedback, zdot
 
 
@@ -172,9 +179,137 @@ class ComputedTorque(_Feedback):
     is not compensated.
     """
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż), traceable."""
-        e, de, wanted = self._error(t, q, qd, constants)
+        e, de, desired = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
-        state = {"q": q, "qd": qd, "qdd": wanted.qdd - feedback}
+        state = {"q": q, "qd": qd, "qdd": desired.qdd - feedback}
         return self.model.at_time(t).compute("inverse_dynamics", **state), zdot
+
+
+class PID:
+    """Digital PID control with anti-windup, run with ``control_dt``.
+
+    τ = clip(v, ± limit), v = −K_p e − K_d ė − z, e = q − q_d, z ← z + T (K_i e + (v − τ)/T_t).
+    Back-calculation (Åström and Hägglund 1995, §3.5): while a drive is at its limit, z follows the
+    torque of the drive in the time T_t and does not wind up. States may be batches (N, nv).
+
+    Parameters
+    ----------
+    system
+        With joints of one degree.
+    target
+        A trajectory, or a posture (nv,).
+    kp, ki, kd
+        Gains, numbers or (nv,).
+    limit
+        Largest torque, a number or (nv,); by default the system's ``effort_limit``.
+    tracking
+        T_t in s, a number or (nv,); by default √(K_d/K_i).
+
+    Examples
+    --------
+    >>> import dalembert as dl
+    >>> robot = dl.load("pendulum")
+    >>> law = dl.control.PID(robot, [1.0], kp=100.0, ki=200.0, kd=20.0)
+    >>> run = dl.simulate(robot, [0.0], [0.0], law, duration=4.0, control_dt=0.001)
+    >>> bool(abs(run.q[-1] - 1.0) < 1e-3)  # though it knows nothing of the weight
+    True
+    """
+
+    digital = True  # called once a sample, not at the stages of a step
+
+    def __init__(
+        self,
+        system: System,
+        target: Trajectory | Any,
+        kp: Any,
+        ki: Any,
+        kd: Any,
+        limit: Any = None,
+        tracking: Any = None,
+    ) -> None:
+        n = system.nv
+        self.target = target_trajectory(system, target)
+        self.kp, self.ki, self.kd = gain(kp, n, "kp"), gain(ki, n, "ki"), gain(kd, n, "kd")
+        self.limit = system.effort_limit if limit is None else gain(limit, n, "limit")
+        if not (self.limit > 0.0).all():
+            raise ParameterError("PID: limit must be positive")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            usual = np.sqrt(self.kd / self.ki)
+        usual = np.where(np.isfinite(usual) & (usual > 0.0), usual, np.inf)
+        self.tracking = usual if tracking is None else gain(tracking, n, "tracking")
+        if not (self.tracking > 0.0).all():
+            raise ParameterError("PID: tracking must be a positive time in s")
+        self.reset()
+
+    def reset(self) -> None:
+        """Set the integral to zero; every run begins with it."""
+        self.integral: Any = np.zeros(len(self.kp))
+        self._last: float | None = None
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """τ (..., nv) at a sample; the integral advances to the next."""
+        desired = self.target(t)
+        e, de = q - desired.q, qd - desired.qd
+        T = 0.0 if self._last is None else t - self._last
+        self._last = t
+        z = self.integral + T * self.ki * e
+        command = -self.kp * e - self.kd * de - z
+        tau = np.clip(command, -self.limit, self.limit)
+        follow = T / np.maximum(self.tracking, T) if T > 0.0 else 0.0
+        self.integral = z + follow * (command - tau)
+        return tau
+
+
+@dataclass(frozen=True, eq=False)
+class SlidingMode(JointController):
+    """Sliding mode control with a boundary layer (Slotine and Li 1991, ch. 7).
+
+    τ = M(q)(q̈_d − Λ ė − k sat(s/φ)) + C q̇ + N − ψ with s = ė + Λ e, e = q − q_d.
+
+    `slope` Λ is the rate, 1/s, at which errors decay on s = 0; `reach` k the rate of s, rad/s²,
+    outside the layer −φ ≤ s ≤ φ, larger than the error of the model; `layer` φ, rad/s. With
+    the true model s falls by k t until the layer, inside it as e^(−k t/φ). A digital controller
+    needs φ > k · ``control_dt``.
+
+    >>> import dalembert as dl
+    >>> robot = dl.load("pendulum")
+    >>> law = dl.control.SlidingMode(robot, [1.0], slope=5.0, reach=20.0, layer=0.1)
+    >>> law.reaching_time([0.0], [0.0])  # |s| = 5, less the layer, at 20 rad/s²
+    array([0.245])
+    """
+
+    GAINS = ("slope", "reach", "layer")
+
+    slope: Any
+    reach: Any
+    layer: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.GAINS:
+            if not (getattr(self, name) > 0.0).all():
+                raise ParameterError(f"SlidingMode: {name} must be positive")
+
+    def surface(self, t: Scalar, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+        """s (..., nv) at times (...) and states (..., nv)."""
+        desired = self.target(t)
+        return (np.asarray(qd) - desired.qd) + self.slope * (np.asarray(q) - desired.q)
+
+    def reaching_time(self, q: Array, qd: Array, t: float = 0.0) -> np.ndarray:
+        """Seconds (..., nv) until each joint is in its layer, from a state at time t."""
+        outside = np.abs(self.surface(t, q, qd)) - self.layer
+        return np.maximum(0.0, outside) / self.reach
+
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
+        """(τ, ż), traceable."""
+        e, de, desired = self._error(t, q, qd, constants)
+        s = de + constants["slope"] * e
+        share = np.minimum(np.maximum(s / constants["layer"], -1.0), 1.0)
+        a = desired.qdd - constants["slope"] * de - constants["reach"] * share
+        return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=a), np.zeros(0)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dalembert.control.trajectory import Array, Constants, Scalar
 from dalembert.errors import ConvergenceError, ParameterError, ShapeError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.system import System
 
-BALANCED = 1e-6  # of the weight: torque of a joint without drive at an equilibrium
+BALANCED = 1e-6  # relative torque of a joint without drive at an equilibrium
 
 
 class Linear(NamedTuple):
@@ -20,7 +22,7 @@ class Linear(NamedTuple):
 
     A: np.ndarray  # (2k, 2k)
     B: np.ndarray  # (2k, drives)
-    tau: np.ndarray  # τ₀ (nv,) that holds the posture
+    tau: np.ndarray  # static torque τ₀ (nv,)
     free: np.ndarray  # entries of the velocities that x has
 
 
@@ -30,7 +32,7 @@ class LQR:
 
     ẋ = A x + B (τ − τ₀) is the system linearised at rest in the posture `q0`, by its exact
     derivatives. `Q` weighs x and `R` the drives: numbers, diagonals or matrices. `driven` names the
-    velocities that have a drive, default all; a posture they cannot hold is an error. With
+    velocities that have a drive, default all; a posture that is no equilibrium is an error. With
     `control_dt` K is that of a digital controller with this period and the same cost. A system
     with constraints is regulated in its independent coordinates, x those of `closed.independent`.
     The cost from x on is xᵀPx; `poles` are those of the closed loop, in 1/s or per sample.
@@ -60,32 +62,34 @@ class LQR:
             raise ShapeError(f"q0 must have the shape ({self.system.nq},), not {q0.shape}")
         if not np.isfinite(q0).all():
             raise ParameterError(f"q0 must be finite, not {q0}")
-        found = linearised(self.system, q0, drives(self.system, self.driven))
-        size, inputs = found.B.shape
+        linear = linearised(self.system, q0, drives(self.system, self.driven))
+        size, inputs = linear.B.shape
         Q, R = weights(self.Q, size, "Q"), weights(self.R, inputs, "R")
-        K, P, poles = solved(found, Q, R, self.control_dt, self.system.name)
-        values = {"q0": q0, "linear": found, "K": K, "P": P, "poles": poles}
+        K, P, poles = solved(linear, Q, R, self.control_dt, self.system.name)
+        values = {"q0": q0, "linear": linear, "K": K, "P": P, "poles": poles}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
     def initial(self) -> np.ndarray:
-        """No state of its own."""
+        """Initial state (0,): it has none."""
         return np.zeros(0)
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Posture, its torques and the gain, with rows of zeros for joints without drive."""
-        whole = np.zeros((self.system.nv, self.K.shape[1]))
-        whole[drives(self.system, self.driven)] = self.K
-        return {"q0": self.q0, "tau0": self.linear.tau, "K": whole}
+        K = np.zeros((self.system.nv, self.K.shape[1]))
+        K[drives(self.system, self.driven)] = self.K
+        return {"q0": self.q0, "tau0": self.linear.tau, "K": K}
 
     @property
     def structure(self) -> Hashable:
-        """What decides the law besides its constants."""
+        """A key of its equations, besides its constants."""
         return type(self).__name__, self.system, tuple(self.linear.free)
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+    def law(
+        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
+    ) -> tuple[Array, Any]:
         """(τ, ż), traceable."""
         off = self.system.dynamics.difference(constants["q0"], q)
         x = np.concatenate([np.stack([y[k] for k in self.linear.free]) for y in (off, qd)])
@@ -101,7 +105,7 @@ def drives(system: System, driven: Sequence[str] | None) -> np.ndarray:
     return np.arange(len(names)) if driven is None else np.array([names.index(x) for x in driven])
 
 
-def weights(value: Any, size: int, name: str) -> np.ndarray:
+def weights(value: ArrayLike, size: int, name: str) -> np.ndarray:
     """A symmetric matrix (size, size) from a number, a diagonal or a matrix."""
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (size,), (size, size)) or not np.isfinite(array).all():
@@ -114,31 +118,31 @@ def weights(value: Any, size: int, name: str) -> np.ndarray:
     return matrix
 
 
-def linearised(system: System, q0: np.ndarray, driven: np.ndarray) -> Linear:
-    """The system at rest in q0, in its free coordinates."""
-    still, closed = np.zeros(system.nv), system.dynamics.rows > 0
-    names = system.dynamics.velocities
-    if closed:
-        own: Any = system
-        free, N = _along(own, q0)
-        tau, _ = own.inverse_dynamics(q0, still, still, actuators=[names[k] for k in driven])
-        slopes = own.forward_dynamics_derivatives(q0, still, tau)[:3]
+def linearised(system: Any, q0: np.ndarray, driven: np.ndarray) -> Linear:
+    """The system linearised at rest in q0, in its free coordinates."""
+    zero, names = np.zeros(system.nv), system.dynamics.velocities
+    if system.dynamics.rows:
+        free, N = _independent(system, q0)
+        tau, _ = system.inverse_dynamics(q0, zero, zero, actuators=[names[k] for k in driven])
+        derivatives = system.forward_dynamics_derivatives(q0, zero, tau)[:3]
     else:
         free, N = np.arange(system.nv), np.eye(system.nv)
-        tau = _holding(system, q0, driven)
-        at = (q0, still, tau)
-        slopes = [system.derivative("forward_dynamics", at, wrt=w) for w in ("q", "qd", "tau")]
-    by_q, by_qd, by_tau = (np.asarray(slope)[free] for slope in slopes)
+        tau = _static_torque(system, q0, driven)
+        state = (q0, zero, tau)
+        derivatives = [
+            system.derivative("forward_dynamics", state, wrt=name) for name in ("q", "qd", "tau")
+        ]
+    by_q, by_qd, by_tau = (np.asarray(derivative)[free] for derivative in derivatives)
     k = len(free)
     A = np.block([[np.zeros((k, k)), np.eye(k)], [by_q @ N, by_qd @ N]])
     B = np.concatenate([np.zeros((k, len(driven))), by_tau[:, driven]])
     return Linear(A, B, np.asarray(tau), free)
 
 
-def _along(closed: Any, q0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(independent entries, N (nv, k) with q̇ = N ẋ) of a closed system that is in the posture q0."""
-    still = np.zeros(closed.nv)
-    rows = closed.dynamics.bound().at(q0, still, 0.0)
+def _independent(closed: Any, q0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(independent entries, N (nv, k) with q̇ = N ẋ) of a closed system in the posture q0."""
+    zero = np.zeros(closed.nv)
+    rows = closed.dynamics.bound().at(q0, zero, 0.0)
     if rows.h.shape[0] < rows.A.shape[0]:
         raise ParameterError(
             f"LQR: constraints of {closed.name} hold velocities only, so that its positions have no "
@@ -150,22 +154,22 @@ def _along(closed: Any, q0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "posture that meets them"
         )
     names = list(closed.dynamics.velocities)
-    return np.array([names.index(x) for x in closed.independent]), closed.reduced(q0, still).N
+    return np.array([names.index(x) for x in closed.independent]), closed.reduced(q0, zero).N
 
 
-def _holding(system: System, q0: np.ndarray, driven: np.ndarray) -> np.ndarray:
-    """τ₀ (nv,) of the drives; an error where the others would have to hold something."""
-    seen, still = system.dynamics.bound().without_coulomb(), np.zeros(system.nv)
-    tau = np.asarray(seen.bias(q0, still) - seen.generalized_forces(q0, still, 0.0), dtype=float)
-    left = np.delete(np.arange(system.nv), driven)
-    off = np.abs(tau[left])
+def _static_torque(system: System, q0: np.ndarray, driven: np.ndarray) -> np.ndarray:
+    """τ₀ (nv,) of the drives; an error unless q0 is an equilibrium of the other joints."""
+    model, zero = system.dynamics.bound().without_coulomb(), np.zeros(system.nv)
+    tau = np.asarray(model.bias(q0, zero) - model.generalized_forces(q0, zero, 0.0), dtype=float)
+    passive = np.delete(np.arange(system.nv), driven)
+    off = np.abs(tau[passive])
     if off.max(initial=0.0) > BALANCED * max(1.0, float(np.abs(tau).max())):
-        name = system.dynamics.velocities[left[int(np.argmax(off))]]
+        name = system.dynamics.velocities[passive[int(np.argmax(off))]]
         raise ParameterError(
             f"LQR: q0 is no equilibrium of {system.name}: {name!r} has no drive and would need "
             f"{off.max():.4g} to stay"
         )
-    tau[left] = 0.0
+    tau[passive] = 0.0
     return tau
 
 
@@ -183,9 +187,9 @@ def solved(
             K = np.linalg.solve(R, B.T @ P)
         else:
             # of ẋ = A x + B u and of the cost over a period, both by one exponential (Van Loan 1978)
-            held = np.block([[A, B], [np.zeros((m, n + m))]])
+            motion = np.block([[A, B], [np.zeros((m, n + m))]])
             cost = np.block([[Q, np.zeros((n, m))], [np.zeros((m, n)), R]])
-            both = expm(period * np.block([[-held.T, cost], [np.zeros_like(held), held]]))
+            both = expm(period * np.block([[-motion.T, cost], [np.zeros_like(motion), motion]]))
             step = both[n + m :, n + m :]
             over = step.T @ both[: n + m, n + m :]
             A, B = step[:n, :n], step[:n, n:]

@@ -1,8 +1,8 @@
-"""The catalogue for models whose joints follow others (URDF's `mimic`): q_tree = G_q q + g.
+"""The catalogue for models with coupled joints (URDF's `mimic`): q_tree = G_q q + g.
 
-Every formulation runs on the tree, unchanged; what goes in is expanded and what comes out is
-contracted with the constant G: M = Gᵀ M_tree G, τ = Gᵀ τ_tree, J = J_tree G. What is not linear in
-the directions of the coordinates (M⁻¹, a root of M) is made from the contracted M.
+Every formulation runs on the tree, unchanged; its inputs are expanded and its results contracted
+with the constant G: M = Gᵀ M_tree G, τ = Gᵀ τ_tree, J = J_tree G. Quantities that are not linear in
+the directions of the coordinates (M⁻¹, a root of M) are computed from the contracted M.
 """
 
 from __future__ import annotations
@@ -15,99 +15,93 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
-from dalembert.formulations.catalogue import QUANTITIES, operational
-from dalembert.formulations.catalogue.actuators import of_actuators as tree_actuators
-from dalembert.formulations.forward.implicit import implicit
-from dalembert.formulations.inverse import newton_euler, required_efforts
+from dalembert.formulations import actuators
+from dalembert.formulations.catalogue import OPERATIONAL, QUANTITIES
+from dalembert.formulations.catalogue import actuator_quantities as tree_actuator_quantities
+from dalembert.formulations.forward.solve import implicit
+from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
-from dalembert.linalg.symmetric_root import symmetric_roots
+from dalembert.linalg.factorisations import cholesky_solve, lower_inverse, upper_cholesky
+from dalembert.linalg.orthogonal import symmetric_roots
 from dalembert.linalg.tree import tree_inverse
-from dalembert.linalg.triangular import lower_inverse
 from dalembert.model import CoupledModel, Model
-from dalembert.spatial.arrays import Matrix, Vector
+from dalembert.spatial.arrays import Array, Matrix, Vector
 
-# the model itself knows its coordinates
-_SAME = {"integrate", "difference", *(found.name for found in operational.QUANTITIES)}
+# these take coupled models as they are
+_SAME = {"integrate", "difference", *(quantity.name for quantity in OPERATIONAL)}
 
 
 @cache
 def catalogue() -> Mapping[str, Quantity]:
-    """Every quantity of a robot, for a robot with joints that follow others."""
-    return {name: _quantity(found) for name, found in QUANTITIES.items()}
+    """Every quantity of a robot, for a robot with coupled joints."""
+    return {name: _coupled(quantity) for name, quantity in QUANTITIES.items()}
 
 
-def of_actuators(model: CoupledModel) -> Mapping[str, Quantity]:
-    """Quantities of the actuators a model has, for the coordinates it moves by."""
-    return {name: _quantity(found) for name, found in tree_actuators(model).items()}
+def actuator_quantities(model: CoupledModel) -> Mapping[str, Quantity]:
+    """Quantities of the actuators of a model, in its independent coordinates."""
+    return {name: _coupled(quantity) for name, quantity in tree_actuator_quantities(model).items()}
 
 
-def _quantity(found: Quantity) -> Quantity:
-    if found.name in _SAME:
-        return found
-    if found.name in _OWN:
-        return replace(found, formulations=_OWN[found.name], best=None)
-    if found.name == "joint_wrenches":
-        return _wrapped(found, lambda model, results: own_rows(model, *results))
-    return _wrapped(found, lambda model, results: _contracted(model, found, results))
+def _coupled(quantity: Quantity) -> Quantity:
+    """The quantity with formulations that run on the tree and contract their results."""
+    if quantity.name in _SAME:
+        return quantity
+    if quantity.name in _OWN:
+        return replace(quantity, formulations=_OWN[quantity.name], best=None)
 
+    def contract(model: CoupledModel, results: tuple[Array, ...]) -> Any:
+        if quantity.name == "joint_wrenches":
+            return independent_rows(model, *results)
+        sizes = quantity.outputs.values()
+        contracted = [_contract(model.G, x, s) for x, s in zip(results, sizes, strict=True)]
+        return contracted[0] if len(contracted) == 1 else tuple(contracted)
 
-def _wrapped(found: Quantity, finish: Callable[[CoupledModel, tuple[Any, ...]], Any]) -> Quantity:
-    """The quantity with its formulations run on the tree, and their results finished."""
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+    def on_tree(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def coupled(model: CoupledModel, **given: Any) -> Any:
-            result = function(model.tree, **expanded(model, given))
-            return finish(model, result if isinstance(result, tuple) else (result,))
+        def coupled(model: CoupledModel, **inputs: Any) -> Any:
+            result = function(model.tree, **tree_inputs(model, inputs))
+            return contract(model, result if isinstance(result, tuple) else (result,))
 
         return coupled
 
-    made = tuple(replace(f, made_by=around(f.function)) for f in found.formulations)
-    return replace(found, formulations=made)
+    formulations = [replace(f, implementation=on_tree(f.function)) for f in quantity.formulations]
+    return replace(quantity, formulations=tuple(formulations))
 
 
-def expanded(model: Model | CoupledModel, given: dict[str, Any]) -> dict[str, Any]:
+def tree_inputs(model: Model | CoupledModel, inputs: dict[str, Any]) -> dict[str, Any]:
     """Inputs for the tree: configurations and velocities of all its joints."""
     if isinstance(model, Model):
-        return given
+        return inputs
 
     def expand(name: str, value: Any) -> Any:
         if name == "q":
             return model.expand(value)
         return model.G @ value if INPUTS.get(name) == ("nv",) else value
 
-    return {name: expand(name, value) for name, value in given.items()}
+    return {name: expand(name, value) for name, value in inputs.items()}
 
 
-def _contracted(model: CoupledModel, found: Quantity, results: tuple[Any, ...]) -> Any:
-    """Every axis of size nv contracted with G."""
-    declared = found.outputs.values()
-    done = [_contract(model, x, sizes) for x, sizes in zip(results, declared, strict=True)]
-    return done[0] if len(done) == 1 else tuple(done)
-
-
-def _contract(model: CoupledModel, x: Any, sizes: tuple[Size, ...]) -> Any:
-    G = model.G
-    along = [axis for axis, size in enumerate(sizes) if size == "nv"]
-    if along == [0]:
+def _contract(G: Matrix, x: Array, sizes: tuple[Size, ...]) -> Array:
+    """x with every axis of size nv contracted with G."""
+    axes = [axis for axis, size in enumerate(sizes) if size == "nv"]
+    if axes == [0]:
         return G.T @ x
-    if along == [1]:
+    if axes == [1]:
         return x @ G
-    if along == [0, 1]:
+    if axes == [0, 1]:
         return G.T @ x @ G
-    if along == [0, 1, 2]:
+    if axes == [0, 1, 2]:
         last = x @ G
         planes = [G.T @ last[:, :, k] @ G for k in range(G.shape[1])]
         return np.stack(planes, axis=-1)
     return x
 
 
-def own_rows(model: Model | CoupledModel, F: Any) -> Any:
-    """Of rows for all joints of the tree, those of joints that follow nobody, as in `joints`."""
-    kept = {joint.name for joint in model.joints}
-    return np.stack([F[i] for i, joint in enumerate(model.tree.joints) if joint.name in kept])
+def independent_rows(model: Model | CoupledModel, rows: Array) -> Array:
+    """Of rows for all joints of the tree, those of the independent joints, in the order of `joints`."""
+    names = {joint.name for joint in model.joints}
+    return np.stack([rows[i] for i, joint in enumerate(model.tree.joints) if joint.name in names])
 
 
 def mass_matrix(model: CoupledModel, q: Vector) -> Matrix:
@@ -116,11 +110,11 @@ def mass_matrix(model: CoupledModel, q: Vector) -> Matrix:
 
 
 def inverse_dynamics(
-    model: CoupledModel, q: Vector, qd: Vector, qdd: Vector, **given: Any
+    model: CoupledModel, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> Vector:
     """τ (nv,) = Gᵀ τ_tree."""
-    state = expanded(model, {"q": q, "qd": qd, "qdd": qdd})
-    return model.G.T @ newton_euler.inverse_dynamics(model.tree, **state, **given)
+    state = tree_inputs(model, {"q": q, "qd": qd, "qdd": qdd})
+    return model.G.T @ newton_euler.inverse_dynamics(model.tree, **state, **options)
 
 
 def solve(model: CoupledModel, q: Vector, tau: Vector) -> Vector:
@@ -130,27 +124,29 @@ def solve(model: CoupledModel, q: Vector, tau: Vector) -> Vector:
 
 @implicit(inverse_dynamics, solve)
 def forward_dynamics(
-    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **given: Any
+    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **options: Any
 ) -> Vector:
     """q̈ (nv,) with Gᵀ M_tree G q̈ = τ − Gᵀ h_tree."""
-    h = inverse_dynamics(model, q, qd, np.zeros(model.nv), **given)
+    h = inverse_dynamics(model, q, qd, np.zeros(model.nv), **options)
     return solve(model, q, tau - h)
 
 
 def forward_dynamics_derivatives(
-    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **given: Any
+    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **options: Any
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv): −M⁻¹ times the slopes of inverse dynamics."""
-    slopes = catalogue()["inverse_dynamics_derivatives"].formulation(None).function
-    qdd = forward_dynamics(model, q, qd, tau, **given)
-    dq, dqd, M = slopes(model, q=q, qd=qd, qdd=qdd, **given)
+    """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv): −M⁻¹ times those of inverse dynamics."""
+    derivatives = catalogue()["inverse_dynamics_derivatives"].formulation(None).function
+    qdd = forward_dynamics(model, q, qd, tau, **options)
+    dq, dqd, M = derivatives(model, q=q, qd=qd, qdd=qdd, **options)
     M_inverse = tree_inverse(M)
     return -(M_inverse @ dq), -(M_inverse @ dqd), M_inverse
 
 
 def coriolis_centrifugal(model: CoupledModel, q: Vector) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of the contracted Christoffel symbols (003)."""
-    return christoffel.split(catalogue()["christoffel"].formulation(None).function(model, q=q))
+    return christoffel.products_and_squares(
+        catalogue()["christoffel"].formulation(None).function(model, q=q)
+    )
 
 
 def square_root(model: CoupledModel, q: Vector) -> Matrix:
@@ -173,7 +169,7 @@ def symmetric_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
     return symmetric_roots(mass_matrix(model, q))[1]
 
 
-_REDUCED = "the mass matrix of the tree, reduced to the joints that move on their own"
+_REDUCED = "the mass matrix of the tree, reduced to the independent joints"
 _TRIANGLE = Formulation("cholesky", square_root, "Golub and Van Loan", f"triangular, of {_REDUCED}")
 _OWN: Mapping[str, tuple[Formulation, ...]] = {
     "forward_dynamics": (
@@ -184,7 +180,7 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
             "recursive",
             forward_dynamics_derivatives,
             "Carpentier and Mansard 2018",
-            "−M⁻¹ times the contracted slopes of inverse dynamics",
+            "−M⁻¹ times the contracted derivatives of inverse dynamics",
         ),
     ),
     "coriolis_centrifugal": (
@@ -195,19 +191,17 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
         Formulation("symmetric", symmetric_root, "003", "the symmetric root M^½"),
     ),
     "required_efforts": (
-        Formulation(
-            "direct", required_efforts.of_coupled, "000 p.80–81", "Bᵀ f = τ, of least norm"
-        ),
+        Formulation("direct", actuators.coupled_efforts, "000 p.80–81", "Bᵀ f = τ, of least norm"),
     ),
     "square_root_inverse": (
-        replace(_TRIANGLE, made_by=square_root_inverse),
+        replace(_TRIANGLE, implementation=square_root_inverse),
         Formulation("symmetric", symmetric_root_inverse, "003", "the symmetric M^−½"),
     ),
 }
 
 
 def require_regular(model: CoupledModel) -> None:
-    """Raise if the reduced M(q) is singular at each of three random postures."""
+    """Raise if the reduced M(q) is singular at each of three random configurations."""
     if model.parameters:
         if None in model.parameters.values():
             return

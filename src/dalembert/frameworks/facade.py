@@ -1,8 +1,4 @@
-"""A system's methods on the arrays of a framework: what is the same for all of them.
-
-A method of the system is run with the facade in its place, so that every signature, choice and
-default is the system's own; only the evaluation at its end is the framework's.
-"""
+"""A system's methods on the arrays of a framework: argument checks shared by JAX and PyTorch."""
 
 from __future__ import annotations
 
@@ -15,19 +11,40 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from dalembert.errors import FormulationError, ShapeError
-from dalembert.formulations.derivatives.inertial import (
+from dalembert.fork_safety import llvm_lock
+from dalembert.formulations.derivatives.regressor import (
     log_cholesky_parameters,
     physical_parameters,
 )
 from dalembert.kernels import Port, source_digest
-from dalembert.systems.operation import Operation, operation, own_operation, with_inertia
+from dalembert.kernels.cuda.launch import BroadcastKernel
+from dalembert.systems.derivatives import (
+    Operation,
+    function_operation,
+    inertia_operation,
+    quantity_operation,
+)
+from dalembert.systems.evaluator import Variant
 from dalembert.systems.system import System
-from dalembert.systems.variant import Variant
+
+
+def spread(operation: Operation) -> BroadcastKernel:
+    """The CUDA kernels of an operation, compiled on the first call."""
+    with llvm_lock:
+        result = operation.__dict__.get("_spread")
+        if result is None:
+            variant = operation.root.variant
+            if variant is None or variant.quantity.inverts_mass:
+                operation.system.dynamics.require_regular()
+            result = BroadcastKernel(operation.program, operation.name.replace(" ", "_"))
+            operation.__dict__["_spread"] = result
+        return result
+
 
 _PLAIN = ("integrate", "difference")  # a Lagrangian adds numbers itself
 
 
-class Given(NamedTuple):
+class Argument(NamedTuple):
     """An argument as an array of the framework; plain numbers have no type or device of their own."""
 
     array: Any
@@ -36,7 +53,7 @@ class Given(NamedTuple):
 
 
 class Facade:
-    """The quantities of a system on a framework's arrays, and what the system knows besides."""
+    """The quantities of a system on a framework's arrays, and the system's other attributes."""
 
     framework: ClassVar[str]
     _inertia: Any = None  # θ in place of the system's own
@@ -50,13 +67,13 @@ class Facade:
             )
         self.system = system
 
-    # what a framework does in its own way
+    # implemented by each framework
 
-    def _given(self, x: Any) -> Given:
+    def _argument(self, x: Any) -> Argument:
         """An argument; anything that is no array of floating-point numbers is returned as it is."""
         raise NotImplementedError
 
-    def _cast(self, x: Given, dtype: str, device: str | None = None) -> Any:
+    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Any:
         """The array; numbers without a type or a device of their own get those of the others."""
         raise NotImplementedError
 
@@ -68,7 +85,7 @@ class Facade:
         """Arrays that broadcast as one, with one more axis."""
         raise NotImplementedError
 
-    def _apply(self, made: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _apply(self, op: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
         """The operation on arrays (batch…, *shape) with equally many axes of the batch."""
         raise NotImplementedError
 
@@ -128,17 +145,17 @@ class Facade:
     def _result(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any
     ) -> Any:
-        """What the system's `_result` is, on the framework's arrays."""
+        """The result of the system's `_result`, on the framework's arrays."""
         if out is not None:
             raise self._wrong(
                 variant.quantity.name, f"out= has no meaning for arrays of {self.framework}"
             )
-        made = self._operation(variant)
-        found = self._apply(made, self._arrays(made, arguments, parameters))
-        return found[0] if len(found) == 1 else tuple(found)
+        op = self._operation(variant)
+        result = self._apply(op, self._arrays(op, arguments, parameters))
+        return result[0] if len(result) == 1 else tuple(result)
 
     def _operation(self, variant: Variant) -> Operation:
-        make = operation if self._inertia is None else with_inertia
+        make = quantity_operation if self._inertia is None else inertia_operation
         return make(self.system, variant)
 
     # inertias
@@ -156,7 +173,7 @@ class Facade:
 
     @property
     def log_cholesky(self) -> np.ndarray:
-        """Free numbers (10 bodies,) for the system's own inertias; `inertia_of` undoes it."""
+        """Free numbers (10 bodies,) for the system's own inertias; `inertia_of` is the inverse."""
         self._require_bodies()
         return log_cholesky_parameters(self.system.dynamics.bound().inertia)
 
@@ -173,7 +190,7 @@ class Facade:
         if key not in known:
             ports = ((Port("logs", size),), (Port("inertia", size),))
             doc = "θ of the logarithms of the pseudo-inertia's factor"
-            known[key] = own_operation(self.system, key, _physical, ports, doc)
+            known[key] = function_operation(self.system, key, _physical, ports, doc)
         given = self._checked("inertia_of", known[key].inputs[0], logs)
         cast = self._cast(given, given.dtype or self._default(), given.device)
         return self._apply(known[key], [cast])[0]
@@ -185,33 +202,33 @@ class Facade:
     # arguments
 
     def _arrays(
-        self, made: Operation, arguments: Sequence[Any], parameters: Any, whole: bool = False
+        self, op: Operation, arguments: Sequence[Any], parameters: Any, whole: bool = False
     ) -> list[Any]:
         """All inputs (batch…, *shape), equally many axes, one type.
 
         Inertias are added where the arguments are not `whole`.
         """
-        if not whole and any(port.name == "inertia" for port in made.inputs):
+        if not whole and any(port.name == "inertia" for port in op.inputs):
             arguments = (*arguments, self._inertia)
-        ports = [port for port in made.inputs if port.name != "parameters"]
+        ports = [port for port in op.inputs if port.name != "parameters"]
         if len(arguments) != len(ports):
             names = ", ".join(port.name for port in ports)
             text = f"takes {len(ports)} arrays ({names}), not {len(arguments)}"
-            raise self._wrong(made.root.name, text)
+            raise self._wrong(op.root.name, text)
         pairs = zip(ports, arguments, strict=True)
-        given = {port.name: self._checked(made.root.name, port, x) for port, x in pairs}
-        named = self._parameters(made, parameters)
-        kind = self._common(made.root.name, {**given, **named})
+        given = {port.name: self._checked(op.root.name, port, x) for port, x in pairs}
+        named = self._parameters(op, parameters)
+        kind = self._common(op.root.name, {**given, **named})
         arrays = [self._cast(x, *kind) for x in given.values()]
         if named:
             cast = [self._cast(x, *kind) for x in named.values()]
             arrays.append(cast[0] if "parameters" in named else self._stacked(cast))
-        return self._aligned(made, arrays)
+        return self._aligned(op, arrays)
 
-    def _checked(self, what: str, port: Port, x: Any) -> Given:
+    def _checked(self, what: str, port: Port, x: Any) -> Argument:
         """One argument as an array of the right shape and kind."""
         try:
-            given = self._given(x)
+            given = self._argument(x)
         except (TypeError, ValueError) as error:  # lists of several lengths, objects
             raise self._wrong(what, f"{port.name} is no array: {error}") from None
         if given.dtype not in (None, "float32", "float64"):
@@ -227,7 +244,7 @@ class Facade:
             raise self._wrong(what, text)
         return given
 
-    def _parameters(self, made: Operation, parameters: Any) -> dict[str, Given]:
+    def _parameters(self, op: Operation, parameters: Any) -> dict[str, Argument]:
         """The named parameters, each (...), or all of them under one name (..., n)."""
         dynamics = self.system.dynamics
         if not dynamics.parameters:
@@ -235,27 +252,27 @@ class Facade:
                 dynamics.parameter_values(dict(parameters))
             return {}
         if parameters is None:
-            return {"parameters": Given(dynamics.parameter_values(), None)}
+            return {"parameters": Argument(dynamics.parameter_values(), None)}
         if not isinstance(parameters, Mapping):
             if isinstance(
                 parameters, np.ndarray
             ):  # of others only their framework knows the numbers
                 dynamics.possible_values(parameters)
-            return {"parameters": self._checked(made.root.name, made.inputs[-1], parameters)}
+            return {"parameters": self._checked(op.root.name, op.inputs[-1], parameters)}
         # the defaults of those not given; names that there are not, or that have none, are errors
         values = dynamics.parameter_values(dict.fromkeys(parameters, 0.0))
         if all(isinstance(x, int | float | np.ndarray | np.number) for x in parameters.values()):
             self.system.parameter_array(parameters)
         return {
             f"parameter {name!r}": self._checked(
-                made.root.name, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))
+                op.root.name, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))
             )
             for name, value in zip(dynamics.parameters, values, strict=True)
         }
 
-    def _common(self, what: str, given: Mapping[str, Given]) -> tuple[str, str | None]:
+    def _common(self, what: str, given: Mapping[str, Argument]) -> tuple[str, str | None]:
         """The type and the device of all arrays; two of either are an error that names both."""
-        found: list[str | None] = []
+        result: list[str | None] = []
         for which, verb in (("dtype", "is"), ("device", "is on")):
             own = [(name, getattr(x, which)) for name, x in given.items()]
             own = [(name, kind) for name, kind in own if kind is not None]
@@ -264,18 +281,18 @@ class Facade:
                     first = f"{own[0][0]} {verb} {own[0][1]}"
                     text = f"{first} and {name} {verb} {kind}; give all of them in one of the two"
                     raise self._wrong(what, text)
-            found.append(own[0][1] if own else None)
-        return found[0] or self._default(), found[1]
+            result.append(own[0][1] if own else None)
+        return result[0] or self._default(), result[1]
 
-    def _aligned(self, made: Operation, arrays: Sequence[Any]) -> list[Any]:
+    def _aligned(self, op: Operation, arrays: Sequence[Any]) -> list[Any]:
         """The arrays with axes of length one in front, so that all batches have equally many."""
-        pairs = list(zip(made.inputs, arrays, strict=True))
+        pairs = list(zip(op.inputs, arrays, strict=True))
         leads = {p.name: tuple(x.shape[: len(x.shape) - len(p.shape)]) for p, x in pairs}
         try:
             rank = len(np.broadcast_shapes(*leads.values()))
         except ValueError:
             said = ", ".join(f"{name} {lead}" for name, lead in leads.items())
-            raise self._wrong(made.root.name, f"batches do not broadcast: {said}") from None
+            raise self._wrong(op.root.name, f"batches do not broadcast: {said}") from None
         return [
             x.reshape((*(1,) * (rank - len(lead)), *x.shape)) if len(lead) < rank else x
             for x, lead in zip(arrays, leads.values(), strict=True)

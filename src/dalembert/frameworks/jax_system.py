@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dalembert.frameworks.facade import Given
-from dalembert.frameworks.jax_call import call
-from dalembert.frameworks.jax_sharding import alike
-from dalembert.frameworks.rolling import RollingFacade, States, Walk
-from dalembert.systems.operation import Operation
+from dalembert.frameworks.facade import Argument
+from dalembert.frameworks.jax_primitive import alike, call
+from dalembert.frameworks.rollout import RollingFacade, States, Walk
+from dalembert.systems.derivatives import Operation
 
 # steps that XLA launches without looking at its loop in between: half the time of 4096 on a GPU
 _UNROLLED = 8
@@ -25,15 +24,15 @@ class JaxSystem(RollingFacade):
 
     framework = "jax"
 
-    def _given(self, x: Any) -> Given:
+    def _argument(self, x: Any) -> Argument:
         if not isinstance(x, jax.Array | np.ndarray | np.generic):
             numbers = np.asarray(x)
-            return Given(numbers, None if numbers.dtype.kind == "f" else numbers.dtype.name)
+            return Argument(numbers, None if numbers.dtype.kind == "f" else numbers.dtype.name)
         array = x if isinstance(x, jax.Array) else jnp.asarray(x)
         weak = getattr(array, "weak_type", False) and array.dtype.kind == "f"
-        return Given(array, None if weak else array.dtype.name)
+        return Argument(array, None if weak else array.dtype.name)
 
-    def _cast(self, x: Given, dtype: str, device: str | None = None) -> Any:
+    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Any:
         return x.array if x.dtype is not None else jnp.asarray(x.array, dtype)
 
     def _default(self) -> str:
@@ -42,8 +41,8 @@ class JaxSystem(RollingFacade):
     def _stacked(self, arrays: Sequence[Any], axis: int = -1) -> Any:
         return jnp.stack(jnp.broadcast_arrays(*arrays), axis)
 
-    def _apply(self, made: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
-        return call(made, arrays)
+    def _apply(self, op: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
+        return call(op, arrays)
 
     def _like(self, x: Any, other: Any) -> Any:
         return jnp.asarray(x, other.dtype)

@@ -1,1 +1,1 @@
-"""Identification: from a log of the real machine to a model with its uncertainty."""
+"""Identification: inertias, friction and rotors of a robot, with deviations, from a log."""

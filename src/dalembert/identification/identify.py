@@ -1,63 +1,76 @@
-"""From a log to a fitted robot: each stage a call."""
+"""`identify`: from a log to a fitted robot, stage by stage; `refit` repeats a stored fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.identification.base import base_of
-from dalembert.identification.columns import Friction, columns_of
-from dalembert.identification.evidence import afterwards, evidence
-from dalembert.identification.findings import DOUBTS, Finding, judged
-from dalembert.identification.fit import Fit
-from dalembert.identification.logs import (
-    driven_in,
-    is_share,
-    logs_of,
-    moving_in,
-    part_of,
-    records_of,
-    require_share,
-    split,
-    starts_of,
-    without_dither,
-)
-from dalembert.identification.random_motion import driven_velocities
-from dalembert.identification.real_bodies import real_bodies
-from dalembert.identification.rebuilt import (
-    at_rest_sentence,
-    sentences,
-    with_provenance,
-    with_values,
-)
-from dalembert.identification.shapes import Shape
-from dalembert.identification.simulation_error import simulated
-from dalembert.identification.solving import (
-    CHOSEN,
+from dalembert.identification.consistency import fit_bodies
+from dalembert.identification.diagnostics import Diagnostic, check_held_out, check_log, report
+from dalembert.identification.linear_fit import (
+    CUTOFF_NOTE,
+    ENOUGH,
     METHODS,
-    beginning,
+    LinearFit,
     choose_cutoff,
-    leftovers,
-    refined,
+    fit_records,
     with_noise_widths,
 )
-from dalembert.identification.stored import Inputs, damaged, load
+from dalembert.identification.preparation import (
+    Log,
+    driven_joints,
+    first_configurations,
+    is_share,
+    load_logs,
+    load_records,
+    longest_fitted_part,
+    moving_joints,
+    require_share,
+    split,
+    without_dither,
+)
+from dalembert.identification.pseudo_inertia import Shape
+from dalembert.identification.record import Record, first_samples
+from dalembert.identification.regressor import (
+    BaseParameters,
+    Friction,
+    Regressor,
+    base_parameters,
+    build_regressor,
+    driven_velocities,
+    rebuild,
+)
+from dalembert.identification.residuals import residuals
+from dalembert.identification.result import Fit
+from dalembert.identification.simulation_error import refine_by_simulation
+from dalembert.identification.storage import Inputs, load, unreadable
 from dalembert.linalg.threads import single_threaded
+from dalembert.model.notes import LeftOut
 from dalembert.systems.system import System
+from dalembert.text import visible
+from dalembert.version import deprecated
+
+ON_INCONSISTENT = ("raise", "warn")
+REPEATED = 1e-6  # of its deviation that a base parameter of a repeated fit may be off
+NOT_IN_DRIVES = {
+    "stribeck": "friction of a joint that hardly moves is larger by this, N m or N",
+    "load": "friction grows by this part of the torque that the links need",
+}
 
 
 @single_threaded
 def identify(
     system: System,
-    log: Any,
+    log: Log,
     *,
-    held_out: Any = 0.25,
+    held_out: float | Log | None = 0.25,
     friction: Friction = ("viscous", "coulomb", "offset"),
     rotor: bool = True,
     links: Sequence[str] | None = None,
@@ -69,52 +82,78 @@ def identify(
     total_mass: float | None = None,
     shapes: Mapping[str, Shape] | None = None,
     distance: str = "entropic",
-    doubts: str = "refuse",
+    on_inconsistent: str = "raise",
+    doubts: str | None = None,
 ) -> Fit:
-    """The system's inertias, friction and rotors from a log of its motion and torques.
+    """Identify inertias, friction and rotors of a system from a log of its motion and torques.
 
-    `log` is an `xarray.Dataset` as `read_log` and `simulate` make it, a path, or a list of them. The
-    last `held_out` of its time, or another log, is kept for judging the fit.
+    Parameters
+    ----------
+    system : System
+        The prior: a robot, or a closed chain of one.
+    log : xarray.Dataset, path, or a list of them
+        As of `read_log` and `simulate`.
+    held_out : float or log
+        Share of the log, at its end, or another log, which is not fitted but predicted.
+    friction : str, sequence of str or mapping
+        Unknown kinds, of viscous, coulomb, offset, stribeck and load, of the joints that move and
+        are driven; a mapping, as ``{"elbow": ("viscous", "coulomb")}``, names the joints too, passive
+        ones as well. Joints of a closed chain or of a floating robot are driven where the log has a
+        torque of theirs that is not always zero.
+    rotor : bool
+        Whether rotors of the joints that move and are driven are unknown.
+    links : sequence of str, optional
+        Only these links' inertias are unknown, and friction and rotors stay the system's: fit the
+        empty arm before its payload.
+    method : {"inverse_dynamics", "power", "simulation"}
+        Equations that are fitted. "power" is the balance of energy, which needs no accelerations;
+        "simulation" continues with the error of short simulated motions, which is better where
+        positions are coarse or noisy.
+    robust : bool
+        Replace single torques far off their neighbours.
+    cutoff : float, optional
+        Hz of the filter of positions; by default chosen by their spectrum, and lowered as long as
+        that predicts the torques better.
+    delay : float
+        Seconds by which torques in the log come after their motion.
+    consistent : bool
+        Give ``fit.robot`` inertias that real bodies can have, near the system's own where the log
+        shows nothing; without it those of least squares.
+    total_mass : float, optional
+        kg of all links.
+    shapes : mapping, optional
+        `WithinBox` or `WithinEllipsoid` that contains a link's mass, by name of the link.
+    distance : {"entropic", "geodesic"}
+        From the system's own inertias.
+    on_inconsistent : {"raise", "warn"}
+        What to do with a log that cannot be of this robot as it says (units, signs, exchanged
+        columns, gravity, delay).
+    doubts : str, optional
+        Deprecated: ``"refuse"`` is on_inconsistent="raise".
 
-    `friction` names the kinds that are unknown, of viscous, coulomb, offset, stribeck and load, of
-    the joints that move and are driven; a mapping, as ``{"elbow": ("viscous", "coulomb")}``, names
-    the joints too, passive ones as well. Rotors are those of joints that move and are driven. Joints
-    of a closed chain or of a floating robot are driven where the log has a torque of theirs that is
-    not always zero. With `links` only these links' inertias are unknown, and friction and rotors stay
-    the system's: fit the empty arm before its payload. The equations are those of
-    ``"inverse_dynamics"``, or with ``method="power"`` the balance of energy, which needs no
-    accelerations; ``"simulation"`` then goes on until short simulated motions meet the measured
-    positions, which is better where these are coarse or noisy. `robust` takes single torques far off
-    their neighbours as not measured.
+    Returns
+    -------
+    Fit
+        `Fit.notes` lists the processing steps, `Fit.warnings` what is weak or inconsistent.
 
-    `cutoff`, Hz, is the filter's for positions; where it is None it is chosen by their spectrum, and
-    lowered as long as that predicts the torques better. `delay`, s, is by how much torques in the log
-    come after their motion.
-
-    ``fit.robot`` has inertias that real bodies can have, near the system's own in the `distance`
-    ("entropic" or "geodesic") where the log shows nothing; `total_mass`, kg, and `shapes`, in which a
-    link's mass lies (`WithinBox`, `WithinEllipsoid` by name of the link), are kept. With
-    ``consistent=False`` it has those of least squares.
-
-    A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
-    refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
+    Raises
+    ------
+    IdentificationError
+        With the joint and the evidence, for an inconsistent log.
     """
-    methods = (*METHODS, "simulation")
-    if method not in methods:
-        raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
-    if doubts not in DOUBTS:
-        raise SettingError(f"doubts={doubts!r} must be one of {', '.join(map(repr, DOUBTS))}")
-    require_share(held_out)
-    friction = (
-        {str(joint): _names(kinds) for joint, kinds in friction.items()}
-        if isinstance(friction, Mapping)
-        else _names(friction)
-    )
-    links = None if links is None else _names(links)
-    given = {
-        "friction": friction,
+    if doubts is not None:
+        new = "warn" if doubts == "warn" else "raise"
+        deprecated(
+            f"identify(doubts={doubts!r}) is now on_inconsistent={new!r}",
+            gone="0.3.0",
+            stacklevel=3,
+        )
+        on_inconsistent = new if doubts in ("refuse", "warn") else doubts
+    _check_options(method, on_inconsistent, held_out)
+    options = {
+        "friction": _friction(friction),
         "rotor": rotor,
-        "links": links,
+        "links": None if links is None else _names(links),
         "method": method,
         "robust": robust,
         "cutoff": cutoff,
@@ -123,65 +162,105 @@ def identify(
         "total_mass": total_mass,
         "shapes": None if shapes is None else dict(shapes),
         "distance": distance,
-        "doubts": doubts,
+        "on_inconsistent": on_inconsistent,
     }
-    kept = held_out if is_share(held_out) else logs_of(system, held_out)
-    inputs = Inputs(logs_of(system, log), kept, given)
-    starts, driven = starts_of(system, inputs.logs), driven_in(system, inputs.logs)
-    rubbing = driven & moving_in(system, inputs.logs)
-    rows = driven_velocities(system, starts, driven)
-    columns = columns_of(system, friction, rotor, links, rows, rubbing)
-    base = base_of(columns, starts=starts)
-
-    # logs filtered, differentiated and divided into what is fitted and what is held out
-    used = cutoff
-    if cutoff is None:
-        some = part_of(inputs.logs, inputs.held_out)
-        used = choose_cutoff(columns, base, lambda c: records_of(system, some, c, delay))
-    records = records_of(system, inputs.logs, used, delay)
-    parts = split(system, records, inputs.held_out, used, delay)
-    fitted, held = without_dither(system, *parts)
-    columns = with_noise_widths(columns, fitted)
-    warned = judged(evidence(system, inputs.logs, beginning(fitted), columns, delay), doubts)
-
+    test = held_out if is_share(held_out) else load_logs(system, held_out)
+    inputs = Inputs(load_logs(system, log), test, options)
+    regressor, base = _unknowns(system, inputs)
+    fitted, tested, used = _prepare(regressor, base, inputs)
+    regressor = with_noise_widths(regressor, fitted)
+    some = first_samples(fitted, ENOUGH)
+    messages = report(check_log(system, inputs.logs, some, regressor, delay), on_inconsistent)
     linear = method if method in METHODS else "inverse_dynamics"
-    found, said = refined(columns, base, fitted, linear, robust)
+    fit, notes = fit_records(regressor, base, fitted, linear, robust)
     if method == "simulation":
-        found, more = simulated(found, base, consistent)
-        said = [*said, *more]
+        fit, simulation_notes = refine_by_simulation(fit, base, consistent)
+        notes += simulation_notes
     if cutoff is None and used is not None:
-        said = [CHOSEN, *said]
-    columns = found.columns
-    warned += judged(afterwards(columns, fitted, held, found.x), doubts)
-    values, real = {"prior": columns.values, "unconstrained": found.x}, None
+        notes = [CUTOFF_NOTE, *notes]
+    messages += report(check_held_out(fit.regressor, fitted, tested, fit.x), on_inconsistent)
+    values, bodies = {"prior": fit.regressor.values, "unconstrained": fit.x}, None
     if consistent:
-        real = real_bodies(columns, base, found.estimate, shapes, total_mass, distance)
-        warned += judged(map(Finding, real.doubts(found.estimate.count)))
-        values["consistent"], said = real.x, [*said, *real.said]
-
-    # the robot with the numbers found, and where they come from
-    x = list(values.values())[-1]
-    said = [*said, *at_rest_sentence(columns, x)]
+        bodies = fit_bodies(fit.regressor, base, fit.estimate, shapes, total_mass, distance)
+        messages += report(map(Diagnostic, bodies.warnings(fit.estimate.count)))
+        values["consistent"] = bodies.x
+        notes += bodies.notes
     share = inputs.held_out if is_share(inputs.held_out) else "a log"
-    settings = {"held_out": share, **inputs.given, "cutoff used": used}
-    done = tuple(dict.fromkeys([line for record in found.records for line in record.said] + said))
-    left = np.concatenate(leftovers(columns, found.records, x))
-    lines = sentences(columns, inputs.logs, settings, np.sqrt(np.mean(left**2, axis=0)), done)
+    settings = {"held_out": share, **inputs.options, "cutoff used": used}
+    robot, notes = _fitted_robot(fit, list(values.values())[-1], inputs, settings, notes)
     return Fit(
-        with_provenance(with_values(columns, x), columns, x, lines),
-        system,
-        columns,
-        base,
-        found.estimate,
-        values,
-        found.records,
-        held,
-        settings,
-        done,
-        warned,
-        real,
-        inputs,
+        robot=robot,
+        prior=system,
+        regressor=fit.regressor,
+        grouping=base,
+        estimate=fit.estimate,
+        values=values,
+        records=fit.records,
+        held_out=tested,
+        settings=settings,
+        notes=tuple(notes),
+        warnings=messages,
+        consistency=bodies,
+        inputs=inputs,
     )
+
+
+def _unknowns(system: System, inputs: Inputs) -> tuple[Regressor, BaseParameters]:
+    """Regressor and base parameters of the options' unknowns."""
+    logs, options = inputs.logs, inputs.options
+    starts, driven = first_configurations(system, logs), driven_joints(system, logs)
+    has_friction = driven & moving_joints(system, logs)
+    rows = driven_velocities(system, starts, driven)
+    unknowns = options["friction"], options["rotor"], options["links"]
+    regressor = build_regressor(system, *unknowns, rows, has_friction)
+    return regressor, base_parameters(regressor, starts=starts)
+
+
+def _prepare(
+    regressor: Regressor, base: BaseParameters, inputs: Inputs
+) -> tuple[tuple[Record, ...], tuple[Record, ...], float | None]:
+    """(records to fit, records held out, cut-off of their filter in Hz)."""
+    system, cutoff, delay = regressor.system, inputs.options["cutoff"], inputs.options["delay"]
+    if cutoff is None:
+        part = longest_fitted_part(inputs.logs, inputs.held_out)
+        cutoff = choose_cutoff(regressor, base, lambda c: load_records(system, part, c, delay))
+    records = load_records(system, inputs.logs, cutoff, delay)
+    parts = split(system, records, inputs.held_out, cutoff, delay)
+    fitted, tested = without_dither(system, *parts)
+    return fitted, tested, cutoff
+
+
+def _fitted_robot(
+    fit: LinearFit,
+    x: np.ndarray,
+    inputs: Inputs,
+    settings: Mapping[str, Any],
+    notes: Sequence[str],
+) -> tuple[System, list[str]]:
+    """(the system with x (p,) and its provenance, all notes)."""
+    regressor = fit.regressor
+    processing = [line for record in fit.records for line in record.notes]
+    notes = list(dict.fromkeys([*processing, *notes, *rest_friction_note(regressor, x)]))
+    left = np.concatenate(residuals(regressor, fit.records, x))
+    rms = np.sqrt(np.mean(left**2, axis=0))
+    lines = provenance_lines(regressor, inputs.logs, settings, rms, notes)
+    return with_provenance(regressor.system_with(x), regressor, x, lines), notes
+
+
+def _check_options(method: str, on_inconsistent: str, held_out: Any) -> None:
+    methods = (*METHODS, "simulation")
+    if method not in methods:
+        raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
+    if on_inconsistent not in ON_INCONSISTENT:
+        known = ", ".join(map(repr, ON_INCONSISTENT))
+        raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of {known}")
+    require_share(held_out)
+
+
+def _friction(friction: Friction) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    if isinstance(friction, Mapping):
+        return {str(joint): _names(kinds) for joint, kinds in friction.items()}
+    return _names(friction)
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -189,27 +268,98 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def refit(path: str | PathLike[str], system: System | None = None) -> Fit:
-    """The fit of a file by `Fit.save`, made again from its inputs and compared with its numbers.
+def rest_friction_note(regressor: Regressor, x: np.ndarray) -> list[str]:
+    """Note that the robot's Coulomb friction jumps at rest, where the fit's rises over a width."""
+    widths = regressor.widths
+    if "coulomb" not in regressor.kinds or widths is None or not widths.any():
+        return []
+    is_affected = (widths > 0.0) & (x[regressor.kind_slice("coulomb")] != 0.0)
+    if not is_affected.any():
+        return []
+    low, high = widths[is_affected].min(), widths[is_affected].max()
+    return [
+        f"Coulomb friction rises over {low:.2g} to {high:.2g} rad/s or m/s in errors() and predict(); "
+        "the robot's own jumps at rest, where noise is the sign of a measured velocity: predict "
+        "torques of pauses by predict()"
+    ]
 
-    On the same machine with the same versions the numbers are the same to the last bit; what
-    differs by more than a millionth of its deviation is an error. A closed chain is not in the file:
-    give the `system`.
+
+def with_provenance(
+    system: System, regressor: Regressor, x: np.ndarray, lines: Sequence[str]
+) -> System:
+    """The fitted system with notes on the origin of its parameters, and on those it cannot hold."""
+    robot: Any = system.robot
+    notes, left_out = robot.model.tree.notes, []
+    first = regressor.inertial
+    for name, value in zip(regressor.names[first:], x[first:], strict=True):
+        joint, _, kind = name.rpartition(":")
+        if kind in NOT_IN_DRIVES and value:
+            reason = f"{NOT_IN_DRIVES[kind]}: {value:.6g}"
+            left_out.append(LeftOut(f"{kind} friction", joint, reason))
+    notes = replace(
+        notes,
+        provenance=(*notes.provenance, *(visible(line) for line in lines)),
+        left_out=(*notes.left_out, *left_out),
+    )
+    return rebuild(system, robot.model.with_notes(notes))
+
+
+def provenance_lines(
+    regressor: Regressor,
+    logs: Sequence[Log],
+    settings: Mapping[str, Any],
+    rms: np.ndarray,
+    notes: Sequence[str],
+) -> tuple[str, ...]:
+    """What was fitted, with which settings, the `rms` (equations,) of the residuals, and the notes.
+
+    The residuals are those of `Fit.errors` on the fitted data.
     """
-    where = Path(path)
-    prior, logs, given, stored = load(where, system)
+    options = ", ".join(f"{k}={v!r}" for k, v in settings.items() if v is not None)
+    errors = ", ".join(f"{row} {value:.4g}" for row, value in zip(regressor.rows, rms, strict=True))
+    sources = [PurePath(str(getattr(log, "attrs", {}).get("source", ""))).name for log in logs]
+    named = ", ".join(source or "a log" for source in sources)
+    what = (
+        f"inertias, friction and rotors of {regressor.system.name} fitted to {named} by dalembert"
+    )
+    return (
+        f"{what}: {options}",
+        f"RMS of measured less predicted torque, N m or N, torques not filtered: {errors}",
+        *notes,
+    )
+
+
+def refit(path: str | PathLike[str], system: System | None = None) -> Fit:
+    """Repeat the fit of a file by `Fit.save` from its inputs, and compare the results.
+
+    On the same machine with the same versions the results are the same to the last bit.
+
+    Parameters
+    ----------
+    path : path
+        File by `Fit.save`.
+    system : System, optional
+        The prior of a closed chain, which is not in the file.
+
+    Raises
+    ------
+    IdentificationError
+        If a base parameter differs by more than a millionth of its deviation.
+    """
+    path = Path(path)
+    prior, logs, options, stored = load(path, system)
     try:
-        found = identify(prior, logs, **given)
-    except TypeError as error:  # of keywords that there are not
-        raise damaged(where, error) from None
-    scale = found.deviations
-    if stored.shape != found.estimate.beta.shape:
-        raise IdentificationError(f"{where}: its base parameters are not those of its robot")
-    seen = np.isfinite(scale) & (scale > 0.0)
-    off = np.abs(stored - found.estimate.beta)[seen] / scale[seen]
-    if not (off <= 1e-6).all():
+        fit = identify(prior, logs, **options)
+    except TypeError as error:  # unknown options
+        raise unreadable(path, error) from None
+    scale = fit.deviations
+    if stored.shape != fit.estimate.beta.shape:
+        raise IdentificationError(f"{path}: its base parameters are not those of its robot")
+    is_known = np.isfinite(scale) & (scale > 0.0)
+    off = np.abs(stored - fit.estimate.beta)[is_known] / scale[is_known]
+    if not (off <= REPEATED).all():
         raise IdentificationError(
-            f"{where}: made again, a base parameter is {np.nanmax(off):.2g} deviations off; other "
+            f"{path}: made again, a base parameter is {np.nanmax(off):.2g} deviations off; other "
             "versions, or a changed file"
         )
-    return found
+    return fit

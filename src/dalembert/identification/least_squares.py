@@ -1,30 +1,170 @@
-"""Weighted least squares of the thinned equations, with deviations that hold for coloured leftovers.
+"""Weighted least squares of a log's equations, filtered and decimated block by block.
+
+Columns and torques pass the same symmetric low-pass filter (parallel filtering, Gautier 1997), so the
+equations hold as before, noise faster than the motion is removed, and the rest is nearly white at the
+lower rate. A block of samples is turned into columns, filtered and dropped before the next one: W of
+all samples is never in memory.
 
 Each equation has a noise of its own. It is first taken from a fit of the equation alone, then from
-what the common fit leaves (two-step weighted least squares, Gautier 1997), in which
+the residuals of the common fit (two-step weighted least squares, Gautier 1997), in which
 
     |A β − b|² = Σ_j |W_j β − y_j|² / σ_j²,    cov β = (AᵀA)⁻¹
 
-where leftovers are independent. Where they are not, the sandwich of Newey and West (1987) is larger,
-and is taken. Directions of β that the log does not show keep the prior's value.
+where residuals are independent. Where they are not, the sandwich estimator of Newey and West (1987)
+is larger, and is used. Directions of β that the log does not show keep the prior's value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalembert.identification.accumulate import Rows, triangle
+from dalembert.identification.record import Record
+from dalembert.identification.regressor import BaseParameters, Regressor
+from dalembert.kernels import get_num_threads
 from dalembert.model.frozen import Frozen
 
-STEPS = 4  # of weights: they settle in two or three
-FAINT = 1e-10  # of the largest: a column of rounding only
-MEMORY = 200  # rows: the longest correlation that is looked for
-STRONGEST = 0.97  # of a score's memory from one row to the next
-MOST = 1.25  # independent leftovers per parameter, at least, that are reckoned with
-SEEN = 1.0  # deviations by which a whole torque's worth of a direction must show
+BLOCK = 1024  # samples whose columns are computed at once: they stay in the cache
+SPAN = 8  # length of the filter in decimated rows
+ROLL_OFF = 0.5  # of the filter, as a share of its band
+BANDWIDTH = 10.0  # times the band of the motion: torques are products of it, and friction jumps
+REWEIGHTINGS = 4  # weights settle in two or three
+NEGLIGIBLE = 1e-10  # of the largest: a column of rounding only
+MAX_LAGS = 200  # rows of the longest correlation that is looked for
+MAX_CORRELATION = 0.97  # of a score from one row to the next
+MIN_SAMPLES = 1.25  # independent residuals per parameter, at least, that are assumed
+OBSERVABLE = 1.0  # deviations by which a whole torque's worth of a direction must show
+
+
+@dataclass(frozen=True, eq=False)
+class LinearEquations(Frozen):
+    """W_j β = y_j of each equation j, in the base parameters that it depends on."""
+
+    indices: tuple[np.ndarray, ...]  # of each equation: (k,) among the base parameters
+    W: tuple[np.ndarray, ...]  # of each equation (m, k)
+    y: np.ndarray  # (m, equations)
+    stretch: np.ndarray  # (m,) index of the record a row is from
+    size: int  # number of base parameters
+    decimation: int  # samples per row
+
+    def residuals(self, beta: np.ndarray) -> np.ndarray:
+        """y − W β (m, equations)."""
+        predicted = [W @ beta[k] for W, k in zip(self.W, self.indices, strict=True)]
+        return self.y - np.stack(predicted, axis=1)
+
+    def select(self, rows: np.ndarray) -> LinearEquations:
+        """The equations of some rows, (m,) bool."""
+        W = tuple(W[rows] for W in self.W)
+        return replace(self, W=W, y=self.y[rows], stretch=self.stretch[rows])
+
+
+def decimation(records: Sequence[Record]) -> int:
+    """Samples per row: as many as leave `BANDWIDTH` times the band of the records' own filter."""
+    return max(1, int(min(0.5 * r.rate / (BANDWIDTH * r.cutoff) for r in records)))
+
+
+def root_raised_cosine(step: int) -> np.ndarray:
+    """Taps (8 step,) of the root raised cosine filter, of unit length; 1 without decimation.
+
+    Its shifts by whole steps are orthogonal, so white noise stays white in the decimated rows
+    (Nyquist's criterion).
+    """
+    if step == 1:
+        return np.ones(1)
+    a, t = ROLL_OFF, (np.arange(SPAN * step) - 0.5 * (SPAN * step - 1)) / step
+    t = np.where(abs(abs(4.0 * a * t) - 1.0) < 1e-9, t * (1.0 + 1e-7), t)  # 0/0, taken beside it
+    t = np.where(t == 0.0, 1e-7, t)
+    numerator = np.sin(np.pi * t * (1.0 - a)) + 4.0 * a * t * np.cos(np.pi * t * (1.0 + a))
+    h = numerator / (np.pi * t * (1.0 - (4.0 * a * t) ** 2))
+    return h / np.linalg.norm(h)
+
+
+def decimate(
+    regressor: Regressor, base: BaseParameters, records: Sequence[Record], step: int
+) -> LinearEquations:
+    """Filtered rows of the records, one for every `step` samples; records are not joined."""
+    indices = tuple(np.flatnonzero(row) for row in base.nonzero)
+    parts = [_decimate_record(regressor, base, record, step, indices) for record in records]
+    W = tuple(np.concatenate(blocks) for blocks in zip(*(W for W, _ in parts), strict=True))
+    y = [y for _, y in parts]
+    stretch = np.repeat(np.arange(len(parts)), list(map(len, y)))
+    return LinearEquations(indices, W, np.concatenate(y), stretch, len(base.names), step)
+
+
+def _decimate_record(
+    regressor: Regressor,
+    base: BaseParameters,
+    record: Record,
+    step: int,
+    indices: Sequence[np.ndarray],
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """(W of each equation (m, k), y (m, equations)) of one record."""
+    h = root_raised_cosine(step)
+    H = _filter_matrix(h, step)
+    width = H.shape[1]
+    size = width * max(1, BLOCK // width)
+    count = max(0, (len(record.t) - len(h)) // step + 1)
+    starts = range(0, len(record.t), size)
+    total = size // step * len(starts) + len(H)
+    W, y = [np.zeros((total, len(k))) for k in indices], np.zeros((total, len(indices)))
+
+    def filter_block(start: int) -> tuple[list[np.ndarray], np.ndarray]:
+        block_W, block_y = regressor.equations(record.part(slice(start, start + size)))
+        block_W, block_y = _filter(H, block_W, step), _filter(H, block_y, step)
+        return [block_W[:, j] @ base.selection[:, k] for j, k in enumerate(indices)], block_y
+
+    # NumPy and our kernels release the GIL
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        for start, (block_W, block_y) in zip(starts, pool.map(filter_block, starts), strict=True):
+            rows = slice(start // step, start // step + len(block_y))
+            for sums, block in zip(W, block_W, strict=True):
+                sums[rows] += block
+            y[rows] += block_y
+    first = len(H) - width // step
+    complete = slice(first, first + count)
+    return [each[complete] for each in W], y[complete]
+
+
+def _filter_matrix(h: np.ndarray, step: int) -> np.ndarray:
+    """H (rows, samples): weights of `SPAN` · step samples in the decimated rows they contribute to.
+
+    First the rows whose window began before these samples, then those that begin among them.
+    """
+    before = (len(h) - 1) // step
+    H = np.zeros((before + SPAN, SPAN * step))
+    for row in range(before + SPAN):
+        first = (row - before) * step  # where the row's window begins
+        low, high = max(first, 0), min(first + len(h), SPAN * step)
+        H[row, low:high] = h[low - first : high - first]
+    return H
+
+
+def _filter(H: np.ndarray, x: np.ndarray, step: int) -> np.ndarray:
+    """Decimated rows (·, ...) that samples x (n, ...) contribute to, tile by tile of H."""
+    width = H.shape[1]
+    tiles = -(-len(x) // width)
+    flat = x.reshape(len(x), -1)
+    if tiles * width > len(x):
+        flat = np.concatenate([flat, np.zeros((tiles * width - len(x), flat.shape[1]))])
+    parts = H @ flat.reshape(tiles, width, -1)
+    per_tile = width // step
+    sums = np.zeros((tiles * per_tile + len(H) - per_tile, flat.shape[1]))
+    for k, part in enumerate(parts):
+        sums[k * per_tile : k * per_tile + len(H)] += part
+    return sums.reshape(-1, *x.shape[1:])
+
+
+def triangle(W: np.ndarray, y: np.ndarray, block: int = 1024) -> np.ndarray:
+    """R (k + 1, k + 1) with RᵀR = [W y]ᵀ[W y], by QR of each block below the previous R."""
+    rows = np.concatenate([W, y[:, None]], axis=1)
+    R = np.zeros((0, rows.shape[1]))
+    for start in range(0, len(rows), block):
+        R = np.asarray(np.linalg.qr(np.vstack([R, rows[start : start + block]]), mode="r"))
+    missing = rows.shape[1] - len(R)
+    return np.concatenate([R, np.zeros((missing, rows.shape[1]))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,50 +173,51 @@ class Estimate(Frozen):
 
     beta: np.ndarray  # (base,)
     covariance: np.ndarray  # (base, base)
-    noise: np.ndarray  # (equations,) deviation of a thinned row's leftover
+    noise: np.ndarray  # (equations,) deviation of a decimated row's residual
     A: np.ndarray  # (base, base) upper triangle, noise of unit variance
     b: np.ndarray  # (base,)
-    blind: np.ndarray  # (base, unseen) orthonormal directions not seen, of β by its worth in torque
-    condition: float  # of A with columns of unit length, in the directions that are seen
+    unobserved: np.ndarray  # (base, k) orthonormal directions of β, scaled by torque
+    condition: float  # of A with columns of unit length, in the observed directions
     count: int  # rows
 
 
-def estimate(rows: Rows, prior: np.ndarray, least: np.ndarray | float = 0.0) -> Estimate:
-    """The weighted fit; `prior` (base,) is kept where the log shows nothing.
+def estimate(
+    equations: LinearEquations, prior: np.ndarray, min_noise: np.ndarray | float = 0.0
+) -> Estimate:
+    """The weighted fit; `prior` (base,) stays where the log shows nothing.
 
-    No equation's noise is below `least` (equations,): a torque that is rounded to nothing is met
+    No equation's noise is below `min_noise` (equations,): a torque that is rounded to nothing is met
     exactly, and would outweigh all others.
     """
-    triangles = [triangle(W, y) for W, y in zip(rows.W, rows.y.T, strict=True)]
-    noise = np.maximum(_alone(triangles, len(rows.y)), least)
-    for _ in range(STEPS):
-        A, b = whitened(triangles, rows.places, noise, rows.size)
-        found = _solution(A, b, prior)
-        noise = noise * _spread(triangles, rows, noise, found.beta, found.inverse)
-        noise = np.maximum(noise, least)
-    A, b = whitened(triangles, rows.places, noise, rows.size)
-    found = _solution(A, b, prior)
-    covariance = _sandwich(rows, noise, found.beta, found.inverse)
+    triangles = [triangle(W, y) for W, y in zip(equations.W, equations.y.T, strict=True)]
+    noise = np.maximum(_separate_noise(triangles, len(equations.y)), min_noise)
+    for _ in range(REWEIGHTINGS):
+        A, b = _whiten(triangles, equations, noise)
+        solution = _solve(A, b, prior)
+        noise = noise * _residual_deviation(triangles, equations, noise, solution)
+        noise = np.maximum(noise, min_noise)
+    A, b = _whiten(triangles, equations, noise)
+    solution = _solve(A, b, prior)
     return Estimate(
-        found.beta,
-        covariance + found.unknown,
+        solution.beta,
+        _sandwich(equations, noise, solution) + solution.unknown,
         noise,
         A,
         b,
-        found.blind,
-        found.condition,
-        rows.y.size,
+        solution.unobserved,
+        solution.condition,
+        equations.y.size,
     )
 
 
-def whitened(
-    triangles: Sequence[np.ndarray], places: Sequence[np.ndarray], noise: np.ndarray, size: int
+def _whiten(
+    triangles: Sequence[np.ndarray], equations: LinearEquations, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(A (size, size) upper triangle, b (size,)): the rows of all equations by their noise."""
-    stacked = []
-    for R, where, sigma in zip(triangles, places, noise, strict=True):
+    """(A (size, size) upper triangle, b (size,)): rows of all equations divided by their noise."""
+    size, stacked = equations.size, []
+    for R, indices, sigma in zip(triangles, equations.indices, noise, strict=True):
         wide = np.zeros((len(R), size + 1))
-        wide[:, where], wide[:, size] = R[:, :-1], R[:, -1]
+        wide[:, indices], wide[:, size] = R[:, :-1], R[:, -1]
         stacked.append(wide / sigma)
     R = np.asarray(np.linalg.qr(np.vstack([*stacked, np.zeros((size + 1, size + 1))]), mode="r"))
     return R[:size, :size], R[:size, size]
@@ -85,117 +226,117 @@ def whitened(
 @dataclass(frozen=True, eq=False)
 class _Solution:
     beta: np.ndarray
-    inverse: np.ndarray  # (AᵀA)⁻¹ on what is seen
-    unknown: np.ndarray  # covariance of what is not: a torque's worth
-    blind: np.ndarray
+    inverse: np.ndarray  # (AᵀA)⁻¹ in the observed directions
+    unknown: np.ndarray  # covariance in the others: a torque's worth
+    unobserved: np.ndarray
     condition: float
 
 
-def _solution(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
-    """min |A β − b| on the directions seen, the prior on the others.
+def _solve(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
+    """min |A β − b| in the observed directions, the prior in the others.
 
     Columns are scaled so that one unit of each parameter is worth the whole torque; a direction whose
-    unit changes the torques by less than the noise is not seen.
+    unit changes the torques by less than the noise is not observed.
     """
     size = np.linalg.norm(A, axis=0)
-    there = size > FAINT * size.max(initial=0.0)
-    scale = np.linalg.norm(b) / size[there]
-    U, s, Vt = np.linalg.svd(A[:, there] * scale, full_matrices=False)
-    seen = s > max(SEEN, FAINT * s.max(initial=0.0))
-    wanted = U.T @ (b - A @ prior)
+    used = size > NEGLIGIBLE * size.max(initial=0.0)
+    scale = np.linalg.norm(b) / size[used]
+    U, s, Vt = np.linalg.svd(A[:, used] * scale, full_matrices=False)
+    observed = s > max(OBSERVABLE, NEGLIGIBLE * s.max(initial=0.0))
+    rhs = U.T @ (b - A @ prior)
     beta = np.array(prior, dtype=float)
-    beta[there] += scale * (Vt[seen].T @ (wanted[seen] / s[seen]))
-    half, dark = scale[:, None] * (Vt[seen].T / s[seen]), scale[:, None] * Vt[~seen].T
+    beta[used] += scale * (Vt[observed].T @ (rhs[observed] / s[observed]))
+    root, other = scale[:, None] * (Vt[observed].T / s[observed]), scale[:, None] * Vt[~observed].T
     inverse, unknown = np.zeros((2, len(b), len(b)))
-    inverse[np.ix_(there, there)], unknown[np.ix_(there, there)] = half @ half.T, dark @ dark.T
-    unknown[~there, ~there] = np.inf
-    blind = np.zeros((len(b), np.count_nonzero(~seen)))
-    blind[there] = Vt[~seen].T
-    blind = np.concatenate([blind, np.eye(len(b))[:, ~there]], axis=1)
-    condition = float(s[seen].max() / s[seen].min()) if seen.any() else np.inf
-    return _Solution(beta, inverse, unknown, blind, condition)
+    inverse[np.ix_(used, used)], unknown[np.ix_(used, used)] = root @ root.T, other @ other.T
+    unknown[~used, ~used] = np.inf
+    unobserved = np.zeros((len(b), np.count_nonzero(~observed)))
+    unobserved[used] = Vt[~observed].T
+    unobserved = np.concatenate([unobserved, np.eye(len(b))[:, ~used]], axis=1)
+    condition = float(s[observed].max() / s[observed].min()) if observed.any() else np.inf
+    return _Solution(beta, inverse, unknown, unobserved, condition)
 
 
-def _alone(triangles: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """(equations,) deviation that each equation leaves when fitted by itself."""
-    found = []
+def _separate_noise(triangles: Sequence[np.ndarray], count: int) -> np.ndarray:
+    """(equations,) deviation of the residuals of each equation when fitted by itself."""
+    noise = []
     for R in triangles:
         rank = np.linalg.matrix_rank(R[:-1, :-1]) if len(R) > 1 else 0
-        found.append(abs(R[-1, -1]) / np.sqrt(max(1, count - rank)))
+        noise.append(abs(R[-1, -1]) / np.sqrt(max(1, count - rank)))
     least = 1e-12 * max([abs(R[:, -1]).max() for R in triangles], default=1.0)
-    return np.maximum(found, max(least, 1e-300))
+    return np.maximum(noise, max(least, 1e-300))
 
 
-def _spread(
+def _residual_deviation(
     triangles: Sequence[np.ndarray],
-    rows: Rows,
+    equations: LinearEquations,
     noise: np.ndarray,
-    beta: np.ndarray,
-    inverse: np.ndarray,
+    solution: _Solution,
 ) -> np.ndarray:
-    """(equations,) deviation of the whitened leftovers, each less the freedoms it pays for.
+    """(equations,) deviation of the whitened residuals, corrected for degrees of freedom.
 
-    An equation pays for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows.
+    An equation accounts for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows.
     """
-    found = []
-    for R, where, sigma in zip(triangles, rows.places, noise, strict=True):
+    deviations = []
+    for R, indices, sigma in zip(triangles, equations.indices, noise, strict=True):
         W, y = R[:, :-1] / sigma, R[:, -1] / sigma
-        misfit = np.sum((y - W @ beta[where]) ** 2)
-        paid = np.sum((W @ inverse[np.ix_(where, where)]) * W)
-        found.append(np.sqrt(misfit / max(1.0, len(rows.y) - paid)))
-    return np.maximum(found, 1e-12)
+        misfit = np.sum((y - W @ solution.beta[indices]) ** 2)
+        used = np.sum((W @ solution.inverse[np.ix_(indices, indices)]) * W)
+        deviations.append(np.sqrt(misfit / max(1.0, len(equations.y) - used)))
+    return np.maximum(deviations, 1e-12)
 
 
-def _sandwich(rows: Rows, noise: np.ndarray, beta: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Covariance (base, base): (AᵀA)⁻¹, widened where leftovers go together in time."""
-    left = rows.residuals(beta) / noise
-    scores = np.zeros((len(left), rows.size))
-    for j, (W, where) in enumerate(zip(rows.W, rows.places, strict=True)):
-        scores[:, where] += W * (left[:, j] / noise[j])[:, None]
-    lags, memory = _memory(left)
-    middle = sum(_together(scores[rows.stretch == k], lags) for k in np.unique(rows.stretch))
+def _sandwich(equations: LinearEquations, noise: np.ndarray, solution: _Solution) -> np.ndarray:
+    """Covariance (base, base): (AᵀA)⁻¹, widened where residuals are correlated in time."""
+    inverse = solution.inverse
+    residuals = equations.residuals(solution.beta) / noise
+    scores = np.zeros((len(residuals), equations.size))
+    for j, (W, indices) in enumerate(zip(equations.W, equations.indices, strict=True)):
+        scores[:, indices] += W * (residuals[:, j] / noise[j])[:, None]
+    lags, correlation_length = _correlation_length(residuals)
+    stretches = np.unique(equations.stretch)
+    middle = sum(_long_run_covariance(scores[equations.stretch == k], lags) for k in stretches)
     wide = inverse @ middle @ inverse
-    # leftovers that go together are fewer than they seem, and the fit has taken its share of them
-    own, taken = len(left) / memory, float(np.count_nonzero(np.diag(inverse)))
-    widen = _share(left.size, taken) / _share(own.sum(), taken)
-    plain, robust = np.diag(inverse), widen * np.diag(wide)
-    grow = np.sqrt(np.maximum(plain, robust) / np.where(plain > 0.0, plain, 1.0))
-    return grow[:, None] * inverse * grow
+    # correlated residuals are fewer than they seem, and the fit has used some of them
+    parameters = float(np.count_nonzero(np.diag(inverse)))
+    independent = (len(residuals) / correlation_length).sum()
+    freedom = [
+        1.0 - parameters / max(count, MIN_SAMPLES * parameters, 1.0)
+        for count in (residuals.size, independent)
+    ]
+    plain, robust = np.diag(inverse), freedom[0] / freedom[1] * np.diag(wide)
+    growth = np.sqrt(np.maximum(plain, robust) / np.where(plain > 0.0, plain, 1.0))
+    return growth[:, None] * inverse * growth
 
 
-def _share(count: float, taken: float) -> float:
-    """Of `count` independent leftovers, what is left after a fit has taken some."""
-    return float(1.0 - taken / max(count, MOST * taken, 1.0))
-
-
-def _together(scores: np.ndarray, lags: int) -> np.ndarray:
-    """Long-run sum Σ_l w_l Σ_t s_t s_{t+l}ᵀ of scores s (n, k), w_l = 1 − |l|/(L + 1).
+def _long_run_covariance(scores: np.ndarray, lags: int) -> np.ndarray:
+    """Σ_l w_l Σ_t s_t s_{t+l}ᵀ of scores s (n, k), w_l = 1 − |l|/(L + 1).
 
     It is taken of v in s_t = a s_{t−1} + v_t, column by column, and divided by 1 − a on both sides
     (Andrews and Monahan 1992): squares of v's sums over every L + 1 rows, by L + 1.
     """
     power = np.sum(scores[:-1] ** 2, axis=0)
-    slope = np.sum(scores[1:] * scores[:-1], axis=0) / np.maximum(power, 1e-300)
-    slope = np.clip(slope, 0.0, STRONGEST)
-    fresh = scores.copy()
-    fresh[1:] -= slope * scores[:-1]
-    none = np.zeros((lags + 1, scores.shape[1]))
-    total = np.cumsum(np.concatenate([none, fresh, none[1:]]), axis=0)
-    sums = (total[lags + 1 :] - total[: -lags - 1]) / (1.0 - slope)
+    a = np.sum(scores[1:] * scores[:-1], axis=0) / np.maximum(power, 1e-300)
+    a = np.clip(a, 0.0, MAX_CORRELATION)
+    v = scores.copy()
+    v[1:] -= a * scores[:-1]
+    zero = np.zeros((lags + 1, scores.shape[1]))
+    total = np.cumsum(np.concatenate([zero, v, zero[1:]]), axis=0)
+    sums = (total[lags + 1 :] - total[: -lags - 1]) / (1.0 - a)
     return np.asarray(sums.T @ sums / (lags + 1))
 
 
-def _memory(left: np.ndarray) -> tuple[int, np.ndarray]:
-    """(lags after which no leftover remembers anything, rows per independent one (equations,)).
+def _correlation_length(residuals: np.ndarray) -> tuple[int, np.ndarray]:
+    """(lags after which no residual is correlated, rows per independent one (equations,)).
 
-    Correlations are summed to the first that is chance: 1 + 2 Σ ρ_l.
+    Correlations are summed to the first that is insignificant: 1 + 2 Σ ρ_l.
     """
-    count = len(left)
-    most = max(1, min(count // 10, MEMORY))
-    spectrum = np.fft.rfft(left - left.mean(axis=0), 2 * count, axis=0)
-    found = np.fft.irfft(abs(spectrum) ** 2, axis=0)[:most]
-    correlation = found / np.maximum(found[0], 1e-300)
-    chance = np.logical_or.accumulate(correlation < 2.0 / np.sqrt(count), axis=0)
-    together = 1.0 + 2.0 * np.sum(np.where(chance, 0.0, correlation)[1:], axis=0)
-    lags = int(np.sum(~chance, axis=0).max())
-    return 2 * max(1, lags), together
+    count = len(residuals)
+    most = max(1, min(count // 10, MAX_LAGS))
+    transform = np.fft.rfft(residuals - residuals.mean(axis=0), 2 * count, axis=0)
+    covariance = np.fft.irfft(abs(transform) ** 2, axis=0)[:most]
+    correlation = covariance / np.maximum(covariance[0], 1e-300)
+    insignificant = np.logical_or.accumulate(correlation < 2.0 / np.sqrt(count), axis=0)
+    length = 1.0 + 2.0 * np.sum(np.where(insignificant, 0.0, correlation)[1:], axis=0)
+    lags = int(np.sum(~insignificant, axis=0).max())
+    return 2 * max(1, lags), length

@@ -1,198 +1,396 @@
-"""Identification by simulation error: the motion that a model makes, against the motion measured.
+"""Identification by simulation error (multiple shooting): simulated against measured positions.
 
-Windows of the log are simulated under the measured torques (multiple shooting, `shooting`), each from
-a state of its own that is fitted with it, and positions are compared: no velocities and accelerations
-are needed but for a first guess. In each round of Gauss and Newton the positions are linear in base
-parameters β and in the states at the begins; the latter fall out by rows orthogonal to their slopes,
+Windows of the log are simulated under the measured torques, each from a state of its own that is
+fitted with it, and positions are compared: velocities and accelerations are only needed for a first
+guess. All windows are stepped side by side in one kernel (`frameworks.step`). With s = (q, q̇) and the
+step s' = f(s, x, τ),
+
+    ∂s'/∂s₀ = f_s ∂s/∂s₀,    ∂s'/∂β = f_s ∂s/∂β + f_x ∂x/∂β,    ∂s'/∂τ_b = f_s ∂s/∂τ_b + f_τ,
+
+f_s, f_x and f_τ by one transposed derivative of the step for every entry of s'; τ_b is an error of the
+torques that lasts for a part of the window. Friction that changes with the sign of a velocity takes
+that of the measured motion, as in every other method: it then is a part of τ, linear in x, and the
+simulated motion stays smooth.
+
+In each iteration of Gauss and Newton the positions are linear in base parameters β and in the initial
+states; the latter are eliminated by rows orthogonal to their derivatives,
 
     Q₂ᵀ (q̂ − q) + Q₂ᵀ ∂q̂/∂β (β' − β) = noise,    Q₂ᵀ ∂q̂/∂s₀ = 0,
 
-and what is left has the form of every other route's equations. Noise is that of the positions and that
-of the torques, which the motion integrates: errors within a window go together, with the covariance
+and the rest has the form of every other method's equations. Noise is that of the positions and that
+of the torques, which the motion integrates: errors within a window are correlated, with the covariance
 
     σ_q² 1 + Σ_b ∂q̂/∂τ_b σ_τ² (∂q̂/∂τ_b)ᵀ
 
-by which all rows are whitened first; where noise hides the sign of a velocity, σ_τ holds friction.
-What comes back is the linear problem at the solution, so that deviations, and bodies that are real
-ones, follow from it as from every other route's.
+by which all rows are whitened first; where noise hides the sign of a velocity, σ_τ includes friction.
+The result is the linear problem at the solution, so that deviations and consistent parameters follow
+from it as from every other method's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from dalembert.errors import IdentificationError
-from dalembert.identification.accumulate import Rows
-from dalembert.identification.base import Base
-from dalembert.identification.columns import Columns
-from dalembert.identification.least_squares import Estimate, estimate
-from dalembert.identification.real_bodies import real_bodies
+from dalembert.frameworks.rollout import step_operation
+from dalembert.identification.consistency import fit_bodies
+from dalembert.identification.least_squares import Estimate, LinearEquations, estimate
+from dalembert.identification.linear_fit import LinearFit
 from dalembert.identification.record import Record
-from dalembert.identification.shooting import Shooter, Shot, Windows
-from dalembert.identification.solving import Solved
+from dalembert.identification.regressor import BaseParameters, Regressor, rebuild, with_drive
+from dalembert.model.model import Drive, with_parameters
+from dalembert.model.parameter import Parameter, expression
+from dalembert.systems.system import System
 
-Real = Callable[[Estimate, np.ndarray], np.ndarray]
+# x' consistent and near to the estimate and to x
+BodyFit = Callable[[Estimate, np.ndarray], np.ndarray]
 Noise = tuple[np.ndarray, np.ndarray]  # deviations (n,) of positions and torques
 
+LONGEST_STEP = 4e-3  # s of a step of the simulation
+PARTS = 12  # of a window: means over them are compared
+SIMULATED = ("viscous", "rotor")  # by the simulated motion; all other friction by the measured one
 LENGTHS = (0.8, 0.4, 0.2, 0.1)  # s of a window: the longest that the first fit can follow
 FOLLOWS = 4.0  # times the noise that its motion may be off
-LEAST = 6  # samples of a window
-MOST = 300  # windows in all
-ROUNDS, SETTLED = 12, 1e-3  # of Gauss and Newton; change of the misfit that ends them
-HALVINGS = 6  # of a round's step, until the misfit falls
-FARTHEST = 1e6  # rad or m, and slopes: a motion beyond has run away
-NOISELESS = 1e-7  # of a signal's range: noise that is assumed at least
+MIN_SAMPLES = 6  # of a window
+MAX_WINDOWS = 300  # in all
+ITERATIONS, CONVERGED = 12, 1e-3  # of Gauss and Newton; change of the misfit that ends them
+HALVINGS = 6  # of a step, until the misfit falls
+DIVERGED = 1e6  # rad or m, and derivatives
+MIN_NOISE = 1e-7  # of a signal's range
+
+
+class Windows(NamedTuple):
+    """Short pieces of records: initial states, and the measurements after them."""
+
+    q: np.ndarray  # (w, n)
+    qd: np.ndarray  # (w, n)
+    tau: np.ndarray  # (steps, per sample, w, n) in the middle of every step of the simulation
+    friction: np.ndarray  # (steps, per sample, w, n, columns) of friction by the measured motion
+    sign_variance: np.ndarray  # (steps, w, n) of friction whose sign noise hides
+    measured: np.ndarray  # (steps, w, n) positions
+    dt: float  # s between samples
+    parts: np.ndarray  # (parts + 1,) samples at which parts of a window begin, and its end
+
+
+class SimulatedWindows(NamedTuple):
+    """Simulated positions and their derivatives, after every sample of a window."""
+
+    q: np.ndarray  # (steps, w, n)
+    by_state: np.ndarray  # (steps, w, n, 2n): by the initial state
+    by_base: np.ndarray  # (steps, w, n, base)
+    by_tau: np.ndarray  # (steps, w, n, parts · n): by torque errors during a part
+
+
+def between_samples(tau: np.ndarray, per_sample: int, zero_order_hold: bool) -> np.ndarray:
+    """(samples, per_sample, …): values (samples, …) in the middle of the steps after each sample.
+
+    A spline through the samples, or constant from one to the next. Torques and columns of friction
+    are interpolated alike, so that jumps of both at a reversal cancel between samples too.
+    """
+    if zero_order_hold:
+        return np.repeat(tau[:, None], per_sample, axis=1)
+    samples = np.arange(len(tau))
+    offsets = (np.arange(per_sample) + 0.5) / per_sample
+    return np.asarray(CubicSpline(samples, tau)(samples[:, None] + offsets))
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
-    """What simulation error makes of a first fit."""
+class Simulator:
+    """The system with inertias, viscous friction and rotors as inputs of its step."""
+
+    regressor: Regressor
+    base: BaseParameters
+
+    def __post_init__(self) -> None:
+        """Refuse systems that are not simulated here."""
+        system = self.regressor.system
+        if system.dynamics.rows:
+            raise IdentificationError(
+                f"{system.name}: states at the begin of windows cannot be fitted one by one where "
+                "loops hold them together; take method='inverse_dynamics' or 'power'"
+            )
+        if system.nq != system.nv:
+            raise IdentificationError(
+                f"{system.name}: the simulation error is for joints of one coordinate each, and "
+                "quaternions have four; take method='inverse_dynamics' or 'power'"
+            )
+
+    def windows(
+        self, record: Record, x: np.ndarray, steps: int, most: int, zero_order_hold: bool = False
+    ) -> Windows:
+        """Consecutive windows of `steps` samples, at most `most` of them spread over the record."""
+        count = (len(record.t) - 1) // steps
+        starts = steps * np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+        samples = starts + np.arange(steps)[:, None]  # (steps, w)
+        dt = 1.0 / record.rate
+        F = self.regressor.joint_rows(record)[:, :, self._by_measured]
+        per_sample = max(1, int(np.ceil(dt / LONGEST_STEP)))
+        tau, F = (
+            between_samples(x, per_sample, zero_order_hold) for x in (np.nan_to_num(record.tau), F)
+        )
+        return Windows(
+            record.q[starts],
+            record.qd[starts],
+            np.moveaxis(tau[samples], 2, 1),
+            np.moveaxis(F[samples], 2, 1),
+            self.regressor.sign_variance(record, x)[samples],
+            record.q[samples + 1],
+            dt,
+            np.linspace(0, steps, min(PARTS, steps) + 1).astype(int),
+        )
+
+    def simulate(self, x: np.ndarray, windows: Windows) -> SimulatedWindows:
+        """The windows simulated with x (p,), from their own states."""
+        n, w = self.regressor.system.nv, len(windows.q)
+        S = np.broadcast_to(np.eye(2 * n), (w, 2 * n, 2 * n))
+        B = np.zeros((w, 2 * n, len(self.base.names)))
+        T = np.zeros((w, 2 * n, n * (len(windows.parts) - 1)))
+        P, p0 = self._simulated_drive
+        constants = windows.dt / windows.tau.shape[1], x[: self.regressor.inertial], p0 + P @ x
+        state, result = (windows.q, windows.qd), []
+        for k in range(len(windows.measured)):
+            part = n * (int(np.searchsorted(windows.parts, k, side="right")) - 1)
+            F = windows.friction[k] @ self.base.selection[self._by_measured]
+            friction = windows.friction[k] @ x[self._by_measured]
+            for i, tau in enumerate(windows.tau[k] - friction):
+                inputs = (tau, *constants)
+                by_s, by_x, by_tau = self._step_derivatives(state, inputs)
+                S, B, T = by_s @ S, by_s @ B + by_x - by_tau @ F[i], by_s @ T
+                T[:, :, part : part + n] += by_tau
+                state = self._kernels[0](*state, *inputs)
+            result.append((state[0], S[:, :n], B[:, :n], T[:, :n]))
+        return SimulatedWindows(*(np.stack(part) for part in zip(*result, strict=True)))
+
+    def _step_derivatives(
+        self, state: tuple[np.ndarray, np.ndarray], inputs: tuple[Any, ...]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Derivatives of a step, (w, 2n, ·) each: by the state, by β, by the torques."""
+        n = self.regressor.system.nv
+        q, qd, tau = (each[:, None] for each in (*state, inputs[0]))
+        unit = np.eye(2 * n)
+        by = self._kernels[1](q, qd, tau, *inputs[1:], unit[:, :n], unit[:, n:])
+        selection = self.base.selection
+        by_inertia = by[3] @ selection[: self.regressor.inertial]
+        by_x = by_inertia + by[4] @ (self._simulated_drive[0] @ selection)
+        return np.concatenate(by[:2], axis=-1), by_x, by[2]
+
+    @cached_property
+    def _by_measured(self) -> np.ndarray:
+        """(p,) bool: friction that depends on the sign of the measured velocity."""
+        kinds = [name.rpartition(":")[2] for name in self.regressor.names]
+        own = np.array([kind not in SIMULATED for kind in kinds])
+        own[: self.regressor.inertial] = False
+        return own
+
+    @cached_property
+    def _simulated_drive(self) -> tuple[np.ndarray, np.ndarray]:
+        """(P, p₀): viscous friction and rotors (2 joints,) of all joints are P x + p₀."""
+        model = self.regressor.model
+        drive, joints = model.drive, model.tree.nv
+        P = np.zeros((2 * joints, len(self.regressor.names)))
+        constant = [drive.viscous, drive.rotor]
+        for i, kind in enumerate(SIMULATED):
+            if kind in self.regressor.kinds:
+                constant[i] = np.zeros(joints)
+                P[i * joints : (i + 1) * joints, self.regressor.kind_slice(kind)] = np.eye(joints)
+        return P, np.concatenate(constant)
+
+    @cached_property
+    def system(self) -> System:
+        """The system with symbols for viscous friction and rotors, and no other friction."""
+        model = self.regressor.model
+        zero = np.zeros(model.tree.nv)
+        viscous, rotor = (
+            expression([Parameter(f"{name}_{j}", 0.0) for j in range(model.tree.nv)])
+            for name in SIMULATED
+        )
+        symbolic = with_drive(model, Drive(viscous, zero, zero, rotor))
+        tree = with_parameters(symbolic.tree)
+        whole = tree if model.tree is model else replace(symbolic, tree=tree)
+        return rebuild(self.regressor.system, whole)
+
+    @cached_property
+    def _kernels(self) -> tuple[Any, Any]:
+        """(the step, its transposed derivative) as kernels of batches."""
+        step = step_operation(self.system, "rk4", False, inertia=True)
+        names = [port.name for port in step.inputs]
+        wrt = tuple(names.index(name) for name in ("q", "qd", "tau", "inertia", "parameters"))
+        return step.kernel.ufunc, step.vjp(wrt).kernel.ufunc
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingResult:
+    """A fit by simulation error."""
 
     x: np.ndarray  # (p,) of the motion that fits best
-    estimate: Estimate  # β by one step more without demands on bodies, and its whitened problem
-    misfits: tuple[float, ...]  # RMS of q̂ − q of every round, beside its noise
+    estimate: Estimate  # β by one more unconstrained step, and its whitened problem
+    misfits: tuple[float, ...]  # RMS of q̂ − q of every iteration, in units of its noise
     length: float  # s of the windows
 
 
-class _Round(NamedTuple):
+class _Iterate(NamedTuple):
     """Windows simulated with some x, and the linear problem there."""
 
     x: np.ndarray
-    windows: list[Windows]  # begun where they fit best
-    rows: Rows | None  # None where the motion ran away
+    windows: list[Windows]  # with the best initial states
+    equations: LinearEquations | None  # None where the motion diverged
     cost: float  # RMS of the whitened rows
 
 
-def by_simulation(
-    columns: Columns,
-    base: Base,
+def fit_simulation(
+    regressor: Regressor,
+    base: BaseParameters,
     records: Sequence[Record],
     start: np.ndarray,
     length: float | None = None,
-    held: bool = False,
-    real: Real | None = None,
-) -> Refined:
-    """x (p,) and β that make simulated windows of `length` s meet the measured positions.
+    zero_order_hold: bool = False,
+    fit_bodies: BodyFit | None = None,
+) -> ShootingResult:
+    """x (p,) and β for which simulated windows of `length` s match the measured positions.
 
-    The length is by default the longest over which the first fit still predicts the motion.
+    Positions are compared as they were before a filter, as their noise is taken as white.
 
-    Positions are compared as they were before a filter, as their noise is taken as white. `start`
-    (p,) is a fit by another route. Torques are smooth between samples, or `held` from one to the
-    next, as a digital drive gives them. `real` (estimate, x) gives x' of real bodies near to the
-    estimate and to x, and so keeps the simulated ones real, if `start` is; without it only β counts.
+    Parameters
+    ----------
+    start : (p,) array
+        A fit by another method.
+    length : float, optional
+        Default: the longest over which the first fit still predicts the motion.
+    zero_order_hold : bool
+        Torques constant from one sample to the next, as of a digital drive, instead of smooth.
+    fit_bodies : callable, optional
+        (estimate, x) → consistent x' near to both; keeps the simulated bodies physical, if those of
+        `start` are. Without it only β counts.
     """
     records = [each if each.raw is None else replace(each, q=each.raw) for each in records]
-    shooter, noise = Shooter(columns, base), noise_of(records)
+    simulator, noise = Simulator(regressor, base), measurement_noise(records)
     longest = max(record.t[-1] - record.t[0] for record in records)
-    fitting = [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]
-    for tried in fitting if length is None else (length,):
-        windows = _windows(shooter, records, start, tried, held)
-        now = _round(shooter, start, windows, noise)
-        if now.cost < FOLLOWS:
+    lengths = [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]
+    for used in lengths if length is None else (length,):
+        windows = _windows(simulator, records, start, used, zero_order_hold)
+        iterate = _linearise(simulator, start, windows, noise)
+        if iterate.cost < FOLLOWS:
             break
-    misfits = [now.cost]
-    for _ in range(ROUNDS):
-        better = _step(shooter, now, noise, real)
+    misfits = [iterate.cost]
+    for _ in range(ITERATIONS):
+        better = _gauss_newton_step(simulator, iterate, noise, fit_bodies)
         if better is None:
             break
-        now = better
-        misfits.append(now.cost)
-        if misfits[-2] - misfits[-1] < SETTLED * misfits[-2]:
+        iterate = better
+        misfits.append(iterate.cost)
+        if misfits[-2] - misfits[-1] < CONVERGED * misfits[-2]:
             break
-    if now.rows is None:
+    if iterate.equations is None:
         raise IdentificationError(
-            f"{columns.system.name} runs away when it is simulated with the first fit; take "
+            f"{regressor.system.name} runs away when it is simulated with the first fit; take "
             "method='inverse_dynamics', or a better prior"
         )
-    return Refined(now.x, estimate(now.rows, base.matrix @ now.x), tuple(misfits), tried)
+    result = estimate(iterate.equations, base.matrix @ iterate.x)
+    return ShootingResult(iterate.x, result, tuple(misfits), used)
 
 
-def simulated(found: Solved, base: Base, real: bool = True) -> tuple[Solved, list[str]]:
-    """A linear fit made better by simulation error, and what to say of it; see `by_simulation`."""
-    columns = found.columns
+def refine_by_simulation(
+    fit: LinearFit, base: BaseParameters, consistent: bool = True
+) -> tuple[LinearFit, list[str]]:
+    """(a linear fit improved by simulation error, notes); see `fit_simulation`."""
+    regressor = fit.regressor
 
     def bodies(estimate: Estimate, x: np.ndarray) -> np.ndarray:
-        return real_bodies(columns.with_values(x), base, estimate).x
+        return fit_bodies(regressor.with_values(x), base, estimate).x
 
-    start, hook = (bodies(found.estimate, columns.values), bodies) if real else (found.x, None)
-    made = by_simulation(columns, base, found.records, start, real=hook)
-    said = (
-        f"simulated motion of windows of {made.length:g} s: off by {made.misfits[0]:.3g} of its noise "
-        f"at first, by {made.misfits[-1]:.3g} after {len(made.misfits) - 1} rounds"
+    start = bodies(fit.estimate, regressor.values) if consistent else fit.x
+    hook = bodies if consistent else None
+    result = fit_simulation(regressor, base, fit.records, start, fit_bodies=hook)
+    note = (
+        f"simulated motion of windows of {result.length:g} s: off by {result.misfits[0]:.3g} of its "
+        f"noise at first, by {result.misfits[-1]:.3g} after {len(result.misfits) - 1} rounds"
     )
-    if made.misfits[-1] > FOLLOWS:
-        return found, [f"{said}: no model of this kind makes that motion, the linear fit is kept"]
-    x = base.full(made.estimate.beta, columns.values)
-    return Solved(columns, found.records, made.estimate, x), [said]
+    if result.misfits[-1] > FOLLOWS:
+        return fit, [f"{note}: no model of this kind makes that motion, the linear fit is kept"]
+    x = base.nearest(result.estimate.beta, regressor.values)
+    return LinearFit(regressor, fit.records, result.estimate, x), [note]
 
 
-def noise_of(records: Sequence[Record]) -> Noise:
-    """Noise of positions and torques: what differs from sample to sample by no smooth motion.
+def measurement_noise(records: Sequence[Record]) -> Noise:
+    """Noise of positions and torques: differences from sample to sample that no smooth motion has.
 
-    Third differences of white noise have √20 times its deviation, those of a motion sampled finely
-    are next to nothing; the median leaves out jumps.
+    Third differences of white noise have √20 times its deviation, those of a finely sampled motion
+    are negligible; the median ignores jumps.
     """
 
-    def of(name: str) -> np.ndarray:
-        every = [np.nan_to_num(getattr(record, name)) for record in records]
-        rough = np.concatenate([np.abs(np.diff(x, 3, axis=0)) for x in every])
-        found = np.median(rough, axis=0) / (0.6745 * np.sqrt(20.0))
-        return np.maximum(
-            found, NOISELESS * np.maximum(np.ptp(np.concatenate(every), axis=0), 1e-9)
-        )
+    def deviation(name: str) -> np.ndarray:
+        signals = [np.nan_to_num(getattr(record, name)) for record in records]
+        differences = np.concatenate([np.abs(np.diff(x, 3, axis=0)) for x in signals])
+        noise = np.median(differences, axis=0) / (0.6745 * np.sqrt(20.0))
+        span = np.ptp(np.concatenate(signals), axis=0)
+        return np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9))
 
-    return of("q"), of("tau")
+    return deviation("q"), deviation("tau")
 
 
 def _windows(
-    shooter: Shooter, records: Sequence[Record], x: np.ndarray, length: float, held: bool
+    simulator: Simulator,
+    records: Sequence[Record],
+    x: np.ndarray,
+    length: float,
+    zero_order_hold: bool,
 ) -> list[Windows]:
     """Windows of all records that are long enough for one."""
-    found, most = [], max(1, MOST // len(records))
+    windows, most = [], max(1, MAX_WINDOWS // len(records))
     for record in records:
-        steps = max(LEAST, round(length * record.rate))
+        steps = max(MIN_SAMPLES, round(length * record.rate))
         if len(record.t) > steps:
-            found.append(shooter.windows(record, x, steps, most, held))
-    if not found:
+            windows.append(simulator.windows(record, x, steps, most, zero_order_hold))
+    if not windows:
         raise IdentificationError(
             f"no record is as long as a window of {length:g} s: take method='inverse_dynamics'"
         )
-    return found
+    return windows
 
 
-def _round(shooter: Shooter, x: np.ndarray, windows: list[Windows], noise: Noise) -> _Round:
-    """Simulate with x, move the begins of windows to where they fit best, and linearise."""
-    beta, size = shooter.base.matrix @ x, len(shooter.base.names)
+def _linearise(
+    simulator: Simulator, x: np.ndarray, windows: list[Windows], noise: Noise
+) -> _Iterate:
+    """Simulate with x, move the initial states of windows to where they fit best, and linearise."""
+    beta, size = simulator.base.matrix @ x, len(simulator.base.names)
     W, y, stretch, moved, count = [], [], [], [], 0
     for each in windows:
-        shot = shooter.shoot(x, each)
-        if not all(np.abs(part).max() < FARTHEST for part in shot):
-            return _Round(x, windows, None, np.inf)
-        r, J0, J = _whitened(shot, each, noise)
+        simulated = simulator.simulate(x, each)
+        if not all(np.abs(part).max() < DIVERGED for part in simulated):
+            return _Iterate(x, windows, None, np.inf)
+        r, J0, J = _whiten(simulated, each, noise)
         Q, R = np.linalg.qr(J0, mode="complete")
         n0 = J0.shape[-1]
-        turned = np.swapaxes(Q, 1, 2) @ np.concatenate([r[..., None], J], axis=-1)
-        s = -np.linalg.solve(R[:, :n0], turned[:, :n0, :1])[..., 0]
+        rotated = np.swapaxes(Q, 1, 2) @ np.concatenate([r[..., None], J], axis=-1)
+        s = -np.linalg.solve(R[:, :n0], rotated[:, :n0, :1])[..., 0]
         n = each.q.shape[1]
         moved.append(each._replace(q=each.q + s[:, :n], qd=each.qd + s[:, n:]))
-        rest = turned[:, n0:].reshape(-1, 1 + size)
+        rest = rotated[:, n0:].reshape(-1, 1 + size)
         W.append(rest[:, 1:])
         y.append(rest[:, 1:] @ beta - rest[:, 0])
         stretch.append(count + np.repeat(np.arange(len(r)), r.shape[1] - n0))
         count += len(r)
-    made = np.concatenate(y)[:, None], np.concatenate(stretch), size, 1
-    rows = Rows((np.arange(size),), (np.concatenate(W),), *made)
-    return _Round(x, moved, rows, float(np.sqrt(np.mean(rows.residuals(beta) ** 2))))
+    equations = LinearEquations(
+        (np.arange(size),),
+        (np.concatenate(W),),
+        np.concatenate(y)[:, None],
+        np.concatenate(stretch),
+        size,
+        1,
+    )
+    return _Iterate(x, moved, equations, float(np.sqrt(np.mean(equations.residuals(beta) ** 2))))
 
 
-def _whitened(
-    shot: Shot, windows: Windows, noise: Noise
+def _whiten(
+    simulated: SimulatedWindows, windows: Windows, noise: Noise
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q̂ − q (w, m) and its slopes (w, m, ·) by begin and by base: means over parts, of unit noise."""
+    """q̂ − q (w, m), its derivatives (w, m, ·) by state and by base: means over parts, unit noise."""
     sizes = np.diff(windows.parts)
 
     def means(x: np.ndarray) -> np.ndarray:
@@ -201,30 +399,32 @@ def _whitened(
         unit = np.sqrt(sizes)[:, None] * noise[0]
         return np.moveaxis(sums / unit[:, None, :, None], 0, 1).reshape(x.shape[1], -1, x.shape[3])
 
-    r = means((shot.q - windows.measured)[..., None])
-    J0, J, T = (means(x) for x in (shot.by_state, shot.by_base, shot.by_tau))
+    r = means((simulated.q - windows.measured)[..., None])
+    J0, J, T = (means(x) for x in (simulated.by_state, simulated.by_base, simulated.by_tau))
     # noise of a mean torque, and friction of a wrong sign, which lasts for longer than a sample
-    wrong = np.add.reduceat(windows.doubt, windows.parts[:-1], axis=0) / sizes[:, None, None]
-    off = np.sqrt(noise[1] ** 2 / sizes[:, None, None] + wrong)  # (parts, w, n)
-    T = T * np.moveaxis(off, 1, 0).reshape(len(T), 1, -1)
+    sums = np.add.reduceat(windows.sign_variance, windows.parts[:-1], axis=0)
+    variance = (noise[1] ** 2 + sums) / sizes[:, None, None]  # (parts, w, n)
+    T = T * np.moveaxis(np.sqrt(variance), 1, 0).reshape(len(T), 1, -1)
     L = np.linalg.cholesky(np.eye(T.shape[1]) + T @ np.swapaxes(T, 1, 2))
-    found = np.linalg.solve(L, np.concatenate([r, J0, J], axis=-1))
+    rows = np.linalg.solve(L, np.concatenate([r, J0, J], axis=-1))
     n0 = J0.shape[-1]
-    return found[..., 0], found[..., 1 : 1 + n0], found[..., 1 + n0 :]
+    return rows[..., 0], rows[..., 1 : 1 + n0], rows[..., 1 + n0 :]
 
 
-def _step(shooter: Shooter, now: _Round, noise: Noise, real: Real | None) -> _Round | None:
-    """The next round: Gauss and Newton's step, halved until the misfit falls; None if it never does.
+def _gauss_newton_step(
+    simulator: Simulator, iterate: _Iterate, noise: Noise, fit_bodies: BodyFit | None
+) -> _Iterate | None:
+    """The next iterate, its step halved until the misfit falls; None if it never does.
 
-    Bodies between two that are real are real ones.
+    Bodies between two physical ones are physical.
     """
-    if now.rows is None:
+    if iterate.equations is None:
         return None
-    base = shooter.base
-    found = estimate(now.rows, base.matrix @ now.x)
-    aim = base.full(found.beta, now.x) if real is None else real(found, now.x)
+    base, x = simulator.base, iterate.x
+    result = estimate(iterate.equations, base.matrix @ x)
+    target = base.nearest(result.beta, x) if fit_bodies is None else fit_bodies(result, x)
     for k in range(HALVINGS):
-        tried = _round(shooter, now.x + 0.5**k * (aim - now.x), now.windows, noise)
-        if tried.cost < now.cost:
-            return tried
+        trial = _linearise(simulator, x + 0.5**k * (target - x), iterate.windows, noise)
+        if trial.cost < iterate.cost:
+            return trial
     return None

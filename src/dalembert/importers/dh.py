@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.model.check import mapping, number
+from dalembert.model.validation import mapping, number
 from dalembert.spatial.rotations import rotation_x, rotation_z, snap
 from dalembert.spatial.se3 import pose
 from dalembert.text import short
@@ -34,10 +34,17 @@ def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Li
     if not isinstance(rows, list | tuple):
         raise ModelError(f"rows must be a list of mappings, not {type(rows).__name__}")
     links: list[Link] = []
-    for count, given in enumerate(rows, start=1):
-        row = mapping(given, f"DH row {count}")
-        kind = _checked_kind(row, f"DH row {count}")
-        origin, frame, offset = _places(row, kind, convention == "modified", f"DH row {count}")
+    known = (*GEOMETRY, *INERTIA, *DRIVE)
+    for count, values in enumerate(rows, start=1):
+        where = f"DH row {count}"
+        row = mapping(values, where)
+        unknown = sorted(set(row) - {*known})
+        if unknown:
+            raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {', '.join(known)}")
+        kind = row.get("joint", "revolute")
+        if not isinstance(kind, str) or kind not in ("revolute", "prismatic"):
+            raise ModelError(f"{where}: joint {short(kind)} must be 'revolute' or 'prismatic'")
+        origin, frame, offset = _frames(row, kind, convention == "modified", where)
         joint = Joint(
             kind=kind,
             name=row.get("name", f"joint{count}"),
@@ -57,18 +64,7 @@ def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Li
     return links
 
 
-def _checked_kind(row: Mapping[str, Any], where: str) -> str:
-    unknown = sorted(set(row) - {*GEOMETRY, *INERTIA, *DRIVE})
-    if unknown:
-        known = ", ".join((*GEOMETRY, *INERTIA, *DRIVE))
-        raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {known}")
-    kind = row.get("joint", "revolute")
-    if not isinstance(kind, str) or kind not in ("revolute", "prismatic"):
-        raise ModelError(f"{where}: joint {short(kind)} must be 'revolute' or 'prismatic'")
-    return kind
-
-
-def _places(row: Mapping[str, Any], kind: str, modified: bool, where: str) -> tuple[Any, Any, Any]:
+def _frames(row: Mapping[str, Any], kind: str, modified: bool, where: str) -> tuple[Any, Any, Any]:
     """(Joint origin, link frame in the moved joint frame, offset of q).
 
     Modified: the origin is Rx(α) Tx(a) and what is constant of Rz Tz, the link frame the joint's.

@@ -33,6 +33,7 @@ the frame of the link it carries) and which joints are of another type than the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -41,11 +42,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ImportFileError
-from dalembert.importers.toml_read import MAX_BYTES, parse_toml
-from dalembert.importers.xml_read import LARGEST, read_file
-from dalembert.model.notes import Equality, Rows4, rows_of
-from dalembert.spatial.rotations import rotation_from_rpy
+from dalembert.errors import ImportFileError, ModelError
+from dalembert.importers.safe_parsing import LARGEST, MAX_TOML_BYTES, parse_toml, read_file
+from dalembert.model.notes import Equality, Rows4, pose_rows
+from dalembert.spatial.rotations import rotation_from_rpy, rpy_from_rotation
 from dalembert.spatial.se3 import pose
 from dalembert.text import short
 
@@ -61,7 +61,7 @@ MAX_LOOPS = 2000
 
 @dataclass(frozen=True)
 class LoopsFile:
-    """What such a file says: equalities, a posture by joint, and joints of another type."""
+    """Contents of a loops file: equalities, a posture by joint, and changed joint types."""
 
     equalities: tuple[Equality, ...]
     posture: Mapping[str, float] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class LoopsFile:
 
 def read_loops(path: Path) -> LoopsFile:
     """The loops of a TOML or YAML file."""
-    data = read_file(path, MAX_BYTES)
+    data = read_file(path, MAX_TOML_BYTES)
     if path.suffix.lower() in (".yaml", ".yml"):
         return _extended_urdf(_yaml(data, path), path)
     try:
@@ -93,7 +93,7 @@ class _Reader:
         self._known(data, (*PARTS, "posture"), "the file")
         if sum(len(self._tables(data, kind)) for kind in PARTS) > MAX_LOOPS:
             raise self.fail(f"more than {MAX_LOOPS} loops")
-        made = [
+        equalities = [
             self._equality(kind, table, number)
             for kind in PARTS
             for number, table in enumerate(self._tables(data, kind), start=1)
@@ -104,7 +104,7 @@ class _Reader:
         start = {
             joint: self._numbers(x, 1, f"posture of {joint}")[0] for joint, x in posture.items()
         }
-        return LoopsFile(tuple(made), start)
+        return LoopsFile(tuple(equalities), start)
 
     def _tables(self, data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
         tables = data.get(kind, [])
@@ -120,50 +120,51 @@ class _Reader:
             powers = self._numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
             leader = self._word(table, "leader", what) if "leader" in table else None
             follower = self._word(table, "follower", what)
-            given = table.get("factors", {})
-            if not isinstance(given, Mapping):
+            table_factors = table.get("factors", {})
+            if not isinstance(table_factors, Mapping):
                 raise self.fail(f"{what}: factors must give a number for every joint they name")
             factors = tuple(
                 (joint, *self._numbers(x, 1, f"{what}: factor of {joint}"))
-                for joint, x in given.items()
+                for joint, x in table_factors.items()
             )
             return Equality("joint", name, follower, leader, polynomial=powers, factors=factors)
         ends = [self._word(table, end, what) for end in ("first", "second")]
-        held: dict[str, Any] = {
-            **{"first": _link(ends[0]), "second": _link(ends[1])},
+        links = [None if end == WORLD else end for end in ends]
+        frames: dict[str, Any] = {
+            **{"first": links[0], "second": links[1]},
             **{f"pose_{end}": self._pose(table, end, what) for end in ("first", "second")},
         }
         if kind == "distance":
             (length,) = self._numbers(table.get("length"), 1, f"{what}: length")
-            return Equality("distance", name, **held, length=length)
+            return Equality("distance", name, **frames, length=length)
         directions = table.get("directions", "point")
         if isinstance(directions, list):
             directions = tuple(str(word) for word in directions)
         word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        return Equality(word, name, **held, directions=directions)
+        return Equality(word, name, **frames, directions=directions)
 
     def _pose(self, table: Mapping[str, Any], end: str, what: str) -> Rows4:
         xyz, rpy = (
             self._numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
             for part in ("xyz", "rpy")
         )
-        return rows_of(pose(rotation_from_rpy(rpy), np.array(xyz)))
+        return pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz)))
 
     def _word(self, table: Mapping[str, Any], key: str, what: str) -> str:
         if not isinstance(table.get(key), str):
             raise self.fail(f"{what}: it needs {key} = a name")
         return str(table[key])
 
-    def _numbers(self, given: Any, count: int | None, what: str) -> tuple[float, ...]:
+    def _numbers(self, value: Any, count: int | None, what: str) -> tuple[float, ...]:
         try:
-            found = np.atleast_1d(np.asarray(given, dtype=float))
+            array = np.atleast_1d(np.asarray(value, dtype=float))
         except (TypeError, ValueError):
-            found = np.array([np.nan])
-        right = found.ndim == 1 and len(found) == (count or len(found))
-        if not right or not np.all(np.abs(found) <= LARGEST):
-            wanted = "numbers" if count is None else f"{count} finite numbers"
-            raise self.fail(f"{what} must be {wanted}, not {short(given)}")
-        return tuple(float(x) for x in found)
+            array = np.array([np.nan])
+        has_shape = array.ndim == 1 and len(array) == (count or len(array))
+        if not has_shape or not np.all(np.abs(array) <= LARGEST):
+            expected = "numbers" if count is None else f"{count} finite numbers"
+            raise self.fail(f"{what} must be {expected}, not {short(value)}")
+        return tuple(float(x) for x in array)
 
     def _known(self, table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
         for key in table:
@@ -171,10 +172,6 @@ class _Reader:
                 near = get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]!r}? " if near else ""
                 raise self.fail(f"{what}: {key!r} is unknown; {hint}there are: {', '.join(known)}")
-
-
-def _link(name: str) -> str | None:
-    return None if name == WORLD else name
 
 
 def _yaml(data: bytes, path: Path) -> Any:
@@ -194,21 +191,69 @@ def _extended_urdf(data: Any, path: Path) -> LoopsFile:
     if not isinstance(data, Mapping) or not isinstance(data.get("closed_loop"), list):
         raise ImportFileError("an Extended URDF has closed_loop: pairs of frames", path.name)
     pairs = data["closed_loop"]
-    given = data.get("type") or ["6d"] * len(pairs)
-    types = [str(word).lower() for word in given] if isinstance(given, list) else []
+    words = data.get("type") or ["6d"] * len(pairs)
+    types = [str(word).lower() for word in words] if isinstance(words, list) else []
     if len(types) != len(pairs) or not set(types) <= {"3d", "6d"}:
         raise ImportFileError('type must be "3d" or "6d" for every closed_loop', path.name)
-    made = []
+    equalities = []
     for pair, word in zip(pairs, types, strict=True):
         if not isinstance(pair, list) or len(pair) != 2:
             raise ImportFileError(f"closed_loop has {short(pair)}, not two frames", path.name)
         first, second = (str(end) for end in pair)
         kind, directions = ("connect", "point") if word == "3d" else ("weld", "weld")
-        made.append(Equality(kind, f"{first}_{second}", first, second, directions=directions))
+        equalities.append(Equality(kind, f"{first}_{second}", first, second, directions=directions))
     names, kinds = data.get("joint_name") or [], data.get("joint_type") or []
     if not (isinstance(names, list) and isinstance(kinds, list) and len(names) == len(kinds)):
         raise ImportFileError(
             "joint_type must be a list with a type for every joint_name", path.name
         )
     changed = {str(n): str(k).lower() for n, k in zip(names, kinds, strict=True)}
-    return LoopsFile(tuple(made), kinds=changed)
+    return LoopsFile(tuple(equalities), kinds=changed)
+
+
+def loops_text(equalities: Sequence[Equality], posture: Mapping[str, float]) -> str:
+    """The text; `posture` is where putting it together begins, by coordinate."""
+    lines = ["[posture]", *(f"{_quoted(name)} = {x!r}" for name, x in posture.items())]
+    for equality in equalities:
+        if equality.kind == "tendon":
+            raise ModelError(f"constraint {equality.name!r}: a file of loops has no tendons")
+        lines += ["", *(_coupling(equality) if equality.kind == "joint" else _frames(equality))]
+    return "\n".join([*lines, ""])
+
+
+def _coupling(equality: Equality) -> list[str]:
+    leader = [] if equality.second is None else [f"leader = {_quoted(equality.second)}"]
+    return [
+        *("[[coupling]]", f"name = {_quoted(equality.name)}"),
+        *(f"follower = {_quoted(equality.first or '')}", *leader),
+        f"polynomial = {list(equality.polynomial)!r}",
+        *(f"factors.{_quoted(joint)} = {factor!r}" for joint, factor in equality.factors),
+    ]
+
+
+def _frames(equality: Equality) -> list[str]:
+    rod = equality.kind == "distance"
+    lines = ["[[distance]]" if rod else "[[loop]]", f"name = {_quoted(equality.name)}"]
+    ends = (
+        ("first", equality.first, equality.pose_first),
+        ("second", equality.second, equality.pose_second),
+    )
+    for end, link, at in ends:
+        lines.append(f"{end} = {_quoted('world' if link is None else link)}")
+        if at is not None:
+            pose = np.array(at)
+            xyz, rpy = pose[:3, 3], rpy_from_rotation(pose[:3, :3])
+            lines.append(f"{end}_xyz = {[float(x) + 0.0 for x in xyz]!r}")
+            lines.append(f"{end}_rpy = {[float(x) + 0.0 for x in rpy]!r}")
+    if rod:
+        return [*lines, f"length = {equality.length!r}"]
+    directions = equality.directions
+    return [
+        *lines,
+        f"directions = {json.dumps(directions if isinstance(directions, str) else list(directions))}",
+    ]
+
+
+def _quoted(name: str) -> str:
+    """A name as a TOML string: JSON's escapes are TOML's."""
+    return json.dumps(name)

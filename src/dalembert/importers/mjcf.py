@@ -14,24 +14,23 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
+from dalembert.importers.file_access import Roots, Trust, require_mujoco
 from dalembert.importers.mjcf_actuators import actuation, with_efforts
 from dalembert.importers.mjcf_compile import MAX_BODIES, compiled
-from dalembert.importers.mjcf_files import Roots, Trust, require_mujoco
-from dalembert.importers.mjcf_fluid import submerged
-from dalembert.importers.mjcf_looks import looks_of
-from dalembert.importers.mjcf_notes import report
-from dalembert.importers.mjcf_physics import (
+from dalembert.importers.mjcf_forces import (
     JointForces,
+    Tendons,
     disabled,
     gravity_compensation,
     names_of,
     rotation_of,
+    submerged,
 )
-from dalembert.importers.mjcf_tendons import Tendons
-from dalembert.importers.xml_read import LARGEST, Source, read_xml
+from dalembert.importers.mjcf_loops import report
+from dalembert.importers.safe_parsing import LARGEST, Source, read_xml
+from dalembert.importers.visuals import mjcf_visuals
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
-from dalembert.model.elements import Submerged, Tendon
 from dalembert.model.joint import JOINT_KINDS
 from dalembert.model.notes import Notes
 from dalembert.model.tool import Mount, Tool, default_tool
@@ -63,21 +62,32 @@ def model_from_mjcf(
     """A model from a path or text; see `Robot.from_mjcf`. With `loops` "ignore", a warning says so."""
     document = read_xml(source)
     require_mujoco(document)
-    mujoco = _mujoco()
-    m, heard, dropped = compiled(mujoco, document, trust)
-    _check_model(m, heard, document.file)
-    bodies = _Bodies(mujoco, m)
-    called = name or document.root.attributes.get("model", "").strip() or "robot"
     try:
-        model = _tree(mujoco, bodies, called, tip)
+        import mujoco
+    except ImportError:
+        raise ImportError(
+            "reading MJCF needs the package mujoco: pip install mujoco (the extra [mjcf])"
+        ) from None
+    m, warnings, dropped = compiled(mujoco, document, trust)
+    _check_model(m, warnings, document.file)
+    bodies = _Bodies(mujoco, m)
+    model_name = name or document.root.attributes.get("model", "").strip() or "robot"
+    try:
+        model = _tree(mujoco, bodies, model_name, tip)
         tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
         shapes = submerged(mujoco, m, model, bodies.names)
-        model = _with_elements(model, tendons.found, shapes)
-        driven, undriven = actuation(mujoco, m, model, (bodies.joints, bodies.places))
+        moving, still = (tuple(x for x in shapes if (x.body < 0) is base) for base in (False, True))
+        fixed_elements = replace(model.fixed.elements, submerged=still)
+        model = replace(
+            model,
+            elements=replace(model.elements, tendons=tendons.tendons, submerged=moving),
+            fixed=replace(model.fixed, elements=fixed_elements),
+        )
+        driven, undriven = actuation(mujoco, m, model, bodies.joints, bodies.site_frames)
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
-    said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
+    messages = tuple(f"MuJoCo: {' '.join(text.split())}" for text in warnings)
     left_open = notes.left_open if loops == "ignore" else ()
     forces = (
         *bodies.not_lifted,
@@ -89,71 +99,27 @@ def model_from_mjcf(
     notes = replace(
         notes,
         tool=model.notes.tool,
-        warnings=(*notes.warnings, *left_open, *said),
+        warnings=(*notes.warnings, *left_open, *messages),
         left_out=(*notes.left_out, *forces),
         ignored=(*notes.ignored, *dropped.ignored()),
         meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
-        looks=looks_of(mujoco, m, bodies.names, dropped, Roots.of(document.path, trust)),
+        visuals=mjcf_visuals(mujoco, m, bodies.names, dropped, Roots.of(document.path, trust)),
     )
-    if strict and (notes.warnings or notes.left_out):
-        lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
-        raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
+    if strict:
+        notes.require_complete(document.file)
     # a default that is reported is no fault of the file, also where that must be strict
     notes = replace(notes, warnings=(*notes.warnings, *model.notes.warnings))
     return with_efforts(m, replace(model, notes=notes, driven_by=driven), bodies.joints)
 
 
-def _check_model(m: Any, heard: list[str], file: str | None) -> None:
-    """A model with bodies that move, of a size and with numbers one can work with."""
+def _check_model(m: Any, warnings: list[str], file: str | None) -> None:
+    """Require moving bodies, a bounded size, and finite numbers of human scale, as in a URDF."""
     if m.nbody < 2:
         raise ImportFileError("the model has no body besides the world", file)
     if m.nbody > MAX_BODIES:
         raise ImportFileError(f"{m.nbody} bodies; the limit is {MAX_BODIES}", file)
-    if any("NaN" in text for text in heard):
+    if any("NaN" in text for text in warnings):
         raise ImportFileError("a number in it is NaN", file)
-    _check_numbers(m, file)
-
-
-def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Model:
-    """Bodies, joints, frames and gravity."""
-    frames = bodies.frames()
-    still = _still_links(frames)
-    chosen, tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
-    weightless = disabled(mujoco, bodies.m, "GRAVITY")
-    model = build(
-        [*bodies.links(), *still],
-        name=name,
-        tool=tool,
-        tool_link=tool_link,
-        frames=frames,
-        gravity=np.zeros(3) if weightless else np.array(bodies.m.opt.gravity),
-        check_inertias=False,
-    )
-    return model.with_notes(Notes(tool=chosen.why, warnings=chosen.warnings))
-
-
-def _with_elements(
-    model: Model, tendons: tuple[Tendon, ...], shapes: tuple[Submerged, ...]
-) -> Model:
-    """The model with tendons, and shapes in a fluid: those that move, and those of the base."""
-    moving, still = (tuple(x for x in shapes if (x.body < 0) is base) for base in (False, True))
-    fixed = replace(model.fixed, elements=replace(model.fixed.elements, submerged=still))
-    elements = replace(model.elements, tendons=tendons, submerged=moving)
-    return replace(model, elements=elements, fixed=fixed)
-
-
-def _mujoco() -> ModuleType:
-    try:
-        import mujoco
-    except ImportError:
-        raise ImportError(
-            "reading MJCF needs the package mujoco: pip install mujoco (the extra [mjcf])"
-        ) from None
-    return mujoco
-
-
-def _check_numbers(m: Any, file: str | None) -> None:
-    """What enters the dynamics must be finite and of human scale, as in a URDF."""
     for name in _NUMBERS:
         if not np.all(np.abs(getattr(m, name, 0.0)) <= LARGEST):
             raise ImportFileError(f"{name} of the compiled model has a number beyond 1e12", file)
@@ -163,6 +129,24 @@ def _check_numbers(m: Any, file: str | None) -> None:
             raise ImportFileError(f"{name} of the compiled model is not of unit length", file)
     if not np.all(np.abs(m.opt.gravity) <= LARGEST):
         raise ImportFileError("gravity is beyond 1e12 m/s²", file)
+
+
+def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Model:
+    """Bodies, joints, frames and gravity."""
+    frames = bodies.frames()
+    fixed_sites = _still_links(frames)
+    tool_choice, tool_link, tool = bodies.tool(frames, [link.name for link in fixed_sites], tip)
+    weightless = disabled(mujoco, bodies.m, "GRAVITY")
+    model = build(
+        [*bodies.links(), *fixed_sites],
+        name=name,
+        tool=tool,
+        tool_link=tool_link,
+        frames=frames,
+        gravity=np.zeros(3) if weightless else np.array(bodies.m.opt.gravity),
+        check_inertias=False,
+    )
+    return model.with_notes(Notes(tool=tool_choice.reason, warnings=tool_choice.warnings))
 
 
 class _Bodies:
@@ -180,23 +164,23 @@ class _Bodies:
 
     def links(self) -> list[Link]:
         """One link per joint, the last of a body carrying its inertia; bodies depth first."""
-        made: list[Link] = []
+        links: list[Link] = []
         for i in range(1, self.m.nbody):
-            above = int(self.m.body_parentid[i])
-            parent = self.names[above] if above > 0 else None
+            parent_index = int(self.m.body_parentid[i])
+            parent = self.names[parent_index] if parent_index > 0 else None
             count, first = int(self.m.body_jntnum[i]), int(self.m.body_jntadr[i])
-            here = pose(rotation_of(self.m.body_quat[i]), self.m.body_pos[i])
+            body_pose = pose(rotation_of(self.m.body_quat[i]), self.m.body_pos[i])
             load = self._inertia(i)
             if count == 0:
-                fixed = Joint(kind="fixed", name=f"{self.names[i]}_fixed", origin=here)
-                made.append(Link(self.names[i], parent, fixed, **load))
+                fixed = Joint(kind="fixed", name=f"{self.names[i]}_fixed", origin=body_pose)
+                links.append(Link(self.names[i], parent, fixed, **load))
             for k in range(first, first + count):
                 last = k == first + count - 1
                 name = self.names[i] if last else f"{self.names[i]}_{self.joints[k]}"
-                joint, frame = self._joint(k, here if k == first else np.eye(4))
-                made.append(Link(name, parent, joint, frame=frame, **(load if last else {})))
+                joint, frame = self._joint(k, body_pose if k == first else np.eye(4))
+                links.append(Link(name, parent, joint, frame=frame, **(load if last else {})))
                 parent = name
-        return made
+        return links
 
     def _inertia(self, i: int) -> dict[str, Any]:
         turn = rotation_of(self.m.body_iquat[i])
@@ -209,7 +193,7 @@ class _Bodies:
             "lifted": float(self.lifted[i]),
         }
 
-    def _joint(self, k: int, here: np.ndarray) -> tuple[Joint, np.ndarray]:
+    def _joint(self, k: int, body_pose: np.ndarray) -> tuple[Joint, np.ndarray]:
         """The joint, and the body frame as it moves with it."""
         m, kind = self.m, int(self.m.jnt_type[k])
         q = int(m.jnt_qposadr[k])
@@ -222,7 +206,7 @@ class _Bodies:
             kind="continuous" if kind == HINGE and not limited else KIND[JOINT_TYPES[kind]],
             name=self.joints[k],
             axis=np.array(m.jnt_axis[k]),
-            origin=np.eye(4) if kind == FREE else here @ anchor,
+            origin=np.eye(4) if kind == FREE else body_pose @ anchor,
             offset=-float(m.qpos0[q]) if simple else 0.0,
             limits=(float(m.jnt_range[k, 0]), float(m.jnt_range[k, 1])) if limited else None,
             **self.forces.of(k),
@@ -233,18 +217,18 @@ class _Bodies:
 
     def frames(self) -> dict[str, tuple[str | None, np.ndarray]]:
         """Sites by name: the body they are on (None: the world) and their pose there."""
-        placed: dict[str, tuple[str | None, np.ndarray]] = {}
-        for i, name in enumerate(self.places):
-            at = int(self.m.site_bodyid[i])
-            here = pose(rotation_of(self.m.site_quat[i]), self.m.site_pos[i])
-            placed[name] = (self.names[at] if at > 0 else None, here)
-        if self.m.neq and BASE in (*self.names, *placed):
+        frames: dict[str, tuple[str | None, np.ndarray]] = {}
+        for i, name in enumerate(self.site_frames):
+            body = int(self.m.site_bodyid[i])
+            site_pose = pose(rotation_of(self.m.site_quat[i]), self.m.site_pos[i])
+            frames[name] = (self.names[body] if body > 0 else None, site_pose)
+        if self.m.neq and BASE in (*self.names, *frames):
             # the base's own name is taken, and loops may end in the world
-            placed.setdefault("world", (None, np.eye(4)))
-        return placed
+            frames.setdefault("world", (None, np.eye(4)))
+        return frames
 
     @property
-    def places(self) -> list[str]:
+    def site_frames(self) -> list[str]:
         """Names of the sites as frames: not those of bodies."""
         bodies = set(self.names[1:])
         return [site if site not in bodies else f"{site}_site" for site in self.sites]
@@ -254,16 +238,16 @@ class _Bodies:
     ) -> tuple[Tool, str, np.ndarray | None]:
         """The tool, its body and its pose there: `tip`, what is called "tool", or the default."""
         names = [*self.names[1:], *still]
-        called = frames.pop(TOOL, (None, None))
-        if tip is not None and tip not in names and frames.get(tip, called)[0] is None:
+        named_tool = frames.pop(TOOL, (None, None))
+        if tip is not None and tip not in names and frames.get(tip, named_tool)[0] is None:
             known = ", ".join([*names, *frames])
             raise UnknownNameError(f"no body and no site on a body is called {tip!r}; try: {known}")
-        wanted = Tool(tip, "given") if tip is not None else Tool(TOOL, "its name")
-        if tip is None and called[0] is None and TOOL not in names:
+        tool = Tool(tip, "given") if tip is not None else Tool(TOOL, "its name")
+        if tip is None and named_tool[0] is None and TOOL not in names:
             sites = {name: link for name, (link, _) in frames.items() if link is not None}
-            wanted = default_tool(self._mounts(), sites) or Tool(self.names[-1], "the last body")
-        link, here = called if wanted.name == TOOL else frames.get(wanted.name, (None, None))
-        return wanted, link or wanted.name, here
+            tool = default_tool(self._mounts(), sites) or Tool(self.names[-1], "the last body")
+        link, tool_pose = named_tool if tool.name == TOOL else frames.get(tool.name, (None, None))
+        return tool, link or tool.name, tool_pose
 
     def _mounts(self) -> dict[str, Mount]:
         """How each body hangs in the tree; joints that an equality drives follow."""
@@ -273,20 +257,22 @@ class _Bodies:
             for k in range(m.neq)
             if int(m.eq_type[k]) == EQUALITY_OF_JOINTS and m.eq_obj2id[k] >= 0
         }
-        found = {}
+        mounts = {}
         for i in range(1, m.nbody):
             first, parent = int(m.body_jntadr[i]), int(m.body_parentid[i])
             joints = set(range(first, first + int(m.body_jntnum[i])))
-            above = self.names[parent] if parent > 0 else None
-            found[self.names[i]] = Mount(above, bool(joints), bool(joints & driven))
-        return found
+            parent_name = self.names[parent] if parent > 0 else None
+            mounts[self.names[i]] = Mount(parent_name, bool(joints), bool(joints & driven))
+        return mounts
 
 
 def _still_links(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
     """Sites that must be links: "base", whose name the base's own frame has, and a tool at rest."""
-    made = []
+    links = []
     for name in (BASE, TOOL):
         if name in frames and (name == BASE or frames[name][0] is None):
-            at, here = frames.pop(name)
-            made.append(Link(name, at, Joint(kind="fixed", name=f"{name}_site", origin=here)))
-    return made
+            body, site_pose = frames.pop(name)
+            links.append(
+                Link(name, body, Joint(kind="fixed", name=f"{name}_site", origin=site_pose))
+            )
+    return links

@@ -5,14 +5,14 @@ Motors, servos, dampers and cylinders are shorthands that the compiler has writt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled, names_of, of_actuator
+from dalembert.importers.mjcf_forces import disabled, names_of, of_actuator
 from dalembert.model.actuators import ANY, Actuation, Actuator, Range
 from dalembert.model.model import Model
 from dalembert.model.notes import LeftOut
@@ -34,48 +34,39 @@ GAINS, BIASES = ("mjGAIN_FIXED", "mjGAIN_AFFINE"), ("mjBIAS_NONE", "mjBIAS_AFFIN
 LEAST = 1e-15  # mjMINVAL, the shortest time constant
 
 
-class Names:
-    """Names by MuJoCo's index: of joints, of tendons, and of sites as frames."""
-
-    def __init__(self, joints: list[str], tendons: list[str], sites: list[str]) -> None:
-        self.joints, self.tendons, self.sites = joints, tendons, sites
-
-    def ends(self, transmission: str, indices: Any) -> list[str]:
-        """What an actuator of this kind pulls at: one joint or tendon, one or two frames."""
-        first, second = (int(k) for k in indices)
-        if transmission in ("site", "crank"):
-            return [self.sites[k] for k in (first, second) if k >= 0]
-        return [self.tendons[first] if transmission == "tendon" else self.joints[first]]
-
-
 def actuation(
-    mujoco: ModuleType, m: Any, model: Model, by_index: tuple[list[str], list[str]]
+    mujoco: ModuleType, m: Any, model: Model, joints: list[str], sites: list[str]
 ) -> tuple[Actuation, list[LeftOut]]:
-    """The actuators, and those that are left out; `by_index` are names of joints and sites."""
+    """The actuators, and those that are left out; `joints` and `sites` are names by index."""
     tendons = names_of(mujoco, m, "tendon")
-    names, kept, others = Names(by_index[0], tendons, by_index[1]), [], []
-    there = {*names.joints, *(t.name for t in model.tendons), *model.frames}
-    off = disabled(mujoco, m, "ACTUATION")
+    targets = {"joint": joints, "joint_in_parent": joints, "tendon": tendons}
+    targets |= {"site": sites, "crank": sites}
+    known = {*joints, *(t.name for t in model.tendons), *model.frames}
+    actuators: list[Actuator] = []
+    left_out: list[LeftOut] = []
+    is_off = disabled(mujoco, m, "ACTUATION")
     for i, name in enumerate(names_of(mujoco, m, "actuator")):
-        why = "the file switches actuation off" if off else _unlike(mujoco, m, i)
-        made = None if why else _actuator(mujoco, m, i, name, names)
-        if made is not None and {made.target, made.reference or made.target} <= there:
-            kept.append(made)
+        reason = "the file switches actuation off" if is_off else _unsupported(mujoco, m, i)
+        actuator = None if reason else _actuator(mujoco, m, i, name, targets)
+        if (
+            actuator is not None
+            and {actuator.target, actuator.reference or actuator.target} <= known
+        ):
+            actuators.append(actuator)
         else:
-            others.append(
-                LeftOut("actuator", name, f"exerts nothing: {why or 'nothing to pull at'}")
-            )
-    joints = {
-        names.joints[k]: _range(m.jnt_actfrcrange[k])
-        for k in np.flatnonzero(m.jnt_actfrclimited).tolist()
-    }
+            effect = f"exerts nothing: {reason or 'nothing to pull at'}"
+            left_out.append(LeftOut("actuator", name, effect))
+    if not actuators:
+        return Actuation(), left_out
+    limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
+    joint_ranges = {joints[k]: _range(m.jnt_actfrcrange[k]) for k in limited}
     limited = np.flatnonzero(getattr(m, "tendon_actfrclimited", ())).tolist()
-    strings = {tendons[k]: _range(m.tendon_actfrcrange[k]) for k in limited}
-    return Actuation(tuple(kept), joints if kept else {}, strings if kept else {}), others
+    tendon_ranges = {tendons[k]: _range(m.tendon_actfrcrange[k]) for k in limited}
+    return Actuation(tuple(actuators), joint_ranges, tendon_ranges), left_out
 
 
-def _unlike(mujoco: ModuleType, m: Any, i: int) -> str:
-    """Why an actuator is no general one, if it is not."""
+def _unsupported(mujoco: ModuleType, m: Any, i: int) -> str:
+    """Why an actuator is not a general one; empty if it is."""
     kinds = {
         "transmission": (mujoco.mjtTrn(int(m.actuator_trntype[i])).name, TRANSMISSIONS),
         "dynamics": (mujoco.mjtDyn(int(m.actuator_dyntype[i])).name, DYNAMICS),
@@ -93,7 +84,10 @@ def _unlike(mujoco: ModuleType, m: Any, i: int) -> str:
     return ""
 
 
-def _actuator(mujoco: ModuleType, m: Any, i: int, name: str, names: Names) -> Actuator:
+def _actuator(
+    mujoco: ModuleType, m: Any, i: int, name: str, targets: Mapping[str, list[str]]
+) -> Actuator:
+    """Actuator i; `targets` are the names of what each transmission pulls at, by index."""
     transmission = TRANSMISSIONS[mujoco.mjtTrn(int(m.actuator_trntype[i])).name]
     dynamics = DYNAMICS[mujoco.mjtDyn(int(m.actuator_dyntype[i])).name]
     # MuJoCo 4 numbers controls and outputs apart from actuators
@@ -107,7 +101,9 @@ def _actuator(mujoco: ModuleType, m: Any, i: int, name: str, names: Names) -> Ac
     if 0 <= group < 31 and m.opt.disableactuator >> group & 1:
         gain[:], bias[:] = 0.0, 0.0
     free = disabled(mujoco, m, "CLAMPCTRL") or not m.actuator_ctrllimited[control]
-    ends = names.ends(transmission, m.actuator_trnid[i])
+    count = 2 if transmission in ("site", "crank") else 1
+    indices = [int(k) for k in m.actuator_trnid[i, :count]]
+    ends = [targets[transmission][k] for k in indices if k >= 0]
     return Actuator(
         name=name,
         target=ends[0],
@@ -130,9 +126,6 @@ def _range(pair: Any) -> Range:
     return float(pair[0]), float(pair[1])
 
 
-# How much the drives of an MJCF can exert on each joint: what `effort_limit` is.
-
-
 def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
     """The model with limits of the torques at joints of one degree; `joints` by MuJoCo's index.
 
@@ -143,10 +136,10 @@ def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
         joints[k]: float(np.abs(m.jnt_actfrcrange[k]).max())
         for k in np.flatnonzero(m.jnt_actfrclimited).tolist()
     }
-    given = model.driven_by.actuators
+    actuators = model.driven_by.actuators
     summed: dict[str, float] = {}
-    if all(a.transmission == "joint" for a in given):
-        for a in given:
+    if all(a.transmission == "joint" for a in actuators):
+        for a in actuators:
             summed[a.target] = summed.get(a.target, 0.0) + abs(a.gear[0]) * _largest(a)
     changed = []
     for joint in model.joints:

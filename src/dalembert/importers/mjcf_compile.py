@@ -1,20 +1,32 @@
-"""From files to MuJoCo's compiled model: MuJoCo is handed one text, and opens what we allow."""
+"""Compiling MJCF with MuJoCo, after bounding numbers and removing what dynamics does not need.
+
+Pictures, sensors and contact pairs are removed from the XML. A mesh or height field stays only if the
+inertia of a body that moves, the fluid around it, or the path of a tendon is computed from a geom of
+that shape; otherwise four points take its place, so that every name still refers to something.
+Plugins that this MuJoCo does not have are removed as well.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
 from dalembert.errors import ImportFileError
-from dalembert.importers.mjcf_files import Roots, Trust, read_parts
-from dalembert.importers.mjcf_looks import colours_of_materials
-from dalembert.importers.mjcf_reduce import Dropped, reduce_spec, reduce_xml
-from dalembert.importers.xml_read import MAX_ELEMENTS, Document, Element, shown
+from dalembert.importers.file_access import MAX_ASSET, Part, Roots, Trust, read_parts
+from dalembert.importers.safe_parsing import MAX_ELEMENTS, Document, Element, shown
+from dalembert.model.notes import LeftOut, Mesh
+from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion
 
 # Numbers in an MJCF that would make MuJoCo allocate or crash, bounded before MuJoCo sees them.
 
@@ -35,11 +47,15 @@ def check_limits(roots: Sequence[Element]) -> None:
                     # MuJoCo prints some words of the file as formats: '%n' ends the process
                     raise element.error(f"{name}={shown(value)}: MuJoCo may crash on a '%'; rename")
                 _check_size(element, name, value)
-    _check_copies(roots)
+    # nested <replicate> and <composite> multiply; each <attach> counts as the largest model
+    largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
+    total = _expanded(roots[0], largest)
+    if total > MAX_ELEMENTS:
+        raise roots[0].error(f"its copies make {total:,} elements; the limit is {MAX_ELEMENTS:,}")
 
 
 def _check_size(element: Element, name: str, value: str) -> None:
-    """Attributes that make MuJoCo allocate: rows of height fields, numbers of users."""
+    """Bound attributes that make MuJoCo allocate: rows of height fields, user data."""
     counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
     if not counted:
         return
@@ -49,19 +65,8 @@ def _check_size(element: Element, name: str, value: str) -> None:
             raise element.error(f"{name}={shown(value)} is more than a robot needs: {MAX_SIZE}")
 
 
-def _check_copies(roots: Sequence[Element]) -> None:
-    """Nested <replicate> and <composite> multiply: bound the copies, and all elements they make.
-
-    An attached model counts each time; which one is attached is not resolved: the largest.
-    """
-    largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
-    total = _expanded(roots[0], largest)
-    if total > MAX_ELEMENTS:
-        raise roots[0].error(f"its copies make {total:,} elements; the limit is {MAX_ELEMENTS:,}")
-
-
 def _expanded(root: Element, attached: int) -> int:
-    """How many elements a file makes; more than `MAX_COPIES` of one are an error."""
+    """Number of elements after expansion; more than `MAX_COPIES` of one are an error."""
     stack, total = [(root, 1)], 0
     while stack:
         element, copies = stack.pop()
@@ -89,12 +94,12 @@ def compiled(
     text, elements = written(parts[0].root)
     attached = {part.name: written(part.root)[0].encode() for part in parts[1:]}
     try:
-        with _listening(mujoco) as heard:
+        with _recorded_warnings(mujoco) as messages:
             spec = mujoco.MjSpec.from_string(text, include=attached)
             reduce_spec(mujoco, spec, parts, dropped, roots)
             # only muscles use length ranges, and the simulation that finds them may take minutes
             spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
-            return spec.compile(), heard, dropped
+            return spec.compile(), messages, dropped
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ImportFileError):
             raise
@@ -103,16 +108,16 @@ def compiled(
 
 
 @contextmanager
-def _listening(mujoco: ModuleType) -> Iterator[list[str]]:
-    """MuJoCo's warnings as a list; left alone it would print them and write a log beside us."""
-    heard: list[str] = []
+def _recorded_warnings(mujoco: ModuleType) -> Iterator[list[str]]:
+    """MuJoCo's warnings as a list; by default it prints them and writes a log file."""
+    messages: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(heard.append)
+    mujoco.set_mju_user_warning(messages.append)
     try:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
-            yield heard
-        heard += [str(warning.message) for warning in raised]
+            yield messages
+        messages += [str(warning.message) for warning in raised]
     finally:
         mujoco.set_mju_user_warning(before)
 
@@ -136,11 +141,275 @@ def written(root: Element) -> tuple[str, list[Element]]:
 
 
 def _refused(error: Exception, document: Document, elements: Sequence[Element]) -> ImportFileError:
-    """What MuJoCo said, at the line of the user's own file."""
+    """MuJoCo's message as an error at the line of the user's own file."""
     message = " ".join(str(error).split()).removeprefix("Error: ")
-    found = re.search(r"line (\d+)", message)
-    if found is None or not 1 <= int(found[1]) <= len(elements):
+    line = re.search(r"line (\d+)", message)
+    if line is None or not 1 <= int(line[1]) <= len(elements):
         return ImportFileError(f"MuJoCo refuses it: {message[:500]}", document.file)
-    element = elements[int(found[1]) - 1]
-    message = message.replace(found[0], f"line {element.line}")
+    element = elements[int(line[1]) - 1]
+    message = message.replace(line[0], f"line {element.line}")
     return element.error(f"MuJoCo refuses it: {message[:500]}")
+
+
+# Plugins an MJCF names: those that MuJoCo has stay, all others are taken out; none is loaded.
+
+
+MAX_PLUGINS = 64  # different names in one file
+_FORCE_ELEMENTS = ("body", "composite", "flexcomp")  # where a plugin makes forces, beside actuators
+
+
+def drop_plugins(mujoco: ModuleType, root: Element) -> tuple[Counter[str], int]:
+    """Take out elements of plugins that are not registered.
+
+    Registered ones stay: their names in an <extension> bring no code that is not there already.
+    Returns how many elements push, by plugin, and how many are gone.
+    """
+    instances = {
+        instance.attributes.get("name", ""): plugin.attributes.get("plugin", "")
+        for extension in root.walk()
+        if extension.tag == "extension"
+        for plugin in extension.all("plugin")
+        for instance in plugin.all("instance")
+    }
+    known: dict[str, bool] = {}
+    forces: Counter[str] = Counter()
+    count = 0
+    for element in root.walk():
+        removed = set()
+        for child in element.all("plugin"):
+            instance = child.attributes.get("instance", "")
+            name = child.attributes.get("plugin", "") or instances.get(instance, "")
+            if name not in known:
+                known[name] = _registered(mujoco, name)
+                if len(known) > MAX_PLUGINS:
+                    raise child.error(f"more than {MAX_PLUGINS} plugins")
+            if not known[name]:
+                removed.add(id(child))
+            # an actuator that stays is listed with all others
+            forces[name] += element.tag in _FORCE_ELEMENTS or (
+                element.tag == "actuator" and bool(removed)
+            )
+        if removed:
+            element.children = [child for child in element.children if id(child) not in removed]
+            count += len(removed)
+            if element.tag == "actuator":  # controls of keyframes no longer fit
+                for key in (each for each in root.walk() if each.tag == "key"):
+                    for name in ("ctrl", "act"):
+                        key.attributes.pop(name, None)
+    return +forces, count
+
+
+def _registered(mujoco: ModuleType, name: str) -> bool:
+    """Whether MuJoCo has a plugin of this name; no name, or one it may crash on, is left alone."""
+    if not name or "%" in name:
+        return True
+    plugin = f"<plugin plugin={quoteattr(name)}/>"
+    try:
+        mujoco.MjSpec.from_string(f"<mujoco><extension>{plugin}</extension></mujoco>")
+    except ValueError:
+        return False
+    return True
+
+
+_PICTURES = frozenset({"texture", "material", "skin", "tuple", "text"})
+_SECTIONS = ("sensor", "contact")
+_PICTURE_ATTRIBUTES = ("material", "texture")
+_SHAPES = ("mesh", "hfield")
+_FOLDERS = ("assetdir", "meshdir", "texturedir", "strippath")
+# longer than wide: a capsule fitted to it must have a cylinder between its ends
+_TETRAHEDRON = [-1.0, -1.0, -3.0, 1.0, 1.0, -3.0, 1.0, -1.0, 3.0, -1.0, 1.0, 3.0]
+
+
+@dataclass
+class Asset:
+    """A mesh or height field: its element, the name of its file, where MuJoCo looks for it."""
+
+    element: Element
+    name: str
+    folders: list[Path]
+    written: str = ""  # name with meshdir before it
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """How a mesh stands in the model: the points of its file scaled, then turned and shifted."""
+
+    scale: tuple[float, ...]
+    shift: np.ndarray
+    turn: np.ndarray  # quaternion (x, y, z, w)
+
+    @classmethod
+    def of(cls, shape: Any) -> FromFile:
+        """s Rᵀ (x − p), with the reference pose R, p of the asset and its scale s."""
+        scale = np.array(shape.scale, dtype=float)
+        turn = conjugate(np.roll(np.array(shape.refquat, dtype=float), -1))
+        shift = -scale * (matrix_from_quaternion(turn) @ np.array(shape.refpos, dtype=float))
+        return cls(tuple(float(x) for x in scale), shift, turn)
+
+
+@dataclass
+class Dropped:
+    """Removed elements, and the files of shapes by the word that replaces them in the XML."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    forces: Counter[str] = field(default_factory=Counter)  # elements that push, by plugin
+    assets: dict[str, Asset] = field(default_factory=dict)
+    shapes: dict[str, Asset] = field(default_factory=dict)  # meshes by their name in the model
+    scales: dict[str, FromFile] = field(default_factory=dict)  # of the same
+
+    def ignored(self) -> list[str]:
+        """Removed elements that dynamics does not need, counted."""
+        return [f"{what} ({count})" for what, count in sorted(self.counts.items()) if count]
+
+    def left_out(self) -> list[LeftOut]:
+        """Removed elements that exert forces."""
+        effect = "its forces are not computed"
+        return [LeftOut("plugin", name, effect) for name in sorted(self.forces)]
+
+    def meshes(self, mujoco: ModuleType, m: Any, bodies: Sequence[str]) -> Iterator[Mesh]:
+        """The files of meshes that bodies show; `bodies` are names by index."""
+        kind = mujoco.mjtObj.mjOBJ_MESH
+        meshed = [int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_SDF)]
+        for geom in np.flatnonzero(np.isin(m.geom_type, meshed) & (m.geom_dataid >= 0)):
+            name = mujoco.mj_id2name(m, kind, int(m.geom_dataid[geom])) or ""
+            if name in self.shapes:
+                asset = self.shapes[name]
+                yield Mesh(bodies[int(m.geom_bodyid[geom])], asset.written, asset.element.line)
+
+
+def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropped:
+    """Take pictures and unknown plugins out of the XML, and put words for files of shapes."""
+    dropped = Dropped()
+    for part in parts:
+        _drop_pictures(part.root, dropped)
+        forces, count = drop_plugins(mujoco, part.root)
+        dropped.forces += forces
+        dropped.counts["plugin that is not registered"] += count
+        for element, beside in part.assets:
+            if element.tag in _SHAPES and element.attributes.get("file", "").strip():
+                _hide(element, beside, part, dropped)
+            elif element.tag not in _PICTURES:
+                for key, name in element.attributes.items():
+                    if key.startswith("file") and name.strip():
+                        path = _readable(Asset(element, name, part.folders(beside)), roots)
+                        element.attributes[key] = str(path)
+        for element in part.root.walk():
+            if element.tag.lower() == "compiler":
+                for key in _FOLDERS:
+                    element.attributes.pop(key, None)
+    return dropped
+
+
+def _hide(element: Element, beside: Path, part: Part, dropped: Dropped) -> None:
+    """Put a word in place of a shape's file, and write down the name it has from its file."""
+    path = PurePosixPath(element.attributes["file"].replace("\\", "/"))
+    name = path.name if part.compiler.get("strippath") == "true" else path.as_posix()
+    word = f"dalembert_none/{len(dropped.assets)}"
+    written = (PurePosixPath(part.meshdir()) / name).as_posix()
+    dropped.assets[word] = Asset(element, name, part.folders(beside), written)
+    if not element.attributes.get("name"):
+        element.attributes["name"] = path.stem
+    element.attributes["file"] = word
+
+
+def _drop_pictures(root: Element, dropped: Dropped) -> None:
+    """<visual>, <sensor>, <contact>, textures, materials, skins, and what only names them."""
+    for section in _SECTIONS:
+        dropped.counts[section] += sum(len(part.children) for part in root.all(section))
+    root.children = [child for child in root.children if child.tag not in (*_SECTIONS, "visual")]
+    for element in root.walk():
+        for name in _PICTURE_ATTRIBUTES:
+            element.attributes.pop(name, None)
+        dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
+        element.children = [child for child in element.children if child.tag not in _PICTURES]
+
+
+def reduce_spec(
+    mujoco: ModuleType, spec: Any, parts: Sequence[Part], dropped: Dropped, roots: Roots
+) -> None:
+    """Give shapes that inertia comes from their files, and all others four points or no hills."""
+    needed = set(_needed(mujoco, spec, parts))
+    for shape in (*spec.meshes, *spec.hfields):
+        asset = dropped.assets.get(shape.file)
+        if asset is None:
+            continue
+        if asset.element.tag == "mesh":
+            dropped.shapes[shape.name] = asset
+            dropped.scales[shape.name] = FromFile.of(shape)
+        if shape.name in needed:
+            shape.file = str(_readable(asset, roots))
+            continue
+        shape.file = ""
+        if asset.element.tag == "mesh":
+            shape.uservert, shape.scale = _TETRAHEDRON, [1.0, 1.0, 1.0]
+        else:
+            shape.nrow, shape.ncol, shape.userdata = 2, 2, [0.0] * 4
+        dropped.counts[f"{asset.element.tag} not opened"] += 1
+
+
+def _readable(asset: Asset, roots: Roots) -> Path:
+    """The path of a file that is there, allowed, and not too large."""
+    path, label = roots.find(asset.element, asset.name, asset.folders), shown(asset.name)
+    if not path.exists():
+        raise asset.element.error(f"the file {label} is not there, and the dynamics needs it")
+    if not path.is_file() or path.stat().st_size > MAX_ASSET:
+        raise asset.element.error(f"{label} is no file, or too large a one")
+    if "%" in str(path):
+        raise asset.element.error(f"{label}: MuJoCo may crash on a '%' in its path; rename")
+    return path
+
+
+def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[str]:
+    """Names of shapes whose geoms enter an inertia, a fluid force or a tendon's path: doubt keeps them.
+
+    Geoms count on bodies without <inertial> (or with inertiafromgeom), in the groups of
+    inertiagrouprange, with a mass or a density. A body that never moves needs no inertia, unless
+    settotalmass shares a mass out among all. A tendon may run over a geom fitted to a mesh, and that
+    on any body.
+    """
+    wrapped = (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
+    for tendon in spec.tendons:
+        yield from (part.target.meshname for part in tendon.path if part.type in wrapped)
+    overruled = any(part.compiler.get("inertiafromgeom") == "true" for part in parts)
+    moving = any("settotalmass" in part.compiler for part in parts)
+    groups = [_groups(part) for part in parts]
+    stack = [(spec.worldbody, moving)]
+    while stack:
+        body, moves = stack.pop()
+        moves = moves or len(body.joints) > 0
+        stack += [(child, moves) for child in body.bodies]
+        for geom in body.geoms if moves else ():
+            counted = overruled or not body.explicitinertial
+            counted &= any(low <= geom.group <= high for low, high in groups)
+            counted &= geom.mass != 0.0 and not (math.isnan(geom.mass) and geom.density == 0.0)
+            if counted or geom.fluid_ellipsoid:
+                yield from (name for name in (geom.meshname, geom.hfieldname) if name)
+
+
+def _groups(part: Part) -> tuple[float, float]:
+    words = part.compiler.get("inertiagrouprange", "").split()
+    try:
+        low, high = map(float, words)
+    except ValueError:
+        return -math.inf, math.inf
+    return low, high
+
+
+def colours_of_materials(root: Element) -> None:
+    """Give geoms the colour of their material, which is taken out of the file after that."""
+    known = {}
+    for element in root.walk():
+        if element.tag == "material" and "name" in element.attributes:
+            known[element.attributes["name"]] = element.attributes.get("rgba", "0.8 0.8 0.8 1")
+    for element in root.walk():
+        rgba = known.get(element.attributes.get("material", ""), "")
+        if element.tag == "geom" and "rgba" not in element.attributes and _is_colour(rgba):
+            element.attributes["rgba"] = rgba
+
+
+def _is_colour(text: str) -> bool:
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        return False
+    return len(numbers) == 4 and all(0.0 <= x <= 1.0 for x in numbers)

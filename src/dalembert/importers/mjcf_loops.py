@@ -1,4 +1,4 @@
-"""Equalities and keyframes of a compiled MJCF model, in the names and coordinates of ours.
+"""Equalities, keyframes and notes of a compiled MJCF model, in names and coordinates of the model.
 
 MuJoCo holds two points together (connect), two frames (weld), one joint or tendon at a quartic
 polynomial of another (joint, tendon), each from its value at the reference posture qpos0. A weld
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled, names_of, rotation_of
-from dalembert.model.notes import Equality, LeftOut, Rows4, rows_of
+from dalembert.importers.mjcf_forces import disabled, names_of, rotation_of
+from dalembert.model.notes import Equality, LeftOut, Notes, Rows4, pose_rows
 from dalembert.spatial.se3 import pose
 
 KINDS = {
@@ -29,7 +29,7 @@ def equalities(
     mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str]
 ) -> tuple[list[Equality], list[tuple[str, str]]]:
     """Those that are read, and (kind, name) of the others; `bodies` and `joints` are names by index."""
-    kept, others = [], []
+    known, others = [], []
     enforced = not disabled(mujoco, m, "EQUALITY", "CONSTRAINT")
     tendons = names_of(mujoco, m, "tendon")
     for i, name in enumerate(names_of(mujoco, m, "equality")):
@@ -46,12 +46,12 @@ def equalities(
             ends = _coupled(m, i, kind, names)
         active = enforced and bool(m.eq_active0[i])
         data = tuple(float(x) for x in m.eq_data[i])
-        kept.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
-    return kept, others
+        known.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
+    return known, others
 
 
 def _frames(mujoco: ModuleType, m: Any, i: int, kind: str, bodies: list[str]) -> dict[str, Any]:
-    """Links and the frames held in them; a site is a frame of its body."""
+    """Keywords of an `Equality`: links and the frames in them; a site is a frame of its body."""
     pair, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if int(m.eq_objtype[i]) == mujoco.mjtObj.mjOBJ_SITE:
         poses = [_rows(m.site_pos[k], m.site_quat[k]) for k in pair]
@@ -75,11 +75,11 @@ def _coupled(m: Any, i: int, kind: str, names: list[str]) -> dict[str, Any]:
         at = [float(m.qpos0[m.jnt_qposadr[k]]) if k >= 0 else 0.0 for k in (first, second)]
     else:
         at = [float(m.tendon_length0[k]) if k >= 0 else 0.0 for k in (first, second)]
-    given = [float(c) for c in m.eq_data[i, :5]] if second >= 0 else [float(m.eq_data[i, 0])]
-    made = shifted(given, at[1])
+    terms = 5 if second >= 0 else 1
+    c0, *higher = shifted([float(c) for c in m.eq_data[i, :terms]], at[1])
     return {
         **{"first": names[first], "second": names[second] if second >= 0 else None},
-        "polynomial": (made[0] + at[0], *made[1:]),
+        "polynomial": (c0 + at[0], *higher),
     }
 
 
@@ -93,22 +93,6 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
         sum(c * comb(k, j) * (-x0) ** (k - j) for k, c in enumerate(coefficients[j:], start=j))
         for j in range(len(coefficients))
     ]
-
-
-def driven_frames(m: Any, bodies: list[str]) -> list[LeftOut]:
-    """Mocap bodies, which others move in MuJoCo: here they stand still."""
-    moved = [bodies[i] for i in range(1, m.nbody) if int(m.body_mocapid[i]) >= 0]
-    effect = "stands still at its pose, and so does what is welded to it"
-    return [LeftOut("motion of a mocap body", name, effect) for name in moved]
-
-
-def postures(mujoco: ModuleType, m: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """(name, q): the reference posture, then the keyframes, in the coordinates of our model."""
-    key = mujoco.mjtObj.mjOBJ_KEY
-    named = {"reference": m.qpos0}
-    for k in range(m.nkey):
-        named.setdefault(mujoco.mj_id2name(m, key, k) or f"keyframe{k}", m.key_qpos[k])
-    return tuple((name, tuple(map(float, configuration(m, qpos)))) for name, qpos in named.items())
 
 
 def configuration(m: Any, qpos: Any) -> np.ndarray:
@@ -126,4 +110,41 @@ def configuration(m: Any, qpos: Any) -> np.ndarray:
 def _rows(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> Rows4:
     """A pose (4, 4) of rows, from a position and a quaternion (w, x, y, z)."""
     R = rotation_of(np.asarray(quaternion) / np.linalg.norm(quaternion))
-    return rows_of(pose(R, np.array(position)))
+    return pose_rows(pose(R, np.array(position)))
+
+
+def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], source: str) -> Notes:
+    """The notes of a model; `bodies` and `joints` are names by index."""
+    known, others = equalities(mujoco, m, bodies, joints)
+    welded = [int(k) for k in m.body_weldid]
+    moving = range(1, m.nbody)
+    warnings = [
+        f"body {bodies[i]!r} moves but has no mass"
+        for i in moving
+        if m.body_jntnum[i] and m.body_mass[i] == 0.0 and welded[i] == i
+    ]
+    warnings += [f"{kind} constraint {name!r} is ignored" for kind, name in others]
+    counts = {"geom": m.ngeom, "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}
+    counts["mocap body"] = m.nmocap
+    left_out = []
+    if m.nflex:
+        left_out = [LeftOut("flex", f"{m.nflex} of them", "deformable bodies do not deform")]
+    effect = "stands still at its pose, and so does what is welded to it"
+    for i in moving:
+        if int(m.body_mocapid[i]) >= 0:
+            left_out.append(LeftOut("motion of a mocap body", bodies[i], effect))
+    postures = {"reference": m.qpos0}
+    for k in range(m.nkey):
+        key = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_KEY, k) or f"keyframe{k}"
+        postures.setdefault(key, m.key_qpos[k])
+    return Notes(
+        source=source,
+        merged=tuple(f"{bodies[i]} into {bodies[welded[i]]}" for i in moving if welded[i] != i),
+        ignored=tuple(f"{what} ({count})" for what, count in counts.items() if count),
+        warnings=tuple(warnings),
+        equalities=tuple(known),
+        postures=tuple(
+            (name, tuple(map(float, configuration(m, qpos)))) for name, qpos in postures.items()
+        ),
+        left_out=tuple(left_out),
+    )

@@ -1,4 +1,4 @@
-"""A model as MJCF: one body per moving body in its link frame, further frames as sites.
+"""Writing MJCF: one body per moving body in its link frame, further frames as sites.
 
 MuJoCo refuses moving bodies without mass or inertia; where ours have none it is asked to put 1e-14
 there. Followers become equalities. Friction that depends on the direction is its mean for MuJoCo,
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_physics import COULOMB
+from dalembert.importers.mjcf_forces import COULOMB
+from dalembert.importers.mjcf_loops import shifted
 from dalembert.importers.mjcf_write_forces import (
     ForceLines,
     actuator_lines,
@@ -24,9 +25,9 @@ from dalembert.importers.mjcf_write_forces import (
     timestep,
 )
 from dalembert.importers.mjcf_write_forces import sites as actuated_sites
-from dalembert.importers.mjcf_write_loops import LoopLines, keyframe
 from dalembert.importers.write import (
     Placed,
+    body_of,
     comments,
     friction_of,
     inertia_of,
@@ -49,7 +50,7 @@ from dalembert.spatial.se3 import inverse, pose
 from dalembert.text import xml_comment
 
 EPSILON = np.finfo(float).eps
-LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
+LEAST = 2e-15  # kg, kg m²: MuJoCo takes no less than 1e-15; real inertias above it stay as they are
 
 
 def mjcf_from_model(
@@ -72,10 +73,15 @@ def mjcf_from_model(
         sites[frame.body].append(site_line(name, here))
     loops = LoopLines(model, placed, equalities)
     forces = ForceLines(model, placed)
-    every = (loops.sites, forces.parts, fluid_geoms(model, placed))
-    for at, parts in (item for found in every for item in found.items()):
-        sites[at] += parts
-    bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
+    for parts_by_body in (loops.sites, forces.parts, fluid_geoms(model, placed)):
+        for at, parts in parts_by_body.items():
+            sites[at] += parts
+    is_degenerate = any(
+        float(b.mass) < LEAST
+        or np.linalg.eigvalsh(np.asarray(b.inertia_about_center, float))[0] < LEAST
+        for b in model.bodies
+    )
+    bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if is_degenerate else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
         *(f"  {line}" for line in comments(model)),
@@ -87,12 +93,23 @@ def mjcf_from_model(
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, forces, i)
-    held = [*_equalities(model), *loops.equalities]
-    ends = [*_section("tendon", [*forces.tendons, *loops.tendons]), *_section("equality", held)]
+    followers = [
+        f"<joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
+        f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
+        for name, follow in model.followers.items()
+    ]
+    ends = _section("tendon", [*forces.tendons, *loops.tendons])
+    ends += _section("equality", [*followers, *loops.equalities])
     if posture is not None:
-        ends += keyframe(model, posture, _depth_first(model), "assembled")
+        ends += keyframe(model, posture, "assembled")
     ends += actuator_lines(model)
-    ends += _section("custom", [*_custom(model, placed), *forces.numerics()])
+    friction = []  # Coulomb friction of joints where the two directions differ in size
+    for body, item in zip(model.bodies, placed, strict=True):
+        pair = friction_of(model, body.v.start)
+        if pair[0] != -pair[1]:
+            name = quoted(COULOMB + item.joint)
+            friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
+    ends += _section("custom", [*friction, *forces.numerics()])
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
@@ -108,13 +125,13 @@ def _bodies(
         if done:
             lines.append(f"{pad}</body>")
             continue
-        here = origin_of(model, placed, i)
-        put = pose_words(forces.place(i, here))
-        lines.append(f"{pad}<body name={quoted(placed[i].name)} {put}{forces.body(i)}>")
+        origin = origin_of(model, placed, i)
+        pose_text = pose_words(forces.body_pose(i, origin))
+        lines.append(f"{pad}<body name={quoted(placed[i].name)} {pose_text}{forces.body(i)}>")
         body, item, box = model.bodies[i], placed[i], box_axes(model, i)
         axes = None if box is None else item.frame[:3, :3].T @ box
         inertial = _inertial(body, item.name, item.frame, axes)
-        joint = _joint(model, body, item, here, forces.joint(i))
+        joint = _joint(model, body, item, origin, forces.joint(i))
         lines += [f"{pad}  {part}" for part in (inertial, joint, *sites[i])]
         stack.append((i, True))
         stack += [(child, False) for child in reversed(model.children(i))]
@@ -131,7 +148,7 @@ def _inertial(body: Massive, name: str, frame: np.ndarray, axes: np.ndarray | No
 
 
 def _fixed(model: Model, used: set[str]) -> list[str]:
-    """A body for what is fixed to the base: nothing moves it, but other files may attach this one."""
+    """A body for the inertia fixed to the base, for files that attach this model elsewhere."""
     if not model.fixed.mass:
         return []
     name = unique("fixed_to_base", {*used, *model.frames})
@@ -168,7 +185,7 @@ def _principal(
     return moments, axes
 
 
-def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str) -> str:
+def _joint(model: Model, body: Body, item: Placed, origin: np.ndarray, forces: str) -> str:
     name = quoted(item.joint)
     drive = model.drive
     rotor = np.asarray(drive.rotor, float)[body.v]
@@ -179,7 +196,7 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str
         if value[0] != 0.0
     )
     if isinstance(body.chart, Free):
-        if body.parent >= 0 or not np.allclose(here, np.eye(4), atol=1e-15, rtol=0.0):
+        if body.parent >= 0 or not np.allclose(origin, np.eye(4), atol=1e-15, rtol=0.0):
             raise ModelError(
                 f"joint {item.joint!r}: MuJoCo's free joints start at the world's origin"
             )
@@ -192,50 +209,145 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str
         raise ModelError(f"joint {item.joint!r}: MuJoCo has no {item.info.kind} joint")
     at = -item.frame[:3, :3].T @ item.frame[:3, 3]
     axis = f'pos="{numbers(at)}" axis="{numbers(item.frame[2, :3])}"'
-    reach = (item.info.lower[item.number], item.info.upper[item.number])
-    limited = (
-        f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
+    limits = (item.info.lower[item.number], item.info.upper[item.number])
+    range_text = (
+        f' range="{numbers(limits)}"' if np.isfinite(limits).all() and limits[0] < limits[1] else ""
     )
-    limited += joint_range(model, item.joint, item.info.effort_limit)
-    return f'<joint name={name} type="{kind}" {axis}{limited}{driven}/>'
-
-
-def _equalities(model: Model) -> list[str]:
-    """Joints that follow others."""
-    return [
-        f"<joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
-        f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
-        for name, follow in model.followers.items()
-    ]
+    range_text += joint_range(model, item.joint, item.info.effort_limit)
+    return f'<joint name={name} type="{kind}" {axis}{range_text}{driven}/>'
 
 
 def _section(name: str, lines: list[str]) -> list[str]:
     return [f"  <{name}>", *(f"    {line}" for line in lines), f"  </{name}>"] if lines else []
 
 
-def _depth_first(model: Model) -> list[int]:
-    """Bodies in the order in which they are written."""
-    stack, order = list(reversed(model.children(-1))), []
+AXIS = 0.1  # m, between the two points of a hinge
+DEGREE = 5  # coefficients of MuJoCo's polynomials
+
+
+class LoopLines:
+    """Sites and lines for the equalities of a model; `taken` are names of its frames."""
+
+    def __init__(
+        self, model: Model, placed: Sequence[Placed], equalities: Sequence[Equality]
+    ) -> None:
+        self.model, self.placed = model, placed
+        self.taken = {*model.frames, *(item.name for item in placed)}
+        self.tendon_names = {tendon.name for tendon in model.tendons}
+        self.names = {equality.name for equality in equalities}
+        self.sites: dict[int, list[str]] = defaultdict(list)  # lines by body
+        self.tendons: list[str] = []
+        self.equalities = [line for equality in equalities for line in self._lines(equality)]
+
+    def _lines(self, equality: Equality) -> list[str]:
+        if equality.factors:
+            return [self._linear_coupling(equality)]
+        if equality.kind in ("joint", "tendon"):
+            return [self._coupling(equality)]
+        if equality.kind == "distance":
+            return [self._distance(equality)]
+        words = {"point": "connect", "weld": "weld"}
+        if equality.directions == "revolute":
+            far = pose(p=[0.0, 0.0, AXIS])
+            return [
+                self._site_pair("connect", equality, equality.name),
+                self._site_pair(
+                    "connect", equality, unique(f"{equality.name}_axis", self.names), far
+                ),
+            ]
+        if equality.directions not in words:
+            raise ModelError(
+                f"loop {equality.name!r}: MuJoCo holds points, hinges and frames, not "
+                f"{equality.directions!r}; try to_urdf"
+            )
+        return [self._site_pair(words[str(equality.directions)], equality, equality.name)]
+
+    def _site_pair(
+        self, word: str, equality: Equality, name: str, far: np.ndarray | None = None
+    ) -> str:
+        ends = self._ends(equality, name, far)
+        sites = " ".join(f"site{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
+        return f"<{word} name={quoted(name)} {sites}/>"
+
+    def _ends(self, equality: Equality, name: str, far: np.ndarray | None = None) -> list[str]:
+        """Two sites at the frames that are held, moved by `far` in them."""
+        names = []
+        pairs = ((equality.first, equality.pose_first), (equality.second, equality.pose_second))
+        for end, (link, offset) in zip(("first", "second"), pairs, strict=True):
+            site = unique(f"{name}_{end}", self.taken)
+            site_pose = np.eye(4) if link is None else pose(*self.model.frame(link).placement)
+            site_pose = site_pose if offset is None else site_pose @ np.array(offset)
+            body = -1 if link is None else self.model.frame(link).body
+            link_pose = inverse(self.placed[body].frame) if body >= 0 else np.eye(4)
+            site_pose = link_pose @ site_pose if far is None else link_pose @ site_pose @ far
+            self.sites[body].append(site_line(site, site_pose))
+            names.append(site)
+        return names
+
+    def _distance(self, equality: Equality) -> str:
+        """A tendon between two sites; MuJoCo counts from its length where all joints are at zero."""
+        name = unique(equality.name, self.tendon_names)
+        through = "".join(f"<site site={quoted(end)}/>" for end in self._ends(equality, name))
+        self.tendons.append(f"<spatial name={quoted(name)}>{through}</spatial>")
+        assert equality.length is not None
+        polynomial = numbers([equality.length - equality.data[0], 0, 0, 0, 0])
+        equality_name = quoted(equality.name)
+        return f'<tendon name={equality_name} tendon1={quoted(name)} polycoef="{polynomial}"/>'
+
+    def _linear_coupling(self, equality: Equality) -> str:
+        """first − c₁ second − Σ factor · joint = c₀: a tendon over joints of length c₀."""
+        if len(equality.polynomial) > 2:
+            raise ModelError(
+                f"constraint {equality.name!r}: MuJoCo has no polynomial of one joint beside terms of "
+                "others; try to_urdf"
+            )
+        c0, *linear = equality.polynomial
+        factors = [
+            (equality.first, 1.0),
+            *((equality.second, -c) for c in linear if equality.second),
+        ]
+        factors += [(joint, -factor) for joint, factor in equality.factors]
+        name = unique(equality.name, self.taken)
+        through = "".join(
+            f'<joint joint={quoted(self._joint(joint or ""))} coef="{numbers([factor])}"/>'
+            for joint, factor in factors
+        )
+        self.tendons.append(f"<fixed name={quoted(name)}>{through}</fixed>")
+        equality_name, constant = quoted(equality.name), numbers([c0, 0, 0, 0, 0])
+        return f'<tendon name={equality_name} tendon1={quoted(name)} polycoef="{constant}"/>'
+
+    def _coupling(self, equality: Equality) -> str:
+        """A polynomial; of tendons MuJoCo counts from their lengths where all joints are at zero."""
+        if len(equality.polynomial) > DEGREE:
+            raise ModelError(
+                f"constraint {equality.name!r}: MuJoCo's polynomials have {DEGREE} coefficients"
+            )
+        terms, ends = list(equality.polynomial), [x for x in (equality.first, equality.second) if x]
+        if equality.kind == "tendon":
+            first, second = equality.data
+            terms = shifted(terms, -second)
+            terms[0] -= first
+        else:
+            ends = [self._joint(x) for x in ends]
+        terms += [0.0] * (DEGREE - len(terms))
+        named = " ".join(f"{equality.kind}{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
+        name = quoted(equality.name)
+        return f'<{equality.kind} name={name} {named} polycoef="{numbers(terms)}"/>'
+
+    def _joint(self, coordinate: str) -> str:
+        """The name that the joint of a coordinate has in the file."""
+        return self.placed[body_of(self.model, coordinate, "MuJoCo")].joint
+
+
+def keyframe(model: Model, q: np.ndarray, name: str) -> list[str]:
+    """The posture q (nq,) as a keyframe, bodies depth first as they are written."""
+    tree, q_tree = model.tree, np.asarray(model.expand(q), dtype=float)
+    values: list[float] = []
+    stack = list(reversed(model.children(-1)))
     while stack:
-        order.append(stack.pop())
-        stack += reversed(model.children(order[-1]))
-    return order
-
-
-def _custom(model: Model, placed: list[Placed]) -> list[str]:
-    """Coulomb friction (positive, negative) of joints where the two differ in size."""
-    lines = []
-    for body, item in zip(model.bodies, placed, strict=True):
-        pair = friction_of(model, body.v.start)
-        if pair[0] != -pair[1]:
-            lines.append(f'<numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>')
-    return lines
-
-
-def _degenerate(model: Model) -> bool:
-    """Whether some body has no mass, or none about some axis."""
-    return any(
-        float(b.mass) < LEAST
-        or np.linalg.eigvalsh(np.asarray(b.inertia_about_center, float))[0] < LEAST
-        for b in model.bodies
-    )
+        i = stack.pop()
+        stack += reversed(model.children(i))
+        own = q_tree[tree.bodies[i].q]
+        has_quaternion = len(own) >= 4  # (x, y, z, w) here, (w, x, y, z) in MuJoCo
+        values += [*own[:-4], own[-1], *own[-4:-1]] if has_quaternion else [*own]
+    return ["  <keyframe>", f'    <key name="{name}" qpos="{numbers(values)}"/>', "  </keyframe>"]

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_fluid import POINT
-from dalembert.importers.mjcf_physics import ON_TWIST
+from dalembert.importers.mjcf_forces import ON_TWIST, POINT
 from dalembert.importers.write import Placed, inertia_of, numbers, pose_words, quoted, unique
 from dalembert.model.actuators import Actuator, Range
 from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap
@@ -45,16 +44,10 @@ def joint_range(model: Model, joint: str, effort: float = np.inf) -> str:
 
     Without actuators, whose own limits say it, they are the joint's effort limit.
     """
-    found = model.driven_by.joint_ranges.get(joint)
-    if found is None and not model.driven_by.actuators and 0.0 < effort < np.inf:
-        found = (-effort, effort)
-    return "" if found is None else " " + _range("actuatorfrc", found, f"joint {joint!r}")
-
-
-def tendon_range(model: Model, tendon: str) -> str:
-    """Limits of what all actuators exert through a tendon, as attributes."""
-    found = model.driven_by.tendon_ranges.get(tendon)
-    return "" if found is None else " " + _range("actuatorfrc", found, f"tendon {tendon!r}")
+    limits = model.driven_by.joint_ranges.get(joint)
+    if limits is None and not model.driven_by.actuators and 0.0 < effort < np.inf:
+        limits = (-effort, effort)
+    return "" if limits is None else " " + _range("actuatorfrc", limits, f"joint {joint!r}")
 
 
 def timestep(model: Model) -> str:
@@ -119,15 +112,15 @@ _POINT = (
 
 def fluid_option(model: Model) -> str:
     """Attributes of <option>: density, viscosity and wind."""
-    found = model.elements.submerged
-    if not found:
+    shapes = model.elements.submerged
+    if not shapes:
         return ""
-    values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in found}
+    values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in shapes}
     if len(values) > 1:
         raise ModelError(f"{model.name}: MuJoCo has one fluid for all bodies")
     density, viscosity, *wind = values.pop()
-    given = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
-    return f'{given} wind="{numbers(wind)}"'
+    fluid = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
+    return f'{fluid} wind="{numbers(wind)}"'
 
 
 def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
@@ -149,7 +142,7 @@ def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
 
 
 def box_axes(model: Model, i: int) -> np.ndarray | None:
-    """Axes (3, 3) of the box that body i is in the fluid, in its frame: those MuJoCo must find."""
+    """Axes (3, 3), in the body frame, of the box of body i in the fluid; None if it has none."""
     boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
     return np.asarray(boxes[0].rotation, float) if boxes else None
 
@@ -165,15 +158,14 @@ def _is_box(model: Model, i: int, box: Submerged) -> bool:
 
 
 def _geom(item: Placed, shape: Submerged) -> str:
-    here = inverse(item.frame) @ pose(shape.rotation, shape.center)
+    pose_in_body = inverse(item.frame) @ pose(shape.rotation, shape.center)
     drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
-    return (
-        f'<geom type="ellipsoid" size="{numbers(shape.size)}" {pose_words(here)} {drag} {_LOOSE}/>'
-    )
+    size = f'size="{numbers(shape.size)}"'
+    return f'<geom type="ellipsoid" {size} {pose_words(pose_in_body)} {drag} {_LOOSE}/>'
 
 
 class ForceLines:
-    """What the elements of a model add to its joints, bodies and sections."""
+    """Lines and attributes of a model's elements: springs, lifted weights, tendons."""
 
     def __init__(self, model: Model, placed: Sequence[Placed]) -> None:
         self.model, self.placed = model, placed
@@ -189,26 +181,23 @@ class ForceLines:
         text = f' damping="{numbers(damping)}"' if any(damping) else ""
         for spring in self.model.elements.springs:
             if spring.body == i:
-                text += f' stiffness="{numbers(spring.stiffness)}"{self._rest(i, spring.rest)}'
+                text += f' stiffness="{numbers(spring.stiffness)}"'
+                chart, rest = self.model.bodies[i].chart, spring.rest
+                if chart.nq == 1 and rest[0] != 0.0:
+                    text += f' springref="{numbers(rest)}"'
+                if chart.nq == 4 and not np.array_equal(rest, chart.neutral()):
+                    raise ModelError(
+                        f"joint {self.placed[i].joint!r}: MuJoCo's spring of a ball joint rests at "
+                        "its neutral posture, this one elsewhere"
+                    )
         return text
 
-    def _rest(self, i: int, rest: np.ndarray) -> str:
-        chart = self.model.bodies[i].chart
-        if chart.nq == 1:
-            return f' springref="{numbers(rest)}"' if rest[0] != 0.0 else ""
-        if chart.nq == 4 and not np.array_equal(rest, chart.neutral()):
-            raise ModelError(
-                f"joint {self.placed[i].joint!r}: MuJoCo's spring of a ball joint rests at its "
-                "neutral posture, this one elsewhere"
-            )
-        return ""
-
-    def place(self, i: int, here: np.ndarray) -> np.ndarray:
-        """Where the file puts body i: a free joint moves it anyway, and its spring rests there."""
+    def body_pose(self, i: int, pose_in_body: np.ndarray) -> np.ndarray:
+        """Pose of body i in the file: the rest of the spring of a free joint, else `pose_in_body`."""
         for spring in self.model.elements.springs:
             if spring.body == i and self.model.bodies[i].chart.nq == 7:
                 return pose(matrix_from_quaternion(spring.rest[3:7]), spring.rest[0:3])
-        return here
+        return pose_in_body
 
     def body(self, i: int) -> str:
         """Attribute of body i: the share of its weight that is lifted."""
@@ -237,11 +226,13 @@ class ForceLines:
         ]
 
     def _tendon(self, tendon: Tendon) -> list[str]:
-        given = f'name={quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
-        given += tendon_range(self.model, tendon.name)
+        attributes = f'name={quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
+        limits = self.model.driven_by.tendon_ranges.get(tendon.name)
+        if limits is not None:
+            attributes += " " + _range("actuatorfrc", limits, f"tendon {tendon.name!r}")
         for word in ("stiffness", "damping"):
             if len(getattr(tendon, word)):
-                given += f' {word}="{numbers(getattr(tendon, word))}"'
+                attributes += f' {word}="{numbers(getattr(tendon, word))}"'
         word = tendon.kind
         if word == "fixed":
             pairs = zip(tendon.joints, tendon.coefficients, strict=True)
@@ -249,14 +240,21 @@ class ForceLines:
             path = [f'<joint joint={name} coef="{c}"/>' for name, c in names]
         else:
             path = self._path(tendon)
-        return [f"<{word} {given}>", *(f"  {part}" for part in path), f"</{word}>"]
+        return [f"<{word} {attributes}>", *(f"  {part}" for part in path), f"</{word}>"]
 
     def _path(self, tendon: Tendon) -> list[str]:
         """Site to site; a pulley where the share changes or the string does not go on."""
         lines: list[str] = []
         share, last = 1.0, None  # the point the string has come to
         for segment in tendon.segments:
-            if last is None or segment.share != share or not _same(segment.start, last):
+            start = segment.start
+            is_continued = (
+                last is not None
+                and segment.share == share
+                and start.body == last.body
+                and np.array_equal(start.point, last.point)
+            )
+            if not is_continued:
                 if segment.share != share or last is not None:
                     lines.append(f'<pulley divisor="{numbers([1.0 / segment.share])}"/>')
                 lines.append(f"<site site={self._site(tendon, segment.start)}/>")
@@ -270,26 +268,22 @@ class ForceLines:
             share, last = segment.share, segment.end
         return lines
 
-    def _local(self, body: int, here: np.ndarray) -> np.ndarray:
+    def _local(self, body: int, pose_in_body: np.ndarray) -> np.ndarray:
         """A pose in the body frame, seen from the frame that the file has of it."""
-        return here if body < 0 else inverse(self.placed[body].frame) @ here
+        return pose_in_body if body < 0 else inverse(self.placed[body].frame) @ pose_in_body
 
     def _site(self, tendon: Tendon, anchor: Anchor) -> str:
         name = quoted(unique(f"{tendon.name} point", self.taken))
-        here = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))
-        self.parts[anchor.body].append(f'<site name={name} pos="{numbers(here[:3, 3])}"/>')
+        pose_in_body = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))
+        self.parts[anchor.body].append(f'<site name={name} pos="{numbers(pose_in_body[:3, 3])}"/>')
         return name
 
     def _geom(self, tendon: Tendon, around: Wrap) -> str:
         name = quoted(unique(f"{tendon.name} {around.kind}", self.taken))
-        here = self._local(around.body, pose(around.rotation, around.center))
+        pose_in_body = self._local(around.body, pose(around.rotation, around.center))
         size = [around.radius] if around.kind == "sphere" else [around.radius, around.radius]
         self.parts[around.body].append(
-            f'<geom name={name} type="{around.kind}" size="{numbers(size)}" {pose_words(here)} '
+            f'<geom name={name} type="{around.kind}" size="{numbers(size)}" {pose_words(pose_in_body)} '
             'contype="0" conaffinity="0" mass="0"/>'
         )
         return name
-
-
-def _same(one: Anchor, other: Anchor) -> bool:
-    return one.body == other.body and bool(np.array_equal(one.point, other.point))

@@ -12,8 +12,8 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.errors import ModelError
-from dalembert.model import Joint, Link, check
-from dalembert.model.check import label, numbers
+from dalembert.model import Joint, Link, validation
+from dalembert.model.validation import label, numbers
 from dalembert.spatial.se3 import inverse, pose
 from dalembert.text import short
 
@@ -26,21 +26,28 @@ def links_from_screws(
     names: Sequence[str] | None = None,
 ) -> list[Link]:
     """One link per screw; `parents` holds indices (−1 for the base), default a chain."""
-    n = len(_rows(screws, "screws"))
+    _require_list(screws, "screws")
+    n = len(screws)
     parents = list(range(-1, n - 1)) if parents is None else parents
     names = [f"link{i + 1}" for i in range(n)] if names is None else names
     lists = {"frames": frames, "inertias": inertias, "parents": parents, "names": names}
-    for what, given in lists.items():
-        if len(_rows(given, what)) != n:
-            raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
+    for what, values in lists.items():
+        _require_list(values, what)
+        if len(values) != n:
+            raise ModelError(f"{n} screws but {len(values)} {what}; give one per joint")
     names = [label(name, f"link {i + 1}") for i, name in enumerate(names)]
     poses = [
-        check.pose(frame, f"the frame of {name!r}")
+        validation.pose(frame, f"the frame of {name!r}")
         for frame, name in zip(frames, names, strict=True)
     ]
     links = []
     for i, name in enumerate(names):
-        _require_parent(parents[i], i, n, name)
+        parent: Any = parents[i]
+        is_index = isinstance(parent, int | np.integer) and not isinstance(parent, bool)
+        if not (is_index and -1 <= parent < n and parent != i):
+            raise ModelError(
+                f"parent {short(parent)} of link {name!r} is no index of a link (−1: base)"
+            )
         xi = numbers(screws[i], (6,), f"the screw of {name!r}, (linear, angular),")
         kind, axis, point, pitch = screw_axis(xi, poses[i][0:3, 3], name)
         at_axis = pose(None, point)
@@ -95,14 +102,6 @@ def _numbers(part: Any, name: str) -> np.ndarray:
     return numbers
 
 
-def _rows(given: Any, what: str) -> Any:
-    """Something with one entry per joint."""
-    if isinstance(given, list | tuple) or np.ndim(given) > 0:
-        return given
-    raise ModelError(f"{what} must be a list with one entry per joint")
-
-
-def _require_parent(value: Any, own: int, count: int, name: str) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and -1 <= value < count and value != own):
-        raise ModelError(f"parent {short(value)} of link {name!r} is no index of a link (−1: base)")
+def _require_list(values: Any, what: str) -> None:
+    if not isinstance(values, list | tuple) and np.ndim(values) == 0:
+        raise ModelError(f"{what} must be a list with one entry per joint")

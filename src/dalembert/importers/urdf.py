@@ -1,30 +1,39 @@
-"""URDF, as it is found in the wild: a path or text to a model.
+"""Reading URDF files: a path or text to a model.
 
 Coordinates come depth first, siblings in the order of the file. Links on fixed joints are merged
 into the link that carries them; all of them stay as named frames. A joint with <mimic> has no
-coordinate of its own. Meshes are never opened here: notes keep how the robot looks.
+coordinate of its own. Meshes are not opened here: the notes keep the visual geometry.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.mjcf_files import Roots, Trust
-from dalembert.importers.urdf_looks import looks_of
+import numpy as np
+
+from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
+from dalembert.importers.file_access import Roots, Trust
+from dalembert.importers.safe_parsing import Document, Element, Source, read_xml, shown
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
-from dalembert.importers.urdf_motors import motors, read_meshes, rotor_data, spring_data
 from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
-from dalembert.importers.urdf_tree import ORDER, depth_first, hold, retyped, undeclared_world
-from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
+from dalembert.importers.urdf_transmissions import motors, read_meshes, rotor_data, spring_data
+from dalembert.importers.visuals import urdf_visuals
 from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY, TOOL, mounts
-from dalembert.model.coupling import couple
+from dalembert.model.coupling import Follow, couple, resolve_leader
+from dalembert.model.joint import align, factors
 from dalembert.model.notes import Notes
 from dalembert.model.tool import Tool, default_tool
+from dalembert.model.validation import mapping
+from dalembert.spatial.rotations import snap
+from dalembert.text import nearest, short
 
+MAX_LINKS = 2000
+WORLD = "world"
+ORDER = "dalembert:order"
 ROOT_JOINT = "root_joint"
 ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", ORDER, *LOOP_PARTS})
 
@@ -46,7 +55,7 @@ def model_from_urdf(
     """A model from a path or text; see `Robot.from_urdf`.
 
     With `loops` "ignore", a warning says so; `kinds` are types of joints instead of the file's.
-    `trust` names folders with meshes for who draws the robot; nothing is opened here.
+    `trust` names folders with meshes, which are opened when the robot is drawn.
     """
     if base not in ("fixed", "free"):
         raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
@@ -54,56 +63,54 @@ def model_from_urdf(
     robot, log = document.root, Log()
     _require_urdf(document)
     links = [read_link(element, log) for element in robot.all("link")]
-    read = [read_joint(element, log) for element in robot.all("joint")]
-    read = retyped(read, kinds or {}, document.file, log)
-    links += undeclared_world(links, read, log)
-    root, in_order = depth_first(robot, links, read)
-    ordered, followers, held = hold(in_order, joints, posture, log)
-    meshes = tuple(mesh for link in links for mesh in read_meshes(link))
-    made = _links(links, root, ordered, _rotors(robot, read, log), base)
-    tool = _tool(tip, made, followers)
+    file_joints = [read_joint(element, log) for element in robot.all("joint")]
+    file_joints = _with_kinds(file_joints, kinds or {}, document.file, log)
+    links += _undeclared_world(links, file_joints, log)
+    root, all_joints = _depth_first(robot, links, file_joints)
+    tree_joints, followers, locked = _lock_joints(all_joints, joints, posture, log)
+    model_links = _links(links, root, tree_joints, _rotors(robot, file_joints, log), base)
+    tool = _tool(tip, model_links, followers)
+    if gravity is None:  # URDF has none; `to_urdf` adds an element when it is not standard
+        element = robot.one("dalembert:gravity")
+        gravity = (
+            STANDARD_GRAVITY if element is None else element.bounded("xyz", 3, None, "gravity")
+        )
     try:
         tree = build(
-            made,
+            model_links,
             name=name or robot.attributes.get("name", "").strip() or "robot",
             tool_link=None if tool is None else tool.name,
-            gravity=_gravity(robot) if gravity is None else gravity,
+            gravity=gravity,
             check_inertias=False,
         )
         tree = replace(tree, driven_by=motors(robot, tree, log))
         model = couple(tree, followers)
     except ModelError as error:
-        still = base == "fixed" and all(joint.kind == "fixed" for joint in ordered)
-        hint = "; base='free' lets it move as one body" if still else ""
+        is_rigid = base == "fixed" and all(joint.kind == "fixed" for joint in tree_joints)
+        hint = "; base='free' lets it move as one body" if is_rigid else ""
         raise ImportFileError(f"{error}{hint}", document.file) from None
-    _warn_of_names(robot, tree, made, tip, log)
-    chosen = Tool(TOOL, "") if tool is None else tool
+    _warn_of_names(robot, tree, model_links, tip, log)
     log.unknown_parts(robot, ROBOT_PARTS, "the robot")
-    closing = Loops(robot, {link.name for link in links}, in_order, followers, held, log)
+    link_names = {link.name for link in links}
+    loop_reader = Loops(robot, link_names, all_joints, followers, locked, log)
     notes = Notes(
         source=document.file or "text",
-        merged=_merged(ordered),
-        locked=tuple(held),
+        merged=_merged(tree_joints),
+        locked=tuple(locked),
         ignored=tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count),
         warnings=tuple(log.warnings),
-        equalities=tuple(closing.found),
-        meshes=meshes,
-        looks=looks_of(robot, links, Roots.of(document.path, trust)),
-        left_out=tuple(closing.left_out),
+        equalities=tuple(loop_reader.equalities),
+        meshes=tuple(mesh for link in links for mesh in read_meshes(link)),
+        visuals=urdf_visuals(robot, links, Roots.of(document.path, trust)),
+        left_out=tuple(loop_reader.left_out),
     )
-    settled = _settled(notes, loops, strict, document.file)
-    warnings = (*settled.warnings, *chosen.warnings)
-    return model.with_notes(replace(settled, tool=chosen.why, warnings=warnings))
-
-
-def _settled(notes: Notes, loops: str, strict: bool, file: str | None) -> Notes:
-    """The notes, with a warning where loops are ignored; if `strict`, the doubtful is an error."""
     if loops == "ignore":
         notes = replace(notes, warnings=(*notes.warnings, *notes.left_open))
-    lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
-    if strict and (notes.warnings or lost):
-        raise ImportFileError("; ".join([*notes.warnings, *lost]), file)
-    return notes
+    if strict:
+        notes.require_complete(document.file)
+    if tool is not None:
+        notes = replace(notes, tool=tool.reason, warnings=(*notes.warnings, *tool.warnings))
+    return model.with_notes(notes)
 
 
 def _require_urdf(document: Document) -> None:
@@ -149,41 +156,33 @@ def _links(
     rotors: Mapping[str, dict[str, float]],
     base: str,
 ) -> list[Link]:
-    """Our links: the root on its base, then one per joint."""
+    """Links of the model: the root on its base, then one per joint."""
     taken = {joint.name for joint in joints}
     root_joint = ROOT_JOINT if ROOT_JOINT not in taken else f"{root.name}_{ROOT_JOINT}"
     kind = "free" if base == "free" else "fixed"
-    made = [_link(root, None, Joint(kind=kind, name=root_joint))]
+    carriers: list[tuple[UrdfLink, str | None, Joint]] = []
+    carriers.append((root, None, Joint(kind=kind, name=root_joint)))
     by_name = {link.name: link for link in links}
     for joint in joints:
         numbers = {} if joint.kind == "fixed" else {**joint.numbers, **rotors.get(joint.name, {})}
-        carried = Joint(
+        model_joint = Joint(
             kind=joint.kind, name=joint.name, axis=joint.axis, origin=joint.origin, **numbers
         )
-        made.append(_link(by_name[joint.child], joint.parent, carried))
-    return made
-
-
-def _link(link: UrdfLink, parent: str | None, joint: Joint) -> Link:
-    return Link(link.name, parent, joint, link.mass, link.com, link.inertia)
+        carriers.append((by_name[joint.child], joint.parent, model_joint))
+    return [
+        Link(link.name, parent, joint, link.mass, link.com, link.inertia)
+        for link, parent, joint in carriers
+    ]
 
 
 def _tool(tip: str | None, links: Sequence[Link], followers: Collection[str]) -> Tool | None:
-    """The link whose frame is the tool: the one asked for, one called "tool", or the default."""
+    """The link whose frame is the tool: `tip`, one called "tool", or the default."""
     names = [link.name for link in links]
     if tip is not None and tip not in names:
         raise UnknownNameError(f"there is no link {tip!r}; there are: {', '.join(names)}")
     if tip is not None:
         return Tool(tip, "given")
     return Tool(TOOL, "its name") if TOOL in names else default_tool(mounts(links, followers))
-
-
-def _gravity(robot: Element) -> tuple[float, ...]:
-    """m/s²; URDF has no gravity, `to_urdf` adds an element of its own when it is not standard."""
-    written = robot.one("dalembert:gravity")
-    if written is None:
-        return STANDARD_GRAVITY
-    return written.bounded("xyz", 3, None, "gravity")
 
 
 def _warn_of_names(
@@ -209,3 +208,238 @@ def _merged(joints: Sequence[UrdfJoint]) -> tuple[str, ...]:
         if joint.kind == "fixed":
             into[joint.child] = into.get(joint.parent, joint.parent)
     return tuple(f"{child} into {parent}" for child, parent in into.items())
+
+
+def _depth_first(
+    robot: Element, links: Sequence[UrdfLink], joints: Sequence[UrdfJoint]
+) -> tuple[UrdfLink, list[UrdfJoint]]:
+    """The root link, and the joints depth first with siblings in document order.
+
+    Where `to_urdf` says so, in document order altogether: other trees have other orders too.
+    """
+    if not links:
+        raise robot.error("the robot has no <link>")
+    if len(links) > MAX_LINKS:
+        raise robot.error(f"{len(links)} links; the limit is {MAX_LINKS}")
+    _reject_duplicates([(link.name, link.element) for link in links], "links")
+    _reject_duplicates([(joint.name, joint.element) for joint in joints], "joints")
+    known = {link.name for link in links}
+    carried: dict[str, UrdfJoint] = {}
+    children: dict[str, list[UrdfJoint]] = defaultdict(list)
+    for joint in joints:
+        for end, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in known:
+                raise joint.element.error(
+                    f"joint {shown(joint.name)}: its {end} {shown(name)} is no link of the file"
+                )
+        if joint.child in carried:
+            first = carried[joint.child]
+            raise joint.element.error(
+                f"link {shown(joint.child)} hangs on two joints, {shown(first.name)} (line "
+                f"{first.element.line}) and {shown(joint.name)}; a URDF is a tree"
+            )
+        carried[joint.child] = joint
+        children[joint.parent].append(joint)
+    roots = [link for link in links if link.name not in carried]
+    if not roots:
+        raise robot.error("the joints form a cycle: no link is the root")
+    if len(roots) > 1:
+        names = ", ".join(shown(link.name) for link in roots[:4])
+        raise roots[1].element.error(
+            f"{len(roots)} links hang on no joint: {names}; a URDF has one root"
+        )
+    ordered = _ordered(roots[0], children, joints)
+    return roots[0], list(joints) if robot.one(ORDER) is not None else ordered
+
+
+def _undeclared_world(
+    links: Sequence[UrdfLink], joints: Sequence[UrdfJoint], log: Log
+) -> list[UrdfLink]:
+    """A link "world" where joints hang on one that the file forgot, as simulators imply it."""
+    hanging = [joint for joint in joints if joint.parent == WORLD]
+    if not hanging or any(link.name == WORLD for link in links):
+        return []
+    element = hanging[0].element
+    log.warn(element, f"joint {shown(hanging[0].name)}: its parent {WORLD!r} is implied")
+    return [UrdfLink(WORLD, element)]
+
+
+def _ordered(
+    root: UrdfLink, children: Mapping[str, list[UrdfJoint]], joints: Sequence[UrdfJoint]
+) -> list[UrdfJoint]:
+    ordered: list[UrdfJoint] = []
+    stack = list(reversed(children.get(root.name, [])))
+    while stack:
+        joint = stack.pop()
+        ordered.append(joint)
+        stack.extend(reversed(children.get(joint.child, [])))
+    if len(ordered) < len(joints):
+        names = {joint.name for joint in ordered}
+        lost = next(joint for joint in joints if joint.name not in names)
+        raise lost.element.error(
+            f"joint {shown(lost.name)} is part of a cycle that never reaches the root"
+        )
+    return ordered
+
+
+def _reject_duplicates(named: Sequence[tuple[str, Element]], what: str) -> None:
+    elements: dict[str, Element] = {}
+    for name, element in named:
+        if name in elements:
+            raise element.error(
+                f"two {what} are called {shown(name)}; the first is on line {elements[name].line}"
+            )
+        elements[name] = element
+
+
+def carried_links(document: Document) -> dict[str, str]:
+    """The child link of each joint, by name; its frame is the joint's."""
+    return {
+        joint.attributes["name"]: child.attributes["link"]
+        for joint in document.root.all("joint")
+        if (child := joint.one("child")) is not None
+        and {"name"} <= joint.attributes.keys()
+        and {"link"} <= child.attributes.keys()
+    }
+
+
+def _with_kinds(
+    joints: Sequence[UrdfJoint], kinds: Mapping[str, str], file: str | None, log: Log
+) -> list[UrdfJoint]:
+    """The joints, those in `kinds` spherical or fixed instead of what the file calls them.
+
+    A name that is no joint of the URDF changes nothing, with a warning.
+    """
+    names = [joint.name for joint in joints]
+    for name, kind in kinds.items():
+        if kind not in ("spherical", "fixed"):
+            raise ImportFileError(
+                f"joint {shown(name)} is to be of type {shown(kind)}; expected spherical or fixed",
+                file,
+            )
+        if name not in names:
+            unknown = f"joint {shown(name)}, which is to be {kind}, is no joint of the URDF"
+            log.warnings.append(f"{unknown}{nearest(name, names)}")
+    return [
+        replace(joint, kind=kinds[joint.name], numbers={}, mimic=None)
+        if joint.name in kinds
+        else joint
+        for joint in joints
+    ]
+
+
+def _lock_joints(
+    joints: Sequence[UrdfJoint],
+    keep: Collection[str] | None,
+    posture: Mapping[str, Any] | None,
+    log: Log,
+) -> tuple[list[UrdfJoint], dict[str, Follow], dict[str, Any]]:
+    """The joints with all but `keep` fixed at their value in `posture`.
+
+    Returns the joints, the remaining followers, and the values of the locked joints. A joint that
+    follows a locked one is locked with it, at multiplier · value + offset.
+    """
+    if isinstance(keep, str) or not isinstance(keep or (), Collection):
+        raise ShapeError(f"joints must be a list of names, not {short(keep)}")
+    posture = mapping({} if posture is None else posture, "posture")
+    by_name = {joint.name: joint for joint in joints}
+    moving = [joint.name for joint in joints if joint.kind != "fixed"]
+    for name in (*(keep or ()), *(posture or ())):
+        if name not in moving:
+            raise UnknownNameError(f"there is no moving joint {name!r}{nearest(name, moving)}")
+    if posture and keep is None:
+        raise UnknownNameError(
+            f"posture of {', '.join(map(shown, posture))}: it is for joints that are held; name those "
+            "that move with joints=[…]"
+        )
+    followers: dict[str, Follow] = {}
+    for joint in joints:
+        if joint.mimic is not None and joint.mimic.leader in by_name:
+            followers[joint.name] = joint.mimic
+        elif joint.mimic is not None:
+            leader = shown(joint.mimic.leader)
+            message = f"joint {shown(joint.name)} mimics {leader}, which does not exist"
+            log.warn(joint.element, f"{message}; it moves on its own")
+    for name in keep or ():
+        if name in followers:
+            leader = followers[name].leader
+            raise UnknownNameError(f"joint {name!r} follows {leader!r}; choose that one instead")
+    values = _locked_values(by_name, moving, followers, keep, posture or {}, log)
+    result = [_locked(j, values[j.name]) if j.name in values else j for j in joints]
+    remaining = {name: follow for name, follow in followers.items() if name not in values}
+    return result, remaining, values
+
+
+def _locked_values(
+    by_name: Mapping[str, UrdfJoint],
+    moving: Sequence[str],
+    followers: Mapping[str, Follow],
+    keep: Collection[str] | None,
+    posture: Mapping[str, Any],
+    log: Log,
+) -> dict[str, Any]:
+    """Values of the joints that do not move."""
+    values: dict[str, Any] = {}
+    for name in moving:
+        if name in followers:
+            follow = _resolved_mimic(by_name, followers, name)
+            leader = follow.leader
+            if by_name[leader].kind == "fixed":
+                message = f"joint {shown(name)} mimics {shown(leader)}, which is fixed; held"
+                log.warn(by_name[name].element, message)
+                values[name] = follow.offset
+            elif keep is not None and leader not in keep:
+                value = float(_numbers(posture.get(leader, 0.0), 1, leader)[0])
+                values[name] = follow.multiplier * value + follow.offset
+        elif keep is not None and name not in keep:
+            values[name] = posture.get(name)
+    return values
+
+
+def _resolved_mimic(
+    by_name: Mapping[str, UrdfJoint], followers: Mapping[str, Follow], name: str
+) -> Follow:
+    """A follower in terms of a joint that follows no other; circles are errors."""
+    element = by_name[name].element
+    try:
+        follow = resolve_leader(name, followers)
+    except ModelError as error:
+        raise element.error(f"joint {shown(name)} mimics itself ({str(error)[:120]})") from None
+    for joint_name in (name, follow.leader):
+        if by_name[joint_name].kind in ("planar", "free", "spherical"):
+            raise element.error(
+                f"joint {shown(name)}: {shown(joint_name)} has several degrees; no mimic"
+            )
+    if not (abs(follow.multiplier) < 1e12 and abs(follow.offset) < 1e12):
+        raise element.error(f"joint {shown(name)}: its mimic chain multiplies beyond 1e12")
+    return follow
+
+
+def _locked(joint: UrdfJoint, value: Any) -> UrdfJoint:
+    """The joint fixed at its value (None: its neutral value)."""
+    pose = np.eye(4)
+    charts = factors(joint.kind, joint.axis, None, 0.0)
+    size = sum(chart.nq for _, chart in charts)
+    if value is not None:
+        q = _numbers(value, size, joint.name)
+        for axis, chart in charts:
+            alignment = align(axis)
+            rotation, translation = chart.transform(q[: chart.nq])
+            q = q[chart.nq :]
+            step = np.eye(4)
+            step[:3, :3], step[:3, 3] = alignment @ rotation @ alignment.T, alignment @ translation
+            pose = pose @ step
+    origin = joint.origin @ pose
+    origin[:3, :3] = snap(origin[:3, :3])
+    return replace(joint, kind="fixed", origin=origin, numbers={}, mimic=None)
+
+
+def _numbers(value: Any, size: int, name: str) -> np.ndarray:
+    """(size,) of a posture; one number needs no list around it."""
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if numbers.shape != (size,) or not np.isfinite(numbers).all():
+        raise ShapeError(f"posture of joint {name!r} must be {size} finite numbers")
+    return numbers

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
+from dalembert.importers.safe_parsing import Element, shown
 from dalembert.importers.urdf_parts import KINDS, Log, UrdfJoint, read_origin
-from dalembert.importers.xml_read import Element, shown
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import AXES, align
-from dalembert.model.notes import Equality, LeftOut, rows_of
+from dalembert.model.notes import Equality, LeftOut, pose_rows
 from dalembert.spatial.rotations import rotation_from_rpy
 from dalembert.spatial.se3 import inverse, pose
 
@@ -36,9 +36,9 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class Loops:
-    """The equalities of a URDF, and what of them is left out.
+    """The equalities of a URDF, and those that are left out.
 
-    `joints` are those of the tree as the file has them, `held` values of those that do not move.
+    `joints` are those of the tree in the file, `locked` the values of those that do not move.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class Loops:
         links: Collection[str],
         joints: Sequence[UrdfJoint],
         followers: Mapping[str, Follow],
-        held: Mapping[str, Any],
+        locked: Mapping[str, Any],
         log: Log,
     ) -> None:
         self.links, self.joints, self.log = links, joints, log
-        self.followers, self.held = followers, held
-        self.moving = {j.name for j in joints if j.kind != "fixed" and j.name not in held}
+        self.followers, self.locked = followers, locked
+        self.moving = {j.name for j in joints if j.kind != "fixed" and j.name not in locked}
         self.carried = {joint.child: joint for joint in joints}
         self.left_out: list[LeftOut] = []
-        self.found: list[Equality] = []
+        self.equalities: list[Equality] = []
         for element in robot.children:
-            read = {
+            reader = {
                 "loop": self._loop,
                 "loop_joint": self._loop,
                 "coupling": self._coupling,
@@ -65,8 +65,8 @@ class Loops:
                 "dalembert:distance": self._distance,
                 "gazebo": self._gazebo,
             }.get(element.tag)
-            if read is not None:
-                read(element)
+            if reader is not None:
+                reader(element)
 
     # two frames that the element places itself
 
@@ -79,24 +79,29 @@ class Loops:
             turn = np.eye(4)
         else:
             directions = _directions(element, kind, what)
-            turn = pose(align(_axis(element, what)))
-        self._hold(name, directions, ends, [here @ turn for here in poses])
+            axis_element = element.one("axis")
+            axis = np.array(X)
+            if axis_element is not None:
+                xyz = np.array(axis_element.bounded("xyz", 3, X, what))
+                axis = _unit(axis_element, xyz, what)
+            turn = pose(align(axis))
+        self._add_loop(name, directions, ends, [here @ turn for here in poses])
 
     def _distance(self, element: Element) -> None:
         name = element.word("name", "a rod")
         ends, poses = self._placed_ends(element, f"rod {shown(name)}")
         length = element.bounded("length", 1, None, f"rod {shown(name)}")[0]
-        self.found.append(Equality("distance", name, **_held(ends, poses), length=length))
+        self.equalities.append(Equality("distance", name, **_frames(ends, poses), length=length))
 
     def _placed_ends(
         self, element: Element, what: str
     ) -> tuple[list[str | None], list[np.ndarray]]:
         """Two links, and the poses of the frames in them: a child, attributes, or beside them."""
-        given = [child for child in element.children if child.tag in ENDS]
-        if len(given) != 2:
+        elements = [child for child in element.children if child.tag in ENDS]
+        if len(elements) != 2:
             raise element.error(f"{what}: it needs two links, as <predecessor> and <successor>")
         ends, poses = [], []
-        for end in given:
+        for end in elements:
             ends.append(self._link(end, end.word("link", what), what))
             beside = element.one(f"{end.tag}_origin")
             inside = end.one("origin")
@@ -113,11 +118,11 @@ class Loops:
             return None
         raise element.error(f"{what}: {shown(name)} is no link of the file")
 
-    def _hold(
+    def _add_loop(
         self, name: str, directions: Any, ends: Sequence[str | None], poses: Sequence[np.ndarray]
     ) -> None:
         kind = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        self.found.append(Equality(kind, name, **_held(ends, poses), directions=directions))
+        self.equalities.append(Equality(kind, name, **_frames(ends, poses), directions=directions))
 
     # joints that follow others
 
@@ -156,7 +161,7 @@ class Loops:
             return
         follower, *others = moving
         c0, *rest = (-x / factors[follower] + 0.0 for x in (offset, *(factors[j] for j in others)))
-        self.found.append(
+        self.equalities.append(
             Equality(
                 "joint",
                 name,
@@ -168,24 +173,24 @@ class Loops:
         )
 
     def _leader(self, joint: str) -> tuple[str | None, float, float]:
-        """(leader, factor, offset) of a joint; where its leader is held, None and its value."""
+        """(leader, factor, offset) of a joint; where its leader is locked, None and its value."""
         factor, offset = 1.0, 0.0
-        while joint in self.followers and joint not in self.held:
+        while joint in self.followers and joint not in self.locked:
             follow = self.followers[joint]
             offset, factor = offset + factor * follow.offset, factor * follow.multiplier
             joint = follow.leader
-        if joint not in self.held:
+        if joint not in self.locked:
             return joint, factor, offset
-        value = 0.0 if self.held[joint] is None else float(np.ravel(self.held[joint])[0])
+        value = 0.0 if self.locked[joint] is None else float(np.ravel(self.locked[joint])[0])
         return None, 0.0, offset + factor * value
 
     def _path(self, link: str | None) -> list[UrdfJoint]:
         """The joints that carry a link; None is the world."""
-        found = []
+        path = []
         while link is not None and link in self.carried:
-            found.append(self.carried[link])
+            path.append(self.carried[link])
             link = self.carried[link].parent
-        return found
+        return path
 
     def _polynomial(self, element: Element) -> None:
         name = element.word("name", "a coupling")
@@ -203,7 +208,7 @@ class Loops:
                 raise element.error(
                     f"{what}: there is no joint {shown(joint)} that moves on its own"
                 )
-        self.found.append(
+        self.equalities.append(
             Equality("joint", name, follower, leader, polynomial=powers, factors=more)
         )
 
@@ -211,7 +216,7 @@ class Loops:
 
     def _gazebo(self, element: Element) -> None:
         """Joints and plugins for the whole model; what is meant for Gazebo alone is ignored."""
-        before = len(self.found)
+        before = len(self.equalities)
         for part in [] if "reference" in element.attributes else element.children:
             if part.tag == "plugin":
                 self._plugin(part)
@@ -221,7 +226,7 @@ class Loops:
                 except ImportFileError as error:  # Gazebo knows more joints than there are here
                     name = part.attributes.get("name", "")
                     self.left_out.append(LeftOut("joint of Gazebo", name, str(error)))
-        if len(self.found) == before:
+        if len(self.equalities) == before:
             self.log.ignored["gazebo"] += 1
 
     def _sdf_joint(self, element: Element) -> None:
@@ -229,8 +234,15 @@ class Loops:
         what, name, kind = _named(element)
         names = [_required(element, tag, what).text.strip() for tag in ("parent", "child")]
         ends = [self._link(element, end, what) for end in names]
-        at = [self._at_zero(end) for end in ends]
-        here = _sdf_pose(element.one("pose"), what)
+        at = [np.eye(4), np.eye(4)]  # poses of the links in the root's frame, all joints at zero
+        for k, end in enumerate(ends):
+            for joint in self._path(end):
+                at[k] = joint.origin @ at[k]
+        here = np.eye(4)
+        pose_element = element.one("pose")
+        if pose_element is not None:
+            x, y, z, *rpy = _text_numbers(pose_element, 6, what)
+            here = pose(rotation_from_rpy(rpy), np.array([x, y, z]))
         axis = element.one("axis")
         turn, local = np.eye(3), np.array(Z)
         if axis is not None and axis.one("xyz") is not None:
@@ -239,23 +251,16 @@ class Loops:
             if flag is not None and flag.text.strip().lower() in ("1", "true"):
                 local = (at[1] @ here)[:3, :3].T @ local
             turn = align(_unit(element, local, what))
-        held = here @ pose(turn)
+        frame = here @ pose(turn)
         directions = _directions(element, kind, what)
-        self._hold(name, directions, ends, [inverse(at[0]) @ at[1] @ held, held])
-
-    def _at_zero(self, link: str | None) -> np.ndarray:
-        """The pose (4, 4) of a link in the root's frame where all joints are at zero."""
-        made = np.eye(4)
-        for joint in self._path(link):
-            made = joint.origin @ made
-        return made
+        self._add_loop(name, directions, ends, [inverse(at[0]) @ at[1] @ frame, frame])
 
     def _plugin(self, element: Element) -> None:
         """The plugin that lets a joint mimic another, where the URDF's own <mimic> does not."""
         names = [element.one(tag) for tag in ("mimicJoint", "joint")]
         follower, leader = ("" if x is None else x.text.strip() for x in names)
         known = {joint.name for joint in self.joints if joint.kind in ONE_DEGREE}
-        if not {follower, leader} <= known or follower in self.followers or follower in self.held:
+        if not {follower, leader} <= known or follower in self.followers or follower in self.locked:
             return
         what = f"plugin of joint {shown(follower)}"
         offset, ratio = (
@@ -266,9 +271,9 @@ class Loops:
         self._linear("plugin", name, [(follower, 1.0), (leader, -ratio)], -offset)
 
 
-def _held(ends: Sequence[str | None], poses: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Two links and the frames in them, as an `Equality` has them."""
-    first, second = (rows_of(here) for here in poses)
+def _frames(ends: Sequence[str | None], poses: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Keywords of an `Equality` for two links and the frames in them."""
+    first, second = (pose_rows(here) for here in poses)
     return {"first": ends[0], "second": ends[1], "pose_first": first, "pose_second": second}
 
 
@@ -287,14 +292,6 @@ def _directions(element: Element, kind: str, what: str) -> str:
     return DIRECTIONS[kind]
 
 
-def _axis(element: Element, what: str) -> np.ndarray:
-    """The unit axis of a loop in its frame; URDF's default is x."""
-    axis = element.one("axis")
-    if axis is None:
-        return np.array(X)
-    return _unit(axis, np.array(axis.bounded("xyz", 3, X, what)), what)
-
-
 def _unit(element: Element, axis: np.ndarray, what: str) -> np.ndarray:
     length = float(np.linalg.norm(axis))
     if length < 1e-9:
@@ -303,23 +300,13 @@ def _unit(element: Element, axis: np.ndarray, what: str) -> np.ndarray:
 
 
 def _required(element: Element, tag: str, what: str) -> Element:
-    found = element.one(tag)
-    if found is None:
+    child = element.one(tag)
+    if child is None:
         raise element.error(f"{what}: it needs a <{tag}>")
-    return found
-
-
-def _sdf_pose(element: Element | None, what: str) -> np.ndarray:
-    """<pose>x y z roll pitch yaw</pose>."""
-    if element is None:
-        return np.eye(4)
-    x, y, z, *rpy = _text_numbers(element, 6, what)
-    return pose(rotation_from_rpy(rpy), np.array([x, y, z]))
+    return child
 
 
 def _text_numbers(element: Element, count: int, what: str) -> tuple[float, ...]:
     """Numbers that stand between the tags."""
-    written: Mapping[str, str] = {element.tag: element.text}
-    return Element(element.tag, dict(written), element.line, element.file).bounded(
-        element.tag, count, None, what
-    )
+    copy = Element(element.tag, {element.tag: element.text}, element.line, element.file)
+    return copy.bounded(element.tag, count, None, what)

@@ -1,4 +1,4 @@
-"""The parts of a URDF, each read on its own: links with their inertia, joints with their limits.
+"""Links and joints of a URDF: inertia, origin, limits, friction, mimic.
 
 Conventions of the format: rpy is Rz(yaw) Ry(pitch) Rx(roll); a joint's frame is its child's link
 frame; the inertia tensor is about the centre of mass, along the axes of the inertial origin, with
@@ -18,15 +18,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.xml_read import Element, shown
+from dalembert.importers.safe_parsing import Element, shown
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import JOINT_KINDS
-from dalembert.spatial.consistency import inertia_faults
+from dalembert.spatial.inertia import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy, snap
-
-# What reading a URDF finds on the way and must say at the end.
-
 
 # parts of other tools' URDF that hold or drive a mechanism, as their names say
 MECHANICAL = re.compile(
@@ -36,7 +33,7 @@ MECHANICAL = re.compile(
 
 @dataclass
 class Log:
-    """What is found on the way and must be said at the end."""
+    """Warnings and ignored elements of an import."""
 
     warnings: list[str] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
@@ -47,10 +44,10 @@ class Log:
 
     def first(self, element: Element, tag: str, what: str) -> Element | None:
         """The child with this tag, if there is one; of several the first counts, as in urdfdom."""
-        found = list(element.all(tag))
-        if len(found) > 1:
-            self.warn(found[1], f"{what}: a second <{tag}> is ignored; the first counts")
-        return found[0] if found else None
+        children = list(element.all(tag))
+        if len(children) > 1:
+            self.warn(children[1], f"{what}: a second <{tag}> is ignored; the first counts")
+        return children[0] if children else None
 
     def unknown_parts(self, element: Element, known: Collection[str], what: str) -> None:
         """Count the tags of other tools; warn of one that looks misspelt."""
@@ -215,9 +212,16 @@ def read_joint(element: Element, log: Log) -> UrdfJoint:
     log.unknown_parts(element, JOINT_PARTS, what)
     for tag in ("calibration", "safety_controller"):
         log.ignored[tag] += sum(1 for _ in element.all(tag))
-    numbers = {} if kind == "fixed" else {**_limits(element, kind, log, what)}
+    numbers: dict[str, Any] = {}
     if kind != "fixed":
-        numbers |= _dynamics(element, log, what)
+        numbers = {**_limits(element, kind, log, what), **_dynamics(element, log, what)}
+    mimic = None if kind == "fixed" else log.first(element, "mimic", what)
+    follow = None
+    if mimic is not None:
+        log.unknown_attributes(mimic, "joint multiplier offset", what)
+        (multiplier,) = mimic.bounded("multiplier", 1, (1.0,), what)
+        (offset,) = mimic.bounded("offset", 1, (0.0,), what)
+        follow = Follow(mimic.word("joint", what), multiplier, offset)
     return UrdfJoint(
         name=name,
         kind=KINDS[kind].name,
@@ -227,7 +231,7 @@ def read_joint(element: Element, log: Log) -> UrdfJoint:
         origin=read_origin(log.first(element, "origin", what), log, what),
         axis=_axis(element, log, what),
         numbers=numbers,
-        mimic=None if kind == "fixed" else _mimic(element, log, what),
+        mimic=follow,
     )
 
 
@@ -265,12 +269,12 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for name in ("velocity", "effort"):
         if name in limit.attributes:
-            value = _reach(limit, name, log, what)
+            value = _limit_value(limit, name, log, what)
             if value < 0.0:
                 log.warn(limit, f"{what}: {name} limit {value:g} is negative; ignored")
             elif value < UNLIMITED:
                 numbers[f"{name}_limit"] = value
-    lower, upper = (_reach(limit, name, log, what) for name in ("lower", "upper"))
+    lower, upper = (_limit_value(limit, name, log, what) for name in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         return numbers
     if lower > upper:
@@ -278,11 +282,11 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
         return numbers
     if lower == upper:
         log.warn(limit, f"{what}: limits {lower:g} … {upper:g} leave it no room to move")
-    reach = (lower if lower > -UNLIMITED else -np.inf, upper if upper < UNLIMITED else np.inf)
-    return {**numbers, "limits": reach}
+    limits = (lower if lower > -UNLIMITED else -np.inf, upper if upper < UNLIMITED else np.inf)
+    return {**numbers, "limits": limits}
 
 
-def _reach(limit: Element, name: str, log: Log, what: str) -> float:
+def _limit_value(limit: Element, name: str, log: Log, what: str) -> float:
     """A number of a <limit>, 0 where it has none; infinite where it says so or says nothing."""
     word = limit.attributes.get(name, "").strip().lower()
     if word.lstrip("+-") in INFINITE:
@@ -316,13 +320,3 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
         if text is not None:
             numbers[word] = dynamics.bounded(f"dalembert:{word}", len(text.split()), None, what)
     return numbers
-
-
-def _mimic(element: Element, log: Log, what: str) -> Follow | None:
-    mimic = log.first(element, "mimic", what)
-    if mimic is None:
-        return None
-    log.unknown_attributes(mimic, "joint multiplier offset", what)
-    (multiplier,) = mimic.bounded("multiplier", 1, (1.0,), what)
-    (offset,) = mimic.bounded("offset", 1, (0.0,), what)
-    return Follow(mimic.word("joint", what), multiplier, offset)

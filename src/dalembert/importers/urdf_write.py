@@ -1,8 +1,8 @@
-"""A model as URDF: one link per body, further frames as links on fixed joints.
+"""Writing URDF: one link per body, further frames as links on fixed joints.
 
-What the format lacks is written in namespaces of its own: rotor inertias as Drake's transmissions,
-gravity that is not standard, friction that depends on the direction and an order of coordinates
-that is not depth first as `dalembert:` parts.
+Rotor inertias are written as Drake's transmissions; gravity that is not standard, friction that depends
+on the direction and an order of coordinates that is not depth first as `dalembert:` elements. Loops
+and couplings are those of URDF+, and beyond it elements of our namespace.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.urdf_motors import motor_lines
-from dalembert.importers.urdf_tree import ORDER
-from dalembert.importers.urdf_write_loops import loop_lines
+from dalembert.importers.urdf import ORDER
+from dalembert.importers.urdf_transmissions import motor_lines
 from dalembert.importers.write import (
     Placed,
+    body_of,
     comments,
     friction_of,
     inertia_of,
@@ -31,7 +31,7 @@ from dalembert.importers.write import (
 )
 from dalembert.model.body import Massive
 from dalembert.model.build import STANDARD_GRAVITY
-from dalembert.model.joint import Free
+from dalembert.model.joint import JOINT_KINDS, Free
 from dalembert.model.model import Body, Model
 from dalembert.model.notes import Equality
 from dalembert.text import xml_attribute
@@ -46,7 +46,18 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     `equalities` are written as loops and couplings of URDF+.
     """
     model = numeric(model)
-    _require_writable(model)
+    elements = model.elements
+    sprung = {s.body for s in elements.springs} | {d.body for d in elements.drags}
+    unsupported = {
+        "tendons": bool(elements.tendons),
+        "lifted weights": bool(elements.lifts),
+        "springs of free joints": any(model.bodies[i].chart.nq > 1 for i in sprung),
+        "armature of free joints": bool(elements.ballasts),
+        "fluid": bool(elements.submerged),
+    }
+    lacking = [kind for kind, is_present in unsupported.items() if is_present]
+    if lacking:
+        raise ModelError(f"{model.name}: URDF has no {', '.join(lacking)}; try to_mjcf")
     placed = place_bodies(model, on_axis=True)
     frames = other_frames(model, placed)
     taken = {item.joint for item in placed}
@@ -62,16 +73,16 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
         lines += _link(body, item.name, item.frame)
         parent = placed[body.parent].name if body.parent >= 0 else root
         lines += _joint(model, placed, i, parent)
-    for name, at, here in frames:
+    for name, at, pose in frames:
         if name != root:
             parent = placed[at].name if at >= 0 else root
-            lines += _fixed(name, unique(f"{name}_fixed", taken), parent, here)
+            lines += _fixed(name, unique(f"{name}_fixed", taken), parent, pose)
     lines += [*motor_lines(model), *loop_lines(model, placed, equalities, root)]
     return "\n".join([*lines, "</robot>", ""])
 
 
 def _is_depth_first(model: Model) -> bool:
-    """Whether readers of URDF, who go depth first, find the coordinates in their order."""
+    """Whether a depth-first reader of the URDF gets the coordinates in their order."""
     open_bodies: list[int] = []  # from the base to the last body
     for i, body in enumerate(model.bodies):
         while open_bodies and open_bodies[-1] != body.parent:
@@ -85,8 +96,8 @@ def _is_depth_first(model: Model) -> bool:
 def _root(model: Model, used: set[str]) -> str:
     """A frame that is the world itself, or a new name for it."""
     for name, frame in model.frames.items():
-        here = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
-        if frame.body < 0 and here and name != model.tool:
+        pose = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
+        if frame.body < 0 and pose and name != model.tool:
             return name
     return unique("world", {*used, *model.frames})
 
@@ -115,9 +126,17 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
     ]
     if kind != "floating":
         lines.append(f'    <axis xyz="{numbers(item.frame[2, :3])}"/>')
-        lines.append(f"    {_limit(item)}")
+        info, ratio = item.info, model.followers.get(item.joint)
+        limits = (info.lower[item.number], info.upper[item.number])
+        lower, upper = np.clip(limits, -UNLIMITED, UNLIMITED)
+        effort, velocity = (min(x, UNLIMITED) for x in (info.effort_limit, info.velocity_limit))
+        position = f'lower="{numbers([lower])}" upper="{numbers([upper])}"'
+        rate = f'effort="{numbers([effort])}" velocity="{numbers([velocity])}"'
+        lines.append(f"    <limit {position} {rate}/>")
         lines += _dynamics(model, body)
-        lines += _mimic(model, item)
+        if ratio is not None:
+            line = f'multiplier="{numbers([ratio.multiplier])}" offset="{numbers([ratio.offset])}"'
+            lines.append(f"    <mimic joint={xml_attribute(ratio.leader)} {line}/>")
     return [*lines, "  </joint>", *_transmission(model, body, item)]
 
 
@@ -133,62 +152,23 @@ def _kind(body: Body, item: Placed) -> str:
     raise ModelError(f"joint {item.joint!r}: URDF has no {item.info.kind} joint; try to_mjcf")
 
 
-def _limit(item: Placed) -> str:
-    info = item.info
-    values = (info.lower[item.number], info.upper[item.number])
-    lower, upper = np.clip(values, -UNLIMITED, UNLIMITED)
-    effort, velocity = (min(x, UNLIMITED) for x in (info.effort_limit, info.velocity_limit))
-    reach = f'lower="{numbers([lower])}" upper="{numbers([upper])}"'
-    return f'<limit {reach} effort="{numbers([effort])}" velocity="{numbers([velocity])}"/>'
-
-
 def _dynamics(model: Model, body: Body) -> list[str]:
     drive, v = model.drive, body.v.start
     viscous, (positive, negative) = float(drive.viscous[v]), friction_of(model, v)
-    spring = _spring(model, body)
-    if viscous == positive == negative == 0.0 and not spring:
+    own = ""  # spring and drag of the joint, in our namespace
+    for spring in model.elements.springs:
+        if model.bodies[spring.body] is body:
+            own += f' dalembert:stiffness="{numbers(spring.stiffness)}"'
+            own += f' dalembert:rest="{numbers(spring.rest)}"'
+    for drag in model.elements.drags:
+        if model.bodies[drag.body] is body:
+            own += f' dalembert:drag="{numbers(drag.coefficients)}"'
+    if viscous == positive == negative == 0.0 and not own:
         return []
     text = f'    <dynamics damping="{numbers([viscous])}" friction="{numbers([positive])}"'
     if negative != -positive:
         text += f' dalembert:friction_negative="{numbers([negative])}"'
-    return [f"{text}{spring}/>"]
-
-
-def _spring(model: Model, body: Body) -> str:
-    """Spring and drag of a joint, in our namespace."""
-    text, elements = "", model.elements
-    for spring in elements.springs:
-        if model.bodies[spring.body] is body:
-            text += f' dalembert:stiffness="{numbers(spring.stiffness)}"'
-            text += f' dalembert:rest="{numbers(spring.rest)}"'
-    for drag in elements.drags:
-        if model.bodies[drag.body] is body:
-            text += f' dalembert:drag="{numbers(drag.coefficients)}"'
-    return text
-
-
-def _require_writable(model: Model) -> None:
-    """An error where elements have no place in a URDF."""
-    elements = model.elements
-    sprung = {s.body for s in elements.springs} | {d.body for d in elements.drags}
-    kinds = {
-        "tendons": bool(elements.tendons),
-        "lifted weights": bool(elements.lifts),
-        "springs of free joints": any(model.bodies[i].chart.nq > 1 for i in sprung),
-        "armature of free joints": bool(elements.ballasts),
-        "fluid": bool(elements.submerged),
-    }
-    lacking = [kind for kind, found in kinds.items() if found]
-    if lacking:
-        raise ModelError(f"{model.name}: URDF has no {', '.join(lacking)}; try to_mjcf")
-
-
-def _mimic(model: Model, item: Placed) -> list[str]:
-    follow = model.followers.get(item.joint)
-    if follow is None:
-        return []
-    by = f'multiplier="{numbers([follow.multiplier])}" offset="{numbers([follow.offset])}"'
-    return [f"    <mimic joint={xml_attribute(follow.leader)} {by}/>"]
+    return [f"{text}{own}/>"]
 
 
 def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
@@ -205,11 +185,83 @@ def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
     ]
 
 
-def _fixed(name: str, joint: str, parent: str, here: np.ndarray) -> list[str]:
+def _fixed(name: str, joint: str, parent: str, pose: np.ndarray) -> list[str]:
     return [
         f"  <link name={xml_attribute(name)}/>",
         f'  <joint name={xml_attribute(joint)} type="fixed">',
         f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(name)}/>",
-        f"    {origin_element(here)}",
+        f"    {origin_element(pose)}",
         "  </joint>",
     ]
+
+
+# the types of URDF+, and "spherical" as Isaac Sim calls a point; a hinge without limits
+TYPES = {kind.loop: kind.urdf[-1] for kind in JOINT_KINDS.values() if kind.urdf and kind.loop}
+
+
+def loop_lines(
+    model: Model, placed: Sequence[Placed], equalities: Sequence[Equality], root: str
+) -> list[str]:
+    """The lines of all equalities; `root` is the link that stands for the world."""
+    lines: list[str] = []
+    for equality in equalities:
+        if equality.kind == "tendon":
+            raise ModelError(f"constraint {equality.name!r}: URDF has no tendons; try to_mjcf")
+        if equality.kind == "joint":
+            lines.append(_coupling(model, placed, equality))
+        else:
+            lines += _frames(equality, root)
+    return lines
+
+
+def _frames(equality: Equality, root: str) -> list[str]:
+    name = xml_attribute(equality.name)
+    if equality.kind == "distance":
+        assert equality.length is not None
+        head = f'dalembert:distance name={name} length="{numbers([equality.length])}"'
+    elif isinstance(equality.directions, str) and equality.directions in TYPES:
+        head = f'loop name={name} type="{TYPES[equality.directions]}"'
+    else:
+        directions = equality.directions
+        words = directions if isinstance(directions, str) else " ".join(directions)
+        head = f"loop name={name} dalembert:directions={xml_attribute(words)}"
+    axis = ['    <axis xyz="0 0 1"/>'] if "type=" in head else []
+    ends = (
+        ("predecessor", equality.first, equality.pose_first),
+        ("successor", equality.second, equality.pose_second),
+    )
+    lines = []
+    for tag, link, pose in ends:
+        name = xml_attribute(root if link is None else link)
+        origin = origin_element(np.eye(4) if pose is None else np.array(pose))
+        lines.append(f"    <{tag} link={name}>{origin}</{tag}>")
+    return [f"  <{head}>", *lines, *axis, f"  </{head.split()[0]}>"]
+
+
+def _coupling(model: Model, placed: Sequence[Placed], equality: Equality) -> str:
+    """URDF+'s coupling for one ratio of two joints on one link, else a polynomial and terms."""
+    bodies = [
+        body_of(model, name, "a URDF")
+        for name in (equality.first, equality.second)
+        if name is not None
+    ]
+    name, terms = xml_attribute(equality.name), equality.polynomial
+    siblings = len(bodies) == 2 and model.bodies[bodies[0]].parent == model.bodies[bodies[1]].parent
+    siblings = siblings and not equality.factors
+    if siblings and len(terms) == 2 and terms[0] == 0.0:
+        follower, leader = (xml_attribute(placed[i].name) for i in bodies)
+        ends = f"<predecessor link={leader}/><successor link={follower}/>"
+        ratio = f'<ratio value="{numbers([terms[1]])}"/>'
+        return f"  <coupling name={name}>{ends}{ratio}</coupling>"
+    joints = [xml_attribute(placed[i].joint) for i in bodies]
+    leader = f" leader={joints[1]}" if len(joints) == 2 else ""
+    polynomial = f'polynomial="{numbers(terms)}"'
+    head = f"dalembert:coupling name={name} follower={joints[0]}{leader} {polynomial}"
+    if not equality.factors:
+        return f"  <{head}/>"
+    terms_text = "".join(
+        f"<term joint={xml_attribute(placed[body_of(model, joint, 'a URDF')].joint)}"
+        f' factor="{numbers([factor])}"/>'
+        for joint, factor in equality.factors
+    )
+    return f"  <{head}>{terms_text}</dalembert:coupling>"

@@ -1,4 +1,4 @@
-"""What the writers share: where each link's frame sits, XML's words for numbers and names."""
+"""Shared by the writers: link frames, inertias, and XML text of numbers, names and poses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dalembert.text import xml_attribute, xml_comment
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A moving body as files see it: its name, its frame in the body frame, its joint."""
+    """A moving body in a file: its name, its frame in the body frame, its joint."""
 
     name: str
     frame: np.ndarray  # (4, 4) the file's link frame in the body frame
@@ -58,20 +58,17 @@ def place_bodies(
             placed.append(Placed(name, np.eye(4), joint, info, number))
             continue
         here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
-        if _fits(body, here, on_axis):
+        if isinstance(body.chart, Screw):
+            fits = not on_axis or not here[:3, 3].any()
+        else:
+            fits = bool(np.array_equal(here, np.eye(4)))
+        if fits:
             name = unique(body.name, taken) if body.name in reserved else body.name
             placed.append(Placed(name, here, joint, info, number))
         else:
             name = unique(f"{body.name}_at_joint", taken)
             placed.append(Placed(name, np.eye(4), joint, info, number))
     return placed
-
-
-def _fits(body: Body, frame: np.ndarray, on_axis: bool) -> bool:
-    """Whether the joint's coordinates are the same, seen from that frame."""
-    if not isinstance(body.chart, Screw):
-        return bool(np.array_equal(frame, np.eye(4)))
-    return not on_axis or not frame[:3, 3].any()
 
 
 def screw_kind(body: Body) -> str | None:
@@ -101,16 +98,16 @@ def inertia_of(body: Massive, frame: np.ndarray) -> tuple[float, np.ndarray, np.
 
 
 def other_frames(model: Model, placed: list[Placed]) -> list[tuple[str, int, np.ndarray]]:
-    """(name, body, pose in the file's frame of that body) of the frames no body stands for."""
-    named = {item.name for item in placed}
-    found = []
+    """(name, body, pose in the file's frame of that body) of frames that are no link frames."""
+    link_names = {item.name for item in placed}
+    frames = []
     for name, frame in model.frames.items():
-        if name in named:
+        if name in link_names:
             continue
-        at = placed[frame.body].frame if frame.body >= 0 else np.eye(4)
-        here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
-        found.append((name, frame.body, inverse(at) @ here))
-    return found
+        link_frame = placed[frame.body].frame if frame.body >= 0 else np.eye(4)
+        pose_in_body = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
+        frames.append((name, frame.body, inverse(link_frame) @ pose_in_body))
+    return frames
 
 
 def friction_of(model: Model, v: int) -> tuple[float, float]:
@@ -123,25 +120,25 @@ def friction_of(model: Model, v: int) -> tuple[float, float]:
 
 
 def comments(model: Model) -> list[str]:
-    """Where fitted numbers come from, and constant torques that no file has a place for, as XML."""
+    """XML comments on the origin of fitted numbers and on constant torques that are not written."""
     lines = [xml_comment(line) for line in model.notes.provenance]
     for joint in model.tree.joints:
         for v in range(joint.v.start, joint.v.stop):
             left = float(model.drive.coulomb_positive[v]) - friction_of(model, v)[0]
             if left:
-                said = f"a constant torque of {left:.6g} is left out: friction opposes motion"
-                lines.append(xml_comment(f"joint {joint.name}: {said}"))
+                note = f"a constant torque of {left:.6g} is left out: friction opposes motion"
+                lines.append(xml_comment(f"joint {joint.name}: {note}"))
     return lines
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """The name, or with the first number that makes it new; remembered as taken."""
-    made, count = name, 1
-    while made in taken:
+    """The name, numbered if it is taken; the result is added to `taken`."""
+    result, count = name, 1
+    while result in taken:
         count += 1
-        made = f"{name}_{count}"
-    taken.add(made)
-    return made
+        result = f"{name}_{count}"
+    taken.add(result)
+    return result
 
 
 def numbers(values: Iterable[Any]) -> str:

@@ -3,11 +3,11 @@
 Nothing here knows of robots. LLVM is imported when first needed.
 """
 
-from dalembert.kernels.call.callstub import fast_call
-from dalembert.kernels.call.explain import explain
+from dalembert.kernels.call.arguments import explain_error
+from dalembert.kernels.call.cache_key import source_digest
+from dalembert.kernels.call.fast_call import fast_call
 from dalembert.kernels.call.kernel import Kernel, build
 from dalembert.kernels.call.settings import get_num_threads, set_num_threads
-from dalembert.kernels.call.sources import source_digest
 from dalembert.tracing.program import Port, Program
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Port",
     "Program",
     "build",
-    "explain",
+    "explain_error",
     "fast_call",
     "get_num_threads",
     "set_num_threads",

@@ -10,12 +10,11 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.kernels import Kernel, Program, build
-from dalembert.kernels.call import foreign
-from dalembert.kernels.call.explain import explain
-from dalembert.kernels.call.whose import mapped_over, on_device
+from dalembert.kernels.call import array_backends
+from dalembert.kernels.call.arguments import explain_error, needs_mapping, on_device
 from dalembert.kernels.cuda.device import DeviceKernel
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
-from dalembert.travel import Portable
+from dalembert.pickling import Portable
 from dalembert.version import deprecated
 
 Shape = tuple[int, ...] | int
@@ -30,8 +29,8 @@ class CompiledFunction(Portable):
     @cached_property
     def kernel(self) -> Kernel:
         """The compiled kernel."""
-        made = self.program
-        return build(made.digest, lambda: made, made.inputs, made.outputs, made.name)
+        program = self.program
+        return build(program.digest, lambda: program, program.inputs, program.outputs, program.name)
 
     @property
     def ufunc(self) -> np.ufunc:
@@ -45,14 +44,14 @@ class CompiledFunction(Portable):
         """
         if on_device(arrays):
             return self.device_kernel(arrays, out)
-        if mapped_over(arrays):
+        if needs_mapping(arrays):
             sides = (self.program.inputs, self.program.outputs)
-            named = [[foreign.Named.of(port) for port in side] for side in sides]
-            return foreign.Mapped(self.program.name, self.ufunc, *named)(arrays, out)
+            named = [[array_backends.NamedPort.of(port) for port in side] for side in sides]
+            return array_backends.MappedFunction(self.program.name, self.ufunc, *named)(arrays, out)
         try:
             return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (ValueError, TypeError) as error:
-            explained = explain(error, self.kernel.inputs, arrays)
+            explained = explain_error(error, self.kernel.inputs, arrays)
             raise CompileError(f"{self.program.name}: {explained}") from None
 
     @cached_property
@@ -60,7 +59,7 @@ class CompiledFunction(Portable):
         """The CUDA kernels; ``.report()`` has their registers, spills and launch."""
         return DeviceKernel(self.program, self.program.name)
 
-    def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> Any:
+    def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> str | bytes:
         """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own.
 
         ``"wasm"`` gives no text but the bytes of a WebAssembly module.
@@ -89,14 +88,14 @@ class CompiledFunction(Portable):
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {port.name: port.shape for port in self.program.inputs}
 
-    def _plain(self, **arrays: Any) -> Mapping[str, Any]:
+    def _plain(self, **arrays: np.ndarray) -> Mapping[str, np.ndarray]:
         """The program again, on symbols."""
         from dalembert.kernels.program.trace import replay
 
         return replay(self.program, arrays)
 
     def _derived(
-        self, function: Callable[..., Any], extra: Mapping[str, tuple[int, ...]], kind: str
+        self, function: Callable[..., object], extra: Mapping[str, tuple[int, ...]], kind: str
     ) -> CompiledFunction:
         from dalembert.kernels.program.trace import trace
 
@@ -133,10 +132,10 @@ def compile_function(
     sizes = {key: (size,) if isinstance(size, int) else tuple(size) for key, size in shapes.items()}
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
-    made = trace(function, sizes, name=plain)
-    if not made.outputs:
+    program = trace(function, sizes, name=plain)
+    if not program.outputs:
         raise CompileError(f"{plain} returns no output; return an array, a tuple or a dict of them")
-    return CompiledFunction(made)
+    return CompiledFunction(program)
 
 
 def compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dalembert.errors import UnknownNameError
-from dalembert.kernels.c.source import c_header, c_source
+from dalembert.kernels.c_source import c_header, c_source
 from dalembert.kernels.cuda.source import cuda_source
 from dalembert.kernels.wasm.module import require_float64, wasm_module
 from dalembert.text import suggest

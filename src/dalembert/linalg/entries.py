@@ -1,4 +1,4 @@
-"""What a traced solution is judged by: its largest entry, and NaN where a test fails."""
+"""Checks of traced solutions: the largest entry, and NaN where a condition fails."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 
 
-def largest(x: Any) -> Any:
+def largest(x: np.ndarray) -> np.ndarray:
     """max |x_i| over all entries.
 
     >>> float(largest(np.array([[1.0, -3.0], [2.0, 0.0]])))
     3.0
     """
-    flat = x.ravel()
-    if isinstance(flat, np.ndarray):
-        return np.abs(flat).max()
-    found = np.abs(flat[0])
-    for i in range(1, flat.shape[0]):
-        found = np.maximum(found, np.abs(flat[i]))
-    return found
+    return np.abs(x.ravel()).max()
 
 
-def flagged(ok: Any, *values: Any) -> tuple[Any, ...]:
+def flagged(ok: np.ndarray | float | bool, *values: Any) -> tuple[Any, ...]:
     """The values where `ok` holds, NaN where it does not.
 
     >>> flagged(np.array(False), np.ones(2))

@@ -1,20 +1,24 @@
-"""(B Bᵀ)⁺ of rows B that may depend on each other, from an orthogonal basis of what they span.
+"""(B Bᵀ)⁺ of rows B that may depend on each other, from an orthogonal basis of their span.
 
 B Bᵀ itself, whose condition is the square of that of B, is never formed: errors grow like ε cond(B).
-Everything is done in a fixed order, so that it traces; where rows are redundant, the one that stands
-farthest from those before it comes next, chosen by comparisons.
+Everything is done in a fixed order, so that it traces; where rows are redundant, the one farthest
+from those before it comes next, chosen by comparisons.
+
+Rows in blocks that never depend on each other have a basis per block (`blocked_rows`), so that the
+zeros between blocks stay zeros. The bases P of the blocks are coupled by the small K = P W Pᵀ, which
+is factorised. That squares the condition of one block beside another, which is that of the metric and
+grows at no singular configuration; within a block nothing is squared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.dense import DenseRowSpace, has_numbers, is_large
-from dalembert.linalg.ldl import AnyLDL, ldl
-from dalembert.linalg.triangular import less
+from dalembert.linalg.factorisations import AnyLDL, DenseRowSpace, has_numbers, is_large, ldl, less
 
 # of a row's distance from the span of others, beside its length: below it, rounding is all there is
 RESOLVED = 1e-10
@@ -33,17 +37,17 @@ class Basis:
 
     P: list[Any]  # rows (n,)
     inverse: list[Any]  # of their squares, as good as zero for one that depends on others
-    weights: Any  # (n,)
-    squares: list[Any]  # of the rows that were given
-    lost: Any  # whether fewer of them than usual are independent
+    weights: np.ndarray  # (n,)
+    squares: list[Any]  # of the original rows
+    lost: np.ndarray | float  # whether fewer of them than usual are independent
 
-    def back(self, y: Any) -> Any:
+    def back(self, y: np.ndarray) -> np.ndarray:
         """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
         scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
         return np.stack(self.P).T @ scaled
 
-    def across(self, u: Any) -> Any:
-        """What u (n,) has beside the span of the rows."""
+    def across(self, u: np.ndarray) -> np.ndarray:
+        """The part of u (n,) orthogonal to the span of the rows."""
         return across(u, self.P, self.inverse, self.weights)[0]
 
 
@@ -52,23 +56,26 @@ class RowSpace(Basis):
     """B = L P in the order of the rows, L with a diagonal of ones."""
 
     lower: list[list[Any]]  # L below its diagonal
-    kept: list[Any]  # whether a row does not depend on those before it
+    is_independent: list[Any]  # whether a row does not depend on those before it
 
-    def coordinates(self, r: Any) -> tuple[Any, Any]:
-        """(y with L y = r, what is left of r where rows depend on others), for r (m,) or (m, k)."""
+    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""
         y: list[Any] = []
         for row, value in zip(self.lower, r, strict=True):
             y.append(less(value, row, y))
-        left = [np.where(kept, 0.0, 1.0) * each for kept, each in zip(self.kept, y, strict=True)]
-        return np.stack(y), np.stack(left)
+        residual = [
+            np.where(independent, 0.0, 1.0) * each
+            for independent, each in zip(self.is_independent, y, strict=True)
+        ]
+        return np.stack(y), np.stack(residual)
 
-    def solve(self, r: Any) -> tuple[Any, Any]:
-        """((B W Bᵀ)⁺ r, what is left of r)."""
-        y, left = self.coordinates(r)
+    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """((B W Bᵀ)⁺ r, residual of r)."""
+        y, residual = self.coordinates(r)
         scaled = [a * b for a, b in zip(y, self.inverse, strict=True)]
-        return self.spread(scaled), left
+        return self.spread(scaled), residual
 
-    def spread(self, z: Any) -> Any:
+    def spread(self, z: Sequence[Any] | np.ndarray) -> np.ndarray:
         """x (m,) with Lᵀ x = z."""
         x: list[Any] = []
         for i in reversed(range(len(self.lower))):
@@ -81,21 +88,21 @@ class RowSpace(Basis):
 class PivotedRowSpace(Basis):
     """B = L P, the column of L of a chosen row being one there."""
 
-    L: Any  # (m, r)
+    L: np.ndarray  # (m, r)
     gram: AnyLDL  # LᵀL
 
-    def coordinates(self, r: Any) -> tuple[Any, Any]:
-        """(y of least squares with L y = r, what is left of r)."""
+    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(y of least squares with L y = r, residual of r)."""
         y = self.gram.solve(self.L.T @ r)
         return y, r - self.L @ y
 
-    def solve(self, r: Any) -> tuple[Any, Any]:
-        """((B W Bᵀ)⁺ r, what is left of r)."""
-        y, left = self.coordinates(r)
+    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """((B W Bᵀ)⁺ r, residual of r)."""
+        y, residual = self.coordinates(r)
         scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
-        return self.spread(scaled), left
+        return self.spread(scaled), residual
 
-    def spread(self, z: Any) -> Any:
+    def spread(self, z: np.ndarray) -> np.ndarray:
         """The shortest x (m,) with Lᵀ x = z."""
         return self.L @ self.gram.solve(z)
 
@@ -104,12 +111,16 @@ AnyRowSpace = RowSpace | PivotedRowSpace | DenseRowSpace
 
 
 def row_space(
-    B: Any, rank: int | None = None, weights: Any = None, made_of: Any = None, most: int = 10**9
+    B: np.ndarray,
+    rank: int | None = None,
+    weights: np.ndarray | None = None,
+    made_of: np.ndarray | None = None,
+    most: int = 10**9,
 ) -> AnyRowSpace:
     """The space that the rows of B (m, n) span, lengths being √Σ w x² with `weights` (n,).
 
     `rank` is how many rows are usually independent. Where that is not known, `most` is how many may
-    be at most, and `made_of` (m, n) what the rows were before most of them cancelled.
+    be at most, and `made_of` (m, n) the parts of which the rows are differences.
 
     >>> space = row_space(np.array([[3.0, 4.0], [6.0, 8.0]]), rank=1)
     >>> x, left = space.solve(np.array([5.0, 10.0]))
@@ -118,49 +129,48 @@ def row_space(
     """
     weights = np.ones(B.shape[1]) if weights is None else weights
     if rank == 0:
-        return _nothing(B.shape[0], B.shape[1], weights)
+        # the space of m rows that hold nothing: whatever stands in them is rounding
+        m = B.shape[0]
+        n = B.shape[1]
+        lower = [[0.0] * k for k in range(m)]
+        return RowSpace(
+            [np.zeros(n)] * m, [1.0 / HUGE] * m, weights, [0.0] * m, 0.0, lower, [True] * m
+        )
     if is_large(B) and has_numbers(weights) and (made_of is None or has_numbers(made_of)):
-        return _dense(B, weights, rank, B if made_of is None else made_of, most)
+        # by LAPACK, with the rows that `_pivoted` would choose
+        sources = B if made_of is None else made_of
+        squares = (sources * sources) @ weights
+        usual = 0 if rank is None else rank
+        least = np.full(min(*B.shape, most), UNSURE if rank is None else EXTRA)
+        least[:usual] = RESOLVED
+        scale = squares + SHORT**2 * squares.sum()
+        return DenseRowSpace.of(B, weights, (squares, scale), least, usual)
     if rank == B.shape[0]:
         return ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
 
 
-def _nothing(m: int, n: int, weights: Any) -> RowSpace:
-    """The space of m rows that hold nothing: whatever stands in them is rounding."""
-    lower = [[0.0] * k for k in range(m)]
-    return RowSpace([np.zeros(n)] * m, [1.0 / HUGE] * m, weights, [0.0] * m, 0.0, lower, [True] * m)
-
-
-def _dense(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> DenseRowSpace:
-    """By LAPACK, with the rows that `_pivoted` would choose."""
-    squares = (made_of * made_of) @ weights
-    usual = 0 if rank is None else rank
-    least = np.full(min(*B.shape, most), UNSURE if rank is None else EXTRA)
-    least[:usual] = RESOLVED
-    scale = squares + SHORT**2 * squares.sum()
-    return DenseRowSpace.of(B, weights, (squares, scale), least, usual)
-
-
-def ordered(B: Any, weights: Any) -> RowSpace:
+def ordered(B: np.ndarray, weights: np.ndarray) -> RowSpace:
     """The space of rows that are taken in their order."""
     rows = [B[i] for i in range(B.shape[0])]
     squares = [(weights * b) @ b for b in rows]
     floor = VANISHED**2 * sum(squares[1:], squares[0])
     P: list[Any] = []
     inverse: list[Any] = []
-    lower, kept = [], []
+    lower, is_independent = [], []
     for x, square in zip(rows, squares, strict=True):
         x, coefficients = across(x, P, inverse, weights)
         length = (weights * x) @ x
-        kept.append(length > RESOLVED**2 * square + floor)
-        inverse.append(1.0 / np.where(kept[-1], length, HUGE))
+        is_independent.append(length > RESOLVED**2 * square + floor)
+        inverse.append(1.0 / np.where(is_independent[-1], length, HUGE))
         P.append(x)
         lower.append(coefficients)
-    return RowSpace(P, inverse, weights, squares, _not_all(kept), lower, kept)
+    return RowSpace(P, inverse, weights, squares, _not_all(is_independent), lower, is_independent)
 
 
-def _pivoted(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> PivotedRowSpace:
+def _pivoted(
+    B: np.ndarray, weights: np.ndarray, rank: int | None, made_of: np.ndarray, most: int
+) -> PivotedRowSpace:
     m, n = B.shape
     rows = [B[i] for i in range(m)]
     squares = [(weights * made_of[i]) @ made_of[i] for i in range(m)]
@@ -168,26 +178,34 @@ def _pivoted(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) ->
     sizes = [1.0 / (square + floor) for square in squares]
     P: list[Any] = []
     inverse: list[Any] = []
-    columns, kept = [], []
+    columns, is_independent = [], []
     for k in range(min(m, n, most)):
-        best, x = _farthest(rows, weights, sizes)
+        # (square beside its usual size, row) of the row for which that is largest
+        best, chosen = sizes[0] * ((weights * rows[0]) @ rows[0]), rows[0]
+        for row, size in zip(rows[1:], sizes[1:], strict=True):
+            size_of = size * ((weights * row) @ row)
+            longer = size_of > best
+            best, chosen = np.where(longer, size_of, best), np.where(longer, row, chosen)
+        best, x = (best, chosen)
         x, _ = across(x, P, inverse, weights)
         least = UNSURE if rank is None else RESOLVED if k < rank else EXTRA
-        kept.append(best > least**2)
-        inverse.append(1.0 / np.where(kept[-1], (weights * x) @ x, HUGE))
+        is_independent.append(best > least**2)
+        inverse.append(1.0 / np.where(is_independent[-1], (weights * x) @ x, HUGE))
         P.append(x)
         along = [((weights * x) @ b) * inverse[-1] for b in rows]
         rows = [b - c * x for b, c in zip(rows, along, strict=True)]
         columns.append(np.stack(along))
     L = np.stack(columns).T
     # a column of zeros takes no part
-    idle = np.stack([np.where(each, 0.0, 1.0) for each in kept])
-    lost = _not_all(kept[:rank] if rank else [])
+    idle = np.stack([np.where(each, 0.0, 1.0) for each in is_independent])
+    lost = _not_all(is_independent[:rank] if rank else [])
     return PivotedRowSpace(P, inverse, weights, squares, lost, L, ldl(L.T @ L + np.diag(idle)))
 
 
-def across(x: Any, P: list[Any], inverse: list[Any], weights: Any) -> tuple[Any, list[Any]]:
-    """What x (n,) has beside the span of orthogonal vectors P, and its coordinates in it."""
+def across(
+    x: np.ndarray, P: list[Any], inverse: list[Any], weights: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The part of x (n,) orthogonal to the orthogonal vectors P, and its coordinates in P."""
     total: list[Any] = []
     for p, scale in zip(P, inverse, strict=True):
         total.append(((weights * p) @ x) * scale)
@@ -195,19 +213,83 @@ def across(x: Any, P: list[Any], inverse: list[Any], weights: Any) -> tuple[Any,
     return x, total
 
 
-def _farthest(rows: list[Any], weights: Any, sizes: list[Any]) -> tuple[Any, Any]:
-    """(square beside its usual size, row) of the row for which that is largest."""
-    best, chosen = sizes[0] * ((weights * rows[0]) @ rows[0]), rows[0]
-    for row, size in zip(rows[1:], sizes[1:], strict=True):
-        found = size * ((weights * row) @ row)
-        longer = found > best
-        best, chosen = np.where(longer, found, best), np.where(longer, row, chosen)
-    return best, chosen
-
-
-def _not_all(kept: list[Any]) -> Any:
+def _not_all(conditions: list[Any]) -> np.ndarray:
     """Whether one of them is false, as a number 0 or 1."""
-    found: Any = 1.0
-    for each in kept:
-        found = found * np.where(each, 1.0, 0.0)
-    return 1.0 - found
+    product: Any = 1.0
+    for each in conditions:
+        product = product * np.where(each, 1.0, 0.0)
+    return 1.0 - product
+
+
+Blocks = Sequence[tuple[list[int], int]]  # rows of each, and how many of them are independent
+
+
+@dataclass(frozen=True)
+class BlockedRowSpace(Basis):
+    """B = L P with a block of L for every block of rows; P is orthogonal within a block."""
+
+    rows: list[list[int]]
+    own: list[RowSpace | PivotedRowSpace]  # the space of every block
+    joint: AnyLDL  # K
+    idle: list[int]  # rows that hold nothing: zero but for rounding
+
+    def back(self, y: np.ndarray) -> np.ndarray:
+        """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
+        return np.stack(self.P).T @ self.joint.solve(y)
+
+    def across(self, u: np.ndarray) -> np.ndarray:
+        """The part of u (n,) orthogonal to the span of the rows."""
+        return u - self.back(np.stack(self.P) @ (self.weights * u))
+
+    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""
+        parts = [
+            space.coordinates(r[rows]) for space, rows in zip(self.own, self.rows, strict=True)
+        ]
+        residuals = [*(residuals for _, residuals in parts), r[self.idle]]
+        return np.concatenate([y for y, _ in parts]), self._in_order(residuals)
+
+    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """((B W Bᵀ)⁺ r, residual of r)."""
+        y, residual = self.coordinates(r)
+        z, parts, start = self.joint.solve(y), [], 0
+        for space in self.own:
+            parts.append(space.spread(z[start : start + len(space.P)]))
+            start += len(space.P)
+        return self._in_order([*parts, np.zeros((len(self.idle), *r.shape[1:]))]), residual
+
+    def _in_order(self, parts: list[Any]) -> np.ndarray:
+        """Entries of the blocks in the order of the rows."""
+        every = [*(k for rows in self.rows for k in rows), *self.idle]
+        used = parts if self.idle else parts[:-1]
+        return np.concatenate(used)[np.argsort(every)]
+
+
+def blocked_rows(B: np.ndarray, weights: np.ndarray, blocks: Blocks) -> BlockedRowSpace:
+    """The space that the rows of B (m, n) span.
+
+    >>> B = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 0.0], [6.0, 8.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> space = blocked_rows(B, np.ones(3), [([0, 2], 1), ([1], 0), ([3], 1)])
+    >>> x, left = space.solve(np.array([5.0, 0.0, 10.0, 4.0]))
+    >>> x.round(12), bool(abs(left).max() < 1e-12)
+    (array([0.04, 0.  , 0.08, 1.  ]), True)
+    """
+    idle = [k for rows, rank in blocks if not rank for k in rows]
+    taken = [(list(rows), rank) for rows, rank in blocks if rank]
+    own: list[RowSpace | PivotedRowSpace] = [
+        row_space(B[rows], rank, weights, most=rank)  # type: ignore[misc]  # traced or small: never dense
+        for rows, rank in taken
+    ]
+    P = [p for space in own for p in space.P]
+    inverse = [x for space in own for x in space.inverse]
+    # the factors of K = P W Pᵀ, P being orthogonal within blocks of these sizes
+    sizes = [len(space.P) for space in own]
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    between = (block[:, None] != block[None, :]).astype(float)
+    stacked = np.stack(P)
+    own_squares = np.diag(np.stack([1.0 / each for each in inverse]))
+    joint = ldl(between * (stacked @ (weights.reshape(-1, 1) * stacked.T)) + own_squares)
+    squares = [square for space in own for square in space.squares]
+    lost = 1.0 - np.prod(np.stack([1.0 - space.lost for space in own]))
+    about = (P, inverse, weights, squares, lost)
+    return BlockedRowSpace(*about, [rows for rows, _ in taken], own, joint, idle)

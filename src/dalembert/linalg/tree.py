@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.symmetric import symmetric
+from dalembert.linalg.factorisations import symmetric
 
 Paths = Sequence[Sequence[int]]
 
@@ -26,7 +26,7 @@ class TreeFactor:
            [-1.,  1.]]), array([1., 1.]))
     """
 
-    def __init__(self, M: Any, paths: Paths | None = None) -> None:
+    def __init__(self, M: np.ndarray, paths: Paths | None = None) -> None:
         n = M.shape[0]
         self.paths = [range(k) for k in range(n)] if paths is None else paths
         L, pivots = _factors(M, self.paths)
@@ -36,23 +36,23 @@ class TreeFactor:
             [np.stack([self._entries.get((i, j), 0.0) for j in range(n)]) for i in range(n)]
         )
 
-    def inverse(self) -> Any:
+    def inverse(self) -> np.ndarray:
         """M⁻¹ (n, n), each entry computed once."""
         K = self._entries
         scaled = {(i, k): x * self.weights[k] for (i, k), x in K.items()}
         above = [{*path, k} for k, path in enumerate(self.paths)]
 
-        def entry(j: int, i: int) -> Any:
+        def entry(j: int, i: int) -> np.ndarray:
             return sum(scaled[i, k] * K[j, k] for k in sorted(above[i] & above[j]))
 
         return symmetric(entry, len(above))
 
-    def solve(self, B: Any, sign: float = 1.0) -> Any:
+    def solve(self, B: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """±M⁻¹ B (n, m), in the order that leaves zeros between branches alone."""
         return self.K @ ((sign * self.weights).reshape(-1, 1) * (self.K.T @ B))
 
 
-def tree_inverse(M: Any) -> Any:
+def tree_inverse(M: np.ndarray) -> np.ndarray:
     """M⁻¹ (n, n) of a symmetric positive definite M, each entry computed once.
 
     >>> tree_inverse(np.array([[2.0, 1.0], [1.0, 1.0]]))
@@ -62,7 +62,7 @@ def tree_inverse(M: Any) -> Any:
     return TreeFactor(M).inverse()
 
 
-def tree_solve(M: Any, b: Any) -> Any:
+def tree_solve(M: np.ndarray, b: np.ndarray) -> np.ndarray:
     """x (n,) with M x = b.
 
     >>> tree_solve(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([3.0, 2.0]))
@@ -81,7 +81,9 @@ def tree_solve(M: Any, b: Any) -> Any:
     return np.stack(x)
 
 
-def _factors(M: Any, paths: Paths) -> tuple[dict[tuple[int, int], Any], list[Any]]:
+def _factors(
+    M: np.ndarray, paths: Paths
+) -> tuple[dict[tuple[int, int], np.ndarray], list[np.ndarray]]:
     """L below its diagonal of ones, and the reciprocals of D."""
     n = len(paths)
     A = {(k, i): M[k, i] for k in range(n) for i in (*paths[k], k)}
@@ -101,6 +103,6 @@ def _unit_lower_inverse(L: dict[tuple[int, int], Any], paths: Paths) -> dict[tup
     K: dict[tuple[int, int], Any] = {}
     for i, path in enumerate(paths):
         K[i, i] = 1.0
-        for place, j in enumerate(path):
-            K[i, j] = -L[i, j] - sum(L[i, m] * K[m, j] for m in path[place + 1 :])
+        for position, j in enumerate(path):
+            K[i, j] = -L[i, j] - sum(L[i, m] * K[m, j] for m in path[position + 1 :])
     return K

@@ -32,14 +32,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.mechanisms.planar import PlanarMechanism
 from dalembert.mechanisms.spatial import SpatialMechanism
 from dalembert.mechanisms.tables import MAX_PARTS as MAX_PARTS
 from dalembert.mechanisms.tables import build
 
 
-def read_mechanism(source: str | Path) -> Analysis:
+def read_mechanism(source: str | Path) -> Mechanism:
     """The mechanism in a TOML file, or in a text that holds one.
 
     >>> text = '''

@@ -1,8 +1,8 @@
-"""Prescribed motions s(t): what a driver follows, in plain NumPy, differentiated automatically.
+"""Prescribed motions s(t) of drivers, in NumPy, differentiated automatically.
 
 A motion is a function of time that also runs on symbols; it returns a number, or an array for a
-driver with several rows, such as a point led along a straight line. Polynomials in time are paths of
-`dalembert.control`; a driver follows those too.
+driver with several rows, such as a point moved along a straight line. A driver also follows
+trajectories and lines of `dalembert.control`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.control.line import Line
+from dalembert.control.cartesian import Line
 from dalembert.control.trajectory import Trajectory, quintic, trapezoidal, via_points
 from dalembert.errors import ModelError
 
@@ -22,8 +22,8 @@ Value = float | Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
-    """Where a path of `dalembert.control` is at t: q (n,) of a trajectory, p (3,) of a line."""
+class PathMotion:
+    """Position at t on a path of `dalembert.control`: q (n,) of a trajectory, p (3,) of a line."""
 
     path: Trajectory | Line
 
@@ -31,13 +31,13 @@ class Followed:
         return self.path.at(t, self.path.constants)[0]
 
 
-def motion(given: Any) -> Any:
-    """A path as a function of time; everything else as it is."""
-    return Followed(given) if isinstance(given, Trajectory | Line) else given
+def motion(path: Any) -> Any:
+    """A path as a function of time; everything else unchanged."""
+    return PathMotion(path) if isinstance(path, Trajectory | Line) else path
 
 
 class Polynomial:
-    """A motion along a `path` (1,) or (n,) of `dalembert.control`; a number where it is one of one."""
+    """A motion along a `path` of `dalembert.control`: (n,), or a number."""
 
     start: Value
 
@@ -47,7 +47,7 @@ class Polynomial:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
-        self.path  # noqa: B018  # what is wrong with its numbers is said when it is made
+        self.path  # noqa: B018  # raises errors about its numbers here
 
     @property
     def single(self) -> bool:
@@ -55,7 +55,7 @@ class Polynomial:
         return np.ndim(self.start) == 0
 
     def __call__(self, t: Any) -> Any:
-        s = Followed(self.path)(t)
+        s = PathMotion(self.path)(t)
         return s[0] if self.single else s
 
 
@@ -105,9 +105,9 @@ class Trapezoid(Polynomial):
 
     @cached_property
     def path(self) -> Trajectory:
-        way = np.abs(np.subtract(self.end, self.start))
-        # v = way / (T (1 − r)) is reached within r T; what stays where it is has no limits
-        speed = np.where(way > 0.0, way, 1.0) / (self.duration * (1.0 - self.ramp))
+        distance = np.abs(np.subtract(self.end, self.start))
+        # v = distance / (T (1 − r)) after r T; any limit where the distance is zero
+        speed = np.where(distance > 0.0, distance, 1.0) / (self.duration * (1.0 - self.ramp))
         return trapezoidal(self.start, self.end, speed, speed / (self.ramp * self.duration))
 
 

@@ -6,28 +6,31 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import InertiaError, ModelError
-from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.builder import (
+from dalembert.mechanisms.description import (
+    End,
     between,
     joint_end,
     kind_of,
     numbers_of,
+    read_end,
     rod_length,
     start_of,
+    vector,
     with_body,
     with_joint,
     with_load,
 )
-from dalembert.mechanisms.ends import End, read_end, vector
+from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.mechanisms.motions import Value
-from dalembert.systems.bodies.data import Body, Element
+from dalembert.systems.bodies.body import Body, Element
 from dalembert.systems.bodies.planar import JOINTS
 from dalembert.systems.bodies.space import PLANAR
 
 
-class PlanarMechanism(Analysis):
+class PlanarMechanism(Mechanism):
     """Bodies, joints, drivers and forces of a planar mechanism, built by chained calls.
 
     An end of a joint is a named point "bar.A", a body "bar" (its centre) or ("bar", (x, y)) local;
@@ -55,10 +58,10 @@ class PlanarMechanism(Analysis):
         name: str,
         mass: float,
         inertia: float,
-        at: Any = (0.0, 0.0),
+        at: ArrayLike = (0.0, 0.0),
         angle: float = 0.0,
         points: Mapping[str, Any] | None = None,
-        velocity: Any = (0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
         """Add a body: mass (kg), inertia about its centre (kg m²), posture, local points (m)."""
         if not (np.isfinite(inertia) and inertia > 0.0):
@@ -69,7 +72,7 @@ class PlanarMechanism(Analysis):
         speed = vector(velocity, 3, f"body {name!r}: velocity")
         read = {k: vector(v, 2, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
         body = Body(name, float(mass), float(inertia), start, speed, read)
-        return self._grown(with_body(self._description, body))
+        return self._with_description(with_body(self._description, body))
 
     def joint(self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: float) -> Self:
         """A joint of any kind of `dalembert.systems.bodies.planar.JOINTS`, its numbers by name."""
@@ -78,7 +81,7 @@ class PlanarMechanism(Analysis):
         bodies, points = zip(*ends, strict=True)
         values = numbers_of(known, name, numbers)
         element = Element(name, known, bodies, np.concatenate([*points, values]), points)
-        return self._grown(with_joint(self._description, element))
+        return self._with_description(with_joint(self._description, element))
 
     def _angles(self, name: str, a: End, b: End) -> tuple[float, float]:
         """(φ_a, φ_b) of the bodies of two ends in the first posture, rad."""
@@ -102,9 +105,9 @@ class PlanarMechanism(Analysis):
 
         `direction` is an angle (rad) or a vector (2,), in body a.
         """
-        kept = self._turn(name, a, b) if turn is None else turn
+        turn = self._turn(name, a, b) if turn is None else turn
         angle = _angle(direction, name)
-        return self.joint("prismatic", name, a, b, at, direction=angle, turn=kept)
+        return self.joint("prismatic", name, a, b, at, direction=angle, turn=turn)
 
     def rigid(self, name: str, a: End, b: End, at: Any = None) -> Self:
         """A weld: points coincide and the bodies keep their angle."""
@@ -151,7 +154,7 @@ class PlanarMechanism(Analysis):
     ) -> Self:
         """A constant force (N) at a point and a moment (N m); `follows` turns it with the body."""
         d, turning = self._description, np.array([float(moment)])
-        return self._grown(with_load(d, name, on, force, turning, follows))
+        return self._with_description(with_load(d, name, on, force, turning, follows))
 
     def torque(self, name: str, on: str, moment: float) -> Self:
         """A constant moment (N m, counter-clockwise) on a body."""

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import InertiaError, ModelError
-from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.builder import (
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.mechanisms.description import (
+    End,
     joint_end,
     kind_of,
     numbers_of,
     rod_length,
     start_of,
+    vector,
     with_body,
     with_joint,
     with_load,
 )
-from dalembert.mechanisms.ends import End, vector
-from dalembert.mechanisms.from_robot import add_links
-from dalembert.spatial.consistency import inertia_faults
+from dalembert.mechanisms.mechanism import Mechanism
+from dalembert.model.joint import Ball, Screw
+from dalembert.model.model import Body as ModelBody
+from dalembert.spatial.inertia import inertia_faults
 from dalembert.spatial.quaternions import normalise, quaternion_from_matrix
-from dalembert.systems.bodies.data import Body, Element
+from dalembert.systems.bodies.body import Body, Element
 from dalembert.systems.bodies.space import SPATIAL
 from dalembert.systems.bodies.spatial import JOINTS
-
-if TYPE_CHECKING:
-    from dalembert.systems.robot import Robot
+from dalembert.systems.robot import Robot
 
 Z = (0.0, 0.0, 1.0)
 MOST_TEETH = 1000
 
 
-class SpatialMechanism(Analysis):
+class SpatialMechanism(Mechanism):
     """Bodies, joints, drivers and forces of a spatial mechanism, built by chained calls.
 
     Ends of joints are as in the plane; places (`at`) and axes are those of the world in the first
@@ -70,19 +72,19 @@ class SpatialMechanism(Analysis):
         >>> arm.mobility, len(arm.description.actuators)
         (4, 4)
         """
-        made = cls(robot.name, gravity=robot.model.gravity)
-        add_links(made, robot, q)
-        return made
+        mechanism = cls(robot.name, gravity=robot.model.gravity)
+        add_links(mechanism, robot, q)
+        return mechanism
 
     def body(
         self,
         name: str,
         mass: float,
-        inertia: Any,
-        at: Any = (0.0, 0.0, 0.0),
+        inertia: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
         rotation: Any = None,
         points: Mapping[str, Any] | None = None,
-        velocity: Any = (0.0,) * 6,
+        velocity: ArrayLike = (0.0,) * 6,
     ) -> Self:
         """Add a body: mass (kg), tensor (3, 3) or principal moments about its centre (kg m²).
 
@@ -94,14 +96,14 @@ class SpatialMechanism(Analysis):
             raise InertiaError(f"body {name!r}: the inertia must be (3, 3) or three moments")
         faults = inertia_faults(float(mass), np.zeros(3), tensor)
         if faults or np.linalg.eigvalsh(tensor).min() <= 0.0:
-            said = "; ".join(faults) or "its moments must be positive"
-            raise InertiaError(f"body {name!r}: no solid has this inertia: {said}")
-        place = vector(at, 3, f"body {name!r}: at")
-        start = np.concatenate([place, _quaternion(rotation, name)])
+            reasons = "; ".join(faults) or "its moments must be positive"
+            raise InertiaError(f"body {name!r}: no solid has this inertia: {reasons}")
+        position = vector(at, 3, f"body {name!r}: at")
+        start = np.concatenate([position, _quaternion(rotation, name)])
         speed = vector(velocity, 6, f"body {name!r}: velocity")
-        read = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
-        body = Body(name, float(mass), tensor, start, speed, read)
-        return self._grown(with_body(self._description, body))
+        local = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
+        body = Body(name, float(mass), tensor, start, speed, local)
+        return self._with_description(with_body(self._description, body))
 
     def joint(
         self,
@@ -128,8 +130,9 @@ class SpatialMechanism(Analysis):
             frames.append(R.T @ frame_along(vector(along, 3, f"{where}axis"), name))
         values = numbers_of(known, name, numbers)
         p = [points[0], frames[0].ravel(), points[1], frames[1].ravel(), values]
-        made = Element(name, known, tuple(bodies), np.concatenate(p), tuple(points), tuple(frames))
-        return self._grown(with_joint(self._description, made))
+        parameters = np.concatenate(p)
+        element = Element(name, known, tuple(bodies), parameters, tuple(points), tuple(frames))
+        return self._with_description(with_joint(self._description, element))
 
     def spherical(self, name: str, a: End, b: End, at: Any = None) -> Self:
         """A ball in its socket."""
@@ -187,7 +190,7 @@ class SpatialMechanism(Analysis):
         at = (first.at[0], first.at[1], second.at[1])
         numbers = [first.parameters[:24], second.parameters[:24], _teeth(name, *radii)]
         element = Element(name, JOINTS["gear"], bodies, np.concatenate(numbers), at)
-        return self._grown(with_joint(self._description, element))
+        return self._with_description(with_joint(self._description, element))
 
     def _wheel(self, name: str, joint: str) -> Element:
         for element in self._description.joints:
@@ -200,12 +203,12 @@ class SpatialMechanism(Analysis):
         name: str,
         on: End,
         force: Any,
-        moment: Any = (0.0, 0.0, 0.0),
+        moment: ArrayLike = (0.0, 0.0, 0.0),
         follows: bool = False,
     ) -> Self:
         """A constant force (N) at a point and a moment (N m); `follows` turns them with the body."""
         d, turning = self._description, vector(moment, 3, f"force {name!r}: moment")
-        return self._grown(with_load(d, name, on, force, turning, follows))
+        return self._with_description(with_load(d, name, on, force, turning, follows))
 
     def torque(self, name: str, on: str, moment: Any) -> Self:
         """A constant moment (N m) on a body, in world axes."""
@@ -246,3 +249,90 @@ def _quaternion(rotation: Any, name: str) -> np.ndarray:
     if array.shape == (3, 3):
         return quaternion_from_matrix(array)
     return normalise(vector(array, 4, f"body {name!r}: rotation, a (3, 3) matrix or a quaternion"))
+
+
+def add_links(mechanism: SpatialMechanism, robot: Robot, q: ArrayLike | None = None) -> None:
+    """Add links and joints of a robot at q (nq,), by default its neutral posture."""
+    model = robot.model
+    if model.followers or model.parameters:
+        raise ModelError(
+            f"{robot.name}: joints that follow others and open parameters cannot be converted"
+        )
+    if model.elements:
+        raise ModelError(
+            f"{robot.name}: springs, tendons, drag and lifted weights of a robot cannot be converted; "
+            "give the mechanism its own forces"
+        )
+    at = robot.neutral() if q is None else np.asarray(q, dtype=float)
+    poses = body_poses(model, at)
+    owner = {k: joint.name for joint in model.joints for k in joint.bodies}
+    for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
+        if not body.mass > 0.0:
+            raise ModelError(
+                f"{robot.name}: link {body.name!r} has no mass of its own, so it cannot be a body in "
+                "absolute coordinates; merge it, or give it a small mass"
+            )
+        tensor, at = body.inertia_about_center, p + R @ body.center
+        mechanism.body(body.name, body.mass, tensor, at=at, rotation=R)
+        parent = "ground" if body.parent < 0 else model.bodies[body.parent].name
+        _add_joint(mechanism, body, parent, owner[k], R, p)
+        _add_damper(mechanism, body, owner[k], model.drive.viscous[body.v])
+
+
+def _add_joint(
+    mechanism: SpatialMechanism,
+    body: ModelBody,
+    parent: str,
+    name: str,
+    R: np.ndarray,
+    p: np.ndarray,
+) -> None:
+    chart = body.chart
+    if isinstance(chart, Ball):
+        mechanism.spherical(name, parent, body.name, at=p)
+    elif isinstance(chart, Screw):
+        axis = R[:, 2]
+        if chart.turn == 0.0:
+            mechanism.prismatic(on := f"{name} rail", parent, body.name, at=p, axis=axis)
+        elif chart.slide == 0.0:
+            mechanism.revolute(on := f"{name} pin", parent, body.name, at=p, axis=axis)
+        else:
+            pitch = 2.0 * np.pi * chart.slide / chart.turn
+            mechanism.screw(on := f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
+        mechanism.actuator(name, on)
+
+
+def _add_damper(
+    mechanism: SpatialMechanism, body: ModelBody, name: str, viscous: np.ndarray
+) -> None:
+    """Viscous friction of a joint as a damper."""
+    if not np.any(viscous):
+        return
+    if isinstance(body.chart, Ball):
+        raise ModelError(
+            f"joint {name!r}: a damper acts along one axis, so the viscous friction of a spherical "
+            "joint cannot be converted; set it to zero"
+        )
+    on = mechanism.description.joints[-1].name
+    mechanism.damper(f"{name} damper", on, damping=float(viscous[0]))
+
+
+def absolute_state(robot: Robot, q: ArrayLike, qd: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """(q, v) of all links in absolute coordinates, from q (nq,) and q̇ (nv,) of the joints."""
+    model = robot.model
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    poses = body_poses(model, q)
+    positions, velocities = [], []
+    twists: list[tuple[np.ndarray, np.ndarray]] = []  # of the body frames' origins, in the world
+    for body, (R, p) in zip(model.bodies, poses, strict=True):
+        linear, angular = np.zeros(3), np.zeros(3)
+        if body.parent >= 0:
+            linear, angular = twists[body.parent]
+            linear = linear + np.cross(angular, p - poses[body.parent][1])
+        own = body.subspace @ qd[body.v]
+        linear, angular = linear + R @ own[:3], angular + R @ own[3:]
+        twists.append((linear, angular))
+        arm = R @ body.center
+        positions.append(np.concatenate([p + arm, quaternion_from_matrix(R)]))
+        velocities.append(np.concatenate([linear + np.cross(angular, arm), R.T @ angular]))
+    return np.concatenate(positions), np.concatenate(velocities)

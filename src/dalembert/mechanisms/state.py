@@ -1,4 +1,4 @@
-"""One instant of a mechanism, and its results by name: places, joint forces, driver torques.
+"""State of a mechanism at one time: positions, joint forces and driver torques by name.
 
 Every reaction is the force ON the body that is named. With M v̇ + Jᵀλ = Q a joint exerts −Jᵀλ, so
 the λ of the printed system (004, p.3) is minus the forces written beside it.
@@ -6,16 +6,23 @@ the λ of the printed system (004, p.3) is minus the forces written beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import ConstraintError, UnknownNameError
-from dalembert.mechanisms.description import Description
+from dalembert.linalg.rank import ROUNDING, least_squares
+from dalembert.mechanisms.description import Description, measure
 from dalembert.systems.bodies import planar, spatial
-from dalembert.systems.bodies.data import Element
+from dalembert.systems.bodies.body import Element
+
+if TYPE_CHECKING:
+    import xarray
+
+    from dalembert.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,19 +47,20 @@ class State:
         return self.description.space.rotation(self.body(name))
 
     def point(self, end: Any) -> np.ndarray:
-        """Global place (2,) or (3,) of "body.point", or of ("body", local)."""
+        """Global position (2,) or (3,) of "body.point", or of ("body", local), m."""
         name, local = self._local(end)
         return self.description.space.place(self.body(name), local)
 
     def velocity(self, end: Any) -> np.ndarray:
         """Global velocity (2,) or (3,) of a point, m/s."""
-        return self._carried(end)[0]
+        return self._rates(end)[0]
 
     def acceleration(self, end: Any) -> np.ndarray:
         """Global acceleration (2,) or (3,) of a point, m/s²."""
-        return self._carried(end)[1]
+        return self._rates(end)[1]
 
-    def _carried(self, end: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _rates(self, end: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Velocity and acceleration of a point."""
         name, local = self._local(end)
         kinds = planar if self.description.space.dimension == 2 else spatial
         index = self.description.index(name)
@@ -74,20 +82,20 @@ class State:
 
     def measured(self, element: Element) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Value (rows,), J (rows, bodies, nv) and drift (rows,) of one element."""
-        places = element.poses(self.q), element.speeds(self.v)
-        phi, J, drift = element.kind.row_function.kernel.ufunc(*places, element.parameters)
+        state = element.poses(self.q), element.speeds(self.v)
+        phi, J, drift = element.kind.row_function.kernel.ufunc(*state, element.parameters)
         shape = (element.kind.rows, len(element.bodies), self.description.space.nv)
         return phi, J.reshape(shape), drift
 
     def inertial(self) -> np.ndarray:
-        """M v̇ less the forces that are known (nv,): what joints and drivers exert."""
+        """M v̇ less the known forces (nv,): the forces of joints and drivers."""
         units = self.description.batch
-        moved = np.einsum("kij,kj->ki", units.mass, self.a.reshape(units.n, -1)).ravel()
-        known = units.applied(self.t, self.q, self.v)
-        return moved - known - units.actuation(self.q, self.torques)
+        inertial = np.einsum("kij,kj->ki", units.mass, self.a.reshape(units.n, -1)).ravel()
+        applied = units.applied(self.t, self.q, self.v)
+        return inertial - applied - units.actuation(self.q, self.torques)
 
     def generalised(self, name: str, on: str) -> np.ndarray:
-        """What a joint, driver or force exerts on a body, along its velocities (nv,)."""
+        """Force (nv,) of a joint, driver or force ON a body, along its velocities."""
         d = self.description
         element = d.element(name)
         body = d.index(on)
@@ -100,7 +108,7 @@ class State:
         return J.T @ self.effort(name)
 
     def effort(self, name: str) -> np.ndarray:
-        """Force or torque (rows,) along what an element measures: −λ of a joint or driver, τ else."""
+        """Force or torque (rows,) along the measure of an element: −λ of a joint or driver, else τ."""
         d = self.description
         for force in d.forces:
             if force.name == name:
@@ -113,27 +121,28 @@ class State:
                 return np.array([float(tau)])
         return -self.multipliers[d.rows_of(name)]
 
-    def wrench(self, name: str, on: str, at: Any = None, frame: str = "world") -> np.ndarray:
+    def wrench(
+        self, name: str, on: str, at: ArrayLike | None = None, frame: str = "world"
+    ) -> np.ndarray:
         """Force and moment of a joint, driver or force ON a body, the moment about `at`.
 
-        (Fx, Fy, M) in the plane and (F, M) (6,) in space; `at` is "body.point" or a place in the
-        world, by default where the joint is. `frame` is "world" or a body whose axes are used.
+        (Fx, Fy, M) in the plane and (F, M) (6,) in space; `at` is "body.point" or a point of the
+        world, by default the joint. `frame` is "world" or a body whose axes are used.
         """
         d = self.description
-        pull = self.generalised(name, on)
-        found = d.space.wrench(self.body(on), pull, self._place(name, on, at))
-        if frame == "world":
-            return found
-        turn, n = self.rotation(frame).T, d.space.dimension
-        moment = found[n:] if n == 2 else turn @ found[n:]
-        return np.concatenate([turn @ found[:n], moment])
-
-    def _place(self, name: str, on: str, at: Any) -> np.ndarray:
         if at is None:
-            element = self.description.element(name)
-            local = element.at[element.bodies.index(self.description.index(on))]
-            return self.point((on, local))
-        return self.point(at) if isinstance(at, str) else np.asarray(at, dtype=float)
+            element = d.element(name)
+            if d.index(on) in element.bodies:
+                at = self.point((on, element.at[element.bodies.index(d.index(on))]))
+        elif isinstance(at, str):
+            at = self.point(at)
+        force = self.generalised(name, on)
+        wrench = d.space.wrench(self.body(on), force, np.asarray(at, dtype=float))
+        if frame == "world":
+            return wrench
+        R, n = self.rotation(frame).T, d.space.dimension
+        moment = wrench[n:] if n == 2 else R @ wrench[n:]
+        return np.concatenate([R @ wrench[:n], moment])
 
     def force(self, name: str, on: str, frame: str = "world") -> np.ndarray:
         """Force (2,) or (3,) of a joint ON a body, N."""
@@ -141,15 +150,15 @@ class State:
 
     def moment(self, name: str, on: str, at: Any = None, frame: str = "world") -> Any:
         """Moment of a joint ON a body about the joint or `at`, N m: a number in the plane."""
-        found = self.wrench(name, on, at, frame)[self.description.space.dimension :]
-        return float(found[0]) if self.description.space.dimension == 2 else found
+        moment = self.wrench(name, on, at, frame)[self.description.space.dimension :]
+        return float(moment[0]) if self.description.space.dimension == 2 else moment
 
     def torque(self, name: str) -> float:
-        """What a driver or actuator exerts along its coordinate: ON the second body, N m or N."""
-        found = self.effort(name)
-        if len(found) != 1:
-            raise ConstraintError(f"{name!r} has {len(found)} components; ask for effort({name!r})")
-        return float(found[0])
+        """Torque or force of a driver or actuator along its coordinate, ON the second body."""
+        effort = self.effort(name)
+        if len(effort) != 1:
+            raise ConstraintError(f"{name!r} has {len(effort)} components; call effort({name!r})")
+        return float(effort[0])
 
     def equivalent_torques(
         self, joints: Sequence[str], drivers: Sequence[str] | None = None
@@ -167,12 +176,92 @@ class State:
         """The same motion with torques at `joints` in place of the drivers: (T, state).
 
         In that state the joint forces are those of the arm moved by its motors; λ of the replaced
-        drivers is zero.
+        drivers is zero. −J_kᵀλ_k + J_θᵀ T = M v̇ − Q is solved for the joint multipliers λ_k and the
+        torques T (004, p.6); its columns are those of the Newtonian distribution matrix (004, p.2).
         """
-        from dalembert.mechanisms.replace import replaced
+        d = self.description
+        names = [driver.name for driver in d.drivers] if drivers is None else list(drivers)
+        remaining = [element for element in d.elements if element.name not in names]
+        angles = [measure(d, f"torque at {joint}", joint) for joint in joints]
+        columns = [-self._jacobian(element).T for element in remaining]
+        columns += [self._jacobian(element).T for element in angles]
+        right = self.inertial()
+        solution, residual = least_squares(np.concatenate(columns, axis=1), right, ROUNDING)
+        gap = np.abs(residual).max(initial=0.0)
+        if gap > 1e-8 * max(1.0, np.abs(right).max(initial=0.0)):
+            raise ConstraintError(
+                f"{d.name}: torques at {', '.join(joints)} cannot replace {', '.join(names)} here "
+                f"(left: {gap:.2g} N); name as many joints as there are driven motions"
+            )
+        multipliers = np.zeros_like(self.multipliers)
+        start = 0
+        for element in remaining:
+            rows = element.kind.rows
+            multipliers[d.rows_of(element.name)] = solution[start : start + rows]
+            start += rows
+        torques = solution[len(solution) - len(joints) :]
+        return torques, replace(self, multipliers=multipliers)
 
-        return replaced(self, joints, drivers)
+    def _jacobian(self, element: Element) -> np.ndarray:
+        """J (rows, nv) of one element over the whole mechanism."""
+        d, J = self.description, self.measured(element)[1]
+        full = np.zeros((element.kind.rows, len(d.bodies) + 1, d.space.nv))
+        for k, body in enumerate(element.bodies):
+            full[:, body] += J[:, k]
+        return full[:, 1:].reshape(element.kind.rows, -1)
 
     def kinetic_energy(self) -> float:
         """½ vᵀ M v, J."""
         return self.description.batch.kinetic_energy(self.v)
+
+
+AXES = "xyz"
+Moved = Callable[[State], tuple[dict[str, float], State]]  # torques at joints, and their state
+
+
+def loads(mechanism: Mechanism, run: xarray.Dataset, moved: Moved | None = None) -> xarray.Dataset:
+    """Forces of every joint ON its second body along a run, and efforts of drivers and springs.
+
+    `joint_force` (time, component) in N is labelled "A.x on bar2", `effort` (time, acting) in N m or
+    N by the names of drivers, actuators and springs. `moved` replaces drivers by torques at joints,
+    as the scenario of the straight line does.
+
+    >>> from dalembert.zoo.two_bar import scenario
+    >>> arm = scenario("joint_interpolated").mechanism
+    >>> forces = loads(arm, arm.simulate(2.0, 0.5))
+    >>> round(float(forces.effort.sel(acting="T12", time=1.0)), 4)
+    13.2082
+    >>> forces.component.values.tolist()
+    ['A.x on bar2', 'A.y on bar2', 'B.x on bar3', 'B.y on bar3']
+    """
+    import xarray
+
+    states = mechanism.states(run)
+    replaced = [({}, state) if moved is None else moved(state) for state in states]
+    d = mechanism.description
+    seconds = [(joint.name, d.names[joint.bodies[-1]]) for joint in d.joints]
+    axes = AXES[: d.space.dimension]
+    forces = np.array([[state.force(name, on) for name, on in seconds] for _, state in replaced])
+    efforts = []
+    for state, (torques, _) in zip(states, replaced, strict=True):
+        by_name: dict[str, float] = {}
+        for name in [*(x.name for x in d.drivers), *(x.name for x in d.forces)]:
+            values = state.effort(name)
+            labels = [f"{name}.{axis}" for axis in AXES[: len(values)]]
+            by_name |= zip([name] if len(values) == 1 else labels, map(float, values), strict=True)
+        efforts.append({**by_name, **torques})
+    names = list(efforts[0])
+    values = np.array([[each[name] for name in names] for each in efforts])
+    attributes = {"units": "N", "long_name": "joint forces"}
+    acting = {"units": "N m, N", "long_name": "drivers, motors and springs"}
+    return xarray.Dataset(
+        {
+            "joint_force": (("time", "component"), forces.reshape(len(states), -1), attributes),
+            "effort": (("time", "acting"), values.reshape(len(states), -1), acting),
+        },
+        {
+            "time": run.time.values,
+            "component": [f"{name}.{axis} on {on}" for name, on in seconds for axis in axes],
+            "acting": names,
+        },
+    )

@@ -15,30 +15,29 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ImportFileError, ModelError
 from dalembert.formulations.registry import suggest
-from dalembert.importers.toml_read import MAX_BYTES, parse_toml
-from dalembert.importers.xml_read import read_file
+from dalembert.importers.safe_parsing import MAX_TOML_BYTES, parse_toml, read_file
 from dalembert.mechanisms.motions import MOTIONS
-from dalembert.model.check import LARGEST
-from dalembert.model.joint import known_as
+from dalembert.model.joint import equivalent_name
+from dalembert.model.validation import LARGEST
 from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
 from dalembert.systems.bodies.space import PLANAR, SPATIAL
 from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.text import short
 
 if TYPE_CHECKING:
-    from dalembert.mechanisms.analysis import Analysis
+    from dalembert.mechanisms.mechanism import Mechanism
 
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
-LONGEST = 1000  # letters of a message
+LONGEST = 1000  # characters of a message
 HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([\w-]+)\s*=")
-# far beyond any mechanism; what is larger is refused before it is parsed
+# far beyond any mechanism; larger files are refused before they are parsed
 MAX_PARTS = 5000
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a file, to say where something stands."""
+    """The text of a file, for errors with line numbers."""
 
     file: str | None
     text: str
@@ -55,57 +54,61 @@ class Source:
                     start = k
                 continue
             here = current == table and (table is None or count == number)
-            found = KEY.match(text)
-            if here and key is not None and found and found[1] == key:
+            match = KEY.match(text)
+            if here and key is not None and match and match[1] == key:
                 return k
         return start
 
     def fail(
         self, message: str, table: str | None = None, number: int = 0, key: str | None = None
     ) -> NoReturn:
-        """An error with file and line; of a message full of somebody's words, the beginning."""
+        """Raise an error with file and line; long messages are cut."""
         message = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
         raise ImportFileError(message, self.file, self.line(table, number, key)) from None
 
 
-def build(source: str | Path, kinds: Mapping[str, type[Analysis]]) -> Analysis:
-    """The mechanism in a TOML file, or in a text that holds one, of one of these `kinds`."""
+def build(source: str | Path, kinds: Mapping[str, type[Mechanism]]) -> Mechanism:
+    """The mechanism of a TOML file or text, of one of these `kinds`."""
     at = source_of(source)
     data = parsed(at)
-    made = _empty(at, data, kinds)
+    mechanism = _empty(at, data, kinds)
     ground = data.pop("ground", {})
     if not isinstance(ground, dict):
         at.fail("write [ground], with one key for each point", None, 0, "ground")
-    _call(at, made.ground, ground, "ground", 0)
+    _call(at, mechanism.ground, ground, "ground", 0)
     for table in TABLES:
         rows = data.pop(table, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             at.fail(f"write [[{table}]], one for each {table}", table)
         for number, row in enumerate(rows):
-            _add(at, made, table, number, dict(row))
+            _add(at, mechanism, table, number, dict(row))
     if data:
         name = next(iter(data))
         known = ["name", "kind", "gravity", "ground", *TABLES]
         at.fail(f"unknown table or key {name!r}{suggest(name, known)}", None, 0, name)
-    return made
+    return mechanism
 
 
 def source_of(source: str | Path) -> Source:
     if isinstance(source, str) and "\n" in source:
-        if len(source) > MAX_BYTES:
-            raise ImportFileError(f"a text of {len(source):,} letters; the limit is {MAX_BYTES:,}")
+        if len(source) > MAX_TOML_BYTES:
+            raise ImportFileError(
+                f"a text of {len(source):,} characters; the limit is {MAX_TOML_BYTES:,}"
+            )
         return Source(None, source)
     if not isinstance(source, str | PathLike):
         raise ImportFileError(f"give a path or TOML text, not {type(source).__name__}")
     path = Path(source)
     try:
-        return Source(str(path), read_file(path, MAX_BYTES).decode("utf-8").replace("\r\n", "\n"))
+        return Source(
+            str(path), read_file(path, MAX_TOML_BYTES).decode("utf-8").replace("\r\n", "\n")
+        )
     except UnicodeDecodeError:
         raise ImportFileError("is not a text file in UTF-8", str(path)) from None
 
 
 def parsed(at: Source) -> dict[str, Any]:
-    """The data of the text; what would take the parser long is refused before."""
+    """The data of the text; too large files are refused."""
     data = parse_toml(at.text, at.file)
     _require_finite(at, data)
     parts = sum(len(data[table]) for table in TABLES if isinstance(data.get(table), list))
@@ -115,7 +118,7 @@ def parsed(at: Source) -> dict[str, Any]:
 
 
 def _require_finite(at: Source, data: Any, where: str = "the file") -> None:
-    """TOML knows nan, inf and integers of any length; 1/x of what is too small overflows as well."""
+    """An error for nan, inf and numbers whose size or inverse overflows."""
     if isinstance(data, dict | list):
         entries = data.items() if isinstance(data, dict) else ((where, x) for x in data)
         for key, value in entries:
@@ -127,7 +130,7 @@ def _require_finite(at: Source, data: Any, where: str = "the file") -> None:
         )
 
 
-def _empty(at: Source, data: dict[str, Any], kinds: Mapping[str, type[Analysis]]) -> Any:
+def _empty(at: Source, data: dict[str, Any], kinds: Mapping[str, type[Mechanism]]) -> Any:
     kind, name = data.pop("kind", PLANAR.name), data.pop("name", "mechanism")
     if kind not in (PLANAR.name, SPATIAL.name):
         at.fail(f"kind must be 'planar' or 'spatial', not {kind!r}", None, 0, "kind")
@@ -140,49 +143,45 @@ def _empty(at: Source, data: dict[str, Any], kinds: Mapping[str, type[Analysis]]
         at.fail(str(error), None, 0, "gravity")
 
 
-def _add(at: Source, made: Analysis, table: str, number: int, row: dict[str, Any]) -> None:
+def _add(at: Source, mechanism: Mechanism, table: str, number: int, row: dict[str, Any]) -> None:
     if table == "joint":
-        joints = PLANAR_JOINTS if made.description.space.dimension == 2 else SPATIAL_JOINTS
-        given = row.pop("type", None)
-        kind = known_as(given, joints)
+        joints = PLANAR_JOINTS if mechanism.description.space.dimension == 2 else SPATIAL_JOINTS
+        type_name = row.pop("type", None)
+        kind = equivalent_name(type_name, joints)
         if kind is None:
-            hint = suggest(str(given), list(joints))
+            hint = suggest(str(type_name), list(joints))
             at.fail(
-                f"joint {row.get('name')!r}: no joint type {given!r}{hint}", table, number, "type"
+                f"joint {row.get('name')!r}: no joint type {type_name!r}{hint}",
+                table,
+                number,
+                "type",
             )
         ends = row.pop("between", None)
         if not isinstance(ends, list) or len(ends) != 2:
             at.fail(
                 f"joint {row.get('name')!r} needs between = [end, end]", table, number, "between"
             )
-        build = getattr(made, kind, None) or partial(made.joint, kind)
-        _call(at, build, {**row, "a": _end(ends[0]), "b": _end(ends[1])}, table, number)
+        method = getattr(mechanism, kind, None) or partial(mechanism.joint, kind)
+        a, b = (tuple(end) if isinstance(end, list) and len(end) == 2 else end for end in ends)
+        _call(at, method, {**row, "a": a, "b": b}, table, number)
     elif table == "driver":
-        known = ("name", "on", "between")
-        motion = _motion(at, number, {k: v for k, v in row.items() if k not in known})
-        given = {k: v for k, v in row.items() if k in known}
-        _call(at, made.drive, {**given, "motion": motion}, table, number)
+        own = ("name", "on", "between")
+        numbers = {k: v for k, v in row.items() if k not in own}
+        kind = numbers.pop("motion", None)
+        if not isinstance(kind, str) or kind not in MOTIONS:
+            hint = suggest(str(kind), list(MOTIONS))
+            at.fail(f"no motion {kind!r}{hint}", table, number, "motion")
+        motion = _call(at, MOTIONS[kind], numbers, table, number)
+        driver = {k: v for k, v in row.items() if k in own}
+        _call(at, mechanism.drive, {**driver, "motion": motion}, table, number)
     else:
-        _call(at, getattr(made, table), row, table, number)
-
-
-def _end(end: Any) -> Any:
-    return (end[0], end[1]) if isinstance(end, list) and len(end) == 2 else end
-
-
-def _motion(at: Source, number: int, row: dict[str, Any]) -> Any:
-    kind = row.pop("motion", None)
-    if not isinstance(kind, str) or kind not in MOTIONS:
-        at.fail(
-            f"no motion {kind!r}{suggest(str(kind), list(MOTIONS))}", "driver", number, "motion"
-        )
-    return _call(at, MOTIONS[kind], row, "driver", number)
+        _call(at, getattr(mechanism, table), row, table, number)
 
 
 def _call(
     at: Source, function: Callable[..., Any], row: Mapping[str, Any], table: str, number: int
 ) -> Any:
-    """Call with checked keys; what is wrong is said with its line."""
+    """Call with checked keys; errors name the line."""
     parameters = signature(function).parameters
     open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
     label = f"{table} {row['name']!r}" if "name" in row else table
@@ -191,9 +190,9 @@ def _call(
             at.fail(
                 f"{label}: unknown key {key!r}{suggest(key, list(parameters))}", table, number, key
             )
-        wanted = str(parameters[key].annotation) if key in parameters else "Any"
-        words, fits = TYPES.get(wanted.removesuffix(" | None"), ("", _anything))
-        if not fits(row[key]):
+        annotation = str(parameters[key].annotation) if key in parameters else "Any"
+        words, fits = TYPES.get(annotation.removesuffix(" | None"), ("", None))
+        if fits is not None and not fits(row[key]):
             message = f"{label}: {key} must be {words}, not {short(row[key])}"
             at.fail(message, table, number, key)
     for key, parameter in parameters.items():
@@ -206,11 +205,7 @@ def _call(
         return function(**row)
     except (DalembertError, TypeError, ValueError, AttributeError, LookupError) as error:
         message = str(error) if isinstance(error, DalembertError) else f"{label}: {error}"
-        at.fail(message, table, number, _blamed(message, row))
-
-
-def _anything(value: Any) -> bool:
-    return True
+        at.fail(message, table, number, _key_of(message, row))
 
 
 def _number(value: Any) -> bool:
@@ -221,7 +216,7 @@ def _numbers(value: Any) -> bool:
     return all(map(_numbers, value)) if isinstance(value, list) else _number(value)
 
 
-# what TOML can hold of the types that builders and motions are annotated with
+# types in annotations of builders and motions that TOML has
 TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", _number),
     "str": ("text", lambda value: isinstance(value, str)),
@@ -232,8 +227,8 @@ TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _blamed(message: str, row: Mapping[str, Any]) -> str | None:
-    """The key a message speaks of, if it names one; ends of joints stand under `between`."""
+def _key_of(message: str, row: Mapping[str, Any]) -> str | None:
+    """The key that a message names, if any; ends of joints are under `between`."""
     for key, value in row.items():
         if key not in ("name", "a", "b") and isinstance(value, str) and repr(value) in message:
             return key

@@ -1,31 +1,365 @@
-"""A mechanism as a robot with loops: a spanning tree of its joints, the others as closures."""
+"""A mechanism as a robot with loops: a spanning tree of its joints, the others as loop closures.
+
+Springs, dampers and loads of the mechanism act on the robot,
+
+    M q̈ + h − Σ Jᵀ τ_spring = τ + ψ + Σ Jᵀ (τ_damper + τ_given) + Σ J_bᵀ F,
+
+where s(q) is the measure of a force, J = ∂s/∂v, and J_b the Jacobian of a loaded point.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.constraints import Constrained, Distance, Holonomic, Loop
 from dalembert.constraints.kinds import Constraint
 from dalembert.errors import FormulationError
-from dalembert.mechanisms.branches import Branch, Loose, Tree, branch
-from dalembert.mechanisms.description import Description
-from dalembert.mechanisms.sprung import Sprung, TreePlaces, sprung
+from dalembert.formulations.registry import Quantity
+from dalembert.mechanisms.description import Description, joint_part
 from dalembert.mechanisms.state import State
-from dalembert.model import Link
-from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS
+from dalembert.model import Joint, Link
+from dalembert.model.joint import JOINT_KINDS, PLANAR_KINDS, SPATIAL_KINDS
+from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
-from dalembert.systems.bodies.data import Element
+from dalembert.systems.bodies.body import Element, Force, Load, digest
+from dalembert.systems.bodies.body_set import BODIES
+from dalembert.systems.bodies.kind import RowFunction
+from dalembert.systems.dynamics import Dynamics, WrappedDynamics
 from dalembert.systems.robot import Robot
+from dalembert.systems.robot_dynamics import TRACED_FROM
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.mechanisms.analysis import Analysis
+    from dalembert.mechanisms.mechanism import Mechanism
 
-# held in the plane, in frames whose x is along what slides
+SYMMETRIC = ("revolute", "prismatic", "cylindrical", "screw")  # the same from b, about −z
+SECOND = np.eye(3)[:, [2, 0, 1]]  # x along z: the second axis of a universal joint
+
+Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A joint of the tree from the body nearer to the ground, its parent, to the child.
+
+    Symmetric joints stay as they are; others are reversed, so that the parent is first.
+    """
+
+    element: Element
+    parent: int
+    child: int
+    joint: Joint
+    moved: np.ndarray  # pose (4, 4) of the joint's moved frame in the child
+
+    @property
+    def kind(self) -> str:
+        """The kind of the joint in the mechanism."""
+        return self.element.kind.name
+
+    @property
+    def forward(self) -> bool:
+        """Whether the parent is the first body of the joint."""
+        return self.element.bodies[0] == self.parent
+
+    def coordinates(self, state: State) -> Coordinates:
+        """(q, q̇, q̈) of this joint at a state of the mechanism."""
+        if self.kind == "spherical":
+            # quaternion of the child in the parent's joint frame, ω and ω̇ in the child's
+            names = [state.description.names[k] for k in (self.parent, self.child)]
+            R_p, R_c = (state.rotation(name) for name in names)
+            F_p, F_c = np.asarray(self.joint.origin)[:3, :3], self.moved[:3, :3]
+            # ω and ω̇ (3,) of both bodies in their own axes; zero for the ground
+            padded = [np.concatenate([np.zeros(6), x]).reshape(-1, 6) for x in (state.v, state.a)]
+            (w_p, a_p), (w_c, a_c) = ([x[k, 3:] for x in padded] for k in (self.parent, self.child))
+            R = R_c.T @ R_p
+            omega = F_c.T @ (w_c - R @ w_p)
+            rate = F_c.T @ (a_c - R @ a_p + np.cross(w_c, R @ w_p))
+            return quaternion_from_matrix(F_p.T @ R_p.T @ R_c @ F_c), omega, rate
+        n = state.description.space.nv
+        v, a = (np.concatenate([np.zeros(n), x]).reshape(-1, n) for x in (state.v, state.a))
+        values = []
+        for name in JOINT_KINDS[self.joint.kind].coordinates:
+            element = self.part(state.description, name)
+            value, J, drift = state.measured(element)
+            own = list(element.bodies)
+            speed, second = (float((J[0] * x[own]).sum()) for x in (v, a))
+            values.append((value[0], speed, second + drift[0]))
+        q, qd, qdd = np.array(values).reshape(-1, 3).T
+        return q, qd, qdd
+
+    def part(self, d: Description, part: str) -> Element:
+        """The measure of one of its coordinates."""
+        return joint_part(d, f"{self.element.name}.{part}", self.element, part)
+
+
+def branch(d: Description, joint: Element, parent: int) -> Branch:
+    """A joint of the mechanism as one of a robot."""
+    plane, kind = d.space.dimension == 2, joint.kind.name
+    element = joint
+    if joint.bodies[0] != parent and not plane and kind not in SYMMETRIC:
+        p = joint.parameters
+        numbers = np.concatenate([p[12:24], p[:12], p[24:]])
+        reverse = joint.bodies[::-1], numbers, joint.at[::-1], joint.frames[::-1]
+        element = Element(joint.name, joint.kind, *reverse)
+    sides = (0, 1) if element.bodies[0] == parent else (1, 0)
+    first, second = (joint_frame(d, element, side) for side in sides)
+    more: dict[str, Any] = {}
+    if kind == "universal":
+        second = second @ pose(SECOND, np.zeros(3))
+        more = {"axis2": (1.0, 0.0, 0.0)}
+    elif kind == "screw":
+        more = {"pitch": float(joint.parameters[24])}
+    # relative to the second body, the same motion has the opposite sign
+    axis = (0.0, 0.0, 1.0 if sides == (0, 1) else -1.0)
+    robot_joint = Joint(kind=kind, name=joint.name, axis=axis, origin=first, **more)
+    return Branch(element, parent, element.bodies[sides[1]], robot_joint, second)
+
+
+def joint_frame(d: Description, joint: Element, side: int) -> np.ndarray:
+    """Pose (4, 4) of the joint in one of its bodies, z along its axis."""
+    if d.space.dimension == 3:
+        return pose(joint.frames[side], joint.at[side])
+    point, p = np.array([*joint.at[side], 0.0]), joint.parameters
+    if joint.kind.name == "revolute":
+        return pose(None, point)
+    z = np.array([0.0, 0.0, 1.0])
+    if joint.kind.name == "rigid":
+        angle = -p[4] if side else 0.0
+        x = np.array([np.cos(angle), np.sin(angle), 0.0])
+        return pose(np.stack([x, np.cross(z, x), z], axis=1), point)
+    angle = p[4] - (p[5] if side else 0.0)
+    along = np.array([np.cos(angle), np.sin(angle), 0.0])
+    return pose(np.stack([z, np.cross(along, z), along], axis=1), point)
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBranch:
+    """A body without a joint of the tree: free in space, or in the plane."""
+
+    child: int
+    plane: bool
+    name: str
+    parent: int = 0
+
+    @property
+    def joint(self) -> Joint:
+        """A joint of the robot with all freedoms."""
+        return Joint(kind="planar" if self.plane else "free", name=self.name)
+
+    @property
+    def moved(self) -> np.ndarray:
+        """The body's own frame."""
+        return np.eye(4)
+
+    def coordinates(self, state: State) -> Coordinates:
+        """(q, q̇, q̈): those of the body; in space velocities are the twist in its own axes."""
+        space, k = state.description.space, self.child
+        q = state.q[(k - 1) * space.nq : k * space.nq]
+        v, a = (x[(k - 1) * space.nv : k * space.nv] for x in (state.v, state.a))
+        if self.plane:
+            return q, v, a
+        R = space.rotation(q)
+        linear, omega = R.T @ v[:3], v[3:]
+        rate = R.T @ a[:3] - np.cross(omega, linear)
+        return q, np.concatenate([linear, omega]), np.concatenate([rate, a[3:]])
+
+
+Tree = list[Branch | FreeBranch]
+
+
+@dataclass(frozen=True, eq=False)
+class TreePoses:
+    """Absolute coordinates of bodies, as kinds of joints and measures take them, numbers or symbols.
+
+    A planar body is (x, y, φ), φ the sum of the angles up to it, so that full turns are counted; a
+    spatial one its position and the nine entries of R.
+    """
+
+    description: Description
+    robot: Robot
+    branches: tuple[Branch | FreeBranch, ...]
+
+    def __call__(self, q: np.ndarray, element: Element) -> Any:
+        """Rows (bodies, 3) or (bodies, 12) of the bodies of an element at q (nq,)."""
+        d = self.description
+        poses = self.robot.dynamics.poses(q)
+        plane = d.space.dimension == 2
+        angles = self._angles(q) if plane else []
+        rows = []
+        for k in element.bodies:
+            T = poses["base" if k == 0 else d.names[k]]
+            if plane:
+                rows.append(np.stack([T[0, 3], T[1, 3], angles[k]]))
+            else:
+                rows.append(np.concatenate([T[:3, 3], T[:3, :3].reshape(9)]))
+        return np.stack(rows)
+
+    def _angles(self, q: np.ndarray) -> list[Any]:
+        """φ of the ground and of every body in the plane."""
+        angles: list[Any] = [0.0 * q[0]] * (len(self.description.bodies) + 1)
+        start = 0
+        for each in self.branches:
+            if isinstance(each, FreeBranch):
+                angles[each.child] = q[start + 2]
+                start += 3
+                continue
+            sense, p = (1.0 if each.forward else -1.0), each.element.parameters
+            turn = q[start] if each.kind == "revolute" else p[-1]  # others keep theirs
+            angles[each.child] = angles[each.parent] + sense * turn
+            start += each.kind != "rigid"
+        return angles
+
+
+OWN = (
+    *("bias", "gravity_torque", "generalized_forces"),
+    *("forward_dynamics", "inverse_dynamics", "potential_energy"),
+)
+Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
+
+
+@dataclass(frozen=True, eq=False)
+class SprungDynamics(WrappedDynamics):
+    """The robot's equations with forces along measures s(q)."""
+
+    name: str
+    dynamics: Dynamics  # of a robot
+    poses_of: TreePoses
+
+    traced_from: ClassVar[tuple[str, ...]] = (
+        *TRACED_FROM,
+        "dalembert.systems",
+        "dalembert.constraints",
+        "dalembert.mechanisms",
+    )
+
+    @cached_property
+    def catalogue(self) -> Mapping[str, Quantity]:
+        """The robot's quantities that no force changes, and those of this class."""
+        return {**self.inherited_quantities(), **{name: BODIES[name] for name in OWN}}
+
+    @cached_property
+    def content(self) -> str:
+        return digest(self.dynamics.content, self.poses_of.description.content)
+
+    @property
+    def parameters(self) -> Mapping[str, float | None]:
+        return {}
+
+    def bind(self, values: Any) -> SprungDynamics:
+        return self
+
+    # the forces
+
+    @cached_property
+    def _measures(self) -> dict[str, RowFunction]:
+        """s(q) of every force, with its derivatives."""
+        measures = {}
+        for force in self.poses_of.description.forces:
+            e, sizes = force.element, (self.nq, self.nv, 1, force.element.kind.parameters)
+
+            def rows(q: np.ndarray, p: Any, e: Any = e) -> Any:
+                return e.kind.function(self.poses_of(q, e), p)
+
+            measures[force.name] = RowFunction(force.name, *sizes, rows, self.rate)
+        return measures
+
+    def _measured(self, force: Force, q: np.ndarray) -> tuple[Any, Any]:
+        """s and J (nv,)."""
+        p, zero = force.element.numbers(force.free), np.zeros(self.nv) + 0.0 * q[0]
+        s, J, _ = self._measures[force.name].at(q=q, v=zero, p=p)
+        return s[0], J[0]
+
+    def _total(self, q: np.ndarray, qd: np.ndarray, forces: Iterable[Force], effort: Effort) -> Any:
+        """Σ Jᵀ τ (nv,)."""
+        total = 0.0 * qd
+        for force in forces:
+            s, J = self._measured(force, q)
+            total = total + effort(force, s, J @ qd) * J
+        return total
+
+    def _springs(self, q: np.ndarray, qd: np.ndarray) -> Any:
+        springs = (force for force in self.poses_of.description.forces if force.stiffness)
+        return self._total(q, qd, springs, lambda force, s, speed: force.spring(s))
+
+    def _load(self, q: np.ndarray, load: Load) -> Any:
+        """J_bᵀ F (nv,) of a force and moment at a point of a body."""
+        d = self.poses_of.description
+        J, T = self.frame_jacobian(q, d.names[load.body]), self.poses(q)[d.names[load.body]]
+        plane = d.space.dimension == 2
+        point, force = ([np.array([*x, 0.0]), x][not plane] for x in (load.point, load.force))
+        moment = np.array([0.0, 0.0, *load.moment]) if plane else load.moment
+        R = T[:3, :3]
+        if load.follows:
+            force, moment = R @ force, R @ moment
+        return J[:3].T @ force + J[3:].T @ (moment + np.cross(R @ point, force))
+
+    def actuation(self, q: np.ndarray) -> np.ndarray:
+        """(nv, actuators): torques for one unit of each open actuator."""
+        forces = self.poses_of.description.forces
+        columns = [self._measured(force, q)[1] for force in forces if force.open]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.nv, 0))
+
+    # the equations
+
+    def mass_matrix(self, q: np.ndarray) -> Any:
+        return self.dynamics.mass_matrix(q)
+
+    def kinetic_energy(self, q: np.ndarray, qd: np.ndarray) -> Any:
+        return self.dynamics.kinetic_energy(q, qd)
+
+    def bias(self, q: np.ndarray, qd: np.ndarray) -> Any:
+        return self.dynamics.bias(q, qd) - self._springs(q, qd)
+
+    def gravity_torque(self, q: np.ndarray) -> Any:
+        """∂U/∂q (nv,): of weight and springs."""
+        return self.bias(q, np.zeros(self.nv) + 0.0 * q[0])
+
+    def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Any = None) -> Any:
+        d = self.poses_of.description
+        others = (f for f in d.forces if f.damping or f.value is not None)
+        total = self._total(q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
+        return sum((self._load(q, load) for load in d.loads), total)
+
+    def forward_dynamics(
+        self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, t: Any = None
+    ) -> Any:
+        """q̈ (nv,)."""
+        forces = self._springs(q, qd) + self.generalized_forces(q, qd, t)
+        return self.dynamics.compute("forward_dynamics", q=q, qd=qd, tau=tau + forces)
+
+    def motion(self, t: Any, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> tuple[Any, Any]:
+        return self.forward_dynamics(q, qd, tau, t), np.zeros(0)
+
+    def inverse_dynamics(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> Any:
+        """τ (nv,) = M q̈ + h − ψ."""
+        return self.mass_matrix(q) @ qdd + self.bias(q, qd) - self.generalized_forces(q, qd)
+
+    def potential_energy(self, q: np.ndarray) -> Any:
+        springs = [force for force in self.poses_of.description.forces if force.stiffness]
+        stored = sum(force.energy(self._measured(force, q)[0]) for force in springs)
+        return self.dynamics.potential_energy(q) + stored
+
+
+class Sprung(System):
+    """A robot with springs, dampers and loads between its links, as a system like any other."""
+
+    dynamics: SprungDynamics
+
+    def __repr__(self) -> str:
+        d = self.dynamics.poses_of.description
+        return (
+            f"<Sprung {self.name}: {self.nv} joints, {len(d.forces)} forces, {len(d.loads)} loads>"
+        )
+
+
+# constrained directions in the plane, in frames with x along the sliding direction
 PLANAR_LOOPS = {
     "revolute": ("x", "y"),
     "rigid": ("x", "y", "rz"),
@@ -37,12 +371,12 @@ SPATIAL_LOOPS = {name: kind.loop for name, kind in SPATIAL_KINDS.items()}
 
 @dataclass(frozen=True, eq=False)
 class Converted:
-    """A robot of the tree joints, its loops, and which coordinates belong to which joint."""
+    """A robot of the tree joints, its loops, and the joints of its coordinates."""
 
     description: Description
     robot: Robot
     loops: tuple[Constraint, ...]
-    branches: tuple[Branch | Loose, ...]
+    branches: tuple[Branch | FreeBranch, ...]
 
     @property
     def tree(self) -> tuple[str, ...]:
@@ -56,18 +390,19 @@ class Converted:
         return q, qd, qdd
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """(q, q̇) of the robot where the mechanism stands, as given."""
+        """(q, q̇) of the robot at the first posture and velocity of the mechanism."""
         d = self.description
-        still = np.zeros(d.nv), np.zeros(d.rows)
-        q, qd, _ = self.coordinates(State(d, 0.0, d.start(), d.start_velocity(), *still))
+        zeros = np.zeros(d.nv), np.zeros(d.rows)
+        q, qd, _ = self.coordinates(State(d, 0.0, d.start(), d.start_velocity(), *zeros))
         return q, qd
 
     @cached_property
     def sprung(self) -> Sprung:
         """The robot under the springs, dampers and loads of the mechanism."""
-        return sprung(self.robot, TreePlaces(self.description, self.robot, self.branches))
+        poses = TreePoses(self.description, self.robot, self.branches)
+        return Sprung(SprungDynamics(self.robot.name, self.robot.dynamics, poses))
 
-    def actuation(self, q: Any) -> np.ndarray:
+    def actuation(self, q: ArrayLike) -> np.ndarray:
         """(nv, actuators): torques of the robot for one unit of each open actuator, by `actuators`."""
         return self.sprung.dynamics.actuation(np.asarray(q, dtype=float))
 
@@ -78,82 +413,81 @@ class Converted:
         return Constrained(base, self.loops, guess=self.start()[0]) if self.loops else base
 
 
-def robot_with_loops(mechanism: Analysis) -> Converted:
+def robot_with_loops(mechanism: Mechanism) -> Converted:
     """All lower pairs along a spanning tree from the ground; what closes it as loops.
 
-    Springs, dampers, loads and forces given in time go along into `system()`. Drivers and open
-    actuators stay behind: a robot takes torques. A body that no joint reaches is free.
+    `system()` includes springs, dampers, loads and forces over time, but no drivers and open
+    actuators: a robot takes torques. A body without a joint in the tree is free.
 
     >>> from dalembert.zoo.absolute import four_bar
-    >>> made = robot_with_loops(four_bar())
-    >>> made.tree, [loop.label for loop in made.loops]
+    >>> converted = robot_with_loops(four_bar())
+    >>> converted.tree, [loop.label for loop in converted.loops]
     (('A', 'D', 'B'), ['C'])
     """
     d = mechanism.description
     tree, rest = _spanning(d)
-    links = [_link(d, each) for each in tree]
+    links = []
+    for each in tree:
+        body = d.bodies[each.child - 1]
+        planar_tensor = np.diag([0.5, 0.5, 1.0])
+        link = Link(
+            name=body.name,
+            parent=None if each.parent == 0 else d.names[each.parent],
+            joint=each.joint,
+            mass=body.mass,
+            inertia=body.inertia if d.space.dimension == 3 else body.inertia * planar_tensor,
+            frame=inverse(each.moved),
+        )
+        links.append(link)
     gravity = d.gravity if d.space.dimension == 3 else np.array([*d.gravity, 0.0])
     robot = Robot.from_links(links, gravity=gravity, name=d.name)
-    places = TreePlaces(d, robot, tuple(tree))
-    loops = tuple(_loop(d, joint, places) for joint in rest)
+    poses = TreePoses(d, robot, tuple(tree))
+    loops = tuple(_loop(d, joint, poses) for joint in rest)
     return Converted(d, robot, loops, tuple(tree))
 
 
 def _spanning(d: Description) -> tuple[Tree, list[Element]]:
-    """Joints breadth first from the ground, free bodies where none leads on, and joints left over."""
+    """(joints breadth first from the ground and free bodies, remaining joints)."""
     known = PLANAR_KINDS if d.space.dimension == 2 else SPATIAL_KINDS
     tree: Tree = []
-    left, reached, near = list(d.joints), {0}, {0}
-    while len(reached) <= len(d.bodies):
-        found: set[int] = set()
-        for joint in list(left):
-            new = [b for b in joint.bodies if b not in reached]
-            if joint.kind.name in known and len(new) == 1 and near & set(joint.bodies):
+    remaining, visited, frontier = list(d.joints), {0}, {0}
+    while len(visited) <= len(d.bodies):
+        added: set[int] = set()
+        for joint in list(remaining):
+            new = [b for b in joint.bodies if b not in visited]
+            if joint.kind.name in known and len(new) == 1 and frontier & set(joint.bodies):
                 (parent,) = (b for b in joint.bodies if b != new[0])
                 tree.append(branch(d, joint, parent))
-                reached.add(new[0])
-                found.add(new[0])
-                left.remove(joint)
-        if not found:
-            loose = next(k for k in range(len(d.names)) if k not in reached)
-            tree.append(Loose(loose, d.space.dimension == 2, f"{d.names[loose]} free"))
-            reached.add(loose)
-            found = reached.copy()
-        near = found
-    return tree, left
+                visited.add(new[0])
+                added.add(new[0])
+                remaining.remove(joint)
+        if not added:
+            free = next(k for k in range(len(d.names)) if k not in visited)
+            tree.append(FreeBranch(free, d.space.dimension == 2, f"{d.names[free]} free"))
+            visited.add(free)
+            added = visited.copy()
+        frontier = added
+    return tree, remaining
 
 
-def _link(d: Description, each: Branch | Loose) -> Link:
-    body = d.bodies[each.child - 1]
-    tensor = body.inertia if d.space.dimension == 3 else body.inertia * np.diag([0.5, 0.5, 1.0])
-    return Link(
-        name=body.name,
-        parent=None if each.parent == 0 else d.names[each.parent],
-        joint=each.joint,
-        mass=body.mass,
-        inertia=tensor,
-        frame=inverse(each.moved),
-    )
-
-
-def _loop(d: Description, joint: Element, places: TreePlaces) -> Constraint:
-    """A joint outside the tree: between frames where the robot's loops have its form."""
+def _loop(d: Description, joint: Element, poses: TreePoses) -> Constraint:
+    """A joint outside the tree as a loop between frames, or else as a function of q."""
     a, b = ("base" if k == 0 else d.names[k] for k in joint.bodies[:2])
     kind, plane = joint.kind.name, d.space.dimension == 2
     if kind == "distance":
         lift = [np.array([*s, 0.0]) if plane else s for s in joint.at[:2]]
         first, second = (pose(None, s) for s in lift)
         return Distance(a, b, float(joint.parameters[-1]), first, second, joint.name)
-    known: Any = (PLANAR_LOOPS if plane else SPATIAL_LOOPS).get(kind)
-    if known is not None:
+    directions: Any = (PLANAR_LOOPS if plane else SPATIAL_LOOPS).get(kind)
+    if directions is not None:
         first, second = _planar_poses(joint) if plane else map(pose, joint.frames, joint.at)
-        return Loop(a, b, known, first, second, name=joint.name)
+        return Loop(a, b, directions, first, second, name=joint.name)
     if joint.kind.custom and not plane:
         raise FormulationError(
             f"{d.name}: joint {joint.name!r} is a function of quaternions, which a robot does not "
             "have; write it as a constraint on the robot's frames"
         )
-    return Holonomic(lambda q: joint.kind.function(places(q, joint), joint.parameters), joint.name)
+    return Holonomic(lambda q: joint.kind.function(poses(q, joint), joint.parameters), joint.name)
 
 
 def _planar_poses(joint: Element) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Actuators of a mechanism as data: what they pull at, how a control becomes a force, their limits.
+"""Actuators of a mechanism as data: transmission, force from the control, limits.
 
 An actuator has a length l(q) and a moment arm B(q) (nv,). Its force is
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.model import check
+from dalembert.model import validation
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Ball
 from dalembert.model.parameter import expression
@@ -59,13 +59,13 @@ class Actuator(Frozen):
     rod: Any = 0.0  # length of a crank's rod, m
 
     def __post_init__(self) -> None:
-        what = f"actuator {check.label(self.name, 'an actuator')!r}"
+        what = f"actuator {validation.label(self.name, 'an actuator')!r}"
         sizes = {"gear": (6,), "gain": (3,), "bias": (3,), "time_constant": (), "rod": ()}
         for key, shape in sizes.items():
             object.__setattr__(
                 self,
                 key,
-                check.numbers(_padded(getattr(self, key), shape), shape, f"{key} of {what}"),
+                validation.numbers(_padded(getattr(self, key), shape), shape, f"{key} of {what}"),
             )
         for key in ("control_range", "force_range", "activation_range"):
             object.__setattr__(self, key, _range(getattr(self, key), f"{key} of {what}"))
@@ -117,16 +117,26 @@ class Actuation(Frozen):
         each = [tuple(getattr(a, k) for k in (*words, *ranges)) for a in self.actuators]
         return each, sorted(self.joint_ranges.items()), sorted(self.tendon_ranges.items())
 
-    def having(self, model: Model, actuators: Iterable[Actuator]) -> Actuation:
-        """The same limits with other actuators; what they pull at must be there."""
-        given = tuple(actuators)
-        names = [a.name for a in given]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ModelError(f"{model.name}: two actuators are called {twice[0]!r}")
-        for actuator in given:
-            _require_targets(model, actuator)
-        return replace(self, actuators=given)
+    def with_actuators(self, model: Model, actuators: Iterable[Actuator]) -> Actuation:
+        """The same limits with other actuators, whose targets the model must have."""
+        new = tuple(actuators)
+        names = [a.name for a in new]
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            raise ModelError(f"{model.name}: two actuators are called {duplicates[0]!r}")
+        joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
+        targets: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
+        targets["tendon"] = [tendon.name for tendon in model.tendons]
+        for actuator in new:
+            known = targets.get(actuator.transmission, list(model.frames))
+            reference = [] if actuator.reference is None else [actuator.reference]
+            for name in (actuator.target, *reference):
+                if name not in known:
+                    raise ModelError(
+                        f"actuator {actuator.name!r}: {model.name} has no "
+                        f"{actuator.transmission} {name!r}{nearest(name, known)}"
+                    )
+        return replace(self, actuators=new)
 
     def limits(self) -> np.ndarray:
         """(nu, 2) lowest and highest control, ±∞ where there is none."""
@@ -145,28 +155,16 @@ def wraps(model: Model, actuator: Actuator) -> bool:
     return isinstance(model.bodies[joint.bodies[-1]].chart, Ball)
 
 
-def _require_targets(model: Model, actuator: Actuator) -> None:
-    joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
-    known: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
-    known["tendon"] = [tendon.name for tendon in model.tendons]
-    places = known.get(actuator.transmission, list(model.frames))
-    what = f"actuator {actuator.name!r}"
-    for name in (actuator.target, *([] if actuator.reference is None else [actuator.reference])):
-        if name not in places:
-            unknown = f"{model.name} has no {actuator.transmission} {name!r}"
-            raise ModelError(f"{what}: {unknown}{nearest(name, places)}")
-
-
 def _padded(value: Any, shape: tuple[int, ...]) -> Any:
     """One number or a few as a vector, zeros behind it; parameters among them are symbols."""
     try:
-        given = expression(value)
+        vector = expression(value)
     except (TypeError, ValueError):
         return value  # no numbers: refused with their name
-    sizes = tuple(given.shape)
+    sizes = tuple(vector.shape)
     if not shape or len(sizes) > 1 or (sizes and sizes[0] >= shape[0]):
         return value
-    return np.concatenate([given.reshape(-1), np.zeros(shape[0] - int(np.prod(sizes)))])
+    return np.concatenate([vector.reshape(-1), np.zeros(shape[0] - int(np.prod(sizes)))])
 
 
 def _range(value: Any, what: str) -> Range:

@@ -12,9 +12,8 @@ from dalembert.model.elements import Elements
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
 from dalembert.spatial.arrays import Matrix, Matrix3, Matrix6, Scalar, Vector, Vector3
-from dalembert.spatial.consistency import TOLERANCE
-from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
-from dalembert.spatial.placement import Placement
+from dalembert.spatial.inertia import TOLERANCE, inertia_of_moments, parallel_axis, silver_tensor
+from dalembert.spatial.se3 import Placement
 from dalembert.tracing import is_symbolic
 
 # entries of one tensor below this part of the tensor it is made of are what rounding leaves
@@ -22,7 +21,7 @@ ROUNDING = 16 * np.finfo(float).eps
 
 
 class Massive:
-    """Mass, first moment and inertia about the origin of a frame, and what follows from them."""
+    """Mass, first moment and inertia about the origin of a frame, and derived quantities."""
 
     if TYPE_CHECKING:
         name: str
@@ -69,7 +68,7 @@ class Massive:
 
     @property
     def is_real(self) -> bool:
-        """Whether numbers say that this is a body somewhere: mass, and no negative moment there."""
+        """Whether a real body can have these moments: positive mass, no negative principal moment."""
         if not self.mass > 0.0:
             return False
         moments = np.linalg.eigvalsh(self.inertia_about_center)
@@ -110,10 +109,10 @@ class Body(Massive, Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Massive, Frozen):
-    """What is fixed to the base, in the world's axes about its origin.
+    """Inertia and elements fixed to the base, in the world's axes about its origin.
 
-    It never moves, so no equation has it; where the base is attached to a body of another
-    mechanism, that body carries it.
+    They never move, so no equation has them; where the base is attached to a body of another
+    mechanism, that body carries them.
     """
 
     mass: Scalar = 0.0  # kg

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
-from dalembert.model.jointed import Jointed
+from dalembert.model.model import MechanismBase
 from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ class Follow:
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledModel(Frozen, Jointed):
-    """A tree some of whose joints follow others; it has the coordinates of those that do not."""
+class CoupledModel(Frozen, MechanismBase):
+    """A tree some of whose joints follow others; its coordinates are those of the others."""
 
     tree: Model
-    joints: tuple[JointInfo, ...]  # those that follow nobody, numbered anew
+    joints: tuple[JointInfo, ...]  # those that follow no other, renumbered
     followers: Mapping[str, Follow]
     G_q: np.ndarray  # (nq of the tree, nq)
     offset: np.ndarray  # (nq of the tree,)
     G: np.ndarray  # (nv of the tree, nv): one leader in each row
 
-    # what it has of the tree
+    # delegated to the tree
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class CoupledModel(Frozen, Jointed):
 
     @property
     def fixed(self) -> Fixed:
-        """What is fixed to the base of the tree."""
+        """Inertia and elements fixed to the base of the tree."""
         return self.tree.fixed
 
     @property
@@ -101,7 +101,7 @@ class CoupledModel(Frozen, Jointed):
 
     @property
     def notes(self) -> Notes:
-        """What its file left to say."""
+        """Notes of its import."""
         return self.tree.notes
 
     def joint_of(self, body: int) -> JointInfo:
@@ -117,10 +117,10 @@ class CoupledModel(Frozen, Jointed):
     @cached_property
     def own(self) -> tuple[list[int], list[int]]:
         """Which entries of the tree's q, and of its q̇, are the model's own."""
-        kept = [joint for joint in self.tree.joints if joint.name not in self.followers]
+        own = [joint for joint in self.tree.joints if joint.name not in self.followers]
         return (
-            [k for joint in kept for k in range(joint.q.start, joint.q.stop)],
-            [k for joint in kept for k in range(joint.v.start, joint.v.stop)],
+            [k for joint in own for k in range(joint.q.start, joint.q.stop)],
+            [k for joint in own for k in range(joint.v.start, joint.v.stop)],
         )
 
     def neutral(self) -> np.ndarray:
@@ -148,31 +148,31 @@ class CoupledModel(Frozen, Jointed):
         whole = self.tree.normalised((self.G_q @ q.T).T)
         return whole.T[self.own[0]].T
 
-    # limits: a joint that follows stands between its own, and so holds its leader
+    # limits: those of a follower limit its leader too
 
     @property
     def lower(self) -> np.ndarray:
         """Lower limits (nv,), those of joints that follow included."""
-        return self._allowed[0]
+        return self._position_limits[0]
 
     @property
     def upper(self) -> np.ndarray:
         """Upper limits (nv,), those of joints that follow included."""
-        return self._allowed[1]
+        return self._position_limits[1]
 
     @property
     def velocity_limit(self) -> np.ndarray:
         """Largest speeds (nv,), so that joints that follow keep to theirs too."""
-        found = super().velocity_limit
+        limits = super().velocity_limit
         for joint in self.tree.joints:
             ratio = np.abs(self.G[joint.v.start])
             k = int(np.argmax(ratio))
             if joint.name in self.followers and ratio[k] > 0.0 and joint.velocity_limit > 0.0:
-                found[k] = min(found[k], joint.velocity_limit / ratio[k])
-        return found
+                limits[k] = min(limits[k], joint.velocity_limit / ratio[k])
+        return limits
 
     @cached_property
-    def _allowed(self) -> tuple[np.ndarray, np.ndarray]:
+    def _position_limits(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = super().lower, super().upper
         for joint in self.tree.joints:
             k = int(np.argmax(np.abs(self.G[joint.v.start])))
@@ -181,7 +181,7 @@ class CoupledModel(Frozen, Jointed):
                 continue
             ends = (np.array([joint.lower[0], joint.upper[0]]) - self.offset[joint.q.start]) / ratio
             low, high = max(lower[k], ends.min()), min(upper[k], ends.max())
-            if low < high:  # numbers that leave no range are not taken at their word
+            if low < high:  # limits that leave no range are ignored
                 lower[k], upper[k] = low, high
         return lower, upper
 
@@ -200,14 +200,14 @@ class CoupledModel(Frozen, Jointed):
         """The same mechanism without Coulomb friction."""
         return replace(self, tree=self.tree.without_coulomb())
 
-    # the same with something else in it
+    # changed copies
 
     def with_bodies(self, bodies: tuple[Body, ...]) -> CoupledModel:
         """The same mechanism with other bodies, of other inertias say."""
         return replace(self, tree=self.tree.with_bodies(bodies))
 
     def with_notes(self, notes: Notes) -> CoupledModel:
-        """The same mechanism with what its file left to say."""
+        """The same mechanism with other import notes."""
         return replace(self, tree=self.tree.with_notes(notes))
 
     def with_actuators(self, actuators: Iterable[Actuator]) -> CoupledModel:
@@ -231,64 +231,64 @@ def couple(model: Model, followers: Mapping[str, Follow]) -> Model | CoupledMode
     The remaining coordinates keep their order. A leader may follow in turn; a circle, an unknown
     name or a joint of several degrees is an error.
     """
-    return coupled(model, followers) if followers else model
+    return coupled_model(model, followers) if followers else model
 
 
-def coupled(model: Model, followers: Mapping[str, Follow]) -> CoupledModel:
+def coupled_model(model: Model, followers: Mapping[str, Follow]) -> CoupledModel:
     """The same for any number of followers, also none: then G is the identity."""
     joints = {joint.name: joint for joint in model.joints}
     resolved = {name: _resolve(name, followers, joints) for name in followers}
     own = [joint for joint in model.joints if joint.name not in followers]
-    kept = _renumber(own)
+    renumbered, nq, nv = [], 0, 0  # with contiguous coordinates
+    for joint in own:
+        q, v = slice(nq, nq + _size(joint.q)), slice(nv, nv + _size(joint.v))
+        renumbered.append(replace(joint, q=q, v=v))
+        nq, nv = q.stop, v.stop
     G_q = np.zeros((model.nq, sum(_size(j.q) for j in own)))
     G = np.zeros((model.nv, sum(_size(j.v) for j in own)))
     offset = np.zeros(model.nq)
-    for before, after in zip(own, kept, strict=True):
+    for before, after in zip(own, renumbered, strict=True):
         G_q[before.q, after.q] = np.eye(_size(before.q))
         G[before.v, after.v] = np.eye(_size(before.v))
-    place = {joint.name: joint for joint in kept}
+    leaders = {joint.name: joint for joint in renumbered}
     for name, follow in resolved.items():
-        leader = place[follow.leader]
+        leader = leaders[follow.leader]
         G_q[joints[name].q, leader.q] = follow.multiplier
         G[joints[name].v, leader.v] = follow.multiplier
         offset[joints[name].q] = follow.offset
-    return CoupledModel(model, tuple(kept), resolved, G_q, offset, G)
+    return CoupledModel(model, tuple(renumbered), resolved, G_q, offset, G)
 
 
-def _renumber(joints: list[JointInfo]) -> list[JointInfo]:
-    """The joints with contiguous coordinates of their own."""
-    kept, nq, nv = [], 0, 0
-    for joint in joints:
-        q, v = slice(nq, nq + _size(joint.q)), slice(nv, nv + _size(joint.v))
-        kept.append(replace(joint, q=q, v=v))
-        nq, nv = q.stop, v.stop
-    return kept
-
-
-def led_by(name: str, followers: Mapping[str, Follow]) -> Follow:
+def resolve_leader(name: str, followers: Mapping[str, Follow]) -> Follow:
     """A follower in terms of a joint that follows nobody; following in a circle is an error."""
-    at, multiplier, offset, seen = name, 1.0, 0.0, {name}
-    while at in followers:
-        follow = followers[at]
-        if follow.leader in seen:
-            raise ModelError(f"joint {name!r} follows itself, through {at!r}")
+    leader, multiplier, offset, visited = name, 1.0, 0.0, {name}
+    while leader in followers:
+        follow = followers[leader]
+        if follow.leader in visited:
+            raise ModelError(f"joint {name!r} follows itself, through {leader!r}")
         multiplier, offset = multiplier * follow.multiplier, offset + multiplier * follow.offset
-        at = follow.leader
-        seen.add(at)
-    return Follow(at, multiplier, offset)
+        leader = follow.leader
+        visited.add(leader)
+    return Follow(leader, multiplier, offset)
 
 
 def _resolve(name: str, followers: Mapping[str, Follow], joints: Mapping[str, JointInfo]) -> Follow:
     """The same, checked to be between joints of one degree that move."""
-    follow = led_by(name, followers)
-    at = follow.leader
-    for which in (name, at):
-        if which not in joints:
-            raise ModelError(f"joint {name!r} follows {at!r}, but {which!r} is no moving joint")
-        if _size(joints[which].q) != 1:
-            raise ModelError(f"joint {name!r} follows {at!r}: {which!r} must have one degree")
+    follow = resolve_leader(name, followers)
+    leader = follow.leader
+    for joint_name in (name, leader):
+        if joint_name not in joints:
+            raise ModelError(
+                f"joint {name!r} follows {leader!r}, but {joint_name!r} is no moving joint"
+            )
+        if _size(joints[joint_name].q) != 1:
+            raise ModelError(
+                f"joint {name!r} follows {leader!r}: {joint_name!r} must have one degree"
+            )
     if not np.isfinite([follow.multiplier, follow.offset]).all():
-        raise ModelError(f"joint {name!r} follows {at!r} by a factor or offset that is not finite")
+        raise ModelError(
+            f"joint {name!r} follows {leader!r} by a factor or offset that is not finite"
+        )
     return follow
 
 

@@ -173,8 +173,8 @@ class Elements(Frozen):
 
 def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        made = {f.name: _mapped(getattr(value, f.name), function) for f in fields(value)}
-        return type(value)(**made)
+        mapped = {f.name: _mapped(getattr(value, f.name), function) for f in fields(value)}
+        return type(value)(**mapped)
     if isinstance(value, tuple):
         return tuple(_mapped(x, function) for x in value)
     return function(value) if _is_number(value) else value

@@ -1,4 +1,4 @@
-"""Numbers of a model are its own: copied when a model is made, and never written again."""
+"""Immutable dataclasses: arrays are copied when an object is made, and read-only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Frozen:
             object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in kept.items()}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -31,10 +31,10 @@ class Frozen:
 def frozen(value: Any) -> Any:
     """A read-only copy of an array or mapping, the number in a 0-d one; anything else as it is.
 
-    >>> given = np.array([0.0, 0.0, -9.81])
-    >>> kept = frozen(given)
-    >>> given[2] = 0.0
-    >>> kept[2], kept.flags.writeable
+    >>> gravity = np.array([0.0, 0.0, -9.81])
+    >>> copy = frozen(gravity)
+    >>> gravity[2] = 0.0
+    >>> copy[2], copy.flags.writeable
     (np.float64(-9.81), False)
     """
     if is_symbolic(value) and not isinstance(value, np.ndarray):

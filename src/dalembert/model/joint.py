@@ -1,4 +1,4 @@
-"""Joints as data: what every algorithm needs to know of one, and nothing of its type.
+"""Joints as data: charts with motion subspace, transform and integration; the table of joint kinds.
 
 A `Chart` is one link's freedom in a frame whose z axis is the joint axis: a constant motion
 subspace S (body coordinates, linear over angular), the configuration map q → (R, p), and the
@@ -17,9 +17,8 @@ import numpy as np
 from dalembert.model.frozen import Frozen
 from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
-from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
-from dalembert.spatial.se3 import bracket, exp_se3
+from dalembert.spatial.se3 import Placement, bracket, exp_se3
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,11 @@ class Chart(Frozen):
 
     def integrate(self, q: Vector, step: Vector) -> Vector:
         """q after moving with the constant velocity `step` for unit time, on the manifold."""
-        raise NotImplementedError
+        return q + step
 
     def rate(self, q: Vector, velocity: Vector) -> Vector:
         """dq/dt (nq,) for a velocity (nv,)."""
-        raise NotImplementedError
+        return velocity
 
     def difference(self, q: Vector, to: Vector) -> Vector:
         """The shortest step (nv,) with integrate(q, step) = to."""
@@ -79,12 +78,6 @@ class Screw(Chart):
     def transform(self, q: Vector) -> Placement:
         slid = np.stack([0.0, 0.0, self.slide * q[0]])
         return Placement(rotation_z(self.turn * q[0]), slid)
-
-    def integrate(self, q: Vector, step: Vector) -> Vector:
-        return q + step
-
-    def rate(self, q: Vector, velocity: Vector) -> Vector:
-        return velocity
 
 
 @dataclass(frozen=True)
@@ -189,15 +182,15 @@ class JointKind:
         Of a robot's joint, in the order of its coordinates; their subspaces are its motions. None
         for what only closes loops. A helical joint's slides by its pitch.
     loop
-        As `Loop` names it; None where the held directions are not those of a frame's axes.
+        As `Loop` names it; None where the constrained directions are not those of a frame's axes.
     free
         The directions of `AXES` that a loop of this kind leaves free.
     planar, spatial
         As a mechanism in the plane or in space names it; None where it has no such joint.
     coordinates
-        What a mechanism measures in it, in the order of a robot's coordinates.
+        Quantities that a mechanism measures in it, in the order of a robot's coordinates.
     follows
-        What it measures beside these.
+        Further quantities that it measures.
     urdf, mjcf
         Its types in files, the one that is written last.
     """
@@ -220,17 +213,17 @@ class JointKind:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The directions of `AXES` that a loop of this kind holds."""
+        """The directions of `AXES` that a loop of this kind constrains."""
         return tuple(axis for axis in AXES if axis not in self.free)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What a mechanism can measure in it, the angle first."""
+        """Quantities that a mechanism can measure in it, the angle first."""
         return tuple(sorted((*self.coordinates, *self.follows), key=lambda x: x != "angle"))
 
     @property
     def names(self) -> set[str]:
-        """What robots, loops and mechanisms call it."""
+        """Its names for robots, loops and mechanisms."""
         return {x for x in (self.name, self.loop, self.planar, self.spatial) if x is not None}
 
 
@@ -308,7 +301,7 @@ KINDS = tuple(name for name, kind in JOINT_KINDS.items() if kind.charts is not N
 
 
 def kind_named(name: Any) -> JointKind | None:
-    """The kind that robots, loops or mechanisms call so; None where none does.
+    """The kind with this name for robots, loops or mechanisms; None if there is none.
 
     >>> kind_named("screw").name, kind_named("weld").name
     ('helical', 'fixed')
@@ -318,10 +311,10 @@ def kind_named(name: Any) -> JointKind | None:
     return JOINT_KINDS.get(name) or next((k for k in JOINT_KINDS.values() if name in k.names), None)
 
 
-def known_as(name: Any, names: Collection[str]) -> str | None:
-    """Which of `names` means the same kind as `name`; None where none does.
+def equivalent_name(name: Any, names: Collection[str]) -> str | None:
+    """The one of `names` that means the same kind as `name`; None if there is none.
 
-    >>> known_as("helical", ["screw", "gear"]), known_as("gear", ["screw", "gear"])
+    >>> equivalent_name("helical", ["screw", "gear"]), equivalent_name("gear", ["screw", "gear"])
     ('screw', 'gear')
     """
     kind = kind_named(name)

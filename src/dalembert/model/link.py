@@ -1,4 +1,4 @@
-"""What an importer hands to the builder: one `Link` per body, with the joint that carries it."""
+"""Links and joints as users and importers describe them, before `build`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.model.check import label, mapping, numbers
 from dalembert.model.joint import kind_named
-from dalembert.model.parameter import Given
+from dalembert.model.parameter import NumberLike
+from dalembert.model.validation import label, mapping, numbers
 from dalembert.spatial.rotations import rotation_from_rpy, snap
 from dalembert.spatial.se3 import pose
 
@@ -24,27 +24,27 @@ class Joint:
 
     kind: Any = "revolute"  # a name of `joint.KINDS`
     name: str | None = None
-    axis: Given = (0.0, 0.0, 1.0)  # in the joint frame
-    axis2: Given | None = None  # second axis of a universal joint
-    pitch: Given = 0.0  # metres per radian of a helical joint
-    origin: Given = field(default_factory=lambda: np.eye(4))
-    offset: Given = 0.0  # added to q; of several coordinates, one number for each
+    axis: NumberLike = (0.0, 0.0, 1.0)  # in the joint frame
+    axis2: NumberLike | None = None  # second axis of a universal joint
+    pitch: NumberLike = 0.0  # metres per radian of a helical joint
+    origin: NumberLike = field(default_factory=lambda: np.eye(4))
+    offset: NumberLike = 0.0  # added to q; of several coordinates, one number for each
     limits: tuple[float, float] | None = None
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
-    viscous: Given = 0.0  # at the joint, N m s/rad or N s/m
-    coulomb: Given = 0.0  # at the joint: one number, or (positive, negative)
-    viscous_motor: Given = 0.0  # at the motor: × gear_ratio² at the joint
-    coulomb_motor: Given = 0.0  # at the motor: × |gear_ratio|
-    rotor_inertia: Given = 0.0  # kg m²: × gear_ratio² at the joint
-    gear_ratio: Given = 1.0
-    stiffness: Given = 0.0  # of a spring: one number, or k_1, k_2, … of k_1 x + k_2 x² + …
-    rest: Given | None = None  # coordinates without force; default: the neutral ones
+    viscous: NumberLike = 0.0  # at the joint, N m s/rad or N s/m
+    coulomb: NumberLike = 0.0  # at the joint: one number, or (positive, negative)
+    viscous_motor: NumberLike = 0.0  # at the motor: × gear_ratio² at the joint
+    coulomb_motor: NumberLike = 0.0  # at the motor: × |gear_ratio|
+    rotor_inertia: NumberLike = 0.0  # kg m²: × gear_ratio² at the joint
+    gear_ratio: NumberLike = 1.0
+    stiffness: NumberLike = 0.0  # of a spring: one number, or k_1, k_2, … of k_1 x + k_2 x² + …
+    rest: NumberLike | None = None  # coordinates without force; default: the neutral ones
     ballast: bool = False  # of a free joint: its rotor resists acceleration in the world
-    drag: Given = ()  # b_2, b_3, … of b_2 q̇|q̇| + b_3 q̇³ + …, beside the viscous friction
+    drag: NumberLike = ()  # b_2, b_3, … of b_2 q̇|q̇| + b_3 q̇³ + …, beside the viscous friction
 
     def __post_init__(self) -> None:
-        """The robot's name of a kind that was given by another of its names."""
+        """Replace another name of a joint kind by its robot name."""
         known = kind_named(self.kind)
         if known is not None:
             object.__setattr__(self, "kind", known.name)
@@ -57,17 +57,21 @@ class Link:
     name: str
     parent: str | None = None  # None: the base
     joint: Joint = field(default_factory=Joint)
-    mass: Given = 0.0
-    com: Given = (0.0, 0.0, 0.0)
-    inertia: Given = field(default_factory=lambda: np.zeros((3, 3)))  # about the com, link axes
-    frame: Given | None = None  # pose of the link frame in the joint's moved frame, if different
-    lifted: Given = 0.0  # share of its weight that is carried from outside
+    mass: NumberLike = 0.0
+    com: NumberLike = (0.0, 0.0, 0.0)
+    inertia: NumberLike = field(
+        default_factory=lambda: np.zeros((3, 3))
+    )  # about the com, link axes
+    frame: NumberLike | None = (
+        None  # pose of the link frame in the joint's moved frame, if different
+    )
+    lifted: NumberLike = 0.0  # share of its weight that is carried from outside
 
 
 def links_from(rows: Any) -> list[Link]:
-    """Links as users give them: `Link` objects or mappings."""
-    unlike = isinstance(rows, str | bytes | Mapping | np.ndarray)
-    if unlike or not isinstance(rows, Iterable):
+    """Links from `Link` objects or mappings."""
+    is_wrong = isinstance(rows, str | bytes | Mapping | np.ndarray)
+    if is_wrong or not isinstance(rows, Iterable):
         raise ModelError(f"links must be a list of links or mappings, not {type(rows).__name__}")
     return [row if isinstance(row, Link) else link_from_mapping(row) for row in rows]
 
@@ -87,8 +91,8 @@ def link_from_mapping(row: Any) -> Link:
     return Link(joint=joint, **row)
 
 
-def _joint_from_mapping(given: Any, where: str) -> Joint:
-    joint = mapping(given, where)
+def _joint_from_mapping(value: Any, where: str) -> Joint:
+    joint = mapping(value, where)
     for short, long in (("type", "kind"), ("origin_xyz", "origin"), ("origin_rpy", "origin")):
         if short in joint and long in joint:
             raise ModelError(f"{where}: {short!r} and {long!r} are both given; keep one")
@@ -103,20 +107,17 @@ def _joint_from_mapping(given: Any, where: str) -> Joint:
     return Joint(**joint)
 
 
-def _reject_unknown(given: Mapping[str, Any], cls: type, where: str) -> None:
+def _reject_unknown(row: Mapping[str, Any], cls: type, where: str) -> None:
     known = {f.name for f in fields(cls)}
-    unknown = sorted(set(given) - known)
+    unknown = sorted(set(row) - known)
     if unknown:
         raise ModelError(
             f"{where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}"
         )
 
 
-# The order of a tree: parents first, otherwise as given; and what can be wrong with one.
-
-
 def ordered(links: Sequence[Link]) -> list[Link]:
-    """The links with every parent before its children, keeping the given order where it can."""
+    """The links with every parent before its children, otherwise in their order."""
     if not isinstance(links, list | tuple) or not all(isinstance(link, Link) for link in links):
         raise ModelError("links must be a list of links")
     if not links:

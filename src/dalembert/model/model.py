@@ -1,35 +1,185 @@
-"""The one model every formulation reads: a frozen tree of bodies, with parameters bound or open."""
+"""The model every formulation reads: a frozen tree of bodies, with parameters bound or open."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert import tracing
+from dalembert.errors import UnknownNameError
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body, Fixed
 from dalembert.model.elements import Elements
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Screw
-from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
-from dalembert.model.parameter import Parameter, collect
+from dalembert.model.parameter import Parameter, collect, parameter_vector
 from dalembert.spatial.arrays import Matrix, Matrix3, Vector, Vector3
-from dalembert.spatial.placement import Placement
+from dalembert.spatial.se3 import Placement
+from dalembert.text import short, suggest
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model.coupling import Follow
+    from dalembert.model.elements import Tendon
+
+
+MAX_CHECKED_VALUES = 1024  # parameter vectors remembered as physical
+
+
+class CoordinateKinds(NamedTuple):
+    """Kind of each coordinate: "angle", "length", "quaternion", or "unknown"."""
+
+    q: tuple[str, ...]  # (nq)
+    v: tuple[str, ...]  # (nv) of q̇, q̈ and τ; no quaternions
+
+
+class MechanismBase:
+    """Coordinates, names and limits, common to a tree and to a tree with followers."""
+
+    # declared for subclasses; properties there may be read-only
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def joints(self) -> tuple[JointInfo, ...]: ...
+        @property
+        def bodies(self) -> tuple[Body, ...]: ...
+        @property
+        def frames(self) -> Mapping[str, Frame]: ...
+        @property
+        def elements(self) -> Elements: ...
+        @property
+        def parameters(self) -> Mapping[str, float | None]: ...
+        @property
+        def tree(self) -> Model: ...
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return int(self.joints[-1].q.stop) if self.joints else 0
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity coordinates (degrees of freedom)."""
+        return int(self.joints[-1].v.stop) if self.joints else 0
+
+    @property
+    def tendons(self) -> tuple[Tendon, ...]:
+        """The tendons, in the order of `tendon_length`."""
+        return self.elements.tendons
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates (nq): the joint's, numbered if it has several."""
+        return _named(self.joints, [joint.q for joint in self.joints])
+
+    @cached_property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities (nv)."""
+        return _named(self.joints, [joint.v for joint in self.joints])
+
+    @cached_property
+    def kinds(self) -> CoordinateKinds:
+        """Kinds of the entries of q, and of q̇ and τ."""
+        of_q: list[str] = []
+        of_v: list[str] = []
+        for joint in self.joints:
+            charts = [self.bodies[index].chart for index in joint.bodies]
+            columns = [column for chart in charts for column in chart.subspace.T]
+            angular = [is_symbolic(s) or bool(np.any(s[3:6])) for s in columns]
+            rates = ["angle" if is_angular else "length" for is_angular in angular]
+            of_v += rates
+            turning = charts[-1].nq > charts[-1].nv  # three angular velocities, one quaternion
+            of_q += [*rates[:-3], *["quaternion"] * 4] if turning else rates
+        return CoordinateKinds(tuple(of_q), tuple(of_v))
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower limits (nv,) of the joints, rad or m; −∞ where there is none, as in a quaternion."""
+        return self._joint_limits("lower", -np.inf)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper limits (nv,) of the joints, rad or m; ∞ where there is none."""
+        return self._joint_limits("upper", np.inf)
+
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,) of the joints, rad/s or m/s; ∞ where there is none."""
+        return self._joint_limits("velocity_limit", np.inf)
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torques or forces (nv,) of the drives, N m or N; ∞ where there is none."""
+        return self._joint_limits("effort_limit", np.inf)
+
+    def _joint_limits(self, name: str, unlimited: float) -> np.ndarray:
+        limits = np.full(self.nv, unlimited)
+        for joint in self.joints:
+            values = np.atleast_1d(getattr(joint, name))
+            if len(values) in (1, joint.v.stop - joint.v.start):
+                limits[joint.v] = values
+        return limits
+
+    def children(self, index: int) -> tuple[int, ...]:
+        """Indices of the bodies whose parent is `index`."""
+        return tuple(i for i, body in enumerate(self.bodies) if body.parent == index)
+
+    @cached_property
+    def supports(self) -> tuple[tuple[int, ...], ...]:
+        """For every body, the bodies from the base to it (itself last)."""
+        paths: list[tuple[int, ...]] = []
+        for i, body in enumerate(self.bodies):
+            paths.append((*(paths[body.parent] if body.parent >= 0 else ()), i))
+        return tuple(paths)
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name; an unknown name is an error that suggests the nearest."""
+        if name not in self.frames:
+            raise UnknownNameError(
+                f"{self.name} has no frame {short(name)}{suggest(name, list(self.frames))}"
+            )
+        return self.frames[name]
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Parameter values (n_parameters,): the defaults, overridden by `given`."""
+        return parameter_vector(self.name, self.parameters, given)
+
+    def require_physical(self, values: np.ndarray) -> None:
+        """Raise where `values` (n_parameters,) give a link or drive that cannot exist."""
+        from dalembert.model.validation import require_physical
+
+        key = np.asarray(values, dtype=float).tobytes()
+        if key not in self._checked_values:
+            require_physical(self.tree, values)
+            if len(self._checked_values) >= MAX_CHECKED_VALUES:
+                self._checked_values.clear()
+            self._checked_values.add(key)
+
+    @cached_property
+    def _checked_values(self) -> set[bytes]:
+        """Parameter vectors that were checked before."""
+        return set()
+
+
+def _named(joints: Sequence[JointInfo], slices: list[slice]) -> tuple[str, ...]:
+    names: list[str] = []
+    for joint, coordinates in zip(joints, slices, strict=True):
+        count = coordinates.stop - coordinates.start
+        names += [joint.name] if count == 1 else [f"{joint.name}[{k}]" for k in range(count)]
+    return tuple(names)
 
 
 @dataclass(frozen=True)
 class JointInfo:
-    """What users see of a joint; `bodies` are the links of the tree it moves (several if compound)."""
+    """A joint as users see it; `bodies` are the bodies it moves (several if compound)."""
 
     name: str
     kind: str
@@ -43,7 +193,7 @@ class JointInfo:
     effort_limit: float = np.inf
 
     def __post_init__(self) -> None:
-        """Plain floats: a digest reads their text, and NumPy writes its numbers in another way."""
+        """Convert to plain floats: digests read their text, which NumPy writes differently."""
         for name in ("velocity_limit", "effort_limit"):
             object.__setattr__(self, name, float(getattr(self, name)))
         for name in ("lower", "upper"):
@@ -75,7 +225,7 @@ class Drive(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Frozen, Jointed):
+class Model(Frozen, MechanismBase):
     """A mechanism: bodies in topological order, joints, frames, drives, gravity.
 
     `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols) in.
@@ -91,8 +241,8 @@ class Model(Frozen, Jointed):
     elements: Elements = field(default_factory=Elements)  # springs, tendons, lifted weights
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     driven_by: Actuation = field(default_factory=Actuation)
-    fixed: Fixed = field(default_factory=Fixed)  # to the base; goes along where it is merged
-    notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
+    fixed: Fixed = field(default_factory=Fixed)  # to the base; used where it is merged into another
+    notes: Notes = field(default_factory=Notes)  # of the import; not part of the digest
 
     @property
     def nq(self) -> int:
@@ -123,12 +273,14 @@ class Model(Frozen, Jointed):
         return replace(self, bodies=bodies)
 
     def with_notes(self, notes: Notes) -> Model:
-        """The same mechanism with what its file left to say."""
+        """The same mechanism with other import notes."""
         return replace(self, notes=notes)
 
     def with_actuators(self, actuators: Iterable[Actuator]) -> Model:
-        """The same mechanism driven by these actuators instead of its own."""
-        return with_parameters(replace(self, driven_by=self.driven_by.having(self, actuators)))
+        """The same mechanism with these actuators instead of its own."""
+        return with_parameters(
+            replace(self, driven_by=self.driven_by.with_actuators(self, actuators))
+        )
 
     def joint_of(self, body: int) -> JointInfo:
         """The user's joint that moves this body."""
@@ -187,15 +339,18 @@ class Model(Frozen, Jointed):
             digest.update(self.elements.structure.encode())
         if self.fixed.elements:
             digest.update(self.fixed.elements.structure.encode())
-        digest.update(number_bytes(self))
+        if self.parameters:
+            digest.update(_function(self).serialize().encode())
+        else:
+            digest.update(np.asarray(flatten(self), dtype=float).tobytes())
         return digest.hexdigest()
 
     @cached_property
-    def lean(self) -> Model:
-        """The same mechanism with fewer numbers, for recursions; see `dalembert.model.lean`."""
-        from dalembert.model.lean import lean
+    def minimal(self) -> Model:
+        """The equivalent minimal-parameter model, on which recursions run (`minimal_parameters`)."""
+        from dalembert.model.minimal_parameters import minimal_parameter_model
 
-        return lean(self)
+        return minimal_parameter_model(self)
 
     def bind(self, values: Vector) -> Model:
         """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
@@ -203,8 +358,13 @@ class Model(Frozen, Jointed):
             return self
         return replace(unflatten(self, evaluate(self, values)), parameters={})
 
-    def __reduce__(self) -> Any:
-        return freeze(self)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: plain data, with parameters as a function of their values."""
+        plain, function = self, None
+        if self.parameters:
+            function = _function(self)
+            plain = self.bind(np.ones(len(self.parameters)))
+        return _thaw, (plain.__getstate__(), dict(self.parameters), function)
 
 
 # all numbers of a model as one vector and back: how parameters are bound and models are hashed
@@ -253,11 +413,11 @@ def flatten(model: Model) -> Vector:
     """One vector of all numbers of the model."""
     parts: list[Vector] = []
 
-    def note(x: Any) -> Any:
+    def append(x: Any) -> Any:
         parts.append(x.ravel() if is_symbolic(x) else np.ravel(x))
         return x
 
-    map_numbers(model, note)
+    map_numbers(model, append)
     return np.concatenate(parts)
 
 
@@ -280,23 +440,6 @@ def evaluate(model: Model, values: Vector) -> Vector:
     return _function(model)(values)[0]
 
 
-def number_bytes(model: Model) -> bytes:
-    """What the digest of a model is taken of."""
-    if model.parameters:
-        return _function(model).serialize().encode()
-    return np.asarray(flatten(model), dtype=float).tobytes()
-
-
-def freeze(model: Model) -> tuple[Any, ...]:
-    """For pickle: plain data, with parameters as a function of their values."""
-    plain = model
-    numbers = None
-    if model.parameters:
-        numbers = _function(model)
-        plain = model.bind(np.ones(len(model.parameters)))
-    return _thaw, (plain.__getstate__(), dict(model.parameters), numbers)
-
-
 def _thaw(
     state: dict[str, Any], parameters: dict[str, float | None], numbers: tracing.Function | None
 ) -> Model:
@@ -307,17 +450,15 @@ def _thaw(
     return replace(unflatten(model, numbers(symbols)[0]), parameters=parameters)
 
 
-@lru_cache(
-    maxsize=16
-)  # a model is bound again and again: for every posture drawn, every value tried
+@lru_cache(maxsize=16)  # a model is bound again for every parameter vector
 def _function(model: Model) -> tracing.Function:
     """Parameter vector → all numbers of the model."""
     expressions = flatten(model)
     _, symbols = collect(expressions)
-    with tracing.recording():  # whoever asks, the same text: digests are made of it
+    with tracing.recording():  # the same text for every caller: digests are made of it
         vector = tracing.symbol("parameters", len(model.parameters))
-        index = {name: i for i, name in enumerate(model.parameters)}
-        values = [vector[index[tracing.name_of(symbol)]] for symbol in symbols]
+        indices = {name: i for i, name in enumerate(model.parameters)}
+        values = [vector[indices[tracing.name_of(symbol)]] for symbol in symbols]
         return tracing.Function([vector], tracing.at([expressions], symbols, values))
 
 
@@ -329,6 +470,6 @@ def with_parameters(model: Model) -> Model:
     flat = flatten(model)
     if not is_symbolic(flat):
         return replace(model, parameters={}) if model.parameters else model
-    found = collect(flat)[0]
-    made = replace(model, parameters=found)
-    return made if found else unflatten(made, evaluate(made, np.zeros(0)))
+    parameters = collect(flat)[0]
+    model = replace(model, parameters=parameters)
+    return model if parameters else unflatten(model, evaluate(model, np.zeros(0)))

@@ -1,4 +1,7 @@
-"""What reading a file left to say: merged links, things ignored, warnings, data kept for later."""
+"""Notes of an import: merged links, ignored elements, warnings, equalities, visual geometry.
+
+Dynamics uses none of them.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,44 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalembert.model.looks import Look
+from dalembert.errors import ImportFileError
+
+Numbers = tuple[float, ...]
+IDENTITY_POSE: Numbers = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SearchPaths:
+    """Folders in which mesh files of a robot may lie: resolved paths as text."""
+
+    home: str | None = None  # folder of the robot's own file; None for text
+    allowed: tuple[str, ...] = ()  # folders below which files are opened
+    folders: tuple[str, ...] = ()  # where names without a package start, in this order
+
+
+@dataclass(frozen=True)
+class Visual:
+    """A shape on a link, or why there is none; meshes are opened when they are drawn.
+
+    `size` in m: sides of a "box"; radius of a "sphere"; radius and length along z of a "cylinder"
+    or a "capsule", whose caps lie beyond; half-axes of an "ellipsoid"; factors of a "mesh".
+    """
+
+    link: str | None  # a frame of the model; None: the world
+    kind: str = ""
+    size: Numbers = ()
+    pose: Numbers = (
+        IDENTITY_POSE  # of the shape in the link's frame: position in m, quaternion (x, y, z, w)
+    )
+    colour: Numbers | None = None  # red, green, blue, opacity from 0 to 1
+    file: str = ""  # of a mesh, as the robot's file names it
+    search_paths: SearchPaths = SearchPaths()
+    fault: str = ""  # why it cannot be drawn
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh a file mentions; nobody has opened it."""
+    """A mesh that a file names; it has not been opened."""
 
     link: str
     filename: str
@@ -21,7 +56,7 @@ class Mesh:
 Rows4 = tuple[tuple[float, ...], ...]  # a pose (4, 4), row by row
 
 
-def rows_of(pose: np.ndarray) -> Rows4:
+def pose_rows(pose: np.ndarray) -> Rows4:
     """A pose (4, 4) as plain numbers."""
     return tuple(tuple(float(x) for x in row) for row in pose)
 
@@ -59,7 +94,7 @@ class Equality:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something the file says that is no part of the model, and what that changes."""
+    """An element of the file that is not part of the model, and the effect of that."""
 
     what: str  # its kind, "tendon friction" say
     name: str
@@ -68,30 +103,34 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Notes:
-    """The report of an import. Sentences are meant to be shown as they are."""
+    """The report of an import, in sentences for users."""
 
     source: str = ""
     merged: tuple[str, ...] = ()  # links joined to their parents by fixed joints
-    locked: tuple[str, ...] = ()  # joints held at a posture by request
-    ignored: tuple[str, ...] = ()  # what the file says that dynamics does not need
-    warnings: tuple[str, ...] = ()  # what is probably a mistake
+    locked: tuple[str, ...] = ()  # joints locked at a value by request
+    ignored: tuple[str, ...] = ()  # elements that dynamics does not need
+    warnings: tuple[str, ...] = ()  # probable mistakes
     provenance: tuple[str, ...] = ()  # where fitted numbers come from
     equalities: tuple[Equality, ...] = ()
-    postures: tuple[
-        tuple[str, tuple[float, ...]], ...
-    ] = ()  # q (nq,) by name: "reference", keyframes
+    postures: tuple[tuple[str, tuple[float, ...]], ...] = ()  # q by name: "reference", keyframes
     meshes: tuple[Mesh, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()  # what the motion would need and the model does not have
+    left_out: tuple[LeftOut, ...] = ()  # elements that the motion would need
     tool: str = ""  # why the tool is where it is
-    looks: tuple[Look, ...] = field(default=(), repr=False)  # shapes for who draws the robot
+    visuals: tuple[Visual, ...] = field(default=(), repr=False)  # visual geometry
 
     @property
     def left_open(self) -> tuple[str, ...]:
-        """A sentence for who reads the tree alone, where the file closes it."""
+        """A sentence for users of the tree alone, where the file closes it."""
         if not self.equalities:
             return ()
         named = ", ".join(f"{e.kind} {e.name!r}" for e in self.equalities)
         return (f"equality constraints are kept in notes, not enforced: {named}",)
+
+    def require_complete(self, file: str | None) -> None:
+        """Raise an error with all warnings and all that is left out, if there is any."""
+        lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in self.left_out]
+        if self.warnings or lost:
+            raise ImportFileError("; ".join([*self.warnings, *lost]), file)
 
     def left_out_table(self) -> str:
         """`left_out` as lines of text under a heading; empty where nothing is.

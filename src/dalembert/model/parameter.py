@@ -1,9 +1,9 @@
-"""Named numbers of a model that stay symbols: kernel inputs, and letters in the equations."""
+"""Named numbers of a model that stay symbolic: kernel inputs, and symbols in the equations."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from dalembert.tracing import is_symbolic
 if TYPE_CHECKING:
     from dalembert.tracing.table import Symbol
 
-# one symbol per (name, value), kept alive: how a model finds its parameters again
+# one symbol per (name, value); `collect` looks parameters up here
 _SYMBOLS: dict[tuple[str, float | None], Symbol] = {}
 
 
@@ -24,6 +24,18 @@ class Expression:
     """Arithmetic of parameters, numbers and arrays; it may stand wherever a model takes a number."""
 
     __slots__ = ("_value",)
+
+    if TYPE_CHECKING:  # set below, one for each operator
+        __add__: Callable[[Expression, object], Expression]
+        __radd__: Callable[[Expression, object], Expression]
+        __sub__: Callable[[Expression, object], Expression]
+        __rsub__: Callable[[Expression, object], Expression]
+        __mul__: Callable[[Expression, object], Expression]
+        __rmul__: Callable[[Expression, object], Expression]
+        __truediv__: Callable[[Expression, object], Expression]
+        __rtruediv__: Callable[[Expression, object], Expression]
+        __pow__: Callable[[Expression, object], Expression]
+        __matmul__: Callable[[Expression, object], Expression]
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -44,7 +56,7 @@ class Expression:
         """NumPy's functions, so that np.cos(l) and array * l are expressions too."""
         if method != "__call__" or options:
             return NotImplemented
-        return _made(ufunc(*(expression(x) for x in inputs)), inputs)
+        return _wrapped(ufunc(*(expression(x) for x in inputs)), inputs)
 
     def __repr__(self) -> str:
         return f"Expression({self.symbol()})"
@@ -56,17 +68,17 @@ class Expression:
         return self
 
 
-def _made(value: Any, inputs: Sequence[Any]) -> Any:
-    """An expression of parameters; with arrays of symbols, as functions are given, an array too."""
+def _wrapped(value: Any, inputs: Sequence[Any]) -> Any:
+    """The value as an `Expression`; as an array where an input is an array of symbols."""
     return value if any(map(tracing.is_array, inputs)) else Expression(value)
 
 
 def _binary(function: Any) -> tuple[Any, Any]:
     def forward(self: Expression, other: Any) -> Any:
-        return _made(function(self.symbol(), expression(other)), [other])
+        return _wrapped(function(self.symbol(), expression(other)), [other])
 
     def reflected(self: Expression, other: Any) -> Any:
-        return _made(function(expression(other), self.symbol()), [other])
+        return _wrapped(function(expression(other), self.symbol()), [other])
 
     return forward, reflected
 
@@ -75,18 +87,6 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
     _forward, _reflected = _binary(getattr(operator, _name))
     setattr(Expression, f"__{_name}__", _forward)
     setattr(Expression, f"__r{_name}__", _reflected)
-
-
-def _finite(value: Any, name: str) -> float:
-    try:
-        number = np.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise ParameterError(
-            f"parameter {name!r} has the value {short(value)}; give a finite number"
-        )
-    return number
 
 
 class Parameter(Expression):
@@ -108,7 +108,18 @@ class Parameter(Expression):
         if not str(name).isidentifier():
             raise ParameterError(f"parameter name {name!r} is not an identifier such as 'm1'")
         self.name = name
-        self.value = None if value is None else _finite(value, name)
+        self.value = value
+        if value is None:
+            return
+        raw: object = value
+        try:
+            self.value = np.nan if isinstance(raw, str | bytes) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            self.value = np.nan
+        if not np.isfinite(self.value):
+            raise ParameterError(
+                f"parameter {name!r} has the value {short(value)}; give a finite number"
+            )
 
     def symbol(self) -> Any:
         """The symbol () of this parameter."""
@@ -131,7 +142,12 @@ class Parameter(Expression):
         return Parameter, (self.name, self.value)
 
 
-Given: TypeAlias = float | np.ndarray | Sequence[Any] | Expression  # a number or array of a user
+NumberLike: TypeAlias = (
+    float | np.ndarray | Sequence[Any] | Expression
+)  # a number or an array of them
+
+
+Number: TypeAlias = float | Expression  # one number, or a parameter
 
 
 def expression(value: Any) -> Any:
@@ -156,7 +172,7 @@ def _contains_symbol(value: Any) -> bool:
 def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
     """Parameters in an array of symbols: {name: default value}, and the symbols in their order."""
     known = {symbol: key for key, symbol in _SYMBOLS.items()}
-    found: dict[str, float | None] = {}
+    parameters: dict[str, float | None] = {}
     symbols = tracing.symbols_of(expressions)
     for symbol in symbols:
         name, value = known.get(tracing.identity(symbol), (None, None))
@@ -165,10 +181,12 @@ def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
                 f"the model holds the symbol {symbol}, which is no dalembert.Parameter; "
                 f"write dalembert.Parameter({str(symbol)!r}) instead"
             )
-        if None not in (found.get(name), value) and found[name] != value:
-            raise ParameterError(f"parameter {name!r} is given two values: {found[name]}, {value}")
-        found[name] = value if found.get(name) is None else found[name]
-    return found, symbols
+        if None not in (parameters.get(name), value) and parameters[name] != value:
+            raise ParameterError(
+                f"parameter {name!r} is given two values: {parameters[name]}, {value}"
+            )
+        parameters[name] = value if parameters.get(name) is None else parameters[name]
+    return parameters, symbols
 
 
 def parameter_vector(
@@ -191,13 +209,12 @@ def parameter_vector(
             f"{owner}: no value for parameter {missing[0]!r}; "
             f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
         )
-    return np.array([_number(owner, name, v) for name, v in values.items()])
-
-
-def _number(owner: str, name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"{owner}: parameter {name!r} is {short(value)}; give a number"
-        ) from None
+    vector = np.zeros(len(values))
+    for k, (name, value) in enumerate(values.items()):
+        try:
+            vector[k] = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{owner}: parameter {name!r} is {short(value)}; give a number"
+            ) from None
+    return vector

@@ -1,4 +1,4 @@
-"""The frame that is the tool where nobody says which: chosen by names and structure.
+"""The default tool frame of a tree, chosen by names and structure.
 
 The order in which a file lists its links does not matter. A link called tcp, tool0, ee or alike is
 the tool. Otherwise it is at the end of the arm: from the base along the longest chains of joints,
@@ -9,7 +9,7 @@ farthest out. Joints that follow others branch off, but do not make a chain long
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
-    from dalembert.model.model import Frame, Model
+    from dalembert.model.model import Model
 
 # what tools are called, the best first; also behind a prefix, as in "left_tcp"
 NAMES: tuple[frozenset[str], ...] = (
@@ -42,7 +42,7 @@ class Tool:
     """The link, body or site whose frame is the tool, why, and what else it could be."""
 
     name: str
-    why: str
+    reason: str
     others: tuple[str, ...] = ()
 
     @property
@@ -53,8 +53,8 @@ class Tool:
         named = ", ".join(repr(name) for name in self.others[:4])
         more = f" and {len(self.others) - 4} more" if len(self.others) > 4 else ""
         return (
-            f"the tool is the frame of {self.name!r}, {self.why}; it could as well be {named}{more}. "
-            "Say which with tip=",
+            f"the tool is the frame of {self.name!r}, {self.reason}; it could as well be "
+            f"{named}{more}. Say which with tip=",
         )
 
 
@@ -68,43 +68,35 @@ def default_tool(links: Mapping[str, Mount], sites: Mapping[str, str] | None = N
         return None
     end, tied = tree.end()
     on = {**{name: name for name in tree.moving}, **(sites or {})}
-    found = _named([name for name, link in on.items() if link in tree.moving])
-    if found:
-        return _best(tree, found, on, {end, *tied})
+    candidates = _tool_names([name for name, link in on.items() if link in tree.moving])
+    if candidates:
+        # the one at the end of the arm, else beyond most joints and links
+        ranks = {}
+        for name in candidates:
+            seat = tree.seat(on[name])
+            ranks[name] = seat in {end, *tied}, tree.passed(seat), len(tree.path(on[name]))
+        best = max(ranks.values())
+        first, *equals = (name for name in candidates if ranks[name] == best)
+        return Tool(first, "its name", tuple(equals))
     frame, others = tree.outermost(end)
-    why = "the end of the longest chain of joints"
-    return Tool(frame, why, tuple(sorted({*others, *(tree.outermost(k)[0] for k in tied)})))
+    reason = "the end of the longest chain of joints"
+    return Tool(frame, reason, tuple(sorted({*others, *(tree.outermost(k)[0] for k in tied)})))
 
 
-def _named(names: Iterable[str]) -> list[str]:
-    """Those called like a tool, of the best kind there is."""
+def _tool_names(names: Iterable[str]) -> list[str]:
+    """The names of a tool, of the best of `NAMES` that occurs."""
     listed = sorted(names)
     for known in NAMES:
-        found = [name for name in listed if _matches(name.lower(), known)]
-        if found:
-            return found
+        endings = tuple(f"_{word}" for word in known)
+        candidates = [x for x in listed if x.lower() in known or x.lower().endswith(endings)]
+        if candidates:
+            return candidates
     return []
-
-
-def _matches(name: str, known: Collection[str]) -> bool:
-    return name in known or any(name.endswith(f"_{word}") for word in known)
-
-
-def _best(tree: _Tree, found: Sequence[str], on: Mapping[str, str], ends: set[str]) -> Tool:
-    """Of several with such names the one at the end of the arm, else beyond most joints and links."""
-
-    def rank(name: str) -> tuple[bool, int, int]:
-        seat = tree.seat(on[name])
-        return seat in ends, tree.passed(seat), len(tree.path(on[name]))
-
-    best = max(rank(name) for name in found)
-    first, *others = (name for name in found if rank(name) == best)
-    return Tool(first, "its name", tuple(others))
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """Links by what carries them; a seat is a link that moves, with all that is fixed to it."""
+    """Links by their parents; a seat is a link that moves, with all that is fixed to it."""
 
     links: Mapping[str, Mount]
 
@@ -113,23 +105,22 @@ class _Tree:
         """Links that move against the base."""
         return {name for name in self.links if self.seat(name) is not None}
 
-    def path(self, name: str) -> list[str]:
-        """The link and what carries it, down to the base."""
-        found, at = [], name if name in self.links else None
-        while at is not None:
-            found.append(at)
-            at = self.links[at].parent
-        return found
+    def path(self, name: str | None) -> list[str]:
+        """The link and its ancestors, down to the base."""
+        path = []
+        link = name if name in self.links else None
+        while link is not None:
+            path.append(link)
+            link = self.links[link].parent
+        return path
 
     def seat(self, name: str | None) -> str | None:
         """The link that moves to which this one is fixed; None for the base."""
-        path = self.path(name) if name is not None else []
-        return next((k for k in path if self.links[k].moves), None)
+        return next((k for k in self.path(name) if self.links[k].moves), None)
 
     def passed(self, seat: str | None) -> int:
         """Joints of their own between the base and a seat."""
-        path = self.path(seat) if seat is not None else []
-        return sum(self._counts(k) for k in path)
+        return sum(self._counts(k) for k in self.path(seat))
 
     def _counts(self, name: str) -> int:
         return int(self.links[name].moves and not self.links[name].follows)
@@ -137,11 +128,11 @@ class _Tree:
     @cached_property
     def ends(self) -> dict[str | None, list[str]]:
         """Seats that each seat carries, by name."""
-        found: dict[str | None, list[str]] = defaultdict(list)
+        carried: dict[str | None, list[str]] = defaultdict(list)
         for name in sorted(self.moving):
             if self.links[name].moves:
-                found[self.seat(self.links[name].parent)].append(name)
-        return dict(found)
+                carried[self.seat(self.links[name].parent)].append(name)
+        return dict(carried)
 
     @cached_property
     def branches(self) -> Counter[str | None]:
@@ -152,12 +143,12 @@ class _Tree:
     def length(self) -> dict[str, int]:
         """Joints of their own in the longest chain that starts with each seat."""
         seats = [k for k in self.moving if self.links[k].moves]
-        found = {k: self._counts(k) for k in seats}
+        lengths = {k: self._counts(k) for k in seats}
         for seat in sorted(seats, key=lambda k: len(self.path(k)), reverse=True):
             before = self.seat(self.links[seat].parent)
             if before is not None:
-                found[before] = max(found[before], self._counts(before) + found[seat])
-        return found
+                lengths[before] = max(lengths[before], self._counts(before) + lengths[seat])
+        return lengths
 
     def end(self, start: str | None = None) -> tuple[str, list[str]]:
         """The seat at the end of the arm from here on, and the ends it could be as well."""
@@ -174,8 +165,11 @@ class _Tree:
 
     def outermost(self, seat: str) -> tuple[str, list[str]]:
         """The frame fixed farthest out on a seat, and others that are fixed to it at their ends."""
-        carried = [self.links[k].parent for k in self.ends.get(seat, [])]
-        root = self._common(seat, [k for k in carried if k is not None])
+        carriers = [self.links[k].parent for k in self.ends.get(seat, [])]
+        paths = [self.path(k)[::-1] for k in carriers if k is not None]
+        shared = [steps[0] for steps in zip(*paths, strict=False) if len(set(steps)) == 1]
+        # the link of the seat on which all that it carries hangs
+        root = shared[-1] if shared and seat in shared else seat
         fixed: dict[str | None, list[str]] = defaultdict(list)
         for name in sorted(self.moving):
             if not self.links[name].moves:
@@ -189,30 +183,20 @@ class _Tree:
         (_, first), *others = sorted(leaves)
         return first, [name for _, name in others]
 
-    def _common(self, seat: str, carriers: Sequence[str]) -> str:
-        """The link of a seat from which all that it carries hangs."""
-        paths = [list(reversed(self.path(k))) for k in carriers]
-        shared = [steps[0] for steps in zip(*paths, strict=False) if len(set(steps)) == 1]
-        return shared[-1] if shared and seat in shared else seat
 
-
-def tool_place(model: Model) -> str:
+def tool_location(model: Model) -> str:
     """Where the tool of a model is: "at" a frame of another name, or "on" a link.
 
     >>> import dalembert as dl
-    >>> tool_place(dl.load("planar_2r").model)
+    >>> tool_location(dl.load("planar_2r").model)
     "on 'link2'"
     """
     tool = model.frame(model.tool)
-    here = [name for name, frame in model.frames.items() if frame.body == tool.body]
-    for name in reversed(here):
-        if name != model.tool and _same(model.frames[name], tool):
+    for name, frame in reversed(list(model.frames.items())):
+        if name == model.tool or frame.body != tool.body:
+            continue
+        pairs = ((frame.rotation, tool.rotation), (frame.translation, tool.translation))
+        has_numbers = not any(is_symbolic(x) for pair in pairs for x in pair)
+        if has_numbers and all(np.array_equal(a, b) for a, b in pairs):
             return f"at {name!r}"
     return f"on {model.bodies[tool.body].name!r}" if tool.body >= 0 else "on the base"
-
-
-def _same(frame: Frame, other: Frame) -> bool:
-    """Whether two frames on one body are the same, by their numbers."""
-    pairs = ((frame.rotation, other.rotation), (frame.translation, other.translation))
-    known = not any(is_symbolic(x) for pair in pairs for x in pair)
-    return known and all(np.array_equal(a, b) for a, b in pairs)

@@ -1,18 +1,58 @@
-"""What a page plots: curves over one time, grouped so that each plot has one unit."""
+"""Curves over time for pages and figures, one chart for each unit, and their colours.
+
+The colours are told apart with normal sight and with colour blindness: blue, vermillion and green of
+Okabe and Ito, Color universal design, 2008; the others were searched so that each two of the eight
+differ by at least 14 (CIE 1976, L*a*b*) for normal sight, protanopia, deuteranopia and tritanopia
+(Machado, Oliveira and Fernandes 2009), with enough contrast to the page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.report.coordinates import coordinates
+from dalembert.errors import ParameterError
+from dalembert.report.facts import coordinates
 from dalembert.report.motion import SampledMotion
 from dalembert.systems.robot import Robot
 
-QUANTITIES = {"q": "positions", "qd": "velocities", "tau": "torques"}
+if TYPE_CHECKING:
+    import xarray
+
+PALETTE = (
+    *("#0072b2", "#d55e00", "#009e73", "#83257b"),
+    *("#775cff", "#913c0e", "#947d97", "#40003b"),
+)
+ON_DARK = (
+    *("#6aa9f0", "#f59a5b", "#3fc796", "#c5e144"),
+    *("#ce57ff", "#ffbdff", "#b9aebe", "#95d188"),
+)
+VECTORS = {
+    **{"q": "Positions", "qd": "Velocities", "qdd": "Accelerations"},
+    **{"tau": "Torques of the drives", "tau_measured": "Torques that were recorded"},
+    "power": "Power of the drives",
+}
+SYMBOLS = {
+    **{"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ", "tau_measured": "τ", "power": "P"},
+    "lambda": "λ",
+    **{"residual": "error", "velocity_residual": "error"},
+}
+ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
+
+
+def css() -> str:
+    """The colours as variables of a style sheet, for light and dark pages; paper is light."""
+    light, dark = (
+        " ".join(f"--c{k}: {colour};" for k, colour in enumerate(colours))
+        for colours in (PALETTE, ON_DARK)
+    )
+    return (
+        f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not(.printing) {{ {dark} }} }}\n"
+    )
 
 
 @dataclass(frozen=True)
@@ -22,7 +62,7 @@ class Series:
     name: str
     y: np.ndarray
     dashed: bool = False
-    held: bool = False  # each value until the next one, as a digital controller's torques
+    stepped: bool = False  # zero-order hold, as the torques of a digital controller
 
 
 @dataclass(frozen=True)
@@ -33,70 +73,18 @@ class Plot:
     unit: str
     series: tuple[Series, ...]
 
-    def plain(self, chosen: Any = slice(None)) -> dict[str, Any]:
-        """For JSON: values with seven digits, null where a value is not finite."""
-        return {
-            "title": self.title,
-            "unit": self.unit,
-            "series": [
-                {
-                    **{"name": s.name, "dashed": s.dashed, "held": s.held},
-                    "y": seven_digits(s.y[chosen]),
-                }
-                for s in self.series
-            ],
-        }
-
-
-def motion_charts(robot: Robot, motion: SampledMotion) -> list[Plot]:
-    """Torques, positions and the energy balance of a motion."""
-    tau = motion.tau.copy()
-    tau[[0, -1]] = np.nan  # at rest Coulomb friction is not defined by the motion
-    return [
-        *coordinate_charts("Torques of the motion, by inverse dynamics", robot, "tau", tau),
-        *coordinate_charts("Joint positions", robot, "q", motion.q),
-        energy_chart(motion),
-    ]
-
-
-def coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Plot]:
-    """(samples, n) values of q or tau: one chart for each unit among them."""
-    entries, symbol = coordinates(robot, quantity), "τ" if quantity == "tau" else quantity
-    names = [entry.name for entry in entries]
-    return by_unit(title, symbol, names, [entry.unit(quantity) for entry in entries], values)
-
-
-def by_unit(
-    title: str,
-    symbol: str,
-    names: Iterable[str],
-    units: Iterable[str],
-    values: np.ndarray,
-    held: bool = False,
-) -> list[Plot]:
-    """The columns of `values` (samples, n), named after joints: one chart for each unit."""
-    groups: dict[str, list[Series]] = {}
-    for name, unit, column in zip(names, units, values.T, strict=True):
-        series = Series(name.removesuffix("_joint"), column, held=held)
-        groups.setdefault(unit, []).append(series)
-    return [Plot(title, axis_label(symbol, unit), tuple(found)) for unit, found in groups.items()]
-
-
-def axis_label(symbol: str, unit: str) -> str:
-    """The symbol of a quantity with its unit, if it has one."""
-    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
-
-
-def energy_chart(motion: SampledMotion) -> Plot:
-    """Kinetic and potential energy, losses, and the work of the torques beside their sum."""
-    total = motion.kinetic + motion.potential
-    series = [Series("kinetic", motion.kinetic), Series("potential", motion.potential)]
-    if motion.has_friction:
-        total = total + motion.friction
-        series.append(Series("lost to friction", motion.friction))
-    series += [Series("sum", total), Series("work ∫ τ·q̇ dt", motion.work, dashed=True)]
-    title = f"Energy balance, closes to {motion.residual:.0e} J"
-    return Plot(title, "energy / J", tuple(series))
+    def plain(self, samples: np.ndarray | slice = slice(None)) -> dict[str, Any]:
+        """For JSON: values of the chosen samples with seven digits, null where not finite."""
+        series = [
+            {
+                "name": s.name,
+                "dashed": s.dashed,
+                "stepped": s.stepped,
+                "y": seven_digits(s.y[samples]),
+            }
+            for s in self.series
+        ]
+        return {"title": self.title, "unit": self.unit, "series": series}
 
 
 def seven_digits(values: np.ndarray) -> list[Any]:
@@ -107,5 +95,146 @@ def seven_digits(values: np.ndarray) -> list[Any]:
 
 
 def spread(count: int, most: int) -> np.ndarray:
-    """At most `most` of `count` samples, evenly, the first and the last among them."""
+    """Indices of at most `most` of `count` samples, evenly spaced, first and last included."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
+
+
+def motion_charts(robot: Robot, motion: SampledMotion) -> list[Plot]:
+    """Torques, positions and the energy balance of a motion."""
+    tau = motion.tau.copy()
+    tau[[0, -1]] = np.nan  # at rest Coulomb friction is not defined by the motion
+    total = motion.kinetic + motion.potential
+    series = [Series("kinetic", motion.kinetic), Series("potential", motion.potential)]
+    if motion.has_friction:
+        total = total + motion.friction
+        series.append(Series("lost to friction", motion.friction))
+    series += [Series("sum", total), Series("work ∫ τ·q̇ dt", motion.work, dashed=True)]
+    balance = f"Energy balance, closes to {motion.residual:.0e} J"
+    return [
+        *_coordinate_charts("Torques of the motion, by inverse dynamics", robot, "tau", tau),
+        *_coordinate_charts("Joint positions", robot, "q", motion.q),
+        Plot(balance, "energy / J", tuple(series)),
+    ]
+
+
+def _coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Plot]:
+    """(samples, n) values of q or tau: one chart for each unit among them."""
+    entries = coordinates(robot, quantity)
+    names, units = [e.name for e in entries], [e.unit(quantity) for e in entries]
+    return _charts_by_unit(title, SYMBOLS[quantity], names, units, values)
+
+
+def _charts_by_unit(
+    title: str,
+    symbol: str,
+    names: Iterable[str],
+    units: Iterable[str],
+    values: np.ndarray,
+    stepped: bool = False,
+) -> list[Plot]:
+    """The columns of `values` (samples, n), named after joints: one chart for each unit."""
+    groups: dict[str, list[Series]] = {}
+    for name, unit, column in zip(names, units, values.T, strict=True):
+        series = Series(name.removesuffix("_joint"), column, stepped=stepped)
+        groups.setdefault(unit, []).append(series)
+    return [Plot(title, _axis_label(symbol, unit), tuple(g)) for unit, g in groups.items()]
+
+
+def _axis_label(symbol: str, unit: str) -> str:
+    """The symbol of a quantity with its unit, if it has one."""
+    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
+
+
+# runs
+
+
+def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
+    """One motion out of a batch."""
+    if "sample" not in run.dims:
+        return run
+    if not -run.sizes["sample"] <= sample < run.sizes["sample"]:
+        raise ParameterError(f"sample {sample}: the run has {run.sizes['sample']} samples")
+    return run.isel(sample=sample)
+
+
+def times(run: xarray.Dataset) -> np.ndarray:
+    """Instants (time,) in s."""
+    return np.asarray(run["time"].values, dtype=float)
+
+
+def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
+    """Charts by quantity: q, qd, tau, energy, then those that only constrained systems have."""
+    run = one_sample(run, sample)
+    charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
+    charts |= _limit_charts(run)
+    energies = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
+    if {"kinetic", "potential"} <= set(run):
+        # where coordinates move by themselves, work changes Jacobi's energy
+        total = run["jacobi"] if "jacobi" in run else run["kinetic"] + run["potential"]
+        label = "Jacobi's energy" if "jacobi" in run else "kinetic + potential"
+        energies.insert(2, Series(label, total.values, dashed=True))
+    if energies:
+        charts["energy"] = [Plot("Energies", "energy / J", tuple(energies))]
+    for name in run.data_vars:
+        has_chart = name in (*VECTORS, *ENERGIES, "jacobi")
+        is_curve = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
+        if not has_chart and is_curve and run[name].dtype.kind in "fiu":
+            charts[str(name)] = [_other_chart(run[name])]
+    return charts
+
+
+def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
+    field = run[name]
+    labels = [str(x) for x in field[field.dims[-1]].values]
+    units = str(field.attrs.get("units", "")).split(", ")
+    units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
+    stepped = name == "tau" and "control_dt" in run.attrs
+    return _charts_by_unit(VECTORS[name], SYMBOLS[name], labels, units, field.values, stepped)
+
+
+def _limit_charts(run: xarray.Dataset) -> dict[str, list[Plot]]:
+    """Positions, speeds and torques relative to their limits, where the run has limits."""
+    if not {"lower", "upper", "velocity_limit", "effort_limit"} <= set(run):
+        return {}
+    lower, upper = run["lower"].values, run["upper"].values
+    shares = {
+        "speed_share": ("Speeds beside their limits", "qd", "velocity_limit"),
+        "torque_share": ("Torques beside their limits", "tau", "effort_limit"),
+    }
+    charts = {}
+    if run["q"].dims == run["qd"].dims:
+        with np.errstate(invalid="ignore"):
+            position = (2.0 * run["q"].values - lower - upper) / (upper - lower)
+        title = "Positions between their limits, −1 and 1"
+        marks = (("lower limit", -1.0), ("upper limit", 1.0))
+        charts["place"] = _share_charts(run, title, position, *marks)
+    for name, (title, values, limit) in shares.items():
+        if values in run:
+            share = np.abs(run[values].values) / run[limit].values
+            charts[name] = _share_charts(run, title, share, ("limit", 1.0))
+    return {name: several for name, several in charts.items() if several}
+
+
+def _share_charts(
+    run: xarray.Dataset, title: str, values: np.ndarray, *marks: tuple[str, float]
+) -> list[Plot]:
+    """One chart of the joints that have the limit, with lines at the limit."""
+    columns = zip(run["joint"].values, values.T, strict=True)
+    series = [Series(str(name), y) for name, y in columns if np.isfinite(y).any() and y.any()]
+    lines = [Series(name, np.full(len(values), y), dashed=True) for name, y in marks]
+    return [Plot(title, "share of the limit", (*series, *lines))] if series else []
+
+
+def _other_chart(field: xarray.DataArray) -> Plot:
+    title = str(field.attrs.get("long_name", field.name))
+    columns = field.values.reshape(field.shape[0], -1).T
+    if field.ndim == 1:
+        labels = [str(field.name)]
+    elif field.dims[-1] in field.coords:
+        labels = [str(x) for x in field[field.dims[-1]].values]
+    else:
+        labels = [str(k + 1) for k in range(len(columns))]
+    series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
+    heading = title[:1].upper() + title[1:]
+    symbol = SYMBOLS.get(str(field.name), str(field.name))
+    return Plot(heading, _axis_label(symbol, str(field.attrs.get("units", ""))), series)

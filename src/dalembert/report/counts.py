@@ -9,9 +9,8 @@ from typing import Any
 
 from dalembert import formulations
 from dalembert.errors import CompileError, DalembertError, FormulationError
-from dalembert.files import written
+from dalembert.files import output_file
 from dalembert.kernels.program.count import Count
-from dalembert.report.picture import figure_of
 from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
 from dalembert.systems.system import System
 
@@ -70,15 +69,15 @@ def count_rows(system: System, quantity: str = "inverse_dynamics") -> list[Row]:
     for formulation in system.dynamics.quantity(quantity).formulations:
         name = formulation.name
         try:
-            written = None
+            output_file = None
             if robot is not None:
-                written = robot.operation_count(quantity, name, as_written=True)
+                output_file = robot.operation_count(quantity, name, as_written=True)
             customised = system.operation_count(quantity, name)
         except (FormulationError, CompileError) as error:
             rows.append(Row(name, None, None, published.get(name), str(error)))
             continue
         note = WHY.get(name, "") if published else ""
-        rows.append(Row(name, written, customised, published.get(name), note))
+        rows.append(Row(name, output_file, customised, published.get(name), note))
     return rows
 
 
@@ -95,11 +94,11 @@ def growths(
     sizes: Iterable[int] = range(3, 10), progress: Callable[[str], Any] = lambda name: None
 ) -> list[Growth]:
     """Exact growth of every formulation of inverse dynamics with the number of joints."""
-    found = []
+    result = []
     for formulation in formulations.quantity("inverse_dynamics").formulations:
         progress(formulation.name)
-        found.append(count_growth(formulation.name, sizes))
-    return found
+        result.append(count_growth(formulation.name, sizes))
+    return result
 
 
 def polynomial_text(coefficients: tuple[Any, ...]) -> str:
@@ -113,13 +112,15 @@ def polynomial_text(coefficients: tuple[Any, ...]) -> str:
     return text.replace("− ", "−", 1) if text.startswith("−") else text.removeprefix("+ ")
 
 
-def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
+def plot_growth(growths: list[Growth], path: Path, most: int = 40) -> None:
     """Multiplications and additions against the number of joints, on log axes, as a picture."""
-    figure = figure_of(8.0, 5.6, dpi=150)
+    from dalembert.report.figures import new_figure
+
+    figure = new_figure(8.0, 5.6, dpi=150)
     axes = figure.subplots()
     sizes = range(2, most + 1)
     ends = []
-    for number, growth in enumerate(found):
+    for number, growth in enumerate(growths):
         totals = [sum(growth.at(n)) for n in sizes]
         color = f"C{number % 10}"
         axes.loglog(sizes, totals, color=color, linewidth=1.6)
@@ -149,7 +150,7 @@ def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
     kind = path.suffix.lower().removeprefix(".") or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise DalembertError(f"{path}: no picture ends in {path.suffix!r}; take .png, .svg or .pdf")
-    with written(path) as part:
+    with output_file(path) as part:
         figure.savefig(part, format=kind)
 
 

@@ -1,4 +1,4 @@
-"""What a page needs to be live: a system's kernels as WebAssembly, and where it begins."""
+"""The live part of a page: a system's kernels as one WebAssembly module, and its initial state."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
+from dalembert.logs.tables import field_header, run_header
+from dalembert.report.agreement import formulations_part
 from dalembert.report.charts import seven_digits, spread
-from dalembert.report.closures import mechanism_of
-from dalembert.report.hands import leading, moved_by_hand, stiffness
-from dalembert.report.live_drives import drives_part
 from dalembert.report.live_equations import balance_part
-from dalembert.report.live_forces import forces_part, loads_part
-from dalembert.report.live_formulations import formulations_part
-from dalembert.report.live_motion import ellipsoids_part, motion_part, stops_part
-from dalembert.report.live_parameters import loaded, parameters_part
-from dalembert.report.live_part import Part, kernel_of
-from dalembert.report.live_share import unwritten
-from dalembert.report.page_kernels import Group, page_groups
-from dalembert.report.skeleton import adrift, numbers_of, poses_of
+from dalembert.report.live_forces import (
+    controllers_part,
+    ellipsoids_part,
+    forces_part,
+    loads_part,
+    motion_part,
+    stops_part,
+)
+from dalembert.report.live_kernels import (
+    Part,
+    basic_parts,
+    independent_velocities,
+    kernel_of,
+    slider_coordinates,
+    slider_stiffness,
+)
+from dalembert.report.live_parameters import parameters_part, with_page_parameters
+from dalembert.report.scene import floating_bodies, mechanism_of, numeric_model, poses_of
+from dalembert.simulation.provenance import digests, model_attributes
+from dalembert.simulation.results import blank
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.systems.wasm import wasm_within
+from dalembert.text import csv_cell
 from dalembert.tracing.program import Program
+from dalembert.version import __version__
 
 SAMPLES = 361  # of the curves and postures on a page
 DT, FINE = 1e-3, 2.5e-4  # s, of a step
@@ -41,137 +54,183 @@ SCRIPTS = (
     *("netcdf.js", "record.js", "share.js"),
     *("embed.js", "simulate.js"),
 )
+Feature = Callable[[System], Part]
 
 
-# the more important first: what does not fit is left out
-PARTS: tuple[Callable[[System], Part], ...] = (
-    *(motion_part, stops_part, parameters_part, drives_part, ellipsoids_part),
+# the more important first: parts that do not fit are left out
+PARTS: tuple[Feature, ...] = (
+    *(motion_part, stops_part, parameters_part, controllers_part, ellipsoids_part),
     *(forces_part, loads_part, balance_part, formulations_part),
 )
 
 
-# a stage alone: all formulations of a robot take as long to trace as the rest of it together
+# of a stage alone: all formulations of a robot take as long to trace as the rest of it together
 QUICK = tuple(part for part in PARTS if part not in (formulations_part, balance_part))
 
 
-def live_of(
+def live_data(
     system: System,
     start: np.ndarray,
     more: Sequence[Part] = (),
-    rooms: Sequence[Callable[[System], Part]] | None = None,
+    features: Sequence[Feature] | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
-    """The data of the live part, or None; and a sentence about what there is not, and why.
+    """The data of the live part, or None; and a sentence about what is missing, and why.
 
     `more` are parts of what else the page shows. The live system begins at the posture `start`
     (nq,). Names, units and limits are in the module itself.
     """
     if not system.nv:
         return None, ""
-    given = system
+    original = system
     if system.robot is system:
-        system = loaded(system)
+        system = with_page_parameters(system)
     if system.nv > MOST_JOINTS:
         return None, f"With {system.nv} velocities it does not compute inside its page."
     try:
-        module, parts, missing = fitted(system, more, rooms)
+        module, parts, missing = fitting_module(system, more, features)
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
         return None, f"Its kernels have {len(module):,} bytes, too many for a page that computes."
-    seen, leads = system.compiled.dynamics, set(leading(system.compiled))
-    made = {
+    compiled = system.compiled
+    dynamics, independent = compiled.dynamics, set(independent_velocities(compiled))
+    pairs = slider_coordinates(dynamics)
+    data = {
         "module": b64encode(compress(module, mtime=0)).decode("ascii"),
-        "home": seen.normalised(np.round(start, 6)).tolist(),
-        # rows that follow from others seem to contradict them at the stages of a long step
-        "dt": DT if seen.freedoms == seen.nv - seen.rows else FINE,
-        "kinds": list(seen.kinds.q),
-        "joints": [{"k": k, "v": v, "follows": v not in leads} for k, v in moved_by_hand(seen)],
-        "stiff": stiffness(system.compiled),
+        "home": dynamics.normalised(np.round(start, 6)).tolist(),
+        # redundant rows seem to contradict the others at the stages of a long step
+        "dt": DT if dynamics.freedoms == dynamics.nv - dynamics.rows else FINE,
+        "kinds": list(dynamics.kinds.q),
+        "joints": [{"k": k, "v": v, "follows": v not in independent} for k, v in pairs],
+        "stiff": slider_stiffness(compiled),
         "robot": system.robot is not None,
-        "root": _root(system.robot),
-        "friction": _loses(system),
-        "added": system is not given,  # a payload of the page, not of the robot
-        "run": unwritten(given, system),
+        "root": _followed_body(system.robot),
+        "friction": _energy_loss(system),
+        "added": system is not original,  # a payload of the page, not of the robot
+        "run": empty_run(original, system),
     }
     for part in parts:
-        made |= part.data
+        data |= part.data
     left = f"Its page has no {', no '.join(missing)}: the kernels are too large." if missing else ""
-    return made | {"left": left}, left
+    return data | {"left": left}, left
 
 
-def alive(
+def live_motion(
     system: System, q: np.ndarray, qd: np.ndarray, more: Sequence[Part] = ()
 ) -> tuple[dict[str, Any], str]:
     """The live part of a page of a motion (samples, …), its states to begin at, and that sentence."""
-    good = np.isfinite(q).all(axis=1)
-    if not good.any():
+    finite = np.isfinite(q).all(axis=1)
+    if not finite.any():
         return {"live": None}, ""
-    live, why = live_of(system, q[good.argmax()], more)
+    live, reason = live_data(system, q[finite.argmax()], more)
     if live is None:
-        return {"live": None}, why
-    chosen = spread(len(q), SAMPLES)
-    states = {"q": seven_digits(q[chosen]), "qd": seven_digits(qd[chosen])}
-    return {"live": live, "states": states}, why
+        return {"live": None}, reason
+    samples = spread(len(q), SAMPLES)
+    states = {"q": seven_digits(q[samples]), "qd": seven_digits(qd[samples])}
+    return {"live": live, "states": states}, reason
 
 
-def fitted(
+def fitting_module(
     system: System,
     more: Sequence[Part] = (),
-    rooms: Sequence[Callable[[System], Part]] | None = None,
+    features: Sequence[Feature] | None = None,
 ) -> tuple[bytes, list[Part], list[str]]:
-    """The module, the parts that are in it, and what is left out as too large."""
-    groups = page_groups(system, _tool(system))
-    if (poses := bodies(system)) is not None:
-        groups[0] = Group(groups[0].says, {**groups[0].kernels, "bodies": poses})
-    parts = [*(room(system) for room in (PARTS if rooms is None else rooms)), *more]
-    listed = [*groups, *(Group(part.says, part.kernels) for part in parts)]
-    module, kept = wasm_within(system, (group.kernels for group in listed), MOST_BYTES)
-    there = [part for part, fits in zip(parts, kept[len(groups) :], strict=True) if fits]
-    said = dict.fromkeys(g.says for g, fits in zip(listed, kept, strict=True) if not fits)
-    return module, there, [name for name in said if name]
+    """The module, the parts that are in it, and the features that are left out as too large."""
+    basic = basic_parts(system, _moving_tool(system))
+    if (poses := _body_poses(system)) is not None:
+        basic[0] = Part({**basic[0].kernels, "bodies": poses}, feature=basic[0].feature)
+    parts = [feature(system) for feature in (PARTS if features is None else features)]
+    every = [*basic, *parts, *more]
+    module, fits = wasm_within(system, (part.kernels for part in every), MOST_BYTES)
+    pairs = list(zip(every, fits, strict=True))
+    included = [part for part, is_inside in pairs[len(basic) :] if is_inside]
+    missing = dict.fromkeys(part.feature for part, is_inside in pairs if not is_inside)
+    return module, included, [feature for feature in missing if feature]
 
 
-def _tool(system: System) -> str | None:
+def _moving_tool(system: System) -> str | None:
     """The frame that is dragged, None where it stands still, as the last pin of a linkage does."""
     if system.robot is None:
         return None
-    made, q = system.compiled.dynamics.bound(), system.neutral()
-    speed = np.random.default_rng(0).normal(size=made.nv)
-    if made.rows:
-        q, speed = made.project(q, speed, 0.0)
-    point = made.frame_jacobian(q, "tool")[:3] @ speed
-    return "tool" if np.abs(point).max() > 1e-9 * np.abs(speed).max() else None
+    dynamics, q = system.compiled.dynamics.bound(), system.neutral()
+    qd = np.random.default_rng(0).normal(size=dynamics.nv)
+    if dynamics.rows:
+        q, qd = dynamics.project(q, qd, 0.0)
+    velocity = dynamics.frame_jacobian(q, "tool")[:3] @ qd
+    return "tool" if np.abs(velocity).max() > 1e-9 * np.abs(qd).max() else None
 
 
-def _root(robot: Robot | None) -> int:
+def _followed_body(robot: Robot | None) -> int:
     """The body that the viewer goes along with, −1 for none."""
     if robot is None:
         return -1
-    model = numbers_of(robot)
-    one = sum(body.parent < 0 for body in model.bodies) == 1
-    return max(adrift(model), default=-1) if one else -1
+    model = numeric_model(robot)
+    has_one_root = sum(body.parent < 0 for body in model.bodies) == 1
+    return max(floating_bodies(model), default=-1) if has_one_root else -1
 
 
-def _loses(system: System) -> str:
-    """How energy goes or comes otherwise than by torques, "" where it stays."""
-    seen = system.compiled.dynamics
-    made, rng = seen.bound(), np.random.default_rng(0)
-    forces = made.generalized_forces(system.neutral(), rng.normal(size=seen.nv), 0.0)
-    if seen.moving:
+def _energy_loss(system: System) -> str:
+    """How energy changes otherwise than by torques, "" where it is conserved."""
+    dynamics = system.compiled.dynamics
+    bound, rng = dynamics.bound(), np.random.default_rng(0)
+    forces = bound.generalized_forces(system.neutral(), rng.normal(size=dynamics.nv), 0.0)
+    if dynamics.moving:
         return "lost, less what drivers put in"
-    return "lost to friction" if np.any(forces) or np.any(made.coulomb) or seen.rubbing else ""
+    has_friction = np.any(forces) or np.any(bound.coulomb) or dynamics.rubbing
+    return "lost to friction" if has_friction else ""
 
 
-def bodies(system: System) -> Program | None:
+def _body_poses(system: System) -> Program | None:
     """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to; None without bodies."""
-    made = mechanism_of(system)
-    if system.robot is None and made is None:
+    mechanism = mechanism_of(system)
+    if system.robot is None and mechanism is None:
         return None
 
-    def function(here: Dynamics, q: Any) -> dict[str, Any]:
-        if made is None:
-            return {"T": poses_of(here.free.description, q)}
-        placed = here.free.poses(q)
-        return {"T": np.stack([placed[name] for name in made.names[1:]])}
+    def function(dynamics: Dynamics, q: np.ndarray) -> dict[str, np.ndarray]:
+        if mechanism is None:
+            return {"T": poses_of(dynamics.free.description, q)}
+        poses = dynamics.free.poses(q)
+        return {"T": np.stack([poses[name] for name in mechanism.names[1:]])}
 
     return kernel_of(system, function, "bodies")
+
+
+def empty_run(system: System, computed: System) -> dict[str, Any]:
+    """A run without instants, to be filled by a page: attributes, coordinates, variables, table head.
+
+    `computed` is the system of the page's kernels, which may have parameters that `system` has not.
+    With parameters at their defaults a run carries its model, with others only a digest.
+    """
+    dynamics, parameters = computed.dynamics, system.named_parameters
+    # parameters without a default are zero at first, which is no model to be stored
+    model: dict[str, Any] = {}
+    if None not in parameters.values():
+        model = model_attributes(system, np.array([*parameters.values()]) if parameters else None)
+    bound = dynamics.bind(np.array([value or 0.0 for value in dynamics.parameters.values()]))
+    run = blank(
+        dynamics,
+        {
+            "system": system.name,
+            **(model or digests(dynamics.content)),
+            "dalembert_version": __version__,
+            "method": "rk4",
+            **({"friction": "smooth"} if bound.coulomb.any() else {}),
+        },
+    )
+    pushes = {**run["tau"].attrs, "long_name": "forces from outside, beside those of the drives"}
+    run = run.assign(push=(run["tau"].dims, run["tau"].values, pushes))
+    energies = [f"{name} [J]" for name in ("kinetic", "potential", "work")]
+    return {
+        "attrs": run.attrs,
+        "changed": digests(dynamics.content),
+        "coords": {
+            str(k): [str(x) for x in v.values] for k, v in run.coords.items() if k != "time"
+        },
+        "variables": {
+            str(name): {"dims": list(field.dims), "attrs": dict(field.attrs)}
+            for name, field in run.variables.items()
+            if "time" in field.dims
+        },
+        "table": ",".join(map(csv_cell, [*run_header(run, dynamics.velocities), *energies])),
+        "pushed": ",".join(map(csv_cell, field_header(run["push"], "push_", dynamics.velocities))),
+    }

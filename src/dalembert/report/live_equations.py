@@ -1,27 +1,118 @@
-"""What a live page needs to show equations with their numbers: the printed terms as kernels."""
+"""The equations of motion on a page: MathML sections, and their printed terms as kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.report.charts import seven_digits, spread
-from dalembert.report.live_part import Part, kernel_of
-from dalembert.report.mathematics import NUMBERS, Mathematics
-from dalembert.systems.coordinates import UNITS
-from dalembert.systems.dynamics import Dynamics
+from dalembert.report.facts import is_of_the_zoo
+from dalembert.report.live_kernels import Part, kernel_of
+from dalembert.systems.dynamics import UNITS, Dynamics
 from dalembert.systems.evaluator import traced
 from dalembert.systems.system import System
+from dalembert.text import html
 from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
     import sympy
 
     from dalembert.symbolic.equations import Equations
-    from dalembert.symbolic.sections import Section
+    from dalembert.symbolic.page import Section
+
+DIGITS = 5  # of decimals
+NOISE = 1e-12  # of a term against the largest of its sum
+MAX_SYMBOLIC = 3  # degrees of freedom up to which equations with symbols fit on a page
+MAX_NUMERIC = 8  # and those with numbers
+OPEN = 30_000  # characters of MathML that are shown unfolded
+MOST = 450_000  # characters of one quantity on a page
+SECONDS = 10.0  # for the search of shorter forms
+
+
+class PageEquations(NamedTuple):
+    """The equations of a page: as HTML, and the printed sections, for a page that computes."""
+
+    html: str
+    equations: Equations | None = None
+    sections: tuple[Section, ...] = ()  # those that are shown; number k has data-section="k"
+
+
+def page_equations(system: System) -> PageEquations:
+    """Mass matrix, Coriolis matrix and gravity torques; with symbols if the system is small.
+
+    Entries and terms are marked in the HTML.
+    """
+    if system.nv > MAX_NUMERIC:
+        too_many = '<p class="faint">Not written out here: there are too many joints.</p>'
+        return PageEquations(too_many)
+    is_small = system.nv <= MAX_SYMBOLIC
+    try:
+        equations = (with_symbols(system) if is_small else system).equations(
+            None if is_small else ("M", "g"),
+            simplify="full" if is_small else "fast",
+            timeout=SECONDS,
+            progress=False,
+        )
+    except DalembertError as error:
+        return PageEquations(f'<p class="faint">Not written out here: {html(str(error))}</p>')
+    equations = without_noise(equations)
+    kind = "with symbols" if is_small else "with this system's numbers"
+    note = f'<p class="faint">{html(equations.note)}</p>' if equations.note else ""
+    text = f"<p>Written by the program that computes them, {kind}.</p>{note}"
+    sections: list[Section] = []
+    for section in equations.sections(DIGITS, marked=True):
+        text += _folded(section.title, section.body, len(sections))
+        sections += [section] if len(section.body) <= MOST else []
+    return PageEquations(text, equations, tuple(sections))
+
+
+def with_symbols(system: System) -> System:
+    """The system with symbols for its numbers; one of the zoo with those of its source."""
+    from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
+
+    if system.named_parameters:
+        return system
+    return symbolic_model(system.name) if is_of_the_zoo(system) else with_symbols(system)
+
+
+def without_noise(equations: Equations) -> Equations:
+    """Without terms that are only rounding of their neighbours."""
+    import sympy
+
+    def cleaned(e: sympy.Expr) -> sympy.Expr:
+        floats = e.atoms(sympy.Float)
+        least = NOISE * max((abs(float(x)) for x in floats), default=1.0)
+        return e.xreplace({x: sympy.Integer(0) for x in floats if abs(x) < least})
+
+    quantities = {
+        key: value.applyfunc(cleaned) if hasattr(value, "applyfunc") else cleaned(value)
+        for key, value in equations.quantities.items()
+    }
+    definitions = {key: cleaned(value) for key, value in equations.definitions.items()}
+    return replace(equations, quantities=quantities, definitions=definitions)
+
+
+def _folded(title: str, body: str, number: int) -> str:
+    size = len(body)
+    if size > MOST:
+        return (
+            f'<details class="box"><summary>{title}</summary><p class="faint">Too long for this page '
+            f"({size // 1000:,} kB of mathematics); <code>robot.equations()</code> gives it whole."
+            "</p></details>"
+        )
+    state = " open" if size <= OPEN else ""
+    return (
+        f'<details class="box" data-section="{number}"{state}><summary>{title}</summary>'
+        f'<div class="wide"><div class="box">{body}</div></div></details>'
+    )
+
+
+# kernels
 
 SAMPLES = 121  # of a recorded motion's states
 # units of an entry by how many of its row and column are angles
@@ -29,8 +120,8 @@ BY_ANGLES = {"M": ("kg", "kg m", "kg m²")} | dict.fromkeys("CG", ("N s/m", "N s
 TORQUES, ENERGIES = ("g", "psi", "e"), ("K", "U")
 
 
-class Letter(NamedTuple):
-    """A letter of the formulas: its MathML, its name as text, its unit, and what it stands for."""
+class PrintedSymbol(NamedTuple):
+    """A symbol of the formulas: its MathML, its name as text, its unit, and its value."""
 
     mathml: str
     name: str
@@ -39,124 +130,125 @@ class Letter(NamedTuple):
 
     @property
     def plain(self) -> dict[str, str]:
-        """For JSON; `text` is what a browser finds in its element."""
+        """For JSON; `text` is what a browser has in its element."""
         text = "".join(ElementTree.fromstring(f"<mrow>{self.mathml}</mrow>").itertext())
         return {"text": text, "name": self.name, "unit": self.unit}
 
 
 def balance_part(system: System) -> Part:
-    """M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state: what pages do not compute anyway of it."""
-    seen = system.compiled.dynamics
-    # friction in proportion to λ, and what changes with time, are more than these columns
-    if system.nv > NUMBERS or seen.rubbing or seen.moving:
+    """Kernels of M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state, beside those of every page."""
+    dynamics = system.compiled.dynamics
+    # friction in proportion to λ, and explicit time, are more than these columns
+    if system.nv > MAX_NUMERIC or dynamics.rubbing or dynamics.moving:
         return Part()
 
-    def function(made: Dynamics, q: Any, qd: Any) -> dict[str, Any]:
-        bias, gravity = made.compute("bias", q=q, qd=qd), made.compute("gravity_torque", q=q)
+    def function(bound: Dynamics, q: np.ndarray, qd: np.ndarray) -> dict[str, np.ndarray]:
+        bias, gravity = bound.compute("bias", q=q, qd=qd), bound.compute("gravity_torque", q=q)
         return {"Cqd": bias - gravity}
 
     kernels: dict[str, Any] = {"coriolis": kernel_of(system, function, "coriolis", ("q", "qd"))}
-    wanted = ("forward_dynamics", "generalized_forces", "constraint_force")
-    kernels |= {name: {} for name in wanted if name in seen.catalogue}
-    units = [UNITS["tau"][kind] for kind in seen.kinds.v]
+    names = ("forward_dynamics", "generalized_forces", "constraint_force")
+    kernels |= {name: {} for name in names if name in dynamics.catalogue}
+    units = [UNITS["tau"][kind] for kind in dynamics.kinds.v]
     return Part(kernels, {"balance": units}, "equation of motion with its numbers")
 
 
-def equations_part(system: System, found: Mathematics, t: np.ndarray, tau: np.ndarray) -> Part:
-    """Entries and terms of every section as outputs of a kernel, and the letters as another.
+def equations_part(system: System, shown: PageEquations, t: np.ndarray, tau: np.ndarray) -> Part:
+    """Entries and terms of every section as outputs of a kernel, and the symbols as another.
 
     `tau` (samples, nv) are torques of the recorded motion at the times `t` (samples,), s.
     """
-    chosen = spread(len(t), SAMPLES)
-    data: dict[str, Any] = {"sections": [], "letters": []}
-    finite = np.where(np.isfinite(tau[chosen]), tau[chosen], 0.0)
-    data["recorded"] = {"t": seven_digits(t[chosen]), "tau": seven_digits(finite)}
-    if found.equations is None:
+    samples = spread(len(t), SAMPLES)
+    data: dict[str, Any] = {"sections": [], "symbols": []}
+    finite = np.where(np.isfinite(tau[samples]), tau[samples], 0.0)
+    data["recorded"] = {"t": seven_digits(t[samples]), "tau": seven_digits(finite)}
+    if shown.equations is None:
         return Part({}, {"equations": data})
-    seen, kernels = system.compiled.dynamics, {}
-    for k, section in enumerate(found.sections):
+    dynamics, kernels = system.compiled.dynamics, {}
+    for k, section in enumerate(shown.sections):
         entries, terms = section.ledger.entries, section.ledger.terms
         outputs = {"entries": [e.value for e in entries], "terms": [t.value for t in terms]}
         if entries:
-            kernels[f"terms_{k}"] = program(found.equations, seen, f"terms_{k}", outputs)
+            kernels[f"terms_{k}"] = _program(shown.equations, dynamics, f"terms_{k}", outputs)
         owners = [term.entry for term in terms]
-        data["sections"].append({"units": _units(section, seen), "owners": owners})
-    letters = list(letters_of(found.equations, seen))
-    values = {"values": [letter.value for letter in letters]}
-    kernels["letters"] = program(found.equations, seen, "letters", values)
-    data["letters"] = [letter.plain for letter in letters]
+        data["sections"].append({"units": _units(section, dynamics), "owners": owners})
+    symbols = list(_symbols(shown.equations, dynamics))
+    values = {"values": [symbol.value for symbol in symbols]}
+    kernels["symbols"] = _program(shown.equations, dynamics, "symbols", values)
+    data["symbols"] = [symbol.plain for symbol in symbols]
     return Part(kernels, {"equations": data}, "numbers beside its equations")
 
 
-def program(
-    eq: Equations, seen: Dynamics, name: str, outputs: Mapping[str, Sequence[sympy.Expr]]
+def _program(
+    eq: Equations, dynamics: Dynamics, name: str, outputs: Mapping[str, Sequence[sympy.Expr]]
 ) -> Program:
-    """Expressions of the equations as vectors; letters that the system has numbers for are these."""
+    """The program of expressions, of q and of those of q̇, τ, t and the parameters in them."""
     from dalembert.symbolic.check import evaluate
 
     symbols = {"q": eq.q, "qd": eq.qd, "tau": eq.tau, "t": eq.t}
-    if seen.parameters:
+    if dynamics.parameters:
         symbols["parameters"] = eq.parameters
-    used = {s for all_ in outputs.values() for e in all_ for s in _below(e, eq)}
+    used = {s for several in outputs.values() for e in several for s in _dependencies(e, eq)}
 
-    def function(**inputs: Any) -> dict[str, Any]:
+    def function(**inputs: np.ndarray) -> dict[str, np.ndarray]:
         values: dict[Any, Any] = {s: eq.defaults.get(s.name) for s in eq.parameters}
-        for key, given in inputs.items():
-            values |= {s: given[k] if given.shape else given for k, s in enumerate(symbols[key])}
+        for key, array in inputs.items():
+            values |= {s: array[k] if array.shape else array for k, s in enumerate(symbols[key])}
         for symbol, definition in eq.definitions.items():
             values[symbol] = evaluate(definition, values)
         return {
-            key: np.stack([evaluate(e, values) for e in all_])
-            for key, all_ in outputs.items()
-            if all_
+            key: np.stack([evaluate(e, values) for e in several])
+            for key, several in outputs.items()
+            if several
         }
 
-    shapes = {key: () if key == "t" else (len(found),) for key, found in symbols.items()}
-    needed = [key for key, found in symbols.items() if key == "q" or used & {*found}]
+    shapes = {key: () if key == "t" else (len(several),) for key, several in symbols.items()}
+    needed = [key for key, several in symbols.items() if key == "q" or used & {*several}]
     return traced(function, [Port(key, shapes[key]) for key in needed], name)
 
 
-def _below(e: sympy.Expr, eq: Equations) -> set[sympy.Symbol]:
-    """Symbols of an expression and of what they are defined by."""
-    found = set(e.free_symbols)
+def _dependencies(e: sympy.Expr, eq: Equations) -> set[sympy.Symbol]:
+    """Symbols of an expression and of their definitions."""
+    symbols = set(e.free_symbols)
     for symbol in reversed(list(eq.definitions)):
-        found |= eq.definitions[symbol].free_symbols if symbol in found else set()
-    return found
+        symbols |= eq.definitions[symbol].free_symbols if symbol in symbols else set()
+    return symbols
 
 
-def letters_of(eq: Equations, seen: Dynamics) -> Iterator[Letter]:
+def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[PrintedSymbol]:
     """Coordinates, rates, parameters, defined names, and c₂₃ for cos(θ₂ + θ₃)."""
-    from dalembert.symbolic.marks import MathML, Text
+    from dalembert.symbolic.notation import MathML, Text
     from dalembert.symbolic.printing import angles
 
-    def letter(name: str, value: sympy.Expr, unit: str = "", dots: int = 0) -> Letter:
-        return Letter(MathML().name(name, dots), Text().name(name, dots), unit, value)
+    def printed(name: str, value: sympy.Expr, unit: str = "", dots: int = 0) -> PrintedSymbol:
+        return PrintedSymbol(MathML().name(name, dots), Text().name(name, dots), unit, value)
 
-    for symbol, kind in zip(eq.q, seen.kinds.q, strict=True):
-        yield letter(symbol.name, symbol, UNITS["q"][kind])
+    for symbol, kind in zip(eq.q, dynamics.kinds.q, strict=True):
+        yield printed(symbol.name, symbol, UNITS["q"][kind])
     rates = dict(zip(eq.qd, eq.q, strict=False))
-    for symbol, kind in zip(eq.qd, seen.kinds.v, strict=True):
+    for symbol, kind in zip(eq.qd, dynamics.kinds.v, strict=True):
         own = rates.get(symbol, symbol)
-        yield letter(own.name, symbol, UNITS["qd"][kind], int(symbol in rates))
-    for symbol, kind in zip(eq.tau, seen.kinds.v, strict=False):
-        yield letter(symbol.name, symbol, UNITS["tau"][kind])
+        yield printed(own.name, symbol, UNITS["qd"][kind], int(symbol in rates))
+    for symbol, kind in zip(eq.tau, dynamics.kinds.v, strict=False):
+        yield printed(symbol.name, symbol, UNITS["tau"][kind])
     for symbol in (*eq.t, *eq.parameters, *eq.definitions):
-        yield letter(symbol.name, symbol)
+        yield printed(symbol.name, symbol)
     for name, value in angles(eq, list(eq.quantities)).items():
-        yield letter(name, value)
+        yield printed(name, value)
 
 
-def _units(section: Section, seen: Dynamics) -> list[str]:
+def _units(section: Section, dynamics: Dynamics) -> list[str]:
     """The unit of every entry; empty where it is not known."""
-    made = []
+    units = []
     for index, _ in section.ledger.entries:
-        kinds = [seen.kinds.v[i] for i in index] if max(index, default=0) < seen.nv else []
+        is_inside = max(index, default=0) < dynamics.nv
+        kinds = [dynamics.kinds.v[i] for i in index] if is_inside else []
         if section.key in ENERGIES:
-            made.append("J")
+            units.append("J")
         elif section.key in TORQUES and kinds:
-            made.append(UNITS["tau"][kinds[0]])
+            units.append(UNITS["tau"][kinds[0]])
         elif section.key in BY_ANGLES and len(kinds) == 2 and {*kinds} <= {"angle", "length"}:
-            made.append(BY_ANGLES[section.key][kinds.count("angle")])
+            units.append(BY_ANGLES[section.key][kinds.count("angle")])
         else:
-            made.append("")
-    return made
+            units.append("")
+    return units

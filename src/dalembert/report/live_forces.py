@@ -1,4 +1,4 @@
-"""What a live page needs of forces: wrenches through joints and of constraints, at a state."""
+"""Live-page kernels for forces: joint and constraint wrenches, pushes, joint stops, controllers."""
 
 from __future__ import annotations
 
@@ -7,47 +7,41 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import tracing
+from dalembert.control.joint_space import ComputedTorque, PDGravity
+from dalembert.control.trajectory import Trajectory, least_jerk
 from dalembert.errors import DalembertError
 from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.kinematics.operational import task_jacobian, task_mobility
+from dalembert.kernels.program.trace import trace
+from dalembert.linalg.factorisations import solve_with_fixed
 from dalembert.model import JointInfo, Model
-from dalembert.report.live_part import Part, kernel_of
-from dalembert.report.skeleton import numbers_of
-from dalembert.spatial.placement import Placement
+from dalembert.report.live_kernels import Part, kernel_of, time_choice
+from dalembert.report.scene import numeric_model, poses_of
+from dalembert.simulation.events import REST
+from dalembert.spatial.se3 import Placement
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
-from dalembert.tracing.program import Port
+from dalembert.tracing.program import Port, Program
+
+Arrays = dict[str, np.ndarray]
 
 AT_A_STATE = ("inverse_dynamics", "forward_dynamics")
 MOST_LOADS = 12_000  # operations of the wrenches themselves
-# a force of the page's hand and where it acts, in the world; `grasped` is 1 for its body, else 0
+# a force of the page's user and its point of action, in the world; `grasped` is 1 for its body, else 0
 PUSHED = (Port("pushed", (3,)), Port("pushed_at", (3,)))
 
 
 def forces_part(system: System) -> Part:
-    """What a state at rest and one in motion ask for: τ or q̈, and λ with the names of its rows."""
+    """Forces of a state at rest and of one in motion: τ or q̈, and λ with the names of its rows."""
     system = system.compiled
-    seen = system.dynamics
-    if not seen.catalogue.keys() >= set(AT_A_STATE):
+    dynamics = system.dynamics
+    if not dynamics.catalogue.keys() >= set(AT_A_STATE):
         return Part()
-    rows = [list(pair) for pair in zip(seen.row_names, seen.row_units, strict=True)]
-    data = {"rows": rows, "rests": can_rest(system)}
-    return Part({name: timed(system, name) for name in AT_A_STATE}, {"forces": data}, "forces")
-
-
-def loads_part(system: System) -> Part:
-    """Wrenches at joints and constraints as the kernel `loads`, with their names."""
-    system = system.compiled
-    found = loads(system)
-    if found is None:
-        return Part()
-    data = {"joints": joints_said(system), "acting": acting_names(system.dynamics)}
-    return Part({"loads": found}, {"loads": data}, "forces at its joints")
-
-
-def timed(system: System, quantity: str) -> dict[str, Any]:
-    """The time as an input, where it stands in the equations."""
-    seen = system.dynamics
-    return {"t": True} if seen.moving and "t" in seen.quantity(quantity).optional else {}
+    rows = [list(pair) for pair in zip(dynamics.row_names, dynamics.row_units, strict=True)]
+    kernels = {name: time_choice(system, name) for name in AT_A_STATE}
+    return Part(kernels, {"forces": {"rows": rows, "rests": can_rest(system)}}, "forces")
 
 
 def can_rest(system: System) -> bool:
@@ -58,133 +52,320 @@ def can_rest(system: System) -> bool:
 # wrenches
 
 
-def acting_names(seen: Dynamics) -> list[str]:
+def loads_part(system: System) -> Part:
+    """Wrenches at joints and constraints as the kernel `loads`, with their names."""
+    system = system.compiled
+    program = _loads(system)
+    if program is None:
+        return Part()
+    joints = []
+    if _has_joint_wrenches(system) and system.robot is not None:
+        model = numeric_model(system.robot)
+        joints = [
+            {"name": joint.name, "units": ["N m" if turns else "N" for turns in rotations]}
+            for joint, rotations in zip(_joints_of(model), _rotations(model), strict=True)
+        ]
+    data = {"joints": joints, "acting": _constraint_names(system.dynamics)}
+    return Part({"loads": program}, {"loads": data}, "forces at its joints")
+
+
+def _constraint_names(dynamics: Dynamics) -> list[str]:
     """Names of the constraints that act between frames."""
-    return list(getattr(seen, "acting_names", ()))
+    return list(getattr(dynamics, "acting_names", ()))
 
 
-def has_joints(system: System) -> bool:
+def _has_joint_wrenches(system: System) -> bool:
     """Whether wrenches through the joints of a robot are among its quantities."""
     return system.robot is not None and "joint_wrenches" in system.dynamics.catalogue
 
 
-def loads(system: System) -> Any:
-    """The program of `at_joints` and `at_constraints`; None where there are neither, or too large."""
-    seen = system.dynamics
-    jointed, acting = has_joints(system), acting_names(seen)
-    if not jointed and not acting:
+def _loads(system: System) -> Program | None:
+    """The program of all wrenches; None where there are none, or it is too large."""
+    dynamics, robot = system.dynamics, system.robot
+    has_joints, has_constraints = _has_joint_wrenches(system), bool(_constraint_names(dynamics))
+    if not has_joints and not has_constraints:
         return None
-    turns = turning(numbers_of(system.robot)) if jointed and system.robot else []
+    rotations = _rotations(numeric_model(robot)) if has_joints and robot else []
 
-    def function(dynamics: Dynamics, **given: Any) -> dict[str, Any]:
-        push = [given.pop(port, None) for port in ("grasped", *(port.name for port in PUSHED))]
-        made = at_joints(dynamics, turns, push, **given) if jointed else {}
-        return {**made, **(at_constraints(dynamics, **given) if acting else {})}
+    def function(bound: Dynamics, **state: Any) -> Arrays:
+        push = [state.pop(port, None) for port in ("grasped", *(port.name for port in PUSHED))]
+        wrenches = _at_joints(bound, rotations, push, **state) if has_joints else {}
+        if has_constraints:
+            state.pop("qdd")
+            reaction, spot = bound.compute("reaction_wrenches", **state)
+            # (constraints, 6) on their second bodies along world axes, at points (constraints, 3)
+            wrenches |= {"reaction": reaction, "spot": spot}
+        return wrenches
 
-    state: list[str | Port] = ["q", "qd", "qdd"]
-    state += ["lam"] * bool(seen.rows) + ["t"] * bool(seen.moving)
-    if jointed and system.robot:
-        state += [Port("grasped", (len(system.robot.model.bodies),)), *PUSHED]
+    inputs: list[str | Port] = ["q", "qd", "qdd"]
+    inputs += ["lam"] * bool(dynamics.rows) + ["t"] * bool(dynamics.moving)
+    if has_joints and robot:
+        inputs += [Port("grasped", (len(robot.model.bodies),)), *PUSHED]
     try:
-        program = kernel_of(system, function, "loads", state)
-    except DalembertError:  # a kind of joint or constraint that these equations do not take
+        program = kernel_of(system, function, "loads", inputs)
+    except DalembertError:  # a kind of joint or constraint that these equations do not treat
         return None
     return program if len(program) <= MOST_LOADS else None
 
 
-def at_joints(
-    seen: Dynamics, turns: list[list[bool]], push: list[Any], **given: Any
-) -> dict[str, Any]:
+def _at_joints(
+    dynamics: Dynamics, rotations: list[list[bool]], push: list[Any], **state: Any
+) -> Arrays:
     """Wrenches through the joints on their links, about the joints' origins.
 
     `local` (joints, 6) as `joint_wrenches` has them, in link frames; `world` (joints, 6) along the
     world's axes; `point` (joints, 3) the origins; `drive` (velocities,) the parts along the joints'
-    motions, Sᵀ F; `bearing` (joints, 6) what is left without them, in link frames. What pushes a
-    link need not come through the joints that carry it.
+    motions, Sᵀ F; `bearing` (joints, 6) the remainder, in link frames. A push on a link need not
+    come through the joints that carry it.
     """
-    carried = seen.compute("joint_wrenches", **given)
-    model = seen.free.description
-    poses = body_poses(model.tree, model.expand(given["q"]))
-    found: dict[str, list[Any]] = {
-        name: [] for name in ("local", "world", "point", "drive", "bearing")
-    }
-    for k, joint in enumerate(joints_of(model)):
+    wrenches = dynamics.compute("joint_wrenches", **state)
+    model = dynamics.free.description
+    poses = body_poses(model.tree, model.expand(state["q"]))
+    names = ("local", "world", "point", "drive", "bearing")
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for k, joint in enumerate(_joints_of(model)):
         axes = model.tree.frames[joint.link].rotation  # of the link's frame, in the body's
         R, p = poses[joint.bodies[-1]].then(Placement(axes, np.zeros(3)))
-        world = turned(R, carried[k]) - pushing(model, joint, p, *push)
+        world = _rotated(R, wrenches[k]) - _push_wrench(model, joint, p, *push)
         bearing = world
-        for motion, turns_ in zip(motions(model, poses, joint), turns[k], strict=True):
+        for motion, turns in zip(_motions(model, poses, joint), rotations[k], strict=True):
             effort = motion @ world
-            found["drive"].append(effort)
-            bearing = bearing - motor_wrench(motion, effort, turns_)
-        local = turned(R.T, world)
-        for name, value in (("local", local), ("world", world), ("point", p)):
-            found[name].append(value)
-        found["bearing"].append(turned(R.T, bearing))
-    return {name: np.stack(values) for name, values in found.items()}
+            rows["drive"].append(effort)
+            # the drive's moment or force along the motion; several motions are orthogonal
+            part = slice(3, 6) if turns else slice(0, 3)
+            along = motion[part] * (effort / (motion[part] @ motion[part]))
+            pair = [np.zeros(3), along] if turns else [along, np.zeros(3)]
+            bearing = bearing - np.concatenate(pair)
+        rows["local"].append(_rotated(R.T, world))
+        rows["world"].append(world)
+        rows["point"].append(p)
+        rows["bearing"].append(_rotated(R.T, bearing))
+    return {name: np.stack(values) for name, values in rows.items()}
 
 
-def turned(R: Any, wrench: Any) -> Any:
+def _rotated(R: np.ndarray, wrench: np.ndarray) -> np.ndarray:
     """(6,) force and moment along other axes."""
     return np.concatenate([R @ wrench[0:3], R @ wrench[3:6]])
 
 
-def pushing(model: Model, joint: JointInfo, p: Any, grasped: Any, force: Any, at: Any) -> Any:
-    """(6,) of a push about the point p, if the body that is grasped is one that the joint carries."""
+def _push_wrench(
+    model: Model,
+    joint: JointInfo,
+    p: np.ndarray,
+    grasped: np.ndarray,
+    force: np.ndarray,
+    at: np.ndarray,
+) -> np.ndarray:
+    """(6,) of a push about the point p, if the grasped body is one that the joint carries."""
     last = joint.bodies[-1]
     share = sum(grasped[b] for b, line in enumerate(model.tree.supports) if last in line)
     return share * np.concatenate([force, np.cross(at - p, force)])
 
 
-def at_constraints(seen: Dynamics, **given: Any) -> dict[str, Any]:
-    """`reaction` (constraints, 6) on their second bodies along world axes, at `spot` (…, 3)."""
-    given.pop("qdd")
-    F, p = seen.compute("reaction_wrenches", **given)
-    return {"reaction": F, "spot": p}
-
-
-def motions(model: Model, poses: list[Placement], joint: JointInfo) -> Iterator[Any]:
+def _motions(model: Model, poses: list[Placement], joint: JointInfo) -> Iterator[np.ndarray]:
     """(6,) for every velocity of a joint: S along the world's axes, at the joint's origin."""
     p = poses[joint.bodies[-1]].p
     for i in joint.bodies:
-        seen = Placement(poses[i].R, poses[i].p - p)
+        relative = Placement(poses[i].R, poses[i].p - p)
         S = model.tree.bodies[i].subspace
         for column in range(S.shape[1]):
-            v, omega = seen.motion_to_parent((S[0:3, column], S[3:6, column]))
+            v, omega = relative.motion_to_parent((S[0:3, column], S[3:6, column]))
             yield np.concatenate([v, omega])
 
 
-def motor_wrench(motion: Any, effort: Any, turns: bool) -> Any:
-    """(6,) a moment where the motion turns, else a force, that has this effort along the motion.
-
-    The axes of a joint of several motions stand square on each other.
-    """
-    part = slice(3, 6) if turns else slice(0, 3)
-    along = motion[part] * (effort / (motion[part] @ motion[part]))
-    return np.concatenate([np.zeros(3), along] if turns else [along, np.zeros(3)])
-
-
-def joints_of(model: Model) -> list[JointInfo]:
+def _joints_of(model: Model) -> list[JointInfo]:
     """The joints that move on their own, as the tree has them: with all their bodies."""
     own = {joint.name for joint in model.joints}
     return [joint for joint in model.tree.joints if joint.name in own]
 
 
-def turning(model: Model) -> list[list[bool]]:
-    """For every joint and motion of it, whether it turns."""
+def _rotations(model: Model) -> list[list[bool]]:
+    """For every joint and motion of it, whether it is a rotation."""
     bodies = model.tree.bodies
     return [
         [bool(s[3:6].any()) for i in joint.bodies for s in np.asarray(bodies[i].subspace, float).T]
-        for joint in joints_of(model)
+        for joint in _joints_of(model)
     ]
 
 
-def joints_said(system: System) -> list[dict[str, Any]]:
-    """Names of the joints, and the unit of what goes along each of their motions."""
-    if not has_joints(system) or system.robot is None:
-        return []
-    model = numbers_of(system.robot)
-    return [
-        {"name": joint.name, "units": ["N m" if turns else "N" for turns in found]}
-        for joint, found in zip(joints_of(model), turning(model), strict=True)
-    ]
+# pushes, stops and ellipsoids
+
+WEIGHT = 9.81  # N for each kilogram, the scale of pushes without gravity
+
+
+def motion_part(system: System) -> Part:
+    """Kernels `push` and, where q is no vector, `moved`; names, centres and weight of the bodies."""
+    kernels, data, robot = {}, {}, system.robot
+    if robot is not None:
+        kernels["push"], data["push"] = _push(system, robot), _bodies_to_push(robot)
+    if system.nq != system.nv:
+
+        def displacement(dynamics: Dynamics, q: np.ndarray, q_before: np.ndarray) -> Arrays:
+            """The displacement (nv,) from a configuration `q_before` to q."""
+            return {"step": dynamics.difference(q_before, q)}
+
+        inputs: list[str | Port] = ["q", Port("q_before", (system.nq,))]
+        kernels["moved"] = kernel_of(system, displacement, "moved", inputs)
+    return Part(kernels, data, "pushes")
+
+
+def _push(system: System, robot: Robot) -> Program:
+    """τ (nv,) of a force F on a point of one body, with the F and the point p in the world.
+
+    F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The body is
+    that of the one in `grasped`, the point `grasped_at` is fixed to it. By virtual power,
+    Fᵀ ṗ = τᵀ q̇ for all q̇.
+    """
+    count = len(robot.model.bodies)
+
+    def function(dynamics: Dynamics, q: np.ndarray, qd: np.ndarray, **inputs: np.ndarray) -> Arrays:
+        poses = poses_of(dynamics.free.description, q).reshape(count, 16)
+        pose = (inputs["grasped"] @ poses).reshape(4, 4)
+        point = pose[:3, :3] @ inputs["grasped_at"] + pose[:3, 3]
+        speed = tracing.directional(point, q, dynamics.rate(q, qd))
+        pull = inputs["push_stiffness"] * (inputs["pointer"] - point)
+        force = inputs["push_force"] + pull - inputs["push_damping"] * speed
+        F = tracing.symbol("F", 3)
+        tau = tracing.gradient(F @ speed, qd)
+        (tau,) = tracing.at([tau], [F], [force])
+        return {"tau": tau, "force": force, "point": point}
+
+    vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
+    numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
+    inputs: list[str | Port] = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
+    return kernel_of(system, function, "push", inputs)
+
+
+def _bodies_to_push(robot: Robot) -> dict[str, Any]:
+    """Names of the bodies, a point (3,) in the middle of each, and the weight of all, N."""
+    model = numeric_model(robot)
+    middles = [body.center if float(body.mass) > 0.0 else np.zeros(3) for body in model.bodies]
+    gravity = float(np.linalg.norm(np.asarray(model.gravity, dtype=float))) or WEIGHT
+    return {
+        "bodies": [body.name for body in model.bodies],
+        "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
+        "weight": gravity * sum(float(body.mass) for body in model.bodies),
+    }
+
+
+def stops_part(system: System) -> Part:
+    """The kernel `stopped`, where joints have limits that no other kernel of the page enforces.
+
+    Velocities or accelerations `rates` (nv,) become `after`, zero where an entry of `held` is 1:
+    M after = M rates + impulse, `impulse` (nv,) on the stopped joints alone: of a stop without
+    restitution, or the force on a joint that rests on its stop.
+    """
+    dynamics = system.compiled.dynamics
+    has_limits = np.isfinite([dynamics.lower, dynamics.upper]).any()
+    if not has_limits or dynamics.rows or dynamics.moving:
+        return Part()
+
+    def function(bound: Dynamics, q: np.ndarray, rates: np.ndarray, held: np.ndarray) -> Arrays:
+        M = bound.mass_matrix(q)
+        after, left = solve_with_fixed(M, M @ rates, held)
+        return {"after": after, "impulse": -left}
+
+    size = (system.nv,)
+    inputs: list[str | Port] = ["q", Port("rates", size), Port("held", size)]
+    kernel = kernel_of(system, function, "stopped", inputs)
+    return Part({"stopped": kernel}, {"rest": REST}, "stops at the joints' limits")
+
+
+def ellipsoids_part(system: System) -> Part:
+    """The kernel `ellipsoids` of a robot; nothing of other systems."""
+    if system.robot is not system:
+        return Part()
+    return Part({"ellipsoids": ellipsoids(system)}, feature="ellipsoids")
+
+
+def ellipsoids(system: System) -> Program:
+    """J Jᵀ and Λ⁻¹ = J M⁻¹ Jᵀ, (3, 3) each, of the tool's position, in the world.
+
+    The roots of their eigenvalues are the radii of {J q̇ : q̇ᵀ q̇ ≤ 1} and {J q̇ : q̇ᵀ M q̇ ≤ 1}: the
+    former is the velocity ellipsoid, the latter has the radius 1/√m where the tool feels like a
+    mass m (Asada's ellipsoid of inertia).
+    """
+
+    def function(dynamics: Dynamics, q: np.ndarray) -> Arrays:
+        model = dynamics.description
+        J = task_jacobian(model, q, model.tree.tool, "position")
+        mobility = task_mobility(dynamics.compute("mass_matrix", q=q), J)[1]
+        return {"velocity": J @ J.T, "inertia": mobility}
+
+    return kernel_of(system, function, "ellipsoids")
+
+
+# controllers, with their targets and gains as inputs
+
+POINTS = 8  # way-points of a path, its start included
+TERMS = 6  # of a polynomial of degree five
+BANDWIDTH = Port("bandwidth", ())  # ω of the errors, rad/s: ë + 2 ω ė + ω² e = 0
+
+
+def controllers_part(system: System) -> Part:
+    """Kernels `hold`, `follow` and `way`, for systems whose joints are all driven one by one."""
+    dynamics = system.compiled.dynamics
+    has_models = {"inverse_dynamics", "gravity_torque"} <= dynamics.catalogue.keys()
+    if not has_models or dynamics.rows or dynamics.moving or dynamics.nq != dynamics.nv:
+        return Part()
+    shapes = {
+        "way_times": (POINTS,),
+        "way_points": (POINTS, dynamics.nv),
+        "way_passed": (POINTS,),
+    }
+
+    def coefficients(
+        way_times: np.ndarray, way_points: np.ndarray, way_passed: np.ndarray
+    ) -> Arrays:
+        """Of the minimum-jerk motion through points; it rests where `way_passed` is 0."""
+        return {"rows": least_jerk(way_times, way_points, way_passed)}
+
+    kernels = {
+        "hold": _hold(system),
+        "follow": _follow(system),
+        "way": trace(coefficients, shapes, name="way"),
+    }
+    return Part(kernels, {"way_points": POINTS}, "drives along way-points")
+
+
+def _hold(system: System) -> Program:
+    """τ (nv,) of `PDGravity` at a posture `goal`, gains ω² and 2 ω times the diagonal of M(goal)."""
+    n = system.nv
+    controller = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
+
+    def function(
+        dynamics: Dynamics, q: np.ndarray, qd: np.ndarray, goal: np.ndarray, bandwidth: np.ndarray
+    ) -> Arrays:
+        M = dynamics.mass_matrix(goal)
+        inertia = np.stack([M[k, k] for k in range(n)])
+        target = {"breaks": controller.target.breaks, "coefficients": goal.reshape(1, n)}
+        gains = {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
+        bound = controller.with_model(dynamics)
+        return {"tau": bound.law(0.0, q, qd, np.zeros(0), {**gains, **target})[0]}
+
+    return kernel_of(system, function, "hold", ["q", "qd", Port("goal", (n,)), BANDWIDTH])
+
+
+def _follow(system: System) -> Program:
+    """τ (nv,) of `ComputedTorque` along a path at the time `way_time`, and the error e = q − q_d."""
+    n, pieces = system.nv, POINTS - 1
+    target = Trajectory(np.arange(POINTS), np.zeros((pieces, TERMS, n)))
+    controller = ComputedTorque(system, target, kp=1.0, kd=1.0)
+
+    def function(
+        dynamics: Dynamics,
+        q: np.ndarray,
+        qd: np.ndarray,
+        bandwidth: np.ndarray,
+        **inputs: np.ndarray,
+    ) -> Arrays:
+        gains = {"kp": bandwidth**2 * np.ones(n), "kd": 2.0 * bandwidth * np.ones(n)}
+        path = {"breaks": inputs["way_times"], "coefficients": inputs["way_rows"]}
+        t = inputs["way_time"]
+        bound = controller.with_model(dynamics)
+        tau, _ = bound.law(t, q, qd, np.zeros(0), {**gains, **path})
+        return {"tau": tau, "error": q - target.at(t, path).q}
+
+    ports = [Port("way_times", (POINTS,)), Port("way_rows", (pieces * TERMS, n))]
+    inputs: list[str | Port] = ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())]
+    return kernel_of(system, function, "follow", inputs)

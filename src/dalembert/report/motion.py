@@ -1,18 +1,23 @@
-"""A smooth motion through a few postures, with its torques and its energy balance."""
+"""Motions shown on pages: a smooth path through postures, and free motion after release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.report.coordinates import coordinates
-from dalembert.report.facts import is_of_the_zoo
+from dalembert.report.facts import coordinates, is_of_the_zoo
+from dalembert.simulation import simulate
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    import xarray
 
 SECONDS_PER_LEG = 1.2
 SAMPLES = 2401
-# Postures (rad, m) worth seeing; the legs of a motion go from one to the next.
+# Via points (rad, m) of the motions of some robots, one leg from each to the next.
 POSTURES: dict[str, tuple[tuple[float, ...], ...]] = {
     "ur5": (
         (3.4, -2.0, 2.2, -1.8, -1.57, 0.0),
@@ -53,24 +58,22 @@ class SampledMotion:
 
 
 def postures(robot: Robot) -> list[np.ndarray]:
-    """Steps (nv,) from the reference to each posture, within the limits.
+    """Displacements (nv,) from the reference to each posture, within the limits.
 
-    The steps of a quaternion joint are multiples of one another: it then turns about one axis, and
-    its velocity is the derivative of its step.
+    Those of a quaternion joint are multiples of one another: it then turns about one axis, and its
+    velocity is the derivative of its displacement.
     """
     if robot.name in POSTURES and is_of_the_zoo(robot):
         return [np.array(posture) for posture in POSTURES[robot.name]]
     middle, signs = np.zeros(robot.nv), np.ones(robot.nv)
-    reach = np.array([1.0 if c.kind == "angle" else 0.2 for c in coordinates(robot, "qd")])
+    span = np.array([1.0 if c.kind == "angle" else 0.2 for c in coordinates(robot, "qd")])
     for number, joint in enumerate(robot.joints):
         lower, upper = joint.lower[0], joint.upper[0]
         signs[joint.v] = (-1) ** number
         if np.isfinite([lower, upper]).all() and robot.nq == robot.nv:
-            middle[joint.v], reach[joint.v] = (
-                (lower + upper) / 2,
-                np.minimum(reach[joint.v], (upper - lower) / 3),
-            )
-    return [middle - reach, middle + 0.4 * signs * reach, middle + reach]
+            middle[joint.v] = (lower + upper) / 2
+            span[joint.v] = np.minimum(span[joint.v], (upper - lower) / 3)
+    return [middle - span, middle + 0.4 * signs * span, middle + span]
 
 
 def path(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -86,7 +89,7 @@ def path(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def move(robot: Robot) -> SampledMotion:
-    """The motion along `path(robot)`."""
+    """The motion along `path(robot)`, with its torques and its energy balance."""
     from scipy.integrate import cumulative_simpson
 
     t, q, qd, qdd = path(robot)
@@ -105,3 +108,23 @@ def move(robot: Robot) -> SampledMotion:
         friction=cumulative_simpson((lost * qd).sum(axis=1), x=t, initial=0.0),
         work=cumulative_simpson((tau * qd).sum(axis=1), x=t, initial=0.0),
     )
+
+
+SECONDS = 2.0  # of a free motion
+SLOW, SEED = 0.3, 5  # its initial velocity: share of a random one
+
+
+def free_motion(system: System) -> xarray.Dataset:
+    """A run of a few seconds from the reference posture, with a small random velocity."""
+    q, qd = free_start(system)
+    return simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
+
+
+def free_start(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """q (nq,) and qd (nv,) of a free motion; they satisfy the constraints."""
+    dynamics = system.dynamics.bound()
+    offset, velocity = SLOW * np.random.default_rng(SEED).normal(size=(2, system.nv))
+    # away from a reference posture that may be singular, unless there are constraints
+    q = system.neutral() if dynamics.rows else dynamics.integrate(system.neutral(), offset)
+    q, qd = dynamics.project(q, velocity, 0.0)
+    return q, qd

@@ -1,4 +1,4 @@
-"""One self-contained page: the mechanism in motion, plots that follow it, equations and checks.
+"""Self-contained HTML pages: the moving mechanism, plots, equations and checks in one file.
 
 Everything is inside the file: it opens from ``file://`` without network.
 """
@@ -8,36 +8,40 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import FormulationError
-from dalembert.files import written
-from dalembert.report import agreement
-from dalembert.report.asset import asset
-from dalembert.report.charts import Plot, motion_charts, seven_digits, spread
-from dalembert.report.closures import drawn, drawn_bodies
-from dalembert.report.colours import css
+from dalembert.files import output_file
+from dalembert.report import agreement, asset
+from dalembert.report.charts import Plot, css, motion_charts, run_charts, seven_digits, spread
 from dalembert.report.facts import describe
-from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, alive, live_of
+from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, live_data, live_motion
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
-from dalembert.report.live_equations import equations_part
-from dalembert.report.looks import Looks, looks_of
-from dalembert.report.mathematics import mathematics
-from dalembert.report.motion import SampledMotion, move, path, postures
-from dalembert.report.released import SECONDS, let_go, released
-from dalembert.report.run_charts import run_charts
+from dalembert.report.live_equations import equations_part, page_equations
+from dalembert.report.motion import (
+    SECONDS,
+    SampledMotion,
+    free_motion,
+    free_start,
+    move,
+    path,
+    postures,
+)
+from dalembert.report.scene import body_count, numeric_model, system_scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
-from dalembert.report.skeleton import numbers_of
+from dalembert.report.visuals import Visuals, visuals_of
 from dalembert.symbolic.page import FORMULAS
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
-from dalembert.text import html, html_data
+from dalembert.text import file_name, html, html_data
+from dalembert.version import __version__
 
-POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
-GLIMPSES = 41  # postures of the recorded motion on a stage alone, where it only gives the bounds
+MAX_POSES, MIN_FRAMES = 12_000, 61  # poses of all bodies at all instants; the viewer interpolates
+STAGE_POSES = 41  # postures of the recorded motion on a stage alone, which gives its bounds
 SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "bones.js", "viewer.js")
 NO_SCRIPTS = (
     "<noscript><p>Scripts are off: the moving picture and the plots need them, all else is here."
@@ -53,7 +57,7 @@ POLICY = (
     "img-src data:; font-src data:"
 )
 
-Checks = tuple[Sequence[agreement.Agreement], Sequence[agreement.Law]]
+Checks = tuple[Sequence[agreement.Agreement], Sequence[agreement.Identity]]
 
 
 def robot_page(
@@ -62,7 +66,7 @@ def robot_page(
     checks: Checks | None = None,
     progress: Callable[[str], Any] = lambda step: None,
 ) -> str:
-    """The report of a robot; `motion` and `checks` are made here unless they are there already."""
+    """The report of a robot; `motion` and `checks` are computed unless they are given."""
     if motion is None:
         progress("moving")
         motion = move(robot)
@@ -73,30 +77,29 @@ def robot_page(
 
 
 def system_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
-    """The report of any system: a robot's own, or what can be said of others.
+    """The report of any system; one that is no robot is shown in free motion.
 
-    They are let go from the reference posture with a velocity the constraints allow.
+    It starts at the reference posture with a velocity that the constraints allow.
     """
     if system.robot is system:
         return robot_page(system.robot, progress=progress)
-    given = system  # a mechanism is drawn, its equations are compiled
     try:
-        system = given.compiled
-        symbolic = system.dynamics.on_symbols  # an error, where it is solved on numbers
+        compiled = system.compiled  # a mechanism is drawn, its equations are compiled
+        symbolic = compiled.dynamics.on_symbols  # an error, where it is solved on numbers
     except FormulationError as error:
-        return _recorded_page(given, f"Its equations are not in its page: {error}", progress)
+        return _recorded_page(system, f"Its equations are not in its page: {error}", progress)
     if not symbolic.traces:
-        why = (
-            f"Its equations are not in its page: {system.nv} velocities and {symbolic.rows} "
+        reason = (
+            f"Its equations are not in its page: {compiled.nv} velocities and {symbolic.rows} "
             "constraints are too many for one program, so they are solved on numbers"
         )
-        return _recorded_page(given, why, progress)
+        return _recorded_page(system, reason, progress)
     progress("simulating")
-    run = let_go(system)
-    charts = [chart for found in run_charts(run).values() for chart in found]
+    run = free_motion(compiled)
+    charts = [chart for several in run_charts(run).values() for chart in several]
     recorded = tuple(run[name].values for name in ("time", "q", "qd", "tau"))
     lead = f"Let go with a small velocity; {run.sizes['time']:,} instants over {SECONDS:g} s."
-    return _computing_page(given, system, recorded, charts, None, lead, progress)
+    return _computing_page(system, compiled, recorded, charts, None, lead, progress)
 
 
 def _computing_page(
@@ -112,10 +115,10 @@ def _computing_page(
     t, q, qd, tau = recorded
     if checks is None:
         progress("comparing formulations")
-        checks = (list(agreement.formulations(compiled)), list(agreement.laws(compiled)))
+        checks = (list(agreement.formulations(compiled)), list(agreement.identities(compiled)))
     facts, robot = describe(system), system.robot
     progress("writing equations")
-    equations = mathematics(compiled)
+    equations = page_equations(compiled)
     progress("counting operations")
     model = model_html(robot, facts) if robot is system else coordinates_html(facts)
     sections = [
@@ -125,21 +128,21 @@ def _computing_page(
         ("counts", "Operation counts", counts_html(compiled)),
     ]
     progress("compiling the page's kernels")
-    live, why = alive(system, q, qd, [equations_part(compiled, equations, t, tau)])
-    data = {**performed(system, t, q, charts), **live}
+    live, reason = live_motion(system, q, qd, [equations_part(compiled, equations, t, tau)])
+    data = {**motion_data(system, t, q, charts), **live}
     title = facts["title"] or system.name
-    return page(title, facts["citation"] or "", f"{lead} {why}".strip(), data, sections)
+    return page(title, facts["citation"] or "", f"{lead} {reason}".strip(), data, sections)
 
 
-def _recorded_page(system: System, why: str, progress: Callable[[str], Any]) -> str:
-    """The page of a system that is too large for one program: what it is, and its motion."""
+def _recorded_page(system: System, reason: str, progress: Callable[[str], Any]) -> str:
+    """The page of a system that is too large for one program: its model, and its motion."""
     facts = describe(system)
     progress("simulating")
-    run = let_go(system)
-    charts = [chart for found in run_charts(run).values() for chart in found]
+    run = free_motion(system)
+    charts = [chart for several in run_charts(run).values() for chart in several]
     few = [chart for chart in charts if len(chart.series) <= MOST_JOINTS]
-    lead = f"Let go with a small velocity, for {SECONDS:g} s. {why}."
-    data = performed(system, run["time"].values, run["q"].values, few)
+    lead = f"Let go with a small velocity, for {SECONDS:g} s. {reason}."
+    data = motion_data(system, run["time"].values, run["q"].values, few)
     sections = [("model", "Model", coordinates_html(facts))]
     return page(facts["title"] or system.name, facts["citation"] or "", lead, data, sections)
 
@@ -154,57 +157,57 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
     if system.robot is system:
         t, q, _, _ = path(system.robot)
     else:
-        run = let_go(system)
+        run = free_motion(system)
         t, q = run["time"].values, run["q"].values
     progress("compiling the page's kernels")
-    live, why = live_of(system, q[0], rooms=QUICK)
-    few = spread(len(t), GLIMPSES)
-    shown = performed(system, t[few], q[few], [])
-    return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])
+    live, reason = live_data(system, q[0], features=QUICK)
+    few = spread(len(t), STAGE_POSES)
+    data = {**motion_data(system, t[few], q[few], []), "live": live, "alone": True}
+    return page(system.name, "", reason, data, [])
 
 
 def start_of(system: System) -> np.ndarray:
-    """q (nq,) where a live system begins."""
+    """q (nq,) at which a live system begins."""
     if system.robot is not system:
-        return released(system)[0]
+        return free_start(system)[0]
     return system.integrate(system.neutral(), postures(system.robot)[0])
 
 
-def performed(
+def motion_data(
     system: System | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
 ) -> dict[str, Any]:
-    """The data of a page of one motion: the moving part, and how the robot looks."""
-    looks = shapes_of(system)
-    shown = None if looks is None else looks.plain()
-    return {**moving(system, t, q, charts, looks), "looks": shown}
+    """The data of a page of one motion: curves, scene, and visuals of the robot."""
+    visuals = system_visuals(system)
+    plain = None if visuals is None else visuals.plain()
+    return {**moving_data(system, t, q, charts, visuals), "visuals": plain}
 
 
-def shapes_of(system: System | None) -> Looks | None:
-    """The shapes of a system's links, where its file has any."""
+def system_visuals(system: System | None) -> Visuals | None:
+    """The visual geometry of a system's links, where its file has any."""
     robot = None if system is None else system.robot
-    return None if robot is None else looks_of(numbers_of(robot))
+    return None if robot is None else visuals_of(numeric_model(robot))
 
 
-def moving(
+def moving_data(
     system: System | None,
     t: np.ndarray,
     q: np.ndarray | None,
     charts: Sequence[Plot],
-    looks: Looks | None = None,
+    visuals: Visuals | None = None,
 ) -> dict[str, Any]:
-    """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
-    chosen = spread(len(t), SAMPLES)
-    shape = None
+    """Curves and scene of a motion: at most `SAMPLES` instants of q (samples, nq) at t (samples,)."""
+    samples = spread(len(t), SAMPLES)
+    scene = None
     if system is not None and q is not None and np.isfinite(q).all(axis=1).any():
-        few = min(len(chosen), max(FEWEST, POSES // max(1, drawn_bodies(system))))
-        frames = chosen[spread(len(chosen), few)]
+        most = max(MIN_FRAMES, MAX_POSES // max(1, body_count(system)))
+        frames = samples[spread(len(samples), min(len(samples), most))]
         # where a posture is not finite, the last one that is
-        good = np.isfinite(q).all(axis=1)
-        last = np.maximum.accumulate(np.where(good, np.arange(len(q)), -1))
-        shown = q[np.where(last < 0, np.argmax(good), last)]
-        shape = drawn(system, t[frames], shown[frames], looks)
-    times = seven_digits(t[chosen])
-    return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
+        finite = np.isfinite(q).all(axis=1)
+        last = np.maximum.accumulate(np.where(finite, np.arange(len(q)), -1))
+        filled = q[np.where(last < 0, np.argmax(finite), last)]
+        scene = system_scene(system, t[frames], filled[frames], visuals)
+    curves = [chart.plain(samples) for chart in charts]
+    return {"t": seven_digits(t[samples]), "charts": curves, "scene": scene}
 
 
 def page(
@@ -215,8 +218,8 @@ def page(
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
     """The page of one motion; sections are (anchor, heading, HTML)."""
-    shown = stage(data["scene"], data.get("looks"))
-    first = f'<section id="motion"><p>{html(lead)}</p>{shown}</section>\n'
+    view = stage(data["scene"] is not None, data.get("visuals"))
+    first = f'<section id="motion"><p>{html(lead)}</p>{view}</section>\n'
     scripts = [asset("vendor/three.min.js")] if data["scene"] else []
     computing = LIVE_SCRIPTS if data.get("live") else ()
     scripts += [asset(f"assets/{name}") for name in (*SCRIPTS, *computing)]
@@ -232,7 +235,7 @@ def document(
     sections: Sequence[tuple[str, str, str]],
     scripts: Sequence[str],
 ) -> str:
-    """The whole document: what comes first, in HTML, and sections (anchor, heading, HTML).
+    """The whole document: the first part, in HTML, and sections (anchor, heading, HTML).
 
     A stage alone has neither headings nor a font for formulas.
     """
@@ -241,8 +244,6 @@ def document(
         f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
         for anchor, name, content in sections
     )
-    from dalembert.version import __version__
-
     head = (
         f'<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
         f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n'
@@ -263,22 +264,23 @@ def document(
     )
 
 
-def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
-    """The picture with its controls, and the place of the plots."""
+def stage(has_scene: bool, visuals: dict[str, Any] | None) -> str:
+    """The picture with its controls, and the container of the plots."""
     view = f'<div id="arm" role="img" tabindex="0" aria-label="{VIEW}"></div>'
-    tick = '<label><input type="checkbox" id="inertia"> inertia</label>'
-    if looks:
-        tick = '<label><input type="checkbox" id="skeleton"> skeleton</label>' + tick
-    said = "".join(f"<li>{html(note)}</li>" for note in looks["notes"]) if drawn and looks else ""
+    boxes = '<label><input type="checkbox" id="inertia"> inertia</label>'
+    notes = ""
+    if visuals:
+        boxes = '<label><input type="checkbox" id="skeleton"> skeleton</label>' + boxes
+        notes = "".join(f"<li>{html(note)}</li>" for note in visuals["notes"])
     return (
         '<div class="stage"><div class="view box">'
-        + (view if drawn else "")
+        + (view if has_scene else "")
         + '<div class="controls"><button id="play" type="button" title="Space">Play</button>'
         '<input type="range" id="time" aria-label="time" title="arrow keys step">'
         '<output id="now" for="time"></output>'
-        + (tick if drawn else "")
+        + (boxes if has_scene else "")
         + "</div>"
-        + (f'<ul class="said faint">{said}</ul>' if said else "")
+        + (f'<ul class="notes faint">{notes}</ul>' if has_scene and notes else "")
         + '</div><div id="charts"></div></div>'
     )
 
@@ -297,5 +299,31 @@ def style(formulas: bool = True) -> str:
 
 def write_page(text: str, path: Path) -> None:
     """Write a page, whole or not at all, making its folder."""
-    with written(path) as part:
+    with output_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_report(
+    system: System,
+    path: str | PathLike[str] | None = None,
+    progress: Callable[[str], Any] = lambda step: None,
+) -> Path:
+    """Write the page of a system, which computes in the browser, and return its path.
+
+    Parameters
+    ----------
+    system : System
+        Any system: a robot, a closed chain, a mechanism, a Lagrangian.
+    path : path, optional
+        The file to write; by default the system's name with ``.html`` in the present folder.
+    progress : callable, optional
+        Called with the name of every step.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    target = Path(f"{file_name(system.name)}.html" if path is None else path)
+    write_page(system_page(system.compiled, progress), target)
+    return target

@@ -1,28 +1,164 @@
-"""Runs of simulations as a page.
+"""Stored runs: opened and checked as untrusted files, drawn as a page, and the accessor `run.dl`.
 
 A run is the `xarray.Dataset` of `simulate`: `q`, `qd`, `tau` over `time` and names of coordinates,
-energies over `time`, and what a constrained system adds. Units are attributes of the variables.
+energies over `time`, and the multipliers of a constrained system. Units are attributes of the
+variables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import json
+import stat
+from collections.abc import Callable, Iterable
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import xarray
 
-from dalembert.errors import ParameterError
-from dalembert.report.live import SAMPLES, alive
-from dalembert.report.page import page, performed
-from dalembert.report.run_charts import one_sample, run_charts
-from dalembert.report.run_files import check_run, drawn_robot, made_by
+from dalembert.errors import ParameterError, SimulationError
+from dalembert.report.charts import one_sample, run_charts, times
+from dalembert.report.live import SAMPLES, live_motion
+from dalembert.report.live_parameters import with_page_parameters
+from dalembert.report.page import motion_data, page, write_page
 from dalembert.report.sections import table
-from dalembert.simulation.along import peaks
+from dalembert.simulation import system_of
+from dalembert.simulation.results import peaks
+from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
-from dalembert.text import html
+from dalembert.text import html, visible
+from dalembert.zoo import is_known, load
 
-if TYPE_CHECKING:
-    import xarray
+SUFFIXES = (".nc", ".h5", ".zarr")
+VECTORS = ("q", "qd", "tau")
+SCALARS = ("kinetic", "potential", "work", "dissipated")
+MAX_BYTES = 8 * 2**30  # of all arrays of a run; a larger one is opened with xarray and thinned
+
+
+def open_run(path: Path) -> xarray.Dataset:
+    """A run from a NetCDF file or a Zarr folder."""
+    _require_file(path)
+    try:
+        run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
+        if run.nbytes <= MAX_BYTES:
+            run.load()
+            _ = [label.values for label in run.coords.values()]  # text is decoded only now
+    except Exception as error:  # damaged files end in any class of xarray, h5py, zarr and zlib
+        reason = visible(error)[:300] or type(error).__name__
+        raise ParameterError(f"{path} cannot be read as a run: {reason}") from None
+    if run.nbytes > MAX_BYTES:
+        size, most = run.nbytes / 2**30, MAX_BYTES // 2**30
+        raise ParameterError(f"{path} holds {size:.0f} GB; the limit is {most} GB: thin it first")
+    missing = [name for name in ("time", "q", "qd") if name not in run.variables]
+    if missing:
+        raise ParameterError(f"{path} is no run of a simulation: it has no {', '.join(missing)}")
+    check_run(run)
+    return run
+
+
+def _require_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ParameterError(f"there is no file {path}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(f"{path} cannot be read: {reason}") from None
+    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and path.suffix == ".zarr")):
+        raise ParameterError(f"{path} is neither a file nor a .zarr folder")
+
+
+def check_run(run: xarray.Dataset) -> None:
+    """Raise unless time is finite and increasing, and q and q̇ are numbers along it."""
+    time = run["time"]
+    if time.dims != ("time",) or time.dtype.kind not in "fiu" or time.size == 0:
+        raise ParameterError("the run's time must be a list of numbers, one per instant")
+    t = np.asarray(time.values, dtype=float)
+    if not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
+        raise ParameterError("the run's time must be finite and increasing")
+    along = ("time", "sample") if "sample" in run.dims else ("time",)
+    for name in (*VECTORS, *SCALARS):
+        if name not in run:
+            continue
+        field, has_names = run[name], name in VECTORS
+        dims = field.dims[:-1] if has_names else field.dims
+        if dims != along or field.dtype.kind not in "fiu" or 0 in field.shape:
+            expected = [*along, "names"] if has_names else along
+            raise ParameterError(
+                f"the run's {name} must be numbers over ({', '.join(expected)}), "
+                f"not {field.dtype} over ({', '.join(map(str, field.dims))})"
+            )
+
+
+# the system of a run
+
+
+def robot_of(run: xarray.Dataset) -> Robot | None:
+    """The robot of a run: the one stored in it, or the zoo's of its name and digest.
+
+    Of a constrained mechanism, its tree of links.
+    """
+    return robot_to_draw(run, None)[0]
+
+
+def system_of_run(run: xarray.Dataset, system: System | None) -> System | None:
+    """The system of a run, with its parameters: the one given, or the zoo's of its name.
+
+    Or one of these with the payload that a page adds to it; None where the digests differ.
+    """
+    digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
+    candidates: tuple[System | None, ...] = (system, load(name) if is_known(name) else None)
+    known = [one for one in candidates if one is not None]
+    added = (with_page_parameters(one) for one in known if one.robot is one)
+    for candidate in chain(known, added):
+        if candidate.dynamics.content == digest:
+            return _with_values(run, candidate)
+    return None
+
+
+def _with_values(run: xarray.Dataset, system: System) -> System | None:
+    """The system with the parameter values of the run; None where they are not known."""
+    named = system.named_parameters
+    if not named or "parameters" not in run.attrs:
+        return system
+    try:
+        stored = json.loads(str(run.attrs["parameters"]))
+        values = np.array([stored[name] for name in named], dtype=float)
+    except (ValueError, TypeError, LookupError):
+        return None  # of a batch, or damaged
+    if isinstance(system, Robot):
+        return Robot(system.model.bind(values))
+    return system if values.tolist() == [*named.values()] else None
+
+
+def robot_to_draw(run: xarray.Dataset, system: System | None) -> tuple[Robot | None, str]:
+    """The robot to draw, of the system given or of the zoo, with the run's parameters.
+
+    And a sentence where that is not the run's.
+    """
+    if (system or "model" not in run.attrs) and (own := system_of_run(run, system)):
+        return own.robot, ""
+    robot = None if system is None else system.robot
+    digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
+    if robot is not None:
+        # a constrained run stores the digest of the tree together with its constraints
+        is_same = robot.model.content == digest or name != robot.name or "lambda" in run
+        return robot, "" if is_same else f"The robot drawn is not the {name!r} that made this run."
+    if "model" in run.attrs:
+        try:
+            return system_of(run).robot, ""
+        except SimulationError as error:
+            return None, f"It is not drawn: {visible(error)}."
+    if not is_known(name):
+        return None, "Its robot is not in the zoo, so it is not drawn."
+    if load(name).dynamics.content != digest:
+        return None, f"It was made by another {name!r} than the zoo's, which is not drawn."
+    return load(name).robot, ""
+
+
+# the page of a run
 
 PEAKS = ("joint", "speed", "limit", "torque", "at / s", "limit", "rms torque", "power / W")
 
@@ -39,22 +175,22 @@ def run_page(
     """
     progress("drawing")
     check_run(run)
-    robot, remark = drawn_robot(run, system)
-    system = None if remark else made_by(run, system or robot)
-    one = one_sample(run, sample)
-    t, q = one["time"].values, one["q"].values
+    robot, remark = robot_to_draw(run, system)
+    system = None if remark else system_of_run(run, system or robot)
+    single = one_sample(run, sample)
+    t, q = single["time"].values, single["q"].values
     if robot is not None and robot.nq != q.shape[-1]:
         raise ParameterError(
             f"{robot.name} has {robot.nq} coordinates, the run has {q.shape[-1]}: it is another's"
         )
-    charts = [chart for found in run_charts(one).values() for chart in found]
+    charts = [chart for several in run_charts(single).values() for chart in several]
     name = str(run.attrs.get("system", "a system"))
     lead = f"{len(t):,} instants over {t[-1] - t[0]:.4g} s."
     if "sample" in run.dims:
         lead += f" Sample {sample} of {run.sizes['sample']:,}."
-    lost = int((~np.isfinite(q).all(axis=-1)).sum())
-    if lost:
-        lead += f" At {lost:,} of them a position is not finite; the arm is left where it was."
+    missing = int((~np.isfinite(q).all(axis=-1)).sum())
+    if missing:
+        lead += f" At {missing:,} of them a position is not finite; the arm is left where it was."
     if len(t) > SAMPLES and "effort_limit" in run:
         lead += f" Curves show {SAMPLES} of them, peaks are those of all."
     lead += f" {remark}" if remark else ""
@@ -63,43 +199,96 @@ def run_page(
     ]
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
     if "effort_limit" in run and "tau" in run:
-        sections.insert(0, ("peaks", "Peaks beside limits", _peaks_html(one)))
+        sections.insert(0, ("peaks", "Peaks beside limits", _peaks_html(single)))
     kind = "Motion" if "derivatives" in run.attrs else "Run"  # of a file, or simulated
-    shown: dict[str, Any] = performed(system or robot, t, q, charts)
+    data: dict[str, Any] = motion_data(system or robot, t, q, charts)
     if system is not None:
         progress("compiling the page's kernels")
-        live, why = alive(system, q, one["qd"].values)
-        shown, lead = {**shown, **live}, f"{lead} {why}".strip()
-    return page(f"{kind} of {name}", "", lead, shown, sections)
+        live, reason = live_motion(system, q, single["qd"].values)
+        data, lead = {**data, **live}, f"{lead} {reason}".strip()
+    return page(f"{kind} of {name}", "", lead, data, sections)
 
 
 def _peaks_html(run: xarray.Dataset) -> str:
-    """The table, and where limits were passed first."""
-    found = peaks(run)
+    """The table, and where limits were exceeded first."""
+    maxima = peaks(run)
     rows = []
-    for k, name in enumerate(found["joint"].values):
-        one = {str(key): float(found[key].values[k]) for key in found}
+    for k, name in enumerate(maxima["joint"].values):
+        joint = {str(key): float(maxima[key].values[k]) for key in maxima}
         rows.append(
             (
                 html(str(name)),
-                f"{abs(one['speed']):.4g}",
-                _limit(one["speed_limit"], one["speed_share"]),
-                f"{one['torque']:.4g}",
-                f"{one['torque_time']:.4g}",
-                _limit(one["torque_limit"], one["torque_share"]),
-                f"{one['torque_rms']:.4g}",
-                f"{one['power']:.4g}",
+                f"{abs(joint['speed']):.4g}",
+                _limit(joint["speed_limit"], joint["speed_share"]),
+                f"{joint['torque']:.4g}",
+                f"{joint['torque_time']:.4g}",
+                _limit(joint["torque_limit"], joint["torque_share"]),
+                f"{joint['torque_rms']:.4g}",
+                f"{joint['power']:.4g}",
             )
         )
-    said = str(run.attrs.get("limits_passed", "")).split("; ")
-    passed = "".join(f"<li>{html(sentence)}</li>" for sentence in said if sentence)
+    messages = str(run.attrs.get("limits_passed", "")).split("; ")
+    passed = "".join(f"<li>{html(sentence)}</li>" for sentence in messages if sentence)
     beyond = f"<p>Limits that are passed, where first:</p><ul>{passed}</ul>" if passed else ""
     return table(PEAKS, rows) + beyond
 
 
 def _limit(limit: float, share: float) -> str:
-    """The limit and how much of it is used; what is passed is bold."""
+    """The limit and the share of it that is used; bold where it is exceeded."""
     if not np.isfinite(limit):
         return "–"
     text = f"{limit:.4g} ({100.0 * share:.3g} %)"
     return f"<b>{text}</b>" if share > 1.0 + 1e-9 else text
+
+
+@xarray.register_dataset_accessor("dl")
+class RunAccessor:
+    """Figures and pages of a run; `robot` is needed where the zoo does not have it.
+
+    >>> import dalembert as dl
+    >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
+    >>> len(run.dl.plot(["q", "energy"]).axes)
+    2
+    """
+
+    def __init__(self, run: xarray.Dataset) -> None:
+        self._run = run
+
+    def plot(self, show: Iterable[str] | None = None, sample: int = 0) -> Any:
+        """A matplotlib figure of q, qd, tau, energy, λ, residuals …: all, or those in `show`."""
+        from dalembert.report.figures import plot_run
+
+        return plot_run(self._run, show, sample)
+
+    def phase(self, joint: str | None = None, sample: int | None = None) -> Any:
+        """A matplotlib figure of q̇ over q of one joint, for all samples of a batch."""
+        from dalembert.report.figures import plot_phase
+
+        return plot_phase(self._run, joint, sample)
+
+    def animate(
+        self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
+    ) -> Path:
+        """Write a GIF of the motion."""
+        from dalembert.report.figures import animate
+
+        robot = robot or robot_of(self._run)
+        if robot is None:
+            name = self._run.attrs.get("system", "this system")
+            raise ParameterError(f"{name!r} is not in the zoo, or not this model; give robot=")
+        run = one_sample(self._run, sample)
+        return animate(robot, times(run), run["q"].values, path)
+
+    def report(
+        self, path: str | PathLike[str], robot: System | None = None, sample: int = 0
+    ) -> Path:
+        """Write the page of this run, 3-D view, time slider and all plots, or of this study.
+
+        A study is the result of `dl.sweep`; `robot`, or another system, and `sample` are for runs.
+        """
+        from dalembert.report.studies import study_page
+
+        run = self._run
+        is_study = "run" in run.dims and "study" in run.attrs
+        write_page(study_page(run) if is_study else run_page(run, robot, sample), Path(path))
+        return Path(path)

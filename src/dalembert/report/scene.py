@@ -1,115 +1,274 @@
-"""A moving mechanism as plain data for the viewer: parts fixed to bodies, and poses in time."""
+"""A moving mechanism as data for the viewer: parts fixed to bodies, and body poses over time.
+
+The shape of a robot follows from its joint axes alone: links run along the common normals between
+axes. Bodies of mechanisms are bars between their joints and points.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from dalembert.formulations.kinematics import frames
+from dalembert.mechanisms.description import Description
+from dalembert.mechanisms.state import State
 from dalembert.model import Model
-from dalembert.model.joint import Ball
+from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
-from dalembert.report.looks import Looks, extremes
-from dalembert.report.skeleton import (
-    ORIGIN,
-    Z,
-    adrift,
-    between_axes,
-    ends,
-    numbers_of,
-    poses_of,
-    thickness,
-)
+from dalembert.report.visuals import Visuals, extremes
+from dalembert.spatial import se3
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
+ORIGIN, Z = np.zeros(3), np.eye(3)[2]
+DETOUR = 1.5  # lengths of the straight line that a link may run along an axis
 SLENDER = 0.029  # radius of a link over the size of the mechanism
-REACH = 1.6  # of a motion over the size of a usual posture, up to which links get thicker with it
+MAX_EXTENT = 1.6  # of a motion over the size of a usual posture, for the radius of links
 FAR = 2.0  # sizes of a robot that travels, beyond which the viewer goes along
+HINGES = ("revolute", "pin", "cylindrical")
+SLIDES = ("prismatic", "cylindrical", "screw", "rack", "point_on_line")
+SceneData = dict[str, Any]
 
 
-def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None) -> dict[str, Any]:
-    """What the viewer moves: times (frames,) in s, configurations (frames, nq).
+# the skeleton of a robot
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A posture to draw, in the world, metres."""
+
+    paths: list[np.ndarray]  # (points, 3) each: one polyline per link, from joint to joint
+    depths: list[int]  # how many joints lie between each path and the base
+    joints: np.ndarray  # (bodies, 3) origins
+    axes: np.ndarray  # (bodies, 3) unit vectors
+    slides: np.ndarray  # (bodies,) whether the joint slides along its axis
+    tool: np.ndarray  # (4, 4)
+
+
+def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
+    """The posture at one q (nq,)."""
+    model = numeric_model(robot)
+    poses = poses_of(model, q)
+    origins, axes = poses[:, :3, 3], poses[:, :3, 2]
+    base, tool = robot.pose(q, frame="base"), robot.pose(q, frame="tool")
+    paths, depths = [], []
+    floating = floating_bodies(model)
+    for i, body in enumerate(model.bodies):
+        if i not in floating:
+            parent = poses[body.parent] if body.parent >= 0 else base
+            paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
+            depths.append(len(model.supports[i]) - 1)
+        for path in _tip_paths(model, i):
+            paths.append(path @ poses[i, :3, :3].T + origins[i])
+            depths.append(len(model.supports[i]))
+    slides = np.array([_slides(body) for body in model.bodies])
+    return Skeleton(paths, depths, origins, axes, slides, tool)
+
+
+def numeric_model(robot: Robot) -> Model:
+    """The model with the default values of its parameters."""
+    model = robot.model
+    return model.bind(model.parameter_values()) if model.parameters else model
+
+
+def _slides(body: Body) -> bool:
+    """Whether the joint of a body only translates."""
+    return not np.asarray(body.subspace, dtype=float)[3:6].any()
+
+
+def floating_bodies(model: Model) -> set[int]:
+    """Bodies of a floating base: on free joints, or on several joints that make up one.
+
+    The latter are massless slides without limits, and the joints behind them: files of planar robots
+    give the base a slide along x, one along z and a hinge.
+    """
+    floating: set[int] = set()
+    for i, body in enumerate(model.bodies):
+        joint = model.tree.joint_of(i)
+        is_limited = np.isfinite([*joint.lower, *joint.upper]).any()
+        is_massless_slide = _slides(body) and float(body.mass) == 0.0 and not is_limited
+        on_floating = body.parent in floating
+        is_behind = on_floating and float(model.bodies[body.parent].mass) == 0.0
+        may_float = body.parent < 0 or on_floating
+        if isinstance(body.chart, Free) or (may_float and (is_massless_slide or is_behind)):
+            floating.add(i)
+    return floating
+
+
+def poses_of(model: Model, q: np.ndarray) -> np.ndarray:
+    """(bodies, 4, 4) frames whose z is the joint axis, at one q (nq,).
+
+    q and the model's numbers may be symbols.
+    """
+    placements = frames.body_poses(model.tree, model.expand(q))
+    return np.stack([se3.pose(*placement) for placement in placements])
+
+
+def _tip_paths(model: Model, index: int) -> list[np.ndarray]:
+    """Polylines (points, 3) in a body's frame, from its joint to its tool and to its tips.
+
+    Only the last body of a branch has tips: the frames on it, or its centre of mass if there are
+    none.
+    """
+    tool, body = model.frame(model.tool), model.bodies[index]
+    paths = []
+    if tool.body == index:
+        end, axis = np.asarray(tool.translation, float), np.asarray(tool.rotation, float)[:, 2]
+        paths.append(between_axes(ORIGIN, Z, end, axis))
+    if not model.children(index):
+        others = [f for f in model.frames.values() if f.body == index and f is not tool]
+        points = (np.asarray(f.translation, float) for f in others)
+        tips = [p for p in points if p @ p > 1e-12]
+        if not tips and tool.body != index and body.is_real:
+            tips = [body.center]
+        paths += [np.stack([ORIGIN, tip]) for tip in tips if tip @ tip > 1e-12]
+    return paths
+
+
+def thickness(radius: float, depth: int) -> float:
+    """Radius of a link behind `depth` joints: links get thinner away from the base."""
+    return radius * max(0.55, 1.25 - 0.12 * depth)
+
+
+def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The corners from p on the axis u, over the common normal, to r on the axis v.
+
+    The feet p + s u and r + t v of the normal solve s − t u·v = u·d, s u·v − t = v·d, d = r − p.
+    Between parallel axes the normal starts at p; between nearly parallel ones it may lie far off,
+    and the link is straight.
+
+    >>> between_axes(np.zeros(3), np.eye(3)[2], np.array([1.0, 2.0, 3.0]), np.eye(3)[1])
+    array([[0., 0., 0.], [0., 0., 3.], [1., 0., 3.], [1., 2., 3.]])
+    """
+    d, c = r - p, u @ v
+    if abs(c) > 1.0 - 1e-6:
+        feet = [r - (v @ d) * v]
+    else:
+        s, t = np.linalg.solve([[1.0, -c], [c, -1.0]], [u @ d, v @ d])
+        near = max(abs(s), abs(t)) < DETOUR * np.linalg.norm(d)
+        feet = [p + s * u, r + t * v] if near else []
+    corners = [p]
+    for point in (*feet, r):
+        if np.linalg.norm(point - corners[-1]) > 1e-9:
+            corners.append(point)
+    return np.array(corners)
+
+
+# scenes
+
+
+def system_scene(
+    system: System, t: np.ndarray, q: np.ndarray, visuals: Visuals | None
+) -> SceneData | None:
+    """The scene of a system at times (frames,) s and q (frames, nq); None without bodies."""
+    if system.robot is not None:
+        result = scene(system.robot, t, q, visuals)
+        model = numeric_model(system.robot)
+        result["parts"] += _loop_joints(system.dynamics, model, result["radius"])
+        return result
+    mechanism = mechanism_of(system)
+    return None if mechanism is None else _mechanism_scene(mechanism, t, q)
+
+
+def body_count(system: System) -> int:
+    """Number of bodies in the scene of a system."""
+    mechanism = mechanism_of(system)
+    if mechanism is not None:
+        return len(mechanism.bodies)
+    return 0 if system.robot is None else len(system.robot.model.bodies)
+
+
+def scene(robot: Robot, t: np.ndarray, q: np.ndarray, visuals: Visuals | None = None) -> SceneData:
+    """The scene of a robot: times (frames,) in s, configurations (frames, nq).
 
     Parts are capsules and cylinders from `a` to `b` in the frame of a body (−1: the world). The
     robot's own shapes count for what must be in view.
     """
-    model = numbers_of(robot)
-    poses = np.stack([poses_of(model, one) for one in q])
+    model = numeric_model(robot)
+    poses = np.stack([poses_of(model, row) for row in q])
     tool = model.frame(model.tool)
-    carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
-    way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
-    corners = np.concatenate([_corners(model, poses, looks), way[:, None]], axis=1)
-    root, own = _seen(model, poses, corners)
-    radius = SLENDER * size_of(own, corners)
+    carrier = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
+    tool_path = carrier[:, :3, :3] @ np.asarray(tool.translation, float) + carrier[:, :3, 3]
+    corners = np.concatenate([_corners(model, poses, visuals), tool_path[:, None]], axis=1)
+    root, visible = _view(model, poses, corners)
+    radius = SLENDER * _size(visible, corners)
+    ellipsoids = [ellipsoid(model, i) for i in range(len(model.bodies))]
     return {
-        **staged(t, poses, own, corners),
+        **_frames(t, poses, visible, corners),
         "bodies": [body.name for body in model.bodies],
         "parts": parts_of(model, radius),
         "sliders": sliders_of(model, radius),
-        "ellipsoids": [found for i in range(len(model.bodies)) if (found := ellipsoid(model, i))],
-        "way": plain(way),
+        "ellipsoids": [x for x in ellipsoids if x],
+        "way": plain(tool_path),
         "follow": root,
         "radius": radius,
         "gravity": plain(np.asarray(model.gravity, dtype=float)),
     }
 
 
-def staged(
-    t: np.ndarray, poses: np.ndarray, own: np.ndarray, corners: np.ndarray
-) -> dict[str, Any]:
-    """Poses (frames, bodies, 4, 4) over time, and what is in view: `own` points, or all `corners`."""
-    turns = _quaternions(poses[..., :3, :3])
-    everywhere = corners.reshape(-1, 3)
+def _frames(
+    t: np.ndarray, poses: np.ndarray, visible: np.ndarray, corners: np.ndarray
+) -> SceneData:
+    """Poses (frames, bodies, 4, 4) over time, the box of the `visible` points, and the floor."""
+    quaternions = _quaternions(poses[..., :3, :3])
+    whole = corners.reshape(-1, 3)
     return {
         "t": plain(t),
-        "poses": plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(t), -1)),
-        "low": plain(own.min(axis=0)),
-        "high": plain(own.max(axis=0)),
-        "outside": plain(extremes(own)),
-        "floor": plain(np.stack([everywhere.min(axis=0), everywhere.max(axis=0)])),
+        "poses": plain(
+            np.concatenate([poses[..., :3, 3], quaternions], axis=-1).reshape(len(t), -1)
+        ),
+        "low": plain(visible.min(axis=0)),
+        "high": plain(visible.max(axis=0)),
+        "outside": plain(extremes(visible)),
+        "floor": plain(np.stack([whole.min(axis=0), whole.max(axis=0)])),
     }
 
 
-def _corners(model: Model, poses: np.ndarray, looks: Looks | None) -> np.ndarray:
-    """(frames, points, 3) of all joints, tips and shapes, and of the base under what stands on it."""
-    loose = adrift(model)
-    seen = [i for i, body in enumerate(model.bodies) if i not in loose or float(body.mass) > 0.0]
-    found = [poses[:, seen][:, :, :3, 3]]
+def _corners(model: Model, poses: np.ndarray, visuals: Visuals | None) -> np.ndarray:
+    """(frames, points, 3) of all joints, tips and shapes, and of the base of fixed robots."""
+    floating = floating_bodies(model)
+    bodies = [
+        i for i, body in enumerate(model.bodies) if i not in floating or float(body.mass) > 0.0
+    ]
+    corners = [poses[:, bodies][:, :, :3, 3]]
     for i in range(len(model.bodies)):
-        for path in ends(model, i):
-            found.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
-    for i, box in looks.corners.items() if looks is not None else ():
+        for path in _tip_paths(model, i):
+            corners.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
+    for i, box in visuals.corners.items() if visuals is not None else ():
         if i >= 0:
-            found.append(poses[:, i, None, :3, 3] + box @ poses[:, i, :3, :3].swapaxes(1, 2))
-    if {i for i, body in enumerate(model.bodies) if body.parent < 0} - loose:
-        found.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
-    return np.concatenate(found, axis=1)
+            corners.append(poses[:, i, None, :3, 3] + box @ poses[:, i, :3, :3].swapaxes(1, 2))
+    if {i for i, body in enumerate(model.bodies) if body.parent < 0} - floating:
+        corners.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
+    return np.concatenate(corners, axis=1)
 
 
-def size_of(own: np.ndarray, corners: np.ndarray) -> float:
-    """The extent of what is drawn, m: of all postures, unless a few reach far beyond the others."""
+def _size(visible: np.ndarray, corners: np.ndarray) -> float:
+    """The extent of the scene, m: of all postures, unless a few extend far beyond the others."""
     usual = float(np.percentile(np.ptp(corners, axis=1).max(axis=1), 25))
-    return max(min(float(np.ptp(own, axis=0).max()), REACH * usual), 1e-3)
+    return max(min(float(np.ptp(visible, axis=0).max()), MAX_EXTENT * usual), 1e-3)
 
 
-def _seen(model: Model, poses: np.ndarray, corners: np.ndarray) -> tuple[int, np.ndarray]:
-    """The body that the viewer goes along with (−1: none), and points (n, 3) that stay in view.
+def _view(model: Model, poses: np.ndarray, corners: np.ndarray) -> tuple[int, np.ndarray]:
+    """The body that the viewer follows (−1: none), and points (n, 3) that stay in view.
 
-    A robot that travels far beyond its own size would be a dot in a picture of its whole way; points
-    are then seen from its base.
+    A robot that travels far beyond its own size would be a dot in a picture of its whole path; points
+    are then relative to its base.
     """
-    loose = sorted(adrift(model))
+    floating = sorted(floating_bodies(model))
     whole = corners.reshape(-1, 3)
-    if len([body for body in model.bodies if body.parent < 0]) > 1 or not loose:
+    if len([body for body in model.bodies if body.parent < 0]) > 1 or not floating:
         return -1, whole
-    root = loose[-1]
-    own = (corners - poses[:, [root]][:, :, :3, 3]).reshape(-1, 3)
-    far = np.ptp(whole, axis=0).max() > FAR * np.ptp(own, axis=0).max()
-    return (root, own) if far else (-1, whole)
+    root = floating[-1]
+    relative = (corners - poses[:, [root]][:, :, :3, 3]).reshape(-1, 3)
+    is_far = np.ptp(whole, axis=0).max() > FAR * np.ptp(relative, axis=0).max()
+    return (root, relative) if is_far else (-1, whole)
 
 
-def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
+def ellipsoid(model: Model, index: int) -> SceneData | None:
     """The uniform ellipsoid of the same mass and inertia: a² = 5 (I_y + I_z − I_x) / (2 m).
 
     None where the inertia is not that of a real body.
@@ -129,41 +288,42 @@ def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
     }
 
 
-def parts_of(model: Model, radius: float) -> list[dict[str, Any]]:
+def parts_of(model: Model, radius: float) -> list[SceneData]:
+    """Links, joints, base and tool of a robot as capsules and cylinders."""
     parts = []
     roots = [i for i, body in enumerate(model.bodies) if body.parent < 0]
-    loose = adrift(model)
-    if len(roots) == 1 and roots[0] not in loose:
+    floating = floating_bodies(model)
+    if len(roots) == 1 and roots[0] not in floating:
         foot, along = _base(model)
-        parts.append(part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
+        parts.append(_part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
     for i, body in enumerate(model.bodies):
         depth = len(model.supports[i]) - 1
         r = thickness(radius, depth)
         # several chains from the ground have no link between them
-        if i not in loose and (body.parent >= 0 or len(roots) == 1):
-            for a, b in pairwise(_path(model, body)):
-                parts.append(part("link", body.parent, a, b, r))
-        for path in ends(model, i):
+        if i not in floating and (body.parent >= 0 or len(roots) == 1):
+            for a, b in pairwise(_link_path(model, body)):
+                parts.append(_part("link", body.parent, a, b, r))
+        for path in _tip_paths(model, i):
             beyond = thickness(radius, depth + 1)
-            parts += [part("link", i, a, b, beyond) for a, b in pairwise(path)]
-        if i in loose and float(body.mass) == 0.0:
+            parts += [_part("link", i, a, b, beyond) for a, b in pairwise(path)]
+        if i in floating and float(body.mass) == 0.0:
             continue
-        if i in loose or isinstance(body.chart, Ball):
-            parts.append(part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
+        if i in floating or isinstance(body.chart, Ball):
+            parts.append(_part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
             continue
-        slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
-        half, wide = (2.2 * r, 1.2 * r) if slides else (1.6 * r, 1.42 * r)
-        kind = "rail" if slides else "drum"
-        parts.append(part(kind, i, -half * Z, half * Z, wide))
+        half, wide, kind = (1.6 * r, 1.42 * r, "drum")
+        if _slides(body):
+            half, wide, kind = (2.2 * r, 1.2 * r, "rail")
+        parts.append(_part(kind, i, -half * Z, half * Z, wide))
     tool = model.frame(model.tool)
     if tool.body >= 0:
         r = thickness(radius, len(model.supports[tool.body]))
         end = np.asarray(tool.translation, float)
-        parts.append(part("tip", tool.body, end, end, 1.15 * r))
+        parts.append(_part("tip", tool.body, end, end, 1.15 * r))
     return parts
 
 
-def _path(model: Model, body: Body) -> np.ndarray:
+def _link_path(model: Model, body: Body) -> np.ndarray:
     """From the parent's axis to the joint's, in the parent's frame."""
     end, axis = np.asarray(body.translation, float), np.asarray(body.rotation, float)[:, 2]
     start, along = _base(model) if body.parent < 0 else (ORIGIN, Z)
@@ -172,9 +332,9 @@ def _path(model: Model, body: Body) -> np.ndarray:
     return between_axes(start, along, end, axis)
 
 
-def sliders_of(model: Model, radius: float) -> list[dict[str, Any]]:
-    """Rods between a sliding joint's zero and where it is now."""
-    loose = adrift(model)
+def sliders_of(model: Model, radius: float) -> list[SceneData]:
+    """Rods between a sliding joint's zero and its present position."""
+    floating = floating_bodies(model)
     return [
         {
             "parent": body.parent,
@@ -183,11 +343,12 @@ def sliders_of(model: Model, radius: float) -> list[dict[str, Any]]:
             "r": 0.8 * thickness(radius, len(model.supports[i]) - 1),
         }
         for i, body in enumerate(model.bodies)
-        if i not in loose and np.asarray(body.subspace, float)[:3].any()
+        if i not in floating and np.asarray(body.subspace, float)[:3].any()
     ]
 
 
 def _base(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Origin and z axis of the base frame."""
     frame = model.frames.get("base")
     if frame is None or frame.body >= 0:
         return ORIGIN, Z
@@ -202,10 +363,154 @@ def _quaternions(rotations: np.ndarray) -> np.ndarray:
     return flat.reshape(*rotations.shape[:-2], 4)
 
 
-def part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> dict[str, Any]:
+def _part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> SceneData:
     return {"kind": kind, "body": body, "a": plain(a), "b": plain(b), "r": float(f"{r:.5g}")}
 
 
 def plain(array: np.ndarray) -> list[Any]:
     """Lists with five decimals: a hundredth of a millimetre."""
     return np.round(np.asarray(array, dtype=float), 5).tolist()
+
+
+def _loop_joints(dynamics: Dynamics, model: Model, radius: float) -> list[SceneData]:
+    """Pins and balls where loop constraints join frames: drums about the axis of a hinge."""
+    parts = []
+    for constraint in dynamics.constraint_set:
+        named = (str(getattr(constraint, end, None)) for end in ("frame_a", "frame_b"))
+        ends = [name for name in named if name in model.frames]
+        if len(ends) < 2:
+            continue
+        is_hinge = getattr(constraint, "directions", None) in HINGES
+        for name, offset in zip(ends, (constraint.pose_a, constraint.pose_b), strict=True):
+            frame = model.frame(name)
+            R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
+            if offset is not None:
+                T = np.asarray(offset, float)
+                R, p = R @ T[:3, :3], p + R @ T[:3, 3]
+            along = 1.9 * radius * R[:, 2] if is_hinge else np.zeros(3)
+            parts.append(_part("drum", frame.body, p - along, p + along, 1.25 * radius))
+            if is_hinge:
+                break  # one drum for both
+    return parts
+
+
+# mechanisms in absolute coordinates
+
+
+def mechanism_of(system: System) -> Description | None:
+    """Bodies and joints of a mechanism in absolute coordinates, None of others."""
+    return system.dynamics if isinstance(system.dynamics, Description) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Outlines:
+    """Local points of every body, the ground first; pins and slides as (body, local, kind)."""
+
+    description: Description
+    outlines: tuple[np.ndarray, ...]
+    marks: tuple[tuple[int, np.ndarray, str], ...]
+
+    def outline(self, q: np.ndarray, body: int) -> np.ndarray:
+        """Points of a body in the world at the coordinates q (nq,): (n, 2) or (n, 3)."""
+        return self._in_world(q, body, self.outlines[body])
+
+    def mark(self, q: np.ndarray, number: int) -> np.ndarray:
+        """Position of a joint in the world."""
+        body, local, _ = self.marks[number]
+        return self._in_world(q, body, local[None, :])[0]
+
+    def _in_world(self, q: np.ndarray, body: int, local: np.ndarray) -> np.ndarray:
+        d = self.description
+        state = State(d, 0.0, q, np.zeros(d.nv), np.zeros(d.nv), np.zeros(d.rows))
+        name = d.names[body]
+        return state.body(name)[: d.space.dimension] + local @ state.rotation(name).T
+
+
+def outlines_of(description: Description) -> Outlines:
+    """Bodies as the outlines of their joints and named points."""
+    size = description.space.dimension
+    points: list[list[np.ndarray]] = [[] for _ in description.names]
+    marks = []
+    for joint in description.joints:
+        for body, local in zip(joint.bodies, joint.at, strict=True):
+            points[body].append(local)
+        marks.append((joint.bodies[-1], joint.at[-1], joint.kind.name))
+    for k in range(len(description.names)):
+        points[k] += list(description.points(k).values())
+        if k and len(points[k]) < 2:
+            points[k].append(np.zeros(size))
+    outlines = tuple(_outline(np.array(own).reshape(-1, size)) for own in points)
+    return Outlines(description, outlines, tuple(marks))
+
+
+def _outline(points: np.ndarray) -> np.ndarray:
+    """Different points, in the order of their angle about the middle where they are planar."""
+    if len(points) < 2:
+        return points
+    points = np.unique(points.round(12), axis=0)
+    if points.shape[1] == 2 and len(points) > 2:
+        d = points - points.mean(axis=0)
+        points = points[np.argsort(np.arctan2(d[:, 1], d[:, 0]))]
+    return points
+
+
+def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> SceneData:
+    """Bodies as bars between their joints and points, joints as pins, balls and slides."""
+    shapes, is_planar = outlines_of(mechanism), mechanism.space.dimension == 2
+    rows = [mechanism.poses(row) for row in q]
+    poses = np.array([[row[name] for name in mechanism.names[1:]] for row in rows], dtype=float)
+    outlines = [_in_space(points) for points in shapes.outlines]
+    ends = [
+        points @ poses[:, k, :3, :3].swapaxes(1, 2) + poses[:, k, None, :3, 3]
+        for k, points in enumerate(outlines[1:])
+    ]
+    ends.append(np.broadcast_to(outlines[0], (len(q), *outlines[0].shape)))
+    corners = np.concatenate(ends, axis=1)
+    visible = corners.reshape(-1, 3)
+    radius = SLENDER * _size(visible, corners)
+    gravity = np.append(mechanism.gravity, 0.0) if is_planar else mechanism.gravity
+    parts = _bars(outlines, radius)
+    for body, local, kind in shapes.marks:
+        p = _in_space(local[None])[0]
+        along = 1.5 * radius * Z if is_planar else np.zeros(3)
+        kind = "rail" if kind in SLIDES else "drum"
+        parts.append(_part(kind, body - 1, p - along, p + along, 1.4 * radius))
+    return {
+        **_frames(t, poses, visible, corners),
+        "bodies": list(mechanism.names[1:]),
+        "parts": parts,
+        "sliders": _rods(mechanism, radius),
+        "ellipsoids": [],
+        "way": [],
+        "follow": -1,
+        "radius": radius,
+        "gravity": plain(gravity),
+    }
+
+
+def _in_space(points: np.ndarray) -> np.ndarray:
+    """(n, 3) of points of the plane or of space."""
+    missing = 3 - points.shape[1]
+    return np.concatenate([points, np.zeros((len(points), missing))], axis=1)
+
+
+def _bars(outlines: list[np.ndarray], radius: float) -> list[SceneData]:
+    """Bodies as bars along their outlines; points of the ground as rails."""
+    parts = [_part("rail", -1, p, p, 1.5 * radius) for p in outlines[0]]
+    for body, points in enumerate(outlines[1:]):
+        closed = [*points, points[0]] if len(points) > 2 else list(points)
+        parts += [_part("link", body, a, b, radius) for a, b in pairwise(closed)]
+        if len(points) == 1:
+            parts.append(_part("ball", body, points[0], points[0], 2.0 * radius))
+    return parts
+
+
+def _rods(mechanism: Description, radius: float) -> list[SceneData]:
+    """Rods of distance constraints that act on a body's centre."""
+    rods = []
+    for joint in mechanism.joints:
+        if len(joint.bodies) == 2 and "distance" in joint.kind.name and not np.any(joint.at[-1]):
+            a = plain(_in_space(joint.at[0][None])[0])
+            rod = {"parent": joint.bodies[0] - 1, "child": joint.bodies[1] - 1}
+            rods.append({**rod, "a": a, "r": 0.5 * radius})
+    return rods

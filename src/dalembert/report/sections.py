@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.report import agreement
 from dalembert.report.counts import Row, count_rows
 from dalembert.report.facts import range_text
-from dalembert.report.skeleton import numbers_of
+from dalembert.report.scene import numeric_model
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.text import html
@@ -34,7 +34,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
 
 def model_html(robot: Robot, facts: dict[str, Any]) -> str:
     """The tree of joints and links, with masses, centres and principal moments of inertia."""
-    model = numbers_of(robot)
+    model = numeric_model(robot)
     rows = []
     for joint, info in zip(model.tree.joints, facts["joints"], strict=True):
         body = model.bodies[joint.bodies[-1]]
@@ -74,13 +74,17 @@ def _degrees(count: int) -> str:
 def coordinates_html(facts: dict[str, Any]) -> str:
     """Coordinates, constraints and freedoms of a system that is not a tree of links alone."""
     rows = [(html(entry["name"]), html(entry["kind"])) for entry in facts["coordinates"]]
-    held = f", held by {len(facts['constraints'])} rows of constraints" * bool(facts["constraints"])
-    lead = f"<p>{facts['nq']} coordinates{held}: {_degrees(facts['freedoms'])}.</p>"
+    rows_note = ""
+    if facts["constraints"]:
+        rows_note = f", held by {len(facts['constraints'])} rows of constraints"
+    lead = f"<p>{facts['nq']} coordinates{rows_note}: {_degrees(facts['freedoms'])}.</p>"
     return lead + table(("coordinate", "kind"), rows, left=2)
 
 
-def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement.Law]) -> str:
-    """How far every formulation is from all others, and the laws between quantities."""
+def agreement_html(
+    rows: Sequence[agreement.Agreement], identities: Sequence[agreement.Identity]
+) -> str:
+    """Differences of every formulation from all others, and identities between quantities."""
     head = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
     cells = [
         (
@@ -92,18 +96,19 @@ def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement
         )
         for row in rows
     ]
-    good = sum(row.holds for row in rows) + sum(law.holds for law in laws)
+    good = sum(row.holds for row in rows) + sum(x.holds for x in identities)
     lead = (
         f"<p>Each formulation is derived and written on its own, then compiled. Largest relative "
-        f"difference over {agreement.STATES:,} random states; {good} of {len(rows) + len(laws)} "
+        f"difference over {agreement.STATES:,} random states; {good} of {len(rows) + len(identities)} "
         "checks hold.</p>"
     )
-    checked = [(html(w.claim), html(w.left), html(w.right), error_html(w.error)) for w in laws]
-    found = lead + table(head, cells, left=3)
-    if not checked:
-        return found
-    laid = table(("law", "by", "and", "difference"), checked, left=3)
-    return f"{found}<h3>Laws between quantities, at the same states</h3>{laid}"
+
+    text = lead + table(head, cells, left=3)
+    if not identities:
+        return text
+    checks = [(html(x.claim), html(x.left), html(x.right), error_html(x.error)) for x in identities]
+    listing = table(("identity", "by", "and", "difference"), checks, left=3)
+    return f"{text}<h3>Identities between quantities, at the same states</h3>{listing}"
 
 
 def counts_html(system: System) -> str:
@@ -135,8 +140,8 @@ def error_html(value: float) -> str:
 
 def _count_cells(row: Row, largest: int) -> list[str]:
     cells = [f"<b>{html(row.formulation)}</b>"]
-    for found in (row.as_written, row.customised):
-        pair = (found.multiplications, found.additions) if found else (None, None)
+    for text in (row.as_written, row.customised):
+        pair = (text.multiplications, text.additions) if text else (None, None)
         cells += ["–" if x is None else f"{x:,}" for x in pair]
     cells.append("–" if row.customised is None else str(row.customised.trigonometric))
     cells += ["–", "–"] if row.published is None else [f"{x:,}" for x in row.published]

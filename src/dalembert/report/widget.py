@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
-from dalembert.report.asset import asset
+from dalembert.report import asset
 from dalembert.report.page import stage_page, start_of
 from dalembert.systems.system import System
 from dalembert.text import suggest
@@ -24,8 +24,8 @@ except ImportError:
         "a widget needs anywidget: pip install anywidget (the extra [notebook])"
     ) from None
 
-KEPT = 8  # pages, most of a megabyte each
-_made: WeakKeyDictionary[System, Widget] = WeakKeyDictionary()
+MAX_PAGES = 8  # pages, most of a megabyte each
+_widgets: WeakKeyDictionary[System, Widget] = WeakKeyDictionary()
 
 
 class Widget(anywidget.AnyWidget):
@@ -33,12 +33,12 @@ class Widget(anywidget.AnyWidget):
 
     `q` (nq,), `qd` (nv,), `t` in s, `running` and `parameters` follow the page, and the page follows
     them: positions that are set put it at rest, unless velocities are set in the same
-    ``hold_sync()``. ``observe`` tells of changes. The page is made when a notebook first shows it.
+    ``hold_sync()``. ``observe`` reports changes. The page is made when a notebook first shows it.
     """
 
     _esm = asset("assets/widget.js")
     _page = traitlets.Unicode().tag(sync=True)
-    _said = traitlets.Unicode().tag(sync=True)
+    _message = traitlets.Unicode().tag(sync=True)
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     q = traitlets.Any().tag(sync=True)
     qd = traitlets.Any().tag(sync=True)
@@ -52,25 +52,25 @@ class Widget(anywidget.AnyWidget):
         q, qd, named = start_of(system).tolist(), [0.0] * system.nv, dict(system.named_parameters)
         super().__init__(q=q, qd=qd, parameters=named, height=height)
         self.set_trait("name", system.name)
-        self.on_msg(self._asked)
+        self.on_msg(self._on_message)
 
     @classmethod
     def of(cls, system: System) -> Widget:
-        """The one widget of a system, made when first asked for."""
-        found = _made.get(system)
-        if found is None or found.comm is None:  # none, or one that was closed
-            found = _made[system] = cls(system)
-        return found
+        """The one widget of a system, created on the first call."""
+        widget = _widgets.get(system)
+        if widget is None or widget.comm is None:  # none, or one that was closed
+            widget = _widgets[system] = cls(system)
+        return widget
 
     def __repr__(self) -> str:
         return f"<Widget of {self.system.name}: q {tuple(round(x, 4) for x in self.q)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The live page, and a robot's table for whoever cannot show it."""
-        found, about = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        bundle, about = super()._repr_mimebundle_(**kwargs) or ({}, {})
         robot = self.system.robot
         plain = {"text/plain": repr(self)} | ({"text/html": robot._repr_html_()} if robot else {})
-        return {**found, **plain}, about
+        return {**bundle, **plain}, about
 
     @traitlets.validate("q", "qd")
     def _numbers(self, proposal: Any) -> tuple[float, ...]:
@@ -86,15 +86,15 @@ class Widget(anywidget.AnyWidget):
 
     @traitlets.validate("parameters")
     def _named(self, proposal: Any) -> Mapping[str, float]:
-        known, made = self.system.named_parameters, {}
+        parameters, values = self.system.named_parameters, {}
         for name, value in proposal["value"].items():
-            if known and name not in known:
+            if parameters and name not in parameters:
                 raise UnknownNameError(
-                    f"{self.system.name} has no parameter {name!r}{suggest(name, list(known))}"
+                    f"{self.system.name} has no parameter {name!r}{suggest(name, list(parameters))}"
                 )
             if value is not None:
-                made[name] = self._number(value, f"parameter {name!r}")
-        return made
+                values[name] = self._number(value, f"parameter {name!r}")
+        return values
 
     @traitlets.validate("t")
     def _time(self, proposal: Any) -> float:
@@ -105,17 +105,17 @@ class Widget(anywidget.AnyWidget):
             raise ParameterError(f"{self.system.name}: {name} must be a finite number")
         return float(value)
 
-    def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
-        """A notebook shows the widget, and wants its page."""
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        """Send the page when a notebook shows the widget."""
         if self._page or not isinstance(content, dict) or content.get("ask") != "page":
             return
         try:
             self._page = page_of(self.system)
         except DalembertError as error:
-            self._said = f"It has no page: {error}"
+            self._message = f"It has no page: {error}"
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_PAGES)
 def page_of(system: System) -> str:
-    """The stage of a system as a document, kept for the next widget of the same one."""
+    """The stage of a system as a document, cached for the next widget of the same one."""
     return stage_page(system)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,25 +10,70 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
-from dalembert.simulation.blame import lost_torque
-from dalembert.simulation.drive import Finished, Stalled, State
-from dalembert.simulation.events import UNTIL, Events
+from dalembert.simulation.checkpoint import Finished, Stalled, State
+from dalembert.simulation.events import UNTIL, Events, Joints
 from dalembert.simulation.methods.method import AdaptiveMethod
-from dalembert.simulation.modes import Joints
-from dalembert.simulation.pace import Pace
 from dalembert.simulation.plant import Field, SimulatedPlant
-from dalembert.simulation.sampled import Sampled
-from dalembert.simulation.sampling import whole
-from dalembert.simulation.settings import Grid, Until
-from dalembert.simulation.torque import Constant, Torques, not_finite
-from dalembert.systems.singular_words import dead_point
+from dalembert.simulation.settings import Grid, Until, whole
+from dalembert.simulation.torques import Constant, Sampled, Torques, not_finite, torque_failure
+from dalembert.systems.singularity import dead_point
 
-BEHIND = 1e-6  # of dt: just behind a time, where a torque that jumps has jumped
+INTERVAL = 500  # steps between two checks of the progress
+# a run may still need, at the progress of so many intervals: a stiff start is slow for a while
+MOST_STEPS = {1: 5e14, 4: 2e7}
+EVALUATIONS = 2000  # of one step, besides those of a Jacobian
+JACOBIANS = 50  # of one step
+
+
+@dataclass
+class Progress:
+    """Counts steps and evaluations, so that a run that would not end is stopped without a clock."""
+
+    end: float  # s
+    size: int  # of the state: evaluations of one Jacobian by differences
+    message: str = field(default="", init=False)
+    time: float = field(default=0.0, init=False)  # end of the last accepted step, s
+    _evaluations: int = field(default=0, init=False)
+    _steps: int = field(default=0, init=False)
+    _times: deque[float] = field(init=False)  # of the last checks
+
+    def begin(self, t: float) -> None:
+        """Count from here on."""
+        self.time = t
+        self._evaluations = self._steps = 0
+        self._times = deque([t], maxlen=max(MOST_STEPS) + 1)
+
+    def count_evaluation(self) -> bool:
+        """Count an evaluation; whether the present step has taken too many."""
+        self._evaluations += 1
+        return self._evaluations > EVALUATIONS + JACOBIANS * self.size
+
+    def count_step(self, t: float) -> bool:
+        """Count a step up to t; whether the run would need too many more of them."""
+        self.time, self._evaluations = t, 0
+        self._steps += 1
+        if self._steps % INTERVAL:
+            return False
+        self._times.append(t)
+        for intervals, most in MOST_STEPS.items():
+            if len(self._times) <= intervals:
+                continue
+            steps, gained = intervals * INTERVAL, t - self._times[-1 - intervals]
+            if (self.end - t) * steps > most * gained:
+                self.message = (
+                    f"{steps} steps gained {gained:.2g} s, with {self.end - t:.3g} s to go, so "
+                    "that it would not end"
+                )
+                return True
+        return False
+
+
+AFTER = 1e-6  # of dt: after a time at which a torque may jump
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """One step of the solver, cut where an event ends it."""
+    """One step of the solver, cut at its first event."""
 
     end: float
     y: np.ndarray  # at the end, before the event
@@ -36,7 +82,7 @@ class Segment:
 
 @dataclass(eq=False)
 class AdaptiveRun:
-    """A run of one state; between chunks nothing but its `State` is carried on."""
+    """A run of one state; each chunk depends on the `State` at its begin only."""
 
     flow: Field
     torques: Torques
@@ -52,19 +98,19 @@ class AdaptiveRun:
     _segment: Segment | None = field(default=None, init=False)
     _h: float = field(default=0.0, init=False)
     _last: float = field(default=0.0, init=False)  # time at which the chunk ends
-    _held: np.ndarray = field(default_factory=lambda: np.zeros(0), init=False)
+    _command: np.ndarray = field(default_factory=lambda: np.zeros(0), init=False)
     _events: Events = field(init=False)
-    _pace: Pace = field(init=False)
-    _broken: str = field(default="", init=False)
+    _progress: Progress = field(init=False)
+    _error: str = field(default="", init=False)  # of the last failed evaluation
 
     def __post_init__(self) -> None:
         parts = (self.flow, self.joints, self.given, self._tau, self.mass_matrix, self.until)
         self._events = Events(*parts)
-        self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.inner)
+        self._progress = Progress(self.grid.time(self.grid.saves - 1), self.plant.inner)
 
     @property
     def plant(self) -> SimulatedPlant:
-        """What is integrated."""
+        """The integrated plant."""
         return self.flow.plant
 
     @property
@@ -95,41 +141,41 @@ class AdaptiveRun:
             self._h = float(state["h"])
             self._events.restore(state)
             self._last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
-            self._pace.begin(float(state["t"]))
+            self._progress.begin(float(state["t"]))
             if "pivots" in state:
                 self.flow = self.flow.by(str(state["pivots"]))
-            self._choose(float(state["t"]), state["y"])
+            self._choose_pivots(float(state["t"]), state["y"])
             self._solver = self._new_solver(float(state["t"]), state["y"])
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
             self._segment = self._next_segment()
-        done = self._segment
-        y = done.y if done.end == target else done.at(target)
+        segment = self._segment
+        y = segment.y if segment.end == target else segment.at(target)
         return self._state(target, y)
 
     @property
-    def blamed(self) -> str:
-        """Nothing: torques that are not finite stop it where they are asked for."""
+    def torque_error(self) -> str:
+        """Always "": torques that are not finite stop the run where they are evaluated."""
         return ""
 
     def explain(self, state: State, index: int) -> str:
-        """What is wrong with a state that is not finite."""
+        """Message about a state that is not finite."""
         return f"the motion is not finite after t = {float(state['t']):g} s"
 
     def _state(self, t: float, y: np.ndarray) -> State:
         own = {"t": np.array(t), "y": np.array(y), "h": np.array(self._h)}
         if self.plant.switches:
             own["pivots"] = np.array(self.plant.pivots or "")
-        return own | self._events.kept()
+        return own | self._events.stored()
 
     # the solver
 
     def _sample(self, t: float, y: np.ndarray) -> float:
-        """Where the solver that starts at t has to stop: at the next sample, or the chunk's end."""
+        """Time at which a solver from t stops: at the next sample, or the end of the chunk."""
         if not isinstance(self.torques, Sampled):
             return self._last
         q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
-        self._held, change = self.torques.until_change(t, q, qd)
+        self._command, change = self.torques.until_change(t, q, qd)
         dt = self.grid.dt
         steps = whole(change, dt)  # a sample at a saved time is at the very same number
         return min(self._last, change if steps is None else steps * dt)
@@ -144,23 +190,23 @@ class AdaptiveRun:
         try:
             return solver(self._rate, t, np.array(y), end, **options)
         except (ValueError, ArithmeticError) as error:  # of SciPy's linear algebra
-            raise Stalled(self._stuck(t, str(error))) from None
+            raise Stalled(self._stall_message(t, str(error))) from None
 
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
-        if self._pace.evaluated():
-            raise Stalled(self._stuck(self._pace.reached, "a step of it finds no end"))
+        if self._progress.count_evaluation():
+            raise Stalled(self._stall_message(self._progress.time, "a step of it finds no end"))
         try:
-            found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
-            if self.plant.switches and np.isfinite(y).all() and not np.isfinite(found).all():
-                self._choose(t, y)
-                found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
-            return found
+            rate = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
+            if self.plant.switches and np.isfinite(y).all() and not np.isfinite(rate).all():
+                self._choose_pivots(t, y)
+                rate = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
+            return rate
         except ConstraintError as error:  # too far: a shorter step may still be possible
-            self._broken = str(error)
+            self._error = str(error)
             return np.full_like(y, np.nan)
 
-    def _choose(self, t: float, y: np.ndarray) -> None:
-        """Pivots that are good here, where the formulation has any."""
+    def _choose_pivots(self, t: float, y: np.ndarray) -> None:
+        """Take pivots that are well conditioned here, where the formulation has any."""
         if self.plant.switches:
             self.flow = self.flow.switched(y[: self.plant.nq], t, self.given)
 
@@ -168,12 +214,12 @@ class AdaptiveRun:
         if isinstance(self.torques, Constant):
             return self.torques.value
         if isinstance(self.torques, Sampled):
-            return self._held
+            return self._command
         q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
         tau = self.torques.at(t, q, qd)
         if not np.isfinite(tau).all() and np.isfinite(y).all():
             what = "control" if self.plant.controlled else "torque"
-            self._broken = not_finite(what, self.plant.driving, t, tau, y)
+            self._error = not_finite(what, self.plant.driving, t, tau, y)
         return tau
 
     def _next_segment(self) -> Segment:
@@ -184,61 +230,53 @@ class AdaptiveRun:
         try:
             message = solver.step()
         except (ValueError, ArithmeticError) as error:  # of SciPy's linear algebra
-            raise Stalled(self._stuck(solver.t, str(error))) from None
+            raise Stalled(self._stall_message(solver.t, str(error))) from None
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            raise Stalled(self._stuck(solver.t, message or "the state is not finite any more"))
-        if solver.t > self._pace.reached:  # what broke a longer step is passed
-            self._broken = ""
-        # the step that ends a chunk is cut short and says nothing about the next one
+            reason = message or "the state is not finite any more"
+            raise Stalled(self._stall_message(solver.t, reason))
+        if solver.t > self._progress.time:  # a shorter step was accepted
+            self._error = ""
+        # the step that ends a chunk is cut short: its length is no guess for the next one
         self._h = before if solver.status == "finished" else getattr(solver, "h_abs", 0.0)
         dense = solver.dense_output()
         if self.plant.closed:  # a one-step method may go on from any state
             solver.y = self._projected(solver.t, solver.y)
             solver.f = self._rate(solver.t, solver.y)
         events = self._events
-        found = events.first(solver.t_old, solver.t, dense) if events.watched else None
-        whole = Segment(solver.t, solver.y, dense)
-        taken = whole if found is None else self._cut(dense, *found)
-        if self._pace.stepped(taken.end):
-            raise Stalled(self._stuck(taken.end, self._pace.said))
-        return taken
+        event = events.first(solver.t_old, solver.t, dense) if events.watched else None
+        segment = Segment(solver.t, solver.y, dense)
+        if event is not None:
+            segment = self._cut(dense, *event)
+        if self._progress.count_step(segment.end):
+            raise Stalled(self._stall_message(segment.end, self._progress.message))
+        return segment
 
-    def _stuck(self, t: float, reason: str) -> str:
-        """Where, why, and what to do instead."""
-        if self.plant.closed and (cause := self._dead_point()):
-            return f"{self.method.name} cannot go on from t = {t:g} s: {cause}"
-        if self._broken:
-            return f"{self.method.name} cannot go on from t = {t:g} s: {self._broken}"
-        if said := self._lost_torque(t):
-            return f"{self.method.name} cannot go on from t = {t:g} s: {said}"
+    def _stall_message(self, t: float, reason: str) -> str:
+        """Time, cause and remedy."""
+        start = f"{self.method.name} cannot go on from t = {t:g} s: "
+        last = self._segment or self._solver
+        y = last.y if last is not None and np.isfinite(last.y).all() else None
+        if y is not None and self.plant.closed:
+            cause = dead_point(self.plant.system, y[: self.plant.nq])
+            if cause:
+                return start + cause
+        if self._error:
+            return start + self._error
+        if y is not None:
+            x = self.plant.left(y, t, self.given)
+            times = (t, t + AFTER * self.grid.dt)
+            if message := torque_failure(self.plant, times, x, self.given):
+                return start + message
+        start += f"{reason.rstrip('.')}. "
         if isinstance(self.torques, Sampled):
-            return (
-                f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. "
-                f"{self.torques.doubt}"
-            )
+            return start + self.torques.advice
         other = "generalized_alpha" if self.plant.closed else "BDF"
         stiff = f"if the motion is stiff take method='Radau' or '{other}', else "
         return (
-            f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. Torques that "
-            "jump or that keep a memory of their own cannot be followed by an adaptive method; "
-            f"{'' if self.method.stiff else stiff}take a fixed step, such as method='rk4'"
+            f"{start}Torques that jump or that have a memory of their own cannot be followed by an "
+            f"adaptive method; {'' if self.method.stiff else stiff}take a fixed step, such as "
+            "method='rk4'"
         )
-
-    def _reached(self) -> np.ndarray | None:
-        """What was integrated last, where it is finite."""
-        at = self._segment or self._solver
-        return at.y if at is not None and np.isfinite(at.y).all() else None
-
-    def _dead_point(self) -> str:
-        y = self._reached()
-        return "" if y is None else dead_point(self.plant.system, y[: self.plant.nq])
-
-    def _lost_torque(self, t: float) -> str:
-        y = self._reached()
-        if y is None:
-            return ""
-        x = self.plant.left(y, t, self.given)
-        return lost_torque(self.plant, (t, t + BEHIND * self.grid.dt), x, self.given)
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
         try:
@@ -247,7 +285,7 @@ class AdaptiveRun:
             raise Stalled(f"{self.method.name} cannot go on from t = {t:g} s: {error}") from None
 
     def _cut(self, dense: Any, t: float, index: int) -> Segment:
-        """The segment up to the event; the solver starts again behind it."""
+        """The segment up to the event; the solver starts again after it."""
         y = np.array(dense(t))
         kind, joint = self._events.kind(index)
         if kind == UNTIL:
@@ -255,7 +293,7 @@ class AdaptiveRun:
             raise Finished(self._state(t, y), t, message)
         if self._events.chatters(t):
             reason = f"joint {self.joints.names[joint]!r} chatters between stick, slip and stops"
-            raise Stalled(self._stuck(t, reason))
+            raise Stalled(self._stall_message(t, reason))
         after = self._events.after(t, y, kind, joint)
         self._solver = self._new_solver(t, after)
         return Segment(t, after, dense)

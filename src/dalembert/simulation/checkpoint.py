@@ -1,7 +1,8 @@
-"""Checkpoints: a folder with one file per chunk of a run, each written whole or not at all.
+"""The loop of every run, and its checkpoints: a folder with one file per chunk of the run.
 
-Every chunk is sealed: a checksum over its numbers, its place in the run, the run's identity and the
-seal of the chunk before. A chunk that was altered, exchanged or taken from another run is refused.
+A file is written whole or not at all. Each has a checksum over its arrays, its number, the identity
+of the run and the checksum of the chunk before, so that a chunk that was altered, exchanged or taken
+from another run is refused.
 """
 
 from __future__ import annotations
@@ -9,21 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
+import threading
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol
 
 import numpy as np
 
-from dalembert.errors import SimulationError
-from dalembert.files import require_regular, whole
+from dalembert.errors import DalembertError, SimulationError
+from dalembert.files import atomic_file, require_regular
+from dalembert.simulation.settings import Grid
 
 FORMAT = 3
 HEADER = "run.json"
-SEAL = "seal"
+CHECKSUM = "seal"  # its name in the files
 DAMAGED = (
     *(ValueError, OSError, KeyError, EOFError, TypeError, MemoryError),
     *(zipfile.BadZipFile, zlib.error, RuntimeError),  # locked, or packed in another way
@@ -31,7 +38,7 @@ DAMAGED = (
 
 
 class SimulationWarning(UserWarning):
-    """A run ended early or lost a convenience; its result says the same."""
+    """A run ended early, or lost its checkpoints; the result says the same."""
 
 
 class Checkpoint:
@@ -41,7 +48,8 @@ class Checkpoint:
         self.folder = Path(folder)
         self.identity = {"format": FORMAT, **identity}
         self.broken = False
-        self._seals: dict[int, str] = {-1: self._text(self.identity)}
+        text = json.dumps(self.identity, indent=1)
+        self._checksums: dict[int, str] = {-1: text}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             header = self.folder / HEADER
@@ -49,7 +57,8 @@ class Checkpoint:
                 require_regular(header)
                 self._compare(json.loads(header.read_text()))
             else:
-                self._write(header, self._text(self.identity).encode())
+                with atomic_file(header) as part:
+                    part.write_bytes(text.encode())
         except OSError as error:
             raise SimulationError(
                 f"checkpoint folder {str(self.folder)!r} cannot be used: {error.strerror}"
@@ -59,32 +68,29 @@ class Checkpoint:
                 f"{self.folder / HEADER} is not a checkpoint of this package; name another folder"
             ) from None
 
-    @staticmethod
-    def _text(identity: Mapping[str, Any]) -> str:
-        return json.dumps(identity, indent=1)
-
-    def _compare(self, found: Any) -> None:
-        if not isinstance(found, Mapping):
+    def _compare(self, header: Any) -> None:
+        """An error unless the header is that of this run."""
+        if not isinstance(header, Mapping):
             raise ValueError("a header is a table")
         for key, mine in self.identity.items():
-            if found.get(key) != mine:
+            if header.get(key) != mine:
                 raise SimulationError(
                     f"checkpoint folder {str(self.folder)!r} holds another run: {key} was "
-                    f"{found.get(key)!r}, now {mine!r}; name another folder, or delete it"
+                    f"{header.get(key)!r}, now {mine!r}; name another folder, or delete it"
                 )
 
     def load(self, chunk: int) -> dict[str, np.ndarray] | None:
-        """The arrays of a chunk, or None where the run did not get so far."""
+        """The arrays of a chunk, or None where there is none."""
         path = self._path(chunk)
         if not path.exists():
             return None
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
-            sealed = str(arrays.pop(SEAL))
+            checksum = str(arrays.pop(CHECKSUM))
         except DAMAGED as error:
             raise SimulationError(f"{path} cannot be read: {error}; delete it to go on") from None
-        if sealed != self._seal(chunk, arrays):
+        if checksum != self._checksum(chunk, arrays):
             raise SimulationError(
                 f"{path} is not what this run has written there: it was changed, exchanged or comes "
                 "from another run; delete it and all later ones to go on"
@@ -92,14 +98,14 @@ class Checkpoint:
         return arrays
 
     def save(self, chunk: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write a chunk; where the disk refuses, the run goes on in memory and says so once."""
+        """Write a chunk; after an error of the disk the run goes on in memory, with one warning."""
         if self.broken:
             return
         path = self._path(chunk)
-        sealed = {**arrays, SEAL: np.array(self._seal(chunk, arrays))}
+        stored = {**arrays, CHECKSUM: np.array(self._checksum(chunk, arrays))}
         try:
-            with whole(path) as part, open(part, "wb") as stream:
-                np.savez(stream, **dict[str, Any](sealed))
+            with atomic_file(path) as part, open(part, "wb") as stream:
+                np.savez(stream, **dict[str, Any](stored))
         except OSError as error:
             self.broken = True
             warnings.warn(
@@ -109,19 +115,218 @@ class Checkpoint:
                 stacklevel=2,
             )
 
-    def _seal(self, chunk: int, arrays: Mapping[str, np.ndarray]) -> str:
-        """The checksum of a chunk that follows the ones sealed so far."""
-        found = hashlib.sha256(f"{self._seals[chunk - 1]} {chunk}".encode())
+    def _checksum(self, chunk: int, arrays: Mapping[str, np.ndarray]) -> str:
+        """SHA-256 of a chunk and of the checksum of the chunk before."""
+        sha = hashlib.sha256(f"{self._checksums[chunk - 1]} {chunk}".encode())
         for name in sorted(arrays):
             value = np.ascontiguousarray(arrays[name])
-            found.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
-        self._seals[chunk] = found.hexdigest()
-        return self._seals[chunk]
+            sha.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
+        self._checksums[chunk] = sha.hexdigest()
+        return self._checksums[chunk]
 
     def _path(self, chunk: int) -> Path:
         return self.folder / f"{chunk:06d}.npz"
 
-    @staticmethod
-    def _write(path: Path, text: bytes) -> None:
-        with whole(path) as part:
-            part.write_bytes(text)
+
+State = dict[str, np.ndarray]
+
+FAR = 1e15  # of the size of the first state: from there on rounding is larger than that size
+
+
+class Run(Protocol):
+    """A method applied to a plant: a state of arrays, advanced from one saved time to the next."""
+
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def moving(self) -> int: ...  # entries of q and q̇, which come first
+    @property
+    def torque_error(self) -> str: ...  # message about torques that are not finite
+    def start(self, x: np.ndarray) -> State: ...
+    def observe(self, state: State) -> np.ndarray: ...
+    def advance(self, state: State, index: int) -> State: ...
+    def explain(self, state: State, index: int) -> str: ...
+
+
+class Memory(Protocol):
+    """State of a run besides that of the plant: the memory of a digital controller."""
+
+    def stored(self) -> State: ...  # since the last call
+    def replay(self, stored: State) -> None: ...
+
+
+class Finished(Exception):
+    """A terminal event; its state is the last one of the run."""
+
+    def __init__(self, state: State, time: float, message: str) -> None:
+        super().__init__(message)
+        self.state, self.time = state, time
+
+
+class Stalled(Exception):
+    """The method cannot go on from here."""
+
+
+class Failed(Exception):
+    """A function of the user (torques, `until`) raised `cause`."""
+
+    def __init__(self, message: str, cause: Exception) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+@dataclass
+class Record:
+    """The saved states of a run, and how it ended."""
+
+    times: list[float] = field(default_factory=list)
+    states: list[np.ndarray] = field(default_factory=list)
+    status: str = "complete"
+    message: str = ""
+    final: State = field(default_factory=dict)
+
+    def end(self, status: str, message: str) -> None:
+        """Set status and message; a time without a saved state is dropped."""
+        del self.times[len(self.states) :]
+        self.status, self.message = status, message
+
+
+def drive(
+    run: Run,
+    x0: np.ndarray,
+    checkpoint: Checkpoint | None = None,
+    progress: AbstractContextManager[Callable[[float], None]] | None = None,
+    memory: Memory | None = None,
+) -> Record:
+    """All saved states of a run, as far as it gets.
+
+    It ends early on Ctrl-C, a terminal event, a blow-up, a stall, or where a function of the user
+    raises; `status` and `message` say which, and everything computed stays.
+    """
+    record = Record()
+    state, count = _resume(run, x0, checkpoint, record, memory)
+    try:
+        bar = progress or nullcontext(lambda share: None)
+        # states that are not finite are detected, with one message
+        with np.errstate(all="ignore"), _interrupt_flag() as stop, bar as report:
+            _advance(run, state, count, checkpoint, record, report, stop, memory)
+    except KeyboardInterrupt:
+        record.end("interrupted", f"interrupted after t = {record.times[-1]:g} s")
+    except Finished as finished:
+        record.times.append(finished.time)
+        record.states.append(run.observe(finished.state))
+        record.end("event", str(finished))
+        record.final = finished.state
+    except Stalled as stalled:
+        record.end("stalled", str(stalled))
+    except Failed as failed:
+        if len(record.states) == 1:  # no results to save: raise the error itself
+            raise failed.cause from None
+        record.end("failed", str(failed))
+    except DalembertError as error:  # of equations that are called: constraints that do not close
+        if len(record.states) == 1:
+            raise
+        record.end("stalled", run.torque_error or str(error))
+    lost = _lost(run, record.states[0], record.states[-1])
+    if record.status not in ("complete", "event"):
+        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=5)
+    elif lost.any():
+        record.status = "diverged"
+        record.message = (
+            f"{int(lost.sum())} of {lost.size} samples are not finite or beyond all bounds at the "
+            f"end; {run.torque_error or 'take a smaller dt'}"
+        )
+        warnings.warn(record.message, SimulationWarning, stacklevel=5)
+    return record
+
+
+@contextmanager
+def _interrupt_flag() -> Iterator[Callable[[], bool]]:
+    """A function that returns whether Ctrl-C was pressed: Python drops the exception in destructors.
+
+    Outside the main thread, or where the signal has a handler already, it returns False.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or before is not signal.default_int_handler:
+        yield lambda: False
+        return
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Which samples (...,) are not finite, or larger than `FAR` times the first state."""
+    if np.abs(x).max(initial=0.0) <= FAR:
+        return np.zeros(x.shape[:-1], dtype=bool)
+    size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
+    return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
+
+
+def _resume(
+    run: Run,
+    x0: np.ndarray,
+    checkpoint: Checkpoint | None,
+    record: Record,
+    memory: Memory | None,
+) -> tuple[State, int]:
+    """(state to continue from, number of states saved so far)."""
+    try:
+        state = run.start(x0)
+    except Failed as failed:
+        raise failed.cause from None
+    record.times.append(run.grid.time(0))
+    record.states.append(run.observe(state))
+    number = 0
+    while checkpoint is not None and (stored := checkpoint.load(number)) is not None:
+        record.times += list(stored.pop("saved_times"))
+        record.states += list(stored.pop("saved_states"))
+        if memory is not None:
+            memory.replay(stored)
+        state = record.final = stored
+        number += 1
+    return state, len(record.times)
+
+
+def _advance(
+    run: Run,
+    state: State,
+    count: int,
+    checkpoint: Checkpoint | None,
+    record: Record,
+    report: Callable[[float], None],
+    stop: Callable[[], bool],
+    memory: Memory | None,
+) -> None:
+    grid, first = run.grid, record.states[0]
+    for index in range(count - 1, grid.saves - 1):
+        if stop():
+            raise KeyboardInterrupt
+        before, state = state, run.advance(state, index)
+        x = run.observe(state)
+        if _lost(run, first, x).all():
+            record.end("diverged", run.explain(before, index))
+            return
+        record.times.append(grid.time(index + 1))
+        record.states.append(x)
+        record.final = state
+        report((index + 1) / (grid.saves - 1))
+        if checkpoint is not None and (index + 1) % grid.chunk == 0:
+            own = {} if memory is None else memory.stored()
+            number = index // grid.chunk
+            unsaved = number * grid.chunk + 1
+            saved = {
+                "saved_times": np.array(record.times[unsaved:]),
+                "saved_states": np.stack(record.states[unsaved:]),
+            }
+            checkpoint.save(number, {**state, **own, **saved})

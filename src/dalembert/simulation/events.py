@@ -1,38 +1,141 @@
-"""Located events of a run: joints that stick, slip and meet their stops, and the function `until`."""
+"""Located events of a run: joints that stick, slip and meet their stops, and the function `until`.
+
+A joint with Coulomb friction slips in one direction or the other, or sticks: then q̈ = 0 as long as
+the locking torque f, on the side of friction, stays within (c₋, c₊). A joint that rests on its
+upper stop is locked in the same way while f ≥ c₋, on its lower one while f ≤ c₊. Every margin below
+is positive in the present mode, and the event is its zero.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from dalembert.simulation.drive import State
-from dalembert.simulation.modes import (
-    KINDS,
-    LOWER,
-    SLIP,
-    UPPER,
-    Joints,
-    Modes,
-    impact,
-    released,
-    stuck,
-)
+from dalembert.errors import SimulationError
+from dalembert.simulation.checkpoint import State
 from dalembert.simulation.plant import Field
 from dalembert.simulation.settings import Until
-from dalembert.simulation.torque import called
+from dalembert.simulation.torques import called
 
-LOOKS = 9  # points inside a step where events are looked for
+REST = 1e-4  # rad/s or m/s: slower rebounds than this come to rest on the stop
+SLIP, HOLD, UPPER, LOWER = range(4)
+KINDS = ("stick_or_turn", "slip", "upper_stop", "lower_stop")
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Per joint: slipping `direction` −1, 0, 1; `locked` 0 or 1; at which `stop` −1, 0, 1."""
+
+    direction: np.ndarray
+    locked: np.ndarray
+    stop: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Joints:
+    """Friction (2, nv), limits (2, nv) and restitution of the joints, which decide their modes."""
+
+    coulomb: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    restitution: float | None
+    names: tuple[str, ...] = ()
+    indices: np.ndarray | None = None  # (nv,) of each joint's coordinate in q; None: the same
+    has_coulomb: np.ndarray = field(init=False)  # (nv,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "has_coulomb", (self.coulomb != 0.0).any(axis=0))
+        if self.restitution is None:
+            unlimited = np.full_like(self.lower, np.inf)
+            object.__setattr__(self, "lower", -unlimited)
+            object.__setattr__(self, "upper", unlimited)
+
+    @property
+    def needed(self) -> bool:
+        """Whether any joint can stick or meet a stop."""
+        return bool(self.has_coulomb.any() or np.isfinite([self.lower, self.upper]).any())
+
+    def along(self, q: np.ndarray) -> Any:
+        """(..., nv) coordinates of joints of one degree; arbitrary for others, which have no stops."""
+        return q if self.indices is None else q[..., self.indices]
+
+    def start(self, q: np.ndarray, qd: np.ndarray) -> Modes:
+        """Modes of a first state: joints at rest stick or rest on their stops."""
+        q = self.along(q)
+        for name, x, low, high in zip(self.names, q, self.lower, self.upper, strict=True):
+            if not low <= x <= high:
+                raise SimulationError(
+                    f"joint {name!r} starts at {x:g}, outside its limits {low:g} … {high:g}"
+                )
+        at_rest = qd == 0.0
+        stop = np.where(q == self.upper, 1.0, np.where(q == self.lower, -1.0, 0.0)) * at_rest
+        locked = (at_rest & (self.has_coulomb | (stop != 0))).astype(float)
+        return Modes(np.sign(qd) * self.has_coulomb, locked, stop)
+
+    def bounds(self, modes: Modes) -> tuple[np.ndarray, np.ndarray]:
+        """(least, largest) torque that friction and stops can balance."""
+        least = np.where(modes.stop < 0, -np.inf, self.coulomb[1])
+        return least, np.where(modes.stop > 0, np.inf, self.coulomb[0])
+
+    def margins(self, modes: Modes, q: np.ndarray, qd: np.ndarray, locking: Any) -> np.ndarray:
+        """(..., 4 nv) distances to the next event of each kind and joint; inf where none can be."""
+        least, largest = self.bounds(modes)
+        q = self.along(q)
+        free, inf = modes.locked == 0.0, np.inf
+        slip = np.where(free & (modes.direction != 0), modes.direction * qd, inf)
+        hold = np.where(free, inf, np.minimum(largest - locking, locking - least))
+        upper = np.where(free, self.upper - q, inf)
+        lower = np.where(free, q - self.lower, inf)
+        return np.concatenate([slip, hold, upper, lower], axis=-1)
+
+
+def _replaced(array: np.ndarray, index: int, value: float) -> np.ndarray:
+    changed = array.copy()
+    changed[index] = value
+    return changed
+
+
+def impact(
+    joints: Joints, M: np.ndarray, q: np.ndarray, qd: np.ndarray, joint: int, side: float
+) -> tuple[np.ndarray, Modes]:
+    """(q̇ after, modes after) of a joint meeting its stop: Newton's law q̇₊ = −e q̇₋.
+
+    The impulse acts along the joint alone, so q̇₊ = q̇₋ − (1+e) q̇_i M⁻¹e_i / (M⁻¹)_ii. Joints that
+    already lie on their stops and are driven into them by it meet them in turn.
+    """
+    e = joints.restitution or 0.0
+    inverse, q = np.linalg.inv(M), joints.along(q)
+    at_stop = (q >= joints.upper).astype(float) - (q <= joints.lower)
+    at_stop[joint] = side
+    rests = np.zeros_like(qd)
+    for _ in range(20 * len(qd)):
+        into = at_stop * qd
+        worst = int(np.argmax(into))
+        if into[worst] <= 0.0:
+            break
+        slow = e * into[worst] < REST
+        qd = qd - inverse[:, worst] * (
+            (1.0 if slow else 1.0 + e) * qd[worst] / inverse[worst, worst]
+        )
+        if slow:
+            qd[worst], rests[worst] = 0.0, at_stop[worst]
+    stop = np.where(qd == 0.0, rests, 0.0)
+    locked = ((qd == 0.0) & (joints.has_coulomb | (stop != 0))).astype(float)
+    return qd, Modes(np.sign(qd) * joints.has_coulomb, locked, stop)
+
+
+INNER_POINTS = 9  # of a step, at which margins are evaluated
 NEAR = 1e-12  # a margin this far below zero is rounding of an event just passed
-PATIENCE = 200  # events at one time before the run is given up
+MOST_EVENTS = 200  # at one time before the run ends
 UNTIL = 4  # the kind after those of the joints
 
 
 @dataclass(eq=False)
 class Events:
-    """The modes of the joints as far as the run has got, and what may change them next."""
+    """The present modes of the joints, and the events that change them."""
 
     flow: Field
     joints: Joints
@@ -59,20 +162,20 @@ class Events:
         """Modes that agree with the forces, and the sign of `until`, at t = 0."""
         q, qd, *_ = self.flow.plant.parts(x)
         if self.flow.locking:
-            self.modes = self._settled(0.0, x, self.joints.start(q, qd))
-        self.sign = 0.0 if self.until is None else float(np.sign(self._asked(0.0, q, qd)))
+            self.modes = self._consistent_modes(0.0, x, self.joints.start(q, qd))
+        self.sign = 0.0 if self.until is None else float(np.sign(self._until(0.0, q, qd)))
         self.log = []
 
-    def kept(self) -> State:
-        """What a later run needs to go on."""
+    def stored(self) -> State:
+        """Arrays from which `restore` continues."""
         log = np.array(self.log, dtype=float).reshape(-1, 3)
-        kept: State = {"events": log, "sign": np.array(self.sign)}
+        arrays: State = {"events": log, "sign": np.array(self.sign)}
         if self.modes is not None:
-            kept["modes"] = np.stack([self.modes.direction, self.modes.locked, self.modes.stop])
-        return kept
+            arrays["modes"] = np.stack([self.modes.direction, self.modes.locked, self.modes.stop])
+        return arrays
 
     def restore(self, state: State) -> None:
-        """Go on from what was kept."""
+        """Continue from the arrays of `stored`."""
         self.sign = float(state["sign"])
         self.log = [(t, int(j), int(k)) for t, j, k in state["events"].tolist()]
         if "modes" in state:
@@ -82,7 +185,7 @@ class Events:
         """(kind, joint) of a margin."""
         return divmod(index, self.flow.plant.nv) if self.modes is not None else (UNTIL, 0)
 
-    def _asked(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+    def _until(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         assert self.until is not None
         return float(called("the function until", self.until, t, q, qd))
 
@@ -92,13 +195,13 @@ class Events:
         q, qd, *_ = plant.parts(plant.left(y, t, self.given))
         columns = []
         if self.modes is not None:
-            held = np.zeros_like(qd)
+            locking = np.zeros_like(qd)
             if self.modes.locked.any():
                 tau = np.stack([self.tau(ti, yi) for ti, yi in zip(t, y, strict=True)])
-                held, _ = self.flow.held(y, t, tau, *self.inputs())
-            columns.append(self.joints.margins(self.modes, q, qd, held))
+                locking, _ = self.flow.locking_torques(y, t, tau, *self.inputs())
+            columns.append(self.joints.margins(self.modes, q, qd, locking))
         if self.until is not None:
-            values = [self._asked(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
+            values = [self._until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
             if self.sign == 0.0:
                 self.sign = float(np.sign(values[-1]))
             columns.append(self.sign * np.array(values, dtype=float)[:, None])
@@ -108,13 +211,13 @@ class Events:
         """(time, index of the margin) of the first event inside a step, or None."""
         from scipy.optimize import brentq
 
-        times = np.linspace(begin, end, LOOKS + 2)
+        times = np.linspace(begin, end, INNER_POINTS + 2)
         margins = self._margins(times, dense(times).T)
         below = margins < -NEAR
         if not below.any():
             return None
         k = int(np.argmax(below.any(axis=1)))
-        found = []
+        events = []
         for index in np.flatnonzero(below[k]):
 
             def margin(t: float, index: int = int(index)) -> float:
@@ -122,18 +225,19 @@ class Events:
 
             low = _positive_before(margin, times[max(k - 1, 0)], times[k])
             if low is None:
-                found.append((float(times[max(k - 1, 0)]), int(index)))
+                events.append((float(times[max(k - 1, 0)]), int(index)))
             else:
-                found.append((brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14), int(index)))
-        return min(found)
+                time = brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14)
+                events.append((time, int(index)))
+        return min(events)
 
     def chatters(self, t: float) -> bool:
         """Whether too many events have happened at this time."""
-        recent = [entry for entry in self.log[-PATIENCE:] if t - entry[0] < 1e-9]
-        return len(recent) >= PATIENCE
+        recent = [entry for entry in self.log[-MOST_EVENTS:] if t - entry[0] < 1e-9]
+        return len(recent) >= MOST_EVENTS
 
     def after(self, t: float, y: np.ndarray, kind: int, joint: int) -> np.ndarray:
-        """The state behind an event of a joint, which is noted; y is written into."""
+        """The state after an event of a joint, which is logged; y is changed in place."""
         assert self.modes is not None
         self.log.append((t, joint, kind))
         q, qd, _, energy = self.flow.plant.parts(y)  # views of y
@@ -141,42 +245,46 @@ class Events:
         if kind in (UPPER, LOWER):
             side = 1.0 if kind == UPPER else -1.0
             ends = self.joints.upper if kind == UPPER else self.joints.lower
-            q[self.joints.place(joint)] = ends[joint]
+            indices = self.joints.indices
+            q[joint if indices is None else int(indices[joint])] = ends[joint]
             M = self.mass_matrix(q)
             before = 0.5 * qd @ M @ qd
             qd[:], modes = impact(self.joints, M, q, qd, joint, side)
             energy[1] += before - 0.5 * qd @ M @ qd
         elif kind == SLIP:
             qd[joint] = 0.0
-            modes = stuck(modes, joint)
-        self.modes = self._settled(t, y, modes)
+            modes = replace(
+                modes,
+                direction=_replaced(modes.direction, joint, 0.0),
+                locked=_replaced(modes.locked, joint, 1.0),
+            )
+        self.modes = self._consistent_modes(t, y, modes)
         return y
 
-    def _settled(self, t: float, y: np.ndarray, modes: Modes) -> Modes:
-        """Modes in which every held joint can be held: the worst one is let go, again and again."""
+    def _consistent_modes(self, t: float, y: np.ndarray, modes: Modes) -> Modes:
+        """Modes whose locking torques are within bounds: the worst joint is released until so."""
         for _ in range(2 * self.flow.plant.nv):
             self.modes = modes
             if not modes.locked.any():
                 break
-            held, _ = self.flow.held(y, t, self.tau(t, y), *self.inputs())
+            locking, _ = self.flow.locking_torques(y, t, self.tau(t, y), *self.inputs())
             least, largest = self.joints.bounds(modes)
-            over, under = held - largest, least - held
+            over, under = locking - largest, least - locking
             excess = np.where(modes.locked == 1.0, np.maximum(over, under), -np.inf)
             worst = int(np.argmax(excess))
             if excess[worst] < -NEAR:
                 break
-            way = 1.0 if over[worst] > under[worst] else -1.0
-            modes = released(modes, worst, way * self.joints.rubs[worst])
+            sign = 1.0 if over[worst] > under[worst] else -1.0
+            modes = Modes(
+                _replaced(modes.direction, worst, sign * self.joints.has_coulomb[worst]),
+                _replaced(modes.locked, worst, 0.0),
+                _replaced(modes.stop, worst, 0.0),
+            )
         return modes
 
 
-def event_names(log: np.ndarray) -> list[str]:
-    """The kinds of logged events in words."""
-    return [KINDS[int(kind)] for kind in log[:, 2]]
-
-
 def _positive_before(margin: Callable[[float], float], low: float, high: float) -> float | None:
-    """A time from `low` on where the margin is positive; right after an event it begins at zero."""
+    """A time from `low` on at which the margin is positive; after an event it begins at zero."""
     if margin(low) > 0.0:
         return low
     for k in range(1, 40):

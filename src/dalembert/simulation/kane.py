@@ -1,9 +1,9 @@
 """A plant in Kane's variables: q and the speeds v_r along permitted velocities N (000 p.85).
 
-What is integrated is (q, v_r, z, near, W, H). The velocities `near` say which basis N(q) is meant,
-smooth in q, and stay the same over a step. After it they become the N of where it led, which is
-where v_r does not notice: the basis stays continuous along the whole motion. The constraints on
-velocities hold at every stage by themselves, as q̇ = N v_r + n.
+The integrated state is (q, v_r, z, near, W, H). The velocities `near` select one basis N(q), smooth
+in q, and are constant over a step. After it they become N at its end, which does not change v_r, so
+that the basis is continuous along the whole motion. The constraints on velocities hold at every stage
+by construction, as q̇ = N v_r + n.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.simulation.inline import Function
-from dalembert.simulation.plant import SimulatedPlant
-from dalembert.systems.plant import Given, Response
+from dalembert.simulation.plant import Function, SimulatedPlant
+from dalembert.systems.plant import Inputs, Response
 
 
 class Inner(NamedTuple):
-    """The parts of what is integrated."""
+    """The parts of the integrated state."""
 
     q: Any
     v_r: Any  # (m,)
@@ -30,7 +29,7 @@ class Inner(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What connects velocities and speeds at a posture."""
+    """Basis, speeds and velocity at a posture."""
 
     N: Any  # (nv, m)
     v_r: Any  # (m,) = Nᵀ M q̇
@@ -39,7 +38,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KanePlant(SimulatedPlant):
-    """A constrained plant whose speeds are integrated in place of its velocities."""
+    """A constrained plant that integrates speeds v_r in place of velocities."""
 
     @cached_property
     def freedoms(self) -> int:
@@ -48,7 +47,7 @@ class KanePlant(SimulatedPlant):
 
     @cached_property
     def nz(self) -> int:
-        """The state of controller and actuators, and the velocities near which the basis is."""
+        """Length of z and `near`."""
         return self.own + self.nv * self.freedoms
 
     @cached_property
@@ -61,18 +60,18 @@ class KanePlant(SimulatedPlant):
         """Length of a step of it, (nv, m, nz, nv·m, 2)."""
         return self.inner + self.nv - self.nq
 
-    def first(self, q: np.ndarray, given: Given) -> np.ndarray:
-        """(z, near) at the start: the unit velocities of coordinates that are independent there."""
-        values = given.get("parameters")
+    def first(self, q: np.ndarray, inputs: Inputs) -> np.ndarray:
+        """(z, near) at the start: the unit velocities of the independent coordinates there."""
+        values = inputs.get("parameters")
         near = np.empty((*q.shape[:-1], self.nv, self.freedoms))
         for where in np.ndindex(*q.shape[:-1]):
             own = values[where] if values is not None and values.ndim > 1 else values
-            held = self.dynamics.bound(own).pivots_at(q[where], 0.0).columns
-            near[where] = np.eye(self.nv)[:, [k for k in range(self.nv) if k not in held]]
-        law = np.broadcast_to(super().first(q, given), (*q.shape[:-1], self.own))
-        return np.concatenate([law, near.reshape(*q.shape[:-1], -1)], axis=-1)
+            dependent = self.dynamics.bound(own).pivots_at(q[where], 0.0).columns
+            near[where] = np.eye(self.nv)[:, [k for k in range(self.nv) if k not in dependent]]
+        z = np.broadcast_to(super().first(q, inputs), (*q.shape[:-1], self.own))
+        return np.concatenate([z, near.reshape(*q.shape[:-1], -1)], axis=-1)
 
-    def _inner(self, y: Any) -> Inner:
+    def _inner(self, y: np.ndarray) -> Inner:
         q, v, z = self.nq, self.nq + self.freedoms, self.inner - 2
         start = z - self.nv * self.freedoms
         near = y[start:z].reshape(self.nv, self.freedoms)
@@ -80,102 +79,116 @@ class KanePlant(SimulatedPlant):
 
     # between (q, q̇) and (q, v_r)
 
-    def _frame(self, t: Any, q: Any, near: Any, v_r: Any, qd: Any, given: Given) -> Frame:
+    def _frame(
+        self,
+        t: Any,
+        q: np.ndarray,
+        near: np.ndarray,
+        v_r: np.ndarray,
+        qd: np.ndarray,
+        inputs: Inputs,
+    ) -> Frame:
         """The basis at a posture, the speeds of q̇ and the velocity of v_r."""
-        bare, _ = self.bound(given)
+        bare, _ = self.bound(inputs)
         N = bare.compute("basis", q=q, t=t, near=near)
-        moving = N @ v_r
-        if not bare.resting:  # n is what b adds
-            moving = bare.compute("project_velocity", q=q, qd=moving, t=t)
-        return Frame(N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), moving)
+        velocity = N @ v_r
+        if not bare.resting:  # add n, which is due to b
+            velocity = bare.compute("project_velocity", q=q, qd=velocity, t=t)
+        return Frame(N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), velocity)
 
-    def enter(self, x: Any, t: Any, given: Given) -> Any:
+    def enter(self, x: np.ndarray, t: Any, inputs: Inputs) -> Any:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
         near = z[self.own :].reshape(self.nv, self.freedoms)
-        found = self._frame(t, q, near, np.zeros(self.freedoms), qd, given)
-        return np.concatenate([q, found.v_r, z[: self.own], found.N.ravel(), energy])
+        frame = self._frame(t, q, near, np.zeros(self.freedoms), qd, inputs)
+        return np.concatenate([q, frame.v_r, z[: self.own], frame.N.ravel(), energy])
 
-    def leave(self, y: Any, t: Any, given: Given) -> Any:
+    def leave(self, y: np.ndarray, t: Any, inputs: Inputs) -> Any:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
         q, v_r, z, near, energy = self._inner(y)
-        found = self._frame(t, q, near, v_r, np.zeros(self.nv), given)
-        return np.concatenate([q, found.qd, z, near.ravel(), energy])
+        frame = self._frame(t, q, near, v_r, np.zeros(self.nv), inputs)
+        return np.concatenate([q, frame.qd, z, near.ravel(), energy])
 
-    def project(self, y: Any, t: Any, given: Given) -> Any:
+    def project(self, y: np.ndarray, t: Any, inputs: Inputs) -> Any:
         """y with h = 0, and the basis there for the next `near`."""
-        return self.enter(super().project(self.leave(y, t, given), t, given), t, given)
+        return self.enter(super().project(self.leave(y, t, inputs), t, inputs), t, inputs)
 
-    # the same on numbers, by kernels that other formulations share and one of its own
+    # the same on numbers, by kernels
 
     @cached_property
     def frame_of(self) -> Function:
         """(t, q, near (nv·m,), v_r, q̇, …) → (N, v_r, q̇), compiled."""
 
-        def function(t: Any, q: Any, near: Any, v_r: Any, qd: Any, **given: Any) -> dict[str, Any]:
-            there = near.reshape(self.nv, self.freedoms)
-            return self._frame(t, q, there, v_r, qd, given)._asdict()
+        def function(
+            t: Any, q: np.ndarray, near: np.ndarray, v_r: np.ndarray, qd: np.ndarray, **inputs: Any
+        ) -> dict[str, Any]:
+            matrix = near.reshape(self.nv, self.freedoms)
+            return self._frame(t, q, matrix, v_r, qd, inputs)._asdict()
 
         sizes = {"q": self.nq, "near": self.nv * self.freedoms, "v_r": self.freedoms, "qd": self.nv}
         shapes = {"t": (), **{name: (size,) for name, size in sizes.items()}}
         return self.built("frame", function, {**shapes, **self.given})
 
-    def entered(self, x: np.ndarray, t: Any, given: Given) -> np.ndarray:
+    def entered(self, x: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
         q, qd, z, energy = self.parts(x)
         own, near = z[..., : self.own], z[..., self.own :]
-        still = np.zeros(self.freedoms)
-        N, v_r, _ = self.frame_of(t, q, near, still, qd, *given.values())
+        zero = np.zeros(self.freedoms)
+        N, v_r, _ = self.frame_of(t, q, near, zero, qd, *inputs.values())
         return np.concatenate([q, v_r, own, N.reshape(near.shape), energy], axis=-1)
 
-    def left(self, y: np.ndarray, t: Any, given: Given) -> np.ndarray:
+    def left(self, y: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
         ends = np.cumsum([self.nq, self.freedoms, self.own, self.nv * self.freedoms])
         q, v_r, own, near, energy = np.split(y, ends, axis=-1)
-        _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *given.values())
+        _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *inputs.values())
         return np.concatenate([q, qd, own, near, energy], axis=-1)
 
     @cached_property
     def project_of(self) -> Function:
         assert self.plain is not None
-        plain, kept = self.plain.project_of, self.nq + self.nv + self.own
+        plain, end = self.plain.project_of, self.nq + self.nv + self.own
 
         def function(y: np.ndarray, t: Any, *values: np.ndarray) -> np.ndarray:
-            given = dict(zip(self.given, values, strict=True))
-            x = self.left(y, t, given)
+            inputs = dict(zip(self.given, values, strict=True))
+            x = self.left(y, t, inputs)
             moved = plain(self.without_basis(x), t, *values)
-            whole = np.concatenate([moved[..., :-2], x[..., kept:-2], moved[..., -2:]], axis=-1)
-            return self.entered(whole, t, given)
+            whole = np.concatenate([moved[..., :-2], x[..., end:-2], moved[..., -2:]], axis=-1)
+            return self.entered(whole, t, inputs)
 
         return function
 
     def speeds(self, y: np.ndarray) -> np.ndarray:
-        """v_r (..., freedoms) of what is integrated (..., inner)."""
+        """v_r (..., freedoms) of an integrated state (..., inner)."""
         return y[..., self.nq : self.nq + self.freedoms]
 
     def without_basis(self, x: np.ndarray) -> np.ndarray:
-        kept = self.nq + self.nv + self.own
-        return np.concatenate([x[..., :kept], x[..., -2:]], axis=-1)
+        end = self.nq + self.nv + self.own
+        return np.concatenate([x[..., :end], x[..., -2:]], axis=-1)
 
     # on the manifold
 
-    def slope(self, y: Any, d: Any, t: Any, tau: Any, given: Given) -> Any:
-        qd, found = self._changes(self.moved(y, d), t, tau, given)
-        return np.concatenate([self.dynamics.pull_back(d[: self.nv], qd), found.rest])
+    def slope(
+        self, y: np.ndarray, d: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs
+    ) -> Any:
+        qd, response = self._response(self.moved(y, d), t, tau, inputs)
+        return np.concatenate([self.dynamics.pull_back(d[: self.nv], qd), response.rest])
 
-    def rate(self, y: Any, t: Any, tau: Any, given: Given) -> Any:
-        qd, found = self._changes(y, t, tau, given)
-        return np.concatenate([self.dynamics.rate(y[: self.nq], qd), found.rest])
+    def rate(self, y: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs) -> Any:
+        qd, response = self._response(y, t, tau, inputs)
+        return np.concatenate([self.dynamics.rate(y[: self.nq], qd), response.rest])
 
-    def _changes(self, y: Any, t: Any, tau: Any, given: Given) -> tuple[Any, Response]:
-        """(q̇, and v̇_r in place of q̈ with everything that follows it)."""
+    def _response(
+        self, y: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs
+    ) -> tuple[Any, Response]:
+        """(q̇, response with v̇_r in place of q̈)."""
         q, v_r, z, near, _ = self._inner(y)
-        bare, friction = self.bound(given)
+        bare, friction = self.bound(inputs)
         state = {"q": q, "v_r": v_r, "t": t, "near": near}
         qd, unforced, N = bare.compute("kane", tau=np.zeros(self.nv), **state)
-        drive = self.drive(t, q, qd, z, tau, friction, given)
+        drive = self.drive(t, q, qd, z, tau, friction, inputs)
         v_r_dot = unforced + N.T @ drive.left
-        # λ takes a route of its own: where nobody asks for it, it is left out
-        asked = callable(drive.zdot) or not bare.resting
-        lam = bare.motion(t, q, qd, drive.left)[1] if asked else np.zeros(bare.rows)
-        found = self.response(bare, t, q, qd, v_r_dot, lam, drive)
-        still = np.zeros(self.nv * self.freedoms)
-        return qd, replace(found, zdot=np.concatenate([found.zdot, still]))
+        # λ costs another solution: it is computed only where it is used
+        needs_lambda = callable(drive.zdot) or not bare.resting
+        lam = bare.motion(t, q, qd, drive.left)[1] if needs_lambda else np.zeros(bare.rows)
+        response = self.response(bare, t, q, qd, v_r_dot, lam, drive)
+        near_rate = np.zeros(self.nv * self.freedoms)
+        return qd, replace(response, zdot=np.concatenate([response.zdot, near_rate]))

@@ -1,4 +1,4 @@
-"""Which system made a run: its digest is compared, and its model is carried along."""
+"""Provenance of a run: the digest of its system, and the model of its robot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ModelError, SimulationError
-from dalembert.model.stored import model_from_text, model_text
+from dalembert.model.serialization import model_from_text, model_text
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.tracing.function import DIGEST_FORMAT
@@ -17,44 +17,58 @@ if TYPE_CHECKING:
 
 
 def digests(content: str) -> dict[str, str]:
-    """Attributes by which a run names the system that made it."""
+    """Attributes of a run that identify its system."""
     return {"model_digest": content, "digest_format": str(DIGEST_FORMAT)}
 
 
-def carried(system: System, parameters: np.ndarray | None) -> dict[str, str]:
+def model_attributes(system: System, parameters: np.ndarray | None) -> dict[str, str]:
     """Attributes of a run: the digest of the system, and the model of its robot where it has one.
 
-    Of a constrained system the model is that of the tree which its constraints hold.
+    For a constrained system it is the model of the tree below the constraints.
     """
-    made: Any = system.dynamics
-    facts = digests(made.content)
-    if parameters is None and made.parameters:
-        return facts  # nobody knows which values they had
+    dynamics: Any = system.dynamics
+    attributes = digests(dynamics.content)
+    if parameters is None and dynamics.parameters:
+        return attributes  # the values of the parameters are unknown
     if parameters is not None:
         if parameters.ndim != 1:
-            return facts
-        made = made.bind(parameters)
-    while (held := getattr(made, "dynamics", None)) is not None:
-        made = held
-    model = getattr(made, "model", None)
+            return attributes
+        dynamics = dynamics.bind(parameters)
+    while (wrapped := getattr(dynamics, "dynamics", None)) is not None:
+        dynamics = wrapped
+    model = getattr(dynamics, "model", None)
     if model is None:
-        return facts
-    return facts | {"model": model_text(model), "model_content": model.content}
+        return attributes
+    return attributes | {"model": model_text(model), "model_content": model.content}
 
 
 def system_of(run: xarray.Dataset, system: System | None = None) -> System:
-    """The system that made the run: the one given, if it is, or the robot that the run carries.
+    """The system of a run: `system`, checked by its digest, or the robot stored in the run.
 
-    Another system than the one that made it is refused, and so is a run that carries none.
+    Parameters
+    ----------
+    run
+        A result of `simulate`.
+    system
+        The system that is expected to have made it.
+
+    Returns
+    -------
+    System
+
+    Raises
+    ------
+    SimulationError
+        If `system` is another one, or if the run stores no model and no system is given.
     """
     name, digest = run.attrs.get("system", "?"), str(run.attrs.get("model_digest"))
     if system is not None:
         if system.dynamics.content != digest:
-            made_by = str(run.attrs.get("digest_format", "1"))
-            if made_by != str(DIGEST_FORMAT):
+            run_format = str(run.attrs.get("digest_format", "1"))
+            if run_format != str(DIGEST_FORMAT):
                 raise SimulationError(
-                    f"the run of {name!r} has a digest of format {made_by}, made by another version of "
-                    f"this package; this one makes and compares format {DIGEST_FORMAT}. Simulate again"
+                    f"the run of {name!r} has a digest of format {run_format}, made by another "
+                    f"version of this package; this one compares format {DIGEST_FORMAT}. Simulate again"
                 )
             raise SimulationError(
                 f"{system.name} is not the {name!r} that made this run: their digests are "

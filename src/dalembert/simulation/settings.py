@@ -1,29 +1,163 @@
-"""How a run is made: every keyword of `simulate` that is not the system, its start or its torques.
+"""Settings of a run: every keyword of `simulate` but the system, its initial state and torques.
 
-All of it is checked here, before anything is computed.
+All of them are checked here, before anything is computed. Digital controllers have sampling times,
+delays and sensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import floor
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.errors import SettingError, UnknownNameError
+from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
-from dalembert.simulation.sampling import Sampling, whole
+from dalembert.systems.runge_kutta import TABLEAUX
 from dalembert.systems.system import Dynamics
-from dalembert.systems.tableau import TABLEAUX
 from dalembert.text import short
+
+WHOLE = 1e-9  # of a length of time: how far from a whole number of steps it may be
+
+
+def whole(length: float, step: float) -> int | None:
+    """The number of steps in a length of time; None where it is not whole.
+
+    >>> whole(0.3, 0.1), whole(0.25, 0.1)
+    (3, None)
+    """
+    count = round(length / step)
+    return count if abs(count * step - length) <= WHOLE * max(length, step) else None
+
+
+class Moment(NamedTuple):
+    """A time at which a digital controller samples, or a command begins to act."""
+
+    time: float
+    takes: int | None  # number of the sample taken then
+    acts: int  # number of the sample whose command acts from then on; negative: none yet
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Samples at k · `period`; the command of each acts from `delay` later until the next one does.
+
+    >>> Sampling(0.01, delay=0.025).moment(5)
+    Moment(time=0.025, takes=None, acts=0)
+    """
+
+    period: float  # s
+    delay: float = 0.0  # s
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.period) and self.period > 0.0):
+            raise SettingError(f"control_dt must be a positive time in s, not {self.period!r}")
+        if not (np.isfinite(self.delay) and self.delay >= 0.0):
+            raise SettingError(f"control_delay must be a time in s, not {self.delay!r}")
+
+    @cached_property
+    def lag(self) -> tuple[int, float]:
+        """The delay as whole periods and a remainder in s."""
+        count = whole(self.delay, self.period)
+        if count is not None:
+            return count, 0.0
+        count = floor(self.delay / self.period)
+        return count, self.delay - count * self.period
+
+    def moment(self, number: int) -> Moment:
+        """The moments in order: samples, and between them commands that act late."""
+        lag, rest = self.lag
+        if not rest:
+            return Moment(number * self.period, number, number - lag)
+        k, late = divmod(number, 2)
+        if late:
+            return Moment(k * self.period + rest, None, k - lag)
+        return Moment(k * self.period, k, k - lag - 1)
+
+    def latest(self, t: float) -> int:
+        """The number of the last moment that is not after t."""
+        k, rest = floor(t / self.period + WHOLE), self.lag[1]
+        if not rest:
+            return k
+        return 2 * k + int(t - k * self.period >= rest - WHOLE * self.period)
+
+    def jumps(self, t: float) -> bool:
+        """Whether a command begins to act at t."""
+        return abs(t - self.moment(self.latest(t)).time) <= WHOLE * self.period
+
+    def acting(self, times: np.ndarray) -> np.ndarray:
+        """(K,) the samples whose commands act from these times on; negative where none does yet."""
+        return np.array([self.moment(self.latest(t)).acts for t in times.tolist()], dtype=int)
+
+
+@dataclass(eq=False)
+class Sensors:
+    """Measured q and q̇ of a sample.
+
+    Noise is normal, with these standard deviations. An encoder rounds positions to its resolution;
+    velocities are then differences of its readings over a period, as a drive computes them.
+    """
+
+    period: float  # s
+    encoder: np.ndarray | None = None  # (n,) resolution; 0 reads exactly
+    noise: np.ndarray | None = None  # (n,) of positions
+    velocity_noise: np.ndarray | None = None  # (n,)
+    seed: int = 0
+    _random: np.random.Generator = field(init=False)
+    _last: np.ndarray | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._random = np.random.default_rng(self.seed)
+
+    def read(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, q̇) as they are measured."""
+        truth = q
+        if self.noise is not None:
+            q = q + self.noise * self._random.standard_normal(q.shape)
+        if self.encoder is not None:
+            q = rounded(q, self.encoder)
+            # before the first sample the motion is taken to be uniform
+            before = self._last
+            before = rounded(truth - self.period * qd, self.encoder) if before is None else before
+            self._last, qd = q, (q - before) / self.period
+        if self.velocity_noise is not None:
+            qd = qd + self.velocity_noise * self._random.standard_normal(qd.shape)
+        return q, qd
+
+
+def rounded(q: ArrayLike, resolution: np.ndarray) -> np.ndarray:
+    """q rounded to whole multiples of the resolution; unchanged where that is zero.
+
+    >>> rounded([0.14, 0.14], np.array([0.1, 0.0]))
+    array([0.1 , 0.14])
+    """
+    step = np.where(resolution > 0.0, resolution, 1.0)
+    return np.where(resolution > 0.0, np.round(np.asarray(q) / step) * step, q)
+
+
+def each(value: Any, size: int, name: str) -> np.ndarray | None:
+    """`value` (size,) without negative entries; None for None."""
+    if value is None:
+        return None
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (size,)):
+        raise ShapeError(f"{name} must be a number or have the shape ({size},), not {array.shape}")
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise SettingError(f"{name} must not be negative, and finite: {array}")
+    return np.broadcast_to(array, (size,)).copy()
+
 
 Until = Callable[[float, np.ndarray, np.ndarray], float]
 
-KANE = "kane"  # the formulation that integrates speeds
+KANE = "kane"  # the formulation that integrates speeds v_r
 FRICTION = ("events", "smooth", "plain")
+ONE_STEP = [m.name for m in METHODS.values() if isinstance(m, AdaptiveMethod) and m.one_step]
 CHUNKS = 20  # of a run, each a checkpoint
 MOST_STEPS = 2**53  # beyond it the numbers n and n + 1 are one in a double
 LEAST_RTOL = 3e-14  # below it SciPy's methods only chase rounding
@@ -51,7 +185,7 @@ def whole_steps(duration: float, dt: float) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """When a run saves: after every `save_every`-th of `steps` steps of `dt`, and at its end."""
+    """Saved times of a run: after every `save_every`-th of `steps` steps of `dt`, and at its end."""
 
     dt: float
     save_every: int
@@ -59,7 +193,7 @@ class Grid:
 
     @property
     def saves(self) -> int:
-        """How many states are saved, the first and the last included."""
+        """Number of saved states, the first and the last included."""
         return 1 + -(-self.steps // self.save_every)
 
     @property
@@ -80,7 +214,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Settings:
-    """The keywords of `simulate` as they are given; `None` stands for the default."""
+    """The keywords of `simulate`; `None` stands for the default."""
 
     duration: float
     method: str | Method | None = None
@@ -122,14 +256,11 @@ class Settings:
             )
         if self.method is not None:
             find(self.method)
-        self._require_sampling()
-
-    def _require_sampling(self) -> None:
-        """What a digital controller is asked for needs one."""
         if self.sampling is None:
-            given = [x for x in DIGITAL if not _absent(getattr(self, x))]
-            if given:
-                raise SettingError(f"{given[0]}= is of a digital controller: give its control_dt=")
+            for name in DIGITAL:
+                value = getattr(self, name)
+                if value is not None and (np.ndim(value) > 0 or value != 0.0):
+                    raise SettingError(f"{name}= is of a digital controller: give its control_dt=")
             return
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
             raise SettingError(f"seed must be a whole number, not {self.seed!r}")
@@ -138,24 +269,32 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling | None:
-        """When a digital controller samples; None for laws that act all the time."""
+        """Sampling of a digital controller; None for continuous controllers."""
         if self.control_dt is None:
             return None
         return Sampling(self.control_dt, self.control_delay)
 
     @property
     def grid(self) -> Grid:
-        """When states are saved."""
+        """The saved times."""
         steps = whole_steps(self.duration, self.dt)
         return Grid(self.dt, int(self.save_every), steps)
 
     def method_for(self, batch: bool, closed: bool) -> AdaptiveMethod | FixedMethod:
-        """The method, for one state or a batch, free or held by constraints."""
+        """The method, for one state or a batch, with (`closed`) or without constraints."""
         stepped = batch or self.sampling is not None
         chosen = find(self.method or ("rk4" if stepped else "DOP853"))
         if not isinstance(chosen, AdaptiveMethod):
             if self.sampling is not None:
-                self.sampling.require_steps(self.dt)
+                # samples and commands must be at the ends of steps
+                times = {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
+                for name, length in times.items():
+                    if whole(length, self.dt) is None:
+                        raise SettingError(
+                            f"{name} {length:g} s is not a whole number of steps of "
+                            f"dt = {self.dt:g} s; take another dt, or an adaptive method, which "
+                            "stops where it must"
+                        )
             return chosen
         if batch:
             raise SettingError(
@@ -165,29 +304,44 @@ class Settings:
         if closed and not chosen.one_step:
             raise SettingError(
                 f"{chosen.name} cannot be brought back to the constraints after its steps; take "
-                f"one of {', '.join(_one_step())}, rk4"
+                f"one of {', '.join(ONE_STEP)}, rk4"
             )
         return chosen
 
     def require_formulation(self, system: Dynamics, method: Method) -> None:
-        """A formulation that the system has and the method goes by, if one is asked for."""
+        """An error unless the system has the formulation and the method integrates by it."""
         name = self.formulation
         if name is None:
             return
-        if not system.traces or not method.by_slopes:
+        if not system.traces or not method.by_derivatives:
             who = system.name if not system.traces else method.name
             raise SettingError(
                 f"{who} solves equations of its own: there is no formulation {name!r}"
             )
         if name == KANE:
-            return _require_kane(system, method)
-        ways = system.quantity("forward_dynamics").formulations
-        names = [*(way.name for way in ways), *({KANE} & set(system.catalogue))]
+            if system.rubbing:
+                raise SettingError(
+                    f"{system.name} has contacts with friction, and Kane's equations are for "
+                    "constraints without friction; take another formulation"
+                )
+            integrates = isinstance(method, AdaptiveMethod) or method.name in TABLEAUX
+            if KANE not in system.catalogue or not integrates:
+                raise SettingError(
+                    "formulation 'kane' integrates the speeds of a system with constraints, by one "
+                    f"of {', '.join([*ONE_STEP, *TABLEAUX])}"
+                )
+            if system.freedoms == 0:
+                raise SettingError(
+                    f"{system.name}: its constraints leave no freedom, so there are no speeds to "
+                    "integrate; take another formulation"
+                )
+        formulations = system.quantity("forward_dynamics").formulations
+        names = [*(each.name for each in formulations), *({KANE} & set(system.catalogue))]
         if name not in names:
             raise UnknownNameError(f"no formulation {name!r}{suggest(name, names)}")
 
     def friction_for(self, adaptive: bool, closed: bool) -> str:
-        """How Coulomb friction enters: by events, smoothed, or by plain signs."""
+        """How Coulomb friction enters: "events", "smooth" or "plain"."""
         chosen = self.friction or ("events" if adaptive and not closed else "smooth")
         if closed and (chosen == "events" or self.restitution is not None):
             raise SettingError(
@@ -205,47 +359,18 @@ class Settings:
             raise SettingError(f"{what} needs located events; take one of {', '.join(ADAPTIVE)}")
         return chosen
 
-    def facts(self, method: AdaptiveMethod | FixedMethod) -> dict[str, Any]:
-        """What of it shapes the numbers, as attributes that every file format can hold."""
+    def attributes(self, method: AdaptiveMethod | FixedMethod) -> dict[str, Any]:
+        """The settings that shape the numbers, as attributes that every file format can store."""
         grid = self.grid
-        found: dict[str, Any] = {"method": method.name, "dt": grid.dt}
-        found |= {"save_every": grid.save_every, "steps": grid.steps}
+        values: dict[str, Any] = {"method": method.name, "dt": grid.dt}
+        values |= {"save_every": grid.save_every, "steps": grid.steps}
         if self.formulation is not None:
-            found["formulation"] = self.formulation
+            values["formulation"] = self.formulation
         if self.saturate:
-            found["saturate"] = 1
+            values["saturate"] = 1
         if self.sampling is not None:
-            found |= {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
+            values |= {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
         if isinstance(method, AdaptiveMethod):
-            found |= {"rtol": self.rtol, "atol": self.atol}
-            found["restitution"] = -1.0 if self.restitution is None else self.restitution
-        return found
-
-
-def _absent(value: Any) -> bool:
-    return value is None or (np.ndim(value) == 0 and value == 0.0)
-
-
-def _one_step() -> list[str]:
-    methods = METHODS.values()
-    return [m.name for m in methods if isinstance(m, AdaptiveMethod) and m.one_step]
-
-
-def _require_kane(system: Dynamics, method: Method) -> None:
-    """Kane's form needs constraints without friction, freedoms, and steps in its own variables."""
-    if system.rubbing:
-        raise SettingError(
-            f"{system.name} has contacts that rub, and Kane's form is for constraints without "
-            "friction; take one of the four routes"
-        )
-    known = KANE in system.catalogue
-    if not known or not (isinstance(method, AdaptiveMethod) or method.name in TABLEAUX):
-        raise SettingError(
-            "formulation 'kane' integrates the speeds of a system with constraints, by one "
-            f"of {', '.join([*_one_step(), *TABLEAUX])}"
-        )
-    if system.freedoms == 0:
-        raise SettingError(
-            f"{system.name}: its constraints leave no freedom, so there are no speeds to integrate; "
-            "take one of the four routes"
-        )
+            values |= {"rtol": self.rtol, "atol": self.atol}
+            values["restitution"] = -1.0 if self.restitution is None else self.restitution
+        return values

@@ -12,12 +12,13 @@ from dalembert.spatial.body import (
     rotational_energy,
     spatial_momentum,
 )
-from dalembert.spatial.consistency import check_inertia, inertia_faults
 from dalembert.spatial.inertia import (
     change_frame,
+    check_inertia,
     from_pseudo_inertia,
     from_silver_tensor,
     from_spatial_inertia,
+    inertia_faults,
     inertia_tensor,
     parallel_axis,
     pseudo_inertia,

@@ -59,7 +59,7 @@ def matrix(rows: Sequence[Sequence[Scalar]]) -> Array:
     return vector(*flat).reshape(len(rows), len(rows[0]))
 
 
-def polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
+def polynomial(x: Scalar, coefficients: Sequence[float] | Array) -> Scalar:
     """c₀ + c₁x + c₂x² + ... by Horner's rule."""
     value: Scalar = coefficients[-1]
     for c in reversed(coefficients[:-1]):

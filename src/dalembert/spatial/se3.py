@@ -1,12 +1,26 @@
-"""Rigid motions SE(3): poses (4, 4), twists and wrenches (6,) ordered (linear, angular).
+"""Rigid motions SE(3): poses (4, 4), placements (R, p), twists and wrenches (6,) as (linear, angular).
 
 A pose `g_ab` maps coordinates of frame b to frame a. Body and spatial twists are related by
 V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a.
+
+A `Placement` is a frame in its parent's: R and p are rotation and origin of the child frame. A motion
+is the velocity of the frame's origin with the angular velocity, (v, ω); a force is taken about the
+origin, (f, n). Each of its methods has the form with the fewest operations:
+
+    motion to child    Ad_{g⁻¹} V      (Rᵀ(v + ω × p), Rᵀω)
+    motion to parent   Ad_g V          (R v − R ω × p, R ω)
+    force to parent    Ad_{g⁻¹}ᵀ F     (R f, R n + p × R f)
+    force to child     Ad_gᵀ F         (Rᵀf, Rᵀ(n + f × p))
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dalembert.spatial.arrays import (
+    Array,
     ArrayLike,
     Matrix3,
     Matrix4,
@@ -14,11 +28,12 @@ from dalembert.spatial.arrays import (
     Pose,
     Scalar,
     Twist,
+    Vector,
     Vector3,
+    Wrench,
     as_array,
     is_numeric,
 )
-from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import (
     axis_angle,
     exp_coefficients,
@@ -27,6 +42,67 @@ from dalembert.spatial.rotations import (
     log_so3,
     vee,
 )
+
+Motion: TypeAlias = tuple[Vector3, Vector3]  # v of the origin, ω
+Force: TypeAlias = tuple[Vector3, Vector3]  # f, n about the origin
+
+
+class Placement(NamedTuple):
+    """A frame in its parent's: rotation R (3, 3) and origin p (3,) in m.
+
+    >>> child = Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([2.0, 0, 0]))
+    >>> child.motion_to_child((np.zeros(3), np.array([0, 0, 1.0])))
+    (array([2., 0., 0.]), array([0., 0., 1.]))
+    >>> child.force_to_parent((np.array([1.0, 0, 0]), np.zeros(3)))
+    (array([0., 1., 0.]), array([0., 0., 2.]))
+    """
+
+    R: Matrix3
+    p: Vector3
+
+    def then(self, inner: Placement) -> Placement:
+        """A frame placed in this one, as seen from this one's parent."""
+        return Placement(self.R @ inner.R, self.p + self.R @ inner.p)
+
+    def motion_to_child(self, motion: Motion) -> Motion:
+        """The same rigid motion at the child's origin, in its axes."""
+        v, omega = motion
+        return self.R.T @ (v + np.cross(omega, self.p)), self.R.T @ omega
+
+    def motion_to_parent(self, motion: Motion) -> Motion:
+        """The same rigid motion at the parent's origin, in its axes."""
+        omega = self.R @ motion[1]
+        return self.R @ motion[0] - np.cross(omega, self.p), omega
+
+    def force_to_parent(self, force: Force) -> Force:
+        """The same force about the parent's origin, in its axes; (3,), or columns (3, k) of them."""
+        f = self.R @ force[0]
+        return f, self.R @ force[1] + cross(self.p, f)
+
+    def force_to_child(self, force: Force) -> Force:
+        """The same force about the child's origin, in its axes: a screw as motions are, (n, f)."""
+        n, f = self.motion_to_child((force[1], force[0]))
+        return f, n
+
+    def acceleration_to_child(self, a: Vector3, U: Matrix3) -> Vector3:
+        """Acceleration of the child's origin, in its axes: the parent's moves as r̈ = a + U r."""
+        return self.R.T @ (a + U @ self.p)
+
+
+IDENTITY = Placement(np.eye(3), np.zeros(3))
+
+
+def cross(vector: Vector3, other: Array) -> Array:
+    """vector × other, a (3,) vector or the columns of a (3, k) matrix."""
+    if other.ndim == 1:
+        return np.cross(vector, other)
+    return np.stack([np.cross(vector, other[:, k]) for k in range(other.shape[1])]).T
+
+
+def split(six: Twist | Wrench) -> tuple[Vector3, Vector3]:
+    """The two halves of a twist or wrench (6,)."""
+    return six[0:3], six[3:6]
+
 
 ROUNDING = 4e-16  # two units in the last place of 1
 
@@ -66,10 +142,10 @@ def compose(*poses: Pose) -> Pose:
     >>> translation(g)
     array([1., 2., 0.])
     """
-    placed = IDENTITY
+    product = IDENTITY
     for g in poses:
-        placed = placed.then(Placement(rotation(g), translation(g)))
-    return pose(*placed)
+        product = product.then(Placement(rotation(g), translation(g)))
+    return pose(*product)
 
 
 def apply(g: Pose, point: ArrayLike) -> Vector3:
@@ -165,3 +241,34 @@ def bracket(V1: ArrayLike, V2: ArrayLike) -> Twist:
     V1, V2 = as_array(V1), as_array(V2)
     v1, w1, v2, w2 = V1[:3], V1[3:], V2[:3], V2[3:]
     return np.concatenate([np.cross(w1, v2) - np.cross(w2, v1), np.cross(w1, w2)])
+
+
+def interpolate_poses(start: Pose, goal: Pose, share: Vector) -> Array:
+    """Poses (k, 4, 4) at shares σ (k,): p₀ + σ (p₁ − p₀), R₀ exp(σ log(R₀ᵀ R₁)).
+
+    >>> turn = np.block([[np.diag([-1.0, -1.0, 1.0]), np.array([[2.0], [0.0], [0.0]])], [0, 0, 0, 1]])
+    >>> interpolate_poses(np.eye(4), turn, np.array([0.5]))[0, :2, 3].round(12)
+    array([1., 0.])
+    """
+    R = start[:3, :3] @ rotations_about(rotation_between(start, goal), share)
+    return stack_poses(R, start[:3, 3] + share[:, None] * (goal[:3, 3] - start[:3, 3]))
+
+
+def rotation_between(start: Pose, goal: Pose) -> Vector3:
+    """log(R₀ᵀ R₁) (3,), axis times angle in the moving frame."""
+    return log_so3(start[:3, :3].T @ goal[:3, :3])
+
+
+def rotations_about(rotation_vector: Vector3, share: Vector) -> Array:
+    """exp(σ ŵ) (k, 3, 3) for one w (3,) and shares σ (k,)."""
+    angle = float(np.linalg.norm(rotation_vector))
+    K = hat(rotation_vector / angle if angle > 0.0 else rotation_vector)
+    phi = (share * angle)[:, None, None]
+    return np.eye(3) + np.sin(phi) * K + 2.0 * np.sin(0.5 * phi) ** 2 * (K @ K)
+
+
+def stack_poses(R: Array, p: Array) -> Array:
+    """Poses (k, 4, 4) of rotations (k, 3, 3) and positions (k, 3)."""
+    poses = np.zeros((len(p), 4, 4))
+    poses[:, :3, :3], poses[:, :3, 3], poses[:, 3, 3] = R, p, 1.0
+    return poses

@@ -20,7 +20,7 @@ from dalembert.spatial.inertia import from_silver_tensor
 
 
 def _from_second_moments(mass: Scalar, xx: Scalar, yy: Scalar, zz: Scalar) -> Matrix3:
-    """The tensor of a body whose mean squares of x, y and z are given: I_xx = m(⟨y²⟩ + ⟨z²⟩)."""
+    """The tensor of a body from its mean squares of x, y and z: I_xx = m(⟨y²⟩ + ⟨z²⟩)."""
     return mass * np.diag(vector(yy + zz, xx + zz, xx + yy))
 
 

@@ -1,4 +1,4 @@
-"""Studies: one simulation for every row of a design, in chunks that are computed once and kept."""
+"""Parameter sweeps: one simulation for every row of a design, in chunks that are stored."""
 
 from dalembert.sweeps.sweeping import sweep
 

@@ -1,11 +1,12 @@
-"""What is kept of a run, by name: functions of a chunk's trajectories (time, sample, …)."""
+"""Reductions of a run by name: functions of a chunk's trajectories (time, sample, …)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
@@ -59,35 +60,29 @@ def last_state(run: xarray.Dataset) -> Any:
 
 
 REDUCTIONS: Mapping[str, Callable[[Any], Any]] = {
-    made.__name__: made
-    for made in (peak_torque, peak_velocity, settling_time, work, energy, last_state)
+    function.__name__: function
+    for function in (peak_torque, peak_velocity, settling_time, work, energy, last_state)
 }
 Reduction = str | Callable[[Any], Any]
 
 
-def chosen(reduce: Any) -> dict[str, Callable[[Any], Any]]:
-    """Reductions by name: a name, a function, several of them, or a table; {} keeps trajectories."""
+def reductions(reduce: Any) -> dict[str, Callable[[Any], Any]]:
+    """Reductions by name, from a name, a function, several or a table; {} for trajectories."""
     if reduce is None:
         return {}
     if isinstance(reduce, Mapping):
         named = {str(name): _function(how) for name, how in reduce.items()}
     else:
-        several = [reduce] if isinstance(reduce, str) or callable(reduce) else _listed(reduce)
-        named = {_name(how): _function(how) for how in several}
+        several = [reduce] if isinstance(reduce, str) or callable(reduce) else reduce
+        if not isinstance(several, list | tuple):
+            raise SettingError(f"reduce= must be names or functions, not {reduce!r}")
+        named = {}
+        for how in several:
+            name = how if isinstance(how, str) else getattr(how, "__name__", type(how).__name__)
+            named["reduced" if name == "<lambda>" else name] = _function(how)
     if not named:
         raise SettingError("reduce= names nothing to keep; leave it out to keep trajectories")
     return named
-
-
-def _listed(reduce: Any) -> Sequence[Reduction]:
-    if not isinstance(reduce, list | tuple):
-        raise SettingError(f"reduce= must be names or functions, not {reduce!r}")
-    return reduce
-
-
-def _name(how: Reduction) -> str:
-    name = how if isinstance(how, str) else getattr(how, "__name__", type(how).__name__)
-    return "reduced" if name == "<lambda>" else name
 
 
 def _function(how: Reduction) -> Callable[[Any], Any]:
@@ -99,37 +94,35 @@ def _function(how: Reduction) -> Callable[[Any], Any]:
 
 
 def reduced(run: xarray.Dataset, how: Mapping[str, Callable[[Any], Any]]) -> xarray.Dataset:
-    """What is kept of a chunk: variables with the dimension "sample"."""
+    """The reduced chunk: variables with the dimension "sample"."""
     import xarray
 
     if not how:
         return run.drop_vars(["beyond"], errors="ignore")
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for name, function in how.items():
-        made = function(run)
-        if isinstance(made, xarray.Dataset):
-            found |= {str(key): _array(str(key), x, run) for key, x in made.data_vars.items()}
-        elif isinstance(made, Mapping):
-            found |= {str(key): _array(str(key), value, run) for key, value in made.items()}
-        else:
-            found[name] = _array(name, made, run)
-    return xarray.Dataset(found)
+        result = function(run)
+        if isinstance(result, xarray.Dataset):
+            result = dict(result.data_vars)
+        elif not isinstance(result, Mapping):
+            result = {name: result}
+        variables |= {str(key): _array(str(key), value, run) for key, value in result.items()}
+    return xarray.Dataset(variables)
 
 
-def _array(name: str, made: Any, run: xarray.Dataset) -> Any:
+def _array(name: str, result: ArrayLike, run: xarray.Dataset) -> xarray.DataArray:
     """A result as a DataArray; a bare array has a row for each sample."""
     import xarray
 
-    if not isinstance(made, xarray.DataArray):
-        value, count = np.asarray(made), run.sizes["sample"]
+    if not isinstance(result, xarray.DataArray):
+        value, count = np.asarray(result), run.sizes["sample"]
         if value.shape[:1] != (count,):
             raise SettingError(
                 f"the reduction {name!r} gave an array of shape {value.shape}; it must have a row "
                 f"for each of the {count} runs of its chunk"
             )
-        made = xarray.DataArray(
-            value, dims=["sample", *(f"{name}_{k}" for k in range(1, value.ndim))]
-        )
-    if "sample" not in made.dims:
+        dims = ["sample", *(f"{name}_{k}" for k in range(1, value.ndim))]
+        result = xarray.DataArray(value, dims=dims)
+    if "sample" not in result.dims:
         raise SettingError(f"the reduction {name!r} lost the dimension 'sample' of the runs")
-    return made.drop_vars([c for c in made.coords if c not in made.dims])
+    return result.drop_vars([c for c in result.coords if c not in result.dims])

@@ -1,4 +1,4 @@
-"""A study: its runs in chunks, each one batch of `simulate`, and by what it is known again."""
+"""A study: its runs in chunks, each one batch of `simulate`, and its identity."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ from dalembert.errors import (
     SimulationError,
     SingularMassMatrixError,
 )
+from dalembert.pickling import Portable
 from dalembert.simulation import SimulationWarning, simulate
-from dalembert.simulation.drive import FAR
+from dalembert.simulation.checkpoint import FAR
 from dalembert.simulation.settings import Grid, whole_steps
-from dalembert.sweeps.design import Design
+from dalembert.sweeps.design import Design, Varied
 from dalembert.sweeps.reductions import reduced
-from dalembert.sweeps.varied import Varied
-from dalembert.systems.identity import digest, function_digest
-from dalembert.systems.law import law_digest
-from dalembert.systems.system import System
-from dalembert.travel import Portable
+from dalembert.systems.controller import controller_digest, digest, function_digest
 from dalembert.version import __version__
 
 if TYPE_CHECKING:
@@ -35,12 +32,13 @@ FORMAT = 2
 OK, DIVERGED, REFUSED = 0, 1, 2
 MEANINGS = "ok diverged refused"
 Rows = Mapping[str, np.ndarray]  # values (runs, ...) of some rows of a design
+Results = tuple["xarray.Dataset | None", np.ndarray, dict[int, str]]  # status, reasons
 REFUSALS = (SimulationError, ConstraintError, ConvergenceError, SingularMassMatrixError)
 
 
 @dataclass(frozen=True)
 class Variable:
-    """What is kept of every run under one name."""
+    """Dimensions, shape and attributes of one variable of every run."""
 
     dims: tuple[str, ...]  # besides the run
     shape: tuple[int, ...]
@@ -50,7 +48,7 @@ class Variable:
 
 @dataclass
 class Chunk:
-    """Some runs of a study, done: arrays (runs, ...) by name, a status for each, reasons by number."""
+    """Results of some runs: arrays (runs, ...) by name, a status for each, reasons by number."""
 
     index: int
     arrays: dict[str, np.ndarray]
@@ -62,24 +60,35 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Work(Portable):
-    """How rows of a design become a chunk: all that a worker has to know."""
+    """The computation of a chunk from rows of a design, as sent to workers."""
 
     varied: Varied
     reduce: Mapping[str, Callable[[Any], Any]]
 
     @property
     def grid(self) -> Grid:
-        """When the runs are saved."""
-        given = self.varied.given
-        steps = whole_steps(given["duration"], given.get("dt", 1e-3))
-        return Grid(given.get("dt", 1e-3), int(given.get("save_every", 1)), steps)
+        """The saved times of the runs."""
+        options = self.varied.given
+        steps = whole_steps(options["duration"], options.get("dt", 1e-3))
+        return Grid(options.get("dt", 1e-3), int(options.get("save_every", 1)), steps)
 
     def run(self, index: int, rows: Rows) -> Chunk:
-        """The chunk of this number, computed; runs that fail are flagged with a reason."""
-        return _packed(index, *self._run(rows))
+        """The chunk of this number; runs that fail have a status and a reason."""
+        result, status, reasons = self._run(rows)
+        chunk = Chunk(index, {}, status, reasons)
+        for name, value in ({} if result is None else result.data_vars).items():
+            value = value.transpose("sample", ...)
+            dims = tuple(map(str, value.dims[1:]))
+            array = np.ascontiguousarray(value.values)
+            chunk.arrays[str(name)] = array
+            kind = Variable(dims, array.shape[1:], array.dtype.str, dict(value.attrs))
+            chunk.variables[str(name)] = kind
+            indexes = value.indexes
+            chunk.coordinates |= {dim: indexes[dim].tolist() for dim in dims if dim in indexes}
+        return chunk
 
-    def _run(self, rows: Rows) -> tuple[xarray.Dataset | None, np.ndarray, dict[int, str]]:
-        """(what is kept, status, reasons); a batch that is refused is split until it is known why."""
+    def _run(self, rows: Rows) -> Results:
+        """Results of these rows; a batch that is refused is split until the run is found."""
         try:
             run = self.trajectories(rows)
         except REFUSALS as error:
@@ -87,20 +96,22 @@ class Work(Portable):
             if count == 1:
                 return None, np.array([REFUSED], np.int8), {0: str(error)}
             halves = (slice(count // 2), slice(count // 2, count))
-            return _joined(*(self._run({k: x[half] for k, x in rows.items()}) for half in halves))
+            first, second = (self._run({k: x[half] for k, x in rows.items()}) for half in halves)
+            return _joined(first, second)
         status, reasons = _diverged(run)
-        kept = reduced(run, self.reduce)
-        # of a motion that diverged its beginning is true, a number made of all of it is not
-        return _emptied(kept, status != OK) if self.reduce and reasons else kept, status, reasons
+        result = reduced(run, self.reduce)
+        if self.reduce and reasons:  # a reduction of a motion that diverged is wrong
+            result = _without(result, status != OK)
+        return result, status, reasons
 
     def trajectories(self, rows: Rows) -> xarray.Dataset:
-        """These runs, as `simulate` gives a batch, NaN where all have ended early."""
+        """These runs as a batch of `simulate`, NaN where all have ended early."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SimulationWarning)  # each run says so by its status
-            made = self.varied.inputs(rows)
-            if "control_dt" in made:  # a digital law may remember: every chunk has one of its own
-                made["tau"] = copy.deepcopy(made.get("tau"))
-            run = simulate(self.varied.system, **made, progress=False)
+            warnings.simplefilter("ignore", SimulationWarning)  # in the status of each run
+            options = self.varied.inputs(rows)
+            if "control_dt" in options:  # a digital controller may have a memory: one per chunk
+                options["tau"] = copy.deepcopy(options.get("tau"))
+            run = simulate(self.varied.system, **options, progress=False)
         if run.attrs["status"] == "interrupted":
             raise KeyboardInterrupt
         if run.sizes["time"] == self.grid.saves:
@@ -118,7 +129,7 @@ class Study:
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """Number of chunks."""
         return -(-self.design.runs // self.size)
 
     def rows(self, index: int) -> np.ndarray:
@@ -127,10 +138,18 @@ class Study:
         return np.arange(first, min(first + self.size, self.design.runs))
 
     def identity(self) -> dict[str, Any]:
-        """What decides every number of it, as text that is the same in another process."""
+        """Everything that decides the numbers, as text that is equal in other processes."""
         varied = self.work.varied
-        given, system, law = varied.given, varied.system, varied.law
-        asked = {k: v for k, v in given.items() if k not in ("q0", "qd0", "tau", "parameters")}
+        options, system, controller = varied.given, varied.system, varied.controller
+        separate = ("q0", "qd0", "tau", "parameters")
+        others = {k: v for k, v in options.items() if k not in separate}
+        start = {k: options[k] for k in ("q0", "qd0") if options.get(k) is not None}
+        if controller is None:
+            tau, gains = _text(options.get("tau")), {}
+        else:
+            sizes = (system.nq, system.nv, system.dynamics.rows)
+            tau = f"{type(controller).__name__} {controller_digest(controller, *sizes)}"
+            gains = {name: digest(value) for name, value in controller.constants.items()}
         return {
             "format": FORMAT,
             "dalembert": __version__,
@@ -138,32 +157,22 @@ class Study:
             "model": system.dynamics.content,
             "runs": self.design.runs,
             "design": {name: digest(column) for name, column in self.design.columns.items()},
-            "start": {k: _start(given[k]) for k in ("q0", "qd0") if given.get(k) is not None},
-            "parameters": _said(given.get("parameters")),
-            "tau": _said(given.get("tau")) if law is None else _law(system, law),
-            "gains": {} if law is None else {k: digest(v) for k, v in law.constants.items()},
-            "simulate": {k: _said(v) for k, v in sorted(asked.items())},
+            "start": {k: f"{np.asarray(x).dtype} {digest(x)}" for k, x in start.items()},
+            "parameters": _text(options.get("parameters")),
+            "tau": tau,
+            "gains": gains,
+            "simulate": {k: _text(v) for k, v in sorted(others.items())},
             "reduce": {name: function_digest(how) for name, how in self.work.reduce.items()},
             "chunk": self.size,
         }
 
     def piece(self, index: int) -> tuple[int, dict[str, np.ndarray]]:
-        """What is computed of a chunk: its number, and its rows of the design."""
+        """(number, rows of the design) of a chunk."""
         return index, self.design.rows(self.rows(index))
 
 
-def _start(value: Any) -> str:
-    """A first state with its precision, which is that of the runs."""
-    return f"{np.asarray(value).dtype} {digest(value)}"
-
-
-def _law(system: System, law: Any) -> str:
-    """What a law computes, whatever its constants are."""
-    return f"{type(law).__name__} {law_digest(law, system.nq, system.nv, system.dynamics.rows)}"
-
-
-def _said(value: Any) -> Any:
-    """A keyword of `simulate` as text: short values as they are, others by a digest."""
+def _text(value: Any) -> Any:
+    """A keyword of `simulate`: short values unchanged, others as a digest."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return function_digest(value)
@@ -183,22 +192,23 @@ def _diverged(run: xarray.Dataset) -> tuple[np.ndarray, dict[int, str]]:
     return np.where(lost, DIVERGED, OK).astype(np.int8), reasons
 
 
-def unknown(dtype: Any) -> Any:
-    """What stands where nothing is known: NaN, −1 of whole numbers, otherwise 0."""
+def missing_value(dtype: Any) -> Any:
+    """The value of missing entries: NaN, −1 of integers, otherwise 0."""
     kind = np.dtype(dtype).kind
     return np.dtype(dtype).type(np.nan if kind in "fc" else -1 if kind == "i" else 0)
 
 
-def _emptied(kept: xarray.Dataset, lost: np.ndarray) -> xarray.Dataset:
-    """The same with nothing known of the runs that were lost (samples,)."""
+def _without(result: xarray.Dataset, lost: np.ndarray) -> xarray.Dataset:
+    """The dataset with missing values for the runs that were lost (samples,)."""
     import xarray
 
     fine = xarray.DataArray(~lost, dims="sample")
-    return kept.assign({k: x.where(fine, unknown(x.dtype)) for k, x in kept.data_vars.items()})
+    variables = {k: x.where(fine, missing_value(x.dtype)) for k, x in result.data_vars.items()}
+    return result.assign(variables)
 
 
-def _joined(first: Any, second: Any) -> Any:
-    """Two halves of a chunk as one; of a half without results the entries are NaN."""
+def _joined(first: Results, second: Results) -> Results:
+    """Two halves of a chunk as one; a half without results has missing values."""
     import xarray
 
     (a, s, r), (b, t, u) = first, second
@@ -207,26 +217,8 @@ def _joined(first: Any, second: Any) -> Any:
     if known is None:
         return None, np.concatenate([s, t]), reasons
     parts = [
-        x if x is not None else _emptied(known.isel(sample=[0] * len(n)), n != OK)
+        x if x is not None else _without(known.isel(sample=[0] * len(n)), n != OK)
         for x, n in ((a, s), (b, t))
     ]
     plain = [x.drop_vars("sample", errors="ignore") for x in parts]
     return xarray.concat(plain, "sample"), np.concatenate([s, t]), reasons
-
-
-def _packed(
-    index: int, found: xarray.Dataset | None, status: np.ndarray, reasons: dict[int, str]
-) -> Chunk:
-    if found is None:
-        return Chunk(index, {}, status, reasons)
-    arrays, variables = {}, {}
-    coordinates: dict[str, list[Any]] = {}
-    for name, value in found.data_vars.items():
-        value = value.transpose("sample", ...)
-        dims = tuple(map(str, value.dims[1:]))
-        array = np.ascontiguousarray(value.values)
-        arrays[str(name)] = array
-        kept = Variable(dims, array.shape[1:], array.dtype.str, dict(value.attrs))
-        variables[str(name)] = kept
-        coordinates |= {d: value.indexes[d].tolist() for d in dims if d in value.indexes}
-    return Chunk(index, arrays, status, reasons, variables, coordinates)

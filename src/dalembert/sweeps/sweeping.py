@@ -1,9 +1,16 @@
-"""`sweep`: a system, values to vary and how to simulate in; an `xarray.Dataset` of all runs out."""
+"""`sweep`: one simulation for every row of a design, in this process, in others or on a cluster."""
 
 from __future__ import annotations
 
+import hashlib
+import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import pickle
+import signal
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +18,133 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, SimulationError
 from dalembert.formulations.registry import suggest
+from dalembert.kernels import get_num_threads, set_num_threads
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import simulate as simulate_batch
-from dalembert.sweeps import runners
-from dalembert.sweeps.design import design as designed
-from dalembert.sweeps.recall import remember
-from dalembert.sweeps.reductions import chosen
+from dalembert.sweeps.design import Varied
+from dalembert.sweeps.design import design as create_design
+from dalembert.sweeps.recent import remember
+from dalembert.sweeps.reductions import reductions
 from dalembert.sweeps.store import Memory, Zarr
 from dalembert.sweeps.study import Chunk, Study, Work
-from dalembert.sweeps.varied import Varied
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray
 
+AHEAD = 2  # chunks for each worker, so that none waits; more would only fill the memory
+LOST = 8  # restarts of a pool without a chunk in between
+CACHED = 4  # studies of a worker, with their kernels
+
+_cache: OrderedDict[str, Work] = OrderedDict()
+
+
+def by_processes(study: Study, missing: Sequence[int], processes: int) -> Iterator[Chunk]:
+    """Chunks computed by processes; those that are killed are replaced, and their chunks repeated."""
+    if isinstance(processes, bool) or int(processes) != processes or processes < 1:
+        raise SettingError(f"processes must be a positive whole number, not {processes!r}")
+    todo, lost = deque(missing), 0
+    threads = max(1, get_num_threads() // processes)
+    pickled = _pickled(study.work)
+    while todo:
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(processes, context, _initialise, (threads,))
+
+        def submit(index: int, pool: ProcessPoolExecutor = pool) -> Future[Chunk]:
+            return pool.submit(compute, *pickled, *study.piece(index))
+
+        try:
+            for chunk in _completed(submit, todo, processes):
+                lost = 0
+                yield chunk
+        except BrokenProcessPool:
+            lost += 1
+            if lost > LOST:
+                raise SimulationError(
+                    f"the processes of the sweep were ended {lost} times in a row, by the system or "
+                    "for want of memory; take fewer of them, or a smaller chunk="
+                ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _completed(
+    submit: Callable[[int], Future[Chunk]], todo: deque[int], processes: int
+) -> Iterator[Chunk]:
+    """Chunks as they complete; those pending when the pool breaks return to `todo`."""
+    pending: dict[Future[Chunk], int] = {}
+    try:
+        while todo or pending:
+            while todo and len(pending) < AHEAD * processes:
+                pending[submit(todo[0])] = todo[0]
+                todo.popleft()
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                chunk = future.result()
+                del pending[future]
+                yield chunk
+    finally:
+        todo.extendleft(sorted(pending.values(), reverse=True))
+
+
+def _initialise(threads: int) -> None:
+    """Initialise a worker process; Ctrl-C is handled by its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_num_threads(threads)
+
+
+def _pickled(work: Work) -> tuple[str, bytes]:
+    """(cache key, pickle) of the work, sent with every chunk.
+
+    Functions of a script or a notebook, which a worker cannot import, are pickled by value with
+    cloudpickle.
+    """
+    try:
+        from cloudpickle import dumps
+    except ImportError:
+        from pickle import dumps
+    data = dumps(work)
+    return hashlib.sha256(data).hexdigest(), data
+
+
+def compute(key: str, data: bytes, index: int, rows: Mapping[str, Any]) -> Chunk:
+    """A chunk in a worker, which unpickles the work once and caches it with its kernels."""
+    if key not in _cache:
+        _cache[key] = pickle.loads(data)
+        while len(_cache) > CACHED:
+            _cache.popitem(last=False)
+    return _cache[key].run(index, rows)
+
+
+def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chunk]:
+    """Chunks computed by a `dask.distributed` client, which repeats those of lost workers."""
+    from distributed import CancelledError, as_completed
+    from distributed.comm import CommClosedError
+
+    pickled, todo = _pickled(study.work), deque(missing)
+
+    def submit() -> Any:
+        piece = study.piece(todo.popleft())
+        return client.submit(compute, *pickled, *piece, pure=False, retries=LOST)
+
+    try:
+        workers = max(1, sum(client.nthreads().values()))
+        running = as_completed([submit() for _ in range(min(len(todo), AHEAD * workers))])
+        for future in running:
+            chunk = future.result()
+            future.release()
+            if todo:
+                running.add(submit())
+            yield chunk
+    except (CommClosedError, CancelledError) as error:
+        raise SimulationError(
+            "the scheduler of the client was lost; with a store the same call goes on from there"
+        ) from error
+
+
 BYTES = 64 * 2**20  # of the trajectories of a chunk
 MOST, BLOCK = 8192, 64  # runs of a chunk, and what their number is a multiple of
-NOT_HERE = ("system", "checkpoint", "progress", "until", "restitution", "rtol", "atol")
+EXCLUDED = ("system", "checkpoint", "progress", "until", "restitution", "rtol", "atol")
 
 
 def sweep(
@@ -45,45 +162,79 @@ def sweep(
     client: Any = None,
     progress: bool | None = None,
 ) -> xarray.Dataset:
-    """One simulation for every row of a design, with its values as coordinates along "run".
+    """One simulation for every row of a design.
 
-    `over` names what varies: parameters of the system, constants of the law in ``simulate["tau"]``
-    ("kp"), "q0", "qd0", "tau", "controls", or one entry of these ("q0.link1_joint"). Its values are a
-    "grid" (every combination), a "list" (row by row) or, for `runs` points of intervals (low, high) or
-    SciPy distributions, "random", "sobol", "halton" or "latin". `simulate` are keywords of
-    `dl.simulate`, of a method with fixed steps; `chunk` runs are one batch.
+    Parameters
+    ----------
+    system
+        Any system.
+    over
+        Values by name: parameters of the system, constants of the controller in ``simulate["tau"]``
+        ("kp"), "q0", "qd0", "tau", "controls", or one entry of these ("q0.link1_joint").
+    simulate
+        Keywords of `dl.simulate`, with a method of fixed steps.
+    reduce
+        Results to store: "peak_torque", "peak_velocity", "settling_time", "work", "energy",
+        "last_state", functions of a chunk's trajectories (time, sample, …), or several; by default
+        the trajectories.
+    store
+        Zarr folder to which chunks are written when they are done; the same call continues a sweep
+        that was cut short.
+    design
+        "grid" (every combination), "list" (row by row), or "random", "sobol", "halton" or "latin" for
+        `runs` points of intervals (low, high) or SciPy distributions.
+    runs, seed
+        Number of points and seed of the last four.
+    chunk
+        Runs of one batch.
+    processes, client
+        Other processes, or a `dask.distributed` client; results are equal in every bit.
+    progress
+        Whether to show a progress bar; by default on a terminal.
 
-    `reduce` names what is kept: "peak_torque", "peak_velocity", "settling_time", "work", "energy",
-    "last_state", functions of a chunk's trajectories (time, sample, …), or several; without it
-    trajectories are kept. With `store` chunks go to that Zarr folder as they are done, and the same
-    call goes on where it was cut short; a folder of another study is refused. A run that fails has a
-    `status` other than 0, and its `reason`.
+    Returns
+    -------
+    xarray.Dataset
+        Results with the values of the design as coordinates along "run". A run that fails has a
+        `status` other than 0, and a `reason`.
 
-    It runs in this process, in `processes` others, or on the workers of a `dask.distributed`
-    `client`; numbers are the same bits in all of them.
+    Raises
+    ------
+    SettingError
+        For settings that do not fit together.
+    SimulationError
+        For a store of another study, or if no run was possible.
 
+    Examples
+    --------
     >>> import dalembert as dl
     >>> arm = dl.load("pendulum")
-    >>> found = sweep(arm, {"q0.link1_joint": [0.1, 0.2]}, {"duration": 0.1}, "peak_velocity")
-    >>> found.peak_velocity.dims, found.status.values.tolist()
+    >>> result = sweep(arm, {"q0.link1_joint": [0.1, 0.2]}, {"duration": 0.1}, "peak_velocity")
+    >>> result.peak_velocity.dims, result.status.values.tolist()
     (('run', 'joint'), [0, 0])
     """
     if processes is not None and client is not None:
         raise SettingError("give processes= or client=, not both")
-    study = made_study(system, over, simulate, reduce, design, runs, seed, chunk)
-    kept = Memory(study) if store is None else Zarr(study, store)
+    study = create_study(system, over, simulate, reduce, design, runs, seed, chunk)
+    results = Memory(study) if store is None else Zarr(study, store)
     remember(study)
-    missing = kept.missing()
+    missing = results.missing()
     show = on_terminal() if progress is None else progress
     with progress_bar(f"sweep of {system.name}", show) as report:
-        missing = _first(study, kept, missing)
-        for count, done in enumerate(_chunks(study, missing, processes, client), 1):
-            kept.write(done)
+        missing = _compute_first(study, results, missing)
+        if client is not None:
+            chunks = by_client(study, missing, client)
+        elif processes is not None:
+            chunks = by_processes(study, missing, processes)
+        else:
+            chunks = (study.work.run(*study.piece(index)) for index in missing)
+        for count, done in enumerate(chunks, 1):
+            results.write(done)
             report((study.chunks - len(missing) + count) / study.chunks)
-    return kept.dataset()
+    return results.dataset()
 
 
-def made_study(
+def create_study(
     system: System,
     over: Mapping[str, Any],
     simulate: Mapping[str, Any],
@@ -94,7 +245,7 @@ def made_study(
     chunk: int | None,
 ) -> Study:
     """The study of these arguments, all of them checked."""
-    known = [name for name in signature(simulate_batch).parameters if name not in NOT_HERE]
+    known = [name for name in signature(simulate_batch).parameters if name not in EXCLUDED]
     for name in simulate:
         if name not in known:
             raise SettingError(
@@ -102,17 +253,17 @@ def made_study(
             )
     if "duration" not in simulate:
         raise SettingError("simulate={…} needs a duration, in seconds")
-    _require_one_for_all(simulate)
-    planned = designed(over, design, runs, seed)
-    varied = Varied(system, dict(simulate), tuple(planned.columns))
-    varied.inputs(planned.rows([0]))  # whatever is wrong with names and shapes is said now
-    varied.require_possible(planned.columns)
-    work = Work(varied, chosen(reduce))
-    return Study(work, planned, _size(work, chunk))
+    _require_constant(simulate)
+    plan = create_design(over, design, runs, seed)
+    varied = Varied(system, dict(simulate), tuple(plan.columns))
+    varied.inputs(plan.rows([0]))  # raises errors about names and shapes
+    varied.require_valid(plan.columns)
+    work = Work(varied, reductions(reduce))
+    return Study(work, plan, _chunk_size(work, chunk))
 
 
-def _require_one_for_all(simulate: Mapping[str, Any]) -> None:
-    """What `simulate` gives is the same in all runs: rows of its own would repeat in every chunk."""
+def _require_constant(simulate: Mapping[str, Any]) -> None:
+    """An error for inputs with a row for each run, which would repeat in every chunk."""
     for name in ("q0", "qd0", "tau", "controls", "parameters"):
         value: Any = simulate.get(name)
         rows = np.ndim(value) > 1
@@ -125,8 +276,8 @@ def _require_one_for_all(simulate: Mapping[str, Any]) -> None:
             )
 
 
-def _size(work: Work, chunk: int | None) -> int:
-    """Runs of a chunk: as asked for, or as many as keep its trajectories small."""
+def _chunk_size(work: Work, chunk: int | None) -> int:
+    """Runs of a chunk: `chunk`, or as many as `BYTES` of trajectories allow."""
     if chunk is not None:
         if isinstance(chunk, bool) or int(chunk) != chunk or chunk < 1:
             raise SettingError(f"chunk must be a positive whole number, not {chunk!r}")
@@ -137,45 +288,32 @@ def _size(work: Work, chunk: int | None) -> int:
     return max(BLOCK, min(MOST, fits // BLOCK * BLOCK))
 
 
-def _first(study: Study, kept: Memory | Zarr, missing: Sequence[int]) -> list[int]:
-    """Compute chunks here until one shows what is kept of a run; the numbers still missing.
+def _compute_first(study: Study, results: Memory | Zarr, missing: Sequence[int]) -> list[int]:
+    """Compute chunks here until one has results; the numbers of the others.
 
     Its kernels are in the cache then, so that processes on this machine compile nothing.
     """
-    left = list(missing)
+    remaining = list(missing)
     failed: list[Chunk] = []
-    while left and (isinstance(kept, Memory) or len(left) == study.chunks - len(failed)):
-        done = study.work.run(*study.piece(left.pop(0)))
+    in_memory = isinstance(results, Memory)
+    while remaining and (in_memory or len(remaining) == study.chunks - len(failed)):
+        done = study.work.run(*study.piece(remaining.pop(0)))
         if done.variables:
-            _require_names(study, done)
-            kept.begin(done)
+            # names of varied values and of results must differ
+            inner = {dim for kind in done.variables.values() for dim in kind.dims}
+            for name in study.design.columns:
+                if name in {"run", "status", "reason", *inner, *done.variables}:
+                    role = study.work.varied.targets[name].role
+                    raise SettingError(
+                        f"over={{{name!r}: …}} has the name of something in the result; write "
+                        f"'{role}.{name}', or give the result another name"
+                    )
+            results.begin(done)
             for chunk in (*failed, done):
-                kept.write(chunk)
-            return left
+                results.write(chunk)
+            return remaining
         failed.append(done)
     if failed:
         reason = next(iter(failed[0].reasons.values()))
         raise SimulationError(f"no run of the sweep was possible; the first one: {reason}")
-    return left
-
-
-def _require_names(study: Study, known: Chunk) -> None:
-    """What varies must not have the name of a result, beside which it is to stand."""
-    inner = {dim for kind in known.variables.values() for dim in kind.dims}
-    for name in study.design.columns:
-        if name in {"run", "status", "reason", *inner, *known.variables}:
-            role = study.work.varied.places[name].role
-            raise SettingError(
-                f"over={{{name!r}: …}} has the name of something in the result; write "
-                f"'{role}.{name}', or give the result another name"
-            )
-
-
-def _chunks(
-    study: Study, missing: Sequence[int], processes: int | None, client: Any
-) -> Iterator[Chunk]:
-    if client is not None:
-        return runners.by_client(study, missing, client)
-    if processes is not None:
-        return runners.beside(study, missing, processes)
-    return runners.here(study, missing)
+    return remaining

@@ -3,17 +3,17 @@
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
-from dalembert.symbolic.lettered import Lettered
 from dalembert.symbolic.operations import to_sympy
+from dalembert.symbolic.page import html_page
 from dalembert.symbolic.printing import latex_document
-from dalembert.symbolic.sections import html_page
+from dalembert.symbolic.quantities import SymbolicSystem
 from dalembert.symbolic.writer import Writer
 from dalembert.symbolic.writing import textbook, write_equations
 
 __all__ = [
     "Budget",
     "Equations",
-    "Lettered",
+    "SymbolicSystem",
     "Writer",
     "html_page",
     "latex_document",

@@ -1,28 +1,29 @@
 """Sums of angles and squares of sines: the same polynomial with fewer terms.
 
-A `Form` is a polynomial together with what each pair of cos and sin generators stands for. Turning
-the pair of θ_b into the pair of ψ = θ_a ± θ_b is a substitution in place, since
-θ_b = ±(ψ − θ_a); it is kept where terms disappear, as in (c₂c₃ − s₂s₃)² = c₂₃². Pairs of terms
-that are left are taken together one by one.
+A `Form` is a polynomial together with the argument of each pair of cos and sin generators. Replacing
+the pair of θ_b by that of ψ = θ_a ± θ_b is a substitution in place, since θ_b = ±(ψ − θ_a); it is
+accepted where terms disappear, as in (c₂c₃ − s₂s₃)² = c₂₃². Remaining pairs of terms that are one sine
+or cosine of a sum, x c_a c_b − x s_a s_b = x cos(a + b) and the three others like it, are combined one
+by one, which leaves the rest of a polynomial alone: c₂, c₃ and c₂₃ may stand side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.symbolic.polynomials import Angle, Polynomials, _reduce, reduce_sines
-from dalembert.symbolic.sums import together
 
 SAMPLE = 6  # polynomials on which a sum of two angles is tried before it is used everywhere
 
 
 class Move(NamedTuple):
-    """Replace angle b by θ_b + sign·θ_a, with a kept."""
+    """Replace angle b by θ_b + sign·θ_a; a stays."""
 
     a: int
     b: int
@@ -36,7 +37,7 @@ class Form(NamedTuple):
     arguments: tuple[sympy.Expr, ...]
 
     def meaning(self, source: Polynomials) -> list[sympy.Expr]:
-        """What the generators stand for in this form."""
+        """The expressions of the generators in this form."""
         meaning = list(source.generators)
         for angle, argument in zip(source.angles, self.arguments, strict=True):
             if argument is not angle.argument:
@@ -50,7 +51,7 @@ def _cos_sin(argument: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
 
 
 class Angles:
-    """Finds the shortest form of polynomials over the angles of `source`."""
+    """The shortest forms of polynomials over the angles of `source`."""
 
     def __init__(self, source: Polynomials) -> None:
         self.source = source
@@ -68,21 +69,21 @@ class Angles:
                 for b in present[i + 1 :]:
                     pairs.setdefault((a, b), []).append(f)
         useful = []
-        for (a, b), found in pairs.items():
-            sample = sorted(set(found), key=len)[:SAMPLE]
+        for (a, b), polynomials_with_both in pairs.items():
+            sample = sorted(set(polynomials_with_both), key=len)[:SAMPLE]
             for sign in (1, -1):
                 if any(self._shortens(f, (Move(a, b, sign), Move(b, a, sign))) for f in sample):
                     useful += [Move(a, b, sign), Move(b, a, sign)]
         self.moves = tuple(useful)
 
     def adopt(self, other: Angles) -> None:
-        """Use the sums that were found elsewhere, for the angles that are here as well."""
-        places = {angle.argument: k for k, angle in enumerate(self.angles)}
-        there = [angle.argument for angle in other.angles]
+        """Use the sums of another instance, for the angles that both have."""
+        numbers = {angle.argument: k for k, angle in enumerate(self.angles)}
+        arguments = [angle.argument for angle in other.angles]
         self.moves = tuple(
-            Move(places[there[a]], places[there[b]], sign)
+            Move(numbers[arguments[a]], numbers[arguments[b]], sign)
             for a, b, sign in other.moves
-            if there[a] in places and there[b] in places
+            if arguments[a] in numbers and arguments[b] in numbers
         )
 
     def shortest(self, f: PolyElement, squares: bool = True) -> Form:
@@ -94,31 +95,32 @@ class Angles:
 
     def _search(self, f: PolyElement, squares: bool) -> Form:
         arguments = tuple(angle.argument for angle in self.angles)
-        best, found = f, self._finished(f, arguments, squares)
+        best, shortest = f, self._finished(f, arguments, squares)
         improved = True
-        while improved and len(found.polynomial) > 1:
+        while improved and len(shortest.polynomial) > 1:
             improved = False
             for move in self.moves:
-                moved = self._moved(best, move)
-                if moved is None:
+                changed_f = self._substituted(best, move)
+                if changed_f is None:
                     continue
-                shifted = _shifted(arguments, move)
-                trial = self._finished(moved, shifted, squares)
-                if len(trial.polynomial) < len(found.polynomial):
-                    best, arguments, found = moved, shifted, trial
+                changed = list(arguments)
+                changed[move.b] = arguments[move.b] + move.sign * arguments[move.a]
+                trial = self._finished(changed_f, tuple(changed), squares)
+                if len(trial.polynomial) < len(shortest.polynomial):
+                    best, arguments, shortest = changed_f, tuple(changed), trial
                     improved = True
                     break
-        return found
+        return shortest
 
     def _finished(self, f: PolyElement, arguments: tuple[sympy.Expr, ...], squares: bool) -> Form:
         """f with pairs of terms as sums of angles and, with `squares`, sin² for 1 − cos²."""
-        f, arguments = together(f, self.angles, arguments)
+        f, arguments = combined(f, self.angles, arguments)
         return Form(self._squares(f) if squares else f, arguments)
 
     def _shortens(self, f: PolyElement, moves: Sequence[Move]) -> bool:
         length = len(self._squares(f))
-        moved = [self._moved(f, move) for move in moves]
-        return any(g is not None and len(self._squares(g)) < length for g in moved)
+        changed_f = [self._substituted(f, move) for move in moves]
+        return any(g is not None and len(self._squares(g)) < length for g in changed_f)
 
     def _squares(self, f: PolyElement) -> PolyElement:
         """1 − cos² as sin² where that saves terms, here and there or for an angle as a whole."""
@@ -140,11 +142,11 @@ class Angles:
                 lower = _raised(monomial, squared, -2)
                 if coefficient is not None and terms.get(lower) == -coefficient:
                     del terms[monomial], terms[lower]
-                    made = _raised(lower, other, 2)
-                    terms[made] = terms.get(made, 0) - coefficient
+                    square = _raised(lower, other, 2)
+                    terms[square] = terms.get(square, 0) - coefficient
         return f if len(terms) == len(f) else f.new({m: c for m, c in terms.items() if c})
 
-    def _moved(self, f: PolyElement, move: Move) -> PolyElement | None:
+    def _substituted(self, f: PolyElement, move: Move) -> PolyElement | None:
         """f with θ_b = ψ − sign·θ_a, the pair of b now that of ψ; None if it lacks one of them."""
         a, b = self.angles[move.a], self.angles[move.b]
         if not (_contains(f, a) and _contains(f, b)):
@@ -175,24 +177,112 @@ def _raised(monomial: tuple[int, ...], k: int, by: int) -> tuple[int, ...]:
     return (*monomial[:k], monomial[k] + by, *monomial[k + 1 :])
 
 
-def _shifted(arguments: tuple[sympy.Expr, ...], move: Move) -> tuple[sympy.Expr, ...]:
-    changed = list(arguments)
-    changed[move.b] = arguments[move.b] + move.sign * arguments[move.a]
-    return tuple(changed)
-
-
 def _contains(f: PolyElement, angle: Angle) -> bool:
     return any(m[angle.cos] or m[angle.sin] for m in f)
 
 
-def split(f: PolyElement, positions: Collection[int]) -> dict[tuple[int, ...], PolyElement]:
-    """f as Σ monomial × coefficient, the monomials in the generators at these positions."""
-    parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
-    none = (0,) * f.ring.ngens
-    for monomial, coefficient in f.items():
-        key, rest = list(none), list(monomial)
-        for k in positions:
-            if rest[k]:
-                key[k], rest[k] = rest[k], 0
-        parts.setdefault(tuple(key), {})[tuple(rest)] = coefficient
-    return {key: f.new(part) for key, part in parts.items()}
+LONGEST = 400  # terms of a polynomial in which pairs are looked for
+Monomial = tuple[int, ...]
+
+
+class Pair(NamedTuple):
+    """Two terms, their angles, and their sum: cos or sin of θ_a + sign θ_b."""
+
+    terms: tuple[Monomial, Monomial]
+    a: int
+    b: int
+    sign: int
+    cosine: bool
+
+
+def sums_in(polynomials: Iterable[PolyElement], angles: Sequence[Angle]) -> int:
+    """The number of different sums or differences of two angles in pairs of terms."""
+    sums = set()
+    for f in polynomials:
+        if len(f) <= LONGEST:
+            sums |= {(p.a, p.b, p.sign) for p in _pairs(dict(f), angles)}
+    return len(sums)
+
+
+def combined(
+    f: PolyElement, angles: Sequence[Angle], arguments: tuple[sympy.Expr, ...]
+) -> tuple[PolyElement, tuple[sympy.Expr, ...]]:
+    """f with its pairs as one term each, and the arguments of its angles after that.
+
+    An angle whose argument is zero is free to stand for a new sum; when none is left, pairs stay.
+    """
+    if len(f) > LONGEST:
+        return f, arguments
+    terms, known = dict(f), list(arguments)
+    while True:
+        combination = next(_combinations(terms, angles, known), None)
+        if combination is None:
+            break
+        (first, second), monomial, scale, number, argument = combination
+        coefficient = terms.pop(first)
+        del terms[second]
+        known[number] = argument
+        terms[monomial] = terms.get(monomial, 0) + scale * coefficient
+        if not terms[monomial]:
+            del terms[monomial]
+    return (f if len(terms) == len(f) else f.new(terms)), tuple(known)
+
+
+def _combinations(
+    terms: dict[Monomial, Any], angles: Sequence[Angle], known: list[sympy.Expr]
+) -> Iterator[tuple[tuple[Monomial, Monomial], Monomial, int, int, sympy.Expr]]:
+    """Pairs with an angle for their sum: terms, the new one, its sign, the angle, its argument."""
+    for pair in _pairs(terms, angles):
+        total = known[pair.a] + pair.sign * known[pair.b]
+        number, flipped = _angle_number(known, total)
+        if number is None:
+            continue
+        first, second = angles[pair.a], angles[pair.b]
+        new = list(pair.terms[0])
+        for k in (first.cos if pair.cosine else first.sin, second.cos):
+            new[k] -= 1
+        new[angles[number].cos if pair.cosine else angles[number].sin] += 1
+        scale = -1 if flipped and not pair.cosine else 1
+        yield pair.terms, tuple(new), scale, number, known[number] if flipped else total
+
+
+def _angle_number(known: list[sympy.Expr], total: sympy.Expr) -> tuple[int | None, bool]:
+    """The angle with this argument or, flipped, with minus it; else one that is free.
+
+    Nobody writes sin(2θ₂ + θ₃) for s₂c₂₃ + c₂s₂₃: no angle is to be counted twice.
+    """
+    if total == 0 or any(abs(c) != 1 for c in total.as_coefficients_dict().values()):
+        return None, False
+    for argument, flipped in ((total, False), (-total, True)):
+        if argument in known:
+            return known.index(argument), flipped
+    return (known.index(sympy.S.Zero), False) if sympy.S.Zero in known else (None, False)
+
+
+def _pairs(terms: dict[Monomial, Any], angles: Sequence[Angle]) -> Iterator[Pair]:
+    for monomial, coefficient in terms.items():
+        present = [k for k, x in enumerate(angles) if monomial[x.cos] or monomial[x.sin]]
+        for a, b in combinations(present, 2):
+            yield from _of_two(terms, angles, monomial, coefficient, (a, b))
+
+
+def _of_two(
+    terms: dict[Monomial, Any],
+    angles: Sequence[Angle],
+    monomial: Monomial,
+    coefficient: Any,
+    pair: tuple[int, int],
+) -> Iterator[Pair]:
+    """c_a c_b with s_a s_b, and s_a c_b with c_a s_b."""
+    (ca, sa), (cb, sb) = ((angles[k].cos, angles[k].sin) for k in pair)
+    for cosine, present, missing in ((True, (ca, cb), (sa, sb)), (False, (sa, cb), (ca, sb))):
+        if not (monomial[present[0]] and monomial[present[1]]):
+            continue
+        other = list(monomial)
+        for k, by in ((present[0], -1), (present[1], -1), (missing[0], 1), (missing[1], 1)):
+            other[k] += by
+        ratio = terms.get(tuple(other), 0) / coefficient
+        if ratio in (1, -1):
+            # cos(a + b) has −s_a s_b, sin(a + b) has +c_a s_b
+            sign = int(-ratio) if cosine else int(ratio)
+            yield Pair((monomial, tuple(other)), *pair, sign, cosine)

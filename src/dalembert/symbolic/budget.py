@@ -19,11 +19,11 @@ GRACE = 3.0  # seconds after the time is over for what is written without factor
 
 
 class TimeOver(BaseException):
-    """The time and its grace are over; no `except Exception` of SymPy's holds it up."""
+    """The time and its grace are over; not caught by `except Exception` in SymPy."""
 
 
 class Budget:
-    """Says whether there is time left, and shows how far things are.
+    """Tells whether time is left, and shows progress on a terminal.
 
     >>> with Budget(None) as budget:
     ...     budget.exhausted()
@@ -52,7 +52,7 @@ class Budget:
     def limit(self) -> Iterator[None]:
         """Raise `TimeOver` in the body once the time and its grace are over, also inside of SymPy.
 
-        One call of SymPy may take hours (a common divisor of long polynomials) and asks nobody. An
+        One call of SymPy may take hours (a common divisor of long polynomials) without a check. An
         exception is set in this thread, as Ctrl-C sets one, from another that waits.
         """
         if self.seconds is None:
@@ -121,14 +121,10 @@ class Budget:
 
 def _interruptible(frame: FrameType | None) -> bool:
     """Whether an exception raised here reaches the caller: destructors and callbacks lose it."""
-    if frame is None or _module(frame).partition(".")[0] not in ("sympy", "dalembert"):
-        return False
+    modules = []
     while frame is not None:
-        if frame.f_code.co_name == "__del__" or _module(frame) == "weakref":
+        modules.append(str(frame.f_globals.get("__name__", "")))
+        if frame.f_code.co_name == "__del__" or modules[-1] == "weakref":
             return False
         frame = frame.f_back
-    return True
-
-
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))
+    return bool(modules) and modules[0].partition(".")[0] in ("sympy", "dalembert")

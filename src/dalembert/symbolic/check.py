@@ -1,4 +1,4 @@
-"""Written forms against the program they came from, at random numbers: no wrong equation leaves."""
+"""Written forms compared with their programs at random numbers: no wrong equation is returned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sympy
 
 from dalembert.errors import EquationError
 from dalembert.symbolic.operations import entries_of
-from dalembert.tracing.interpret import interpret
+from dalembert.tracing.interpreter import interpret
 from dalembert.tracing.program import Program
 
 RELATIVE = 1e-9  # of the largest number of the output
@@ -30,7 +30,7 @@ _FUNCTIONS = {
 
 
 def evaluate(expression: sympy.Expr, values: Values) -> np.ndarray:
-    """The expression at arrays of numbers; `values` starts with the symbols and keeps what it met.
+    """The expression at arrays of numbers; `values` starts with the symbols and caches subexpressions.
 
     Quicker here than `sympy.lambdify`, which would print and compile text for a single use.
     """
@@ -40,23 +40,20 @@ def evaluate(expression: sympy.Expr, values: Values) -> np.ndarray:
         return np.asarray(float(expression))
     if expression.is_Symbol:
         raise EquationError(f"the symbol {expression} is neither an input nor a defined constant")
-    found = _apply(expression, [evaluate(a, values) for a in expression.args], values)
-    values[expression] = found
-    return found
-
-
-def _apply(expression: sympy.Expr, parts: list[np.ndarray], values: Values) -> np.ndarray:
+    arguments = [evaluate(a, values) for a in expression.args]
     if expression.is_Add:
-        return sum(parts[1:], parts[0])
-    if expression.is_Mul:
-        return math.prod(parts[1:], start=parts[0])
-    if expression.is_Pow:
-        return parts[0] ** parts[1]
-    if expression.func in _FUNCTIONS:
-        return _FUNCTIONS[expression.func](*parts)
-    symbols = sorted(expression.free_symbols, key=str)
-    compiled = sympy.lambdify(symbols, expression, "numpy")
-    return compiled(*(values[s] for s in symbols))
+        result = sum(arguments[1:], arguments[0])
+    elif expression.is_Mul:
+        result = math.prod(arguments[1:], start=arguments[0])
+    elif expression.is_Pow:
+        result = arguments[0] ** arguments[1]
+    elif expression.func in _FUNCTIONS:
+        result = _FUNCTIONS[expression.func](*arguments)
+    else:
+        symbols = sorted(expression.free_symbols, key=str)
+        result = sympy.lambdify(symbols, expression, "numpy")(*(values[s] for s in symbols))
+    values[expression] = result
+    return result
 
 
 class Sample(NamedTuple):
@@ -96,25 +93,25 @@ def sample(
 
 
 def require_agreement(
-    found: Sample,
+    sample: Sample,
     written: Mapping[str, Any],
     definitions: Mapping[sympy.Symbol, sympy.Expr] | None = None,
 ) -> None:
     """Raise unless every written form equals the output of its name, relative 1e-9."""
-    values = dict(found.symbols)
+    values = dict(sample.symbols)
     for symbol, definition in (definitions or {}).items():
         values[symbol] = evaluate(definition, values)
     for name, form in written.items():
-        reference = found.outputs[name]
+        reference = sample.outputs[name]
         shape = reference.shape[1:]
         flat = reference.reshape(len(reference), math.prod(shape))
         scale = max(float(np.max(np.abs(flat), initial=0.0)), np.finfo(float).tiny)
         for k, entry in enumerate(entries_of(form)):
             error = float(np.max(np.abs(evaluate(entry, values) - flat[:, k])))
-            if not error <= max(RELATIVE * scale, found.rounding):
+            if not error <= max(RELATIVE * scale, sample.rounding):
                 where = ", ".join(str(i + 1) for i in np.unravel_index(k, shape)) if shape else ""
                 raise EquationError(
-                    f"{found.name}: the written form of {name}[{where}] differs from the program "
+                    f"{sample.name}: the written form of {name}[{where}] differs from the program "
                     f"by {error / scale:.1e} of its size; it is withheld. "
                     'simplify="fast" may succeed; please report this model'
                 )

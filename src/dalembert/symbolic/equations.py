@@ -1,4 +1,4 @@
-"""Written equations: SymPy matrices with the names they use, to read, print and evaluate."""
+"""Written equations: SymPy matrices with their symbols, to read, print and evaluate."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 import sympy
+from numpy.typing import ArrayLike
 
 from dalembert.errors import EquationError
 from dalembert.symbolic import printing
-from dalembert.symbolic.constants import GREEK
 from dalembert.symbolic.operations import entries_of, exact, number
-from dalembert.symbolic.sections import Section, html_page, sections
-from dalembert.symbolic.titles import ALIASES, TITLES, VECTORS
+from dalembert.symbolic.page import Section, html_page, sections
+from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS
+from dalembert.symbolic.writer import GREEK
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """M q̈ + C q̇ + g = τ in letters; every form has been checked against its program.
+    """M q̈ + C q̇ + g = τ in symbols; every form has been checked against its program.
 
     Quantities are attributes, or items by name: `M`, `C` (Ṁ − 2C skew), `g` = ∂U/∂q, `Gamma` (i, j,
-    k), `K`, `U`, Khatib's `B` and `Csq`, and what `System.equations` lists besides. `definitions`
-    says what α, β, … stand for. `complete` is False if the time was over before the shortest forms
-    were found; `note` then says what that means. `independent` are the coordinates of M_r, h_r, τ_r.
+    k), `K`, `U`, Khatib's `B` and `Csq`, and the others of `System.equations`. `definitions` are
+    the expressions of α, β, …. `complete` is False if the time was over before all forms were
+    shortened; `note` then says what that means. `independent` are the coordinates of M_r, h_r, τ_r.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Equations:
     tau: tuple[sympy.Symbol, ...] = ()
     t: tuple[sympy.Symbol, ...] = ()
     independent: tuple[sympy.Symbol, ...] = ()
+    moving: tuple[str, ...] = ()  # which of "G" and "e" stand on the left too
 
     def __getattr__(self, name: str) -> Any:
         quantities = self.__dict__.get("quantities", {})
@@ -47,7 +49,7 @@ class Equations:
             return quantities[ALIASES.get(name, name)]
         if name in TITLES or name in ALIASES:
             key = ALIASES.get(name, name)
-            raise EquationError(f"{key} was not asked for; write equations(quantities=[{key!r}])")
+            raise EquationError(f"{key} was not requested; call equations(quantities=[{key!r}])")
         raise AttributeError(f"equations have no {name!r}")
 
     def __getitem__(self, name: str) -> Any:
@@ -83,7 +85,7 @@ class Equations:
         return f"<Equations of {self.name}: {', '.join(self.quantities)}>"
 
     def expanded(self) -> Equations:
-        """The same with every defined name replaced by what it stands for."""
+        """The same with every defined name replaced by its definition."""
         values: dict[sympy.Expr, sympy.Expr] = {}
         for symbol, definition in self.definitions.items():
             values[symbol] = definition.xreplace(values)
@@ -93,7 +95,7 @@ class Equations:
         """With numbers for some symbols; constants that become numbers are put in, too.
 
         >>> import dalembert as dl
-        >>> from dalembert.zoo.letters import symbolic_model
+        >>> from dalembert.zoo.symbolic_models import symbolic_model
         >>> symbolic_model("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
         Matrix([[18]])
         """
@@ -108,21 +110,21 @@ class Equations:
         }
         definitions = {}
         for symbol, definition in self.definitions.items():
-            found = definition.xreplace(values)
-            if found.free_symbols:
-                definitions[symbol] = found
+            value = definition.xreplace(values)
+            if value.free_symbols:
+                definitions[symbol] = value
             else:
-                values[symbol] = found
-        kept = tuple(s for s in self.parameters if s.name not in numbers)
-        return replace(self._replaced(values, definitions), parameters=kept)
+                values[symbol] = value
+        parameters = tuple(s for s in self.parameters if s.name not in numbers)
+        return replace(self._replaced(values, definitions), parameters=parameters)
 
     def lambdify(self, quantity: str) -> Callable[..., np.ndarray]:
         """A NumPy function f(q, qd, tau, t, **parameters) of one quantity at one state.
 
         `qd`, `tau` and `t` may be left out where the quantity does not depend on them; parameters
-        have the model's values unless given.
+        have the model's values by default.
 
-        >>> from dalembert.zoo.letters import symbolic_model
+        >>> from dalembert.zoo.symbolic_models import symbolic_model
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
         9.81
         """
@@ -133,25 +135,29 @@ class Equations:
         compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
 
         def function(
-            q: Any, qd: Any = None, tau: Any = None, t: float = 0.0, **given: float
+            q: ArrayLike,
+            qd: ArrayLike | None = None,
+            tau: ArrayLike | None = None,
+            t: float = 0.0,
+            **parameters: float,
         ) -> np.ndarray:
             rates = np.zeros(len(self.qd)) if qd is None else qd
             forces = np.zeros(len(self.tau)) if tau is None or not self.tau else tau
             clock = [t] * len(self.t)
-            values = compiled(np.asarray(q, float), rates, forces, clock, self._values(given))
+            values = compiled(np.asarray(q, float), rates, forces, clock, self._values(parameters))
             return np.array(values, dtype=float).reshape(shape)
 
         return function
 
     def with_needed_constants(self) -> Equations:
-        """Products that are named but used only once put back, and the names in order again."""
+        """The same with names of products that are used once replaced, and the names in order again."""
         if not self.definitions:
             return self
         uses: Counter[sympy.Expr] = Counter()
         for value in (*self.quantities.values(), *self.definitions.values()):
             uses.update(s for e in entries_of(value) for s in e.atoms(sympy.Symbol))
         values: dict[sympy.Expr, sympy.Expr] = {}
-        kept: dict[sympy.Symbol, sympy.Expr] = {}
+        needed: dict[sympy.Symbol, sympy.Expr] = {}
         names = iter([n for n in GREEK if n not in {s.name for s in (*self.q, *self.parameters)}])
         for symbol, definition in self.definitions.items():
             if not definition.is_Add and uses[symbol] <= 1:
@@ -159,24 +165,29 @@ class Equations:
             elif symbol.name in GREEK:
                 renamed = sympy.Symbol(next(names))
                 values[symbol] = renamed
-                kept[renamed] = definition
+                needed[renamed] = definition
             else:
-                kept[symbol] = definition
-        return self._replaced(values, {s: d.xreplace(values) for s, d in kept.items()})
+                needed[symbol] = definition
+        return self._replaced(values, {s: d.xreplace(values) for s, d in needed.items()})
 
     def _replaced(
         self,
         values: Mapping[sympy.Expr, sympy.Expr],
         definitions: Mapping[sympy.Symbol, sympy.Expr],
     ) -> Equations:
-        made = {key: _replaced(value, values) for key, value in self.quantities.items()}
-        return replace(self, quantities=made, definitions=dict(definitions))
+        def replaced(value: Any) -> Any:
+            if isinstance(value, sympy.NDimArray):
+                return value.applyfunc(lambda e: e.xreplace(values))
+            return value.xreplace(values)
 
-    def _values(self, given: Mapping[str, float]) -> list[float]:
-        for name in given:
+        quantities = {key: replaced(value) for key, value in self.quantities.items()}
+        return replace(self, quantities=quantities, definitions=dict(definitions))
+
+    def _values(self, numbers: Mapping[str, float]) -> list[float]:
+        for name in numbers:
             if name not in [s.name for s in self.parameters]:
                 raise EquationError(f"{self.name} has no parameter {name!r}")
-        values = [given.get(s.name, self.defaults.get(s.name)) for s in self.parameters]
+        values = [numbers.get(s.name, self.defaults.get(s.name)) for s in self.parameters]
         missing = [s.name for s, v in zip(self.parameters, values, strict=True) if v is None]
         if missing:
             raise EquationError(f"{self.name}: no value for parameter {missing[0]!r}")
@@ -190,9 +201,3 @@ class Equations:
 
     def _short(self, short: bool | None) -> bool:
         return len(self.q) > 2 if short is None else short
-
-
-def _replaced(value: Any, values: Mapping[sympy.Expr, sympy.Expr]) -> Any:
-    if isinstance(value, sympy.NDimArray):
-        return value.applyfunc(lambda e: e.xreplace(values))
-    return value.xreplace(values)

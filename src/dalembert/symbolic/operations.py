@@ -1,8 +1,8 @@
-"""What every instruction of a program means in SymPy, and the conversion that uses nothing else."""
+"""The meaning of every instruction of a program in SymPy, and the direct conversion of programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,7 @@ def exact(value: float) -> Fraction:
     (Fraction(3, 10), Fraction(1, 12))
     """
     if not np.isfinite(value):
-        raise EquationError(f"{value} stands in the equations, which no letters hold")
+        raise EquationError(f"expected finite numbers in the equations, got {value}")
     full = Fraction(value)
     near = full.limit_denominator(1_000_000)
     return near if abs(near - full) <= abs(full) * _ROUNDING else full
@@ -47,7 +47,8 @@ def number(value: Fraction) -> sympy.Expr:
     return sympy.Float(float(f"{float(value):.14g}"))
 
 
-def _truth(relation: Any) -> Any:
+def _truth(relation: type[sympy.Rel]) -> Callable[..., sympy.Expr]:
+    """The relation as 1 where it holds, else 0."""
     return lambda a, b: sympy.Piecewise((1, relation(a, b)), (0, True))
 
 
@@ -106,24 +107,25 @@ def apply(op: Op, *arguments: sympy.Expr) -> sympy.Expr:
 def input_symbols(
     program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
 ) -> dict[str, tuple[sympy.Expr, ...]]:
-    """A symbol for every entry of every input, in C order: the given ones, else `name1, name2, …`.
+    """A symbol for every entry of every input, in C order: from `symbols`, else `name1, name2, …`.
 
     >>> from dalembert.kernels.program.trace import trace
     >>> input_symbols(trace(lambda q, g: q * g, {"q": (2,), "g": ()}))
     {'q': (q1, q2), 'g': (g,)}
     """
-    given = dict(symbols or {})
-    made: dict[str, tuple[sympy.Expr, ...]] = {}
+    remaining = dict(symbols or {})
+    result: dict[str, tuple[sympy.Expr, ...]] = {}
     for port in program.inputs:
         own = [port.name] if port.shape == () else [f"{port.name}{k + 1}" for k in range(port.size)]
-        made[port.name] = tuple(given.pop(port.name, map(sympy.Symbol, own)))
-        if len(made[port.name]) != port.size:
+        result[port.name] = tuple(remaining.pop(port.name, map(sympy.Symbol, own)))
+        if len(result[port.name]) != port.size:
+            count = len(result[port.name])
             raise EquationError(
-                f"{program.name}: {port.name} needs {port.size} symbols, got {len(made[port.name])}"
+                f"{program.name}: {port.name} needs {port.size} symbols, got {count}"
             )
-    if given:
-        raise EquationError(f"{program.name} has no input {next(iter(given))!r}")
-    return made
+    if remaining:
+        raise EquationError(f"{program.name} has no input {next(iter(remaining))!r}")
+    return result
 
 
 def to_sympy(
@@ -151,7 +153,7 @@ def to_sympy(
         if op == Op.INPUT:
             values.append(flat[a])
         elif op == Op.CONST:
-            # infinity, with which `np.fmin` looks for NaN, is SymPy's
+            # infinity, by which `np.fmin` detects NaN, becomes SymPy's
             value = float(program.constants[a])
             values.append(number(exact(value)) if np.isfinite(value) else sympy.sympify(value))
         else:
@@ -189,3 +191,48 @@ def entries_of(value: Any) -> list[sympy.Expr]:
     if isinstance(value, sympy.NDimArray):
         return value.reshape(len(value)).tolist()
     return [value]
+
+
+Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
+
+
+def affine_forms(program: Program) -> list[Affine | None]:
+    """Every value as Σ a_i x_i + b over the inputs, None where it is not.
+
+    >>> from dalembert.kernels.program.trace import trace
+    >>> affine_forms(trace(lambda q: q[0] + q[1], {"q": (2,)}))[-1]
+    ({0: Fraction(1, 1), 1: Fraction(1, 1)}, Fraction(0, 1))
+    """
+    forms: list[Affine | None] = []
+    for op, a, b in program.rows:
+        if op == Op.INPUT:
+            forms.append(({a: Fraction(1)}, Fraction(0)))
+        elif op == Op.CONST:
+            forms.append(({}, exact(float(program.constants[a]))))
+        elif op == Op.NEG:
+            forms.append(_scaled(forms[a], -1))
+        elif op in (Op.ADD, Op.SUB):
+            forms.append(_sum(forms[a], _scaled(forms[b], 1 if op == Op.ADD else -1)))
+        elif op == Op.MUL:
+            x, y = forms[a], forms[b]
+            if x is not None and y is not None and not (x[0] and y[0]):
+                forms.append(_scaled(x, y[1]) if not y[0] else _scaled(y, x[1]))
+            else:
+                forms.append(None)
+        else:
+            forms.append(None)
+    return forms
+
+
+def _sum(x: Affine | None, y: Affine | None) -> Affine | None:
+    if x is None or y is None:
+        return None
+    keys = [*x[0], *(k for k in y[0] if k not in x[0])]
+    sums = {k: x[0].get(k, Fraction(0)) + y[0].get(k, Fraction(0)) for k in keys}
+    return {k: c for k, c in sums.items() if c}, x[1] + y[1]
+
+
+def _scaled(x: Affine | None, scale: Fraction | int) -> Affine | None:
+    if x is None:
+        return None
+    return {k: scale * c for k, c in x[0].items() if scale}, scale * x[1]

@@ -1,10 +1,26 @@
-"""The frame of a page of equations: headings, scrolling boxes, light and dark."""
+"""A page of equations: formulas in MathML, quantity by quantity, in a frame of HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from dalembert.symbolic.marks import dotted
+from dalembert.symbolic.notation import Ledger, MathML, dotted
+from dalembert.symbolic.printing import (
+    PAGE_WIDTH,
+    Form,
+    PrintedLine,
+    is_narrow,
+    lines_of,
+    name_lines,
+    printer_of,
+    title_of,
+    zeros,
+)
+from dalembert.text import html
+
+if TYPE_CHECKING:
+    from dalembert.symbolic.equations import Equations
 
 # of formulas on any page; browsers set an accent onto its letter, where a dot touches the serifs
 FORMULAS = """
@@ -47,15 +63,15 @@ _LEFT = {
     "A": f"<msup><mi>A</mi><mi>T</mi></msup>{_OPEN}{_Q}{_CLOSE}<mi>λ</mi>",
 }
 _RIGHT = {"tau": "<mi>τ</mi>", "psi": "<mi>ψ</mi>"}
-_HELD = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "tau_p"}
-_HELD |= {"M_r", "h_r", "tau_r", "Delta"}
+_CONSTRAINED = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "tau_p"}
+_CONSTRAINED |= {"M_r", "h_r", "tau_r", "Delta"}
 
 
 def motion(keys: Collection[str]) -> str:
     """The equation of motion with the terms that a system of these quantities has."""
-    there = {"M", "C", "g", "tau", *keys} | ({"A"} if _HELD & set(keys) else set())
+    present = {"M", "C", "g", "tau", *keys} | ({"A"} if _CONSTRAINED & set(keys) else set())
     left, right = (
-        "<mo>+</mo>".join(term for key, term in side.items() if key in there)
+        "<mo>+</mo>".join(term for key, term in side.items() if key in present)
         for side in (_LEFT, _RIGHT)
     )
     return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
@@ -76,3 +92,84 @@ def page(
         f"<title>{title}</title>\n<style>{_STYLE}{FORMULAS}</style>\n</head>\n<body>\n"
         f'<h1>{title}</h1>\n<p class="head">{motion(keys)}</p>\n{remark}\n{body}</body>\n</html>\n'
     )
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dalembert.symbolic.equations import Equations
+
+DEFINITIONS = ""  # the key of the section with the definitions of names
+
+
+class Section(NamedTuple):
+    """A quantity, or the definitions: its title and formulas as HTML, and their marked terms."""
+
+    key: str
+    title: str
+    body: str
+    ledger: Ledger  # empty unless marks were requested
+
+
+def html_page(eq: Equations, title: str, short: bool = True) -> str:
+    """A page of MathML, without scripts and without network."""
+    contents = [(section.title, section.body) for section in sections(eq, short)]
+    return page(html(title), contents, html(eq.note), list(eq.quantities))
+
+
+def sections(
+    eq: Equations, short: bool, digits: int | None = None, marked: bool = False
+) -> list[Section]:
+    """Every quantity, then the definitions of names; decimals have at most so many digits.
+
+    With `marked`, entries and terms carry numbers, each section from zero: see its ledger.
+    """
+    printed = []
+    for key in eq.quantities:
+        ledger = Ledger()
+        form = Form(short, digits, ledger if marked else None)
+        if is_narrow(eq, key, form):
+            body = _matrix(eq, key, form)
+        else:
+            absent = zeros(eq, key)
+            body = _table(lines_of(eq, key, MathML(), PAGE_WIDTH, form))
+            body += f"<p>{absent}</p>" if absent else ""
+        printed.append(Section(key, html(title_of(eq, key)), body, ledger))
+    ledger = Ledger()
+    form = Form(short, digits, ledger if marked else None)
+    named = name_lines(eq, list(eq.quantities), MathML(), PAGE_WIDTH, form)
+    if named:
+        printed.append(Section(DEFINITIONS, "Names", _table(named), ledger))
+    return printed
+
+
+def _matrix(eq: Equations, key: str, form: Form) -> str:
+    value, printer = eq.quantities[key], printer_of(eq, MathML(), form)
+    cells = ""
+    for i in range(value.rows):
+        cells += "<mtr>"
+        for j in range(value.cols):
+            e = value[i, j]
+            number = None if e == 0 else form.entry((i, j), e)
+            cells += f"<mtd{_mark(number)}>{printer.formula(e)}</mtd>"
+        cells += "</mtr>"
+    table = f'<mtable class="matrix">{cells}</mtable>'
+    return f'<math display="block"><mrow>{MathML().name(key)}<mo>=</mo>{table}</mrow></math>'
+
+
+def _table(printed: Sequence[PrintedLine]) -> str:
+    rows = []
+    for line in printed:
+        left = "<mo>=</mo>".join(line.labels)
+        for k, row in enumerate(line.rows):
+            head, sign = (f"<mrow>{left}</mrow>", "<mo>=</mo>") if k == 0 else ("", "")
+            mark = "" if k else _mark(line.entry)
+            cells = f"<mtd>{head}</mtd><mtd>{sign}</mtd><mtd><mrow>{row}</mrow></mtd>"
+            rows.append(f"<mtr{mark}>{cells}</mtr>")
+    if not rows:
+        return ""
+    return f'<math display="block"><mtable class="lines">{"".join(rows)}</mtable></math>'
+
+
+def _mark(entry: int | None) -> str:
+    return "" if entry is None else f' data-entry="{entry}"'

@@ -1,24 +1,25 @@
 """A program as polynomials in its inputs and in the cosines and sines of its angles.
 
-The arithmetic runs in one of SymPy's polynomial rings over the rationals, so that equal things
-cancel and zero is zero. Whatever is no polynomial (a root, a quotient) becomes a generator itself.
+The arithmetic runs in one of SymPy's polynomial rings over the rationals, so that equal terms cancel
+and zero is zero. A value that is no polynomial (a root, a quotient) becomes a generator itself.
+Polynomials are then written as products (content, monomials and irreducible factors, with a
+textbook's signs), and entries with denominators as one cancelled quotient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.polys.domains import QQ
 from sympy.polys.rings import PolyElement, PolyRing
 
 from dalembert.errors import EquationError
-from dalembert.symbolic.affine import affine_forms
 from dalembert.symbolic.budget import Budget
-from dalembert.symbolic.operations import apply, exact, input_symbols, number
+from dalembert.symbolic.operations import affine_forms, apply, exact, input_symbols, number
 from dalembert.tracing.program import BINARY, Op, Program
 
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
@@ -70,7 +71,7 @@ class Polynomials:
         below = {k: lifted(f) for k, f in self.reciprocals.items()}
         pairs = [(size + 2 * k, size + 2 * k + 1) for k in range(count)]
         angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
-        # an angle of zero until it is given a meaning
+        # an angle of zero until it gets a meaning
         meaning = (*self.generators, *[sympy.S.One, sympy.S.Zero] * count)
         return Polynomials(ring, meaning, (*self.angles, *angles), entries, below)
 
@@ -80,7 +81,7 @@ def polynomials(
     symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
     budget: Budget | None = None,
 ) -> Polynomials:
-    """Run the program on polynomials; `TooLargeError` if that leads nowhere.
+    """Run the program on polynomials; `TooLargeError` if they become too long or time is over.
 
     >>> import numpy as np
     >>> from dalembert.kernels.program.trace import trace
@@ -88,7 +89,8 @@ def polynomials(
     >>> polynomials(p).entries
     (1,)
     """
-    return _Machine(program, input_symbols(program, symbols)).run(budget or Budget(None))
+    machine = _PolynomialInterpreter(program, input_symbols(program, symbols))
+    return machine.run(budget or Budget(None))
 
 
 def linear_parameters(
@@ -96,12 +98,12 @@ def linear_parameters(
 ) -> tuple[sympy.Symbol, ...]:
     """Candidates that occur, in the first degree only and never two of them in one product."""
     monomials = {m for f in source.entries for m in f}
-    found: list[int] = []
+    linear: list[int] = []
     for k in source.positions([s for s in candidates if s in source.generators]):
         own = [m for m in monomials if m[k]]
-        if own and all(m[k] == 1 and not any(m[j] for j in found) for m in own):
-            found.append(k)
-    return tuple(source.generators[k] for k in found)
+        if own and all(m[k] == 1 and not any(m[j] for j in linear) for m in own):
+            linear.append(k)
+    return tuple(source.generators[k] for k in linear)
 
 
 def reduce_sines(f: PolyElement, angles: Sequence[Angle]) -> PolyElement:
@@ -131,7 +133,7 @@ def _reduce(f: PolyElement, high: int, low: int) -> PolyElement:
     return f.new({m: c for m, c in done.items() if c})
 
 
-class _Machine:
+class _PolynomialInterpreter:
     """Executes a program with polynomials for numbers."""
 
     def __init__(self, program: Program, symbols: Mapping[str, tuple[sympy.Expr, ...]]):
@@ -140,17 +142,17 @@ class _Machine:
         self.code = program.rows
         self.affine = affine_forms(program)
         # angles: an input, or the value number of an argument that is no integer sum of inputs
-        self.turned: dict[tuple[str, int], int] = {}
+        self.angle_numbers: dict[tuple[str, int], int] = {}
         self.opaque: dict[int, int] = {}
         self.atoms: dict[sympy.Expr, int] = {}
         for k, (op, a, _) in enumerate(self.code):
             if op in (Op.SIN, Op.COS):
-                self.turned |= dict.fromkeys(self._angle_keys(a), 0)
+                self.angle_numbers |= dict.fromkeys(self._angle_keys(a), 0)
             elif not self._is_polynomial(k):
                 self.opaque[k] = len(self.opaque)
         # in the order of the inputs, so that what is written does not depend on that of the program
-        self.turned = {key: k for k, key in enumerate(sorted(self.turned))}
-        count = len(self.inputs) + 2 * len(self.turned) + len(self.opaque)
+        self.angle_numbers = {key: k for k, key in enumerate(sorted(self.angle_numbers))}
+        count = len(self.inputs) + 2 * len(self.angle_numbers) + len(self.opaque)
         self.ring = PolyRing([f"x{k}" for k in range(count)], QQ, "lex")
         self.meaning: list[Any] = [*self.inputs, *[sympy.S.One] * (count - len(self.inputs))]
         self.values: list[PolyElement] = []
@@ -159,7 +161,7 @@ class _Machine:
         self.work = 0
 
     def run(self, budget: Budget) -> Polynomials:
-        for key, k in self.turned.items():
+        for key, k in self.angle_numbers.items():
             at = len(self.inputs) + 2 * k
             self.angles.append(Angle(at, at + 1, sympy.S.Zero))
             if key[0] == "input":
@@ -170,9 +172,9 @@ class _Machine:
             if late or len(self.values[-1]) > LIMIT:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
-        found = _without_rounding([self.values[k] for k in self.program.results.tolist()])
-        named = (self.ring, tuple(self.meaning), tuple(self.angles), found)
-        return Polynomials(*named, self.reciprocals)
+        entries = _without_rounding([self.values[k] for k in self.program.results.tolist()])
+        meaning, angles = tuple(self.meaning), tuple(self.angles)
+        return Polynomials(self.ring, meaning, angles, entries, self.reciprocals)
 
     def _name_angle(self, k: int, argument: sympy.Expr) -> None:
         at = self.angles[k].cos
@@ -196,9 +198,10 @@ class _Machine:
         if op == Op.INPUT:
             return self.ring.gens[a]
         if op == Op.CONST:
-            return self.ring(_rational(exact(float(self.program.constants[a]))))
+            value = exact(float(self.program.constants[a]))
+            return self.ring(QQ(value.numerator, value.denominator))
         if op in (Op.SIN, Op.COS):
-            return self._turn(a)[op == Op.SIN]
+            return self._cos_sin(a)[op == Op.SIN]
         x = self.values[a]
         y = self.values[b] if op in BINARY else x
         if op == Op.NEG:
@@ -216,37 +219,34 @@ class _Machine:
             return x * (1 / QQ(y.coeff(1)))
         return self._atom(k, x, y)
 
-    def _turn(self, argument: int) -> tuple[PolyElement, PolyElement]:
+    def _cos_sin(self, argument: int) -> tuple[PolyElement, PolyElement]:
         """(cos, sin) of a value: of an integer sum of angles by their addition."""
         keys = self._angle_keys(argument)
         form = self.affine[argument]
         if keys[0][0] == "value" or form is None:
-            k = self.turned[keys[0]]
-            self._name_angle(k, self.expression(self.values[argument]))
-            return self._pair(k)
+            k = self.angle_numbers[keys[0]]
+            self._name_angle(k, to_expression(self.values[argument], self.meaning))
+            return self.ring.gens[self.angles[k].cos], self.ring.gens[self.angles[k].sin]
         cos, sin = self.ring.one, self.ring.zero
         for key in keys:
             times = int(form[0][key[1]])
-            c, s = self._pair(self.turned[key])
+            angle = self.angles[self.angle_numbers[key]]
+            c, s = self.ring.gens[angle.cos], self.ring.gens[angle.sin]
             s = s if times > 0 else -s
             for _ in range(abs(times)):
                 cos, sin = cos * c - sin * s, sin * c + cos * s
                 cos, sin = reduce_sines(cos, self.angles), reduce_sines(sin, self.angles)
         return cos, sin
 
-    def _pair(self, k: int) -> tuple[PolyElement, PolyElement]:
-        angle = self.angles[k]
-        return self.ring.gens[angle.cos], self.ring.gens[angle.sin]
-
     def _atom(self, k: int, x: PolyElement, y: PolyElement) -> PolyElement:
-        """A generator for what is no polynomial; a quotient is a product with 1/y."""
+        """A generator for a value that is no polynomial; a quotient is a product with 1/y."""
         op = Op(self.code[k][0])
         if op == Op.DIV:
             meaning = self._reciprocal(y)
         else:
             arguments = (x, y) if op in BINARY else (x,)
-            meaning = apply(op, *map(self.expression, arguments))
-        at = len(self.inputs) + 2 * len(self.turned) + self.opaque[k]
+            meaning = apply(op, *(to_expression(f, self.meaning) for f in arguments))
+        at = len(self.inputs) + 2 * len(self.angle_numbers) + self.opaque[k]
         at = self.atoms.setdefault(meaning, at)
         self.meaning[at] = meaning
         if op == Op.DIV:
@@ -260,16 +260,14 @@ class _Machine:
         rest = primitive.new(
             {tuple(a - b for a, b in zip(m, common, strict=True)): c for m, c in primitive.items()}
         )
-        return 1 / (term(common, content, self.meaning) * self.expression(rest))
-
-    def expression(self, f: PolyElement) -> sympy.Expr:
-        return to_expression(f, self.meaning)
+        rest_expression = to_expression(rest, self.meaning)
+        return 1 / (term(common, content, self.meaning) * rest_expression)
 
 
 def _without_rounding(entries: list[PolyElement]) -> tuple[PolyElement, ...]:
     """The entries without terms that only rounding of the program's numbers has left."""
     largest = max((abs(c) for f in entries for c in f.values()), default=0)
-    least = _rational(Fraction(1, 10**14)) * largest
+    least = QQ(1, 10**14) * largest
     return tuple(
         f.new({m: c for m, c in f.items() if abs(c) > least})
         if any(abs(c) <= least for c in f.values())
@@ -294,5 +292,185 @@ def fraction(coefficient: Any) -> Fraction:
     return Fraction(int(coefficient.numerator), int(coefficient.denominator))
 
 
-def _rational(value: Fraction) -> Any:
-    return QQ(value.numerator, value.denominator)
+def split(f: PolyElement, positions: Collection[int]) -> dict[tuple[int, ...], PolyElement]:
+    """f as Σ monomial × coefficient, the monomials in the generators at these positions."""
+    parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+    none = (0,) * f.ring.ngens
+    for monomial, coefficient in f.items():
+        key, rest = list(none), list(monomial)
+        for k in positions:
+            if rest[k]:
+                key[k], rest[k] = rest[k], 0
+        parts.setdefault(tuple(key), {})[tuple(rest)] = coefficient
+    return {key: f.new(part) for key, part in parts.items()}
+
+
+FACTORED_TERMS = 80  # terms above which factors are not looked for
+LARGEST_COEFFICIENT = (
+    10_000  # integer coefficients above which there is no common measure worth printing
+)
+
+
+class Product(NamedTuple):
+    """number × monomial × Π factor^power, the factors sums of at least two terms."""
+
+    number: Fraction
+    monomial: tuple[int, ...]
+    factors: tuple[tuple[PolyElement, int], ...]
+
+    def expression(self, meaning: Sequence[sympy.Expr], *more: sympy.Expr) -> sympy.Expr:
+        """As a SymPy product, times `more`."""
+        single = [meaning[k] ** e for k, e in enumerate(self.monomial) if e]
+        sums = [to_expression(f, meaning) ** power for f, power in self.factors]
+        return sympy.Mul(number(self.number), *more, *single, *sums)
+
+    @property
+    def sums(self) -> int:
+        """How many sums are multiplied."""
+        return sum(power for _, power in self.factors)
+
+
+def product(f: PolyElement, deep: bool) -> Product:
+    """f as a product: what all terms share and, if `deep`, its irreducible factors.
+
+    >>> from sympy import ring
+    >>> R, x, y = ring("x, y", QQ)
+    >>> product(-2 * x**2 * y - 4 * x * y**2 - 2 * y**3, deep=True)
+    Product(number=Fraction(-2, 1), monomial=(0, 1), factors=((x + y, 2),))
+    """
+    content, f = f.primitive()
+    monomial = tuple(min(column) for column in zip(*f, strict=True))
+    rest = f
+    if any(monomial):
+        rest = f.new(
+            {tuple(e - m for e, m in zip(key, monomial, strict=True)): c for key, c in f.items()}
+        )
+    scale = fraction(content)
+    if len(rest) == 1:
+        return Product(scale * fraction(rest.LC), monomial, ())
+    factors = [(rest, 1)]
+    if max(map(abs, rest.values())) > LARGEST_COEFFICIENT:  # numbers without a common measure
+        return _signed(Product(Fraction(1), monomial, ((rest * content, 1),)))
+    if deep and len(rest) <= FACTORED_TERMS and not _surely_irreducible(rest):
+        unit, factors = _irreducible(rest)
+        scale *= unit
+    return _signed(Product(scale, monomial, tuple(factors)))
+
+
+def multiple(f: PolyElement, of: PolyElement) -> Any:
+    """f / of if that is a number worth printing, else None.
+
+    >>> from sympy import ring
+    >>> R, x, y = ring("x, y", QQ)
+    >>> fraction(multiple(2 * x + 4 * y, x + 2 * y)), multiple(x, y)
+    (Fraction(2, 1), None)
+    """
+    if not f or f.keys() != of.keys():
+        return None
+    ratio = f.LC / of.LC
+    simple = max(abs(ratio.numerator), ratio.denominator) <= LARGEST_COEFFICIENT
+    return ratio if simple and f == of * ratio else None
+
+
+def _surely_irreducible(f: PolyElement) -> bool:
+    """True if some generator x has f = A x + B with A or B a single term.
+
+    A factor without x would divide both, so it would be a monomial, and f has no monomial factor.
+    """
+    for k in range(f.ring.ngens):
+        degrees = [m[k] for m in f]
+        if max(degrees) == 1 and 1 in (sum(degrees), len(degrees) - sum(degrees)):
+            return True
+    return False
+
+
+def _irreducible(f: PolyElement) -> tuple[Fraction, list[tuple[PolyElement, int]]]:
+    """Factors over the rationals, computed in the ring of the generators that occur."""
+    used = [k for k in range(f.ring.ngens) if any(m[k] for m in f)]
+    small = PolyRing([f"x{k}" for k in used], QQ, "lex")
+    unit, factors = small.from_dict(
+        {tuple(m[k] for k in used): c for m, c in f.items()}
+    ).factor_list()
+
+    def lifted(g: PolyElement) -> PolyElement:
+        terms: dict[tuple[int, ...], Any] = {}
+        for monomial, coefficient in g.items():
+            powers = dict(zip(used, monomial, strict=True))
+            terms[tuple(powers.get(k, 0) for k in range(f.ring.ngens))] = coefficient
+        return f.ring.zero.new(terms)
+
+    return fraction(unit), [(lifted(g), power) for g, power in factors]
+
+
+def _signed(value: Product) -> Product:
+    """No factor all negative; a minus sign left over goes into the first sum of mixed signs."""
+    scale, factors = value.number, list(value.factors)
+    for k, (f, power) in enumerate(factors):
+        if all(c < 0 for c in f.values()):
+            factors[k] = (-f, power)
+            scale *= (-1) ** power
+    if scale < 0:
+        for k, (f, power) in enumerate(factors):
+            if power % 2 and any(c < 0 for c in f.values()):
+                factors[k] = (-f, power)
+                scale = -scale
+                break
+    return Product(scale, value.monomial, tuple(factors))
+
+
+CANCELLED_PRODUCTS = 10_000  # products of terms up to which common factors are looked for
+
+
+class Quotient(NamedTuple):
+    """above / below, without common factors."""
+
+    above: PolyElement
+    below: PolyElement
+
+
+def quotient(source: Polynomials, f: PolyElement) -> Quotient | None:
+    """f with its reciprocals brought under one line; None where it has none of a polynomial."""
+    used = [k for k in source.reciprocals if any(m[k] for m in f)]
+    nested = (m[j] for k in used for m in source.reciprocals[k] for j in source.reciprocals)
+    if not used or any(nested):
+        return None
+    above, below = f, f.ring.one
+    for k in used:
+        # multiply above and below by the highest power of the denominator
+        d = source.reciprocals[k]
+        parts = {monomial[k]: part for monomial, part in split(above, {k}).items()}
+        top = max(parts)
+        above = f.ring.zero
+        for power, part in parts.items():
+            above += part * d ** (top - power)
+        above, below = (reduce_sines(g, source.angles) for g in (above, below * d**top))
+    candidates = [Quotient(above, below)]
+    # sin is no factor of 1 − cos² as a polynomial, so both forms of squares are tried
+    for angle in source.angles:
+        if any(m[k] > 1 for g in (above, below) for m in g for k in (angle.cos, angle.sin)):
+            reduced = (_reduce(g, angle.cos, angle.sin) for g in (above, below))
+            candidates.append(Quotient(*reduced))
+    return min(map(_cancelled, candidates), key=lambda candidate: sum(map(len, candidate)))
+
+
+def shortened(ratio: Quotient, relations: Sequence[PolyElement]) -> Quotient:
+    """The quotient where the relations are zero, each part reduced by them where that is shorter."""
+    rules = [h for h in relations if h]
+    if not rules:
+        return ratio
+    parts = [min((f, f.rem(rules)), key=len) for f in ratio]
+    return _cancelled(Quotient(*parts)) if parts[1] else ratio
+
+
+def _cancelled(ratio: Quotient) -> Quotient:
+    """Common factors out, a positive first coefficient below, no fractions inside."""
+    above, below = ratio
+    if not above:
+        return Quotient(above, below.ring.one)
+    if len(above) * len(below) <= CANCELLED_PRODUCTS:
+        above, below = above.cancel(below)
+    content, below = below.primitive()
+    above = above * (1 / content)
+    if below.LC < 0:
+        above, below = -above, -below
+    return Quotient(above, below)

@@ -1,23 +1,87 @@
-"""Polynomials as a textbook prints them: collected, factored, in sums of angles, constants named.
+"""Polynomials in textbook form: collected, factored, in sums of angles, constants named.
 
-Three ways of collecting: "parameters", for a mass matrix, with short sums multiplied out:
+Three styles of collecting: "parameters", for a mass matrix, with short sums multiplied out:
 I + m r² + m l r c₃ + m (l c₂ + r c₂₃)²; "bodies", for an energy: m₂ g (l₀ − r₁ s₂) + m₃ g (…);
-"angles", for what has been differentiated: (I_y − I_z − m r²) c₂ s₂.
+"angles", for derivatives: (I_y − I_z − m r²) c₂ s₂. Groups of parameters that appear together may get
+names, as in α + 2β cos θ₂.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
 
 import sympy
 from sympy.polys.rings import PolyElement
 
-from dalembert.symbolic.angles import Angles, Form, split
+from dalembert.symbolic.angles import Angles, Form, sums_in
 from dalembert.symbolic.budget import Budget
-from dalembert.symbolic.constants import Constants
-from dalembert.symbolic.factors import Product, multiple, product
-from dalembert.symbolic.polynomials import Polynomials, term, to_expression
-from dalembert.symbolic.sums import sums_in
+from dalembert.symbolic.operations import number
+from dalembert.symbolic.polynomials import (
+    Polynomials,
+    Product,
+    fraction,
+    multiple,
+    product,
+    split,
+    term,
+    to_expression,
+)
+
+# without gamma and lambda, which are other quantities, and without those of the coordinates
+GREEK = ("alpha", "beta", "delta", "epsilon", "zeta", "eta", "kappa", "mu", "nu", "xi")
+Key = frozenset[tuple[tuple[tuple[str, int], ...], Fraction]]
+
+
+class Constants:
+    """Named sums and products of parameters, each with its definition.
+
+    Multiples of one another share a name: 2 m l r is 2β where m l r is β.
+    """
+
+    def __init__(self, names: Sequence[str] | None = None, taken: Collection[str] = ()) -> None:
+        self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
+        self._keys: dict[Key, sympy.Symbol] = {}
+        self._names = _unused_names(tuple(names or ()), frozenset(taken))
+
+    def name(
+        self, f: PolyElement, meaning: Sequence[sympy.Expr], linear: Collection[int]
+    ) -> sympy.Expr:
+        """The polynomial in parameters as a number times a name; a single symbol stays itself."""
+        content, primitive = f.primitive()
+        scale = fraction(content)
+        if primitive.LC < 0:
+            primitive, scale = -primitive, -scale
+        if len(f) == 1 and sum(next(iter(f))) <= 1:
+            return to_expression(f, meaning)
+        # the same in every ring: monomials by the names of their generators
+        key = frozenset(
+            (tuple(sorted((str(meaning[k]), e) for k, e in enumerate(m) if e)), fraction(c))
+            for m, c in primitive.items()
+        )
+        if key not in self._keys:
+            symbol = sympy.Symbol(next(self._names))
+            self._keys[key] = symbol
+            # collected by the linear parameters: I₁ + m₁r₁² + m₂(l₁² + r₂²)
+            self.definitions[symbol] = sympy.Add(
+                *(
+                    term(m, f.ring.domain.one, meaning) * to_expression(c, meaning)
+                    for m, c in split(primitive, linear).items()
+                )
+            )
+        return number(scale) * self._keys[key]
+
+
+def _unused_names(preferred: tuple[str, ...], taken: frozenset[str]) -> Iterator[str]:
+    used = {*taken, *preferred}
+    yield from preferred
+    yield from (name for name in GREEK if name not in used)
+    count = 1
+    while True:
+        if f"kappa{count}" not in used:
+            yield f"kappa{count}"
+        count += 1
+
 
 STYLES = ("parameters", "bodies", "angles")
 MORE_ANGLES = 8  # sums of angles that may stand beside their parts in one polynomial
@@ -28,7 +92,7 @@ class Writer:
     """Writes the entries of one program.
 
     `linear` are symbols in which everything is linear (masses, moments), by which terms are
-    collected; `constant` the symbols that do not move. While the budget lasts, factors are found.
+    collected; `constant` the symbols that do not move. While the budget lasts, factors are computed.
     Sums of angles are looked for, or taken over from a writer that is `like` this one.
     """
 
@@ -50,7 +114,12 @@ class Writer:
         self.constant = frozenset(source.positions([s for s in constant if s in source.generators]))
         trig = [p for angle in source.angles for p in (angle.cos, angle.sin)]
         moving = {k for k, g in enumerate(source.generators) if k not in self.constant}
-        fixed = {p for p in trig if _stands_still(source.generators[p], source, moving)}
+        # sines and cosines whose argument contains no moving symbol; unused ones may get one later
+        symbols = {source.generators[k] for k in moving if source.generators[k].is_Symbol}
+        functions = {p: source.generators[p] for p in trig}
+        fixed = {
+            p for p, e in functions.items() if not e.is_Number and not e.free_symbols & symbols
+        }
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
         self.moving = frozenset(range(len(source.generators))) - self.constant
@@ -78,7 +147,8 @@ class Writer:
         form = self.angles.shortest(f, squares=False)
         meaning = form.meaning(self.source)
         parts = split(form.polynomial, self.moving)
-        ordered = sorted(parts.items(), key=lambda part: _order(part[0]))
+        # constants first, then by degree, then in the order of the coordinates
+        ordered = sorted(parts.items(), key=lambda part: (sum(part[0]), [-e for e in part[0]]))
         return sympy.Add(
             *(
                 sympy.Mul(
@@ -116,29 +186,29 @@ class Writer:
             form = self._form(coefficient)
             meaning = form.meaning(self.source)
             parameter = to_expression(shared, meaning)
-            found = self._product(form)
-            turning = any(found.monomial[k] for k in self.trig)
-            short = found.sums == 1 and not turning and len(form.polynomial) <= longest
+            factored = self._product(form)
+            turning = any(factored.monomial[k] for k in self.trig)
+            short = factored.sums == 1 and not turning and len(form.polynomial) <= longest
             if short and len(shared) == 1:
                 terms += [parameter * term(m, c, meaning) for m, c in form.polynomial.terms()]
             else:
-                terms.append(found.expression(meaning, parameter))
+                terms.append(factored.expression(meaning, parameter))
         return sympy.Add(*terms)
 
     def _shared(self, f: PolyElement) -> list[tuple[PolyElement, PolyElement]]:
         """Sums of parameters with the coefficient they share: (m + 2 m_tip) × l cos θ."""
-        found: list[tuple[PolyElement, PolyElement]] = []
+        groups: list[tuple[PolyElement, PolyElement]] = []
         for monomial, coefficient in self._coefficients(f).items():
             own = f.new({monomial: f.ring.domain.one})
-            for k, (parameters, other) in enumerate(found):
+            for k, (parameters, other) in enumerate(groups):
                 ratio = multiple(coefficient, other)
                 if ratio is not None:
-                    found[k] = (parameters + own * ratio, other)
+                    groups[k] = (parameters + own * ratio, other)
                     break
             else:
-                found.append((own, coefficient))
+                groups.append((own, coefficient))
         # no fractions inside the sum: 2 l (½ m + m_tip) is l (m + 2 m_tip)
-        whole = [(parameters.primitive(), other) for parameters, other in found]
+        whole = [(parameters.primitive(), other) for parameters, other in groups]
         return [(sum_, other * content) for (content, sum_), other in whole]
 
     def _by_angles(self, f: PolyElement) -> sympy.Expr:
@@ -149,29 +219,17 @@ class Writer:
             form = self._form(coefficient)
             meaning = form.meaning(self.source)
             parameter = f.new({monomial: f.ring.domain.one})
-            found = self._product(form) if self.deep and len(form.polynomial) > 1 else None
-            if found and self._stands_alone(found):
-                terms.append(found.expression(meaning, to_expression(parameter, meaning)))
+            factored = self._product(form) if self.deep and len(form.polynomial) > 1 else None
+            if factored and (
+                factored.sums > 1
+                or (factored.sums == 1 and any(factored.monomial[k] for k in self.trig))
+            ):
+                terms.append(factored.expression(meaning, to_expression(parameter, meaning)))
                 continue
             for m, c in split(form.polynomial, self.trig).items():
-                turned = term(m, f.ring.domain.one, meaning)
-                pool[turned] = pool.get(turned, f.ring.zero) + c * parameter
-        for turned, c in pool.items():
+                factor = term(m, f.ring.domain.one, meaning)
+                pool[factor] = pool.get(factor, f.ring.zero) + c * parameter
+        for factor, c in pool.items():
             if c:
-                terms.append(self._product(Form(c, ())).expression(self.source.generators, turned))
+                terms.append(self._product(Form(c, ())).expression(self.source.generators, factor))
         return sympy.Add(*terms)
-
-    def _stands_alone(self, found: Product) -> bool:
-        """Two sums multiplied, or a sum and a sine."""
-        return found.sums > 1 or (found.sums == 1 and any(found.monomial[k] for k in self.trig))
-
-
-def _stands_still(turned: sympy.Expr, source: Polynomials, moving: set[int]) -> bool:
-    """True if the argument of this sine or cosine holds no symbol that moves; one still free may."""
-    names = {source.generators[k] for k in moving if source.generators[k].is_Symbol}
-    return not turned.is_Number and not turned.free_symbols & names
-
-
-def _order(monomial: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Constants first, then by degree, then in the order of the coordinates."""
-    return sum(monomial), tuple(-e for e in monomial)

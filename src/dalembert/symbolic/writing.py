@@ -12,13 +12,9 @@ import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.errors import EquationError
-from dalembert.symbolic.angles import split
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
-from dalembert.symbolic.constants import Constants
 from dalembert.symbolic.equations import Equations
-from dalembert.symbolic.factors import multiple
-from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.operations import (
     container,
     entries_of,
@@ -30,27 +26,31 @@ from dalembert.symbolic.operations import (
 )
 from dalembert.symbolic.polynomials import (
     Polynomials,
+    Quotient,
     TooLargeError,
     fraction,
     linear_parameters,
+    multiple,
     polynomials,
+    quotient,
+    shortened,
+    split,
 )
-from dalembert.symbolic.quotients import Quotient, quotient, shortened
-from dalembert.symbolic.titles import TITLES
-from dalembert.symbolic.writer import Writer
+from dalembert.symbolic.quantities import SOURCES, TITLES, SymbolicSystem, quantity_key
+from dalembert.symbolic.writer import Constants, Writer
 from dalembert.tracing.program import Program
 
 STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
     ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
 )
 DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
-READABLE = 120  # terms of an entry above which nobody reads it, and common factors take too long
+READABLE = 120  # terms of an entry above which it is unreadable, and common factors take too long
 CANCELLED = 500  # terms of an entry up to which common factors are taken out of each
-FEW = 4  # constants that may stand for the whole mass matrix without being asked for
+FEW = 4  # constants by which the whole mass matrix is written without a request
 
 
 def write_equations(
-    system: Lettered,
+    system: SymbolicSystem,
     quantities: Sequence[str] = ("M", "C", "g"),
     simplify: str = "full",
     timeout: float | None = 10.0,
@@ -63,39 +63,39 @@ def write_equations(
         raise EquationError(f"simplify={simplify!r} must be 'fast' or 'full'")
     keys = tuple(dict.fromkeys(map(quantity_key, quantities)))
     with Budget(timeout, progress) as budget:
-        author = _Author(system, simplify == "full", budget, constants)
+        writing = _Writing(system, simplify == "full", budget, constants)
         try:
             with budget.limit():
-                author.decide(group)
+                writing.decide(group)
         except TimeOver:
-            author.group = bool(group)
+            writing.group = bool(group)
         for done, key in enumerate(keys):
             budget.report(f"{system.name}: {TITLES[key]}", done, len(keys))
-            author.write(key)
-        return author.equations(keys)
+            writing.write(key)
+        return writing.equations(keys)
 
 
-class _Author:
-    """Writes one quantity after the other, with the constants in common."""
+class _Writing:
+    """Writes one quantity after the other, with common constants."""
 
     def __init__(
-        self, system: Lettered, deep: bool, budget: Budget, names: Sequence[str] | None
+        self, system: SymbolicSystem, deep: bool, budget: Budget, names: Sequence[str] | None
     ) -> None:
         self.system, self.deep, self.budget = system, deep, budget
         taken = [str(s) for s in (*system.q, *system.qd, *system.tau, *system.parameters)]
         self.constants = Constants(names, taken)
-        self.asked = names is not None
+        self.has_names = names is not None
         self.group = False
         self.writers: dict[str, Writer | None] = {}
         self.unwritten: dict[str, list[sympy.Expr]] = {}
         self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
-        self.written: dict[str, Any] = {}
+        self.results: dict[str, Any] = {}
         self.relations: tuple[Any, ...] = ()  # polynomials that are zero where the quantity is used
         self.notes: list[str] = []
 
     def decide(self, group: bool | None) -> None:
-        """Name constants if asked, or if a few of them, used repeatedly, say all of M."""
-        if group is not None or self.asked:
+        """Name constants on request, or if a few of them, used repeatedly, are enough for all of M."""
+        if group is not None or self.has_names:
             self.group = True if group is None else group
             return
         writer = self._writer("mass_matrix") if "mass_matrix" in self.system.programs else None
@@ -109,18 +109,18 @@ class _Author:
         self.group = bool(repeated) and len(trial.definitions) <= FEW
 
     def write(self, key: str) -> None:
-        """One quantity; as its program computes it where the time is over before it is written."""
+        """One quantity; as its program computes it where the time is over first."""
         try:
             with self.budget.limit():
-                self.written[key] = self._written(key)
+                self.results[key] = self._written(key)
         except TimeOver:
             name = SOURCES[key]
             self.notes.append(
-                f"{name} is not written within the time of {self.budget.seconds:g} s: it is given "
+                f"{name} is not written within the time of {self.budget.seconds:g} s: it is shown "
                 "as the program computes it."
             )
             self.writers[name] = None
-            self.written[key] = self._written(key)
+            self.results[key] = self._written(key)
 
     def _written(self, key: str) -> Any:
         """One quantity, returned only if it agrees with the program it is written from."""
@@ -130,48 +130,46 @@ class _Author:
         entries = self._plain(program) if writer is None else list(writer.source.entries)
         port = program.outputs[0]
         entries, relations = entries[: port.size], entries[port.size :]
-        made = self._form(key, writer, entries, port.shape)
-        found = sample(program, symbols, self.system.qd)
-        value = next(iter(found.outputs.values()))
-        rates = np.stack([found.symbols[s] for s in self.system.qd], axis=-1)
-        quotients = writer is not None and bool(writer.source.reciprocals)
-        rounding = DIVIDED if quotients else found.rounding
-        expected = found._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
-        require_agreement(expected, {key: made}, {**self.plain, **self.constants.definitions})
+        form = self._form(key, writer, entries, port.shape)
+        numbers = sample(program, symbols, self.system.qd)
+        value = next(iter(numbers.outputs.values()))
+        rates = np.stack([numbers.symbols[s] for s in self.system.qd], axis=-1)
+        has_quotients = writer is not None and bool(writer.source.reciprocals)
+        rounding = DIVIDED if has_quotients else numbers.rounding
+        expected = numbers._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
+        require_agreement(expected, {key: form}, {**self.plain, **self.constants.definitions})
         if relations and writer is not None and not self.budget.exhausted():
-            # random numbers do not meet h = 0: what it shortens is exact algebra on what was checked
+            # random numbers do not satisfy h = 0: shortening by it is exact algebra on a checked form
             self.relations = tuple(relations)
-            made = self._form(key, writer, entries, port.shape)
+            form = self._form(key, writer, entries, port.shape)
             self.relations = ()
-        return made
+        return form
 
     def equations(self, keys: Sequence[str]) -> Equations:
         """Everything written, constants of a single product used once put back."""
         definitions = {**self.plain, **self.constants.definitions}
-        made = Equations(
-            name=self.system.name,
-            quantities={key: self.written[key] for key in keys},
-            definitions=definitions,
-            q=self.system.q,
-            qd=self.system.qd,
-            parameters=self.system.parameters,
-            defaults=dict(self.system.defaults),
-            complete=not (self.budget.overrun or self.notes),
-            note=self._note(),
-            tau=self.system.tau,
-            t=self.system.t,
-            independent=self.system.independent,
-        )
-        return made if self.asked else made.with_needed_constants()
-
-    def _note(self) -> str:
         notes = list(self.notes)
         if self.budget.overrun:
             notes.append(
                 f"The time of {self.budget.seconds:g} s was over before all forms were factored; "
                 "every form is correct. Give a larger timeout for shorter ones."
             )
-        return " ".join(notes)
+        result = Equations(
+            name=self.system.name,
+            quantities={key: self.results[key] for key in keys},
+            definitions=definitions,
+            q=self.system.q,
+            qd=self.system.qd,
+            parameters=self.system.parameters,
+            defaults=dict(self.system.defaults),
+            complete=not (self.budget.overrun or self.notes),
+            note=" ".join(notes),
+            tau=self.system.tau,
+            t=self.system.t,
+            independent=self.system.independent,
+            moving=self.system.moving,
+        )
+        return result if self.has_names else result.with_needed_constants()
 
     def _program(self, name: str) -> Program:
         try:
@@ -186,11 +184,11 @@ class _Author:
             try:
                 source = polynomials(program, self.system.symbols(program), self.budget)
             except TooLargeError as error:
-                self.notes.append(f"{error}: it is given as the program computes it.")
+                self.notes.append(f"{error}: it is shown as the program computes it.")
                 self.writers[name] = None
                 return None
             linear = self._linear(name, source)
-            # Γ is made of slopes of M, in which the same sums of angles occur
+            # Γ consists of derivatives of M, in which the same sums of angles occur
             like = self.writers.get("mass_matrix") if name == "christoffel" else None
             parameters = self.system.parameters
             self.writers[name] = Writer(source, linear, parameters, self.budget, self.deep, like)
@@ -200,8 +198,8 @@ class _Author:
         if self.system.linear is None and name != "mass_matrix":
             self._writer("mass_matrix")
         if self.system.linear is None:
-            found = linear_parameters(source, self.system.parameters)
-            self.system = replace(self.system, linear=found)
+            linear = linear_parameters(source, self.system.parameters)
+            self.system = replace(self.system, linear=linear)
         return self.system.linear or ()
 
     def _plain(self, program: Program) -> list[sympy.Expr]:
@@ -216,15 +214,15 @@ class _Author:
             return f
         style = STYLES.get(SOURCES[key], "angles")
         if writer.source.reciprocals:
-            found = [shortened(part, self.relations) for part in self._quotients(writer, f)]
-            if found:
-                return sympy.Add(*(_written(writer, part, style) for part in found))
+            parts = [shortened(part, self.relations) for part in self._quotients(writer, f)]
+            if parts:
+                return sympy.Add(*(_written(writer, part, style) for part in parts))
         if any(m[k] for m in f for k in writer.source.reciprocals):
-            made = writer.write(f, style)
+            form = writer.write(f, style)
             if len(f) > CANCELLED or self.budget.exhausted():
-                return made
-            # too long for one quotient: factors in common cancel in each term
-            return sympy.Add(*map(sympy.factor_terms, sympy.Add.make_args(made)))
+                return form
+            # too long for one quotient: common factors cancel in each term
+            return sympy.Add(*map(sympy.factor_terms, sympy.Add.make_args(form)))
         if self.group:
             return writer.write_grouped(f, self.constants)
         return writer.write(f, style)
@@ -240,13 +238,13 @@ class _Author:
             return [] if whole is None else [whole]
         parts = split(f, forces).items()
         alone = sum((part for m, part in parts if not any(m)), f.ring.zero)
-        found = [
+        quotients = [
             quotient(writer.source, part) or Quotient(part, f.ring.one)
             for part in (alone, f - alone)
             if part
         ]
-        apart = len(found) == 2 and found[0].below != found[1].below
-        return found if apart else [whole]
+        differ = len(quotients) == 2 and quotients[0].below != quotients[1].below
+        return quotients if differ else [whole]
 
     def _form(
         self, key: str, writer: Writer | None, entries: list[Any], shape: tuple[int, ...]
@@ -257,7 +255,7 @@ class _Author:
             rows = [entries[k * n : k * n + n] for k in range(n * n)]
             return container([self._contracted(writer, row) for row in rows], (n, n))
         if key in ("B", "Csq"):
-            pairs = _pairs(n) if key == "B" else [(j, j) for j in range(n)]
+            pairs = list(combinations(range(n), 2)) if key == "B" else [(j, j) for j in range(n)]
             scale = 2 if key == "B" else 1
             entries = [scale * entries[(i * n + j) * n + k] for i in range(n) for j, k in pairs]
             shape = (n, len(pairs))
@@ -288,17 +286,16 @@ class _Author:
         )
 
 
-def _written(writer: Writer, found: Quotient, style: str) -> sympy.Expr:
+def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
     """Each part in the style that has fewer terms."""
 
-    def terms(e: sympy.Expr) -> int:
-        return len(sympy.Add.make_args(e))
+    def shortest(f: PolyElement) -> sympy.Expr:
+        forms = [writer.write(f, each) for each in (style, "bodies")]
+        return min(forms, key=lambda e: len(sympy.Add.make_args(e)))
 
-    ways = (style, "bodies")
-    above, below = (min((writer.write(f, way) for way in ways), key=terms) for f in found)
-    made = above / below
+    result = shortest(ratio.above) / shortest(ratio.below)
     # SymPy multiplies a number into a sum, by which 0.01 · 100 becomes 1.0
-    return made.xreplace({x: number(exact(float(x))) for x in made.atoms(sympy.Float)})
+    return result.xreplace({x: number(exact(float(x))) for x in result.atoms(sympy.Float)})
 
 
 def _ratio(f: Any, base: Any) -> sympy.Rational | None:
@@ -311,16 +308,12 @@ def _ratio(f: Any, base: Any) -> sympy.Rational | None:
     return sympy.Integer(fraction(scale).numerator)
 
 
-def _pairs(n: int) -> list[tuple[int, int]]:
-    return list(combinations(range(n), 2))
-
-
 def _derived(key: str, value: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """What a quantity is in numbers, from those of its program: C, B and Csq from Γ."""
+    """A quantity in numbers, from the output of its program: C, B and Csq from Γ."""
     if key == "C":
         return np.einsum("pijk,pk->pij", value, rates)
     if key == "B":
-        pairs = _pairs(rates.shape[1])
+        pairs = list(combinations(range(rates.shape[1]), 2))
         columns = [2 * value[:, :, j, k] for j, k in pairs]
         return np.stack(columns, axis=-1) if pairs else value[:, :, 0, :0]
     if key == "Csq":

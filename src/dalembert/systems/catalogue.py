@@ -9,11 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.systems import euler_lagrange as lagrange
-from dalembert.systems import particle_motion as motion
+
+if TYPE_CHECKING:
+    from dalembert.systems.dynamics import Time
+    from dalembert.systems.energies import Energies
 
 CITATION = "000 p.8, p.22–24; 002"
 VECTOR, SQUARE, CUBE = ("nv",), ("nv", "nv"), ("nv", "nv", "nv")
@@ -38,12 +43,12 @@ def _quantity(
     return Quantity(name, summary, tuple(inputs), outputs, formulations, inverts_mass=inverts_mass)
 
 
-def integrate(energies: Any, q: Any, step: Any) -> Any:
+def integrate(energies: Energies, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """q (nq,) moved by `step` (nv,)."""
     return energies.integrate(q, step)
 
 
-def difference(energies: Any, q: Any, to: Any) -> Any:
+def difference(energies: Energies, q: np.ndarray, to: np.ndarray) -> np.ndarray:
     """The step (nv,) from q to another configuration."""
     return energies.difference(q, to)
 
@@ -75,7 +80,9 @@ _LAGRANGIAN = (
         _by(lagrange.generalized_forces, "given", "as given, or Σ f·∂r/∂q"),
         psi=VECTOR,
     ),
-    _quantity("Γ_ijk(q)", _by(lagrange.christoffel, "hessian", "slopes of ∂²K/∂q̇²"), Gamma=CUBE),
+    _quantity(
+        "Γ_ijk(q)", _by(lagrange.christoffel, "hessian", "derivatives of ∂²K/∂q̇²"), Gamma=CUBE
+    ),
     _quantity(
         "C(q, q̇), Ṁ − 2C skew",
         _by(lagrange.coriolis_matrix, "christoffel", "Σ Γ_ijk q̇_k"),
@@ -87,7 +94,7 @@ _LAGRANGIAN = (
         G=SQUARE,
     ),
     _quantity(
-        "what moving coordinates add to C q̇ + G q̇ + N",
+        "the part of the bias due to moving coordinates",
         _by(lagrange.chart_force, "slope", "∂(M q̇ + a)/∂t"),
         e=VECTOR,
     ),
@@ -122,23 +129,25 @@ _LAGRANGIAN = (
     ),
 )
 _PARTICLES = (
-    _quantity("r_i(q)", _by(motion.positions, "given", "as given"), r=POINTS),
-    _quantity("ṙ_i = Σ ∂r_i/∂q_j q̇_j", _by(motion.velocities, "chain_rule", "∂r/∂q q̇"), v=POINTS),
-    _quantity("r̈_i", _by(motion.accelerations, "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"), a=POINTS),
+    _quantity("r_i(q)", _by(lagrange.positions, "given", "as given"), r=POINTS),
+    _quantity("ṙ_i = Σ ∂r_i/∂q_j q̇_j", _by(lagrange.velocities, "chain_rule", "∂r/∂q q̇"), v=POINTS),
+    _quantity(
+        "r̈_i", _by(lagrange.accelerations, "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"), a=POINTS
+    ),
     _quantity(
         "f_i(q, q̇), weight included",
-        _by(motion.applied_forces, "given", "weight and the forces given"),
+        _by(lagrange.applied_forces, "given", "weight and the forces given"),
         f=POINTS,
     ),
     _quantity(
         "δr_i = Σ ∂r_i/∂q_j δq_j",
-        _by(motion.virtual_displacements, "chain_rule", "∂r/∂q δq"),
+        _by(lagrange.virtual_displacements, "chain_rule", "∂r/∂q δq"),
         dr=POINTS,
     ),
-    _quantity("Σ f_i·δr_i", _by(motion.virtual_work, "definition", "Σ f_i·δr_i"), work=()),
+    _quantity("Σ f_i·δr_i", _by(lagrange.virtual_work, "definition", "Σ f_i·δr_i"), work=()),
     _quantity(
         "Σ (f_i − m_i r̈_i)·∂r_i/∂q_j",
-        _by(motion.dalembert, "definition", "from forces and accelerations of the particles"),
+        _by(lagrange.dalembert, "definition", "from forces and accelerations of the particles"),
         residual=VECTOR,
     ),
 )
@@ -147,24 +156,26 @@ PARTICLES = LAGRANGIAN | {quantity.name: quantity for quantity in _PARTICLES}
 
 
 def timed(quantities: Mapping[str, Quantity]) -> Mapping[str, Quantity]:
-    """The same of a system that depends on time, which is an input t of all but the manifold's."""
+    """The quantities of a system that depends on time: all but the manifold's take t."""
     return _TIMED[quantities is PARTICLES]
 
 
-def _timed(found: Quantity) -> Quantity:
+def _timed(quantity: Quantity) -> Quantity:
     def at_time(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def then(energies: Any, t: Any = None, **given: Any) -> Any:
-            return function(energies if t is None else energies.at_time(t), **given)
+        def timed(energies: Energies, t: Time = None, **inputs: np.ndarray) -> Any:
+            return function(energies if t is None else energies.at_time(t), **inputs)
 
-        return then
+        return timed
 
-    made = tuple(replace(way, made_by=at_time(way.function)) for way in found.formulations)
-    return replace(found, formulations=made, optional=(*found.optional, "t"))
+    formulations = tuple(
+        replace(entry, implementation=at_time(entry.function)) for entry in quantity.formulations
+    )
+    return replace(quantity, formulations=formulations, optional=(*quantity.optional, "t"))
 
 
 _MANIFOLD = ("integrate", "difference")
 _TIMED = tuple(
-    {name: found if name in _MANIFOLD else _timed(found) for name, found in own.items()}
+    {name: x if name in _MANIFOLD else _timed(x) for name, x in own.items()}
     for own in (LAGRANGIAN, PARTICLES)
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert import formulations
 from dalembert.errors import DalembertError
-from dalembert.formulations.parts.passes import transforms
+from dalembert.formulations.parts.sweeps import transforms
 from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import ABSENT, Count, tally
 from dalembert.model import CoupledModel, Joint, Link, Model, build
@@ -25,21 +25,18 @@ from dalembert.spatial import exp_se3
 
 
 def as_written(
-    model: Model | CoupledModel,
-    quantity: str,
-    formulation: str | None = None,
-    **choices: str,
+    model: Model | CoupledModel, quantity: str, formulation: str | None = None, **choices: str
 ) -> Count:
     """Operations of a formulation on a tree of this structure, as its derivation writes them."""
     tree = model.tree
-    found = formulations.quantity(quantity)
-    function = found.formulation(formulation, tree).function
+    entry = formulations.quantity(quantity)
+    function = entry.formulation(formulation, tree).function
     undriven = _without_drives(tree)
 
     def run(**state: Any) -> Any:
         return function(undriven, **state, **choices)
 
-    return tally(run, {name: shape(tree, INPUTS[name]) for name in found.inputs})
+    return tally(run, {name: shape(tree, INPUTS[name]) for name in entry.inputs})
 
 
 def in_given_frames(model: Model | CoupledModel, formulation: str) -> Count:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a robot."""
+"""A robot in a notebook: a table of its joints, and its live page."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ FEW = 12  # joints up to which a robot shows itself live: its kernels are compil
 
 
 def bundle_of(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a notebook shows of a robot, by MIME type: text, a table, and a live page if it can.
+    """Representations of a robot by MIME type: text, a table, and a live page if possible.
 
-    With what is said of these.
+    The second mapping is their metadata.
     """
-    found: dict[str, Any] = {"text/plain": repr(robot), "text/html": html_of(robot.model)}
+    data: dict[str, Any] = {"text/plain": repr(robot), "text/html": html_of(robot.model)}
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     shows = shell is not None and "text/html" in shell.display_formatter.active_types
     if shows and 0 < robot.nv <= FEW and find_spec("anywidget") is not None:
         live, about = views.widget(robot)._repr_mimebundle_()
-        return live | found, about
-    return found, {}
+        return live | data, about
+    return data, {}
 
 
 def html_of(model: Model) -> str:
     """Joints, links, masses and ranges as a table."""
     head = "".join(f"<th>{h}</th>" for h in ("joint", "type", "link", "mass / kg", "range"))
     rows = "".join(f"<tr>{_cells(model, joint)}</tr>" for joint in model.joints)
-    letters = f"; parameters {', '.join(model.parameters)}" if model.parameters else ""
+    parameters = f"; parameters {', '.join(model.parameters)}" if model.parameters else ""
     return (
         f"<div><b>{html(model.name)}</b>: {len(model.joints)} joints, {model.nv} degrees of "
-        f"freedom{html(letters)}<table><thead><tr>{head}</tr></thead>"
+        f"freedom{html(parameters)}<table><thead><tr>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
     )
 

@@ -1,41 +1,77 @@
-"""The traceable side of a system: functions of one state, on numbers and on symbols alike.
+"""The traceable side of a system: functions of one state that run on numbers and on symbols.
 
-Whatever is built on them (a closed chain, a controlled step, an equilibrium) compiles into one
-kernel. The methods of `Dynamics` are those of a free system in a vector space; a system overrides
-what is different of it, and nobody asks for its class.
+Everything built on them (a closed chain, a controlled step, an equilibrium) compiles into one kernel.
+The methods of `Dynamics` are those of a free system in a vector space; a system overrides those that
+differ, and no code asks for its class. `DelegatingDynamics` has the coordinates of another object,
+`WrappedDynamics` adds something to another `Dynamics`.
+
+Arrays are NumPy arrays of floats or of symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
+from dalembert.model.model import CoordinateKinds
 from dalembert.model.parameter import parameter_vector
-from dalembert.systems.held import Held
+from dalembert.pickling import Portable
 
 if TYPE_CHECKING:
-    from dalembert.model.forest import Tree
+    from dalembert.model.topology import IndependentTree
+
+UNITS = {
+    "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
+    "qd": {"angle": "rad/s", "length": "m/s", "unknown": ""},
+    "qdd": {"angle": "rad/s²", "length": "m/s²", "unknown": ""},
+    "tau": {"angle": "N m", "length": "N", "unknown": ""},
+}
+# quantities of these inputs alone are the same for a wrapped system as for the one inside
+STATE_INPUTS = {"q", "qd", "step", "to", "u", "activation", "efforts"}
+
+Array = np.ndarray  # of floats or of symbols
+Scalar = float | np.ndarray  # a number, or an array () of one symbol
+Time = float | np.ndarray | None  # s; None where no time is given
+ParameterValues = Mapping[str, float] | np.ndarray | None
+ProjectionStep = Callable[..., tuple[Array, Array]]  # (system, q, q̇, t) → (q, q̇)
 
 
-class Dynamics(Held):
+class Rows(NamedTuple):
+    """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
+
+    h: Array  # (position rows,) of the constraints on positions
+    A: Array  # (rows, nv)
+    b: Array  # (rows,)
+    drift: Array  # γ (rows,)
+
+
+class Dynamics(Portable):
     """M q̈ + h + Aᵀλ = τ + ψ with its manifold, friction, limits, frames and constraints.
 
-    Parameters that are still open are bound with `bind` before anything is computed.
+    Open parameters are bound with `bind` before anything is computed.
     """
 
-    # what decides the programs traced from its quantities
-    traced_from: ClassVar[tuple[str, ...]]
+    traced_from: ClassVar[tuple[str, ...]]  # packages whose sources decide the traced programs
     inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = INPUTS
-    traces: bool = True  # whether its functions run on symbols; a sparse system's run on numbers
+    traces: bool = True  # False where the functions run on numbers only (a sparse system)
+    moving: bool = False  # whether the equations depend on time
+    resting: bool = False  # whether b = 0 always, so that the constraints do no work
 
-    # fields or properties of every system, as its name and coordinates are
+    # fields or properties of every system
     if TYPE_CHECKING:
 
+        @property
+        def name(self) -> str: ...
+        @property
+        def coordinates(self) -> tuple[str, ...]: ...
         @property
         def catalogue(self) -> Mapping[str, Quantity]: ...  # the quantities there are
         @property
@@ -43,37 +79,193 @@ class Dynamics(Held):
         @property
         def parameters(self) -> Mapping[str, float | None]: ...  # open ones, with defaults
 
+    # coordinates, units and limits
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.velocities)
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities (nv)."""
+        return self.coordinates
+
+    @property
+    def kinds(self) -> CoordinateKinds:
+        """The kind of each entry of q, and of q̇ and τ: angle, length, quaternion or unknown."""
+        return CoordinateKinds(("unknown",) * self.nq, ("unknown",) * self.nv)
+
+    def units(self, of: str) -> tuple[str, ...]:
+        """Units of the entries of "q", "qd", "qdd" or "tau", empty where unknown."""
+        kinds = self.kinds.q if of == "q" else self.kinds.v
+        return tuple(UNITS[of][kind] for kind in kinds)
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower limits (nv,) of the joints, −∞ where there is none."""
+        return np.full(self.nv, -np.inf)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper limits (nv,) of the joints, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,) of the joints, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torques or forces (nv,) of the drives, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
+    # the manifold of q
+
+    def neutral(self) -> np.ndarray:
+        """The reference configuration (nq,)."""
+        return np.zeros(self.nq)
+
+    def first_velocity(self, q: Array) -> np.ndarray:
+        """The initial velocity (nv,) where none is given: rest."""
+        return np.zeros((*q.shape[:-1], self.nv))
+
+    def integrate(self, q: Array, step: Array) -> Array:
+        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
+        return q + step
+
+    def difference(self, q: Array, to: Array) -> Array:
+        """The shortest step (nv,) with integrate(q, step) = to."""
+        return to - q
+
+    def rate(self, q: Array, qd: Array) -> Array:
+        """dq/dt (nq,) for the velocity qd (nv,)."""
+        return qd
+
+    def pull_back(self, step: Array, velocity: Array) -> Array:
+        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
+        return velocity
+
+    def normalised(self, q: Array) -> Array:
+        """q (..., nq) with quaternions of unit length."""
+        return q
+
+    # constraints h = 0 and A q̇ = b
+
+    @property
+    def constraint_set(self) -> tuple[Any, ...]:
+        """The constraints on it."""
+        return ()
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations: the length of λ."""
+        return 0
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that the constraints leave."""
+        return self.nv
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """A name for every row."""
+        return ()
+
+    @property
+    def row_units(self) -> tuple[str, ...]:
+        """The unit of every entry of λ, empty where unknown."""
+        return ("",) * self.rows
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the contact coordinates η of all contacts."""
+        return ()
+
+    def contact_state(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
+        """(η, η̇), an entry for every name of `contact_names`."""
+        return np.zeros(0), np.zeros(0)
+
+    def at(self, q: Array, qd: Array | None = None, t: Time = None) -> Rows:
+        """The constraints at a state."""
+        return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
+
+    def closing(self, q: Array) -> tuple[Array, Array]:
+        """(h (position rows,), A (position rows, nv)) of the constraints on positions, at t = 0."""
+        return np.zeros(0), np.zeros((0, self.nv))
+
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        """Rows whose λ is the normal force of a contact with friction."""
+        return ()
+
+    def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Scalar:
+        """Power dissipated by friction at the constraints, W."""
+        return 0.0
+
+    def pivots_at(self, q: Array, t: Time = None, known: Sequence[str] = ()) -> Any:
+        """Independent `rows` and the velocities (`columns`) they determine at a configuration.
+
+        One of those `known` (their keys) or the system's own, while it is well conditioned there.
+        """
+        raise FormulationError(f"{self.name} has no constraints to choose from")
+
+    def project(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
+        """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b."""
+        return q, qd
+
+    @property
+    def projection_steps(self) -> tuple[tuple[ProjectionStep, int], ...]:
+        """Functions (system, q, q̇, t) → (q, q̇) and how often each is run: together `project`."""
+        return ()
+
+    def meets(self, q: Array, qd: Array, t: Time, tolerance: float) -> Any:
+        """Whether h and A q̇ − b are within `tolerance` of the natural size of their rows."""
+        return True
+
+    # parameters
+
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         """Vector of parameter values: the defaults, overridden by `given`."""
         return parameter_vector(self.name, self.parameters, given)
 
-    def require_possible(self, values: np.ndarray) -> None:
-        """An error where `values` (..., n_parameters) make a link that cannot be a body."""
+    def require_physical(self, values: np.ndarray) -> None:
+        """Raise where `values` (..., n_parameters) give a link an impossible inertia."""
 
-    def possible_values(self, given: Mapping[str, float] | np.ndarray | None = None) -> np.ndarray:
-        """Values (..., n_parameters) of a system that can be; the defaults may be anything.
+    def possible_values(self, given: ParameterValues = None) -> np.ndarray:
+        """Values (..., n_parameters), checked to be physically possible; defaults are not checked.
 
-        Of large batches it is what can be had quickly that is looked at, see `model.possible`.
+        Large batches are checked as far as that is quick, see `model.validation`.
         """
+        from dalembert.model.validation import is_numbers, require_finite
 
-        from dalembert.model.possible import is_numbers, require_finite
-
-        named = given is None or isinstance(given, Mapping)
-        values: Any = self.parameter_values(given) if named else given  # type: ignore[arg-type]
-        if (not named or given) and is_numbers(values, len(self.parameters)):
+        values: np.ndarray
+        if given is None or isinstance(given, Mapping):
+            values, check = self.parameter_values(given), bool(given)
+        else:
+            values, check = given, True
+        if check and is_numbers(values, len(self.parameters)):
             require_finite(self.name, self.parameters, values)
-            self.require_possible(values)
+            self.require_physical(values)
         return values
 
-    def bind(self, values: Any) -> Self:
+    def bind(self, values: Array) -> Self:
         """The same with parameters `values` (n_parameters,), numbers or symbols."""
         return self
 
-    def bound(self, given: Mapping[str, float] | np.ndarray | None = None) -> Self:
+    def bound(self, given: ParameterValues = None) -> Self:
         """The same with numbers for all parameters: the defaults, overridden by `given`."""
         if given is None or isinstance(given, Mapping):
             given = self.possible_values(given)
         return self.bind(given) if self.parameters else self
+
+    # forms of the same system
 
     @property
     def on_symbols(self) -> Dynamics:
@@ -86,13 +278,13 @@ class Dynamics(Held):
         return self
 
     @property
-    def trees(self) -> Sequence[Tree]:
-        """Its independent parts, if it is made of several that are models of their own."""
+    def trees(self) -> Sequence[IndependentTree]:
+        """Its independent parts, where it consists of several models."""
         return ()
 
     @property
     def description(self) -> Any:
-        """What the formulations of its catalogue take as their first argument."""
+        """The first argument of the formulations of its catalogue."""
         return self
 
     @property
@@ -100,7 +292,7 @@ class Dynamics(Held):
         """The same system without its constraints."""
         return self
 
-    # M q̈ + h + Aᵀλ = τ + ψ
+    # quantities of the catalogue
 
     def quantity(self, name: str) -> Quantity:
         """The quantity of that name, or an error that suggests the nearest."""
@@ -112,11 +304,33 @@ class Dynamics(Held):
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         """Any quantity of the system's catalogue, traceable."""
-        from dalembert.systems.variant import completed
+        entry = self.quantity(quantity)
+        function = entry.formulation(formulation, self.description).function
+        return function(self.description, **self.with_default_task(entry, inputs))
 
-        found = self.quantity(quantity)
-        chosen = found.formulation(formulation, self.description)
-        return chosen.function(self.description, **completed(self, found, inputs))
+    def with_default_task(
+        self, quantity: Quantity, choices: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The choices with the default task, for a quantity that has one and where none is given.
+
+        An ellipsoid has one unit: that of the position where the default is the pose.
+        """
+        if "task" not in quantity.static or choices.get("task") is not None:
+            return choices
+        frame = choices.get("frame", "tool")
+        self.require_option("frame", frame)
+        task = self.default_task(frame)
+        whole = task == "pose" and quantity.name.endswith("ellipsoid")
+        return {**choices, "task": "position" if whole else task}
+
+    def require_option(self, name: str, value: Any) -> None:
+        """Raise for a static choice that is no word, or none of those allowed."""
+        if not isinstance(value, str):
+            raise UnknownNameError(f"{name}={value!r} must be a name, such as {name}='tool'")
+        options = self.options(name)
+        if options is not None and value not in options:
+            hint = suggest(value, list(options))
+            raise UnknownNameError(f"{self.name} has no {name} {value!r}{hint}")
 
     def shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
         """Numbers for symbolic sizes."""
@@ -124,11 +338,11 @@ class Dynamics(Held):
 
     def size(self, symbol: str) -> int:
         """The number for a symbolic size; one the registry does not know is an attribute."""
-        made = self.description
-        return SIZES[symbol](made) if symbol in SIZES else getattr(made, symbol)
+        model = self.description
+        return SIZES[symbol](model) if symbol in SIZES else getattr(model, symbol)
 
     def default_task(self, frame: str) -> str:
-        """The part of a frame's pose that is meant where nobody says."""
+        """The part of a frame's pose that is meant where no task is given."""
         return "pose"
 
     def options(self, choice: str) -> tuple[str, ...] | None:
@@ -136,7 +350,9 @@ class Dynamics(Held):
         return self.frames if choice == "frame" else None
 
     def require_regular(self) -> None:
-        """Raise if M(q) is singular at all of some random postures, in words."""
+        """Raise if M(q) is singular at all of some random configurations."""
+
+    # M q̈ + h + Aᵀλ = τ + ψ
 
     @property
     def has_chart_energy(self) -> bool:
@@ -148,55 +364,55 @@ class Dynamics(Held):
         """Whether L has a part linear in the velocities."""
         return False
 
-    def at_time(self, t: Any) -> Dynamics:
-        """The same as it stands at time t; None is time zero. Of most systems time changes nothing."""
+    def at_time(self, t: Time) -> Dynamics:
+        """The system frozen at time t; None is time zero. Most systems do not depend on time."""
         return self
 
-    def chart_power(self, q: Any, qd: Any) -> Any:
-        """−∂L/∂t, watts: what moves coordinates by themselves puts in."""
+    def chart_power(self, q: Array, qd: Array) -> Scalar:
+        """−∂L/∂t, W: the power that moving coordinates put in."""
         return 0.0
 
-    def mass_matrix(self, q: Any) -> Any:
+    def mass_matrix(self, q: Array) -> Array:
         """M (nv, nv)."""
         return self.compute("mass_matrix", q=q)
 
-    def bias(self, q: Any, qd: Any) -> Any:
+    def bias(self, q: Array, qd: Array) -> Array:
         """h (nv,) = C q̇ + N."""
         return self.compute("bias", q=q, qd=qd)
 
-    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
-        """ψ (nv,), on the side of τ: minus the friction of a robot, what else acts on a system.
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
+        """ψ (nv,), on the side of τ: minus the friction of a robot, and other applied forces.
 
-        Forces that change with time by themselves are those at t; without one they are left out.
+        Forces that depend on time are those at t; without one they are left out.
         """
         return self.compute("generalized_forces", q=q, qd=qd)
 
-    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
+    def forward_dynamics(self, q: Array, qd: Array, tau: Array) -> Array:
         """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
         return self.motion(0.0, q, qd, tau)[0]
 
-    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+    def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         """(q̈ (nv,), λ (rows,)) with M q̈ + h + Aᵀλ = τ + ψ and A q̈ = γ."""
         return self.compute("forward_dynamics", q=q, qd=qd, tau=tau), np.zeros(0)
 
-    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+    def kinetic_energy(self, q: Array, qd: Array) -> Scalar:
         """K, joules."""
         return self.compute("kinetic_energy", q=q, qd=qd)
 
-    def kinetic_energy_parts(self, q: Any, qd: Any) -> tuple[Any, Any, Any]:
-        """(T₂, T₁, T₀) of degree 2, 1 and 0 in q̇, joules; T₂ is all but of moving coordinates."""
+    def kinetic_energy_parts(self, q: Array, qd: Array) -> tuple[Scalar, Scalar, Scalar]:
+        """(T₂, T₁, T₀) of degree 2, 1 and 0 in q̇, J; T₁ = T₀ = 0 unless coordinates move."""
         if self.has_chart_energy:
             return self.compute("kinetic_energy_parts", q=q, qd=qd)
         T = self.kinetic_energy(q, qd)
         return T, 0.0 * T, 0.0 * T
 
-    def potential_energy(self, q: Any) -> Any:
+    def potential_energy(self, q: Array) -> Scalar:
         """U, joules."""
         return self.compute("potential_energy", q=q)
 
     @property
-    def inertia(self) -> Any:
-        """θ (10 bodies,): inertias by which it may be differentiated; none where it has no bodies."""
+    def inertia(self) -> Array:
+        """θ (10 bodies,): inertial parameters to differentiate by; empty without bodies."""
         return np.zeros(0)
 
     @property
@@ -204,12 +420,12 @@ class Dynamics(Held):
         """Named parameters in which M is linear, masses and moments; None where unknown."""
         return None
 
-    def with_inertia(self, theta: Any) -> Dynamics:
-        """The same system with other inertias θ, floats or symbols."""
+    def with_inertia(self, theta: Array) -> Dynamics:
+        """The same system with other inertial parameters θ, floats or symbols."""
         return self
 
     @property
-    def coulomb(self) -> Any:
+    def coulomb(self) -> Array:
         """(2, nv) torque of Coulomb friction at positive and at negative velocity."""
         return np.zeros((2, self.nv))
 
@@ -217,11 +433,9 @@ class Dynamics(Held):
         """The same system without Coulomb friction."""
         return self
 
-    # actuators
-
     @property
     def driven_by(self) -> Actuation:
-        """Actuators with their limits; none."""
+        """Actuators with their limits."""
         return Actuation()
 
     # frames
@@ -231,24 +445,24 @@ class Dynamics(Held):
         """Names of its frames; none where it has no bodies."""
         return ()
 
-    def poses(self, q: Any) -> Mapping[str, Any]:
+    def poses(self, q: Array) -> Mapping[str, Array]:
         """The (4, 4) pose of every frame in the world."""
         return {}
 
-    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
-        """Poses (4, 4) of the nearest body that carries both frames, and of a and b in it.
+    def poses_apart(self, q: Array, a: str, b: str) -> tuple[Array, Array, Array]:
+        """Poses (4, 4) of the nearest common ancestor body of both frames, and of a and b in it.
 
-        Where nobody knows of such a body it is the world.
+        The ancestor is the world where it is unknown.
         """
-        placed = self.poses(q)
-        return np.eye(4), placed[a], placed[b]
+        poses = self.poses(q)
+        return np.eye(4), poses[a], poses[b]
 
-    def pose(self, q: Any, frame: str) -> Any:
+    def pose(self, q: Array, frame: str) -> Array:
         """The (4, 4) pose of a named frame in the world."""
         raise self.no_frames()
 
-    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
-        """J (6, nv) of a named frame, (linear, angular): V = J q̇ in the view of `Robot.jacobian`."""
+    def frame_jacobian(self, q: Array, frame: str, expressed_in: str = "world") -> Any:
+        """J (6, nv) of a named frame, (linear, angular): V = J q̇, expressed as in `Robot.jacobian`."""
         raise self.no_frames()
 
     def require_frame(self, frame: str) -> None:
@@ -265,14 +479,147 @@ class Dynamics(Held):
             f"{self.name} has no frames: use functions of its coordinates instead"
         )
 
-    # letters
+    # symbolic equations
 
     @property
-    def in_letters(self) -> Mapping[str, Quantity]:
-        """Quantities that are written but not computed: those of constraints, as quotients."""
+    def symbolic_quantities(self) -> Mapping[str, Quantity]:
+        """Quantities that are written as equations but not computed: those of constraints."""
         return {}
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """Short names of the quantities that say all of its motion."""
+        """Short names of the quantities that its printed equations of motion consist of."""
         return ("M", "C", "g")
+
+
+def _delegated(name: str) -> Any:
+    """The property of this name of `delegate`."""
+    return property(attrgetter(f"delegate.{name}"))
+
+
+def _delegated_method(name: str) -> Any:
+    """The method of this name of `delegate`."""
+
+    def method(self: DelegatingDynamics, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.delegate, name)(*args, **kwargs)
+
+    return wraps(getattr(Dynamics, name))(method)
+
+
+class DelegatingDynamics(Dynamics):
+    """Coordinates, manifold, limits and Coulomb friction are those of the `delegate`."""
+
+    @property
+    def delegate(self) -> Any:
+        """The owner of the coordinates: a model, or another `Dynamics`."""
+        raise NotImplementedError
+
+    nv: int = _delegated("nv")
+    velocities: tuple[str, ...] = _delegated("velocities")
+    lower: np.ndarray = _delegated("lower")
+    upper: np.ndarray = _delegated("upper")
+    velocity_limit: np.ndarray = _delegated("velocity_limit")
+    effort_limit: np.ndarray = _delegated("effort_limit")
+    driven_by: Actuation = _delegated("driven_by")
+    coulomb: np.ndarray = _delegated("coulomb")
+
+    neutral = _delegated_method("neutral")
+    integrate = _delegated_method("integrate")
+    difference = _delegated_method("difference")
+    rate = _delegated_method("rate")
+    pull_back = _delegated_method("pull_back")
+    normalised = _delegated_method("normalised")
+
+    @property
+    def nq(self) -> int:
+        return self.delegate.nq
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return self.delegate.coordinates
+
+    @property
+    def kinds(self) -> CoordinateKinds:
+        return self.delegate.kinds
+
+
+class WrappedDynamics(DelegatingDynamics):
+    """A frozen dataclass around other `dynamics`, with the frames and inertias of these."""
+
+    dynamics: Dynamics
+    inertia: np.ndarray = _delegated("inertia")
+    has_chart_energy: bool = _delegated("has_chart_energy")
+    gyroscopic: bool = _delegated("gyroscopic")
+    frames: tuple[str, ...] = _delegated("frames")
+
+    parameter_values = _delegated_method("parameter_values")
+    require_physical = _delegated_method("require_physical")
+    require_regular = _delegated_method("require_regular")
+    size = _delegated_method("size")
+    options = _delegated_method("options")
+    chart_power = _delegated_method("chart_power")
+    generalized_forces = _delegated_method("generalized_forces")
+    poses = _delegated_method("poses")
+    poses_apart = _delegated_method("poses_apart")
+    pose = _delegated_method("pose")
+    frame_jacobian = _delegated_method("frame_jacobian")
+
+    @property
+    def delegate(self) -> Dynamics:
+        return self.dynamics
+
+    def _with(self, dynamics: Dynamics) -> Self:
+        """The same around other dynamics."""
+        return cast(Self, replace(cast(Any, self), dynamics=dynamics))
+
+    def with_inertia(self, theta: Array) -> Self:
+        return self._with(self.dynamics.with_inertia(theta))
+
+    def without_coulomb(self) -> Self:
+        return self._with(self.dynamics.without_coulomb())
+
+    def inherited_quantities(self) -> dict[str, Quantity]:
+        """Quantities of the wrapped dynamics that are those of the whole as well."""
+        return {
+            name: delegated_quantity(quantity, attrgetter("dynamics"))
+            for name, quantity in self.dynamics.catalogue.items()
+            if STATE_INPUTS.issuperset(quantity.inputs) and not quantity.free_only
+        }
+
+
+def delegated_quantity(
+    quantity: Quantity,
+    inside: Callable[[Any], Dynamics],
+    own_q: Callable[[Any, Array], Array] | None = None,
+) -> Quantity:
+    """A quantity of the system inside another, for that other; `own_q` gives the inside's q."""
+
+    def delegating(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(system: Any, **inputs: Any) -> Any:
+            if own_q is not None and "q" in inputs:
+                inputs["q"] = own_q(system, inputs["q"])
+            return function(inside(system).description, **inputs)
+
+        return call
+
+    formulations = tuple(
+        replace(entry, implementation=delegating(entry.function)) for entry in quantity.formulations
+    )
+    best = quantity.best
+    chosen = None if best is None else lambda system: best(inside(system).description)
+    return replace(quantity, formulations=formulations, best=chosen)
+
+
+def spread_over_limits(lower: np.ndarray, upper: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Samples (..., nv) within ±π, scaled to the joint limits where there are any.
+
+    With a limit on one side only they lie within 2π of it.
+
+    >>> spread_over_limits(np.array([0.0, -np.inf]), np.array([1.0, np.inf]), np.array([0.0, 3.0]))
+    array([0.5, 3. ])
+    """
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    span = np.where(low & high, upper - lower, 2.0 * np.pi)
+    start = np.where(low, lower, np.where(high, upper - 2.0 * np.pi, -np.pi))
+    return np.where(low | high, start + (samples + np.pi) / (2.0 * np.pi) * span, samples)

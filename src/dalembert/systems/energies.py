@@ -1,9 +1,17 @@
-"""The data of a Lagrangian system: K, U and ψ as one function of (q, q̇, parameters, t)."""
+"""The data of a Lagrangian system: K, U and ψ as one function of (q, q̇, parameters, t).
+
+L = K − U is split by its degree in q̇ when a system is made: T = T₂ + T₁ + T₀. The equations of motion
+need T₂ = ½ q̇ᵀM q̇ (`kinetic`), V − T₀ (`potential`, with the centrifugal terms of rotating coordinates)
+and the part aᵀq̇ of L (`linear`: T₁, and magnetic terms of V). T₂ − T₀ + V is Jacobi's energy, which is
+conserved where L does not depend on time. T₁ and T₀ are stored, so that T and V can be evaluated.
+
+That M is regular is checked before it is inverted, at random states that are always the same.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,11 +19,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert import tracing
+from dalembert.errors import ModelError, SingularMassMatrixError
 from dalembert.formulations import Quantity
 from dalembert.systems import euler_lagrange
 from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES, timed
-from dalembert.systems.check import require_regular
-from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.euler_lagrange import mass_matrix
 
 
 class Symbols:
@@ -28,15 +37,15 @@ class Symbols:
         self.t = tracing.symbol("t")
         self.linear = np.zeros(energies.nq)
         self.T1 = self.T0 = np.zeros(())
-        found = energies.function(self["q"], self["qd"], self.parameters, self.t)
-        for name, value in zip(energies.function.names, found, strict=True):
+        values = energies.function(self["q"], self["qd"], self.parameters, self.t)
+        for name, value in zip(energies.function.names, values, strict=True):
             setattr(self, name, value)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Array:
         return getattr(self, name)
 
 
-Formula = Callable[[Symbols], Any]
+Formula = Callable[[Symbols], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +64,9 @@ class Energies(Dynamics):
     function: tracing.Function
     parameters: Mapping[str, float | None]
     dimension: int = 0
-    values: Any = field(default_factory=lambda: np.zeros(0))
+    values: Array = field(default_factory=lambda: np.zeros(0))
     moving: bool = False  # whether L or ψ depends on time
-    clock: Any = 0.0
+    clock: float | Array = 0.0
     derived: dict[Any, tracing.Function] = field(default_factory=dict, repr=False)
 
     traced_from: ClassVar = (
@@ -86,26 +95,26 @@ class Energies(Dynamics):
     def printed(self) -> tuple[str, ...]:
         own = Symbols(self)
         here = self.bind(own.parameters).at_time(own.t)
-        pushed = euler_lagrange.chart_force(here, own["q"], own["qd"])
+        chart_force = euler_lagrange.chart_force(here, own["q"], own["qd"])
         more = {
             "G": not tracing.is_zero(euler_lagrange.gyroscopic_matrix(here, own["q"])),
-            "e": self.moving and not tracing.is_zero(pushed),
+            "e": self.moving and not tracing.is_zero(chart_force),
             "psi": not tracing.is_zero(own["forces"]),
         }
-        return ("M", "C", "g", *(key for key, there in more.items() if there))
+        return ("M", "C", "g", *(key for key, nonzero in more.items() if nonzero))
 
-    def at_time(self, t: Any) -> Energies:
+    def at_time(self, t: Time) -> Energies:
         """The same as it stands at time t, a number or a symbol; None is time zero."""
         return replace(self, clock=0.0 if t is None else t) if self.moving else self
 
-    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
         here = self if t is None else self.at_time(t)
         return here.compute("generalized_forces", q=q, qd=qd)
 
-    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+    def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         return super(Energies, self.at_time(t)).motion(t, q, qd, tau)
 
-    def chart_power(self, q: Any, qd: Any) -> Any:
+    def chart_power(self, q: Array, qd: Array) -> Scalar:
         return euler_lagrange.chart_power(self, q, qd) if self.moving else 0.0
 
     def require_regular(self) -> None:
@@ -131,19 +140,185 @@ class Energies(Dynamics):
         text = f"{named!r}\n{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def bind(self, values: Any) -> Energies:
+    def bind(self, values: Array) -> Energies:
         """These energies with parameters `values` (n_parameters,), floats or symbols."""
         return replace(self, values=values, parameters={})
 
-    def evaluate(self, formula: Formula, **inputs: Any) -> Any:
-        """The formula at these inputs, an array; of symbols if any is symbolic."""
-        key = (formula, *inputs)
+    def evaluate(self, formula: Formula | str, **inputs: Array) -> Array:
+        """A formula, or an output of `function` by name, at these inputs."""
+        # a lambda is a new object in every call, its code is not
+        key = (getattr(formula, "__code__", formula), *inputs)
         if key not in self.derived:
             symbols = Symbols(self)
             arguments = [*(symbols[name] for name in inputs), symbols.parameters, symbols.t]
-            self.derived[key] = tracing.Function(arguments, [formula(symbols)])
+            value = symbols[formula] if isinstance(formula, str) else formula(symbols)
+            self.derived[key] = tracing.Function(arguments, [value])
         return self.derived[key](*inputs.values(), self.values, self.clock)[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.name, self.coordinates, self.function, dict(self.parameters))
         return Energies, (*state, self.dimension, self.values, self.moving, self.clock)
+
+
+# what rounding leaves of a zero, after a few dozen operations on numbers of order one
+ROUNDING = 1e-10
+# a direction with this little inertia beside that of its coordinates is rounding, not inertia
+RELATIVE_INERTIA = 1e-13
+
+
+def sample_states(
+    energies: Energies, count: int = 24
+) -> Iterator[tuple[Array, Array, Array, float]]:
+    """Random q (large and small), velocities, parameters (defaults or positive numbers) and times."""
+    rng = np.random.default_rng(0)
+    defaults = energies.parameters.values()
+    for k in range(count):
+        free = rng.uniform(0.5, 1.5, len(energies.parameters))
+        known = [x if d is None else d for x, d in zip(free, defaults, strict=True)]
+        reach = (1.0, 0.1, 0.01, 0.001)[k % 4]
+        q = reach * rng.uniform(-1.0, 1.0, energies.nq)
+        yield q, rng.uniform(0.5, 1.5, energies.nq), np.array(known, dtype=float), 0.1 * k
+
+
+def require_regular(energies: Energies) -> None:
+    """Raise if M(q) is singular at all of some random states, naming the null direction."""
+    lightest = None
+    for q, _, values, t in sample_states(energies):
+        M = mass_matrix(energies.bind(values).at_time(t), q)
+        if not np.isfinite(M).all():
+            continue
+        inertia, direction = least_inertia(M)
+        if inertia > RELATIVE_INERTIA:
+            return
+        lightest = (inertia, direction)
+    if lightest is not None:
+        raise singular(energies, *lightest)
+
+
+def least_inertia(M: Array) -> tuple[float, Array]:
+    """The smallest eigenvalue of M beside its diagonal, 1 for a diagonal M, and its direction.
+
+    >>> inertia, direction = least_inertia(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> abs(inertia) < 1e-15, direction / direction[0]
+    (True, array([1., 1.]))
+    """
+    diagonal = np.diag(M)
+    weightless = np.flatnonzero(np.abs(diagonal) <= RELATIVE_INERTIA * np.abs(M).max())
+    if weightless.size:
+        return float(diagonal[weightless[0]] * 0.0), np.eye(len(M))[weightless[0]]
+    if diagonal.min() < 0.0:
+        return -1.0, np.eye(len(M))[diagonal.argmin()]
+    root = np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(M / np.outer(root, root))
+    return float(values[0]), vectors[:, 0] / root
+
+
+def singular(
+    energies: Energies, inertia: float, direction: Array, where: str = ""
+) -> SingularMassMatrixError:
+    """The error that names the direction in which nothing, or less than nothing, resists."""
+    what = "singular" if inertia >= -ROUNDING else "not positive definite"
+    named = combination(direction, energies.coordinates)
+    return SingularMassMatrixError(
+        f"{energies.name}: M(q) is {what}{where}: the kinetic energy does not grow with the "
+        f"velocity along {named}, so the accelerations are not determined; give this motion "
+        "inertia, leave out a coordinate or choose others"
+    )
+
+
+def combination(direction: Array, names: tuple[str, ...]) -> str:
+    """A direction in the names of the coordinates, its largest component one.
+
+    >>> combination(np.array([0.5, 0.0, -1.0]), ("x", "y", "z"))
+    '0.5 x − z'
+    >>> combination(np.array([0.0, 2.0]), ("x", "theta"))
+    'theta'
+    """
+    scaled = direction / np.abs(direction).max()
+    terms = [(v, name) for v, name in zip(scaled, names, strict=True) if abs(v) > 1e-6]
+    flip = np.sign(terms[0][0])
+    text = " ".join(
+        f"{'+' if v * flip > 0 else '−'} {name if abs(v) > 1 - 1e-6 else f'{abs(v):.4g} {name}'}"
+        for v, name in terms
+    )
+    return text.removeprefix("+ ")
+
+
+SPLIT = ("kinetic", "potential", "linear", "T1", "T0")
+
+
+def split_by_degree(energies: Energies) -> Energies:
+    """The same system with K a quadratic form, U without velocities, and a as `linear`.
+
+    Raise where L is no polynomial of second degree in q̇; a plain K and U are not changed.
+    """
+    s = Symbols(energies)
+    velocities = list(zip(energies.coordinates, s["qd"], strict=True))
+    in_potential = [name for name, rate in velocities if tracing.depends_on(s["potential"], rate)]
+    if not _has_more(energies, s, in_potential):
+        return energies
+    M = tracing.hessian(s["kinetic"], s["qd"])
+    L = s["kinetic"] - s["potential"]
+    momentum = tracing.gradient(s["kinetic"], s["qd"])
+    at_rest = [L, tracing.gradient(L, s["qd"]), M, momentum, s["kinetic"]]
+    still, a, M, first, T0 = _at_rest(at_rest, s["qd"])
+    parts = {"kinetic": 0.5 * (s["qd"] @ (M @ s["qd"])), "potential": -still}
+    if not (tracing.is_zero(first) and tracing.is_zero(T0)):
+        parts |= {"T1": first @ s["qd"], "T0": T0}
+    parts |= {name: s[name] for name in energies.function.names if name not in SPLIT}
+    if not tracing.is_zero(a):
+        parts["linear"] = a
+    function = tracing.Function([s["q"], s["qd"], s.parameters, s.t], parts)
+    return replace(energies, function=function, derived={})
+
+
+def _at_rest(values: list[Array], qd: Array) -> tuple[Array, ...]:
+    """Expressions with zero for the velocities; one that has no value there is an error."""
+    results = tracing.at(values, [qd], [np.zeros(qd.shape)])
+    for value in results:
+        number = tracing.constant(value)
+        if number is not None and not np.isfinite(number).all():
+            raise ModelError(
+                "the kinetic energy has no value at rest, where its linear part is read; write "
+                "squares of velocities without roots and quotients"
+            )
+    return results
+
+
+def _has_more(energies: Energies, s: Symbols, in_potential: list[str]) -> bool:
+    """Whether L is more than ½ q̇ᵀM q̇ and a function of q; an error above second degree."""
+    momentum = tracing.gradient(s["kinetic"], s["qd"])
+    M = tracing.jacobian(momentum, s["qd"])
+    curvature = tracing.hessian(s["potential"], s["qd"])
+    inputs = [s["q"], s["qd"], s.parameters, s.t]
+    probe = tracing.Function(inputs, [s["kinetic"], momentum, M, s["potential"], curvature])
+    finite, more = 0, bool(in_potential)
+    for q, qd, values, t in sample_states(energies):
+        here, there = probe(q, qd, values, t), probe(q, -1.7 * qd[::-1], values, t)
+        if not all(np.isfinite(x).all() for x in (*here, there[2])):
+            continue
+        finite += 1
+        K, p, M, _, curvature_here = here
+        scale = ROUNDING * (np.abs(M).max() + np.abs(p).max() + 1e-300)
+        wrong = np.abs(M - there[2]).max(axis=1) > scale
+        if wrong.any():
+            names = " and ".join(np.array(energies.coordinates)[wrong])
+            raise ModelError(
+                f"{energies.name}: the kinetic energy is not quadratic in the velocities: ∂²K/∂q̇² "
+                f"changes with them in the rows of {names}"
+            )
+        if (np.abs(curvature_here).max(axis=1) > ROUNDING).any():
+            raise ModelError(
+                f"{energies.name}: the potential energy depends on the velocity of "
+                f"{in_potential[0]}, and not linearly; give forces that depend on velocities as "
+                "forces="
+            )
+        reach = 1.0 + np.abs(qd).sum()
+        more |= bool((np.abs(p - M @ qd) > scale * reach).any())
+        more |= bool(abs(K.item() - 0.5 * qd @ M @ qd) > scale * reach**2)
+    if not finite:
+        raise ModelError(
+            f"{energies.name}: the energies have no finite value at any of the random states "
+            "tried; check roots, logarithms and divisions"
+        )
+    return more

@@ -1,32 +1,188 @@
-"""The quantities of a catalogue, compiled when first asked for.
+"""The quantities of a catalogue, compiled on first use.
 
 A call goes System → `Variant` (which quantity, by which formulation) → `Kernel` → `Program` (the
 formulation traced over this system) → machine code. Everything here reads only the catalogue, so a
-robot, a Lagrangian and a closed chain are compiled by the same lines.
+robot, a Lagrangian and a closed chain are compiled by the same lines. Symbols of CasADi and SymPy are
+arguments too: the formulation then runs on them, and expressions come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert import tracing
-from dalembert.errors import FormulationError, ShapeError
-from dalembert.formulations.registry import Quantity
+from dalembert.errors import DalembertError, FormulationError, ShapeError
+from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
 from dalembert.kernels import Kernel, Port, Program, build, source_digest
-from dalembert.kernels.call.whose import mapped_over
-from dalembert.kernels.llvm.early import begin
-from dalembert.systems import by_tree, on_symbols
+from dalembert.kernels.call.arguments import needs_mapping
+from dalembert.kernels.llvm.load import preload_llvm
+from dalembert.systems import forest
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.variant import Variant
 
 if TYPE_CHECKING:
+    from dalembert.kernels.call.array_backends import Axis, NamedPort
     from dalembert.kernels.cuda.device import DeviceKernel
 
 Parameters = Mapping[str, Any] | np.ndarray | None
+Out = np.ndarray | None  # the argument out= of a quantity
+OptionalArray = ArrayLike | None
+Traceable = Callable[..., Mapping[str, Any]]  # inputs by name → results by name
+Ports = tuple[tuple[Port, ...], tuple[Port, ...]]  # inputs and results
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A quantity by one formulation, with static choices and optional inputs: one kernel."""
+
+    quantity: Quantity
+    formulation: Formulation
+    static: tuple[tuple[str, str], ...] = ()
+    optional: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        dynamics: Dynamics, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+    ) -> Variant:
+        """The variant that `choices` ask for; one that the quantity does not have is an error."""
+        entry = dynamics.quantity(quantity)
+        if "out_layout" in choices:
+            from dalembert.formulations.registry import with_layout
+
+            entry = with_layout(entry, choices["out_layout"])
+            if choices["out_layout"] == "dense":  # the default
+                choices = {name: x for name, x in choices.items() if name != "out_layout"}
+        known = (*entry.static, *entry.optional)
+        for name in choices:
+            if name not in known:
+                raise DalembertError(f"{entry.name} takes no {name!r}{suggest(name, list(known))}")
+        chosen = entry.formulation(formulation, dynamics.description)
+        choices = dynamics.with_default_task(entry, choices)
+        static = tuple((name, choices[name]) for name in entry.static if name in choices)
+        for name, value in static:
+            if not chosen.takes(name):
+                raise FormulationError(f"{entry.name} by {chosen.name} has no choice of {name!r}")
+            dynamics.require_option(name, value)
+        # an optional input is an array, or True to name it without a value
+        optional = tuple(
+            name
+            for name in entry.optional
+            if choices.get(name) is not None and choices[name] is not False
+        )
+        return Variant(entry, chosen, static, optional)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """Identifies the variant among others of the same system."""
+        return self.quantity.name, self.formulation.name, self.static, self.optional
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of its inputs: the required ones, and the optional ones in use."""
+        return (*self.quantity.inputs, *self.optional)
+
+    def outputs(self, description: Any, **inputs: Any) -> dict[str, Any]:
+        """The formulation run on a description: results by name."""
+        result = self.formulation.function(description, **inputs, **dict(self.static))
+        results = result if isinstance(result, tuple) else (result,)
+        return dict(zip(self.quantity.outputs, results, strict=True))
+
+
+# symbols of other libraries as arguments
+
+_DEFERRED = ("jax", "jaxlib", "torch", "dask", "xarray")
+
+
+def symbolic_arrays(arguments: Sequence[Any]) -> list[Any] | None:
+    """The arguments with lists of CasADi symbols as arrays; None where there are no symbols."""
+    arrays = []
+    for x in arguments:
+        items = _items(x)
+        arrays.append(tracing.flat(items) if any(map(tracing.is_symbolic, items)) else x)
+    return arrays if any(map(tracing.is_symbolic, arrays)) else None
+
+
+def _items(x: Any) -> list[Any]:
+    if isinstance(x, list | tuple):
+        return [tracing.adopted(item) for item in x]
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return [tracing.adopted(item) for item in x.ravel()]
+    return []
+
+
+def has_no_values(x: Any) -> bool:
+    """Whether a result has no numbers to look at: symbols, traced or lazy arrays.
+
+    CasADi's and SymPy's symbols have none, nor have arrays inside a framework's trace; the chunks of
+    dask and xarray have been looked at one by one.
+    """
+    if type(x) in (np.ndarray, float):
+        return False
+    library = type(x).__module__.partition(".")[0]
+    return tracing.is_symbolic(x) or _is_sympy(x) or library in _DEFERRED
+
+
+def has_sympy(arguments: Sequence[Any]) -> bool:
+    """Whether SymPy expressions are among the arguments."""
+    return any(_is_sympy(item) for x in arguments for item in (x, *_items(x)))
+
+
+def _is_sympy(x: Any) -> bool:
+    return any(base.__module__.startswith("sympy.") for base in type(x).__mro__)
+
+
+# names of axes for xarray
+
+
+def named_ports(dynamics: Dynamics, variant: Variant) -> tuple[list[NamedPort], list[NamedPort]]:
+    """Inputs of a variant's kernel, the open parameters last, and its results, with named axes."""
+    from dalembert.kernels.call.array_backends import Axis, NamedPort
+
+    inputs = [_named(dynamics, name, dynamics.inputs[name]) for name in variant.inputs]
+    if dynamics.parameters:
+        names = tuple(dynamics.parameters)
+        inputs.append(NamedPort("parameters", (Axis("parameter", len(names), names),)))
+    outputs = variant.quantity.outputs.items()
+    return inputs, [_named(dynamics, name, sizes) for name, sizes in outputs]
+
+
+def _named(dynamics: Dynamics, name: str, sizes: Sequence[Size]) -> NamedPort:
+    from dalembert.kernels.call.array_backends import Axis, NamedPort
+
+    axes: list[Axis] = []
+    for k, size in enumerate(sizes):
+        axis = _axis(dynamics, size) or Axis(f"{name}_{k}", dynamics.shape((size,))[0])
+        again = sum(other.labels == axis.labels != () for other in axes)
+        axes.append(replace(axis, name=f"{axis.name}_{again + 1}") if again else axis)
+    units = set(dynamics.units(name)) if name in ("q", "qd", "qdd", "tau") else set()
+    unit = {"units": next(iter(units))} if len(units) == 1 and units != {""} else {}
+    return NamedPort(name, tuple(axes), unit)
+
+
+def _axis(dynamics: Dynamics, size: Size) -> Axis | None:
+    """The named axis of a symbolic size, as in the results of `simulate`; None without a name."""
+    from dalembert.kernels.call.array_backends import Axis
+
+    along = "joint" if dynamics.nq == dynamics.nv else "coordinate"
+    actuation = dynamics.driven_by
+    labels_of = {
+        "nq": (along, dynamics.coordinates),
+        "nv": ("joint", dynamics.velocities),
+        "rows": ("row", dynamics.row_names),
+        "nu": ("actuator", actuation.names),
+        "na": ("active", tuple(a.name for a in actuation.active)),
+    }
+    if size not in labels_of:
+        return None
+    name, labels = labels_of[str(size)]
+    # results of `simulate` name coordinates and velocities alike where there are as many of both
+    same = {"nq": dynamics.velocities, "nv": dynamics.coordinates} if along == "joint" else {}
+    return Axis(name, len(labels), tuple(labels), tuple(same.get(str(size), ())))
 
 
 class Evaluator:
@@ -34,7 +190,7 @@ class Evaluator:
 
     def __init__(self, dynamics: Dynamics) -> None:
         self.dynamics = dynamics
-        self.has_parameters = bool(dynamics.parameters)  # asked in every call
+        self.has_parameters = bool(dynamics.parameters)
         self.variants: dict[Any, Variant] = {}
         self.kernels: dict[Any, Kernel] = {}
         self.programs: dict[Any, Program] = {}
@@ -58,7 +214,7 @@ class Evaluator:
         self.variants[quantity, formulation, key] = variant
         return variant
 
-    def ports(self, variant: Variant) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    def ports(self, variant: Variant) -> Ports:
         """Inputs of a variant's kernel, the open parameters last, and its results."""
         dynamics = self.dynamics
         inputs = [Port(name, dynamics.shape(dynamics.inputs[name])) for name in variant.inputs]
@@ -67,7 +223,7 @@ class Evaluator:
         declared = variant.quantity.outputs.items()
         return tuple(inputs), tuple(Port(name, dynamics.shape(sizes)) for name, sizes in declared)
 
-    def traceable(self, variant: Variant) -> Callable[..., Mapping[str, Any]]:
+    def traceable(self, variant: Variant) -> Traceable:
         """The variant as a function of its inputs, the parameters, inertias, and a step of q."""
 
         def function(
@@ -84,7 +240,7 @@ class Evaluator:
     def program(self, variant: Variant) -> Program:
         """The formulation traced over this system."""
         if variant.key not in self.programs:
-            self.programs[variant.key] = self._traced(variant, variant.quantity.name)
+            self.programs[variant.key] = self._trace(variant, variant.quantity.name)
         return self.programs[variant.key]
 
     def kernel(self, variant: Variant) -> Kernel:
@@ -94,7 +250,7 @@ class Evaluator:
         quantity, name = variant.quantity, variant.formulation.name
         if quantity.inverts_mass:
             self.dynamics.require_regular()
-        separable = by_tree.is_separable(self.dynamics, variant)
+        separable = forest.is_separable(self.dynamics, variant)
         return self.build(
             variant.key,
             self.traceable(variant),
@@ -102,7 +258,7 @@ class Evaluator:
             name,
             f"{quantity.summary}: {variant.formulation.summary}",
             numeric=True,
-            make_program=partial(self._traced, variant, name) if separable else None,
+            make_program=partial(self._trace, variant, name) if separable else None,
         )
 
     def device_kernel(self, variant: Variant) -> DeviceKernel:
@@ -117,8 +273,8 @@ class Evaluator:
     def build(
         self,
         key: tuple[Any, ...],
-        function: Callable[..., Mapping[str, Any]],
-        ports: tuple[tuple[Port, ...], tuple[Port, ...]],
+        function: Traceable,
+        ports: Ports,
         name: str,
         doc: str,
         numeric: bool = False,
@@ -126,10 +282,10 @@ class Evaluator:
     ) -> Kernel:
         """The kernel of a traceable function of this system, compiled or from the cache on disk.
 
-        A `numeric` function runs on numbers too. `make_program` traces it, where that is done apart.
+        A `numeric` function runs on numbers too. `make_program` replaces the plain trace.
         """
         if key not in self.kernels:
-            begin()  # a compiled kernel is linked, or else compiled, with it
+            preload_llvm()  # a compiled kernel is linked, or else compiled, with it
             sources = [source_digest(package) for package in self.dynamics.traced_from]
             if make_program is not None:
                 sources.append(source_digest("dalembert.systems"))
@@ -144,33 +300,35 @@ class Evaluator:
             )
         return self.kernels[key]
 
-    def _traced(self, variant: Variant, name: str) -> Program:
-        """The formulation traced over this system, tree by tree where it is a scene."""
+    def _trace(self, variant: Variant, name: str) -> Program:
+        """The formulation traced over this system, tree by tree for a scene of many trees."""
         ports = self.ports(variant)
-        if by_tree.is_separable(self.dynamics, variant):
-            return by_tree.program(self.dynamics, variant, ports, name)
+        if forest.is_separable(self.dynamics, variant):
+            return forest.program(self.dynamics, variant, ports, name)
         return traced(self.traceable(variant), ports[0], name)
 
     # on numbers and on symbols
 
     def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
-        if mapped_over(arguments):
-            from dalembert.kernels.call.foreign import Mapped, Named
+        """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
+        if needs_mapping(arguments):
+            from dalembert.kernels.call.array_backends import MappedFunction, NamedPort
 
-            ports = [[Named.of(port) for port in x] for x in (kernel.inputs, kernel.outputs)]
-            return Mapped(f"{self.dynamics.name}.{what}", kernel.ufunc, *ports)(arguments, out)
+            ports = [[NamedPort.of(port) for port in x] for x in (kernel.inputs, kernel.outputs)]
+            return MappedFunction(f"{self.dynamics.name}.{what}", kernel.ufunc, *ports)(
+                arguments, out
+            )
         try:
             return kernel.ufunc(*arguments) if out is None else kernel.ufunc(*arguments, out=out)
         except (ValueError, TypeError) as error:
-            from dalembert.kernels.call.explain import explain
+            from dalembert.kernels.call.arguments import explain_error
 
-            explained = explain(error, kernel.inputs, arguments)
+            explained = explain_error(error, kernel.inputs, arguments)
             raise ShapeError(f"{self.dynamics.name}.{what}: {explained}") from None
 
     def at_symbols(
         self,
-        function: Callable[..., Mapping[str, Any]],
+        function: Traceable,
         inputs: Sequence[Port],
         arguments: Sequence[Any],
         parameters: Parameters = None,
@@ -180,26 +338,44 @@ class Evaluator:
             ours = [tracing.adopted(x) for x in arguments]
             results = self.at_symbols(function, inputs, ours, parameters)
             return {name: tracing.exported_array(y) for name, y in results.items()}
-        given = {
+        inputs_by_name = {
             port.name: tracing.flat([x]).reshape(port.shape) if tracing.is_symbolic(x) else x
             for port, x in zip(inputs, arguments, strict=False)
         }
         values = self.parameter_array(parameters) if self.has_parameters else None
         with np.errstate(all="ignore"):  # infinite and NaN constants are the function's own
-            return function(parameters=values, **given)
+            return function(parameters=values, **inputs_by_name)
 
     def on_symbols(self, variant: Variant, arguments: Sequence[Any], parameters: Parameters) -> Any:
-        """The quantity at one state of symbols, as inside somebody's own constraint or law."""
-        on_symbols.require_scalar_graph(self.dynamics.name, variant.quantity.name, arguments)
+        """The quantity at one state of symbols, as inside a user's constraint or controller."""
+        if any(type(x).__name__ == "MX" for x in arguments):
+            name = variant.quantity.name
+            raise ShapeError(
+                f"{self.dynamics.name}.{name} takes casadi.SX; for casadi.MX call what "
+                f"casadi_function({name!r}) gives"
+            )
         inputs, _ = self.ports(variant)
         results = self.at_symbols(self.traceable(variant), inputs, arguments, parameters)
         return tuple(results.values()) if len(results) > 1 else next(iter(results.values()))
 
     def on_sympy(self, variant: Variant, arguments: Sequence[Any], parameters: Parameters) -> Any:
-        """The quantity at one state of SymPy's expressions."""
+        """The quantity at one state of SymPy expressions: expressions and matrices of SymPy."""
+        from dalembert.symbolic.operations import exact, number, to_sympy
+
+        def entries(x: Any) -> list[Any]:
+            flat = list(x) if hasattr(x, "__len__") else [x]
+            return [item if _is_sympy(item) else number(exact(float(item))) for item in flat]
+
         inputs, _ = self.ports(variant)
-        values = self.parameter_array(parameters) if self.has_parameters else np.zeros(0)
-        return on_symbols.by_sympy(self.program(variant), inputs, arguments, values)
+        symbols = dict(zip([port.name for port in inputs], map(entries, arguments), strict=False))
+        if self.has_parameters:
+            symbols["parameters"] = entries(self.parameter_array(parameters))
+        for port in inputs:
+            count = len(symbols[port.name])
+            if count != port.size:
+                raise ShapeError(f"{port.name} has {count} entries of SymPy, expected {port.size}")
+        results = tuple(to_sympy(self.program(variant), symbols).values())
+        return results if len(results) > 1 else results[0]
 
     def reference(
         self,
@@ -232,10 +408,10 @@ class Evaluator:
                 f"{where} takes {', '.join(quantity.inputs)}; got {len(inputs)} arrays"
             )
         arrays = {}
-        for name, given in zip(quantity.inputs, inputs, strict=True):
+        for name, value in zip(quantity.inputs, inputs, strict=True):
             shape = self.dynamics.shape(self.dynamics.inputs[name])
             try:
-                arrays[name] = np.asarray(given, dtype=float)
+                arrays[name] = np.asarray(value, dtype=float)
             except (TypeError, ValueError):
                 raise ShapeError(f"{where}: {name} must be numbers of shape {shape}") from None
             if arrays[name].shape != shape:
@@ -256,29 +432,27 @@ class Evaluator:
     def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
         """Values (..., n_parameters) of the named parameters."""
 
-        from dalembert.kernels.call import foreign
+        from dalembert.kernels.call import array_backends
 
         if parameters is None or isinstance(parameters, Mapping):
             if not any(map(np.ndim, arrays_of(parameters))):
                 return self.dynamics.possible_values(parameters)
             known = self.dynamics.parameter_values(dict.fromkeys(parameters or {}, 0.0))
             values = dict(zip(self.dynamics.parameters, known, strict=True))
-            parameters = foreign.stacked(values | dict(parameters or {}))
-        elif not mapped_over((parameters,)):
+            parameters = array_backends.stack_arrays(values | dict(parameters or {}))
+        elif not needs_mapping((parameters,)):
             parameters = np.asarray(parameters)
         return self.dynamics.possible_values(parameters)
 
 
-def arrays_of(parameters: Any) -> tuple[Any, ...]:
-    """What may be arrays in what is given as parameters."""
+def arrays_of(parameters: Parameters) -> tuple[Any, ...]:
+    """The values of parameters that may be arrays."""
     if isinstance(parameters, Mapping):
         return tuple(parameters.values())
     return () if parameters is None else (parameters,)
 
 
-def traced(
-    function: Callable[..., Mapping[str, Any]], inputs: Sequence[Port], name: str
-) -> Program:
+def traced(function: Traceable, inputs: Sequence[Port], name: str) -> Program:
     """The program of a function of these inputs."""
     from dalembert.kernels.program.trace import trace
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, UnknownNameError
-from dalembert.files import whole
+from dalembert.files import atomic_file
 from dalembert.formulations.registry import suggest
-from dalembert.systems.variant import Variant
+from dalembert.systems.evaluator import Variant
 from dalembert.text import file_name
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dalembert.systems.system import System
 
 TARGETS = ("c", "cuda", "wasm", "casadi")
-# what the numbers of a port are; ports of other names speak for themselves
+# units of the numbers of a port
 UNITS = {
     "q": "rad or m, quaternions x, y, z, w",
     "qd": "rad/s or m/s",
@@ -48,13 +48,13 @@ UNITS = {
 def source_text(
     dynamics: Dynamics, variant: Variant, program: Program, target: str, dtype: str, layout: str
 ) -> Any:
-    """The program of a variant as C, its header or CUDA, with what it is on top."""
+    """The program of a variant as C, its header or CUDA, with a comment on top."""
     from dalembert.kernels.source import source
 
-    owner, quantity, way = dynamics.name, variant.quantity, variant.formulation
+    owner, quantity, formulation = dynamics.name, variant.quantity, variant.formulation
     about = [
         f"{quantity.name} of {owner}: {quantity.summary}",
-        f"Formulation {way.name} ({way.citation}).",
+        f"Formulation {formulation.name} ({formulation.citation}).",
         "SI units and radians; twists and wrenches are (linear, angular).",
         *_entries(dynamics, variant),
     ]
@@ -117,23 +117,23 @@ def export(
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
     kinds = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
     endings = kinds[target]
-    made = {
+    texts = {
         f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
         for kind, ending in endings.items()
     }
-    return _written(Path(folder), {name: partial(_write, text) for name, text in made.items()})
+    return _written(Path(folder), {name: partial(_write, text) for name, text in texts.items()})
 
 
-def _write(made: str | bytes, path: Path) -> None:
-    path.write_bytes(made if isinstance(made, bytes) else made.encode("ascii"))
+def _write(content: str | bytes, path: Path) -> None:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("ascii"))
 
 
 def _written(folder: Path, writers: Mapping[str, Callable[[Path], Any]]) -> list[Path]:
-    """The files of these names in the folder, which is made; each whole or not there."""
+    """Write the files of these names into the folder, which is created; each whole or not at all."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, write in writers.items():
-            with whole(folder / name) as part:
+            with atomic_file(folder / name) as part:
                 write(part)
     except (OSError, RuntimeError) as error:  # CasADi's is a RuntimeError
         reason = getattr(error, "strerror", None) or error

@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert import tracing
 from dalembert.errors import ModelError
-from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.check import RELATIVE_INERTIA, least_inertia, singular
-from dalembert.systems.energies import Energies
-from dalembert.systems.evaluator import Parameters
-from dalembert.systems.on_symbols import is_symbols
-from dalembert.systems.settled import settled
+from dalembert.systems.dynamics import Array
+from dalembert.systems.energies import (
+    RELATIVE_INERTIA,
+    Energies,
+    least_inertia,
+    singular,
+    split_by_degree,
+)
+from dalembert.systems.evaluator import OptionalArray, Out, Parameters, Variant, has_no_values
+from dalembert.systems.symbols import SymbolTable, entries, symbol_table
 from dalembert.systems.system import System
-from dalembert.systems.variant import Variant
 
 
 class Lagrangian(System):
@@ -27,7 +31,7 @@ class Lagrangian(System):
     expressions in joules, `forces` the generalised forces ψ(q, q̇) without potential, one for each
     coordinate or a mapping {coordinate: force}. `parameters` are other symbols: {symbol: value},
     or a list; one without value is given at the call. `names` of the coordinates default to those
-    of their symbols. Arrays are as in `Robot`; every quantity is compiled when first asked for.
+    of their symbols. Arrays are as in `Robot`; every quantity is compiled on first use.
 
     L = K − U may have parts linear in q̇ (magnetic, gyroscopic) and parts without q̇ in K (rotating
     coordinates), and may depend on `time`, a symbol (functions of time have theirs): the equations
@@ -60,21 +64,21 @@ class Lagrangian(System):
         name: str = "system",
         time: Any = None,
     ) -> None:
-        listed = list(forces.values()) if isinstance(forces, Mapping) else _listed(forces)
-        every = [kinetic, potential, *listed]
-        letters = alphabet(q, qd, parameters, names, every, time=time)
+        values = list(forces.values()) if isinstance(forces, Mapping) else _force_list(forces)
+        expressions = [kinetic, potential, *values]
+        symbols = symbol_table(q, qd, parameters, names, expressions, time=time)
         parts = {
-            "kinetic": letters.read(kinetic, "the kinetic energy"),
-            "potential": letters.read(potential, "the potential energy"),
-            "forces": _generalized(letters, forces),
+            "kinetic": symbols.read(kinetic, "the kinetic energy"),
+            "potential": symbols.read(potential, "the potential energy"),
+            "forces": _generalized_forces(symbols, forces),
         }
-        super().__init__(settled(described(name, letters, parts)))
+        super().__init__(split_by_degree(energies_of(name, symbols, parts)))
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: ArrayLike, step: ArrayLike) -> Array:
         """q + step (..., nq)."""
         return np.add(q, step)
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: ArrayLike, to: ArrayLike) -> Array:
         """to − q (..., nv)."""
         return np.subtract(to, q)
 
@@ -93,41 +97,42 @@ class Lagrangian(System):
 
     def forward_dynamics(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """q̈ (..., nv) with M q̈ + C q̇ + N = τ + ψ; a state where M is singular is an error."""
-        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
-        given |= {"base_acceleration": base_acceleration, "parameters": parameters, "out": out}
-        # where M is singular the kernel divides by zero; that is said below, in words
+        options: dict[str, Any] = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        options |= {"base_acceleration": base_acceleration, "parameters": parameters, "out": out}
+        options["formulation"] = formulation
+        # where M is singular the kernel divides by zero, which is explained below
         with np.errstate(all="ignore"):
-            found = self.evaluate("forward_dynamics", q, qd, tau, formulation=formulation, **given)
-        if not is_symbols(found) and not np.isfinite(found).all():
-            self._explain(found, q, parameters, t)
-        return found
+            qdd = self.evaluate("forward_dynamics", q, qd, tau, **options)
+        if not has_no_values(qdd) and not np.isfinite(qdd).all():
+            self._explain(qdd, q, parameters, t)
+        return qdd
 
-    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
+    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Array:
         if variant.quantity.name != "forward_dynamics":
             return super()._on_chunk(variant, arrays, parameters)
-        given = dict(zip(variant.inputs, arrays, strict=True))
+        inputs = dict(zip(variant.inputs, arrays, strict=True))
         return self.forward_dynamics(
-            **given, formulation=variant.formulation.name, parameters=parameters
+            **inputs, formulation=variant.formulation.name, parameters=parameters
         )
 
-    def _explain(self, found: Any, q: Any, parameters: Parameters, t: Any) -> None:
+    def _explain(self, qdd: Array, q: ArrayLike, parameters: Parameters, t: Any) -> None:
         """Raise if a state whose accelerations are not finite has a singular M."""
         M = self.mass_matrix(q, parameters=parameters, t=t)
-        M = np.broadcast_to(M, (*found.shape, self.nv))
-        postures = np.broadcast_to(q, found.shape)
-        wrong = np.argwhere(~np.isfinite(found).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
+        M = np.broadcast_to(M, (*qdd.shape, self.nv))
+        postures = np.broadcast_to(q, qdd.shape)
+        wrong = np.argwhere(~np.isfinite(qdd).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
         for index in map(tuple, wrong[:100]):
             inertia, direction = least_inertia(M[index])
             if inertia <= RELATIVE_INERTIA:
@@ -135,65 +140,88 @@ class Lagrangian(System):
                 raise singular(self.description, inertia, direction, where)
 
     def gyroscopic_matrix(
-        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
+    ) -> Array:
         """G (..., nv, nv), skew: G q̇ are the forces of a part aᵀq̇ of L."""
         return self._evaluate("gyroscopic_matrix", (q,), None, parameters, out, t=t)
 
     def chart_force(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
-        """e (..., nv) = ∂(M q̇ + a)/∂t, what coordinates that move by themselves add to the bias."""
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
+        """e (..., nv) = ∂(M q̇ + a)/∂t, the part of the bias due to moving coordinates."""
         return self._evaluate("chart_force", (q, qd), None, parameters, out, t=t)
 
     # derivatives
 
     def inverse_dynamics_derivatives(
-        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        parameters: Parameters = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
         name = "inverse_dynamics_derivatives"
         return self._evaluate(name, (q, qd, qdd), None, parameters, t=t)
 
     def forward_dynamics_derivatives(
-        self, q: Any, qd: Any, tau: Any, parameters: Parameters = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        parameters: Parameters = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
         name = "forward_dynamics_derivatives"
         return self._evaluate(name, (q, qd, tau), None, parameters, t=t)
 
 
-def described(
-    name: str, letters: Alphabet, parts: Mapping[str, Any], dimension: int = 0
+def energies_of(
+    name: str, symbols: SymbolTable, parts: Mapping[str, Any], dimension: int = 0
 ) -> Energies:
     """The description of a system from its expressions in our symbols."""
-    function = tracing.Function([letters.q, letters.qd, letters.p, letters.t], parts)
-    moving = any(tracing.depends_on(part, letters.t) for part in parts.values())
-    named = (name, letters.names, function, letters.parameters, dimension)
+    function = tracing.Function([symbols.q, symbols.qd, symbols.p, symbols.t], parts)
+    moving = any(tracing.depends_on(part, symbols.t) for part in parts.values())
+    named = (name, symbols.names, function, symbols.parameters, dimension)
     return Energies(*named, moving=moving)
 
 
-def _listed(forces: Any) -> list[Any]:
+def _force_list(forces: Any) -> list[Any]:
     return [] if forces is None else entries(forces)
 
 
-def _generalized(letters: Alphabet, forces: Any) -> Any:
+def _generalized_forces(symbols: SymbolTable, forces: Any) -> Array:
     """ψ (n,) from a list, or from a mapping by coordinate."""
-    n = len(letters.names)
+    n = len(symbols.names)
     if isinstance(forces, Mapping):
-        given = {_coordinate(letters, key): value for key, value in forces.items()}
-        listed = [given.get(name, 0.0) for name in letters.names]
+        by_name = {}
+        for key, value in forces.items():
+            name = key if isinstance(key, str) else symbols.name_of(key)
+            if name not in symbols.names:
+                known = ", ".join(symbols.names)
+                raise ModelError(
+                    f"forces names {key!r}, which is no coordinate; there are: {known}"
+                )
+            by_name[name] = value
+        listed = [by_name.get(name, 0.0) for name in symbols.names]
     else:
-        listed = _listed(forces) or [0.0] * n
+        listed = _force_list(forces) or [0.0] * n
     if len(listed) != n:
         raise ModelError(f"forces has {len(listed)} entries for {n} coordinates")
-    named = zip(letters.names, listed, strict=True)
-    return tracing.flat(letters.read(f, f"the force on {x}", smooth=False) for x, f in named)
+    named = zip(symbols.names, listed, strict=True)
+    return tracing.flat(symbols.read(f, f"the force on {x}", smooth=False) for x, f in named)
 
 
-def _coordinate(letters: Alphabet, key: Any) -> str:
-    name = key if isinstance(key, str) else letters.name_of(key)
-    if name not in letters.names:
-        known = ", ".join(letters.names)
+def _coordinate_name(symbols: SymbolTable, key: Any) -> str:
+    name = key if isinstance(key, str) else symbols.name_of(key)
+    if name not in symbols.names:
+        known = ", ".join(symbols.names)
         raise ModelError(f"forces names {key!r}, which is no coordinate; there are: {known}")
     return name

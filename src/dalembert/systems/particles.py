@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from dalembert import tracing
 from dalembert.errors import InertiaError, ModelError
-from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.evaluator import Parameters
-from dalembert.systems.lagrangian import Lagrangian, described
-from dalembert.systems.settled import settled
+from dalembert.systems.dynamics import Array
+from dalembert.systems.energies import split_by_degree
+from dalembert.systems.evaluator import OptionalArray, Out, Parameters
+from dalembert.systems.lagrangian import Lagrangian, energies_of
+from dalembert.systems.symbols import SymbolTable, entries, symbol_table
 from dalembert.systems.system import System
 
 
@@ -47,72 +50,87 @@ class Particles(Lagrangian):
     ) -> None:
         weights, points = entries(masses), [entries(r) for r in positions]
         dimension = _dimension(points, len(weights))
-        given = list(forces) if forces is not None else [None] * len(points)
-        pushes = [[0.0] * dimension if f is None else entries(f) for f in given]
-        fall = [0.0] * dimension if gravity is None else entries(gravity)
-        _require_components(pushes, len(points), fall, dimension)
-        every = [*weights, *fall, potential, *(x for row in (*points, *pushes) for x in row)]
-        letters = alphabet(q, qd, parameters, names, every, velocities_needed=False, time=time)
-        parts = _parts(letters, weights, points, pushes, fall, potential)
-        System.__init__(self, settled(described(name, letters, parts, dimension)))
+        vectors = list(forces) if forces is not None else [None] * len(points)
+        applied = [[0.0] * dimension if f is None else entries(f) for f in vectors]
+        g = [0.0] * dimension if gravity is None else entries(gravity)
+        _require_components(applied, len(points), g, dimension)
+        every = [*weights, *g, potential, *(x for row in (*points, *applied) for x in row)]
+        symbols = symbol_table(q, qd, parameters, names, every, velocities_needed=False, time=time)
+        parts = _parts(symbols, weights, points, applied, g, potential)
+        System.__init__(self, split_by_degree(energies_of(name, symbols, parts, dimension)))
 
     def positions(
-        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
+    ) -> Array:
         """r_i (..., k, d), metres."""
         return self._evaluate("positions", (q,), None, parameters, out, t=t)
 
     def velocities(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j, and ∂r_i/∂t."""
         return self._evaluate("velocities", (q, qd), None, parameters, out, t=t)
 
     def accelerations(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """r̈_i (..., k, d)."""
         return self._evaluate("accelerations", (q, qd, qdd), None, parameters, out, t=t)
 
     def applied_forces(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """f_i (..., k, d): weight and the forces given, newtons."""
         return self._evaluate("applied_forces", (q, qd), None, parameters, out, t=t)
 
     def virtual_displacements(
-        self, q: Any, dq: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """δr_i (..., k, d) = Σ ∂r_i/∂q_j δq_j."""
         return self._evaluate("virtual_displacements", (q, dq), None, parameters, out, t=t)
 
     def virtual_work(
         self,
-        q: Any,
-        forces: Any,
-        dq: Any,
+        q: ArrayLike,
+        forces: ArrayLike,
+        dq: ArrayLike,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """Σ f_i·δr_i (...) of forces (..., k, d) along δq (..., nv), joules."""
         return self._evaluate("virtual_work", (q, forces, dq), None, parameters, out, t=t)
 
     def dalembert(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (..., nv): d'Alembert's principle says −τ (002).
 
         Times δq it is the virtual work Σ (f_i − m_i r̈_i)·δr_i, which vanishes along every motion
@@ -127,38 +145,38 @@ class Particles(Lagrangian):
 
 
 def _parts(
-    letters: Alphabet,
+    symbols: SymbolTable,
     masses: list[Any],
     points: list[list[Any]],
-    pushes: list[list[Any]],
-    fall: list[Any],
+    applied: list[list[Any]],
+    gravity: list[Any],
     potential: Any,
 ) -> dict[str, Any]:
     """K, U and ψ of the particles, and what d'Alembert's principle needs besides."""
 
-    def table(rows: list[list[Any]], what: str, smooth: bool = True) -> Any:
+    def table(rows: list[list[Any]], what: str, smooth: bool = True) -> Array:
         read = [
-            letters.read(x, f"{what} of particle {i}", smooth)
+            symbols.read(x, f"{what} of particle {i}", smooth)
             for i, row in enumerate(rows, 1)
             for x in row
         ]
-        return tracing.flat(read).reshape(len(rows), len(fall))
+        return tracing.flat(read).reshape(len(rows), len(gravity))
 
-    m = table([[mass] * len(fall) for mass in masses], "the mass")
+    m = table([[mass] * len(gravity) for mass in masses], "the mass")
     for i, mass in enumerate(map(tracing.constant, m[:, 0]), 1):
         if mass is not None and mass < 0.0:
             raise InertiaError(f"the mass of particle {i} is {float(mass)} kg; give a positive one")
-    r, f = table(points, "the position"), table(pushes, "the force", smooth=False)
+    r, f = table(points, "the position"), table(applied, "the force", smooth=False)
     for what, value in (("position", r), ("mass", m)):
-        if tracing.depends_on(value, letters.qd):
+        if tracing.depends_on(value, symbols.qd):
             raise ModelError(f"a {what} depends on velocities; give it as a function of q alone")
-    weight = m * tracing.flat(letters.read(g, "gravity") for g in fall)
-    stored = letters.read(potential, "the potential energy")
-    v = tracing.directional(r, letters.q, letters.qd) + tracing.jacobian(r, letters.t)
+    weight = m * tracing.flat(symbols.read(g, "gravity") for g in gravity)
+    stored = symbols.read(potential, "the potential energy")
+    v = tracing.directional(r, symbols.q, symbols.qd) + tracing.jacobian(r, symbols.t)
     return {
         "kinetic": 0.5 * ((m * v).ravel() @ v.ravel()),
         "potential": stored - weight.ravel() @ r.ravel(),
-        "forces": tracing.transposed(r, letters.q, f),
+        "forces": tracing.transposed(r, symbols.q, f),
         "positions": r,
         "masses": m,
         "applied": weight + f,
@@ -179,16 +197,16 @@ def _dimension(points: list[list[Any]], masses: int) -> int:
 
 
 def _require_components(
-    pushes: list[list[Any]], count: int, fall: list[Any], dimension: int
+    forces: list[list[Any]], count: int, gravity: list[Any], dimension: int
 ) -> None:
-    if len(pushes) != count:
+    if len(forces) != count:
         raise ModelError(
-            f"forces has {len(pushes)} entries for {count} particles; None is no force"
+            f"forces has {len(forces)} entries for {count} particles; None is no force"
         )
-    for i, push in enumerate(pushes, 1):
-        if len(push) != dimension:
+    for i, force in enumerate(forces, 1):
+        if len(force) != dimension:
             raise ModelError(
-                f"the force on particle {i} has {len(push)} components, its position {dimension}"
+                f"the force on particle {i} has {len(force)} components, its position {dimension}"
             )
-    if len(fall) != dimension:
-        raise ModelError(f"gravity has {len(fall)} components, positions have {dimension}")
+    if len(gravity) != dimension:
+        raise ModelError(f"gravity has {len(gravity)} components, positions have {dimension}")

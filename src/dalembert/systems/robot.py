@@ -1,4 +1,4 @@
-"""A robot: a model, its quantities compiled when first asked for, how it is built and changed."""
+"""A robot: a model with quantities compiled on first use, its builders and its variations."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import ModelError, UnknownNameError
 from dalembert.importers import links_from_dh, links_from_screws
 from dalembert.model import CoupledModel, JointInfo, Link, Model, build, changes
 from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.link import links_from
-from dalembert.model.tool import tool_place
-from dalembert.systems.evaluator import Parameters
+from dalembert.model.tool import tool_location
+from dalembert.systems.evaluator import OptionalArray, Out, Parameters
 from dalembert.systems.robot_dynamics import robot_dynamics
-from dalembert.systems.singular_words import TOLERANCE
+from dalembert.systems.singularity import TOLERANCE
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.formulations.derivatives.base_parameters import Grouping
     from dalembert.formulations.inverse.operator import Operators
-    from dalembert.importers.mjcf_files import Trust
-    from dalembert.importers.xml_read import Source
+    from dalembert.importers.file_access import Trust
+    from dalembert.importers.safe_parsing import Source
     from dalembert.kernels.program.count import Count
     from dalembert.model.actuators import Actuator
     from dalembert.model.notes import Notes
-    from dalembert.systems.recursion_table import Recursion
-    from dalembert.systems.singular import Singularity
+    from dalembert.systems.dynamics import Array
+    from dalembert.systems.recursion import Recursion
+    from dalembert.systems.singularity import Singularity
 
 
 class OperationalTerms(NamedTuple):
     """Λ V̇ + μ + p = F of a frame, and how forces there and torques belong together."""
 
-    inertia: Any  # Λ (..., n, n), kg and kg m²
-    bias: Any  # μ (..., n)
-    gravity: Any  # p (..., n)
-    inverse: Any  # J̄ (..., nv, n) = M⁻¹ Jᵀ Λ, dynamically consistent
-    projector: Any  # 1 − Jᵀ J̄ᵀ (..., nv, nv): torques that do not move the frame
+    inertia: ArrayLike  # Λ (..., n, n), kg and kg m²
+    bias: np.ndarray  # μ (..., n)
+    gravity: ArrayLike  # p (..., n)
+    inverse: np.ndarray  # J̄ (..., nv, n) = M⁻¹ Jᵀ Λ, dynamically consistent
+    projector: np.ndarray  # 1 − Jᵀ J̄ᵀ (..., nv, nv): torques that do not move the frame
 
 
 class Robot(System):
-    """A mechanism of rigid links, and everything that can be computed of it.
+    """A mechanism of rigid links with all its quantities.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
     method compiles its kernel on first use. Units are SI; twists and wrenches (linear, angular).
@@ -111,10 +113,10 @@ class Robot(System):
         links = links_from_screws(screws, frames, inertias, parents, names)
         local = None
         if tool is not None:
-            from dalembert.model import check
+            from dalembert.model import validation
             from dalembert.spatial.se3 import inverse
 
-            local = inverse(check.pose(frames[-1], "frames")) @ check.pose(tool, "tool")
+            local = inverse(validation.pose(frames[-1], "frames")) @ validation.pose(tool, "tool")
         return cls(build(links, name=name, tool=local, tool_link=links[-1].name, gravity=gravity))
 
     @classmethod
@@ -246,7 +248,7 @@ class Robot(System):
 
         return mjcf_from_model(self.model)
 
-    # changed: a new robot, as if it had been built so; numbers may be parameters
+    # variations: a new robot each; numbers may be parameters
 
     def with_payload(
         self,
@@ -265,7 +267,7 @@ class Robot(System):
         """
         return type(self)(changes.with_payload(self.model, mass, com, inertia, frame))
 
-    def with_tool(self, pose: Any = None, frame: str | None = None) -> Self:
+    def with_tool(self, pose: Any | None = None, frame: str | None = None) -> Self:
         """This robot with its tool at `pose` (4, 4) in a frame, by default in its present tool.
 
         >>> import numpy as np, dalembert as dl
@@ -345,7 +347,7 @@ class Robot(System):
         return type(self)(changes.merge(self.model, other.model, at, prefix))
 
     def subtree(self, link: str) -> Self:
-        """What moves against a link, as a robot of its own: the link is its base and its world.
+        """The subtree that a link carries, as a robot of its own: the link is its base and its world.
 
         A tendon that would be cut, and a joint that follows one left behind, are errors.
 
@@ -366,11 +368,11 @@ class Robot(System):
         """
         return type(self)(self.model.with_actuators(actuators))
 
-    # what it is
+    # properties
 
     @property
     def notes(self) -> Notes:
-        """What reading its file left to say: merged, ignored, warnings, equalities."""
+        """Notes on reading its file: merged and ignored parts, warnings, equalities."""
         return self.model.notes
 
     @property
@@ -390,7 +392,7 @@ class Robot(System):
 
     def __repr__(self) -> str:
         size = f"{len(self.joints)} joints, {self.nv} degrees of freedom"
-        return f"<Robot {self.name}: {size}, tool {tool_place(self.model.tree)}>"
+        return f"<Robot {self.name}: {size}, tool {tool_location(self.model.tree)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and self.model.content == other.model.content
@@ -399,7 +401,7 @@ class Robot(System):
         return hash(self.model.content)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a table of the joints.
+        """The table of the joints, for notebooks.
 
         >>> import dalembert as dl
         >>> dl.load("planar_2r")._repr_html_().count("<tr>")
@@ -445,13 +447,13 @@ class Robot(System):
 
     def recursion(
         self,
-        q: Any = None,
-        qd: Any = None,
-        qdd: Any = None,
-        tip_wrench: Any = None,
+        q: OptionalArray = None,
+        qd: OptionalArray = None,
+        qdd: OptionalArray = None,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         gravity: str | None = None,
         tip: str | None = None,
         parameters: Parameters = None,
@@ -461,7 +463,7 @@ class Robot(System):
 
         ``table["omega"]`` is (..., links, 3); ``table.terms`` says what a formulation has. Links are
         seen in the frames of `pose`, wrenches through joints as `joint_wrenches` gives them. SymPy
-        expressions give the table in letters, and no state at all the robot's own letters, written
+        expressions give a symbolic table, and no state at all one in the robot's own symbols, written
         out within `timeout` seconds (τ then without Coulomb friction). CasADi symbols give arrays of
         expressions. The other arguments are those of `inverse_dynamics`; with
         ``gravity="potential"`` accelerations do not have −g in them.
@@ -474,97 +476,103 @@ class Robot(System):
         """
         from dalembert.systems.recursion import recursion
 
-        given = _given(base_twist, base_acceleration, tip_wrench)
-        given |= {"gravity": gravity, "tip": tip}
-        return recursion(self, (q, qd, qdd), formulation, parameters, given, timeout)
+        options = _options(base_twist, base_acceleration, tip_wrench)
+        options |= {"gravity": gravity, "tip": tip}
+        return recursion(self, (q, qd, qdd), formulation, parameters, options, timeout)
 
     def joint_wrenches(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """(..., joints, 6) force and moment each joint exerts on its link (001 §1.3, steps 3–4).
 
         Moments are about the joint's origin; components along the axes of the link frame.
         """
-        given = _given(base_twist, base_acceleration, tip_wrench)
-        return self._evaluate("joint_wrenches", (q, qd, qdd), formulation, parameters, out, **given)
+        options = _options(base_twist, base_acceleration, tip_wrench)
+        return self._evaluate(
+            "joint_wrenches", (q, qd, qdd), formulation, parameters, out, **options
+        )
 
     # poses, Jacobians, energies and momenta
 
     def pose(
-        self, q: Any, frame: str = "tool", parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self, q: ArrayLike, frame: str = "tool", parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """(..., 4, 4) pose of a named frame in the world."""
         return self._evaluate("pose", (q,), None, parameters, out, frame=frame)
 
     def jacobian(
         self,
-        q: Any,
+        q: ArrayLike,
         frame: str = "tool",
         expressed_in: str = "body",
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """J (..., 6, nv) of a named frame: V = J q̇, (linear, angular).
 
         ``expressed_in`` is "body" (body twist), "spatial" (about the world's origin) or "world"
         (velocity of the frame's origin, along the world's axes).
         """
-        view = {"frame": frame, "expressed_in": expressed_in}
+        view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian", (q,), None, parameters, out, **view)
 
     def jacobian_rate(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         frame: str = "tool",
         expressed_in: str = "body",
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`."""
-        view = {"frame": frame, "expressed_in": expressed_in}
+        view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian_rate", (q, qd), None, parameters, out, **view)
 
-    def tendon_length(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def tendon_length(self, q: ArrayLike, parameters: Parameters = None, out: Out = None) -> Array:
         """L (..., tendons) of the tendons, in the order of ``model.tendons``, m."""
         return self._evaluate("tendon_length", (q,), None, parameters, out)
 
-    def tendon_jacobian(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def tendon_jacobian(
+        self, q: ArrayLike, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """J (..., tendons, nv) with dL/dt = J q̇; tensions f take the torques Jᵀ f."""
         return self._evaluate("tendon_jacobian", (q,), None, parameters, out)
 
-    def center_of_mass(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def center_of_mass(self, q: ArrayLike, parameters: Parameters = None, out: Out = None) -> Array:
         """(..., 3) centre of mass in the world, metres."""
         return self._evaluate("center_of_mass", (q,), None, parameters, out)
 
-    def momentum(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def momentum(
+        self, q: ArrayLike, qd: ArrayLike, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """(..., 6) linear and angular momentum about the world's origin, along its axes."""
         return self._evaluate("momentum", (q, qd), None, parameters, out)
 
-    # slopes; ∂/∂q is in the tangent space, nv numbers whatever nq is
+    # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
 
     def inverse_dynamics_derivatives(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
+        out: Out = None,
         out_layout: str | None = None,
-    ) -> Any:
+    ) -> tuple[Array, ...]:
         """(∂τ/∂q, ∂τ/∂q̇, M), each (..., nv, nv), row i for τ_i; of friction, the viscous part.
 
         With ``out_layout="packed"`` their entries (..., n) without the zeros between branches, of M on
@@ -575,36 +583,42 @@ class Robot(System):
         >>> dq  # m g l cos θ
         array([[9.81]])
         """
-        given = _given(base_twist, base_acceleration, tip_wrench) | {"out_layout": out_layout}
+        options = _options(base_twist, base_acceleration, tip_wrench) | {"out_layout": out_layout}
         name = "inverse_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **given)
+        return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **options)
 
     def forward_dynamics_derivatives(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> tuple[Array, ...]:
         """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (..., nv, nv), row i for q̈_i."""
-        given = _given(base_twist, base_acceleration, tip_wrench)
+        options = _options(base_twist, base_acceleration, tip_wrench)
         name = "forward_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, tau), formulation, parameters, out, **given)
+        return self._evaluate(name, (q, qd, tau), formulation, parameters, out, **options)
 
     # matrices
 
     def mass_matrix_derivative(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Out = None,
+    ) -> Array:
         """(..., nv, nv, nv) with entry [i, j, k] = ∂M_ij/∂q_k (000 p.31)."""
         return self._evaluate("mass_matrix_derivative", (q,), formulation, parameters, out)
 
-    def coriolis_centrifugal(self, q: Any, parameters: Parameters = None) -> Any:
+    def coriolis_centrifugal(
+        self, q: ArrayLike, parameters: Parameters = None
+    ) -> tuple[Array, ...]:
         """Khatib's B (..., nv, nv(nv−1)/2) and C (..., nv, nv): V = B [q̇q̇] + C [q̇²] (003).
 
         The pairs are 12, 13, …, (n−1)n; the factor 2 is inside B.
@@ -612,18 +626,26 @@ class Robot(System):
         return self._evaluate("coriolis_centrifugal", (q,), None, parameters)
 
     def square_root(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Out = None,
+    ) -> Array:
         """W (..., nv, nv) with W Wᵀ = M: by articulated inertias (000 p.50), or "symmetric"."""
         return self._evaluate("square_root", (q,), formulation, parameters, out)
 
     def square_root_inverse(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Out = None,
+    ) -> Array:
         """W⁻¹ (..., nv, nv) of the `square_root` of the same formulation, with M⁻¹ = W⁻ᵀ W⁻¹."""
         return self._evaluate("square_root_inverse", (q,), formulation, parameters, out)
 
-    def operators(self, q: Any, parameters: Parameters = None) -> Operators:
+    def operators(self, q: ArrayLike, parameters: Parameters = None) -> Operators:
         """ξ, Γ, G, M, P_0, P_t of n bodies, stacked, by name (000 p.40–47): M(q) = ξᵀGᵀMGξ.
 
         Each body's frame has its origin at its joint and its z axis along the joint's, so that ξ is
@@ -639,7 +661,9 @@ class Robot(System):
 
         return Operators(*self._evaluate("operators", (q,), None, parameters))
 
-    def articulated_inertia(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def articulated_inertia(
+        self, q: ArrayLike, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """M̂ (..., 6n, 6n), block-diagonal, in the body frames of `operators` (000 p.48–50).
 
         M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ with the matrices of `operators` and D = ξᵀM̂ξ and the rotors.
@@ -647,12 +671,12 @@ class Robot(System):
         """
         return self._evaluate("articulated_inertia", (q,), None, parameters, out)
 
-    # what a frame shows: its inertia, its forces, and how well it can move
+    # operational space, manipulability and singularities of a frame
 
     def operational_space(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         frame: str = "tool",
         task: str = "pose",
         expressed_in: str = "world",
@@ -671,20 +695,20 @@ class Robot(System):
         True
         """
 
-        from dalembert.systems.singular import refuse_singular
+        from dalembert.systems.singularity import refuse_singular
 
         words = {"pose": "operational_space", "position": "operational_position"}
         if task not in words:
             raise UnknownNameError(f"task={task!r} must be 'pose' or 'position'")
-        view = {"frame": frame, "expressed_in": expressed_in}
-        found = OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
-        inertia = found.inertia
+        view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
+        terms = OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
+        inertia = terms.inertia
         if type(inertia) is np.ndarray and inertia.ndim == 2 and np.isnan(inertia).any():
             refuse_singular(self, q, qd, frame, task, parameters)
-        return found
+        return terms
 
     def default_task(self, frame: str = "tool") -> str:
-        """What `singularity`, `manipulability` and ellipsoids are about where no task is given.
+        """The default task of `singularity`, `manipulability` and the ellipsoids.
 
         The frame's "position" or "orientation" where that moves in as many directions as the whole
         pose (a planar 2R arm, a spatial 3R arm; a wrist), else its "pose".
@@ -696,8 +720,12 @@ class Robot(System):
         return self.dynamics.default_task(frame)
 
     def manipulability(
-        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        frame: str = "tool",
+        task: str | None = None,
+        parameters: Parameters = None,
+    ) -> Array:
         """w (...) = √det(J Jᵀ) of a frame's "pose", "position" or "orientation"; 0 where singular.
 
         By default of `default_task(frame)`. With fewer joints than the task has coordinates it is
@@ -711,15 +739,19 @@ class Robot(System):
         return self._evaluate("manipulability", (q,), None, parameters, frame=frame, task=task)
 
     def manipulability_gradient(
-        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        frame: str = "tool",
+        task: str | None = None,
+        parameters: Parameters = None,
+    ) -> Array:
         """∂w/∂q (..., nv) along the velocities; not a number where w is zero."""
         name = "manipulability_gradient"
         return self._evaluate(name, (q,), None, parameters, frame=frame, task=task)
 
     def singularity(
         self,
-        q: Any,
+        q: ArrayLike,
         frame: str = "tool",
         task: str | None = None,
         tolerance: float = TOLERANCE,
@@ -739,13 +771,17 @@ class Robot(System):
         (True, ("the axes of 'joint4' and 'joint6' are one line",))
         """
 
-        from dalembert.systems.singular import singularity
+        from dalembert.systems.singularity import singularity
 
         return singularity(self, q, frame, task, tolerance, parameters)
 
     def velocity_ellipsoid(
-        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
-    ) -> tuple[Any, Any]:
+        self,
+        q: ArrayLike,
+        frame: str = "tool",
+        task: str | None = None,
+        parameters: Parameters = None,
+    ) -> tuple[Array, Array]:
         """(radii (..., 3), axes (..., 3, 3) as columns) of the velocities that |q̇| ≤ 1 can give.
 
         Of the "position", m/s per unit of q̇, or "orientation"; along the world's axes, radii falling.
@@ -755,8 +791,12 @@ class Robot(System):
         return self._evaluate("velocity_ellipsoid", (q,), None, parameters, frame=frame, task=task)
 
     def force_ellipsoid(
-        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
-    ) -> tuple[Any, Any]:
+        self,
+        q: ArrayLike,
+        frame: str = "tool",
+        task: str | None = None,
+        parameters: Parameters = None,
+    ) -> tuple[Array, Array]:
         """(radii (..., 3), axes (..., 3, 3)) of the forces, or moments, that |τ| ≤ 1 can hold.
 
         The axes of `velocity_ellipsoid`, the radii their inverses: infinite where singular.
@@ -767,14 +807,14 @@ class Robot(System):
 
     def regressor(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction, rotors, elements.
 
         >>> import numpy as np, dalembert as dl
@@ -783,11 +823,11 @@ class Robot(System):
         >>> Y @ robot.parameters
         array([9.81])
         """
-        given = {"base_twist": base_twist, "base_acceleration": base_acceleration}
-        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out, **given)
+        options: dict[str, Any] = {"base_twist": base_twist, "base_acceleration": base_acceleration}
+        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out, **options)
 
     @property
-    def parameters(self) -> np.ndarray:
+    def parameters(self) -> Array:
         """θ (10 bodies,): mass, first moment and tensor about the joint's origin, of every body.
 
         Body frames have their origin and z axis on the joint; SI units; `parameter_names` says
@@ -798,17 +838,17 @@ class Robot(System):
         (10,)
         """
 
-        from dalembert.formulations.derivatives import inertial
+        from dalembert.formulations.derivatives import regressor
 
-        return np.asarray(inertial.inertial_parameters(self._numbers()), dtype=float)
+        return np.asarray(regressor.inertial_parameters(self._numbers()), dtype=float)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """``link:m, link:mx, …, link:Izz`` for every entry of `parameters`."""
 
-        from dalembert.formulations.derivatives import inertial
+        from dalembert.formulations.derivatives import regressor
 
-        return inertial.inertial_names(self.description)
+        return regressor.inertial_names(self.description)
 
     def with_parameters(self, theta: Any) -> Self:
         """The same robot with other inertias, θ as in `parameters`; they need not be physical.
@@ -819,9 +859,9 @@ class Robot(System):
         array([[2.]])
         """
 
-        from dalembert.formulations.derivatives import inertial
+        from dalembert.formulations.derivatives import regressor
 
-        return type(self)(inertial.with_inertial_parameters(self._numbers(), theta))
+        return type(self)(regressor.with_inertial_parameters(self._numbers(), theta))
 
     @cached_property
     def base_parameters(self) -> Grouping:
@@ -835,14 +875,14 @@ class Robot(System):
 
         return grouping(self._numbers().tree)
 
-    def base_regressor(self, q: Any, qd: Any, qdd: Any) -> Any:
+    def base_regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y_b (..., nv, base): τ = Y_b β, β = ``base_parameters.matrix @`` moments."""
         from dalembert.formulations.derivatives.base_parameters import back_transformation
 
         back = back_transformation(self.description)[:, list(self.base_parameters.kept)]
         return self.regressor(q, qd, qdd) @ back
 
-    def base_values(self) -> np.ndarray:
+    def base_values(self) -> Array:
         """β (base,): the values of the base parameters.
 
         >>> import numpy as np, dalembert as dl
@@ -878,5 +918,5 @@ class Robot(System):
         return self.dynamics.bound().description
 
 
-def _given(twist: Any, acceleration: Any, tip_wrench: Any = None) -> dict[str, Any]:
+def _options(twist: Any, acceleration: Any, tip_wrench: OptionalArray = None) -> dict[str, Any]:
     return {"tip_wrench": tip_wrench, "base_twist": twist, "base_acceleration": acceleration}

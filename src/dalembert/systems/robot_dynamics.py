@@ -1,23 +1,33 @@
-"""The traceable side of a robot: what its model knows, and the catalogue of formulations."""
+"""The traceable side of a robot: its model with the catalogue of formulations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from dalembert.errors import ModelError
 from dalembert.formulations import QUANTITIES, Quantity
+from dalembert.kernels import Program
 from dalembert.model import CoupledModel, Model
 from dalembert.model.parameter import collect
+from dalembert.model.validation import (
+    consistency_inputs,
+    inconsistent_rows,
+    require_physical,
+    row_text,
+)
 from dalembert.spatial import se3
-from dalembert.systems.carried import Carried
+from dalembert.systems.dynamics import Array, DelegatingDynamics
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
-    from dalembert.model.forest import Tree
+    from dalembert.model.topology import IndependentTree
+
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
@@ -30,23 +40,27 @@ TRACED_FROM = (
 
 
 @dataclass(frozen=True, eq=False)
-class RobotDynamics(Carried):
+class RobotDynamics(DelegatingDynamics):
     """A tree of rigid links; every joint moves on its own."""
 
     model: Any  # a Model, or a CoupledModel below
+
+    name = property(attrgetter("model.name"))
+    content = property(attrgetter("model.content"))
+    parameters = property(attrgetter("model.parameters"))
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
         if not self.driven_by.actuators:
             return QUANTITIES
-        from dalembert.formulations.catalogue.actuators import of_actuators
+        from dalembert.formulations.catalogue import actuator_quantities
 
-        return {**QUANTITIES, **of_actuators(self.model)}
+        return {**QUANTITIES, **actuator_quantities(self.model)}
 
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
 
     @property
-    def carrier(self) -> Any:
+    def delegate(self) -> Any:
         return self.model
 
     @property
@@ -54,33 +68,20 @@ class RobotDynamics(Carried):
         return self.model
 
     @cached_property
-    def trees(self) -> Sequence[Tree]:
-        from dalembert.model.forest import trees
+    def trees(self) -> Sequence[IndependentTree]:
+        from dalembert.model.topology import independent_trees
 
-        found = trees(self.model)
-        return found if len(found) > 1 else ()
+        parts = independent_trees(self.model)
+        return parts if len(parts) > 1 else ()
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def content(self) -> str:
-        return self.model.content
-
-    @property
-    def parameters(self) -> Mapping[str, float | None]:
-        return self.model.parameters
-
-    def require_possible(self, values: np.ndarray) -> None:
-        from dalembert.systems.possible_rows import require_possible_rows
+    def require_physical(self, values: Array) -> None:
 
         if values.ndim > 1:
             require_possible_rows(self.model.tree, values)
         else:
-            self.model.require_possible(values)
+            self.model.require_physical(values)
 
-    def bind(self, values: Any) -> Self:
+    def bind(self, values: Array) -> Self:
         return replace(self, model=self.model.bind(values))
 
     def default_task(self, frame: str) -> str:
@@ -96,8 +97,8 @@ class RobotDynamics(Carried):
         return words.get(choice)
 
     @property
-    def inertia(self) -> Any:
-        from dalembert.formulations.derivatives.inertial import inertial_parameters
+    def inertia(self) -> Array:
+        from dalembert.formulations.derivatives.regressor import inertial_parameters
 
         return inertial_parameters(self.model)
 
@@ -106,13 +107,13 @@ class RobotDynamics(Carried):
         """Parameters that are masses or moments of bodies or rotors, and no lengths, in order."""
         bodies = self.model.bodies
         masses = [v for body in bodies for v in (body.mass, body.inertia)]
-        found = {name for v in [*masses, self.model.drive.rotor] for name in _parameters_in(v)}
+        names = {name for v in [*masses, self.model.drive.rotor] for name in _parameters_in(v)}
         lengths = [v for body in bodies for v in (body.center, body.translation)]
-        found -= {name for v in lengths for name in _parameters_in(v)}
-        return tuple(name for name in self.model.parameters if name in found)
+        names -= {name for v in lengths for name in _parameters_in(v)}
+        return tuple(name for name in self.model.parameters if name in names)
 
-    def with_inertia(self, theta: Any) -> RobotDynamics:
-        from dalembert.formulations.derivatives.inertial import with_inertial_parameters
+    def with_inertia(self, theta: Array) -> RobotDynamics:
+        from dalembert.formulations.derivatives.regressor import with_inertial_parameters
 
         return replace(self, model=with_inertial_parameters(self.model, theta))
 
@@ -128,24 +129,24 @@ class RobotDynamics(Carried):
     def frames(self) -> tuple[str, ...]:
         return tuple(self.model.frames)
 
-    def poses(self, q: Any) -> Mapping[str, Any]:
+    def poses(self, q: Array) -> Mapping[str, Array]:
         from dalembert.formulations.kinematics.frames import body_poses, frame_pose
 
         tree = self.model.tree
         placed = body_poses(tree, self.model.expand(q))
         return {frame: se3.pose(*frame_pose(tree, placed, frame)) for frame in tree.frames}
 
-    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+    def poses_apart(self, q: Array, a: str, b: str) -> tuple[Array, Array, Array]:
         from dalembert.formulations.kinematics.frames import frames_apart
 
         tree = self.model.tree
         carrier, first, second = frames_apart(tree, self.model.expand(q), a, b)
         return se3.pose(*carrier), se3.pose(*first), se3.pose(*second)
 
-    def pose(self, q: Any, frame: str) -> Any:
+    def pose(self, q: Array, frame: str) -> Array:
         return self.compute("pose", q=q, frame=frame)
 
-    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+    def frame_jacobian(self, q: Array, frame: str, expressed_in: str = "world") -> Any:
         return self.compute("jacobian", q=q, frame=frame, expressed_in=expressed_in)
 
 
@@ -161,7 +162,11 @@ class CoupledDynamics(RobotDynamics):
         from dalembert.formulations import coupled
 
         known = coupled.catalogue()
-        return {**known, **coupled.of_actuators(self.model)} if self.driven_by.actuators else known
+        return (
+            {**known, **coupled.actuator_quantities(self.model)}
+            if self.driven_by.actuators
+            else known
+        )
 
     def require_regular(self) -> None:
         from dalembert.formulations import coupled
@@ -175,3 +180,36 @@ _OF_MODEL: dict[type, type[RobotDynamics]] = {Model: RobotDynamics, CoupledModel
 def robot_dynamics(model: Model | CoupledModel) -> RobotDynamics:
     """The dynamics of a robot of this model."""
     return _OF_MODEL[type(model)](model)
+
+
+CHUNK, CHECKED = 8192, 16  # rows at once; doubtful rows that are checked one by one
+
+
+def require_possible_rows(model: Any, values: Array) -> None:
+    """Raise for the first row of `values` (..., n_parameters) with impossible inertias."""
+    rows = values.reshape(-1, values.shape[-1])
+    for start in range(0, len(rows), CHUNK):
+        numbers = _numbers(model, np.asarray(rows[start : start + CHUNK], dtype=float))
+        for k in (start + np.flatnonzero(inconsistent_rows(*numbers))[:CHECKED]).tolist():
+            try:
+                require_physical(model, np.asarray(rows[k], dtype=float))
+            except ModelError as error:
+                index = [int(i) for i in np.unravel_index(k, values.shape[:-1])]
+                raise type(error)(f"{error}{row_text(index)}") from None
+
+
+def _numbers(model: Any, rows: Array) -> list[Array]:
+    from dalembert.tracing.interpreter import interpret
+
+    with np.errstate(all="ignore"):
+        results = interpret(_program(model), rows)
+    return [np.broadcast_to(x, (len(rows), *x.shape[1:])) for x in results]
+
+
+@lru_cache(maxsize=16)
+def _program(model: Any) -> Program:
+    """The checked numbers of a model as functions of the parameters."""
+    from dalembert.kernels.program.trace import trace
+
+    inputs = {"parameters": (len(model.parameters),)}
+    return trace(lambda parameters: consistency_inputs(model, parameters), inputs, name="possible")

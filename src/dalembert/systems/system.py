@@ -1,9 +1,9 @@
 """One interface for everything that moves: what constraints, simulation and control are built on.
 
-`System` is what users hold: its `dynamics` are functions of one state that run on numbers and on
+A `System` has two parts: its `dynamics` are functions of one state that run on numbers and on
 symbols alike, so that a closed chain or a controlled motion built on them compiles into one kernel,
-and its `evaluator` has the kernels of its quantities. The methods are thin; what they do stands in the
-modules that they import.
+and its `evaluator` has the kernels of its quantities. The methods only check and forward; the work is
+done in the modules that they import.
 """
 
 from __future__ import annotations
@@ -16,26 +16,33 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert import tracing, views
 from dalembert.errors import FormulationError, ShapeError
-from dalembert.kernels.call.whose import mapped_over, on_device
-from dalembert.model.jointed import Kinds
-from dalembert.systems import on_symbols
-from dalembert.systems.actuated import (
+from dalembert.kernels.call.arguments import needs_mapping, on_device
+from dalembert.model.model import CoordinateKinds
+from dalembert.pickling import Portable
+from dalembert.systems.actuators import (
     control_vector,
     internal_efforts,
     require_actuators,
     required_efforts,
 )
-from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.evaluator import Evaluator, Parameters, arrays_of
-from dalembert.systems.held import Rows
-from dalembert.systems.limits import between
-from dalembert.systems.quick_call import notice
-from dalembert.systems.variant import Variant
+from dalembert.systems.dynamics import Array, Dynamics, Rows, spread_over_limits
+from dalembert.systems.evaluator import (
+    Evaluator,
+    OptionalArray,
+    Out,
+    Parameters,
+    Variant,
+    arrays_of,
+    has_no_values,
+    has_sympy,
+    symbolic_arrays,
+)
+from dalembert.systems.fast_path import record_call
 from dalembert.text import plain_name
-from dalembert.travel import Portable
 
 if TYPE_CHECKING:
     import casadi
@@ -44,9 +51,9 @@ if TYPE_CHECKING:
     from dalembert.kernels.cuda.device import DeviceKernel
     from dalembert.kernels.program.count import Count
     from dalembert.symbolic.equations import Equations
-    from dalembert.systems.demand import Demand
-    from dalembert.systems.reaching.hunt import Reached
-    from dalembert.systems.reaching.several import Postures
+    from dalembert.systems.actuators import RequiredControls
+    from dalembert.systems.ik.solve import IKSolutions
+    from dalembert.systems.ik.solver import IKResult
     from dalembert.systems.robot import Robot
 
 __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
@@ -55,9 +62,9 @@ __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
 class KineticParts(NamedTuple):
     """T = T₂ + T₁ + T₀ by the degree in q̇, joules."""
 
-    T2: Any  # ½ q̇ᵀM q̇
-    T1: Any  # linear in q̇
-    T0: Any  # without q̇: −T₀ acts as a potential
+    T2: np.ndarray  # ½ q̇ᵀM q̇
+    T1: np.ndarray  # linear in q̇
+    T0: np.ndarray  # without q̇: −T₀ acts as a potential
 
 
 class System(Portable):
@@ -98,27 +105,27 @@ class System(Portable):
         return self.dynamics.coordinates
 
     @property
-    def kinds(self) -> Kinds:
-        """What each entry of q, and of q̇ and τ, is: angle, length, quaternion or unknown."""
+    def kinds(self) -> CoordinateKinds:
+        """The kind of each entry of q, and of q̇ and τ: angle, length, quaternion or unknown."""
         return self.dynamics.kinds
 
     @property
-    def lower(self) -> np.ndarray:
+    def lower(self) -> Array:
         """Lower limits (nv,) of the joints, rad or m; −∞ where there is none."""
         return self.dynamics.lower
 
     @property
-    def upper(self) -> np.ndarray:
+    def upper(self) -> Array:
         """Upper limits (nv,) of the joints, rad or m; ∞ where there is none."""
         return self.dynamics.upper
 
     @property
-    def velocity_limit(self) -> np.ndarray:
+    def velocity_limit(self) -> Array:
         """Largest speeds (nv,) of the joints, rad/s or m/s; ∞ where there is none."""
         return self.dynamics.velocity_limit
 
     @property
-    def effort_limit(self) -> np.ndarray:
+    def effort_limit(self) -> Array:
         """Largest torques or forces (nv,) of the drives, N m or N; ∞ where there is none."""
         return self.dynamics.effort_limit
 
@@ -140,7 +147,7 @@ class System(Portable):
     def widget(self) -> Any:
         """Its live page in a notebook: `q`, `qd` and `t` of the widget follow it, and it follows them.
 
-        There is one for each system, made when first asked for; `dl.Widget(system)` is another one.
+        There is one for each system, created on first use; `dl.Widget(system)` is another one.
         """
         return views.widget(self)
 
@@ -157,13 +164,13 @@ class System(Portable):
         """
         return views.report(self, path)
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         """The reference configuration q (nq,)."""
         return self.dynamics.neutral()
 
     def random_state(
         self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
-    ) -> tuple[np.ndarray, ...]:
+    ) -> tuple[Array, ...]:
         """Random q, qd, qdd, within the limits of position and velocity where there are any.
 
         Without them, and with ``within_limits=False``: angles over the whole circle, slides within
@@ -179,16 +186,16 @@ class System(Portable):
         steps = rng.uniform(-np.pi, np.pi, (*shape, self.nv))
         qd, qdd = (rng.normal(size=(*shape, self.nv)) for _ in range(2))
         if within_limits:
-            steps = between(self.lower, self.upper, steps)
+            steps = spread_over_limits(self.lower, self.upper, steps)
             qd = np.clip(qd, -self.velocity_limit, self.velocity_limit)
         q = self.integrate(np.broadcast_to(self.neutral(), (*shape, self.nq)), steps)
         return q, qd, qdd
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: ArrayLike, step: ArrayLike) -> Array:
         """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
         return self._evaluate("integrate", (q, step))
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: ArrayLike, to: ArrayLike) -> Array:
         """The shortest step (..., nv) with integrate(q, step) = to."""
         return self._evaluate("difference", (q, to))
 
@@ -196,22 +203,22 @@ class System(Portable):
 
     def mass_matrix(
         self,
-        q: Any,
+        q: ArrayLike,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
+        out: Out = None,
         out_layout: str | None = None,
-        t: Any = None,
-    ) -> Any:
+        t: OptionalArray = None,
+    ) -> Array:
         """M (..., nv, nv), full and symmetric, rotor inertia included.
 
         With ``out_layout="packed"`` its entries (..., n) on and below the diagonal, without the zeros
         between branches; `packed_indices` says which they are, and `unpacked` makes M of them.
         """
-        given = {"out_layout": out_layout, "t": t}
-        return self._evaluate("mass_matrix", (q,), formulation, parameters, out, **given)
+        options: dict[str, Any] = {"out_layout": out_layout, "t": t}
+        return self._evaluate("mass_matrix", (q,), formulation, parameters, out, **options)
 
-    def packed_indices(self, quantity: str = "mass_matrix") -> tuple[np.ndarray, np.ndarray]:
+    def packed_indices(self, quantity: str = "mass_matrix") -> tuple[Array, Array]:
         """(rows, columns) of what ``out_layout="packed"`` gives: row by row, columns ascending.
 
         Of "inverse_dynamics_derivatives" those of ∂τ/∂q and ∂τ/∂q̇, by the larger of row and column;
@@ -226,43 +233,47 @@ class System(Portable):
         True
         """
 
-        from dalembert.formulations.packed import packed_entries
+        from dalembert.formulations.registry import packed_entries
 
         return packed_entries(self.dynamics.description, self.dynamics.quantity(quantity))
 
-    def unpacked(self, values: Any, quantity: str = "mass_matrix") -> np.ndarray:
+    def unpacked(self, values: ArrayLike, quantity: str = "mass_matrix") -> Array:
         """M (..., nv, nv), full and symmetric, or a slope of τ, from its packed entries (..., n)."""
 
-        from dalembert.formulations.packed import unpacked
+        from dalembert.formulations.registry import unpacked
 
         return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
 
     def bias(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """h (..., nv) = C q̇ + N, without friction.
 
         Of a Lagrangian that is linear in q̇ or depends on time also G q̇ + e.
         """
-        given = {"base_twist": base_twist, "base_acceleration": base_acceleration, "t": t}
-        return self._evaluate("bias", (q, qd), formulation, parameters, out, **given)
+        options: dict[str, Any] = {
+            "base_twist": base_twist,
+            "base_acceleration": base_acceleration,
+            "t": t,
+        }
+        return self._evaluate("bias", (q, qd), formulation, parameters, out, **options)
 
     def gravity_torque(
         self,
-        q: Any,
+        q: ArrayLike,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """N (..., nv) = ∂U/∂q of weights and springs: the forces that hold the system still.
 
         In coordinates that move by themselves it is ∂(V − T₀)/∂q.
@@ -270,13 +281,23 @@ class System(Portable):
         return self._evaluate("gravity_torque", (q,), formulation, parameters, out, t=t)
 
     def generalized_forces(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """ψ (..., nv): the forces without potential, on the side of τ; minus a robot's friction."""
         return self._evaluate("generalized_forces", (q, qd), None, parameters, out, t=t)
 
     def kinetic_energy(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+        self,
+        q: Any,
+        qd: Any,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
     ) -> Any:
         """T (...), joules: ½ q̇ᵀM q̇, and what coordinates that move by themselves add.
 
@@ -285,7 +306,7 @@ class System(Portable):
         return self._evaluate("kinetic_energy", (q, qd), None, parameters, out, t=t)
 
     def kinetic_energy_parts(
-        self, q: Any, qd: Any, *, parameters: Parameters = None, t: Any = None
+        self, q: ArrayLike, qd: ArrayLike, *, parameters: Parameters = None, t: OptionalArray = None
     ) -> KineticParts:
         """T = T₂ + T₁ + T₀, each (...) in joules, by the degree in q̇.
 
@@ -304,7 +325,7 @@ class System(Portable):
         return KineticParts(T, 0.0 * T, 0.0 * T)
 
     def potential_energy(
-        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+        self, q: Any, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
     ) -> Any:
         """U (...) = −Σ m gᵀ p_C and of springs, or as it was given, joules.
 
@@ -314,18 +335,18 @@ class System(Portable):
 
     def inverse_dynamics(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         gravity: str | None = None,
         tip: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
+        out: Out = None,
+        t: OptionalArray = None,
     ) -> Any:
         """τ (..., nv) = M q̈ + C q̇ + N + J_tᵀ F_t − ψ, in N m or N; with constraints, (τ, λ).
 
@@ -338,23 +359,27 @@ class System(Portable):
         >>> dl.load("planar_2r").inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
         array([0., 0.])
         """
-        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "gravity": gravity}
-        given |= {"base_acceleration": base_acceleration, "tip": tip, "t": t}
+        options: dict[str, Any] = {
+            "tip_wrench": tip_wrench,
+            "base_twist": base_twist,
+            "gravity": gravity,
+        }
+        options |= {"base_acceleration": base_acceleration, "tip": tip, "t": t}
         inputs = (q, qd, qdd)
-        return self._evaluate("inverse_dynamics", inputs, formulation, parameters, out, **given)
+        return self._evaluate("inverse_dynamics", inputs, formulation, parameters, out, **options)
 
     def forward_dynamics(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        tip_wrench: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
         formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
+        out: Out = None,
+        t: OptionalArray = None,
     ) -> Any:
         """q̈ (..., nv) with M q̈ + C q̇ + N + J_tᵀ F_t = τ + ψ; with constraints, (q̈, λ).
 
@@ -364,37 +389,42 @@ class System(Portable):
         >>> dl.load("pendulum").forward_dynamics([np.pi / 2], [0.0], [0.0])  # −g/l
         array([-9.81])
         """
-        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
-        given["base_acceleration"] = base_acceleration
+        options: dict[str, Any] = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        options["base_acceleration"] = base_acceleration
         inputs = (q, qd, tau)
-        return self._evaluate("forward_dynamics", inputs, formulation, parameters, out, **given)
+        return self._evaluate("forward_dynamics", inputs, formulation, parameters, out, **options)
 
     def christoffel(
         self,
-        q: Any,
+        q: ArrayLike,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """Γ (..., nv, nv, nv), Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row."""
         return self._evaluate("christoffel", (q,), formulation, parameters, out, t=t)
 
     def coriolis_matrix(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """C (..., nv, nv) with C q̇ + N = bias, and Ṁ − 2C skew for the default formulation."""
         return self._evaluate("coriolis_matrix", (q, qd), formulation, parameters, out, t=t)
 
     def generalized_momentum(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
         """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇."""
         return self._evaluate("generalized_momentum", (q, qd), None, parameters, out, t=t)
 
@@ -406,7 +436,7 @@ class System(Portable):
         *inputs: Any,
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
+        out: Out = None,
         **choices: Any,
     ) -> Any:
         """Any quantity of the catalogue; `choices` are static, or optional inputs.
@@ -462,7 +492,7 @@ class System(Portable):
 
         return count(self.program(quantity, formulation, **choices))
 
-    def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
+    def parameter_array(self, parameters: Parameters = None) -> Array:
         """Values (..., n_parameters) of the named parameters."""
         return self.evaluator.parameter_array(parameters)
 
@@ -482,9 +512,11 @@ class System(Portable):
         >>> dl.load("planar_2r").derivative("mass_matrix", ([0.0, 0.0],)).shape
         (2, 2, 2)
         """
-        from dalembert.systems.differentiation import slopes
+        from dalembert.systems.derivatives import quantity_derivative
 
-        return slopes(self, quantity, formulation, static, "jacobian", (wrt,))(inputs=inputs)
+        return quantity_derivative(self, quantity, formulation, static, "jacobian", (wrt,))(
+            inputs=inputs
+        )
 
     def jvp(
         self,
@@ -500,9 +532,9 @@ class System(Portable):
         >>> dl.load("pendulum").jvp("potential_energy", ([0.5],), ([2.0],)).round(4)  # 2 m g l sin θ
         np.float64(9.4063)
         """
-        from dalembert.systems.differentiation import slopes
+        from dalembert.systems.derivatives import quantity_derivative
 
-        return slopes(self, quantity, formulation, static, "jvp")(
+        return quantity_derivative(self, quantity, formulation, static, "jvp")(
             inputs=inputs, directions=directions
         )
 
@@ -515,9 +547,11 @@ class System(Portable):
         **static: str,
     ) -> Any:
         """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
-        from dalembert.systems.differentiation import slopes
+        from dalembert.systems.derivatives import quantity_derivative
 
-        return slopes(self, quantity, formulation, static, "vjp")(inputs=inputs, weights=weights)
+        return quantity_derivative(self, quantity, formulation, static, "vjp")(
+            inputs=inputs, weights=weights
+        )
 
     def hvp(
         self,
@@ -529,9 +563,9 @@ class System(Portable):
         **static: str,
     ) -> Any:
         """Hessian of Σ weights · outputs times `directions`: one array per input."""
-        from dalembert.systems.differentiation import slopes
+        from dalembert.systems.derivatives import quantity_derivative
 
-        return slopes(self, quantity, formulation, static, "hvp")(
+        return quantity_derivative(self, quantity, formulation, static, "hvp")(
             inputs=inputs, weights=weights, directions=directions
         )
 
@@ -548,127 +582,133 @@ class System(Portable):
         return tuple(a.name for a in self.dynamics.driven_by.active)
 
     @property
-    def control_limits(self) -> np.ndarray:
+    def control_limits(self) -> Array:
         """(nu, 2) lowest and highest control of every actuator, ±∞ where there is none."""
         return self.dynamics.driven_by.limits()
 
-    def transmission(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
+    def transmission(
+        self, q: ArrayLike, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """B (..., nu, nv): moment arms of the actuators, with l̇ = B q̇ and τ = Bᵀ f."""
         require_actuators(self.dynamics)
         return self._evaluate("transmission", (q,), None, parameters, out)
 
-    def actuator_lengths(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
+    def actuator_lengths(
+        self, q: ArrayLike, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """l (..., nu): lengths or angles of the actuators, times their gear."""
         require_actuators(self.dynamics)
         return self._evaluate("actuator_lengths", (q,), None, parameters, out)
 
     def actuator_forces(
         self,
-        q: Any,
-        qd: Any,
-        u: Any,
-        activation: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        u: ArrayLike,
+        activation: OptionalArray = None,
         *,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """τ (..., nv) of controls u (..., nu) and activations (..., na), N m or N, within limits.
 
         `u` may be a mapping of actuators by name, the others zero; activations are zero by default.
         """
-        given = (q, qd, control_vector(self.dynamics, u))
-        more = {"activation": activation}
-        return self._evaluate("actuator_forces", given, None, parameters, out, **more)
+        inputs = (q, qd, control_vector(self.dynamics, u))
+        more: dict[str, Any] = {"activation": activation}
+        return self._evaluate("actuator_forces", inputs, None, parameters, out, **more)
 
     def actuator_efforts(
         self,
-        q: Any,
-        qd: Any,
-        u: Any,
-        activation: Any = None,
+        q: ArrayLike,
+        qd: ArrayLike,
+        u: ArrayLike,
+        activation: OptionalArray = None,
         *,
         parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
+        out: Out = None,
+    ) -> Array:
         """f (..., nu): the force of each actuator along its length."""
-        given = (q, qd, control_vector(self.dynamics, u))
-        more = {"activation": activation}
-        return self._evaluate("actuator_efforts", given, None, parameters, out, **more)
+        inputs = (q, qd, control_vector(self.dynamics, u))
+        more: dict[str, Any] = {"activation": activation}
+        return self._evaluate("actuator_efforts", inputs, None, parameters, out, **more)
 
     def activation_rate(
-        self, u: Any, activation: Any, *, parameters: Parameters = None, out: Any = None
-    ) -> Any:
+        self, u: ArrayLike, activation: ArrayLike, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """ẇ (..., na) of the activations, none beyond their ranges."""
         if not self.activations:
             raise FormulationError(f"{self.dynamics.name}: none of its actuators has an activation")
-        given = (control_vector(self.dynamics, u), activation)
-        return self._evaluate("activation_rate", given, None, parameters, out)
+        inputs = (control_vector(self.dynamics, u), activation)
+        return self._evaluate("activation_rate", inputs, None, parameters, out)
 
     # which forces and controls a motion demands
 
     def required_efforts(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         *,
-        weights: Any = None,
+        weights: OptionalArray = None,
         parameters: Parameters = None,
-        **given: Any,
+        **options: Any,
     ) -> Any:
         """f (..., nu) of the actuators that give a motion; with constraints, (f, λ).
 
         Joints that no actuator moves are passive. Where actuators are redundant, Σ w f² is least,
-        `weights` (..., nu) one by default. `given` may be ``tip_wrench`` and, with constraints, ``t``
+        `weights` (..., nu) one by default. `options` may be ``tip_wrench`` and, with constraints, ``t``
         and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
         actuators cannot give is an error that names what nothing drives.
         """
-        options = {"effort_weights": weights, **given}
-        return required_efforts(self, (q, qd, qdd), parameters, options)
+        efforts = {"effort_weights": weights, **options}
+        return required_efforts(self, (q, qd, qdd), parameters, efforts)
 
     def required_controls(
         self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
         *,
-        weights: Any = None,
+        weights: OptionalArray = None,
         parameters: Parameters = None,
-        **given: Any,
-    ) -> Demand:
+        **options: Any,
+    ) -> RequiredControls:
         """Efforts, controls and activations that give a motion, and whether limits allow them.
 
         Options are those of `required_efforts`. Controls are those under which the activations stay
         as they are. An actuator whose gain vanishes has none: NaN.
         """
 
-        from dalembert.systems.demand import demanded
+        from dalembert.systems.actuators import required_controls
 
-        options = {"weights": weights, "parameters": parameters, **given}
-        found = self.required_efforts(q, qd, qdd, **options)
-        pair = found if isinstance(found, tuple) else (found, np.zeros(0))
-        return demanded(self, q, qd, pair, parameters)
+        options = {"weights": weights, "parameters": parameters, **options}
+        result = self.required_efforts(q, qd, qdd, **options)
+        pair = result if isinstance(result, tuple) else (result, np.zeros(0))
+        return required_controls(self, q, qd, pair, parameters)
 
-    def holding(self, q: Any, **given: Any) -> Demand:
-        """What holds the postures q (..., nq) at rest: torques, and controls of its actuators.
+    def holding(self, q: ArrayLike, **options: Any) -> RequiredControls:
+        """The static torques at q (..., nq), and the controls of its actuators that exert them.
 
         Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
-        `given` are options of `required_efforts`, or of `inverse_dynamics` where it has no actuators.
+        `options` are those of `required_efforts`, or of `inverse_dynamics` where it has no actuators.
 
         >>> import dalembert as dl
         >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
         array([9.81])
         """
 
-        from dalembert.systems.demand import Demand
+        from dalembert.systems.actuators import RequiredControls
 
         still = np.zeros(self.dynamics.nv)
         if self.actuators:
-            return self.required_controls(q, still, still, **given)
-        found = self.inverse_dynamics(q, still, still, **given)
-        return Demand(found[0], lam=found[1]) if isinstance(found, tuple) else Demand(found)
+            return self.required_controls(q, still, still, **options)
+        result = self.inverse_dynamics(q, still, still, **options)
+        if isinstance(result, tuple):
+            return RequiredControls(result[0], lam=result[1])
+        return RequiredControls(result)
 
-    def internal_efforts(self, q: Any, t: float = 0.0) -> np.ndarray:
+    def internal_efforts(self, q: ArrayLike, t: float = 0.0) -> Array:
         """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system."""
         return internal_efforts(self.dynamics.bound(), q, t)
 
@@ -676,23 +716,23 @@ class System(Portable):
 
     def inverse_kinematics(
         self,
-        T: Any,
+        T: ArrayLike,
         frame: str = "tool",
-        q0: Any = None,
+        q0: OptionalArray = None,
         tolerance: float = 1e-9,
         limits: bool = True,
         restarts: int = 300,
         seed: int = 0,
         task: str = "pose",
-        weights: Any = None,
+        weights: OptionalArray = None,
         goal: str | None = None,
         parameters: Parameters = None,
         continuous: bool = False,
-    ) -> Reached:
-        """(q (..., nq), found (...)): postures that put a frame at the targets T (..., 4, 4).
+    ) -> IKResult:
+        """(q (..., nq), found (...)): configurations that put a frame at the targets T (..., 4, 4).
 
-        Each found posture has been verified by `pose`: position and angle within `tolerance`, m and
-        rad. Where it is not found, q is the nearest that was met. The search starts at `q0`
+        Each solution has been verified by `pose`: position and angle within `tolerance`, m and rad.
+        Targets that were not solved return the closest configuration found. The search starts at `q0`
         (..., nq), which broadcasts with the targets, by default at random within the limits, and
         starts again at random up to `restarts` times (at most 65,535); the same `seed` gives the same
         postures. Joints that do not move the frame stay at `q0`, by default at the neutral posture.
@@ -703,14 +743,14 @@ class System(Portable):
 
         What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
         middle of the limits, "manipulability" away from singular postures. It is followed along the
-        motions that keep the task, from the first posture that was found.
+        motions that keep the task, from the first solution.
 
         With ``continuous=True`` the targets (..., n, 4, 4) are paths of n poses: each posture is
-        found from the one before, `q0` (..., nq) is where a path begins, and what comes back is a
-        `Followed`, with the places where a path cannot be followed without a jump.
+        found from the one before, `q0` (..., nq) is where a path begins, and the result is an
+        `IKPathResult`, with the `jumps` where a path cannot be followed without a jump.
 
-        CuPy arrays are searched where they are, on the GPU; there poses that are none (NaN, no
-        rotations) are not found, and are refused in words on the host.
+        CuPy arrays are solved on the GPU; there targets that are no poses (NaN, no rotations) are not
+        found, while on the host they are an error.
 
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
@@ -719,31 +759,31 @@ class System(Portable):
         >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
         (True, True)
         """
-        from dalembert.systems.reaching.solve import inverse_kinematics
+        from dalembert.systems.ik.solve import inverse_kinematics
 
-        given = (tolerance, limits, restarts, seed, task, weights, goal, parameters, continuous)
-        return inverse_kinematics(self, T, frame, q0, *given)
+        settings = (tolerance, limits, restarts, seed, task, weights, goal)
+        return inverse_kinematics(self, T, frame, q0, *settings, parameters, continuous)
 
     def all_postures(
         self,
-        T: Any,
+        T: ArrayLike,
         frame: str = "tool",
         tolerance: float = 1e-9,
         limits: bool = True,
         seed: int = 0,
         task: str = "pose",
         parameters: Parameters = None,
-    ) -> Postures:
-        """(q (..., m, nq), number (...)): all postures that put a frame at the targets T (..., 4, 4).
+    ) -> IKSolutions:
+        """(q (..., m, nq), number (...)): all configurations that put a frame at the targets T.
 
-        They are what hundreds of random starts lead to, until each was met several times; whole turns
-        of a joint count as one posture. m is the largest number of a target, and q is NaN where a
-        target has fewer. Arguments are those of `inverse_kinematics`. An arm with more freedoms than
-        the task asks for has infinitely many, and is refused.
+        They are the solutions from hundreds of random starts, until each was hit several times; whole
+        turns of a joint count as one configuration. m is the largest number of a
+        target, and q is NaN where a target has fewer. Arguments are those of `inverse_kinematics`. An
+        arm with more freedoms than the task needs has infinitely many, and is refused.
 
         The result is the pair (q, number); its attribute `incomplete` (...) is True where postures
         may be missing, or be points of a continuum: at and near singular postures, and where some
-        were met too rarely.
+        were hit too rarely.
 
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
@@ -751,17 +791,17 @@ class System(Portable):
         >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
         (8, True)
         """
-        from dalembert.systems.reaching.solve import all_postures
+        from dalembert.systems.ik.solve import all_solutions
 
-        return all_postures(self, T, frame, tolerance, limits, seed, task, parameters)
+        return all_solutions(self, T, frame, tolerance, limits, seed, task, parameters)
 
     # motion
 
     def rollout(
         self,
-        q: Any,
-        qd: Any,
-        tau: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
         steps: int,
         dt: float,
         method: str = "rk4",
@@ -769,7 +809,7 @@ class System(Portable):
         friction: str = "smooth",
         smoothing: float | None = None,
         controls: Any = None,
-        activation: Any = None,
+        activation: OptionalArray = None,
         errors: str | None = None,
         rtol: float = 1e-10,
         atol: float = 1e-12,
@@ -790,7 +830,7 @@ class System(Portable):
         many small steps does not hold up its neighbours, and every run is what it is alone, bit for
         bit. States are saved at the same times, between steps; what they are does not depend on `dt`,
         and friction rises over 1e-3 rad/s or m/s. `tau` holds throughout, or is a controller. With
-        flags, `tries` (...) comes back before the status: steps that were tried. All of it in double
+        flags, `attempts` (...) comes back before the status: steps that were tried. All of it in double
         precision, on the GPU too.
 
         With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
@@ -815,7 +855,7 @@ class System(Portable):
         >>> bool(abs(bar.residual(q)).max() < 1e-12)
         True
         """
-        from dalembert.systems.rollout_methods import rollout
+        from dalembert.systems.rollout import rollout
 
         times, driven, accuracy = (
             (steps, every, dt),
@@ -825,15 +865,14 @@ class System(Portable):
         how = (method, friction, smoothing, driven, errors, accuracy)
         return rollout(self, (q, qd, tau), times, *how)
 
-    def _first_status(self, q: Any, qd: Any) -> Any:
+    def _first_status(self, q: Array, qd: Array) -> Array:
         """The status of first states (...)."""
-        from dalembert.systems.lanes import either, finite
-        from dalembert.systems.status import Status
+        from dalembert.systems.status import Status, finite_states, select
 
-        return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
+        return select(finite_states(q) & finite_states(qd), Status.OK, int(Status.NOT_FINITE))
 
-    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
-        """What is wrong with first states that are numbers, in words: nothing of a free system."""
+    def _bad_start(self, q: Array, qd: Array, start: Array) -> str:
+        """What is wrong with finite initial states; nothing for a free system."""
         return ""
 
     # for other machines, other libraries, and readers
@@ -946,7 +985,7 @@ class System(Portable):
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
         `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
 
-        >>> from dalembert.zoo.letters import symbolic_model
+        >>> from dalembert.zoo.symbolic_models import symbolic_model
         >>> print(symbolic_model("planar_2r").equations(["M"]))
         Mass matrix
         M = ⎡ α + 2 β cos θ₂   δ + β cos θ₂ ⎤
@@ -957,7 +996,7 @@ class System(Portable):
         β = m₂ l₁ r₂
         δ = Iz₂ + m₂ r₂²
         """
-        from dalembert.systems.equation_system import equations_of
+        from dalembert.systems.equations import equations_of
 
         form = {"simplify": simplify, "timeout": timeout, "group": group}
         named = {"constants": constants, "progress": progress}
@@ -975,8 +1014,8 @@ class System(Portable):
         """Inputs of a variant's kernel, the open parameters last, and its results."""
         return self.evaluator.ports(variant)
 
-    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
+    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Out = None) -> Any:
+        """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
         return self.evaluator.call(kernel, what, arguments, out)
 
     def _evaluate(
@@ -985,16 +1024,16 @@ class System(Portable):
         inputs: tuple[Any, ...],
         formulation: str | None = None,
         parameters: Parameters = None,
-        out: Any = None,
+        out: Out = None,
         **choices: Any,
     ) -> Any:
-        """What a method of the quantity's name returns; later calls like it are quick."""
+        """The result of the method of the quantity's name; later calls like it are fast."""
         variant, arguments = self._called_with(quantity, inputs, formulation, choices)
         result = self._result(variant, arguments, parameters, out)
         first = result[0] if isinstance(result, tuple) else result
         plain = parameters is None and out is None and not self.evaluator.has_parameters
-        if plain and not on_symbols.is_symbols(first):
-            notice(self, quantity, variant, arguments, result)
+        if plain and not has_no_values(first):
+            record_call(self, quantity, variant, arguments, result)
         return result
 
     def _called_with(
@@ -1004,7 +1043,7 @@ class System(Portable):
         formulation: str | None,
         choices: Mapping[str, Any],
     ) -> tuple[Variant, tuple[Any, ...]]:
-        """The variant of a call, and its arrays; choices that are None were not made."""
+        """The variant of a call, and its arrays; choices that are None are left out."""
         chosen = {name: value for name, value in choices.items() if value is not None}
         variant = self._variant(quantity, formulation, chosen)
         return variant, (*inputs, *(chosen[name] for name in variant.optional))
@@ -1013,18 +1052,18 @@ class System(Portable):
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The kernel on arrays, or the formulation itself where symbols are among them."""
-        if mapped_over((*arguments, *arrays_of(parameters))):
+        if needs_mapping((*arguments, *arrays_of(parameters))):
             return self._mapped(variant, arguments, parameters, out)
         if any(map(tracing.is_symbolic, arguments)):
             return self.evaluator.on_symbols(variant, arguments, parameters)
         try:
             return self._run(variant, arguments, parameters, out)
         except ShapeError:
-            # no numbers: perhaps somebody's own symbols, looked at only now as calls are to be quick
-            symbols = on_symbols.as_arrays(arguments)
+            # perhaps the user's own symbols: checked only now, so that calls on numbers are fast
+            symbols = symbolic_arrays(arguments)
             if symbols is not None:
                 return self.evaluator.on_symbols(variant, symbols, parameters)
-            if not on_symbols.has_sympy(arguments):
+            if not has_sympy(arguments):
                 raise
         return self.evaluator.on_sympy(variant, arguments, parameters)
 
@@ -1049,8 +1088,8 @@ class System(Portable):
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The quantity on arrays of dask and xarray, with the names of its axes."""
-        from dalembert.kernels.call import foreign
-        from dalembert.systems.labels import named_ports
+        from dalembert.kernels.call import array_backends
+        from dalembert.systems.evaluator import named_ports
 
         ports, quantity = named_ports(self.dynamics, variant), variant.quantity.name
         if self.evaluator.has_parameters:
@@ -1059,7 +1098,9 @@ class System(Portable):
         choices = {**dict(variant.static), **dict.fromkeys(variant.optional, True)}
         # words go to another process, a variant does not
         chunk = partial(self._chunk, quantity, variant.formulation.name, choices)
-        return foreign.Mapped(f"{self.dynamics.name}.{quantity}", chunk, *ports)(arguments, out)
+        return array_backends.MappedFunction(f"{self.dynamics.name}.{quantity}", chunk, *ports)(
+            arguments, out
+        )
 
     def _chunk(
         self, quantity: str, formulation: str, choices: Mapping[str, Any], *arrays: Any
@@ -1071,13 +1112,13 @@ class System(Portable):
         return self._on_chunk(variant, arrays[:count], parameters)
 
     def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
-        """What the method of this quantity gives for NumPy's arrays, refusals included."""
+        """The result of the quantity's method for NumPy arrays, errors included."""
         return self._result(variant, arrays, parameters, None)
 
     def _data(self) -> dict[str, Any]:
-        """What goes to another process; kernels are made again there, or found in the cache.
+        """The data for another process; kernels are compiled again there, or read from the cache.
 
-        They are in front of methods, and in private tables, which hold nothing else.
+        They replace methods, and are in private dictionaries, which contain nothing else.
         """
         return {
             name: value

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, UnknownNameError
-from dalembert.formulations.kinematics.reach import TASKS
+from dalembert.formulations.kinematics.ik_step import TASKS
 from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
-from dalembert.systems.friction import LEAST_WIDTH, rises
-from dalembert.systems.reaching.hunt import GAIN
-from dalembert.systems.reaching.search import Search, following_loop
-from dalembert.systems.rollouts import rollout_iteration
+from dalembert.systems.friction import LEAST_WIDTH, smoothing_rate
+from dalembert.systems.ik.solver import GAIN, IKProblem, tracking_loop
+from dalembert.systems.rollout_kernels import rollout_iteration
 from dalembert.text import short, suggest
 from dalembert.tracing.program import Port, Program
 
@@ -42,8 +41,8 @@ def wasm_of(
 
     named = [functions] if isinstance(functions, str) else functions
     entries = named if isinstance(named, Mapping) else {name: {} for name in named}
-    made, notes = _made(system.compiled, entries)
-    return wasm_module(made, description(system.compiled), _UNITS, notes, batch)
+    functions_by_name, notes = _contents(system.compiled, entries)
+    return wasm_module(functions_by_name, description(system.compiled), _UNITS, notes, batch)
 
 
 def wasm_within(
@@ -57,36 +56,36 @@ def wasm_within(
     from dalembert.kernels.wasm.module import ModuleWriter
 
     system = system.compiled
-    kept: list[bool] = []
+    included: list[bool] = []
     written = ModuleWriter(description(system), _UNITS)
     for group in groups:
         entries = {name: entry for name, entry in group.items() if name not in written.said}
-        after = written.fitting(*_made(system, entries), most if kept else sys.maxsize)
-        kept.append(not entries or after is not written)
+        after = written.fitting(*_contents(system, entries), most if included else sys.maxsize)
+        included.append(not entries or after is not written)
         written = after
-    return written.content(), kept
+    return written.content(), included
 
 
-def _made(
+def _contents(
     system: System, entries: Mapping[str, Entry]
 ) -> tuple[dict[str, Program | Iteration], dict[str, dict[str, Any]]]:
-    """What goes into a module, and what is said of it."""
-    made: dict[str, Program | Iteration] = {}
+    """Programs of a module by name, and the notes on each."""
+    programs: dict[str, Program | Iteration] = {}
     notes: dict[str, dict[str, Any]] = {}
     for name, entry in entries.items():
         if isinstance(entry, Program):
-            made[name], notes[name] = entry, {}
+            programs[name], notes[name] = entry, {}
         elif isinstance(entry, Mapping):
-            made[name], notes[name] = _found(system, **{"quantity": name, **entry})
+            programs[name], notes[name] = _entry(system, **{"quantity": name, **entry})
         else:
             raise DalembertError(
                 f"{name}: {short(entry)} must be choices, such as {{'frame': 'tool'}}, or a Program"
             )
-    return made, notes
+    return programs, notes
 
 
-def _found(system: System, quantity: str, **choices: Any) -> tuple[Any, dict[str, Any]]:
-    """What goes into the module for one entry, and what is said of it."""
+def _entry(system: System, quantity: str, **choices: Any) -> tuple[Any, dict[str, Any]]:
+    """The program of one entry, and the notes on it."""
     if quantity not in _OTHERS:
         return _quantity(system, quantity, **choices)
     find = _OTHERS[quantity]
@@ -101,10 +100,10 @@ def _quantity(
     system: System, quantity: str, formulation: str | None = None, **choices: Any
 ) -> tuple[Program, dict[str, Any]]:
     variant = system._variant(quantity, formulation, choices)
-    way = variant.formulation
+    formulation_name = variant.formulation.name
     note = {
         "quantity": quantity,
-        "formulation": way.name,
+        "formulation": formulation_name,
         "summary": variant.quantity.summary,
         **({"choices": dict(variant.static)} if variant.static else {}),
     }
@@ -120,46 +119,46 @@ def _rollout(
 ) -> tuple[Iteration, dict[str, Any]]:
     """Steps of a method, the named parameters being inputs; `controls` in place of torques.
 
-    Of constraints there are steps that are not `projected`: whoever calls them does that.
+    Of constraints there are steps that are not `projected`: the caller does that.
     """
-    made = rollout_iteration(system, method, friction, controls, True, projected)
+    step = rollout_iteration(system, method, friction, controls, True, projected)
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
-    if any(port.name == "width" for port in made.held):
+    if any(port.name == "width" for port in step.held):
         # width = max(least, rise · dt), as in `rollout`
-        note["smoothing"] = {"least": LEAST_WIDTH, "rise": rises(system).tolist()}
+        note["smoothing"] = {"least": LEAST_WIDTH, "rise": smoothing_rate(system).tolist()}
     if controls:
         note["controls"] = [actuator.name for actuator in system.dynamics.driven_by.actuators]
-    return made, note
+    return step, note
 
 
 def _reach(
     system: System, frame: str = "tool", task: str = "position", limits: bool = True
 ) -> tuple[Iteration, dict[str, Any]]:
     """Steps of inverse kinematics from q toward a target (4, 4) of a frame, within the limits."""
-    seen = system.dynamics
-    seen.require_frame(frame)
+    dynamics = system.dynamics
+    dynamics.require_frame(frame)
     if task not in TASKS:
         raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(TASKS))}")
-    made = following_loop(seen, Search(frame, task, limits, hops=False))
+    step = tracking_loop(dynamics, IKProblem(frame, task, limits, hops=False))
     numbers = [{"name": "steps", "type": "i32"}, {"name": "gain", "type": "f64"}]
     choices = {"frame": frame, "task": task}
     summary = "steps of inverse kinematics, in place"
-    return made, {"numbers": numbers, "gain": GAIN, "choices": choices, "summary": summary}
+    return step, {"numbers": numbers, "gain": GAIN, "choices": choices, "summary": summary}
 
 
 def _poses(system: System) -> tuple[Program, dict[str, Any]]:
     """Poses of all frames in one function, T (frames, 4, 4)."""
-    seen = system.dynamics
-    if not seen.frames:
-        raise seen.no_frames()
+    dynamics = system.dynamics
+    if not dynamics.frames:
+        raise dynamics.no_frames()
 
     def function(q: Any, parameters: Any = None) -> dict[str, Any]:
-        placed = (seen if parameters is None else seen.bind(parameters)).poses(q)
-        return {"T": np.stack([placed[frame] for frame in seen.frames])}
+        placed = (dynamics if parameters is None else dynamics.bind(parameters)).poses(q)
+        return {"T": np.stack([placed[frame] for frame in dynamics.frames])}
 
-    open_ = [Port("parameters", (len(seen.parameters),))] if seen.parameters else []
-    made = traced(function, [Port("q", (seen.nq,)), *open_], "poses")
-    return made, {"frames": list(seen.frames), "summary": "poses of all frames in the world"}
+    open_ = [Port("parameters", (len(dynamics.parameters),))] if dynamics.parameters else []
+    program = traced(function, [Port("q", (dynamics.nq,)), *open_], "poses")
+    return program, {"frames": list(dynamics.frames), "summary": "poses of all frames in the world"}
 
 
 _OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
@@ -170,20 +169,20 @@ _OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
 
 
 def description(system: System) -> dict[str, Any]:
-    """What a page has to know of a system, as JSON: names, units, limits (null where none), frames."""
-    seen = system.dynamics
+    """A system for a page, as JSON: names, units, limits (null where none), frames."""
+    dynamics = system.dynamics
     return {
-        "name": seen.name,
-        "coordinates": list(seen.coordinates),
-        "velocities": list(seen.velocities),
-        "units": {of: list(seen.units(of)) for of in ("q", "qd", "qdd", "tau")},
-        "neutral": np.asarray(seen.neutral(), dtype=float).tolist(),
+        "name": dynamics.name,
+        "coordinates": list(dynamics.coordinates),
+        "velocities": list(dynamics.velocities),
+        "units": {of: list(dynamics.units(of)) for of in ("q", "qd", "qdd", "tau")},
+        "neutral": np.asarray(dynamics.neutral(), dtype=float).tolist(),
         "limits": {
-            name: _finite(getattr(seen, name))
+            name: _finite(getattr(dynamics, name))
             for name in ("lower", "upper", "velocity_limit", "effort_limit")
         },
-        "parameters": dict(seen.parameters),
-        "frames": list(seen.frames),
+        "parameters": dict(dynamics.parameters),
+        "frames": list(dynamics.frames),
     }
 
 

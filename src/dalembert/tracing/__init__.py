@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         erf,
         flat,
         identity,
-        is_letter,
+        is_symbol,
         is_zero,
         name_of,
         of_identities,
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
         table_with,
         zero_rows,
     )
-    from dalembert.tracing.calculus import (
+    from dalembert.tracing.casadi_io import adopted, exported, exported_array
+    from dalembert.tracing.derivatives import (
         at,
         depends_on,
         directional,
@@ -51,9 +52,18 @@ if TYPE_CHECKING:
         jacobian,
         transposed,
     )
-    from dalembert.tracing.casadi_io import adopted, exported, exported_array
-    from dalembert.tracing.function import Function, along, program_of, traced
-    from dalembert.tracing.implicit import Mark, is_watched, marks, pulled, pushed, solution
+    from dalembert.tracing.function import (
+        Function,
+        Mark,
+        along,
+        is_differentiating,
+        jvp,
+        marks,
+        program_of,
+        solution,
+        traced,
+        vjp,
+    )
 
 __all__ = [
     "Function",
@@ -76,19 +86,18 @@ __all__ = [
     "identity",
     "is_array",
     "is_casadi",
-    "is_letter",
+    "is_differentiating",
+    "is_symbol",
     "is_symbolic",
-    "is_watched",
     "is_zero",
     "jacobian",
+    "jvp",
     "marks",
     "name_of",
     "of_identities",
     "of_keys",
     "operations",
     "program_of",
-    "pulled",
-    "pushed",
     "recording",
     "shape_of",
     "solution",
@@ -99,6 +108,7 @@ __all__ = [
     "table_with",
     "traced",
     "transposed",
+    "vjp",
     "zero_rows",
 ]
 
@@ -107,8 +117,8 @@ def __getattr__(name: str) -> Any:
     """The tracer is imported when it is first used: kernels from the cache need none."""
     if name not in __all__:
         raise AttributeError(f"module 'dalembert.tracing' has no attribute {name!r}")
-    from dalembert.tracing import arrays, calculus, casadi_io, function, implicit
+    from dalembert.tracing import arrays, casadi_io, derivatives, function
 
-    for module in (arrays, calculus, casadi_io, function, implicit):
+    for module in (arrays, derivatives, casadi_io, function):
         globals().update({key: getattr(module, key) for key in __all__ if hasattr(module, key)})
     return globals()[name]

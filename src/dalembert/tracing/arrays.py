@@ -1,8 +1,8 @@
-"""Arrays of symbols: NumPy arrays of objects whose entries record what is done with them.
+"""Arrays of symbols: NumPy arrays of objects whose entries record the operations on them.
 
 NumPy itself moves, views and assigns the entries; what it computes with them goes through `apply` (for
 ufuncs) and `call` (for other functions): a few primitive operations are recorded, everything else is
-written in terms of these (ufuncs.py, numpy_functions.py), or refused by name.
+written in terms of these (numpy_functions.py), or refused by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.progress import step
 from dalembert.tracing.kinds import is_array, is_symbolic
-from dalembert.tracing.numpy_functions import LINEAR_ALGEBRA, OWN_CALLS, REFUSED
+from dalembert.tracing.numpy_functions import LINEAR_ALGEBRA, OWN, OWN_CALLS, REFUSED
 from dalembert.tracing.program import LEAVES, Op
 from dalembert.tracing.scalars import (
     Boolean,
@@ -31,11 +31,10 @@ from dalembert.tracing.scalars import (
     table_of,
 )
 from dalembert.tracing.table import Signed, Symbol, Table
-from dalembert.tracing.ufuncs import OWN
 
 
 class SymbolicArray(np.ndarray):
-    """An array of scalars and numbers, which NumPy asks before it computes anything."""
+    """An array of scalars and numbers that overrides NumPy's ufuncs and functions."""
 
     is_symbols = True
 
@@ -121,9 +120,9 @@ def of_identities(identities: list[Symbol], shape: tuple[int, ...] = ()) -> Any:
     """An array of symbols that are known already."""
     table = getattr(_open, "table", None)
     table = Table() if table is None else table
-    made = array([Scalar(table, table.input(one)) for one in identities], shape)
-    made.flags.writeable = False
-    return made
+    result = array([Scalar(table, table.input(one)) for one in identities], shape)
+    result.flags.writeable = False
+    return result
 
 
 def entries_of(value: Any) -> list[Any]:
@@ -149,7 +148,7 @@ def of_keys(table: Table, keys: Iterable[Signed], shape: tuple[int, ...]) -> Any
 
 
 def operations(value: Any) -> set[Op]:
-    """The operations that an array of symbols is made by.
+    """The operations in an array of symbols.
 
     >>> x = symbol("x")
     >>> operations(np.sin(x * 3)) == {Op.MUL, Op.SIN}
@@ -255,28 +254,28 @@ def symbols_beyond(value: Any, known: Any) -> list[Any]:
 
 
 def identity(symbol: Any) -> Symbol:
-    """What two symbols () share only if they are the same one.
+    """Identity of a symbol (), shared only by occurrences of the same symbol.
 
     >>> x, other = symbol("x"), symbol("x")
     >>> identity(x) is identity(symbols_of(2 * x)[0]), identity(x) is identity(other)
     (True, False)
     """
-    found = _symbol(symbol)
-    if found is None:
+    result = _symbol(symbol)
+    if result is None:
         raise Unrecorded(f"{symbol} is an expression, not a symbol")
-    return found
+    return result
 
 
 def name_of(symbol: Any) -> str:
-    """The name a symbol () was made with; not unique."""
+    """The name of a symbol (); not unique."""
     return identity(symbol).name
 
 
-def is_letter(value: Any) -> bool:
+def is_symbol(value: Any) -> bool:
     """Whether it is a single symbol, with a name, and no expression.
 
     >>> x = symbol("x")
-    >>> is_letter(x), is_letter(2 * x), is_letter(3.0)
+    >>> is_symbol(x), is_symbol(2 * x), is_symbol(3.0)
     (True, False, False)
     """
     return _symbol(value) is not None
@@ -314,7 +313,7 @@ def _plain(value: Any) -> Any:
 
 
 def _conversion(kind: type) -> Callable[[Any], Any]:
-    """How values of a type stand among symbols: named parameters, and SymPy's numbers, too."""
+    """Conversion of values of a type to entries: named parameters, and SymPy's numbers, too."""
     if hasattr(kind, "symbol"):
         return lambda value: np.asarray(_plain(value.symbol()), dtype=object)
     if str(kind.__module__).startswith("sympy"):
@@ -332,8 +331,8 @@ def _objects(value: np.ndarray) -> np.ndarray:
 
 def _inner(value: Any) -> Any:
     """The same inside a list, where NumPy takes a scalar as such and not in an array ()."""
-    made = _plain(value)
-    return made.item() if isinstance(made, np.ndarray) and made.ndim == 0 else made
+    result = _plain(value)
+    return result.item() if isinstance(result, np.ndarray) and result.ndim == 0 else result
 
 
 def _wrapped(value: Any) -> Any:
@@ -358,7 +357,7 @@ _KNOWN = (Scalar, np.ndarray, float, int, np.number, np.bool_, list, tuple)
 
 
 def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
-    """What a ufunc, or one of its methods, makes of arrays of symbols."""
+    """The result of a ufunc, or of one of its methods, on arrays of symbols."""
     step()
     for x in inputs:
         if not isinstance(x, _KNOWN) and method != "at" and _plain(x) is x:
@@ -413,29 +412,28 @@ def _over(ufunc: Any, method: str, inputs: list[Any], more: dict[str, Any]) -> A
         inputs[0] = _own(np.not_equal)(inputs[0], 0.0) if logical else inputs[0]
         inputs[0] = _as_numbers(inputs[0]) if ufunc in (np.add, np.multiply) else inputs[0]
     if method == "reduce":
-        return _reduced(ufunc, inputs[0], more)
+        # along some axes, which become one: a ufunc of objects takes no more
+        a = inputs[0]
+        initial = more.get("initial")
+        neutral = initial if ufunc in _LARGEST else _START[ufunc]
+        if more.get("where", True) is not True:
+            if neutral is None:
+                raise Unrecorded(f"np.{ufunc.__name__} of symbols with where= needs initial=")
+            a = _plain(call(np.where, (more["where"], a, neutral), {}))
+        a = np.asarray(a, dtype=object)
+        axis = more.get("axis", 0)
+        axes = (
+            range(a.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+        )
+        others = [k for k in range(a.ndim) if k not in axes]
+        rows = a.transpose(*others, *axes).reshape(*(a.shape[k] for k in others), -1)
+        start = neutral if initial is None and not rows.shape[-1] else initial
+        if ufunc is np.hypot and initial is None:
+            start = 0.0  # of one number its size
+        result = _own(ufunc).reduce(rows, axis=-1, **({} if start is None else {"initial": start}))
+        return _wrapped(np.expand_dims(result, tuple(axes)) if more.get("keepdims") else result)
     own = _own(ufunc)
     return _wrapped(getattr(own, method)(*inputs, **{k: _plain(x) for k, x in more.items()}))
-
-
-def _reduced(ufunc: Any, a: Any, more: dict[str, Any]) -> Any:
-    """Along some axes, which become one: a ufunc of objects takes no more."""
-    initial = more.get("initial")
-    neutral = initial if ufunc in _LARGEST else _START[ufunc]
-    if more.get("where", True) is not True:
-        if neutral is None:
-            raise Unrecorded(f"np.{ufunc.__name__} of symbols with where= needs initial=")
-        a = _plain(call(np.where, (more["where"], a, neutral), {}))
-    a = np.asarray(a, dtype=object)
-    axis = more.get("axis", 0)
-    axes = range(a.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
-    others = [k for k in range(a.ndim) if k not in axes]
-    rows = a.transpose(*others, *axes).reshape(*(a.shape[k] for k in others), -1)
-    start = neutral if initial is None and not rows.shape[-1] else initial
-    if ufunc is np.hypot and initial is None:
-        start = 0.0  # of one number its size
-    result = _own(ufunc).reduce(rows, axis=-1, **({} if start is None else {"initial": start}))
-    return _wrapped(np.expand_dims(result, tuple(axes)) if more.get("keepdims") else result)
 
 
 def _written(ufunc: Any, result: Any, out: Any) -> Any:
@@ -452,7 +450,7 @@ def _written(ufunc: Any, result: Any, out: Any) -> Any:
 
 
 def call(function: Any, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
-    """What a function of NumPy that is no ufunc makes of arrays of symbols."""
+    """The result of a NumPy function that is no ufunc, on arrays of symbols."""
     name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
     if function in REFUSED:
         raise Unrecorded(f"{name} of symbols has no compiled form")

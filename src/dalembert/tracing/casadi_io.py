@@ -78,7 +78,7 @@ class _Reader:
         self.sizes = [s.numel() for s in outputs]
         self.offsets = np.cumsum([0, *(s.numel() for s in inputs)]).tolist()
         self.starts = np.cumsum([0, *self.sizes]).tolist()
-        self.found: dict[int, int] = {}
+        self.output_values: dict[int, int] = {}
 
     def emit(self, op: Op, a: int, b: int = -1) -> int:
         self.instructions.append((op, a, b))
@@ -90,17 +90,19 @@ class _Reader:
 
     def results(self) -> list[int]:
         """Value of every output entry; what CasADi leaves out as structurally zero is zero."""
-        missing = [k for k in range(self.starts[-1]) if k not in self.found]
+        missing = [k for k in range(self.starts[-1]) if k not in self.output_values]
         if missing:
-            self.found |= dict.fromkeys(missing, self.constant(0.0))
-        return [self.found[k] for k in range(self.starts[-1])]
+            self.output_values |= dict.fromkeys(missing, self.constant(0.0))
+        return [self.output_values[k] for k in range(self.starts[-1])]
 
     def take(self, function: casadi.Function, k: int) -> None:
         name = self.names[function.instruction_id(k)]
         source, target = function.instruction_input(k), function.instruction_output(k)
         if name == "OUTPUT":
             port, nonzero = target
-            self.found[self.starts[port] + self.outputs[port][nonzero]] = self.slots[source[0]]
+            self.output_values[self.starts[port] + self.outputs[port][nonzero]] = self.slots[
+                source[0]
+            ]
         elif name == "INPUT":
             port, nonzero = source
             position = self.offsets[port] + self.inputs[port][nonzero]
@@ -271,9 +273,9 @@ def _read_column(entries: casadi.SX, shape: tuple[int, ...]) -> Any:
 
     met = casadi.symvar(entries)
     inputs = of_identities([_identity(s) for s in met], (len(met),))
-    made = read(casadi.Function("expression", [casadi.vertcat(*met)], [entries]))
+    program_read = read(casadi.Function("expression", [casadi.vertcat(*met)], [entries]))
     table, (keys,) = table_with(inputs)
-    return array([scalar(table, key) for key in table.replayed(made, keys)], shape)
+    return array([scalar(table, key) for key in table.replayed(program_read, keys)], shape)
 
 
 def _identity(expression: casadi.SX) -> Symbol:
@@ -318,7 +320,7 @@ def exported(value: Any) -> casadi.SX:
 
     table, (keys,) = table_with(value)
     met = table.symbols_below(keys)
-    made = program_of("expression", [of_identities(met, (len(met),))], {"out": value})
-    column = _evaluate(made, casadi.vertcat(*map(_expression, met)))[0]
+    program_written = program_of("expression", [of_identities(met, (len(met),))], {"out": value})
+    column = _evaluate(program_written, casadi.vertcat(*map(_expression, met)))[0]
     rows, columns = _matrix(Port("out", shape_of(value)))
     return casadi.reshape(column, columns, rows).T

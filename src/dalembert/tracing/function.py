@@ -1,8 +1,17 @@
-"""Arrays as functions of other arrays: numbers in, numbers out; symbols in, symbols out."""
+"""Functions of arrays of symbols, and derivatives through the solutions of equations.
+
+For x with r(x, a) = 0 the implicit function theorem has dx = −K⁻¹ (∂r/∂a) da with K = ∂r/∂x, and for
+a force w on x it has −(∂r/∂a)ᵀ K⁻ᵀ w: one more solution with the factors at hand, and derivatives of
+r at fixed x. `solution` states r and how K⁻¹ and K⁻ᵀ are applied; a caller that differentiates opens
+`marks()` first, and gets symbols in place of solutions until it is done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -13,6 +22,7 @@ from dalembert.errors import CompileError
 from dalembert.tracing.arrays import (
     cut,
     entries_of,
+    flat,
     identity,
     is_symbolic,
     of_keys,
@@ -21,10 +31,113 @@ from dalembert.tracing.arrays import (
     symbol,
     table_with,
 )
-from dalembert.tracing.calculus import at, directional
-from dalembert.tracing.evaluate import Evaluator
-from dalembert.tracing.implicit import is_watched
+from dalembert.tracing.derivatives import at, directional, transposed
+from dalembert.tracing.interpreter import Evaluator
 from dalembert.tracing.program import Port, Program
+
+Arrays = Sequence[Any]
+Map = Callable[..., Arrays]
+_open = threading.local()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A solution x, symbols while derivatives are taken, and the equation it fulfils."""
+
+    symbols: Arrays  # in place of x, and of constants
+    values: Arrays  # what they stand for
+    size: int  # how many of them are x
+    residual: Arrays  # r at the symbols
+    forth: Map  # (dr…) → K⁻¹ dr
+    back: Map  # (w…) → K⁻ᵀ w
+
+    @property
+    def x(self) -> Any:
+        """The solution as one vector of symbols."""
+        return flat(self.symbols[: self.size])
+
+
+def is_differentiating() -> bool:
+    """Whether somebody is about to differentiate what is computed now."""
+    return bool(getattr(_open, "marks", ()))
+
+
+@contextmanager
+def marks(wanted: bool = True) -> Iterator[list[Mark]]:
+    """The solutions that are marked inside, in the order in which they were computed.
+
+    Unless `wanted`, nothing is marked inside: solutions are returned as computed.
+    """
+    before: tuple[list[Mark], ...] = getattr(_open, "marks", ())
+    collected: list[Mark] = []
+    _open.marks = (*before, collected) if wanted else ()
+    try:
+        yield collected
+    finally:
+        _open.marks = before
+
+
+def solution(x: Arrays, residual: Map, forth: Map, back: Map, constants: Arrays = ()) -> Arrays:
+    """The arrays x, solution of residual(*x, *constants) = 0; derivatives keep `constants` fixed.
+
+    `residual` gives arrays (r, …), `forth` takes changes of them and gives −dx, `back` takes
+    weights of x and gives those of −r. More residuals than unknowns may be given, of which those
+    two make what they like. Only where derivatives are being taken is any of them called.
+
+    >>> from dalembert.tracing import Function, symbol
+    >>> a = symbol("a")
+    >>> with marks() as solutions:  # x² = a, however it is solved
+    ...     by_derivative = lambda r: [r / (2 * a**0.5)]
+    ...     (x,) = solution([a**0.5], lambda x: [x * x - a], by_derivative, by_derivative)
+    >>> Function([a], [vjp(solutions, x, a, 1.0)])(4.0)
+    (array(0.25),)
+    """
+    if not is_differentiating():
+        return x
+    values = [*x, *constants]
+    symbols = [symbol(f"solved{k}", *shape_of(value)) for k, value in enumerate(values)]
+    mark = Mark(symbols, values, len(x), residual(*symbols), forth, back)
+    _open.marks[-1].append(mark)
+    return symbols[: len(x)]
+
+
+def vjp(solutions: Sequence[Mark], y: Any, x: Any, force: Any) -> Any:
+    """(∂y/∂x)ᵀ f of the shape of x, for f of the shape of y, through the solutions in y."""
+    total = transposed(y, _with(x, solutions), force)
+    for k in reversed(range(len(solutions))):
+        mark, inputs_before = solutions[k], _with(x, solutions[:k])
+        size = shape_of(inputs_before)[0]
+        weights = cut(total[size:], map(shape_of, mark.symbols[: mark.size]))
+        total = total[:size] - transposed(
+            flat(mark.residual), inputs_before, flat(mark.back(*weights))
+        )
+    return _resolved(solutions, total.reshape(shape_of(x)))
+
+
+def jvp(solutions: Sequence[Mark], y: Any, x: Any, direction: Any) -> Any:
+    """(∂y/∂x) d of the shape of y, for d of the shape of x, through the solutions in y."""
+    total = flat([direction])
+    for k, mark in enumerate(solutions):
+        changes = directional(flat(mark.residual), _with(x, solutions[:k]), total)
+        rates = mark.forth(*cut(changes, map(shape_of, mark.residual)))
+        total = flat([total, -flat(rates)])
+    return _resolved(solutions, directional(y, _with(x, solutions), total))
+
+
+def _with(x: Any, solutions: Sequence[Mark]) -> Any:
+    """The symbols x and those of the solutions, as one vector."""
+    return flat([x, *(mark.x for mark in solutions)])
+
+
+def _resolved(solutions: Sequence[Mark], y: Any) -> Any:
+    """y with the solutions in place of their symbols; a solution may stand in the next ones."""
+    symbols: list[Any] = []
+    values: list[Any] = []
+    for mark in solutions:
+        values += at(mark.values, symbols, values) if symbols else mark.values
+        symbols += mark.symbols
+    return at([y], symbols, values)[0] if symbols else y
+
 
 Shapes = tuple[tuple[int, ...], ...]
 DIGEST_FORMAT = 2  # of what `Function.serialize` gives; 1 was text of CasADi's
@@ -118,16 +231,16 @@ def traced(
     >>> square(x=np.array([2.0, 3.0]))
     array([4., 9.])
     """
-    if is_watched():  # solutions inside are marked, each by itself
+    if is_differentiating():  # solutions inside are marked, each by itself
         return function
     with recording():
         arrays = {name: symbol(name, *shape) for name, shape in inputs.items()}
         returned = function(**arrays)
         several = isinstance(returned, tuple)
-        made = Function(list(arrays.values()), returned if several else [returned])
+        traced_function = Function(list(arrays.values()), returned if several else [returned])
 
-    def call(**given: Any) -> Any:
-        results = made(*(given[name] for name in arrays))
+    def call(**arguments: Any) -> Any:
+        results = traced_function(*(arguments[name] for name in arrays))
         return results if several else results[0]
 
     return call

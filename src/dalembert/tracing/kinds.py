@@ -1,4 +1,4 @@
-"""Whose symbols a value holds, without importing what makes them."""
+"""Tests for symbols, without importing the tracer or CasADi."""
 
 from __future__ import annotations
 

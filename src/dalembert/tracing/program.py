@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Op(enum.IntEnum):
-    """What one instruction does; truth values are 1.0 and 0.0.
+    """Operation of one instruction; truth values are 1.0 and 0.0.
 
     MIN and MAX are `np.minimum` and `np.maximum`: where one operand is NaN, so is the result.
     """

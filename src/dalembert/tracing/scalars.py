@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.tracing.interpret import TRUTHS, UFUNCS
+from dalembert.tracing.interpreter import TRUTHS, UFUNCS
 from dalembert.tracing.program import Op
 from dalembert.tracing.table import Signed, Symbol, Table, winner
 
@@ -95,7 +95,7 @@ def number_of(value: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """What stands beside a scalar, as a scalar or a number: named parameters are symbols too."""
+    """The other operand of a scalar, as a scalar or a number; named parameters become symbols."""
     if isinstance(value, Scalar):
         return value
     if not isinstance(value, float | int | np.generic):
@@ -144,8 +144,8 @@ def operation(ufunc: Any, args: tuple[Any, ...]) -> Any:
     table = table_of(operands)
     keys = keys_of(table, operands)
     op = PRIMITIVE[ufunc]
-    made = table.unary(op, *keys) if len(keys) == 1 else table.binary(op, *keys)
-    return scalar(table, made, op in TRUTHS)
+    result = table.unary(op, *keys) if len(keys) == 1 else table.binary(op, *keys)
+    return scalar(table, result, op in TRUTHS)
 
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
@@ -257,24 +257,24 @@ _INFIX |= {Op.NE: "!=", Op.AND: "and", Op.OR: "or", Op.POW: "**"}
 
 def text(x: Scalar) -> str:
     """The expression as one would write it, shortened where it is long."""
-    shown = _text(x.table, x.key, _LIMIT)
-    return shown if len(shown) <= _LIMIT else shown[:_LIMIT] + "…"
+    names_shown = _text(x.table, x.key, _LIMIT)
+    return names_shown if len(names_shown) <= _LIMIT else names_shown[:_LIMIT] + "…"
 
 
-def _text(table: Table, key: Signed, left: int) -> str:
+def _text(table: Table, key: Signed, depth: int) -> str:
     number, sign = key
     op, a, b = table.nodes[number]
     if sign < 0:
-        return f"-{_text(table, (number, 1), left - 1)}"
+        return f"-{_text(table, (number, 1), depth - 1)}"
     if op == Op.CONST:
         return f"{table.constants[a]:g}"
     if op == Op.INPUT:
         return a.name if isinstance(a, Symbol) else f"input{a}"
-    if left <= 0:
+    if depth <= 0:
         return "…"
-    first = _text(table, (a, 1), left // 2)
+    first = _text(table, (a, 1), depth // 2)
     if op in _INFIX:
-        return f"({first}{_INFIX[Op(op)]}{_text(table, (b, 1), left // 2)})"
+        return f"({first}{_INFIX[Op(op)]}{_text(table, (b, 1), depth // 2)})"
     if b >= 0:
-        first += f", {_text(table, (b, 1), left // 2)}"
+        first += f", {_text(table, (b, 1), depth // 2)}"
     return f"{Op(op).name.lower()}({first})"

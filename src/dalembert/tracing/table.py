@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.tracing.interpret import MEANING
+from dalembert.tracing.interpreter import MEANING
 from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program, program
 
 _ODD = frozenset(
@@ -91,11 +91,11 @@ class Table:
         return self._literal(sign * value), sign
 
     def _literal(self, value: float) -> int:
-        found = self.known.get(value)
-        if found is None:
+        number = self.known.get(value)
+        if number is None:
             self.constants.append(value)
-            found = self.known[value] = self.node(_CONST, len(self.constants) - 1)
-        return found
+            number = self.known[value] = self.node(_CONST, len(self.constants) - 1)
+        return number
 
     def number(self, x: Signed) -> float | None:
         """The value of a constant, None of anything else."""
@@ -134,7 +134,12 @@ class Table:
         if op == Op.POW and q is not None:
             return self._power(x, q)
         if op == Op.SELECT0:
-            return self._select(x, y)
+            condition = self.number(x)
+            if condition is not None:
+                return y if condition != 0.0 else self.constant(0.0)
+            if self.number(y) == 0.0:
+                return y
+            return self.node(Op.SELECT0, x[0], y[0]), y[1]
         a, b = self.plain(x), self.plain(y)
         return self.node(op, *(sorted((a, b)) if op in _COMMUTE else (a, b))), 1
 
@@ -148,9 +153,9 @@ class Table:
             return y
         if self.values[b] == 0.0:
             return x
-        left = self._cancelled(a, s, b, t) or self._cancelled(b, t, a, s)
-        if left is not None:
-            return left
+        remaining = self._cancelled(a, s, b, t) or self._cancelled(b, t, a, s)
+        if remaining is not None:
+            return remaining
         if a == b:
             return self._scaled(x, self.constant(float(1 + s * t)))
         if s == t and self._on_circle(a, b):
@@ -254,14 +259,6 @@ class Table:
             )
         return self.node(Op.POW, self.plain(x), self.plain(self.constant(exponent))), 1
 
-    def _select(self, x: Signed, y: Signed) -> Signed:
-        condition = self.number(x)
-        if condition is not None:
-            return y if condition != 0.0 else self.constant(0.0)
-        if self.number(y) == 0.0:
-            return y
-        return self.node(Op.SELECT0, x[0], y[0]), y[1]
-
     def replayed(self, source: Program, inputs: Sequence[Signed]) -> list[Signed]:
         """The results of a program of these values."""
         values: list[Signed] = []
@@ -310,18 +307,18 @@ class Table:
 
     def below(self, roots: Iterable[int], known: Mapping[int, Any] | None = None) -> list[int]:
         """The numbers that roots are made of, themselves included, rising; not what is `known`."""
-        seen = set(roots)
-        stack = list(seen)
+        numbers = set(roots)
+        stack = list(numbers)
         nodes = self.nodes
         while stack:
             op, a, b = nodes[stack.pop()]
             if op <= _INPUT:  # a leaf
                 continue
             for k in (a, b):
-                if k >= 0 and k not in seen and (known is None or k not in known):
-                    seen.add(k)
+                if k >= 0 and k not in numbers and (known is None or k not in known):
+                    numbers.add(k)
                     stack.append(k)
-        return sorted(seen)
+        return sorted(numbers)
 
     def symbols_below(self, values: Iterable[Signed]) -> list[Symbol]:
         """The symbols that values depend on, those of the first value first."""

@@ -22,36 +22,34 @@ from dalembert.errors import UnknownNameError
 from dalembert.zoo.entry import REGISTERED, Entry
 
 if TYPE_CHECKING:
-    from dalembert.importers.mjcf_files import Trust
+    from dalembert.importers.file_access import Trust
 
 __all__ = ["Entry", "bodies", "entry", "is_known", "load", "mechanisms", "names", "systems"]
 
-# which file a name is in; a file is imported when one of its names is asked for
+# the module of each name; it is imported when one of its names is requested
 _ROBOTS = {
     **dict.fromkeys(
         ("pendulum", "planar_2r", "elbow_3r", "rp", "two_bar_arm", "scara"), "textbook"
     ),
-    **{name: name for name in ("stanford", "puma560", "rx90")},
+    "stanford": "classic_arms",
+    "puma560": "puma560",
+    "rx90": "classic_arms",
     **dict.fromkeys(("ur3", "ur5", "ur10"), "universal_robots"),
-    **{name: name for name in ("panda", "iiwa14", "xarm7", "kinova_gen3")},
+    **dict.fromkeys(("panda", "iiwa14", "xarm7", "kinova_gen3"), "seven_joint_arms"),
 }
 _SYSTEMS = dict.fromkeys(("particle", "spherical_pendulum"), "energies")
 _MECHANISMS = {
-    "pendulum_constrained": "constrained_particles",
-    "spherical_pendulum_constrained": "constrained_particles",
-    "rolling_disk": "constrained_wheels",
-    "knife_edge": "constrained_wheels",
-    "chaplygin_sleigh": "constrained_wheels",
-    "snakeboard": "constrained_wheels",
-    "four_bar": "constrained_planar",
-    "slider_crank": "constrained_planar",
-    "parallel_3rr": "constrained_planar",
-    "arm_on_sphere": "constrained_spatial",
-    "arm_rolling_on_sphere": "constrained_spatial",
-    "stewart_platform": "constrained_spatial",
-    "bennett": "constrained_loops",
-    "two_arms_with_box": "constrained_loops",
-    "n_four_bar": "constrained_ladder",
+    **dict.fromkeys(
+        ("pendulum_constrained", "spherical_pendulum_constrained"), "constrained_textbook"
+    ),
+    **dict.fromkeys(
+        ("rolling_disk", "knife_edge", "chaplygin_sleigh", "snakeboard"), "constrained_textbook"
+    ),
+    **dict.fromkeys(("four_bar", "slider_crank", "parallel_3rr"), "constrained_planar"),
+    **dict.fromkeys(
+        ("arm_on_sphere", "arm_rolling_on_sphere", "stewart_platform"), "constrained_spatial"
+    ),
+    **dict.fromkeys(("bennett", "two_arms_with_box", "n_four_bar"), "constrained_loops"),
     "robotiq_2f85": "robotiq_2f85",
     "cassie": "cassie",
 }
@@ -123,7 +121,7 @@ def load(
     trust: Trust = None,
     **options: Any,
 ) -> Any:
-    """The robot or system of the zoo with this name, or what this file describes (URDF or MJCF).
+    """The robot or system of the zoo with this name, or of a URDF or MJCF file.
 
     `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
     `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
@@ -150,9 +148,8 @@ def _from_file(
     trust: Trust,
     options: dict[str, Any],
 ) -> Any:
-    """What a file describes, closed by its own loops and by those of a file beside it."""
-
-    from dalembert.importers.xml_read import read_xml
+    """The system of a file, closed by its own loops and by those of a file beside it."""
+    from dalembert.importers.safe_parsing import read_xml
     from dalembert.systems.robot import Robot
 
     document = read_xml(path)
@@ -163,27 +160,23 @@ def _from_file(
         return read(path, **options)
     from dalembert.constraints.from_file import close_chains, with_loops
     from dalembert.importers.loops_file import read_loops
-    from dalembert.importers.urdf_tree import carried_links
+    from dalembert.importers.urdf import carried_links
 
     beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
     more = read_loops(beside) if loops != "close" or beside.exists() else None
     if more is not None and more.kinds and not mjcf:
         options["kinds"] = more.kinds
-    robot = Robot(_model(mjcf, path, options))
-    if more is not None:
-        robot = with_loops(robot, more, beside.name, {} if mjcf else carried_links(document))
-    return close_chains(robot, keyframe)
-
-
-def _model(mjcf: bool, path: Path, options: dict[str, Any]) -> Any:
-    """The tree of a file, with its loops in the notes."""
     if mjcf:
         from dalembert.importers.mjcf import model_from_mjcf
 
-        return model_from_mjcf(path, loops="close", **options)
-    from dalembert.importers.urdf import model_from_urdf
+        robot = Robot(model_from_mjcf(path, loops="close", **options))
+    else:
+        from dalembert.importers.urdf import model_from_urdf
 
-    return model_from_urdf(path, loops="close", **options)
+        robot = Robot(model_from_urdf(path, loops="close", **options))
+    if more is not None:
+        robot = with_loops(robot, more, beside.name, {} if mjcf else carried_links(document))
+    return close_chains(robot, keyframe)
 
 
 def _is_path(name: str | PathLike[str]) -> bool:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import cos, pi, sin
 
 import numpy as np
 
-from dalembert.mechanisms import PlanarMechanism
-from dalembert.sources import DOCUMENTS
+from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
+from dalembert.references import DOCUMENTS
 from dalembert.zoo.entry import register
 
-NOTES = DOCUMENTS["004"].title
+DAE_NOTES = DOCUMENTS["004"].title
 IFTOMM = "IFToMM Technical Committee for Multibody Dynamics, Library of Computational Benchmarks"
 
 
-@register("two_bars", "Arm of two bars in absolute coordinates", NOTES)
+@register("two_bars", "Arm of two bars in absolute coordinates", DAE_NOTES)
 def two_bars(
     m2: float = 2.0,
     m3: float = 1.0,
@@ -49,7 +49,7 @@ def four_bar(
     start: float = 0.0,
 ) -> PlanarMechanism:
     """Uniform slender bars of `density` kg/m, the crank at the angle `start`, branch upwards."""
-    made = PlanarMechanism("four_bar_linkage").ground(D=(ground, 0.0))
+    mechanism = PlanarMechanism("four_bar_linkage").ground(D=(ground, 0.0))
     x, y = crank * np.cos(start), crank * np.sin(start)
     diagonal = np.hypot(ground - x, y)
     to_D = np.arctan2(-y, ground - x)
@@ -63,9 +63,9 @@ def four_bar(
     for name, l, angle, at, (p, r) in zip(names, lengths, angles, starts, ends, strict=True):
         half = 0.5 * l * np.array([np.cos(angle), np.sin(angle)])
         points = {p: (-0.5 * l, 0.0), r: (0.5 * l, 0.0)}
-        made.body(name, density * l, density * l**3 / 12.0, at + half, angle, points)
+        mechanism.body(name, density * l, density * l**3 / 12.0, at + half, angle, points)
     return (
-        made.revolute("A", "ground", "crank.A")
+        mechanism.revolute("A", "ground", "crank.A")
         .revolute("B", "crank.B", "coupler.B")
         .revolute("C", "coupler.C", "rocker.C")
         .revolute("D", "ground.D", "rocker.D")
@@ -116,32 +116,94 @@ def double_four_bar(loops: int = 2, angle: float = pi / 2, speed: float = 1.0) -
 
     It is singular whenever all links lie on the x axis. `angle` is that of the cranks at the start.
     """
-    made = PlanarMechanism("double_four_bar")
+    mechanism = PlanarMechanism("double_four_bar")
     c, s = np.cos(angle), np.sin(angle)
     ends = {"A": (-0.5, 0.0), "B": (0.5, 0.0)}
     tip = speed * np.array([s, -c])  # the cranks turn clockwise
     for k in range(loops + 1):
         at, moving = (k + 0.5 * c, 0.5 * s), (*(0.5 * tip), -speed)
-        made.body(f"crank{k}", 1.0, 1.0 / 12.0, at, angle, ends, moving)
+        mechanism.body(f"crank{k}", 1.0, 1.0 / 12.0, at, angle, ends, moving)
     for k in range(loops):
         at = (k + 0.5 + c, s)
-        made.body(f"link{k}", 1.0, 1.0 / 12.0, at, 0.0, ends, (*tip, 0.0))
+        mechanism.body(f"link{k}", 1.0, 1.0 / 12.0, at, 0.0, ends, (*tip, 0.0))
     for k in range(loops + 1):
-        made.revolute(f"A{k}", ("ground", (float(k), 0.0)), f"crank{k}.A")
+        mechanism.revolute(f"A{k}", ("ground", (float(k), 0.0)), f"crank{k}.A")
     for k in range(loops):
-        made.revolute(f"B{k}", f"crank{k}.B", f"link{k}.A")
-        made.revolute(f"C{k}", f"link{k}.B", f"crank{k + 1}.B")
-    return made
+        mechanism.revolute(f"B{k}", f"crank{k}.B", f"link{k}.A")
+        mechanism.revolute(f"C{k}", f"link{k}.B", f"crank{k + 1}.B")
+    return mechanism
 
 
 @register("hanging_chain", "Chain of equal rods", "numbers chosen")
 def hanging_chain(bodies: int = 200, l: float = 0.1, m: float = 0.1) -> PlanarMechanism:
     """A chain of equal rods of l metres and m kg, let go from the horizontal."""
-    made = PlanarMechanism("hanging_chain")
+    mechanism = PlanarMechanism("hanging_chain")
     ends = {"A": (-0.5 * l, 0.0), "B": (0.5 * l, 0.0)}
     for k in range(bodies):
-        made.body(f"rod{k}", m, m * l * l / 12.0, at=((k + 0.5) * l, 0.0), points=ends)
-    made.revolute("pin0", "ground", "rod0.A")
+        mechanism.body(f"rod{k}", m, m * l * l / 12.0, at=((k + 0.5) * l, 0.0), points=ends)
+    mechanism.revolute("pin0", "ground", "rod0.A")
     for k in range(1, bodies):
-        made.revolute(f"pin{k}", f"rod{k - 1}.B", f"rod{k}.A")
-    return made
+        mechanism.revolute(f"pin{k}", f"rod{k - 1}.B", f"rod{k}.A")
+    return mechanism
+
+
+DENSITY = 3000.0  # kg/m³
+PIVOT = 0.05  # m from the axis
+BALL = 5.0  # kg at the end of each rod
+
+
+def flyball_governor(
+    stiffness: float = 8e5,
+    damping: float = 4e4,
+    free: float = 0.5,
+    slider: float = 0.5,
+    angle: float = pi / 6,
+    speed: float = 2.0 * pi,
+) -> SpatialMechanism:
+    """IFToMM benchmark A05: two rods on a turning shaft, held by springs to a slider.
+
+    The slider starts at the height `slider`, m.
+
+    The rods of 1 m stand `angle` below the horizontal, each with a point of 5 kg at its end; the
+    springs go from their middles to the slider. Everything turns at `speed`, rad/s, at the start.
+    """
+    shaft, cube = _box(0.01, 0.01, 1.0), _box(0.1, 0.1, 0.1)
+    turn = (0.0, 0.0, 0.0, 0.0, 0.0, speed)
+    mechanism = (
+        SpatialMechanism("flyball_governor")
+        .body("shaft", *shaft, at=(0.0, 0.0, 0.5), velocity=turn)
+        .body("slider", *cube, at=(0.0, 0.0, slider), velocity=turn)
+        .revolute("base", "ground", "shaft", at=(0.0, 0.0, 0.0))
+        .prismatic("sleeve", "shaft", "slider", at=(0.0, 0.0, slider))
+    )
+    mass, centre, tensor = _rod_with_ball()
+    for name, side in (("right", 1.0), ("left", -1.0)):
+        x, z = side * (PIVOT + centre * cos(angle)), 1.0 - centre * sin(angle)
+        e = np.array([side * cos(angle), 0.0, -sin(angle)])
+        R = np.stack([e, np.array([0.0, side, 0.0]), np.cross(e, [0.0, side, 0.0])], axis=1)
+        omega = R.T @ np.array([0.0, 0.0, speed])
+        velocity = (0.0, speed * x, 0.0, *omega)
+        mechanism.body(name, mass, tensor, at=(x, 0.0, z), rotation=R, velocity=velocity)
+        pin = (side * PIVOT, 0.0, 1.0)
+        mechanism.revolute(f"{name} pin", "shaft", name, at=pin, axis=(0.0, 1.0, 0.0))
+        ends = ("slider", (side * PIVOT, 0.0, 0.0)), (name, (0.5 - centre, 0.0, 0.0))
+        mechanism.spring(
+            f"{name} spring", stiffness=stiffness, free=free, damping=damping, between=ends
+        )
+    return mechanism
+
+
+def _box(*sides: float) -> tuple[float, np.ndarray]:
+    """Mass and principal moments of a uniform box."""
+    a = np.array(sides)
+    mass = DENSITY * float(np.prod(a))
+    return mass, mass * ((a**2).sum() - a**2) / 12.0
+
+
+def _rod_with_ball() -> tuple[float, float, np.ndarray]:
+    """Mass, centre from the pivot, and moments about it, of a rod with a ball at its end."""
+    mass, moments = _box(1.0, 0.01, 0.01)
+    total = mass + BALL
+    centre = (0.5 * mass + BALL) / total
+    steiner = mass * (0.5 - centre) ** 2 + BALL * (1.0 - centre) ** 2
+    return total, centre, moments + steiner * np.array([0.0, 1.0, 1.0])

@@ -10,8 +10,7 @@ import numpy as np
 from dalembert.constraints import Constrained, Loop
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import Six, Three
-from dalembert.zoo.entry import register, symmetric
+from dalembert.zoo.entry import Six, Three, register, symmetric
 
 HEIGHT = 1.1  # of the pelvis in the reference posture, m
 PELVIS = {
@@ -80,7 +79,7 @@ LEG = (
 )
 # fmt: on
 FLEXURES = {"shin": 1500.0, "heel_spring": 1250.0}  # N m/rad
-LOOPS = {  # the rod, where along it the ball is (m), and what it holds
+LOOPS = {  # the rod, position of the ball along it (m), and the link it holds
     "plantar": ("plantar_rod", 0.35012, "foot"),
     "achilles": ("achilles_rod", 0.5012, "heel_spring"),
 }
@@ -112,15 +111,16 @@ def build(springs: bool = False) -> Constrained:
 
 def _rods(robot: Robot, q: np.ndarray) -> list[Loop]:
     """Balls at the ends of the rods, on foot and heel where they are at q."""
-    made = []
+    loops = []
     for side in ("left", "right"):
-        for name, (rod, length, held) in LOOPS.items():
-            end = pose(p=[length, 0.0, 0.0])
-            at = [robot.reference("pose", q, frame=f"{side}_{link}") for link in (rod, held)]
-            there = pose(p=(np.linalg.inv(at[1]) @ at[0] @ end)[:3, 3])
-            ends = (f"{side}_{rod}", f"{side}_{held}")
-            made.append(Loop(*ends, "point", end, there, along="carrier", name=f"{side}_{name}"))
-    return made
+        for name, (rod, length, link) in LOOPS.items():
+            ends = (f"{side}_{rod}", f"{side}_{link}")
+            rod_pose, link_pose = (robot.reference("pose", q, frame=end) for end in ends)
+            on_rod = pose(p=[length, 0.0, 0.0])
+            on_link = pose(p=(np.linalg.inv(link_pose) @ rod_pose @ on_rod)[:3, 3])
+            names = {"along": "carrier", "name": f"{side}_{name}"}
+            loops.append(Loop(*ends, "point", on_rod, on_link, **names))
+    return loops
 
 
 def _link(side: str, part: Part, springs: bool) -> dict[str, Any]:

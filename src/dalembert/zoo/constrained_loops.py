@@ -1,4 +1,4 @@
-"""Spatial closed chains: Bennett's linkage, and two arms that hold a box."""
+"""Closed chains: Bennett's linkage, two arms that hold a box, and the N-four-bar ladder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import Constrained, Loop
+from dalembert.constraints import Constrained, Loop, Network
 from dalembert.errors import ModelError
 from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import place
 from dalembert.zoo.constrained_spatial import ARM
-from dalembert.zoo.entry import register
-from dalembert.zoo.rods import rod
+from dalembert.zoo.entry import pinned, pose_at, register, rod
 
 Z = (0.0, 0.0, 1.0)
 
@@ -44,12 +42,13 @@ def build_bennett(
     before, origin = None, np.eye(4)
     for name, length, twist in (("crank", a, alpha), ("coupler", b, beta), ("rocker", a, alpha)):
         joint = {"name": name, "type": "revolute", "axis": Z, "origin": origin}
-        links.append(
-            {"name": f"{name}_rod", "parent": before, "joint": joint, **_bar(density, length)}
-        )
-        before, origin = f"{name}_rod", place((length, 0.0, 0.0), (twist, 0.0, 0.0))
+        bar = rod(density * length, length)
+        # with the little inertia about itself that a thin rod has
+        bar["inertia"] = np.asarray(bar["inertia"]) + np.diag([1e-4, 0.0, 0.0])
+        links.append({"name": f"{name}_rod", "parent": before, "joint": joint, **bar})
+        before, origin = f"{name}_rod", pose_at((length, 0.0, 0.0), (twist, 0.0, 0.0))
     # the fourth rod is the ground: from its far end to the crank
-    ground = place((-b, 0.0, 0.0), (-beta, 0.0, 0.0))
+    ground = pose_at((-b, 0.0, 0.0), (-beta, 0.0, 0.0))
     ends: dict[str, tuple[Any, Any]] = {
         "rocker_end": (before, origin),
         "ground_end": (None, ground),
@@ -61,12 +60,6 @@ def build_bennett(
     hinge = Loop("ground_end", "rocker_end", "revolute", name="hinge")
     guess = [first, second, -first]
     return Constrained(robot, [hinge], guess=guess, independent=("crank",))
-
-
-def _bar(density: float, length: float) -> dict[str, Any]:
-    """A uniform rod, with the little inertia about itself that a thin one has."""
-    made = rod(density * length, length)
-    return {**made, "inertia": np.asarray(made["inertia"]) + np.diag([1e-4, 0.0, 0.0])}
 
 
 SIDES = {"left": (-1.0, 0.0), "right": (1.0, np.pi)}  # where the arm stands, and its heading
@@ -96,9 +89,11 @@ def build_two_arms(
     ]
     frames: dict[str, tuple[str, Any]] = {}
     for side, (sign, heading) in SIDES.items():
-        links += _arm(side, place((sign * (REACH + 0.5 * size[0]), 0.0, 0.0), (0.0, 0.0, heading)))
-        frames[f"{side}_palm"] = (f"{side}_wrist_turn_link", place((0.0, 0.0, HAND)))
-        face = place((sign * 0.5 * size[0], 0.0, 0.0), (0.0, 0.5 * np.pi, heading))
+        links += _arm(
+            side, pose_at((sign * (REACH + 0.5 * size[0]), 0.0, 0.0), (0.0, 0.0, heading))
+        )
+        frames[f"{side}_palm"] = (f"{side}_wrist_turn_link", pose_at((0.0, 0.0, HAND)))
+        face = pose_at((sign * 0.5 * size[0], 0.0, 0.0), (0.0, 0.5 * np.pi, heading))
         frames[f"{side}_face"] = ("box", face)
     robot = Robot.from_links(links, frames=frames, name="two_arms_with_box")
     grasps = [Loop(f"{side}_palm", f"{side}_face", "weld", name=f"{side}_grasp") for side in SIDES]
@@ -111,10 +106,10 @@ def _arm(side: str, base: np.ndarray) -> list[dict[str, Any]]:
     links: list[dict[str, Any]] = []
     before = None
     for name, axis, origin, mass, com in (*ARM, WRIST):
-        at = place(origin) if before else base @ place(origin)
+        at = pose_at(origin) if before else base @ pose_at(origin)
         joint = {"name": f"{side}_{name}", "type": "revolute", "axis": axis, "origin": at}
-        made = {"mass": mass, "com": com, "inertia": 0.02 * mass * np.eye(3)}
-        links.append({"name": f"{side}_{name}_link", "parent": before, "joint": joint, **made})
+        body = {"mass": mass, "com": com, "inertia": 0.02 * mass * np.eye(3)}
+        links.append({"name": f"{side}_{name}_link", "parent": before, "joint": joint, **body})
         before = f"{side}_{name}_link"
     return links
 
@@ -127,3 +122,63 @@ def _bent() -> list[float]:
     bend = np.arccos(0.5 * far / upper)  # upper arm and forearm are of one length
     lift = float(towards - bend)
     return [0.0, lift, float(2.0 * bend), 0.0, float(0.5 * np.pi - towards - bend), 0.0]
+
+
+DOWN = (0.0, -9.81, 0.0)
+
+
+def _next_tip(a: Any, b: Any) -> Any:
+    """The coupler's tip of a unit, seen from its ground, is one metre from the next rod's tip."""
+    gap = a.pose("coupler_tip")[1] - b.pose("rod_tip")[1]
+    return np.stack([gap[0] - 1.0, gap[1]])
+
+
+@register(
+    "n_four_bar",
+    "Ladder of N four-bar loops",
+    "González, Dopico, Lugrís and Cuadrado, Multibody System Dynamics 16 (2006)",
+)
+def build(N: int = 40) -> Network:
+    """Rods and couplers of one metre and one kilogram in the x–y plane: one degree of freedom.
+
+    Unit i is rod i with the coupler on its tip, its own ground as origin; the last is a rod alone.
+    All angles zero is the upright ladder with its couplers level.
+    """
+    rod = pinned("rod", None, (0.0, 0.0), 1.0, 1.0)
+    upright = np.eye(4)
+    upright[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
+    rod["joint"] = {**rod["joint"], "origin": upright}
+    del rod["joint"]["origin_xyz"]
+    coupler = pinned("coupler", rod["name"], (1.0, 0.0), 1.0, 1.0)
+    level = upright.T.copy()
+    level[:3, 3] = [1.0, 0.0, 0.0]
+    coupler["joint"] = {**coupler["joint"], "origin": level}
+    del coupler["joint"]["origin_xyz"]
+    tips = {
+        "rod_tip": (rod["name"], pose_at((1.0, 0.0, 0.0))),
+        "coupler_tip": (coupler["name"], pose_at((1.0, 0.0, 0.0))),
+    }
+    unit = Robot.from_links([rod, coupler], frames=tips, gravity=DOWN, name="rod_and_coupler")
+    last = Robot.from_links(
+        [rod], frames={"rod_tip": tips["rod_tip"]}, gravity=DOWN, name="last_rod"
+    )
+    links = [(k, k + 1, _next_tip) for k in range(N)]
+    return Network([unit] * N + [last], links, name="n_four_bar")
+
+
+def dense(N: int = 2) -> Constrained:
+    """The same ladder as one robot closed by N pins; its cost grows as N³."""
+    links, frames, loops = [], {}, []
+    for k in range(N + 1):
+        rod = pinned(f"rod{k}", None, (float(k), 0.0), 1.0, 1.0)
+        links.append(rod)
+        frames[f"rod_tip{k}"] = (rod["name"], pose_at((1.0, 0.0, 0.0)))
+        if k < N:
+            coupler = pinned(f"coupler{k}", rod["name"], (1.0, 0.0), 1.0, 1.0)
+            links.append(coupler)
+            frames[f"coupler_tip{k}"] = (coupler["name"], pose_at((1.0, 0.0, 0.0)))
+            pins = (f"rod_tip{k + 1}", f"coupler_tip{k}")
+            loops.append(Loop(*pins, "pin", along="world", name=f"pin{k}"))
+    robot = Robot.from_links(links, frames=frames, gravity=DOWN, name="n_four_bar")
+    guess = np.array([np.pi / 2, -np.pi / 2] * N + [np.pi / 2])
+    return Constrained(robot, loops, guess=guess, independent=("rod0",))

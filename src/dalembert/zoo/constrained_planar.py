@@ -6,9 +6,7 @@ import numpy as np
 
 from dalembert.constraints import Constrained, Loop
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import place
-from dalembert.zoo.entry import LECTURE, register, shift
-from dalembert.zoo.rods import pinned
+from dalembert.zoo.entry import LECTURE, pinned, pose_at, register, shift
 
 DOWN = (0.0, -9.81, 0.0)
 SIDES = "abc"
@@ -79,7 +77,7 @@ def build_parallel_3rr(l: float = 0.25, radius: float = 0.3, m: float = 1.0) -> 
         inner = pinned(f"theta{2 * k + 1}", None, corner, m, l)
         outer = pinned(f"theta{2 * k + 2}", inner["name"], (l, 0.0), m, l)
         links += [inner, outer]
-        frames[f"tip_{side}"] = (outer["name"], place((l, 0.0, 0.0)))
+        frames[f"tip_{side}"] = (outer["name"], pose_at((l, 0.0, 0.0)))
     robot = Robot.from_links(links, frames=frames, gravity=(0.0, 0.0, 0.0), name="parallel_3rr")
     loops = [
         Loop(f"tip_{side}", "tip_a", "pin", along="world", name=f"a_{side}") for side in SIDES[1:]

@@ -10,8 +10,7 @@ from dalembert.constraints import Constrained, Constraint, Loop, PointOnSurface,
 from dalembert.model.joint import align
 from dalembert.spatial import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import place
-from dalembert.zoo.entry import LECTURE, register
+from dalembert.zoo.entry import LECTURE, pose_at, register
 
 LEGS = 6
 
@@ -42,10 +41,10 @@ def build_stewart(
     ]
     frames: dict[str, tuple[str, Any]] = {}
     for k in range(LEGS):
-        made, tip = _leg(k, feet[k], heads[k] + [0.0, 0.0, height])
-        links += made
+        leg, tip = _leg(k, feet[k], heads[k] + [0.0, 0.0, height])
+        links += leg
         frames[f"tip{k}"] = tip
-        frames[f"head{k}"] = ("platform", place(tuple(heads[k])))
+        frames[f"head{k}"] = ("platform", pose_at(tuple(heads[k])))
     robot = Robot.from_links(links, frames=frames, name="stewart_platform")
     loops = [
         Loop(f"tip{k}", f"head{k}", "point", along="world", name=f"ball{k}") for k in range(LEGS)
@@ -64,11 +63,11 @@ def _leg(k: int, foot: np.ndarray, head: np.ndarray) -> tuple[list[dict[str, Any
     slender = np.diag([0.02, 0.02, 0.001])
     cylinder = {"name": f"cylinder{k}", "mass": 1.0, "com": (0.0, 0.0, 0.25 * length)}
     piston = {"name": f"piston{k}", "mass": 0.5, "com": (0.0, 0.0, 0.25 * length)}
-    made = [
+    leg = [
         {**cylinder, "joint": {**hinge, "axis2": (0.0, 1.0, 0.0)}, "inertia": slender},
         {**piston, "parent": f"cylinder{k}", "joint": slide, "inertia": slender},
     ]
-    return made, (f"piston{k}", place((0.0, 0.0, 0.5 * length)))
+    return leg, (f"piston{k}", pose_at((0.0, 0.0, 0.5 * length)))
 
 
 BALL = 0.05  # radius of the finger's tip, m
@@ -98,20 +97,14 @@ def arm(massless: bool = False) -> Robot:
     turn = {"name": "wrist_turn", "type": "revolute", "axis": (1.0, 0.0, 0.0)}
     turn["origin_xyz"] = (0.0, 0.0, 0.1)
     links.append({"name": "finger", "parent": before, "joint": turn, **FINGER})
-    return Robot.from_links(links, frames=_object(), name="arm")
+    return Robot.from_links(links, frames={"object": (None, pose_at(CENTRE))}, name="arm")
 
 
 def finger() -> Robot:
     """The finger alone, free in space: its six forces are the wrench F_m in its own frame."""
     free = {"name": "finger_motion", "type": "free"}
-    return Robot.from_links(
-        [{"name": "finger", "joint": free, **FINGER}], frames=_object(), name="finger"
-    )
-
-
-def _object() -> dict[str, tuple[Any, Any]]:
-    """The sphere's frame, fixed to the base."""
-    return {"object": (None, place(CENTRE))}
+    link = {"name": "finger", "joint": free, **FINGER}
+    return Robot.from_links([link], frames={"object": (None, pose_at(CENTRE))}, name="finger")
 
 
 def _touching(contact: Constraint, form: str, massless: bool, name: str) -> Constrained:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert import tracing
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.model import Parameter
+from dalembert.model.parameter import Number
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, register
 
 
 @register("particle", "Particle in the vertical plane", f"{LECTURE}, p. 7; unit mass")
-def particle(m: Any = 1.0, g: Any = 9.81) -> Particles:
+def particle(m: Number = 1.0, g: Number = 9.81) -> Particles:
     """A particle in the vertical plane: the first example of Lagrange's equations.
 
     m ẍ = F_x and m ÿ = F_y − m g (000 p.7); m in kg, y upward.
@@ -34,7 +33,7 @@ CHARTS = {"polar": ("theta", "phi"), "latitude": ("mu", "nu"), "cartesian": ("x"
     f"{LECTURE}, pp. 10-11 and 74; unit mass and length",
 )
 def spherical_pendulum(
-    m: Any = 1.0, l: Any = 1.0, g: Any = 9.81, chart: str = "polar"
+    m: Number = 1.0, l: Number = 1.0, g: Number = 9.81, chart: str = "polar"
 ) -> Lagrangian:
     """A point mass on a massless rod that swings in all directions, in three charts of the sphere.
 

@@ -10,8 +10,7 @@ from dalembert.constraints import Constrained, JointCoupling, Loop
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import Three
-from dalembert.zoo.entry import register
+from dalembert.zoo.entry import Three, register
 
 Four = tuple[float, float, float, float]
 
@@ -70,15 +69,16 @@ def build(springs: bool = False) -> Constrained:
         if link["name"].endswith("spring_link"):
             link["joint"] |= {"stiffness": STIFFNESS, "rest": REST}
     robot = Robot.from_links(links, name="robotiq_2f85")
-    held: list[Any] = []
+    constraints: list[Loop | JointCoupling] = []
     for side in ("left", "right"):
         ends = (f"{side}_follower", f"{side}_coupler")
-        at = [robot.reference("pose", np.zeros(6), frame=end) for end in ends]
+        poses = [robot.reference("pose", np.zeros(6), frame=end) for end in ends]
         pin = pose(p=PIN)
-        there = pose(p=(np.linalg.inv(at[1]) @ at[0] @ pin)[:3, 3])
-        held.append(Loop(*ends, "point", pin, there, along="world", name=f"{side}_pin"))
-    held.append(JointCoupling("right_driver", "left_driver", name="gear"))
-    return Constrained(robot, held, independent=("left_driver",))
+        on_coupler = pose(p=(np.linalg.inv(poses[1]) @ poses[0] @ pin)[:3, 3])
+        name = f"{side}_pin"
+        constraints.append(Loop(*ends, "point", pin, on_coupler, along="world", name=name))
+    constraints.append(JointCoupling("right_driver", "left_driver", name="gear"))
+    return Constrained(robot, constraints, independent=("left_driver",))
 
 
 def _link(side: str, part: Part) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from dalembert.sources import DOCUMENTS
+from dalembert.model.parameter import Number
+from dalembert.references import DOCUMENTS
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import LECTURE, diagonal, register, shift
 
@@ -13,7 +13,7 @@ from dalembert.zoo.entry import LECTURE, diagonal, register, shift
 @register(
     "pendulum", "Pendulum: a point mass on a massless rod", f"{LECTURE}, p. 9; unit mass and length"
 )
-def pendulum(m: Any = 1.0, l: Any = 1.0, g: Any = 9.81) -> Robot:
+def pendulum(m: Number = 1.0, l: Number = 1.0, g: Number = 9.81) -> Robot:
     """A point mass on a massless rod, swinging in the x–y plane; θ = 0 hangs along −y.
 
     x = l sin θ, y = −l cos θ: m l² θ̈ + m g l sin θ = τ (000 p.9). m in kg, l in m.
@@ -34,14 +34,14 @@ def pendulum(m: Any = 1.0, l: Any = 1.0, g: Any = 9.81) -> Robot:
     f"{LECTURE}, pp. 17-19; uniform rods",
 )
 def planar_2r(
-    m1: Any = 1.0,
-    m2: Any = 1.0,
-    l1: Any = 1.0,
-    l2: Any = 1.0,
-    r1: Any = 0.5,
-    r2: Any = 0.5,
-    Iz1: Any = 1.0 / 12.0,
-    Iz2: Any = 1.0 / 12.0,
+    m1: Number = 1.0,
+    m2: Number = 1.0,
+    l1: Number = 1.0,
+    l2: Number = 1.0,
+    r1: Number = 0.5,
+    r2: Number = 0.5,
+    Iz1: Number = 1.0 / 12.0,
+    Iz2: Number = 1.0 / 12.0,
 ) -> Robot:
     """Two links in the plane, no gravity: the textbook's first robot.
 
@@ -56,11 +56,11 @@ def planar_2r(
 
 def _two_links(
     name: str,
-    m: Sequence[Any],
-    l: Sequence[Any],
-    r: Sequence[Any],
-    I: Sequence[Any],
-    gravity: Sequence[Any],
+    m: Sequence[Number],
+    l: Sequence[Number],
+    r: Sequence[Number],
+    I: Sequence[Number],
+    gravity: Sequence[Number],
     links: Sequence[str] | None = None,
 ) -> Robot:
     """Two revolute joints about z: lengths l, mass centres r from the joints, thin links."""
@@ -81,25 +81,25 @@ def _two_links(
     f"{LECTURE}, pp. 27-30; misprints corrected, masses chosen",
 )
 def elbow_3r(
-    l0: Any = 0.6,
-    l1: Any = 0.5,
-    l2: Any = 0.4,
-    r0: Any = 0.3,
-    r1: Any = 0.25,
-    r2: Any = 0.2,
-    m1: Any = 8.0,
-    m2: Any = 5.0,
-    m3: Any = 3.0,
-    Ix1: Any = 0.25,
-    Iy1: Any = 0.25,
-    Iz1: Any = 0.04,
-    Ix2: Any = 0.11,
-    Iy2: Any = 0.01,
-    Iz2: Any = 0.105,
-    Ix3: Any = 0.042,
-    Iy3: Any = 0.004,
-    Iz3: Any = 0.04,
-    g: Any = 9.81,
+    l0: Number = 0.6,
+    l1: Number = 0.5,
+    l2: Number = 0.4,
+    r0: Number = 0.3,
+    r1: Number = 0.25,
+    r2: Number = 0.2,
+    m1: Number = 8.0,
+    m2: Number = 5.0,
+    m3: Number = 3.0,
+    Ix1: Number = 0.25,
+    Iy1: Number = 0.25,
+    Iz1: Number = 0.04,
+    Ix2: Number = 0.11,
+    Iy2: Number = 0.01,
+    Iz2: Number = 0.105,
+    Ix3: Number = 0.042,
+    Iy3: Number = 0.004,
+    Iz3: Number = 0.04,
+    g: Number = 9.81,
 ) -> Robot:
     """A column that turns, a shoulder and an elbow; arm along +y at the reference posture.
 
@@ -132,12 +132,12 @@ def elbow_3r(
     f"{DOCUMENTS['003'].title}, the RP arm; masses chosen",
 )
 def rp(
-    m1: Any = 2.0,
-    m2: Any = 1.0,
-    l1: Any = 0.4,
-    Izz1: Any = 0.03,
-    Izz2: Any = 0.01,
-    g: Any = 9.81,
+    m1: Number = 2.0,
+    m2: Number = 1.0,
+    l1: Number = 0.4,
+    Izz1: Number = 0.03,
+    Izz2: Number = 0.01,
+    g: Number = 9.81,
 ) -> Robot:
     """A revolute joint that carries a prismatic one along its arm; gravity along −y.
 
@@ -162,15 +162,15 @@ def rp(
     f"{DOCUMENTS['004'].title}; uniform bars chosen",
 )
 def two_bar_arm(
-    m2: Any = 2.0,
-    m3: Any = 1.0,
-    d2: Any = 1.0,
-    d3: Any = 0.8,
-    a2: Any = 0.5,
-    a3: Any = 0.4,
-    J2: Any = 1.0 / 6.0,
-    J3: Any = 0.16 / 3.0,
-    g: Any = 9.81,
+    m2: Number = 2.0,
+    m3: Number = 1.0,
+    d2: Number = 1.0,
+    d3: Number = 0.8,
+    a2: Number = 0.5,
+    a3: Number = 0.4,
+    J2: Number = 1.0 / 6.0,
+    J3: Number = 0.16 / 3.0,
+    g: Number = 9.81,
 ) -> Robot:
     """Two bars with revolute joints A and B, gravity along −y: the arm of the DAE notes.
 
@@ -192,20 +192,20 @@ def two_bar_arm(
     "lengths of the Adept Cobra 600, masses chosen",
 )
 def scara(
-    l0: Any = 0.387,
-    l1: Any = 0.325,
-    l2: Any = 0.275,
-    r1: Any = 0.1625,
-    r2: Any = 0.1375,
-    m1: Any = 6.0,
-    m2: Any = 5.0,
-    m3: Any = 1.0,
-    m4: Any = 1.5,
-    Iz1: Any = 0.06,
-    Iz2: Any = 0.04,
-    Iz3: Any = 0.001,
-    Iz4: Any = 0.002,
-    g: Any = 9.81,
+    l0: Number = 0.387,
+    l1: Number = 0.325,
+    l2: Number = 0.275,
+    r1: Number = 0.1625,
+    r2: Number = 0.1375,
+    m1: Number = 6.0,
+    m2: Number = 5.0,
+    m3: Number = 1.0,
+    m4: Number = 1.5,
+    Iz1: Number = 0.06,
+    Iz2: Number = 0.04,
+    Iz3: Number = 0.001,
+    Iz4: Number = 0.002,
+    g: Number = 9.81,
 ) -> Robot:
     """Three vertical revolute joints, then a vertical prismatic one; arm along +y at the reference.
 

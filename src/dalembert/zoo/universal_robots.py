@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.chain import Segment, Three, links, place
-from dalembert.zoo.entry import register
+from dalembert.zoo.entry import Segment, Three, links, pose_at, register
 
 NONE, UPRIGHT = (0.0, 0.0, 0.0), (0.0, pi / 2, 0.0)
 Y, Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -59,8 +58,8 @@ def _arm(name: str, rows: tuple[Row, ...], reach: float) -> Robot:
     flange = (0.0, reach, 0.0)
     return Robot.from_links(
         links(segments),
-        tool=place(flange, (-pi / 2, 0.0, 0.0)),
-        frames={"ee_link": ("wrist_3_link", place(flange, (0.0, 0.0, pi / 2)))},
+        tool=pose_at(flange, (-pi / 2, 0.0, 0.0)),
+        frames={"ee_link": ("wrist_3_link", pose_at(flange, (0.0, 0.0, pi / 2)))},
         name=name,
     )
 

@@ -15,20 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.formulations.derivatives.inertial import (
+from dalembert.formulations.derivatives.regressor import (
     PER_BODY,
     UPPER,
     inertial_parameters,
+    regressor,
     with_inertial_parameters,
 )
-from dalembert.formulations.derivatives.regressor import regressor
 from dalembert.model import Model
 from dalembert.model.body import ROUNDING
 from dalembert.spatial.arrays import Matrix3
 from dalembert.spatial.inertia import from_silver_tensor, silver_tensor
 
 NAMES = ("m", "mx", "my", "mz", "Sxx", "Sxy", "Sxz", "Syy", "Syz", "Szz")
-# the order in which a body's numbers are asked for: what can move inward along z comes last
+# the order of elimination within a body: parameters that can move inward along z come last
 _ORDER = ("Sxx", "Sxy", "Sxz", "Syz", "Syy", "mx", "my", "mz", "Szz", "m")
 _INDEPENDENT = 1e-9  # a column's part beyond the columns before it, relative to its length
 
@@ -94,7 +94,7 @@ def grouping(model: Model, seed: int = 0) -> Grouping:
 
 
 def asking_order(bodies: int) -> list[int]:
-    """Positions in φ in the order in which they are asked for, from the base outward."""
+    """Positions in φ in the order of elimination, from the base outward."""
     return [PER_BODY * i + NAMES.index(name) for i in range(bodies) for name in _ORDER]
 
 
@@ -109,8 +109,8 @@ def grouped(
     G = np.zeros((len(kept), Y.shape[1]))
     G[range(len(kept)), kept] = 1.0
     if kept and rest:
-        found = np.linalg.lstsq(Y[:, kept], Y[:, rest], rcond=None)[0]
-        G[:, rest] = np.where(abs(found) < _INDEPENDENT, 0.0, found)
+        combination = np.linalg.lstsq(Y[:, kept], Y[:, rest], rcond=None)[0]
+        G[:, rest] = np.where(abs(combination) < _INDEPENDENT, 0.0, combination)
     return Grouping(names, tuple(kept), G)
 
 
@@ -153,17 +153,15 @@ def _combination(names: tuple[str, ...], row: np.ndarray) -> str:
     return text.removeprefix("+ ")
 
 
-def reduced(model: Model, found: Grouping | None = None) -> Model:
-    """The model whose moments are the base parameters and zeros: the same torques, less arithmetic."""
-    found = found or grouping(model.tree)
+def reduced(model: Model, groups: Grouping | None = None) -> Model:
+    """The model with base parameters and zeros as moments: the same torques, less arithmetic."""
+    groups = groups or grouping(model.tree)
     phi = moments(model)
     grouped = np.zeros_like(phi)
-    grouped[list(found.kept)] = found.matrix @ phi
-    # what cancels leaves rounding of the sums it is left over from
-    noise = 1e-15 * (abs(found.matrix) @ abs(phi)).max(initial=0.0)
+    grouped[list(groups.kept)] = groups.matrix @ phi
+    # cancellation leaves the rounding of the sums
+    noise = 1e-15 * (abs(groups.matrix) @ abs(phi)).max(initial=0.0)
     grouped[abs(grouped) <= noise] = 0.0
-    if np.count_nonzero(grouped) >= np.count_nonzero(
-        phi
-    ):  # massless links can be better as they are
-        return model
+    if np.count_nonzero(grouped) >= np.count_nonzero(phi):
+        return model  # massless links can need fewer parameters as they are
     return with_inertial_parameters(model, back_transformation(model) @ grouped)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.derivatives.inverse import slopes_by_blocks
+from dalembert.formulations.derivatives.inverse import derivatives_by_blocks
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.linalg.tree import TreeFactor
@@ -27,20 +27,19 @@ def forward_dynamics_derivatives(
     base_acceleration: Twist | None = None,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv), row i for q̈_i; q in its tangent space."""
-    known = (tip_wrench, base_twist, base_acceleration)
-    still = np.zeros(model.nv)
+    options = (tip_wrench, base_twist, base_acceleration)
     M = mass_matrix(model, q)
     factor = TreeFactor(M, _paths(model))
     M_inverse = factor.inverse()
-    left = tau - inverse_dynamics(model, q, qd, still, *known)
-    qdd = factor.solve(left.reshape(-1, 1)).ravel()
-    by_q, by_qd, _, own_q, own_qd = slopes_by_blocks(model, q, qd, qdd, *known)
+    net = tau - inverse_dynamics(model, q, qd, np.zeros(model.nv), *options)
+    qdd = factor.solve(net.reshape(-1, 1)).ravel()
+    by_q, by_qd, _, own_q, own_qd = derivatives_by_blocks(model, q, qd, qdd, *options)
     by_q, by_qd = factor.solve(by_q, -1.0), factor.solve(by_qd, -1.0)
     return by_q - own_q, by_qd - own_qd, M_inverse
 
 
 def _paths(model: Model) -> list[list[int]]:
-    """For every velocity coordinate those that carry it."""
+    """For every velocity coordinate the coordinates of the joints that carry it, from the base."""
     paths: list[list[int]] = []
     for body in model.bodies:
         up = body.parent

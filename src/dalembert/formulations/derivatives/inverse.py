@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.derivatives.automatic import slopes
+from dalembert.formulations.derivatives.automatic import jacobians
 from dalembert.formulations.inverse.newton_euler import (
     LinkMotion,
     base_motion,
@@ -35,19 +35,20 @@ from dalembert.formulations.inverse.newton_euler import (
     motions,
 )
 from dalembert.formulations.mass.composite_body import Blocks, assemble, composites, from_blocks
-from dalembert.formulations.parts.body_wrench import acceleration_slope, wrench_of_moments
-from dalembert.formulations.parts.elements import add, conservative, dissipative, turning
-from dalembert.formulations.parts.passes import Placed, inward, transforms
-from dalembert.formulations.parts.turned import turned
+from dalembert.formulations.parts.elements import add, conservative, dissipative, gyroscopic
+from dalembert.formulations.parts.rigid_body import (
+    acceleration_matrix_change,
+    rotated_moments,
+    wrench_of_moments,
+)
+from dalembert.formulations.parts.sweeps import Placements, inward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, Placement, split
 from dalembert.spatial.rotations import hat
+from dalembert.spatial.se3 import Force, Placement, split
 
-# what the coordinates of a body change of its motion, and of the wrench of all that it carries
 
-
-class Carried(NamedTuple):
+class CompositeMoments(NamedTuple):
     """Moments of a body with all that it carries, about its origin, in its frame."""
 
     m: Scalar
@@ -58,12 +59,12 @@ class Carried(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What the k coordinates of a body change of its motion, each (3, k) in its axes."""
+    """Change of a body's motion by its k coordinates, each (3, k) in its axes."""
 
     omega: Matrix
     alpha: Matrix
     a: Matrix
-    twist: tuple[Matrix, Matrix]  # (δa, δα + ω × δω), which F of the joints beyond weighs
+    twist: tuple[Matrix, Matrix]  # (δa, δα + ω × δω), multiplied by F of the joints beyond
 
 
 def _change(omega: Vector3, d_omega: Matrix, d_alpha: Matrix, d_a: Matrix) -> Change:
@@ -71,66 +72,68 @@ def _change(omega: Vector3, d_omega: Matrix, d_alpha: Matrix, d_a: Matrix) -> Ch
 
 
 class Responses(NamedTuple):
-    """What k coordinates do to the wrench of all they carry, by q̈, q and q̇ beside each other."""
+    """Change of the wrench of all that k coordinates carry, by q̈, q and q̇ beside each other."""
 
     f: Matrix  # (3, 3k)
     n: Matrix  # (3, 3k)
-    b: Matrix  # (3, k): weighs the δω of joints below
+    b: Matrix  # (3, k): multiplied by the δω of joints below
     k: int
 
 
-def carried(model: Model, q: Vector, placed: Placed, qd: Vector) -> list[Carried]:
+def composite_moments(
+    model: Model, q: Vector, placements: Placements, qd: Vector
+) -> list[CompositeMoments]:
     """Moments of every body with all that it carries, inward."""
-    still = composites(model, q, placed)
+    still = composites(model, q, placements)
 
-    def step(i: int, body: Body, children: list[tuple[int, Carried]]) -> Carried:
+    def step(i: int, body: Body, children: list[tuple[int, CompositeMoments]]) -> CompositeMoments:
         P, N = np.zeros(3), np.zeros((3, 3))  # the body itself stands still in its frame
         for child, c in children:
-            R, p = placed[child]
+            R, p = placements[child]
             link = model.bodies[child]
             v, w = split(link.subspace @ (2.0 * qd[link.v]))
             v = R @ v
             # r = p + R r_c and r' = v + R (r'_c + w × r_c)
             P_c = R @ (c.P + np.cross(w, c.h)) + c.m * v
-            spun = turned(link, q, c.N + hat(w) @ c.sigma, False)
+            spun = rotated_moments(link, q, c.N + hat(w) @ c.sigma, False)
             N = N + spun + np.outer(v, R @ c.h) + np.outer(P_c, p)
             P = P + P_c
-        return Carried(*still[i], P, N)
+        return CompositeMoments(*still[i], P, N)
 
     return inward(model, step)
 
 
 def changes(
-    body: Body, place: Placement, parent: LinkMotion, own: LinkMotion, qd: Vector
+    body: Body, placement: Placement, parent: LinkMotion, own: LinkMotion, qd: Vector
 ) -> tuple[Change, Change]:
-    """What the body's coordinates change of its motion, by q and by q̇."""
+    """Change of a body's motion by its coordinates, by q and by q̇."""
     s, w = body.subspace[0:3], body.subspace[3:6]
     v, w_rel = split(body.subspace @ qd[body.v])
-    turn, alpha = hat(place.R.T @ parent.omega), hat(place.R.T @ parent.alpha)
-    a = place.acceleration_to_child(parent.a, parent.U)
-    turned_w = turn @ w
+    turn, alpha = hat(placement.R.T @ parent.omega), hat(placement.R.T @ parent.alpha)
+    a = placement.acceleration_to_child(parent.a, parent.U)
+    omega_w = turn @ w
     by_q = _change(
         own.omega,
-        turned_w,
-        alpha @ w - hat(w_rel) @ turned_w,
-        hat(a) @ w + alpha @ s + turn @ (turn @ s) - hat(2.0 * v) @ turned_w,
+        omega_w,
+        alpha @ w - hat(w_rel) @ omega_w,
+        hat(a) @ w + alpha @ s + turn @ (turn @ s) - hat(2.0 * v) @ omega_w,
     )
     both = turn + hat(own.omega)
-    return by_q, _change(own.omega, w, turned_w, both @ s - hat(v) @ w)
+    return by_q, _change(own.omega, w, omega_w, both @ s - hat(v) @ w)
 
 
 def responses(
-    body: Body, c: Carried, by: tuple[Change, Change], omega: Vector3, wrench: Force
+    body: Body, c: CompositeMoments, by: tuple[Change, Change], omega: Vector3, wrench: Force
 ) -> Responses:
     """Of the body's own coordinates, about its origin, in its axes."""
     s, w = body.subspace[0:3], body.subspace[3:6]
     still = np.zeros((3, body.chart.nv))
-    found = [
+    wrenches = [
         _response(c, omega, *(x[:, k] for x in change[0:3]))
         for change in (_change(omega, still, w, s), *by)
         for k in range(body.chart.nv)
     ]
-    f, n = (np.stack(half, axis=1) for half in zip(*found, strict=True))
+    f, n = (np.stack(half, axis=1) for half in zip(*wrenches, strict=True))
     # by q the wrench turns along
     force, moment = (hat(x) for x in wrench)
     none = np.zeros_like(s)
@@ -143,19 +146,19 @@ def responses(
 
 
 def _response(
-    c: Carried, omega: Vector3, d_omega: Vector3, d_alpha: Vector3, d_a: Vector3
+    c: CompositeMoments, omega: Vector3, d_omega: Vector3, d_alpha: Vector3, d_a: Vector3
 ) -> Force:
     """The wrench that gives all that is carried δa + δU r + 2 δω × r'."""
-    dU = acceleration_slope(omega, d_omega, d_alpha)
+    dU = acceleration_matrix_change(omega, d_omega, d_alpha)
     f, n = wrench_of_moments(c.m, c.h, c.sigma, d_a, dU)
     return f + np.cross(d_omega, c.P), n + np.trace(c.N) * d_omega - c.N @ d_omega
 
 
-class Slopes(NamedTuple):
+class BlockDerivatives(NamedTuple):
     """∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd, all (nv, nv).
 
-    `own` is the change of motion of bodies that float freely from the base: their coordinates can make
-    up for it alone, so that −M⁻¹ ∂τ/∂q needs no solution there.
+    `own` is the change of motion of bodies that float freely from the base: their coordinates alone
+    compensate it, so that −M⁻¹ ∂τ/∂q needs no solution there.
     """
 
     by_q: Matrix
@@ -177,15 +180,15 @@ def inverse_dynamics_derivatives(
     """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M), each (nv, nv), row i for τ_i.
 
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
-    viscous part counts; Coulomb's has no slope where it has a value.
+    viscous part counts; Coulomb's is constant where it is defined.
     """
-    by_q, by_qd, M, own_q, own_qd = slopes_by_blocks(
+    by_q, by_qd, M, own_q, own_qd = derivatives_by_blocks(
         model, q, qd, qdd, tip_wrench, base_twist, base_acceleration
     )
     return by_q + M @ own_q, by_qd + M @ own_qd, M
 
 
-def slopes_by_blocks(
+def derivatives_by_blocks(
     model: Model,
     q: Vector,
     qd: Vector,
@@ -193,28 +196,35 @@ def slopes_by_blocks(
     tip_wrench: Wrench | None,
     base_twist: Twist | None,
     base_acceleration: Twist | None,
-) -> Slopes:
+) -> BlockDerivatives:
     """The derivatives, block by block of coordinates of which one carries the other."""
-    whole, model = model, model.lean
+    whole, model = model, model.minimal
     base = base_motion(model, base_twist, base_acceleration)
-    placed = transforms(model, q)
-    moving = motions(model, placed, qd, qdd, base)
-    wrenches = link_wrenches(model, placed, moving, tip_wrench)
-    moments = carried(model, q, placed, qd)
+    placements = transforms(model, q)
+    moving = motions(model, placements, qd, qdd, base)
+    wrenches = link_wrenches(model, placements, moving, tip_wrench)
+    moments = composite_moments(model, q, placements, qd)
     bodies = model.bodies
     parents = [moving[body.parent] if body.parent >= 0 else base for body in bodies]
-    shifts = [_origin_velocity(b, placed[i], parents[i], qd) for i, b in enumerate(bodies)]
-    changed = [changes(b, placed[i], parents[i], moving[i], qd) for i, b in enumerate(bodies)]
+    # velocity of every body's origin relative to its parent's origin, in the parent's axes
+    shifts = [
+        np.cross(parent.omega, place.p) + place.R @ (b.subspace[0:3] @ qd[b.v])
+        for b, place, parent in zip(bodies, placements, parents, strict=True)
+    ]
+    changed = [changes(b, placements[i], parents[i], moving[i], qd) for i, b in enumerate(bodies)]
     M: Blocks = {}
     by: tuple[Blocks, Blocks] = {}, {}
     for i, body in enumerate(bodies):
         first = responses(body, moments[i], changed[i], moving[i].omega, wrenches[i])
-        for j, seen in _inward(model, i, placed, shifts, first):
-            M[j, i], *columns = _projected(bodies[j], seen)
+        for j, response in _inward(model, i, placements, shifts, first):
+            # Sᵀ (f, n) of the responses by q̈, q and q̇: τ of the joints that carry
+            S, k = bodies[j].subspace, response.k
+            tau = S[0:3].T @ response.f + S[3:6].T @ response.n
+            M[j, i], *columns = (tau[:, c * k : (c + 1) * k] for c in range(3))
             for blocks, column, change in zip(by, columns, changed[j], strict=True):
                 if j != i:
                     blocks[j, i] = column
-                blocks[i, j] = _weighed(bodies[j], seen, change)
+                blocks[i, j] = _joints_beyond(bodies[j], response, change)
     own = [
         {(i, i): np.concatenate(changed[i][c].twist) for i, b in enumerate(bodies) if floats(b)}
         for c in (0, 1)
@@ -222,40 +232,33 @@ def slopes_by_blocks(
     return _with_drives(whole, q, qd, M, by, own)
 
 
-def _projected(body: Body, seen: Responses) -> list[Matrix]:
-    """Sᵀ (f, n) of the responses by q̈, q and q̇: τ of joints that carry."""
-    S, k = body.subspace, seen.k
-    tau = S[0:3].T @ seen.f + S[3:6].T @ seen.n
-    return [tau[:, c * k : (c + 1) * k] for c in range(3)]
-
-
-def _weighed(body: Body, seen: Responses, change: Change) -> Matrix:
+def _joints_beyond(body: Body, response: Responses, change: Change) -> Matrix:
     """∂τ (k, k') of joints beyond a body, or its own; without F · twist where the body floats."""
-    rows = seen.b.T @ change.omega
+    rows = response.b.T @ change.omega
     if floats(body):
         return rows
-    k = seen.k
-    return rows + seen.f[:, 0:k].T @ change.twist[0] + seen.n[:, 0:k].T @ change.twist[1]
+    f, n = response.f[:, 0 : response.k], response.n[:, 0 : response.k]
+    return rows + f.T @ change.twist[0] + n.T @ change.twist[1]
 
 
 def floats(body: Body) -> bool:
-    """Whether nothing holds the body: its coordinates make every motion relative to the base."""
+    """Whether the body has all six degrees of freedom relative to the base."""
     return body.parent < 0 and body.chart.nv == 6
 
 
 def _with_drives(
     model: Model, q: Vector, qd: Vector, M: Blocks, by: Sequence[Blocks], own: Sequence[Blocks]
-) -> Slopes:
+) -> BlockDerivatives:
     """The matrices, with rotors, viscous friction and elements."""
     viscous, rotor = model.drive.viscous, model.drive.rotor
     own_q, own_qd = (from_blocks(model, some) for some in own)
     # M own is of the bodies alone
     by_q, by_qd = (
-        from_blocks(model, some) - rotor.reshape(-1, 1) * given
-        for some, given in zip(by, (own_q, own_qd), strict=True)
+        from_blocks(model, some) - rotor.reshape(-1, 1) * own_change
+        for some, own_change in zip(by, (own_q, own_qd), strict=True)
     )
-    more_q, more_qd = element_slopes(model, q, qd)
-    return Slopes(
+    more_q, more_qd = element_derivatives(model, q, qd)
+    return BlockDerivatives(
         add(by_q, more_q),
         add(by_qd + np.diag(viscous), more_qd),
         assemble(model, M) + np.diag(rotor),
@@ -264,33 +267,27 @@ def _with_drives(
     )
 
 
-def element_slopes(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], list[Matrix]]:
+def element_derivatives(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], list[Matrix]]:
     """∂/∂q and ∂/∂q̇ (nv, nv) of the torques of elements; empty where there are none."""
 
     def torque(model: Model, q: Vector, qd: Vector, unused: Vector) -> Vector:
-        none = np.zeros(model.nv)
-        held, damped = conservative(model, q), dissipative(model, q, qd)
-        return add(none, held, damped, turning(model, qd))
+        stored, damped = conservative(model, q), dissipative(model, q, qd)
+        return add(np.zeros(model.nv), stored, damped, gyroscopic(model, qd))
 
     if not model.elements:
         return [], []
-    by_q, by_qd, _ = slopes(torque, model, q, qd, np.zeros(model.nv))
+    by_q, by_qd, _ = jacobians(torque, model, q, qd, np.zeros(model.nv))
     return [by_q], [by_qd]
 
 
-def _origin_velocity(body: Body, place: Placement, parent: LinkMotion, qd: Vector) -> Vector3:
-    """Velocity of the body's origin relative to its parent's origin, in the parent's axes."""
-    return np.cross(parent.omega, place.p) + place.R @ (body.subspace[0:3] @ qd[body.v])
-
-
 def _inward(
-    model: Model, i: int, placed: Placed, shifts: list[Vector3], first: Responses
+    model: Model, i: int, placements: Placements, shifts: list[Vector3], first: Responses
 ) -> Iterator[tuple[int, Responses]]:
     """The responses of the coordinates of body i, seen from it and every body below it."""
     f, n, b, k = first
     yield i, first
     while model.bodies[i].parent >= 0:
-        R, p = placed[i]
+        R, p = placements[i]
         f = R @ f
         n = R @ n + hat(p) @ f
         # relative to the parent's origin all particles are faster by u

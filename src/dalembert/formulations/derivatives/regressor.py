@@ -1,21 +1,88 @@
-"""Inverse dynamics as it depends on inertias: linearly, τ = Y(q, q̇, q̈) θ.
+"""Inverse dynamics as a linear function of the inertial parameters: τ = Y(q, q̇, q̈) θ.
 
-Khalil and Dombre 2002, ch. 12. θ holds ten numbers per body, in its frame (origin and z on the joint
-axis): the mass m, the first moment h = m c and the tensor about the origin I_xx, I_xy, I_xz, I_yy,
-I_yz, I_zz. A joint whose twist at the body is (s, w) feels of that body
+Khalil and Dombre 2002, ch. 12. θ contains ten numbers per body, in its frame (origin and z on the
+joint axis): the mass m, the first moment h = m c and the tensor about the origin I_xx, I_xy, I_xz,
+I_yy, I_yz, I_zz. A joint with the twist (s, w) at the body has of that body the torque
 
     τ = m (s·a) + h·(Uᵀ s + a × w) + I : (w αᵀ + (w × ω) ωᵀ)
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from dalembert.formulations.derivatives.inertial import PER_BODY, UPPER
+from dalembert.errors import ShapeError
 from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
-from dalembert.formulations.parts.passes import transforms
+from dalembert.formulations.parts.sweeps import transforms
 from dalembert.model import Model
-from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3
+from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3
+from dalembert.spatial.inertia import from_log_cholesky, log_cholesky
+from dalembert.tracing import is_symbolic
+
+NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+PER_BODY = len(NAMES)
+# upper entries of the tensor, in the order of NAMES
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def inertial_parameters(model: Model) -> Vector:
+    """θ (10 bodies,): per body its mass, first moment, and tensor about the origin of its frame.
+
+    The frame has its origin and z on the joint axis; the tensor's products are its entries.
+    """
+    parameters = []
+    for body in model.bodies:
+        h, tensor = body.moment, body.inertia
+        entries = [body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)]
+        parameters.append(np.stack(entries))
+    return np.concatenate(parameters)
+
+
+def log_cholesky_parameters(theta: Vector) -> Vector:
+    """Free numbers (10 bodies,) for θ (10 bodies,), numbers too; see `spatial.log_cholesky`."""
+    rows = np.asarray(theta, dtype=float).reshape(-1, PER_BODY)
+    bodies = ((row[0], row[1:4], _tensor(row[4:])) for row in rows)
+    logs = [log_cholesky(*body, name=f"body {i}") for i, body in enumerate(bodies, 1)]
+    return np.concatenate(logs)
+
+
+def physical_parameters(x: Vector) -> Vector:
+    """θ (10 bodies,) of free numbers x (10 bodies,): inertias of real bodies, whatever they are."""
+    theta = []
+    for i in range(0, x.shape[0], PER_BODY):
+        mass, h, tensor = from_log_cholesky(x[i : i + PER_BODY])
+        theta += [mass, h[0], h[1], h[2], *(tensor[k, l] for k, l in UPPER)]
+    return np.stack(theta)
+
+
+def inertial_names(model: Model) -> tuple[str, ...]:
+    """Names of the entries of θ: ``link:m``, ``link:mx``, …, ``link:Izz``."""
+    return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+
+
+def with_inertial_parameters(model: Model, theta: Vector) -> Model:
+    """The model with the inertias of θ (10 bodies,), floats or symbols, to the last bit.
+
+    They are not checked and need not be those of real bodies.
+    """
+    size = PER_BODY * len(model.bodies)
+    theta = theta if is_symbolic(theta) else np.asarray(theta, dtype=float)
+    if theta.shape != (size,):
+        raise ShapeError(f"{model.name} has {size} inertial parameters, not {theta.shape}")
+    rows = [theta[PER_BODY * i : PER_BODY * (i + 1)] for i in range(len(model.bodies))]
+    bodies = [
+        replace(body, mass=row[0], moment=row[1:4], inertia=_tensor(row[4:10]))
+        for body, row in zip(model.bodies, rows, strict=True)
+    ]
+    return model.with_bodies(tuple(bodies))
+
+
+def _tensor(six: Vector) -> Matrix3:
+    xx, xy, xz, yy, yz, zz = (six[k] for k in range(6))
+    rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return np.stack([np.stack(row) for row in rows])
 
 
 def regressor(
@@ -27,9 +94,9 @@ def regressor(
     base_acceleration: Twist | None = None,
 ) -> Matrix:
     """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction, elements and tip wrench."""
-    placed = transforms(model, q)
+    placements = transforms(model, q)
     base = base_motion(model, base_twist, base_acceleration)
-    moving = motions(model, placed, qd, qdd, base)
+    moving = motions(model, placements, qd, qdd, base)
     rows: list[list[Vector]] = [[np.zeros(PER_BODY)] * len(model.bodies) for _ in range(model.nv)]
     for i in range(len(model.bodies)):
         for k in range(model.bodies[i].chart.nv):
@@ -40,13 +107,13 @@ def regressor(
             for j in range(i + 1, len(model.bodies)):
                 parent = model.bodies[j].parent
                 if parent in twists:
-                    twists[j] = placed[j].motion_to_child(twists[parent])
+                    twists[j] = placements[j].motion_to_child(twists[parent])
                     row[j] = _weights(*twists[j], moving[j])
     return np.stack([np.concatenate(row) for row in rows])
 
 
 def _weights(s: Vector3, w: Vector3, motion: LinkMotion) -> Vector:
-    """What each of the ten numbers of a body contributes to the torque of a joint (10,)."""
+    """Contributions of the ten parameters of a body to the torque of a joint (10,)."""
     a, alpha, omega = motion.a, motion.alpha, motion.omega
     c = np.cross(w, omega)
     tensor = [

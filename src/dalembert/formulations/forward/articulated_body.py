@@ -13,16 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
-from dalembert.formulations.parts.body_wrench import inertial_wrench
-from dalembert.formulations.parts.drive import resisting
-from dalembert.formulations.parts.passes import inward, outward, transforms
-from dalembert.formulations.parts.turned import turned
-from dalembert.linalg.symmetric import symmetric
+from dalembert.formulations.parts.elements import resistance
+from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_moments
+from dalembert.formulations.parts.sweeps import inward, outward, transforms
+from dalembert.linalg.factorisations import symmetric
 from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Placement, split
 from dalembert.spatial.rotations import hat
+from dalembert.spatial.se3 import Placement, split
 from dalembert.tracing import is_symbolic
 
 
@@ -46,9 +45,11 @@ def forward_dynamics(
     base_acceleration: Twist | None = None,
 ) -> Vector:
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
-    bodies = model.lean
-    placed = transforms(bodies, q)
-    moving = motions(bodies, placed, qd, None, base_motion(bodies, base_twist, base_acceleration))
+    bodies = model.minimal
+    placements = transforms(bodies, q)
+    moving = motions(
+        bodies, placements, qd, None, base_motion(bodies, base_twist, base_acceleration)
+    )
     biases = [
         np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
         for i, body in enumerate(bodies.bodies)
@@ -57,17 +58,21 @@ def forward_dynamics(
     if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
         pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         biases[tool.body] = biases[tool.body] + pressed
-    return _answered(bodies, q, placed, biases, tau - resisting(model, q, qd))
+    return _accelerations(bodies, q, placements, biases, tau - resistance(model, q, qd))
 
 
 def solve(model: Model, q: Vector, tau: Vector) -> Vector:
-    """M⁻¹ τ (nv,): the same where nothing else acts and nothing moves."""
-    bodies = model.lean
-    return _answered(bodies, q, transforms(bodies, q), [np.zeros(6)] * len(model.bodies), tau)
+    """M⁻¹ τ (nv,): forward dynamics without motion, gravity and wrenches."""
+    bodies = model.minimal
+    return _accelerations(bodies, q, transforms(bodies, q), [np.zeros(6)] * len(model.bodies), tau)
 
 
-def _answered(
-    model: Model, q: Vector, placed: Sequence[Placement], biases: Sequence[Wrench], drive: Vector
+def _accelerations(
+    model: Model,
+    q: Vector,
+    placements: Sequence[Placement],
+    biases: Sequence[Wrench],
+    drive: Vector,
 ) -> Vector:
     """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
 
@@ -75,15 +80,15 @@ def _answered(
         inertia, bias = body.spatial_inertia, biases[i]
         for child, beyond in children:
             inertia = inertia + inertia_in_parent(
-                model.bodies[child], q, placed[child].p, beyond.inertia
+                model.bodies[child], q, placements[child].p, beyond.inertia
             )
-            bias = bias + np.concatenate(placed[child].force_to_parent(split(beyond.bias)))
+            bias = bias + np.concatenate(placements[child].force_to_parent(split(beyond.bias)))
         return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
 
     behind = inward(model, gather)
 
     def accelerate(i: int, body: Body, parent: Twist) -> Vector:
-        carried = np.concatenate(placed[i].motion_to_child(split(parent)))
+        carried = np.concatenate(placements[i].motion_to_child(split(parent)))
         own = behind[i]
         left = own.u - own.MS.T @ carried
         qdd = left / own.D[0] if own.D.shape == (1, 1) else tree_solve(own.D, left)
@@ -98,7 +103,7 @@ def _answered(
 def through_joint(
     body: Body, inertia: Matrix6, bias: Wrench, tau: Vector, rotor: Vector
 ) -> Articulated:
-    """What the parent feels of an articulated body behind its joint (000 p.50)."""
+    """An articulated body as its parent meets it, behind its joint (000 p.50)."""
     S = body.subspace
     MS = inertia @ S
     D = S.T @ MS + np.diag(rotor)
@@ -131,9 +136,9 @@ def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Ma
 
     g is the body's frame in its parent's, and p its origin there.
     """
-    A = turned(body, q, inertia[0:3, 0:3], True)
-    B = turned(body, q, inertia[0:3, 3:6], False)
-    C = turned(body, q, inertia[3:6, 3:6], True)
+    A = rotated_moments(body, q, inertia[0:3, 0:3], True)
+    B = rotated_moments(body, q, inertia[0:3, 3:6], False)
+    C = rotated_moments(body, q, inertia[3:6, 3:6], True)
     P = hat(p)
     shifted = B - A @ P  # coupling about the parent's origin
     # C + p^B + (p^B)ᵀ − p^A p^, which is C + ½ (p^T + (p^T)ᵀ) with T = B + (B − A p^)

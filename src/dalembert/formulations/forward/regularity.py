@@ -7,7 +7,7 @@ import numpy as np
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.forward.articulated_body import inertia_in_parent, through_joint
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.passes import inward, transforms
+from dalembert.formulations.parts.sweeps import inward, transforms
 from dalembert.model import Body, Model
 
 Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia
@@ -15,8 +15,8 @@ Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia
 RELATIVE_PIVOT = 1e-13
 
 
-def require_regular_mass_matrix(model: Model, postures: int = 3) -> None:
-    """Raise if M(q) is singular at every one of a few random postures, naming the joint.
+def require_regular_mass_matrix(model: Model, configurations: int = 3) -> None:
+    """Raise if M(q) is singular at every one of a few random configurations, naming the joint.
 
     M = W Wᵀ with the articulated pivots D_i = S_iᵀ M̂_i S_i on the diagonal of the factorisation
     (000 p.50), so M is singular exactly where a pivot is.
@@ -27,32 +27,31 @@ def require_regular_mass_matrix(model: Model, postures: int = 3) -> None:
         model = model.bind(model.parameter_values())
     rng = np.random.default_rng(0)
     weak: dict[int, bool] | None = None
-    for _ in range(postures):
+    for _ in range(configurations):
         q = model.integrate(model.neutral(), rng.uniform(-1.0, 1.0, model.nv))
-        found = _weak_joints(model, q)
-        weak = found if weak is None else {i: weak[i] & found[i] for i in weak.keys() & found}
+        now = _weak_joints(model, q)
+        weak = now if weak is None else {i: weak[i] & now[i] for i in weak.keys() & now}
     if weak:
         massless = [i for i in sorted(weak) if not weak[i]]
-        said = _massless(model, massless[0]) if massless else _redundant(model, q)
-        raise SingularMassMatrixError(f"{model.name}: M(q) is singular because {said}")
+        if massless:
+            joint = model.joint_of(massless[0])
+            reason = (
+                f"nothing resists joint {joint.name!r} (link {joint.link!r}): give the link or what "
+                "it carries mass or inertia about the joint axis, or a rotor inertia"
+            )
+        else:
+            reason = _redundant_joints(model, q)
+        raise SingularMassMatrixError(f"{model.name}: M(q) is singular because {reason}")
 
 
-def _massless(model: Model, body: int) -> str:
-    joint = model.joint_of(body)
-    return (
-        f"nothing resists joint {joint.name!r} (link {joint.link!r}): give the link or what it "
-        "carries mass or inertia about the joint axis, or a rotor inertia"
-    )
-
-
-def _redundant(model: Model, q: np.ndarray) -> str:
+def _redundant_joints(model: Model, q: np.ndarray) -> str:
     """Joints that each move mass, but together may move without moving any: M v = 0."""
     M = mass_matrix(model, q)
     size = np.sqrt(np.diag(M))
     values, vectors = np.linalg.eigh(M / np.outer(size, size))
     still = vectors[:, values <= np.sqrt(RELATIVE_PIVOT)]
-    moved = np.linalg.norm(still, axis=1) > 1e-6
-    bodies = [i for i, body in enumerate(model.bodies) if moved[body.v].any()]
+    moves = np.linalg.norm(still, axis=1) > 1e-6
+    bodies = [i for i, body in enumerate(model.bodies) if moves[body.v].any()]
     joints = {joint.name: joint.link for joint in map(model.joint_of, bodies)}
     names, last = ", ".join(map(repr, joints)), list(joints.values())[-1]
     return (
@@ -62,14 +61,14 @@ def _redundant(model: Model, q: np.ndarray) -> str:
 
 
 def _weak_joints(model: Model, q: np.ndarray) -> dict[int, bool]:
-    """Bodies whose pivot vanishes at q, and whether mass resists while other joints are held."""
-    placed = transforms(model, q)
+    """Bodies whose pivot vanishes at q, and whether mass resists while other joints are locked."""
+    placements = transforms(model, q)
     weak: dict[int, bool] = {}
 
     def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
         articulated = composite = body.spatial_inertia
         for child, (beyond, carried) in children:
-            at = model.bodies[child], q, placed[child].p
+            at = model.bodies[child], q, placements[child].p
             articulated = articulated + inertia_in_parent(*at, beyond)
             composite = composite + inertia_in_parent(*at, carried)
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])

@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import FormulationError
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
-from dalembert.formulations.parts.wrenches import in_link_frames
+from dalembert.formulations.parts.base_motion import base_kinematics, gravity_in_links, is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.model.joint import Screw
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, split
+from dalembert.spatial.se3 import Force, split
 from dalembert.tracing import is_symbolic
 
 
@@ -60,12 +60,17 @@ def _moving(Z: Matrix) -> Matrix | None:
 
 
 def motions(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Motion, record: Record = nothing
+    model: Model,
+    placements: Placements,
+    qd: Vector,
+    qdd: Vector,
+    base: Motion,
+    record: Record = nothing,
 ) -> list[Motion]:
     """ω, ω̇ and v̇ of every link, outward."""
 
     def step(i: int, body: Body, before: Motion) -> Motion:
-        R, p = placed[i]
+        R, p = placements[i]
         omega, omega_dot = R.T @ before.omega, R.T @ before.omega_dot
         swung = np.cross(before.omega, np.cross(before.omega, p))
         v_dot = R.T @ (np.cross(before.omega_dot, p) + swung + before.v_dot)
@@ -84,9 +89,16 @@ def motions(
 
 
 def inertial_forces(
-    model: Model, moving: list[Motion], record: Record = nothing
+    model: Model,
+    placements: Placements,
+    qd: Vector,
+    qdd: Vector,
+    base: Motion,
+    record: Record = nothing,
 ) -> list[tuple[Vector3, Vector3]]:
     """Newton's F_i at the centre of mass and Euler's N_i about it, of every link."""
+    require_axes(model)
+    moving = motions(model, placements, qd, qdd, base, record)
     forces = []
     for i, (body, link) in enumerate(zip(model.bodies, moving, strict=True)):
         omega, omega_dot, v_dot = link
@@ -101,7 +113,7 @@ def inertial_forces(
 
 def joint_forces(
     model: Model,
-    placed: Placed,
+    placements: Placements,
     forces: list[tuple[Vector3, Vector3]],
     tip_wrench: Wrench | None = None,
     g: list[Vector3] | None = None,
@@ -114,7 +126,7 @@ def joint_forces(
         F, N = forces[i]
         F = F if g is None else F - body.mass * g[i]
         f, n = F, N + np.cross(body.center, F)
-        carried = [(placed[k], force) for k, force in beyond]
+        carried = [(placements[k], force) for k, force in beyond]
         if tip_wrench is not None and i == tool.body:
             carried.append((tool.placement, split(tip_wrench)))
         for frame, force in carried:
@@ -139,16 +151,16 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    placed = transforms(model, q)
-    base = known_base(model, base_twist, base_acceleration, gravity)
-    forces = _inertial(model, placed, qd, qdd, Motion(*base), record)
-    g = None if by_base(gravity) else gravity_in_links(model, placed)
+    placements = transforms(model, q)
+    base = base_kinematics(model, base_twist, base_acceleration, gravity)
+    forces = inertial_forces(model, placements, qd, qdd, Motion(*base), record)
+    g = None if is_by_base(gravity) else gravity_in_links(model, placements)
     tau = []
-    carried = joint_forces(model, placed, forces, tip_wrench, g, record)
+    carried = joint_forces(model, placements, forces, tip_wrench, g, record)
     for body, (f, n) in zip(model.bodies, carried, strict=True):
         along = [Z.T @ x for Z, x in ((sliding(body), f), (turning(body), n)) if Z is not None]
         tau.append(sum(along[1:], start=along[0]))
-    return with_own(model, np.concatenate(tau), q, qd, qdd)
+    return with_joint_torques(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(
@@ -158,17 +170,10 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    placed = transforms(model, q)
-    forces = _inertial(model, placed, qd, qdd, Motion(*known_base(model, **base)))
-    return in_link_frames(model, q, qd, joint_forces(model, placed, forces, tip_wrench))
-
-
-def _inertial(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Motion, record: Record = nothing
-) -> list[tuple[Vector3, Vector3]]:
-    """The outward iterations: F_i and N_i of every link."""
-    require_axes(model)
-    return inertial_forces(model, motions(model, placed, qd, qdd, base, record), record)
+    placements = transforms(model, q)
+    base_link = Motion(*base_kinematics(model, **base))
+    forces = inertial_forces(model, placements, qd, qdd, base_link)
+    return in_link_frames(model, q, qd, joint_forces(model, placements, forces, tip_wrench))
 
 
 def require_axes(model: Model) -> None:

@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.inverse.uicker_kahn import base_matrices
+from dalembert.formulations.parts.base_motion import is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix3, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
@@ -47,12 +47,17 @@ Gathered = tuple[Matrix3 | Scalar, Vector3]  # D_i (3, 3) and e_i (3,), or M_i (
 
 
 def rotation_motions(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Moving, record: Record = nothing
+    model: Model,
+    placements: Placements,
+    qd: Vector,
+    qdd: Vector,
+    base: Moving,
+    record: Record = nothing,
 ) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
 
     def step(i: int, body: Body, parent: Moving) -> Moving:
-        A, p = placed[i]
+        A, p = placements[i]
         velocity, gained = body.subspace @ qd[body.v], body.subspace @ qdd[body.v]
         V = hat(velocity[3:6])
         A_dot = A @ V
@@ -83,27 +88,31 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
-    placed = transforms(model, q)
+    placements = transforms(model, q)
     W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
     base = Moving(W[0:3, 0:3], rate[0:3, 0:3], acceleration[0:3, 0:3], acceleration[0:3, 3])
-    moving = rotation_motions(model, placed, qd, qdd, base, record)
-    gathered = _gather(model, placed, moving, tip_wrench, record)
-    weighed = None if by_base(gravity) else _weigh(model, placed, record)
+    moving = rotation_motions(model, placements, qd, qdd, base, record)
+    gathered = _gather(model, placements, moving, tip_wrench, record)
+    weighed = None if is_by_base(gravity) else _weigh(model, placements, record)
     tau = []
     for i, body in enumerate(model.bodies):
         D, e = gathered[i]
         for k in range(body.chart.nv):
             dp, dW = moving[i].W @ body.subspace[0:3, k], moving[i].W @ hat(body.subspace[3:6, k])
-            force = trace_of_product(dW, D.T) + dp @ e
+            force = np.sum(dW * D.T) + dp @ e  # tr(dW D) + dp·e
             if weighed is not None:
                 M, c = weighed[i]
                 force = force - model.gravity @ (dW @ c + M * dp)
             tau.append(force)
-    return with_own(model, np.stack(tau), q, qd, qdd)
+    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
 
 
 def _gather(
-    model: Model, placed: Placed, moving: list[Moving], tip_wrench: Wrench | None, record: Record
+    model: Model,
+    placements: Placements,
+    moving: list[Moving],
+    tip_wrench: Wrench | None,
+    record: Record,
 ) -> list[Gathered]:
     """D_i and e_i of every link, inward."""
     tool = model.frame(model.tool)
@@ -113,27 +122,27 @@ def _gather(
         e = body.mass * link.p_ddot + link.W_ddot @ h
         D = np.outer(h, link.p_ddot) + J @ link.W_ddot.T
         for child, (D_c, e_c) in children:
-            A, p = placed[child]
+            A, p = placements[child]
             D, e = D + A @ D_c + np.outer(p, e_c), e + e_c
         if tip_wrench is not None and i == tool.body:
             # n·vee(RᵀδR) = tr(δR ½ (R n^)ᵀ), the tool's rotation being R
             R = link.W @ tool.rotation
             f = R @ tip_wrench[0:3]
-            turned = 0.5 * (R @ hat(tip_wrench[3:6])).T
-            D, e = D + tool.rotation @ turned + np.outer(tool.translation, f), e + f
+            moment = 0.5 * (R @ hat(tip_wrench[3:6])).T
+            D, e = D + tool.rotation @ moment + np.outer(tool.translation, f), e + f
         record(i, D=D, e=e)
         return D, e
 
     return inward(model, step)
 
 
-def _weigh(model: Model, placed: Placed, record: Record) -> list[Gathered]:
+def _weigh(model: Model, placements: Placements, record: Record) -> list[Gathered]:
     """M_i and c_i of every link with all that it carries, inward."""
 
     def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
         M, c = body.mass, body.moment
         for child, (M_c, c_c) in children:
-            A, p = placed[child]
+            A, p = placements[child]
             M, c = M + M_c, c + A @ c_c + M_c * p
         record(i, M=M, c=c)
         return M, c

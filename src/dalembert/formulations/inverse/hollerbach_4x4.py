@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.parts.chain4x4 import (
+from dalembert.formulations.inverse.uicker_kahn import (
     Moving,
     base_matrices,
     differentiation_matrices,
@@ -22,12 +22,11 @@ from dalembert.formulations.parts.chain4x4 import (
     link_matrices,
     mass_vector,
     tip_matrix,
-    trace_of_product,
 )
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import inward, outward
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.parts.base_motion import is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import inward, outward
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix4, Pose, Twist, Vector, Wrench
 from dalembert.spatial.se3 import hat_se3
@@ -86,11 +85,11 @@ def inverse_dynamics(
         return c
 
     D = inward(model, gather)
-    c = None if by_base(gravity) else inward(model, weigh)
+    c = None if is_by_base(gravity) else inward(model, weigh)
     tau = []
     for i, body in enumerate(model.bodies):
         for Q in differentiation_matrices(body):
             dW = moving[i].W @ Q
-            force = trace_of_product(dW, D[i].T)
+            force = np.sum(dW * D[i].T)  # tr(dW D)
             tau.append(force if c is None else force - model.gravity @ (dW @ c[i])[0:3])
-    return with_own(model, np.stack(tau), q, qd, qdd)
+    return with_joint_torques(model, np.stack(tau), q, qd, qdd)

@@ -14,9 +14,12 @@ import numpy as np
 from dalembert.formulations.kinematics.frames import jacobian
 from dalembert.formulations.mass.christoffel import coriolis_matrix
 from dalembert.formulations.mass.screw_sum import mass_matrix, require_coordinates
-from dalembert.formulations.parts.drive import resisting
-from dalembert.formulations.parts.moving_base import with_base
-from dalembert.formulations.parts.weight import by_base, weight_torque
+from dalembert.formulations.parts.base_motion import (
+    is_by_base,
+    weight_torque,
+    with_base_coordinates,
+)
+from dalembert.formulations.parts.elements import resistance
 from dalembert.model import Model
 from dalembert.spatial.arrays import Twist, Vector, Wrench
 
@@ -33,20 +36,16 @@ def inverse_dynamics(
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     require_coordinates(model)
-    held = model
-    if by_base(gravity):
-        held = replace(model, gravity=np.zeros(3))
+    grounded = model
+    if is_by_base(gravity):
+        grounded = replace(model, gravity=np.zeros(3))
         fall = np.concatenate([-model.gravity, np.zeros(3)])
         base_acceleration = fall if base_acceleration is None else fall + base_acceleration
-    moved = with_base(held, q, qd, qdd, base_twist, base_acceleration)
-    tau = equations(moved.model, moved.q, moved.qd, moved.qdd)[moved.own]
-    tau = tau + resisting(model, q, qd)
+    extended = with_base_coordinates(grounded, q, qd, qdd, base_twist, base_acceleration)
+    bodies, q_all, qd_all, qdd_all, own = extended
+    tau = mass_matrix(bodies, q_all) @ qdd_all + coriolis_matrix(bodies, q_all, qd_all) @ qd_all
+    tau = (tau + weight_torque(bodies, q_all))[own]
+    tau = tau + resistance(model, q, qd)
     if tip_wrench is None:
         return tau
     return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench
-
-
-def equations(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
-    """M q̈ + C q̇ + N (nv,) of the bodies, rotors included."""
-    tau = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd
-    return tau + weight_torque(model, q)

@@ -1,7 +1,7 @@
 """Newton–Euler recursion in link frames: Luh, Walker and Paul (001 §1.3), Craig's form (003).
 
 Outward, every link's ω, ω̇ and the acceleration a of its frame's origin; at each body the force and
-moment its motion demands; inward, the wrench each joint transmits. Gravity is an acceleration −g of
+moment of its motion; inward, the wrench each joint transmits. Gravity is an acceleration −g of
 the base, or the weight of every link (001 §1.3, step 3).
 """
 
@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
-from dalembert.formulations.parts.drive import with_own, with_stored
-from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base, weight
-from dalembert.formulations.parts.wrenches import in_link_frames
+from dalembert.formulations.parts.base_motion import base_kinematics, gravity_in_links, is_by_base
+from dalembert.formulations.parts.elements import with_element_bias, with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.rigid_body import acceleration_matrix, inertial_wrench
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, split
+from dalembert.spatial.se3 import Force, split
 
 
 class LinkMotion(NamedTuple):
@@ -37,14 +37,14 @@ def base_motion(
     base_acceleration: Twist | None = None,
     gravity: str = "base",
 ) -> LinkMotion:
-    """Motion of the base; see `known_base`."""
-    omega, alpha, a = known_base(model, base_twist, base_acceleration, gravity)
+    """Motion of the base; see `base_kinematics`."""
+    omega, alpha, a = base_kinematics(model, base_twist, base_acceleration, gravity)
     return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
 def motions(
     model: Model,
-    placed: Placed,
+    placements: Placements,
     qd: Vector,
     qdd: Vector | None,
     base: LinkMotion,
@@ -53,13 +53,13 @@ def motions(
     """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
 
     def step(i: int, body: Body, parent: LinkMotion) -> LinkMotion:
-        R, p = placed[i]
+        R, p = placements[i]
         v_rel, w_rel = split(body.subspace @ qd[body.v])
         carried = R.T @ parent.omega
         omega = carried + w_rel
         alpha = R.T @ parent.alpha + np.cross(carried, w_rel)
         # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear, and Rᵀω + ω_rel is the new ω
-        a = placed[i].acceleration_to_child(parent.a, parent.U)
+        a = placements[i].acceleration_to_child(parent.a, parent.U)
         a = a + np.cross(carried + omega, v_rel)
         if qdd is not None:
             gained = body.subspace @ qdd[body.v]
@@ -73,7 +73,7 @@ def motions(
 
 def link_wrenches(
     model: Model,
-    placed: Placed,
+    placements: Placements,
     moving: list[LinkMotion],
     tip_wrench: Wrench | None = None,
     g: list[Vector3] | None = None,
@@ -88,9 +88,9 @@ def link_wrenches(
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
         f, n = F, N = inertial_wrench(body, moving[i].a, moving[i].U)
         if g is not None:
-            f_g, n_g = weight(body, g[i])
-            f, n = f - f_g, n - n_g
-        carried = [placed[child].force_to_parent(wrench) for child, wrench in children]
+            # less the weight (m g, h × g)
+            f, n = f - body.mass * g[i], n - np.cross(body.moment, g[i])
+        carried = [placements[child].force_to_parent(wrench) for child, wrench in children]
         if tip_wrench is not None and i == tool.body:
             carried.append(tool.placement.force_to_parent(split(tip_wrench)))
         for f_c, n_c in carried:
@@ -123,14 +123,14 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    # what is recorded is that of the links as they are
-    bodies = model.lean if record is nothing else model
-    placed = transforms(bodies, q)
+    # recorded values are those of the original links
+    bodies = model.minimal if record is nothing else model
+    placements = transforms(bodies, q)
     base = base_motion(bodies, base_twist, base_acceleration, gravity)
-    moving = motions(bodies, placed, qd, qdd, base, record)
-    g = None if by_base(gravity) else gravity_in_links(bodies, placed)
-    tau = project(bodies, link_wrenches(bodies, placed, moving, tip_wrench, g, record))
-    return with_own(model, tau, q, qd, qdd)
+    moving = motions(bodies, placements, qd, qdd, base, record)
+    g = None if is_by_base(gravity) else gravity_in_links(bodies, placements)
+    tau = project(bodies, link_wrenches(bodies, placements, moving, tip_wrench, g, record))
+    return with_joint_torques(model, tau, q, qd, qdd)
 
 
 def joint_wrenches(
@@ -140,9 +140,9 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    placed = transforms(model, q)
-    moving = motions(model, placed, qd, qdd, base_motion(model, **base))
-    return in_link_frames(model, q, qd, link_wrenches(model, placed, moving, tip_wrench))
+    placements = transforms(model, q)
+    moving = motions(model, placements, qd, qdd, base_motion(model, **base))
+    return in_link_frames(model, q, qd, link_wrenches(model, placements, moving, tip_wrench))
 
 
 def bias(
@@ -153,12 +153,16 @@ def bias(
     base_acceleration: Twist | None = None,
 ) -> Vector:
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
-    bodies = model.lean
-    placed = transforms(bodies, q)
-    moving = motions(bodies, placed, qd, None, base_motion(bodies, base_twist, base_acceleration))
-    return with_stored(model, project(bodies, link_wrenches(bodies, placed, moving)), q, qd)
+    bodies = model.minimal
+    placements = transforms(bodies, q)
+    moving = motions(
+        bodies, placements, qd, None, base_motion(bodies, base_twist, base_acceleration)
+    )
+    return with_element_bias(
+        model, project(bodies, link_wrenches(bodies, placements, moving)), q, qd
+    )
 
 
 def gravity_torque(model: Model, q: Vector) -> Vector:
-    """N (nv,): the torques that hold the mechanism still."""
+    """N (nv,): the static torques, at rest."""
     return bias(model, q, np.zeros(model.nv))

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base, known_base
-from dalembert.formulations.parts.wrenches import in_link_frames
-from dalembert.linalg.symmetric import congruence
+from dalembert.formulations.parts.base_motion import base_kinematics, is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
+from dalembert.linalg.factorisations import congruence
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, Placement, split
+from dalembert.spatial.se3 import Force, Placement, split
 
 
 class LinkInBase(NamedTuple):
@@ -34,7 +34,7 @@ class LinkInBase(NamedTuple):
 
 def motions(
     model: Model,
-    placed: Placed,
+    placements: Placements,
     qd: Vector,
     qdd: Vector,
     base_twist: Twist | None = None,
@@ -43,10 +43,10 @@ def motions(
     record: Record = nothing,
 ) -> list[LinkInBase]:
     """Step 1: the motion of every link, outward, in base coordinates."""
-    start = known_base(model, base_twist, base_acceleration, gravity)
+    start = base_kinematics(model, base_twist, base_acceleration, gravity)
 
     def step(i: int, body: Body, parent: LinkInBase) -> LinkInBase:
-        R, d = parent.R @ placed[i][0], parent.R @ placed[i][1]
+        R, d = parent.R @ placements[i][0], parent.R @ placements[i][1]
         linear, angular = R @ body.subspace[0:3], R @ body.subspace[3:6]
         v_rel, w_rel = linear @ qd[body.v], angular @ qd[body.v]
         alpha = parent.alpha + np.cross(parent.omega, w_rel) + angular @ qdd[body.v]
@@ -91,8 +91,8 @@ def link_wrenches(
             f, n = f + f_c, n + n_c + np.cross(moving[child].d, f_c)
         if tip_wrench is not None and i == tool.body:
             R = moving[i].R
-            seen = Placement(R @ tool.rotation, R @ tool.translation)
-            f_t, n_t = seen.force_to_parent(split(tip_wrench))
+            tool_in_base = Placement(R @ tool.rotation, R @ tool.translation)
+            f_t, n_t = tool_in_base.force_to_parent(split(tip_wrench))
             f, n = f + f_t, n + n_t
         record(i, f_0=f, n_0=n)
         return f, n
@@ -112,15 +112,15 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    given = (base_twist, base_acceleration, gravity, record)
-    moving = motions(model, transforms(model, q), qd, qdd, *given)
-    g = None if by_base(gravity) else model.gravity
+    options = (base_twist, base_acceleration, gravity, record)
+    moving = motions(model, transforms(model, q), qd, qdd, *options)
+    g = None if is_by_base(gravity) else model.gravity
     tau = []
     wrenches = link_wrenches(model, moving, tip_wrench, g, record)
     for body, link, (f, n) in zip(model.bodies, moving, wrenches, strict=True):
         # step 4: the force along a sliding axis, the moment about a turning one
         tau.append((link.R @ body.subspace[0:3]).T @ f + (link.R @ body.subspace[3:6]).T @ n)
-    return with_own(model, np.concatenate(tau), q, qd, qdd)
+    return with_joint_torques(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(
@@ -132,5 +132,5 @@ def joint_wrenches(
     """
     moving = motions(model, transforms(model, q), qd, qdd, **base)
     wrenches = link_wrenches(model, moving, tip_wrench)
-    turned = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
-    return in_link_frames(model, q, qd, turned)
+    in_links = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
+    return in_link_frames(model, q, qd, in_links)

@@ -1,6 +1,6 @@
 """Newton–Euler, motion in base coordinates, forces in link frames: Orin et al. 1979 (001 §1.3).
 
-The motion is that of `newton_euler_base`, turned into each link's frame, where the inertia tensor
+The motion is that of `newton_euler_base`, rotated into each link's frame, where the inertia tensor
 is constant; forces and moments then travel inward from link frame to link frame.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
-from dalembert.formulations.parts.body_wrench import acceleration_matrix
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base
-from dalembert.formulations.parts.wrenches import in_link_frames
+from dalembert.formulations.parts.base_motion import is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.rigid_body import acceleration_matrix
+from dalembert.formulations.parts.sweeps import transforms
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
@@ -24,12 +24,12 @@ def in_links(
     moving: list[newton_euler_base.LinkInBase], record: Record = nothing
 ) -> list[LinkMotion]:
     """The motion of every link in its own frame, from base coordinates."""
-    turned = []
+    links = []
     for i, link in enumerate(moving):
         omega, alpha, a = link.R.T @ link.omega, link.R.T @ link.alpha, link.R.T @ link.a
         record(i, omega=omega, omega_dot=alpha, v_dot=a)
-        turned.append(LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha)))
-    return turned
+        links.append(LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha)))
+    return links
 
 
 def inverse_dynamics(
@@ -45,12 +45,12 @@ def inverse_dynamics(
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     motions = newton_euler_base.motions
-    placed = transforms(model, q)
-    moving = motions(model, placed, qd, qdd, base_twist, base_acceleration, gravity, record)
-    g = None if by_base(gravity) else [link.R.T @ model.gravity for link in moving]
-    turned = in_links(moving, record)
-    tau = project(model, link_wrenches(model, placed, turned, tip_wrench, g, record))
-    return with_own(model, tau, q, qd, qdd)
+    placements = transforms(model, q)
+    moving = motions(model, placements, qd, qdd, base_twist, base_acceleration, gravity, record)
+    g = None if is_by_base(gravity) else [link.R.T @ model.gravity for link in moving]
+    links = in_links(moving, record)
+    tau = project(model, link_wrenches(model, placements, links, tip_wrench, g, record))
+    return with_joint_torques(model, tau, q, qd, qdd)
 
 
 def joint_wrenches(
@@ -60,6 +60,8 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    placed = transforms(model, q)
-    moving = newton_euler_base.motions(model, placed, qd, qdd, **base)
-    return in_link_frames(model, q, qd, link_wrenches(model, placed, in_links(moving), tip_wrench))
+    placements = transforms(model, q)
+    moving = newton_euler_base.motions(model, placements, qd, qdd, **base)
+    return in_link_frames(
+        model, q, qd, link_wrenches(model, placements, in_links(moving), tip_wrench)
+    )

@@ -15,14 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia, tool_adjoint
-from dalembert.formulations.kinematics.gravity import as_base_or_torque
-from dalembert.formulations.parts.drive import with_own, with_stored
-from dalembert.formulations.parts.elements import add, conservative, turning_matrix
-from dalembert.formulations.parts.passes import outward
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.wrenches import in_link_frames
-from dalembert.linalg.symmetric import symmetric
+from dalembert.formulations.inverse.screw import adjoints, base_motion, tool_adjoint
+from dalembert.formulations.parts.base_motion import gravity_as_base_or_torque
+from dalembert.formulations.parts.elements import (
+    add,
+    conservative,
+    gyroscopic_matrix,
+    with_element_bias,
+    with_joint_torques,
+)
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import outward
+from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
@@ -58,7 +63,7 @@ def operators(model: Model, q: Vector) -> Operators:
         xi=diagonal([body.subspace for body in model.bodies]),
         Gamma=np.block([[A[i] if parents[i] == j else zero for j in range(n)] for i in range(n)]),
         G=np.concatenate(outward(model, np.zeros((6, 6 * n)), row)),
-        M=diagonal([inertia(body) for body in model.bodies]),
+        M=diagonal([body.spatial_inertia for body in model.bodies]),
         P_0=np.concatenate([A[i] if parents[i] < 0 else zero for i in range(n)]),
         P_t=np.concatenate([tool_adjoint(model) if i == tool else zero for i in range(n)], axis=1),
     )
@@ -96,7 +101,7 @@ def tool_jacobian(model: Model, q: Vector) -> Matrix:
 def gravity_torque(model: Model, q: Vector) -> Vector:
     """φ (nv,) = ξᵀ Gᵀ M G P_0 V̇_0 with V̇_0 = (−g, 0) (000 p.47)."""
     op = operators(model, q)
-    fall, _ = as_base_or_torque(model, q, "base")
+    fall, _ = gravity_as_base_or_torque(model, q, "base")
     return add(op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall)))), conservative(model, q))
 
 
@@ -106,7 +111,7 @@ def coriolis_matrix_printed(model: Model, q: Vector, qd: Vector) -> Matrix:
     C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
     """
     J, F, _ = _coriolis_factors(model, q, qd)
-    return add(J.T @ F, turning_matrix(model, qd))
+    return add(J.T @ F, gyroscopic_matrix(model, qd))
 
 
 def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
@@ -116,7 +121,7 @@ def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
     J = G ξ and J̇ = G ad_{ξθ̇} Γ J, C = Jᵀ M J̇ + Jᵀ (M ad_V − (M ad_V)ᵀ) J.
     """
     J, F, added = _coriolis_factors(model, q, qd)
-    return add(J.T @ (F + added), turning_matrix(model, qd))
+    return add(J.T @ (F + added), gyroscopic_matrix(model, qd))
 
 
 def _coriolis_factors(model: Model, q: Vector, qd: Vector) -> tuple[Matrix, Matrix, Matrix]:
@@ -165,10 +170,10 @@ def inverse_dynamics(
 ) -> Vector:
     """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
     op = operators(model, q)
-    fall, N = as_base_or_torque(model, q, gravity)
+    fall, N = gravity_as_base_or_torque(model, q, gravity)
     base = base_motion(fall, base_twist, base_acceleration)
     tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench, record)
-    return with_own(model, tau + N, q, qd, qdd)
+    return with_joint_torques(model, tau + N, q, qd, qdd)
 
 
 def bias(
@@ -180,10 +185,10 @@ def bias(
 ) -> Vector:
     """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
     op = operators(model, q)
-    fall, _ = as_base_or_torque(model, q, "base")
+    fall, _ = gravity_as_base_or_torque(model, q, "base")
     base = base_motion(fall, base_twist, base_acceleration)
     h = op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
-    return with_stored(model, h, q, qd)
+    return with_element_bias(model, h, q, qd)
 
 
 def joint_wrenches(
@@ -194,7 +199,7 @@ def joint_wrenches(
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
     op = operators(model, q)
-    fall, _ = as_base_or_torque(model, q, "base")
+    fall, _ = gravity_as_base_or_torque(model, q, "base")
     F = stacked_wrenches(model, op, qd, qdd, *base_motion(fall, **base), tip_wrench)
     links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
     return in_link_frames(model, q, qd, links)

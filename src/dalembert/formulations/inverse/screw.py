@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.kinematics.gravity import as_base_or_torque
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.wrenches import in_link_frames
+from dalembert.formulations.parts.base_motion import gravity_as_base_or_torque
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench
@@ -46,11 +46,6 @@ def tool_adjoint(model: Model) -> Matrix6:
     """Ad_{g⁻¹_{n,n+1}} (6, 6), g_{n,n+1} the pose of the tool in the frame of its link."""
     tool = model.frame(model.tool)
     return se3.Ad_inv(se3.pose(tool.rotation, tool.translation))
-
-
-def inertia(body: Body) -> Matrix6:
-    """M_i (6, 6) in C_i (000 p.38)."""
-    return body.spatial_inertia
 
 
 def twists(
@@ -85,7 +80,7 @@ def wrenches(
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Wrench]]) -> Wrench:
-        F = newton_euler_body(inertia(body), *moving[i])
+        F = newton_euler_body(body.spatial_inertia, *moving[i])
         for child, F_c in children:
             F = F + A[child].T @ F_c
         if tip_wrench is not None and i == tool.body:
@@ -108,11 +103,11 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
-    fall, N = as_base_or_torque(model, q, gravity)
+    fall, N = gravity_as_base_or_torque(model, q, gravity)
     A, base = adjoints(model, q), base_motion(fall, base_twist, base_acceleration)
     F = wrenches(model, A, twists(model, A, qd, qdd, base, record), tip_wrench, record)
     tau = np.concatenate([b.subspace.T @ F_i for b, F_i in zip(model.bodies, F, strict=True)])
-    return with_own(model, tau + N, q, qd, qdd)
+    return with_joint_torques(model, tau + N, q, qd, qdd)
 
 
 def joint_wrenches(
@@ -122,7 +117,7 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    fall, _ = as_base_or_torque(model, q, "base")
+    fall, _ = gravity_as_base_or_torque(model, q, "base")
     A = adjoints(model, q)
     F = wrenches(model, A, twists(model, A, qd, qdd, base_motion(fall, **base)), tip_wrench)
     return in_link_frames(model, q, qd, [(F_i[0:3], F_i[3:6]) for F_i in F])

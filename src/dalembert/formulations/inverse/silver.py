@@ -28,14 +28,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
-from dalembert.formulations.parts.wrenches import in_link_frames
+from dalembert.formulations.parts.base_motion import base_kinematics, gravity_in_links, is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.joint_wrenches import in_link_frames
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import split
+from dalembert.spatial.se3 import split
 from dalembert.tracing import is_symbolic
 
 TIP = ("term", "link")
@@ -54,27 +54,27 @@ Sums = tuple[Vector3, Vector3]  # P_j, L_j about link j's point on its axis, in 
 
 
 def velocities(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Velocities, record: Record
+    model: Model, placements: Placements, qd: Vector, qdd: Vector, base: Velocities, record: Record
 ) -> list[Velocities]:
     """The rates of (3.13) and (3.14), summed joint by joint, outward."""
 
     def step(i: int, body: Body, before: Velocities) -> Velocities:
-        R, p = placed[i]
+        R, p = placements[i]
         # the axes so far carry this link: ω × p_{j,i}, differentiated once more
         omega, omega_dot = R.T @ before.omega, R.T @ before.omega_dot
         r_ddot = R.T @ (before.r_ddot + swing(before.omega, before.omega_dot, p))
         turn, slide = axes(body)
         if slide is not None:
-            # q̇ ẑ slides along an axis that turns, and what it moved so far turns with it
+            # q̇ ẑ slides along an axis that turns
             slid = slide @ qd[body.v]
             r_ddot = r_ddot + 2.0 * np.cross(omega, slid) + slide @ qdd[body.v]
             if turn is not None:
                 r_ddot = r_ddot + np.cross(turn @ qd[body.v], slid)
         if turn is not None:
             # dẑ_i/dt = ω_i × ẑ_i (A.2)
-            turned = turn @ qd[body.v]
-            omega_dot = omega_dot + np.cross(omega, turned) + turn @ qdd[body.v]
-            omega = omega + turned
+            rate = turn @ qd[body.v]
+            omega_dot = omega_dot + np.cross(omega, rate) + turn @ qdd[body.v]
+            omega = omega + rate
         v_dot = r_ddot + swing(omega, omega_dot, body.center)
         record(i, R=R, p=p, omega=omega, omega_dot=omega_dot, v_dot=r_ddot, v_dot_C=v_dot)
         return Velocities(omega, omega_dot, r_ddot, v_dot)
@@ -103,7 +103,7 @@ def force_and_moment(m: Scalar, I: Matrix3, link: Velocities) -> Sums:
 
 def inward_sums(
     model: Model,
-    placed: Placed,
+    placements: Placements,
     moving: list[Velocities],
     tip: Sums | None,
     g: list[Vector3] | None = None,
@@ -117,7 +117,7 @@ def inward_sums(
         # the potential −m g·r adds −m g·∂v/∂q̇
         P = F if g is None else F - body.mass * g[j]
         L = np.cross(body.center, P) + N
-        arrived = [(placed[i], sums) for i, sums in beyond]
+        arrived = [(placements[i], sums) for i, sums in beyond]
         if tip is not None and j == tool.body:
             arrived.append((tool.placement, tip))
         for frame, sums in arrived:
@@ -146,19 +146,19 @@ def inverse_dynamics(
 
     `tip="term"` adds the tool's wrench to the sums; `tip="link"` lets a fictitious link make it.
     """
-    placed = transforms(model, q)
-    omega, omega_dot, a = known_base(model, base_twist, base_acceleration, gravity)
+    placements = transforms(model, q)
+    omega, omega_dot, a = base_kinematics(model, base_twist, base_acceleration, gravity)
     base = Velocities(omega, omega_dot, a, a)
-    moving = velocities(model, placed, qd, qdd, base, record)
-    g = None if by_base(gravity) else gravity_in_links(model, placed)
-    sums = inward_sums(model, placed, moving, tip_term(tip_wrench, tip), g, record)
+    moving = velocities(model, placements, qd, qdd, base, record)
+    g = None if is_by_base(gravity) else gravity_in_links(model, placements)
+    sums = inward_sums(model, placements, moving, tip_term(tip_wrench, tip), g, record)
     tau = []
     for body, (P, L) in zip(model.bodies, sums, strict=True):
         # τ_j = ẑ_j·P_j where the joint slides, ẑ_j·L_j where it turns
         turn, slide = axes(body)
         parts = [z.T @ x for z, x in ((slide, P), (turn, L)) if z is not None]
         tau.append(sum(parts[1:], start=parts[0]))
-    return with_own(model, np.concatenate(tau), q, qd, qdd)
+    return with_joint_torques(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(
@@ -168,10 +168,12 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    placed = transforms(model, q)
-    omega, omega_dot, a = known_base(model, **base)
-    moving = velocities(model, placed, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
-    return in_link_frames(model, q, qd, inward_sums(model, placed, moving, tip_term(tip_wrench)))
+    placements = transforms(model, q)
+    omega, omega_dot, a = base_kinematics(model, **base)
+    moving = velocities(model, placements, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
+    return in_link_frames(
+        model, q, qd, inward_sums(model, placements, moving, tip_term(tip_wrench))
+    )
 
 
 def tip_term(tip_wrench: Wrench | None, tip: str = "term") -> Sums | None:
@@ -185,7 +187,7 @@ def tip_term(tip_wrench: Wrench | None, tip: str = "term") -> Sums | None:
 
 
 def fictitious_link(force: Vector3, moment: Vector3) -> Sums:
-    """F and N of one more link beyond the tool, whose motion is defined so as to produce them.
+    """F and N of one more link beyond the tool, with a motion that produces them.
 
     It is a ball of 1 kg and 1 kg m² at the tool's origin, momentarily without angular velocity, so
     that v̇ = F/m and ω̇ = I⁻¹N. As with gravity, an acceleration stands for a force.

@@ -1,14 +1,20 @@
 """Lagrange's equation in 4×4 matrices, evaluated as written, O(n⁴): Uicker and Kahn (001 §1.2).
 
+A tree of links is a product of 4×4 matrices, W_j = A_1 … A_j. A_i(q_i) takes link i's coordinates to
+its parent's, and ∂A_i/∂q_i = A_i Q_i with a constant Q_i, since the joint's twist is constant in its
+own link. (Uicker's Q_i stands in front: his joints turn about the axes of the link before.) A joint
+of several degrees has one Q_k for each, and "∂/∂q_k" is then the change of W along the k-th component
+of its velocity. Such directions are no coordinates, but d'Alembert's principle needs only virtual
+displacements, so every trace stays as it is.
+
 The kinetic energy of link j is ½ tr(Ẇ_j J_j Ẇ_jᵀ) and its potential −m_j gᵀ W_j r_j, so Lagrange's
 equation (1.1) becomes, the terms with ∂Ẇ/∂q cancelling as in (3.4),
 
     τ_i = Σ_{j ≥ i} [ tr(∂W_j/∂q_i J_j Ẅ_jᵀ) − m_j gᵀ ∂W_j/∂q_i r_j ]                      (1.2)
     Ẅ_j = Σ_k ∂W_j/∂q_k q̈_k + Σ_k Σ_l ∂²W_j/∂q_k∂q_l q̇_k q̇_l
 
-The derivatives are formed once, but the sums of Ẅ_j are gone through again for every i, with the
-trace inside them as Kahn has it: nothing is taken out of any sum. That is what Hollerbach (1980)
-counted.
+The derivatives are formed once, but the sums of Ẅ_j are computed again for every i, with the trace
+inside them as Kahn has it: nothing is taken out of any sum. That is what Hollerbach (1980) counted.
 """
 
 from __future__ import annotations
@@ -17,21 +23,69 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.chain4x4 import (
-    Moving,
-    base_matrices,
-    differentiation_matrices,
-    inertia_matrix,
-    link_matrices,
-    mass_vector,
-    tip_matrix,
-)
-from dalembert.formulations.parts.drive import with_own
-from dalembert.formulations.parts.passes import outward
-from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.parts.base_motion import is_by_base
+from dalembert.formulations.parts.elements import with_joint_torques
+from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.sweeps import outward
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix4, Pose, Scalar, Twist, Vector, Wrench
+from dalembert.spatial.inertia import pseudo_inertia_of_moments
+from dalembert.spatial.rotations import hat
+from dalembert.spatial.se3 import hat_se3, pose
+
+
+class Moving(NamedTuple):
+    """W, Ẇ, Ẅ (4, 4) of a frame, in the base's coordinates."""
+
+    W: Pose
+    rate: Matrix4
+    acceleration: Matrix4
+
+
+def link_matrices(model: Model, q: Vector) -> list[Pose]:
+    """A_i (4, 4) of every link: its frame in its parent's."""
+    return [pose(*body.transform(q)) for body in model.bodies]
+
+
+def differentiation_matrices(body: Body) -> list[Matrix4]:
+    """Q_k (4, 4) of each velocity component of a joint: ∂A/∂q_k = A Q_k."""
+    return [hat_se3(body.subspace[:, k]) for k in range(body.chart.nv)]
+
+
+def base_matrices(
+    model: Model, base_twist: Twist | None, base_acceleration: Twist | None, gravity: str
+) -> Moving:
+    """W_0 = 1, Ẇ_0 = V̂_0, Ẅ_0 = V̂_0² + V̂̇_0; gravity by "base" adds −g to the last column."""
+    rate = np.zeros((4, 4)) if base_twist is None else hat_se3(base_twist)
+    acceleration = rate @ rate
+    if base_acceleration is not None:
+        acceleration = acceleration + hat_se3(base_acceleration)
+    if is_by_base(gravity):
+        acceleration = acceleration - hat_se3(np.concatenate([model.gravity, np.zeros(3)]))
+    return Moving(np.eye(4), rate, acceleration)
+
+
+def inertia_matrix(body: Body) -> Matrix4:
+    """Uicker's J = ∫ (r, 1)(r, 1)ᵀ dm (4, 4), in link coordinates."""
+    return pseudo_inertia_of_moments(body.mass, body.moment, body.inertia)
+
+
+def mass_vector(body: Body) -> Vector:
+    """∫ (r, 1) dm = m (c, 1) (4,), in link coordinates."""
+    return np.concatenate([body.moment, np.stack([body.mass])])
+
+
+def tip_matrix(model: Model, W: Pose, tip_wrench: Wrench) -> Matrix4:
+    """T Φᵀ (4, 4) of a wrench F_t at the tool, to be added to J Ẅᵀ of the link W that carries it.
+
+    With W_t = W T the tool's frame and R its rotation, the work of F_t = (f, n) is
+    f·Rᵀδp + n·vee(RᵀδR) = tr(δW_t Φᵀ), Φ = [[½ R n^, R f], [0, 0]].
+    """
+    tool = model.frame(model.tool)
+    R = W[0:3, 0:3] @ tool.rotation
+    moment = 0.5 * (R @ hat(tip_wrench[3:6]))
+    top = np.concatenate([moment, (R @ tip_wrench[0:3]).reshape(3, 1)], axis=1)
+    return pose(tool.rotation, tool.translation) @ np.concatenate([top, np.zeros((1, 4))]).T
 
 
 class Derivatives(NamedTuple):
@@ -83,8 +137,8 @@ def inverse_dynamics(
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     links = derivatives(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
-    at_rest = base_twist is None and base_acceleration is None and not by_base(gravity)
-    carried = None if at_rest else [_carried(link, base, qd) for link in links]
+    at_rest = base_twist is None and base_acceleration is None and not is_by_base(gravity)
+    base_part = None if at_rest else [_base_acceleration(link, base, qd) for link in links]
     tool = model.frame(model.tool)
     if record is not nothing:
         _record_rates(links, base, qd, qdd, record)
@@ -96,16 +150,16 @@ def inverse_dynamics(
                 continue
             J, dW = inertia_matrix(body), link.first[i]
             total = total + inertial_force(link, J, i, qd, qdd)
-            if carried is not None:
-                total = total + np.trace(dW @ J @ carried[j].T)
-            if not by_base(gravity):
+            if base_part is not None:
+                total = total + np.trace(dW @ J @ base_part[j].T)
+            if not is_by_base(gravity):
                 total = total - model.gravity @ (dW @ mass_vector(body))[0:3]
             if tip_wrench is not None and j == tool.body:
                 total = total + np.trace(dW @ tip_matrix(model, link.W, tip_wrench))
         return total
 
     tau = np.stack([generalized_force(i) for i in range(model.nv)])
-    return with_own(model, tau, q, qd, qdd)
+    return with_joint_torques(model, tau, q, qd, qdd)
 
 
 def _record_rates(
@@ -119,11 +173,11 @@ def _record_rates(
             # pairs of two joints are there once and stand for both orders
             both = 1.0 if k == l or (l, k) in link.second else 2.0
             W_ddot = W_ddot + both * ddW * qd[k] * qd[l]
-        W_ddot = W_ddot + _carried(link, base, qd)
+        W_ddot = W_ddot + _base_acceleration(link, base, qd)
         record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
 
 
-def _carried(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:
+def _base_acceleration(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:
     """Ẅ_0 W_j + 2 Ẇ_0 Ẇ_j (4, 4): what the base's known motion W_0(t) adds to Ẅ_j."""
     W_dot = sum(dW * qd[k] for k, dW in link.first.items())
     return base.acceleration @ link.W + 2.0 * (base.rate @ W_dot)

@@ -1,4 +1,4 @@
-"""Energies, momenta and the centre of mass, straight from their definitions."""
+"""Energies, momenta, the centre of mass and gravity torques, from their definitions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, body_twists
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.elements import energies
+from dalembert.formulations.mass.jacobian_mass import center_jacobians
+from dalembert.formulations.parts.base_motion import weight_torque
+from dalembert.formulations.parts.elements import add, conservative, energies
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
-from dalembert.spatial.placement import Force, Motion
+from dalembert.spatial.se3 import Force, Motion
 
 
 def body_momentum(body: Body, motion: Motion) -> Force:
@@ -54,9 +56,9 @@ def momentum(model: Model, q: Vector, qd: Vector) -> Twist:
     """(6,) linear momentum, and angular momentum about the world's origin, along its axes."""
     linear, angular = np.zeros(3), np.zeros(3)
     twists, poses = body_twists(model, q, qd), body_poses(model, q)
-    for body, twist, place in zip(model.bodies, twists, poses, strict=True):
+    for body, twist, placement in zip(model.bodies, twists, poses, strict=True):
         # momentum changes frame as a force does
-        own_linear, own_angular = place.force_to_parent(body_momentum(body, twist))
+        own_linear, own_angular = placement.force_to_parent(body_momentum(body, twist))
         linear, angular = linear + own_linear, angular + own_angular
     return np.concatenate([linear, angular])
 
@@ -64,3 +66,17 @@ def momentum(model: Model, q: Vector, qd: Vector) -> Twist:
 def generalized_momentum(model: Model, q: Vector, qd: Vector) -> Vector:
     """p = ∂K/∂q̇ = M q̇ (nv,)."""
     return mass_matrix(model, q) @ qd
+
+
+def gravity_torque(model: Model, q: Vector) -> Vector:
+    """N (nv,) = −Σ J_vᵀ m g (003), and ∂U/∂q of the elements."""
+    torques = [
+        -(J_v.T @ (body.mass * model.gravity))
+        for body, (J_v, _) in zip(model.bodies, center_jacobians(model, q), strict=True)
+    ]
+    return add(sum(torques[1:], torques[0]), conservative(model, q))
+
+
+def gravity_torque_by_potential(model: Model, q: Vector) -> Vector:
+    """N (nv,) = ∂U/∂q of U = −gᵀ Σ m p_C (003; 000 p.22) and of the elements."""
+    return add(weight_torque(model, q), conservative(model, q))

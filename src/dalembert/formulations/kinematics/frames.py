@@ -5,31 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.passes import outward, transforms
+from dalembert.formulations.parts.sweeps import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Pose, Twist, Vector, Vector3
-from dalembert.spatial.placement import IDENTITY, Motion, Placement, split
+from dalembert.spatial.se3 import IDENTITY, Motion, Placement, split
 
 EXPRESSED_IN = ("body", "spatial", "world")
 
 
 def body_poses(model: Model, q: Vector) -> list[Placement]:
     """(R, p) of every body frame in the world."""
-    placed = transforms(model, q)
+    placements = transforms(model, q)
 
     def step(i: int, body: Body, parent: Placement) -> Placement:
-        return parent.then(placed[i])
+        return parent.then(placements[i])
 
     return outward(model, IDENTITY, step)
 
 
 def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
     """(v, ω) of every body, in its own frame."""
-    placed = transforms(model, q)
+    placements = transforms(model, q)
 
     def step(i: int, body: Body, parent: Motion) -> Motion:
-        v, omega = placed[i].motion_to_child(parent)
+        v, omega = placements[i].motion_to_child(parent)
         v_rel, w_rel = split(body.subspace @ qd[body.v])
         return v + v_rel, omega + w_rel
 
@@ -46,28 +46,21 @@ def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:
 def frames_apart(model: Model, q: Vector, a: str, b: str) -> tuple[Placement, Placement, Placement]:
     """(R, p) of the nearest body that carries both frames, in the world, and of a and b in it.
 
-    The joints that carry that body do not enter their places in it, not even as what cancels.
+    The joints that carry that body do not enter the two placements, not even as terms that cancel.
     """
     frames = (model.frame(a), model.frame(b))
-    first, second = (_line(model, frame.body) for frame in frames)
+    first, second = (model.supports[f.body] if f.body >= 0 else () for f in frames)
     shared = [i for i in first if i in second]
     lines = (shared, first[len(shared) :], second[len(shared) :])
-    carrier, *apart = (_along([model.bodies[i].transform(q) for i in line]) for line in lines)
-    ends = [seen.then(frame.placement) for seen, frame in zip(apart, frames, strict=True)]
+    poses = []
+    for line in lines:
+        pose_of_last = IDENTITY
+        for i in line:
+            pose_of_last = pose_of_last.then(model.bodies[i].transform(q))
+        poses.append(pose_of_last)
+    carrier, *apart = poses
+    ends = [last.then(frame.placement) for last, frame in zip(apart, frames, strict=True)]
     return carrier, ends[0], ends[1]
-
-
-def _line(model: Model, body: int) -> list[int]:
-    """The bodies from the base to this one."""
-    return [] if body < 0 else [*_line(model, model.bodies[body].parent), body]
-
-
-def _along(line: list[Placement]) -> Placement:
-    """Where the last frame of a line is, each placed in the one before."""
-    seen = IDENTITY
-    for inner in line:
-        seen = seen.then(inner)
-    return seen
 
 
 def pose(model: Model, q: Vector, frame: str = "tool") -> Pose:
@@ -81,7 +74,7 @@ def integrate(model: Model, q: Vector, step: Vector) -> Vector:
 
 
 def difference(model: Model, q: Vector, to: Vector) -> Vector:
-    """The step (nv,) with integrate(q, step) = to, each joint the shortest way."""
+    """The step (nv,) with integrate(q, step) = to, for each joint the shortest one."""
     return model.difference(q, to)
 
 
@@ -93,18 +86,18 @@ def jacobian(model: Model, q: Vector, frame: str = "tool", expressed_in: str = "
     """
     poses = body_poses(model, q)
     R_f, p_f = frame_pose(model, poses, frame)
-    about = {"body": p_f, "world": p_f, "spatial": np.zeros(3)}[known_view(expressed_in)]
+    _check_view(expressed_in)
+    about = np.zeros(3) if expressed_in == "spatial" else p_f
     columns = columns_about(model, poses, model.frame(frame).body, about)
     if expressed_in == "body":
         columns = [np.concatenate([R_f.T @ c[0:3], R_f.T @ c[3:6]]) for c in columns]
     return np.stack(columns).T
 
 
-def known_view(expressed_in: str) -> str:
-    """`expressed_in` if it is one of the three views of a twist; otherwise an error."""
+def _check_view(expressed_in: str) -> None:
+    """Raise unless `expressed_in` is one of the three views of a twist."""
     if expressed_in not in EXPRESSED_IN:
         raise UnknownNameError(f"expressed_in={expressed_in!r} must be one of {EXPRESSED_IN}")
-    return expressed_in
 
 
 def columns_about(model: Model, poses: list[Placement], body: int, about: Vector3) -> list[Twist]:
@@ -112,12 +105,12 @@ def columns_about(model: Model, poses: list[Placement], body: int, about: Vector
     support = model.supports[body] if body >= 0 else ()
     columns: list[Twist] = []
     for i, link in enumerate(model.bodies):
-        seen = Placement(poses[i].R, poses[i].p - about)
+        body_frame = Placement(poses[i].R, poses[i].p - about)
         for k in range(link.chart.nv):
             if i not in support:
                 columns.append(np.zeros(6))
                 continue
-            twist = seen.motion_to_parent(split(link.subspace[:, k]))
+            twist = body_frame.motion_to_parent(split(link.subspace[:, k]))
             columns.append(np.concatenate(twist))
     return columns
 
@@ -132,11 +125,18 @@ def jacobian_rate(
     """
     poses = body_poses(model, q)
     columns = columns_about(model, poses, model.frame(frame).body, np.zeros(3))
-    twists = _spatial_twists(model, columns_of_all(model, poses), qd)
+    own_columns = columns_of_all(model, poses)
+
+    def step(i: int, body: Body, parent: Twist) -> Twist:
+        terms = [own_columns[v] * qd[v] for v in range(body.v.start, body.v.stop)]
+        return parent + sum(terms[1:], terms[0])
+
+    twists = outward(model, np.zeros(6), step)
     owners = [i for i, body in enumerate(model.bodies) for _ in range(body.chart.nv)]
     rates = [se3.bracket(twists[i], c) for i, c in zip(owners, columns, strict=True)]
     J, J_dot = np.stack(columns).T, np.stack(rates).T
-    if known_view(expressed_in) == "spatial":
+    _check_view(expressed_in)
+    if expressed_in == "spatial":
         return J_dot
     R_f, p_f = frame_pose(model, poses, frame)
     V = J @ qd
@@ -155,15 +155,8 @@ def jacobian_rate(
 def columns_of_all(model: Model, poses: list[Placement]) -> list[Twist]:
     """Spatial twist of every velocity coordinate, whichever body it belongs to."""
     columns: list[Twist] = []
-    for link, seen in zip(model.bodies, poses, strict=True):
+    for link, body_frame in zip(model.bodies, poses, strict=True):
         for k in range(link.chart.nv):
-            columns.append(np.concatenate(seen.motion_to_parent(split(link.subspace[:, k]))))
+            twist = body_frame.motion_to_parent(split(link.subspace[:, k]))
+            columns.append(np.concatenate(twist))
     return columns
-
-
-def _spatial_twists(model: Model, columns: list[Twist], qd: Vector) -> list[Twist]:
-    def step(i: int, body: Body, parent: Twist) -> Twist:
-        gained = [columns[v] * qd[v] for v in range(body.v.start, body.v.stop)]
-        return parent + sum(gained[1:], gained[0])
-
-    return outward(model, np.zeros(6), step)

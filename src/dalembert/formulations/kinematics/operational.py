@@ -1,17 +1,16 @@
-"""The tool as a body: the inertia and forces it shows, and how well it can move (Khatib 1987).
+"""Operational space: inertia and forces of a frame (Khatib 1987), manipulability, ellipsoids.
 
 With the task's velocity V = J q̇ and M q̈ + C q̇ + N = τ = Jᵀ F + (1 − Jᵀ J̄ᵀ) τ₀,
 
     Λ V̇ + μ + p = F ,   Λ⁻¹ = J M⁻¹ Jᵀ ,   J̄ = M⁻¹ Jᵀ Λ ,   μ = J̄ᵀ C q̇ − Λ J̇ q̇ ,   p = J̄ᵀ N.
 
-Models whose joints follow others have the J, M and forces of their tree, contracted with G.
+Coupled models use J, M and the forces of their tree, contracted with G.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,17 +19,17 @@ from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.kinematics.frames import jacobian, jacobian_rate
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve
-from dalembert.linalg.singular import singular
+from dalembert.linalg.factorisations import cholesky, cholesky_inverse, cholesky_solve
+from dalembert.linalg.orthogonal import singular
 from dalembert.model import CoupledModel, Model
 from dalembert.model.model import flatten
 from dalembert.spatial.arrays import Matrix, Scalar, Vector
 from dalembert.tracing import is_symbolic
 
 Mechanism = Model | CoupledModel
-LOST = 1e-13  # of what a pivot is made of: three hundred times its rounding
+LEAST_PIVOT = 1e-13  # relative to the diagonal entry: three hundred times its rounding
 TASKS = {"pose": slice(0, 6), "position": slice(0, 3), "orientation": slice(3, 6)}
-USUAL = 4  # random postures that say in how many directions a frame usually moves
+SAMPLES = 4  # random configurations that determine the rank of a frame's Jacobian
 
 
 def operational_space(
@@ -60,26 +59,26 @@ def _terms(
     rate = jacobian_rate(tree, at, G @ qd, frame, expressed_in)[TASKS[task]] @ (G @ qd)
     N = G.T @ newton_euler.gravity_torque(tree, at)
     C_qd = G.T @ newton_euler.bias(tree, at, G @ qd) - N
-    carried, mobility = task_mobility(G.T @ mass_matrix(tree, at) @ G, J)
-    Lambda = np.where(_is_lost(mobility), np.nan, cholesky_inverse(mobility))
-    J_bar = carried.T @ Lambda
+    J_M_inverse, mobility = task_mobility(G.T @ mass_matrix(tree, at) @ G, J)
+    Lambda = np.where(_is_singular(mobility), np.nan, cholesky_inverse(mobility))
+    J_bar = J_M_inverse.T @ Lambda
     null = np.eye(model.nv) - J.T @ J_bar.T
     return Lambda, J_bar.T @ C_qd - Lambda @ rate, J_bar.T @ N, J_bar, null
 
 
-def _is_lost(mobility: Matrix) -> Scalar:
-    """Whether a direction of the task cannot be moved: a pivot of Λ⁻¹ that is its rounding."""
+def _is_singular(mobility: Matrix) -> Scalar:
+    """Whether a direction of the task cannot be moved: a pivot of Λ⁻¹ is only rounding."""
     L = cholesky(mobility)
     shares = [L[k, k] * L[k, k] / mobility[k, k] for k in range(mobility.shape[0])]
     least = functools.reduce(np.minimum, shares)
-    return np.logical_not(least > LOST)  # a NaN is lost too
+    return np.logical_not(least > LEAST_PIVOT)  # also for NaN
 
 
 def task_mobility(M: Matrix, J: Matrix, extra: Scalar = 0.0) -> tuple[Matrix, Matrix]:
     """(J M⁻¹ (rows, nv), Λ⁻¹ = J M⁻¹ Jᵀ + `extra` · 1 (rows, rows))."""
     rows = J.shape[0]
-    carried = np.stack([cholesky_solve(M, J[k]) for k in range(rows)])
-    return carried, carried @ J.T + extra * np.eye(rows)
+    J_M_inverse = np.stack([cholesky_solve(M, J[k]) for k in range(rows)])
+    return J_M_inverse, J_M_inverse @ J.T + extra * np.eye(rows)
 
 
 def task_jacobian(
@@ -95,25 +94,26 @@ def task_jacobian(
 
 @functools.lru_cache(maxsize=64)
 def default_task(model: Mechanism, frame: str = "tool") -> str:
-    """What a frame is for, where nobody says: its "position", its "orientation" or its "pose".
+    """The default task of a frame: its "position", its "orientation" or its "pose".
 
-    The position where it tells all: the frame of a planar 2R or a spatial 3R arm usually moves in
-    as many directions as its position alone, and textbooks then mean the position. Likewise the
-    orientation of a wrist. Otherwise the whole pose.
+    The position where it determines the pose: the frame of a planar 2R or a spatial 3R arm usually
+    moves in as many directions as its position alone, and textbooks then mean the position. Likewise
+    the orientation of a wrist. Otherwise the whole pose.
     """
-    given = [0.7 if value is None else value for value in model.parameters.values()]
-    bound = model.bind(np.array(given)) if given else model
+    values = [0.7 if value is None else value for value in model.parameters.values()]
+    bound = model.bind(np.array(values)) if values else model
     if is_symbolic(flatten(bound.tree)):
-        raise FormulationError(f"{model.name} is made of symbols: say task='position' or 'pose'")
+        raise FormulationError(
+            f"{model.name} contains symbols: choose task='position' or task='pose'"
+        )
     rng = np.random.default_rng(0)
-    steps = rng.normal(size=(USUAL, bound.nv))
-    postures = [bound.integrate(bound.neutral(), step) for step in steps]
-
-    return telling_task([task_jacobian(bound, q, frame, "pose") for q in postures])
+    steps = rng.normal(size=(SAMPLES, bound.nv))
+    configurations = [bound.integrate(bound.neutral(), step) for step in steps]
+    return telling_task([task_jacobian(bound, q, frame, "pose") for q in configurations])
 
 
 def telling_task(jacobians: Sequence[np.ndarray]) -> str:
-    """The part of the pose that moves in as many directions as all of it, by J (6, k) at postures."""
+    """The part of the pose with the rank of the whole, by J (6, k) at several configurations."""
 
     def rank(task: str) -> int:
         every = [J[TASKS[task]] for J in jacobians]
@@ -128,18 +128,18 @@ def manipulability(model: Mechanism, q: Vector, frame: str = "tool", task: str =
     """w = √det(J Jᵀ): the product of the singular values of J (Yoshikawa 1985).
 
     With fewer joints than task coordinates it is √det(Jᵀ J), of the motions there are. By
-    Gram–Schmidt, which is 0 at a singular posture and not the root of a negative number.
+    Gram–Schmidt, which is 0 at a singular configuration and not the root of a negative number.
     """
     J = task_jacobian(model, q, frame, task)
     rows = J if J.shape[0] <= J.shape[1] else J.T
-    found: list[Any] = []
-    w: Any = 1.0
+    basis: list[Vector] = []
+    w: Scalar = 1.0
     for i in range(rows.shape[0]):
         x = rows[i]
-        for v in found:
+        for v in basis:
             x = x - (v @ x) * v
         length = np.sqrt(x @ x)
-        found.append(x / np.where(length > 0.0, length, 1.0))
+        basis.append(x / np.where(length > 0.0, length, 1.0))
         w = w * length
     return w
 
@@ -148,26 +148,29 @@ def manipulability_gradient(
     model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose"
 ) -> Vector:
     """∂w/∂q (nv,) along the velocities; not a number where w is zero."""
-    return slope_of_manipulability(model, q, frame, task)[1]
+    return value_and_gradient(model, q, frame, task)[1]
 
 
-def slope_of_manipulability(
-    model: Mechanism, q: Vector, frame: str, task: str
-) -> tuple[Scalar, Vector]:
+def value_and_gradient(model: Mechanism, q: Vector, frame: str, task: str) -> tuple[Scalar, Vector]:
     """(w, ∂w/∂q (nv,)) by automatic differentiation."""
     delta = tracing.symbol("delta", model.nv)
     w = manipulability(model, model.integrate(q, delta), frame, task)
     parts = [w, tracing.jacobian(w.reshape(1), delta)]
-    value, slope = tracing.at(parts, [delta], [np.zeros(model.nv)])
-    return value, slope.reshape(model.nv)
+    value, gradient = tracing.at(parts, [delta], [np.zeros(model.nv)])
+    return value, gradient.reshape(model.nv)
 
 
 def velocity_ellipsoid(
     model: Mechanism, q: Vector, frame: str = "tool", task: str = "position"
 ) -> tuple[Vector, Matrix]:
     """(radii (3,), axes (3, 3) as columns) of {J q̇ : |q̇| ≤ 1}: J = U diag(σ) Vᵀ, radii σ falling."""
-    found = singular(_three(model, q, frame, task), 3)
-    return found.sigma, found.U
+    J = task_jacobian(model, q, frame, task)
+    if J.shape[0] != 3:
+        raise FormulationError(
+            f"an ellipsoid has one unit: take task='position' or 'orientation', not {task!r}"
+        )
+    values = singular(J, 3)
+    return values.sigma, values.U
 
 
 def force_ellipsoid(
@@ -176,15 +179,6 @@ def force_ellipsoid(
     """(radii (3,), axes (3, 3)) of {F : |Jᵀ F| ≤ 1}: radii 1/σ rising, on the same axes."""
     radii, axes = velocity_ellipsoid(model, q, frame, task)
     return 1.0 / radii, axes
-
-
-def _three(model: Mechanism, q: Vector, frame: str, task: str) -> Matrix:
-    J = task_jacobian(model, q, frame, task)
-    if J.shape[0] != 3:
-        raise FormulationError(
-            f"an ellipsoid has one unit: take task='position' or 'orientation', not {task!r}"
-        )
-    return J
 
 
 def contraction(model: Mechanism) -> np.ndarray:

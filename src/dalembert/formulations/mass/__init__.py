@@ -1,1 +1,1 @@
-"""The mass matrix, its roots and its slopes."""
+"""The mass matrix, its roots and its derivatives."""

@@ -9,12 +9,11 @@ import numpy as np
 from dalembert.formulations.mass.screw_sum import (
     mass_matrix,
     mass_matrix_derivative,
-    mass_matrix_slopes,
+    mass_matrix_partials,
     require_coordinates,
 )
-from dalembert.formulations.parts.drive import with_stored
-from dalembert.formulations.parts.moving_base import with_base
-from dalembert.formulations.parts.weight import weight_torque
+from dalembert.formulations.parts.base_motion import weight_torque, with_base_coordinates
+from dalembert.formulations.parts.elements import with_element_bias
 from dalembert.model import Model
 from dalembert.spatial.arrays import Array, Matrix, Twist, Vector
 
@@ -40,10 +39,10 @@ def coriolis_centrifugal(model: Model, q: Vector) -> tuple[Matrix, Matrix]:
     B (nv, nv(nv−1)/2) has the columns 2Γ_{i,jk} in the order of the pairs 12, 13, …, (n−1)n, and
     C (nv, nv) the columns Γ_{i,jj}.
     """
-    return split(christoffel(model, q))
+    return products_and_squares(christoffel(model, q))
 
 
-def split(Gamma: Array) -> tuple[Matrix, Matrix]:
+def products_and_squares(Gamma: Array) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of Christoffel symbols (n, n, n)."""
     n = Gamma.shape[0]
     columns = Gamma.reshape(n, n * n)
@@ -55,9 +54,9 @@ def split(Gamma: Array) -> tuple[Matrix, Matrix]:
 
 def velocity_terms(model: Model, q: Vector, qd: Vector) -> Vector:
     """V (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_1} q̇, …, q̇ᵀ M_{q_n} q̇] (003)."""
-    slopes = mass_matrix_slopes(model, q)
+    partials = mass_matrix_partials(model, q)
     # Ṁ q̇ = Σ_k (∂M/∂q_k q̇) q̇_k
-    products = np.stack([slope @ qd for slope in slopes])
+    products = np.stack([dM @ qd for dM in partials])
     return products.T @ qd - 0.5 * (products @ qd)
 
 
@@ -70,9 +69,11 @@ def bias(
 ) -> Vector:
     """h (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_i} q̇] + ∂U/∂q, without friction (003)."""
     require_coordinates(model)
-    moved = with_base(model, q, qd, np.zeros(model.nv), base_twist, base_acceleration)
-    h = velocity_terms(moved.model, moved.q, moved.qd)
-    h = h + weight_torque(moved.model, moved.q)
-    if moved.model is not model:
-        h = h + mass_matrix(moved.model, moved.q) @ moved.qdd
-    return with_stored(model, h[moved.own], q, qd)
+    extended = with_base_coordinates(
+        model, q, qd, np.zeros(model.nv), base_twist, base_acceleration
+    )
+    h = velocity_terms(extended.model, extended.q, extended.qd)
+    h = h + weight_torque(extended.model, extended.q)
+    if extended.model is not model:
+        h = h + mass_matrix(extended.model, extended.q) @ extended.qdd
+    return with_element_bias(model, h[extended.own], q, qd)

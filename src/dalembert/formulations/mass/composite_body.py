@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.parts.passes import Placed, inward, transforms
-from dalembert.formulations.parts.turned import turned
-from dalembert.linalg.symmetric import add_outer
+from dalembert.formulations.parts.rigid_body import rotated_moments
+from dalembert.formulations.parts.sweeps import Placements, inward, transforms
+from dalembert.linalg.factorisations import add_outer
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
-from dalembert.spatial.placement import cross
+from dalembert.spatial.se3 import cross
 
 Composite = tuple[Scalar, Vector3, Matrix3]  # m, h, Σ
 Blocks = dict[tuple[int, int], Matrix]  # rows of one body, columns of another
 
 
-def composites(model: Model, q: Vector, placed: Placed) -> list[Composite]:
+def composites(model: Model, q: Vector, placements: Placements) -> list[Composite]:
     """Mass, first and second moment of every body with all that it carries, in its own frame."""
 
     def step(i: int, body: Body, children: list[tuple[int, Composite]]) -> Composite:
         m, h, sigma = body.mass, body.moment, body.second_moment
         for child, (m_c, h_c, sigma_c) in children:
-            R, p = placed[child]
-            moved = R @ h_c
-            seen = turned(model.bodies[child], q, sigma_c, True)
+            R, p = placements[child]
+            Rh = R @ h_c
+            rotated = rotated_moments(model.bodies[child], q, sigma_c, True)
             # r = p + R r_c:  Σ = R Σ_c Rᵀ + (R h_c) pᵀ + p (R h_c)ᵀ + m_c p pᵀ
-            sigma = sigma + add_outer(seen, moved + 0.5 * m_c * p, p)
-            m, h = m + m_c, h + moved + m_c * p
+            sigma = sigma + add_outer(rotated, Rh + 0.5 * m_c * p, p)
+            m, h = m + m_c, h + Rh + m_c * p
         return m, h, sigma
 
     return inward(model, step)
@@ -38,10 +38,10 @@ def composites(model: Model, q: Vector, placed: Placed) -> list[Composite]:
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
-    model = model.lean
-    placed = transforms(model, q)
+    model = model.minimal
+    placements = transforms(model, q)
     blocks: Blocks = {}
-    for i, (m, h, sigma) in enumerate(composites(model, q, placed)):
+    for i, (m, h, sigma) in enumerate(composites(model, q, placements)):
         S = model.bodies[i].subspace
         linear, angular = S[0:3], S[3:6]
         # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
@@ -54,7 +54,7 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
             blocks[j, i] = Sj[0:3].T @ f + Sj[3:6].T @ n
             if model.bodies[j].parent < 0:
                 break
-            f, n = placed[j].force_to_parent((f, n))
+            f, n = placements[j].force_to_parent((f, n))
             j = model.bodies[j].parent
     return assemble(model, blocks) + np.diag(model.drive.rotor)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
-from dalembert.formulations.parts.passes import outward, transforms
-from dalembert.linalg.symmetric import symmetric
+from dalembert.formulations.parts.sweeps import outward, transforms
+from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Vector, Vector3
+from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Vector
 from dalembert.spatial.inertia import inertia_of_moments
 
 
@@ -45,13 +45,18 @@ def center_jacobians(model: Model, q: Vector) -> list[tuple[Matrix, Matrix]]:
     J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 …].
     """
     result = []
-    slopes = differentiated_poses(model, q)
-    axes = _axes(model, [pose for pose, _ in slopes])
-    for body, (_, slope) in zip(model.bodies, slopes, strict=True):
+    poses = differentiated_poses(model, q)
+    # ε̄ z (3,) of every velocity coordinate in the world: zero for a slide
+    axes = [
+        g[0:3, 0:3] @ body.subspace[3:6, k]
+        for body, (g, _) in zip(model.bodies, poses, strict=True)
+        for k in range(body.chart.nv)
+    ]
+    for body, (_, dg) in zip(model.bodies, poses, strict=True):
         center = np.concatenate([body.center, np.ones(1)])
         zero = np.zeros(3)
-        linear = [(slope[v] @ center)[0:3] if v in slope else zero for v in range(model.nv)]
-        angular = [axes[v] if v in slope else zero for v in range(model.nv)]
+        linear = [(dg[v] @ center)[0:3] if v in dg else zero for v in range(model.nv)]
+        angular = [axes[v] if v in dg else zero for v in range(model.nv)]
         result.append((np.stack(linear).T, np.stack(angular).T))
     return result
 
@@ -62,16 +67,16 @@ def differentiated_poses(model: Model, q: Vector) -> list[tuple[Pose, dict[int, 
     The product rule along g = A_1(q_1) … A_i(q_i), with ∂A/∂q = A ξ̂; for joints of several degrees
     the derivative is along each unit velocity.
     """
-    placed = transforms(model, q)
+    placements = transforms(model, q)
 
     def step(
         i: int, body: Body, parent: tuple[Pose, dict[int, Matrix4]]
     ) -> tuple[Pose, dict[int, Matrix4]]:
-        A = se3.pose(*placed[i])
-        g, slopes = parent[0] @ A, {v: slope @ A for v, slope in parent[1].items()}
+        A = se3.pose(*placements[i])
+        g, dg = parent[0] @ A, {v: derivative @ A for v, derivative in parent[1].items()}
         for k, v in enumerate(_coordinates(body)):
-            slopes[v] = g @ se3.hat_se3(body.subspace[:, k])
-        return g, slopes
+            dg[v] = g @ se3.hat_se3(body.subspace[:, k])
+        return g, dg
 
     return outward(model, (np.eye(4), {}), step)
 
@@ -81,19 +86,10 @@ def mass_matrix_by_centers(model: Model, q: Vector) -> Matrix:
     total = np.diag(model.drive.rotor)
     jacobians, poses = center_jacobians(model, q), body_poses(model, q)
     for body, (J_v, J_omega), (R, _) in zip(model.bodies, jacobians, poses, strict=True):
-        turned = R.T @ J_omega
-        total = total + body.mass * (J_v.T @ J_v) + turned.T @ (body.inertia_about_center @ turned)
+        J_link = R.T @ J_omega
+        total = total + body.mass * (J_v.T @ J_v) + J_link.T @ (body.inertia_about_center @ J_link)
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
 def _coordinates(body: Body) -> range:
     return range(body.v.start, body.v.stop)
-
-
-def _axes(model: Model, poses: list[Pose]) -> list[Vector3]:
-    """ε̄ z (3,) of every velocity coordinate in the world: zero for a slide."""
-    return [
-        g[0:3, 0:3] @ body.subspace[3:6, k]
-        for body, g in zip(model.bodies, poses, strict=True)
-        for k in range(body.chart.nv)
-    ]

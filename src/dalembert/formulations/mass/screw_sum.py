@@ -12,10 +12,10 @@ import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.linalg.symmetric import symmetric
-from dalembert.model import Body, Model
+from dalembert.linalg.factorisations import symmetric
+from dalembert.model import Model
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Array, Matrix, Matrix6, Pose, Vector
+from dalembert.spatial.arrays import Array, Matrix, Matrix6, Vector
 
 
 class Screws(NamedTuple):
@@ -43,7 +43,12 @@ def screws(model: Model, q: Vector) -> Screws:
             A[i, j] = step if j == body.parent else step @ A[body.parent, j]
         columns = [A[i, j] @ x if (i, j) in A else np.zeros(x.shape) for j, x in enumerate(xi)]
         J.append(np.concatenate(columns, axis=1))
-    return Screws(xi, A, [_inertia_in_space(body, g) for body, g in frames], J)
+    inertias = []
+    for body, g in frames:
+        # M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹}, the link's inertia in S
+        Ad_inv = se3.Ad_inv(g)
+        inertias.append(Ad_inv.T @ body.spatial_inertia @ Ad_inv)
+    return Screws(xi, A, inertias, J)
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
@@ -55,7 +60,7 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
-def mass_matrix_slopes(model: Model, q: Vector) -> list[Matrix]:
+def mass_matrix_partials(model: Model, q: Vector) -> list[Matrix]:
     """[∂M/∂θ_1, …, ∂M/∂θ_n], each (nv, nv), by Property 2.
 
     ∂M_ij/∂θ_k = Σ_l ([A_ki ξ_i, ξ_k]ᵀ A_lkᵀ M'_l A_lj ξ_j + ξ_iᵀ A_liᵀ M'_l A_lk [A_kj ξ_j, ξ_k]);
@@ -64,7 +69,7 @@ def mass_matrix_slopes(model: Model, q: Vector) -> list[Matrix]:
     require_coordinates(model)
     xi, A, inertia, J = screws(model, q)
     momenta = [M @ J_l for M, J_l in zip(inertia, J, strict=True)]
-    slopes = []
+    derivatives = []
     for k in range(model.nv):
         before, xi_k = model.supports[k][:-1], xi[k][:, 0]
         columns = [
@@ -73,13 +78,13 @@ def mass_matrix_slopes(model: Model, q: Vector) -> list[Matrix]:
         brackets = np.stack(columns).T
         terms = [(A[l, k] @ brackets).T @ momenta[l] for l in range(model.nv) if (l, k) in A]
         half = sum(terms[1:], terms[0])
-        slopes.append(_plus_transpose(half))
-    return slopes
+        derivatives.append(_plus_transpose(half))
+    return derivatives
 
 
 def mass_matrix_derivative(model: Model, q: Vector) -> Array:
     """∂M_ij/∂θ_k (nv, nv, nv), k the last index (000 p.31, Property 2)."""
-    return np.stack(mass_matrix_slopes(model, q), axis=2)
+    return np.stack(mass_matrix_partials(model, q), axis=2)
 
 
 def require_coordinates(model: Model) -> None:
@@ -92,12 +97,6 @@ def require_coordinates(model: Model) -> None:
                 "and not the rate of coordinates, so ∂M/∂q does not give the Coriolis terms. "
                 "Choose a formulation that takes twists, such as 'operator' or 'newton_euler'"
             )
-
-
-def _inertia_in_space(body: Body, g: Pose) -> Matrix6:
-    """M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), the link's inertia in S."""
-    A = se3.Ad_inv(g)
-    return A.T @ body.spatial_inertia @ A
 
 
 def _plus_transpose(half: Matrix) -> Matrix:

@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.inverse.operator import Operators, diagonal, operators
-from dalembert.formulations.inverse.screw import adjoints, inertia
+from dalembert.formulations.inverse.screw import adjoints
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.passes import inward, outward
-from dalembert.linalg.cholesky import upper_cholesky
-from dalembert.linalg.symmetric_root import symmetric_roots
-from dalembert.linalg.triangular import lower_inverse
+from dalembert.formulations.parts.sweeps import inward, outward
+from dalembert.linalg.factorisations import lower_inverse, upper_cholesky
+from dalembert.linalg.orthogonal import symmetric_roots
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Vector
 
@@ -39,7 +38,7 @@ def articulated(model: Model, q: Vector) -> list[Articulated]:
     A = adjoints(model, q)
 
     def step(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
-        M_hat = inertia(body)
+        M_hat = body.spatial_inertia
         for child, beyond in children:
             gain = beyond.M_hat @ model.bodies[child].subspace @ beyond.U_inverse.T
             M_hat = M_hat + A[child].T @ (beyond.M_hat - gain @ gain.T) @ A[child]
@@ -63,13 +62,13 @@ class Factors(NamedTuple):
 
 def factors(model: Model, q: Vector) -> Factors:
     """M̂, D, U and U⁻¹ as block-diagonal matrices, with the operators they work between."""
-    seen = articulated(model, q)
+    bodies = articulated(model, q)
     return Factors(
         operators(model, q),
-        diagonal([body.M_hat for body in seen]),
-        diagonal([body.D for body in seen]),
-        diagonal([body.U for body in seen]),
-        diagonal([body.U_inverse for body in seen]),
+        diagonal([body.M_hat for body in bodies]),
+        diagonal([body.D for body in bodies]),
+        diagonal([body.U for body in bodies]),
+        diagonal([body.U_inverse for body in bodies]),
     )
 
 

@@ -1,1 +1,1 @@
-"""What several formulations share: passes over the tree, drives, wrenches of one body."""
+"""Shared parts of formulations: sweeps over the tree, one body, elements, base motion, tables."""

@@ -1,11 +1,22 @@
-"""Torques and energies of springs, tendons, lifted weights and drag, the same for all formulations.
+"""Torques besides those of the bodies: rotors, friction, springs, tendons, lifted weights and fluids.
 
-Every function gives a list, empty where a mechanism has nothing of the kind: its equations are then
-operation for operation those without elements. Signs are those of the torque that a drive needs:
+They are the same for all formulations. Functions of elements return a list, empty where a mechanism
+has no such element: its equations then have exactly the operations of a mechanism without elements.
+Signs are those of the torque that a drive needs:
 
     M q̈ + C q̇ + N + ∂U_e/∂q + dampers = τ
 
-`conservative` is ∂U_e/∂q and belongs to N, `dissipative` to friction, and `turning` to C q̇.
+`conservative` is ∂U_e/∂q and belongs to N, `dissipative` to friction, and `gyroscopic` to C q̇.
+
+Forces of a fluid are functions of the motion relative to it, v of the shape's centre and ω, along the
+shape's axes (MuJoCo documentation, "Fluid forces"). ρ is the density and μ the viscosity. A box of
+sides s and mean side d has, entry by entry,
+
+    f = −3π d μ v − ½ ρ A |v| v,              A_x = s_y s_z
+    n = −π d³ μ ω − ρ/64 B |ω| ω,             B_x = s_x (s_y⁴ + s_z⁴)
+
+An ellipsoid of half axes a also accelerates fluid, has drag by its projected area, and the lift of
+Kutta and Magnus.
 """
 
 from __future__ import annotations
@@ -14,80 +25,143 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.kinematics.frames import body_poses, body_twists
 from dalembert.formulations.kinematics.tendons import (
-    along,
     length,
     lengths_and_rows,
+    piece_wrench,
     straight_pieces,
 )
-from dalembert.formulations.parts.fluid import fluid_torque
-from dalembert.formulations.parts.weight import weight_torque
+from dalembert.formulations.parts.base_motion import weight_torque
+from dalembert.formulations.parts.sweeps import inward, transforms
 from dalembert.model import Body, Model
-from dalembert.model.elements import Drag, Spring, Tendon
+from dalembert.model.elements import Drag, Spring, Submerged, Tendon
 from dalembert.model.joint import Free
 from dalembert.spatial import quaternions
-from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Wrench
-from dalembert.spatial.placement import split
+from dalembert.spatial.arrays import (
+    Array,
+    Matrix,
+    Matrix3,
+    Scalar,
+    Vector,
+    Vector3,
+    Wrench,
+    polynomial,
+)
 from dalembert.spatial.rotations import hat
+from dalembert.spatial.se3 import Force, Placement, split
 from dalembert.tracing import is_symbolic
 
-LEAST = 1e-30  # square of a deflection that has no direction
+LEAST_SPEED = 1e-15  # m/s or rad/s: below it a motion has no direction
+LEAST_DEFLECTION = 1e-30  # square of a deflection that has no direction
+CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
-def add(tau: Vector, *terms: list[Vector]) -> Vector:
-    """τ and all terms of the lists."""
+# rotors and friction
+
+
+def friction(model: Model, qd: Vector) -> Vector:
+    """B q̇ + T_c⁺ [q̇ > 0] + T_c⁻ [q̇ < 0] (nv,): the torque that overcomes friction."""
+    drive = model.drive
+    return drive.viscous * qd + coulomb(qd, drive.coulomb_positive, drive.coulomb_negative)
+
+
+def coulomb(qd: Vector, positive: Vector, negative: Vector, width: Vector | None = None) -> Vector:
+    """T_c⁺ [q̇ > 0] + T_c⁻ [q̇ < 0] (nv,); with a `width` (nv,), rising linearly over ±width."""
+    if width is None:
+        return (qd > 0) * positive + (qd < 0) * negative
+    share = saturated(qd, np.abs(qd), width)
+    return np.maximum(share, 0.0) * positive - np.minimum(share, 0.0) * negative
+
+
+def saturated(u: Vector, speed: Vector, width: Vector) -> Vector:
+    """u/speed, or u/width where that is slower: the direction of a slip, rising over ±width."""
+    return u / np.maximum(speed, width)
+
+
+def generalized_forces(model: Model, q: Vector, qd: Vector) -> Vector:
+    """ψ (nv,) = −friction − dampers: with it, M q̈ + h = τ + ψ holds for a robot as for any system."""
+    return -add(friction(model, qd), dissipative(model, q, qd))
+
+
+def with_joint_torques(model: Model, tau: Vector, q: Vector, qd: Vector, qdd: Vector) -> Vector:
+    """τ (nv,) of the bodies, plus rotors G² J_m q̈, friction and elements."""
+    tau = tau + model.drive.rotor * qdd + friction(model, qd)
+    return add(with_element_bias(model, tau, q, qd), dissipative(model, q, qd))
+
+
+def with_element_bias(model: Model, h: Vector, q: Vector, qd: Vector) -> Vector:
+    """h (nv,) of the bodies, plus the potential and gyroscopic torques of elements."""
+    return add(h, conservative(model, q), gyroscopic(model, qd))
+
+
+def resistance(model: Model, q: Vector, qd: Vector) -> Vector:
+    """Friction and elements (nv,): the torques of the drives besides the motion of the bodies."""
+    tau = with_element_bias(model, friction(model, qd), q, qd)
+    return add(tau, dissipative(model, q, qd))
+
+
+# elements
+
+
+def add(tau: Array, *terms: list[Array]) -> Array:
+    """τ plus all terms of the lists."""
     for term in (term for some in terms for term in some):
         tau = tau + term
     return tau
 
 
 def conservative(model: Model, q: Vector) -> list[Vector]:
-    """∂U_e/∂q (nv,): what holds springs, springs of tendons and, negative, lifted weights."""
-    elements, found = model.elements, []
+    """∂U_e/∂q (nv,) of springs, springs of tendons and, negative, lifted weights."""
+    elements, torques = model.elements, []
     if elements.springs:
-        found.append(
+        torques.append(
             _stacked(model, {s.body: _spring_torque(model, s, q) for s in elements.springs})
         )
-    pulling = tuple(t for t in elements.tendons if t.stiffness.size)
-    for tendon, (L, row) in zip(pulling, lengths_and_rows(model, q, pulling), strict=True):
-        found.append(_pull(tendon, L) * row)
+    elastic = tuple(t for t in elements.tendons if t.stiffness.size)
+    for tendon, (L, row) in zip(elastic, lengths_and_rows(model, q, elastic), strict=True):
+        torques.append(_spring_tension(tendon, L) * row)
     if elements.lifts:
-        found.append(weight_torque(_lifted(model), q))
-    return found
+        # the mechanism whose bodies weigh minus what is lifted of them
+        bodies = [replace(b, mass=0.0, moment=np.zeros(3)) for b in model.bodies]
+        for lift in elements.lifts:
+            b = bodies[lift.body]
+            bodies[lift.body] = replace(b, mass=b.mass - lift.mass, moment=b.moment - lift.moment)
+        torques.append(weight_torque(model.with_bodies(tuple(bodies)), q))
+    return torques
 
 
 def dissipative(model: Model, q: Vector, qd: Vector) -> list[Vector]:
     """Torques (nv,) that overcome drag in the joints and of a fluid, and dampers of tendons."""
-    elements, found = model.elements, []
+    elements, torques = model.elements, []
     if elements.drags:
-        found.append(
+        torques.append(
             _stacked(model, {d.body: _drag_torque(model, d, q, qd) for d in elements.drags})
         )
     if elements.submerged:
-        found.append(fluid_torque(model, q, qd))
-    braking = tuple(t for t in elements.tendons if t.damping.size)
-    for tendon, (_, row) in zip(braking, lengths_and_rows(model, q, braking), strict=True):
-        found.append(_brake(tendon, row @ qd) * row)
-    return found
+        torques.append(fluid_torque(model, q, qd))
+    damped = tuple(t for t in elements.tendons if t.damping.size)
+    for tendon, (_, row) in zip(damped, lengths_and_rows(model, q, damped), strict=True):
+        torques.append(_damper_tension(tendon, row @ qd) * row)
+    return torques
 
 
-def turning(model: Model, qd: Vector) -> list[Vector]:
+def gyroscopic(model: Model, qd: Vector) -> list[Vector]:
     """a ω × v (nv,) of ballast that moves with free joints at the body twist (v, ω)."""
-    found = {}
+    torques = {}
     for ballast in model.elements.ballasts:
         v, omega = split(qd[model.bodies[ballast.body].v])
-        found[ballast.body] = np.concatenate([ballast.mass * np.cross(omega, v), np.zeros(3)])
-    return [_stacked(model, found)] if found else []
+        torques[ballast.body] = np.concatenate([ballast.mass * np.cross(omega, v), np.zeros(3)])
+    return [_stacked(model, torques)] if torques else []
 
 
-def turning_matrix(model: Model, qd: Vector) -> list[Matrix]:
-    """C (nv, nv) with C q̇ = `turning`, skew."""
+def gyroscopic_matrix(model: Model, qd: Vector) -> list[Matrix]:
+    """C (nv, nv) with C q̇ = `gyroscopic`, skew."""
     entries: dict[tuple[int, int], Scalar] = {}
     for ballast in model.elements.ballasts:
-        at = model.bodies[ballast.body].v
-        C = ballast.mass * hat(qd[at][3:6])
-        entries |= {(at.start + i, at.start + j): C[i, j] for i in range(3) for j in range(3)}
+        v = model.bodies[ballast.body].v
+        C = ballast.mass * hat(qd[v][3:6])
+        entries |= {(v.start + i, v.start + j): C[i, j] for i in range(3) for j in range(3)}
     n = range(model.nv)
     rows = [np.stack([entries.get((i, j), 0.0) for j in n]) for i in n]
     return [np.stack(rows)] if entries else []
@@ -96,30 +170,38 @@ def turning_matrix(model: Model, qd: Vector) -> list[Matrix]:
 def energies(model: Model, q: Vector) -> list[Scalar]:
     """U_e in joules, element by element; lifted weights have the potential of negative masses."""
     elements = model.elements
-    found = [_spring_energy(model, spring, q) for spring in elements.springs]
-    pulling = [t for t in elements.tendons if t.stiffness.size]
-    if pulling or elements.lifts:
+    potentials = [_spring_energy(model, spring, q) for spring in elements.springs]
+    elastic = [t for t in elements.tendons if t.stiffness.size]
+    if elastic or elements.lifts:
         poses = body_poses(model, q)
-        stretched = [_outside(t, length(model, q, poses, t)) for t in pulling]
-        found += [_work(t.stiffness, x) for t, x in zip(pulling, stretched, strict=True)]
+        stretches = [_stretch(t, length(model, q, poses, t)) for t in elastic]
+        potentials += [_work(t.stiffness, x) for t, x in zip(elastic, stretches, strict=True)]
         for lift in elements.lifts:
-            place = poses[lift.body]
-            found.append(model.gravity @ (lift.mass * place.p + place.R @ lift.moment))
-    return found
+            R, p = poses[lift.body]
+            potentials.append(model.gravity @ (lift.mass * p + R @ lift.moment))
+    return potentials
 
 
-def series(coefficients: Vector, x: Scalar) -> Scalar:
-    """c_1 + c_2 x + c_3 x² + … by Horner's rule."""
-    value = coefficients[len(coefficients) - 1]
-    for k in reversed(range(len(coefficients) - 1)):
-        value = value * x + coefficients[k]
-    return value
+def outer_wrenches(model: Model, q: Vector, qd: Vector) -> dict[int, Wrench]:
+    """(6,) wrench of lifts and spatial tendons on bodies from outside of their joints, by body.
 
-
-def _work(coefficients: Vector, x: Scalar) -> Scalar:
-    """∫ (c_1 x + c_2 x² + …) dx = c_1 x²/2 + c_2 x³/3 + …"""
-    orders = np.arange(2, len(coefficients) + 2)
-    return x * x * series(coefficients / orders, x)
+    About the world's origin, along its axes. Springs, drag and fixed tendons act in joints.
+    """
+    tight = tuple(t for t in model.tendons if t.segments and (t.stiffness.size or t.damping.size))
+    wrenches: dict[int, Wrench] = {}
+    poses = body_poses(model, q) if tight or model.elements.lifts else []
+    for lift in model.elements.lifts:
+        R, p = poses[lift.body]
+        moment = np.cross(lift.mass * p + R @ lift.moment, model.gravity)
+        wrenches[lift.body] = -np.concatenate([lift.mass * model.gravity, moment])
+    for tendon, (L, row) in zip(tight, lengths_and_rows(model, q, tight), strict=True):
+        tension = _spring_tension(tendon, L) if tendon.stiffness.size else 0.0
+        tension = tension + (_damper_tension(tendon, row @ qd) if tendon.damping.size else 0.0)
+        for piece in straight_pieces(poses, tendon):
+            W = tension * piece_wrench(piece)
+            wrenches[piece.first] = wrenches.get(piece.first, 0.0) + W
+            wrenches[piece.last] = wrenches.get(piece.last, 0.0) - W
+    return wrenches
 
 
 def _stacked(model: Model, torques: dict[int, Vector]) -> Vector:
@@ -128,38 +210,44 @@ def _stacked(model: Model, torques: dict[int, Vector]) -> Vector:
     return np.concatenate([torques.get(i, np.zeros(b.chart.nv)) for i, b in bodies])
 
 
+def _work(coefficients: Vector, x: Scalar) -> Scalar:
+    """∫ (c_1 x + c_2 x² + …) dx = c_1 x²/2 + c_2 x³/3 + …"""
+    orders = np.arange(2, len(coefficients) + 2)
+    return x * x * polynomial(x, coefficients / orders)
+
+
 def _deflections(body: Body, q: Vector, rest: Vector) -> list[Vector]:
-    """How far a joint is from rest: x (1,), a rotation vector (3,), or a path and a rotation."""
-    here = q[body.q]
+    """Displacement of a joint from rest: x (1,), a rotation vector (3,), or a path and a rotation."""
+    own = q[body.q]
     if body.chart.nq == 1:
-        return [here - rest]
-    turned = quaternions.difference(rest[-4:], here[body.chart.nq - 4 :])
-    return [turned] if body.chart.nq == 4 else [here[0:3] - rest[0:3], turned]
+        return [own - rest]
+    rotation = quaternions.difference(rest[-4:], own[body.chart.nq - 4 :])
+    return [rotation] if body.chart.nq == 4 else [own[0:3] - rest[0:3], rotation]
 
 
 def _size(x: Vector) -> Scalar:
     """The signed deflection of one coordinate, or the length of a vector of three."""
-    return x[0] if x.shape == (1,) else np.sqrt(np.maximum(x @ x, LEAST))
+    return x[0] if x.shape == (1,) else np.sqrt(np.maximum(x @ x, LEAST_DEFLECTION))
 
 
 def _spring_torque(model: Model, spring: Spring, q: Vector) -> Vector:
     """x (k_1 + k_2 |x| + …) along each deflection; a force on a free joint along the body's axes."""
     body, k = model.bodies[spring.body], spring.stiffness
-    pulls = [
-        x * (k[0] if len(k) == 1 else series(k, _size(x)))
+    torques = [
+        x * (k[0] if len(k) == 1 else polynomial(_size(x), k))
         for x in _deflections(body, q, spring.rest)
     ]
-    if len(pulls) == 2:
-        pulls[0] = _turn(body, q).T @ pulls[0]
-    return np.concatenate(pulls)
+    if len(torques) == 2:
+        torques[0] = _free_rotation(body, q).T @ torques[0]
+    return np.concatenate(torques)
 
 
 def _spring_energy(model: Model, spring: Spring, q: Vector) -> Scalar:
     body, k = model.bodies[spring.body], spring.stiffness
-    found = _deflections(body, q, spring.rest)
+    deflections = _deflections(body, q, spring.rest)
     if len(k) == 1:
-        return sum(0.5 * k[0] * (x @ x) for x in found)
-    return sum(_work(k, _size(x)) for x in found)
+        return sum(0.5 * k[0] * (x @ x) for x in deflections)
+    return sum(_work(k, _size(x)) for x in deflections)
 
 
 def _drag_torque(model: Model, drag: Drag, q: Vector, qd: Vector) -> Vector:
@@ -167,63 +255,130 @@ def _drag_torque(model: Model, drag: Drag, q: Vector, qd: Vector) -> Vector:
     body = model.bodies[drag.body]
     v = qd[body.v]
     if not isinstance(body.chart, Free):
-        return v * np.abs(v) * series(drag.coefficients, np.abs(v))
-    R = _turn(body, q)
-    seen = np.concatenate([R @ v[0:3], v[3:6]])
-    felt = seen * np.abs(seen) * series(drag.coefficients, np.abs(seen))
-    return np.concatenate([R.T @ felt[0:3], felt[3:6]])
+        return v * np.abs(v) * polynomial(np.abs(v), drag.coefficients)
+    R = _free_rotation(body, q)
+    in_parent = np.concatenate([R @ v[0:3], v[3:6]])
+    f = in_parent * np.abs(in_parent) * polynomial(np.abs(in_parent), drag.coefficients)
+    return np.concatenate([R.T @ f[0:3], f[3:6]])
 
 
-def _turn(body: Body, q: Vector) -> Matrix3:
-    """Axes of a free body in those its coordinates are given along."""
+def _free_rotation(body: Body, q: Vector) -> Matrix3:
+    """Rotation (3, 3) of a body on a free joint in the frame of its coordinates."""
     return quaternions.matrix_from_quaternion(q[body.q][3:7])
 
 
-def _outside(tendon: Tendon, L: Scalar) -> Scalar:
-    """How far a tendon is longer than the end of its rest, or (negative) shorter than its start."""
+def _stretch(tendon: Tendon, L: Scalar) -> Scalar:
+    """Length of a tendon beyond the end of its rest interval, or (negative) short of its start."""
     low, high = tendon.rest[0], tendon.rest[1]
     if not is_symbolic(tendon.rest) and low == high:
         return L - low
     return np.maximum(L - high, 0.0) + np.minimum(L - low, 0.0)
 
 
-def _pull(tendon: Tendon, L: Scalar) -> Scalar:
+def _spring_tension(tendon: Tendon, L: Scalar) -> Scalar:
     """Tension of its spring, N."""
-    x = _outside(tendon, L)
-    return x * series(tendon.stiffness, x)
+    x = _stretch(tendon, L)
+    return x * polynomial(x, tendon.stiffness)
 
 
-def _brake(tendon: Tendon, rate: Scalar) -> Scalar:
+def _damper_tension(tendon: Tendon, rate: Scalar) -> Scalar:
     """Tension of its damper, N."""
-    return rate * series(tendon.damping, np.abs(rate))
+    return rate * polynomial(np.abs(rate), tendon.damping)
 
 
-def outer_wrenches(model: Model, q: Vector, qd: Vector) -> dict[int, Wrench]:
-    """(6,) what lifts and spatial tendons exert on bodies from outside of their joints, by body.
+# fluids
 
-    About the world's origin, along its axes. Springs, drag and fixed tendons act in joints.
+
+def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
+    """Torque (nv,) of the drives against the fluid."""
+    placements, poses, twists = (
+        transforms(model, q),
+        body_poses(model, q),
+        body_twists(model, q, qd),
+    )
+    own: dict[int, Force] = {}
+    for shape in model.elements.submerged:
+        wind = poses[shape.body].R.T @ shape.wind
+        place, (v, omega) = Placement(shape.rotation, shape.center), twists[shape.body]
+        force = _ellipsoid_force if len(shape.coefficients) else _box_force
+        f, n = place.force_to_parent(force(shape, *place.motion_to_child((v - wind, omega))))
+        before = own.get(shape.body, (np.zeros(3), np.zeros(3)))
+        own[shape.body] = before[0] + f, before[1] + n
+
+    def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
+        f, n = own.get(i, (np.zeros(3), np.zeros(3)))
+        for child, wrench in children:
+            f_c, n_c = placements[child].force_to_parent(wrench)
+            f, n = f + f_c, n + n_c
+        return f, n
+
+    wrenches = zip(model.bodies, inward(model, step), strict=True)
+    return np.concatenate([-(b.subspace.T @ np.concatenate(wrench)) for b, wrench in wrenches])
+
+
+def _box_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
+    s, rho, mu = shape.size, shape.density, shape.viscosity
+    d = (s[0] + s[1] + s[2]) / 3.0
+    area = np.stack([s[j] * s[k] for _, j, k in CYCLIC])
+    moment = np.stack([s[i] * (s[j] ** 4 + s[k] ** 4) for i, j, k in CYCLIC])
+    f = (-3.0 * np.pi * d * mu) * v - (0.5 * rho) * area * np.abs(v) * v
+    n = (-np.pi * d**3 * mu) * omega - (rho / 64.0) * moment * np.abs(omega) * omega
+    return f, n
+
+
+def _ellipsoid_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
+    a, c, rho = shape.size, shape.coefficients, shape.density
+    p, L = rho * c[5:8] * v, rho * c[8:11] * omega  # momentum of the accelerated fluid
+    drag_f, drag_n = _ellipsoid_drag(shape, v, omega)
+    volume = 4.0 / 3.0 * np.pi * a[0] * a[1] * a[2]
+    lift = _kutta_lift(shape, v) + (c[4] * rho * volume) * np.cross(omega, v)
+    return np.cross(p, omega) + lift + drag_f, np.cross(p, v) + np.cross(L, omega) + drag_n
+
+
+def _ellipsoid_drag(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
+    """Linear as of a sphere of the mean diameter, and quadratic by the projected area."""
+    a, c, rho, mu = shape.size, shape.coefficients, shape.density, shape.viscosity
+    diameter = 2.0 / 3.0 * (a[0] + a[1] + a[2])
+    middle, most = _longer_axes(a)
+    projected, widest = _projected_area(a, v), np.pi * most * middle
+    square = projected * c[0] + c[1] * (widest - projected)
+    by_v = 3.0 * np.pi * diameter * mu + rho * _length(v) * square
+    # moments and areas relative to the largest: a small number then means a flat shape, not its size
+    moments = np.stack([a[i] * np.maximum(a[j], a[k]) ** 4 for i, j, k in CYCLIC])
+    moments = moments / (middle * most**4)
+    resisted = _length(omega * (c[2] * moments + c[1] * (1.0 - moments)))
+    by_omega = np.pi * diameter**3 * mu + rho * 8 / 15 * np.pi * middle * most**4 * resisted
+    return -by_v * v, -by_omega * omega
+
+
+def _projected_area(a: Vector3, v: Vector3) -> Scalar:
+    """Area of the ellipsoid projected along v, m²: π √(Σ (a_j a_k)⁴ v_i² / Σ (a_j a_k v_i)²)."""
+    middle, most = _longer_axes(a)
+    area = np.stack([a[j] * a[k] / (most * middle) for _, j, k in CYCLIC])
+    squares, fourths = (area * v) @ (area * v), (area * area * v) @ (area * area * v)
+    ratio = fourths / np.maximum(squares, LEAST_SPEED * LEAST_SPEED)
+    return np.pi * most * middle * np.sqrt(np.maximum(ratio, LEAST_SPEED * LEAST_SPEED))
+
+
+def _kutta_lift(shape: Submerged, v: Vector3) -> Vector3:
+    """Lift across v, by the circulation about an ellipsoid that is oblique to the stream.
+
+    (n × v) × v times c ρ cos α S of the projected area S, where n_i = (a_j a_k)² v_i is normal to the
+    surface and cos α = π²/(|v| S²).
     """
-    tight = tuple(t for t in model.tendons if t.segments and (t.stiffness.size or t.damping.size))
-    found: dict[int, Wrench] = {}
-    poses = body_poses(model, q) if tight or model.elements.lifts else []
-    for lift in model.elements.lifts:
-        R, p = poses[lift.body]
-        moment = np.cross(lift.mass * p + R @ lift.moment, model.gravity)
-        found[lift.body] = -np.concatenate([lift.mass * model.gravity, moment])
-    for tendon, (L, row) in zip(tight, lengths_and_rows(model, q, tight), strict=True):
-        tension = _pull(tendon, L) if tendon.stiffness.size else 0.0
-        tension = tension + (_brake(tendon, row @ qd) if tendon.damping.size else 0.0)
-        for piece in straight_pieces(poses, tendon):
-            W = tension * along(piece)
-            found[piece.first] = found.get(piece.first, 0.0) + W
-            found[piece.last] = found.get(piece.last, 0.0) - W
-    return found
+    a = shape.size
+    normal = np.stack([(a[j] * a[k]) ** 2 * v[i] for i, j, k in CYCLIC])
+    area = _projected_area(a, v)
+    strength = shape.coefficients[3] * shape.density * np.pi**2 / (_length(v) * area)
+    return np.cross(strength * np.cross(normal, v), v)
 
 
-def _lifted(model: Model) -> Model:
-    """The mechanism whose bodies weigh minus what is lifted of them."""
-    bodies = [replace(b, mass=0.0, moment=np.zeros(3)) for b in model.bodies]
-    for lift in model.elements.lifts:
-        b = bodies[lift.body]
-        bodies[lift.body] = replace(b, mass=b.mass - lift.mass, moment=b.moment - lift.moment)
-    return model.with_bodies(tuple(bodies))
+def _longer_axes(a: Vector3) -> tuple[Scalar, Scalar]:
+    """The middle and the longest half axis."""
+    most = np.maximum(np.maximum(a[0], a[1]), a[2])
+    least = np.minimum(np.minimum(a[0], a[1]), a[2])
+    return a[0] + a[1] + a[2] - most - least, most
+
+
+def _length(v: Vector3) -> Scalar:
+    return np.sqrt(np.maximum(v @ v, LEAST_SPEED * LEAST_SPEED))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.parts.body_wrench import acceleration_matrix
+from dalembert.formulations.parts.rigid_body import acceleration_matrix
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.body import rotational_energy
 from dalembert.spatial.inertia import from_silver_tensor, rotate_tensor, silver_tensor

@@ -1,7 +1,11 @@
-"""A real `numpy.ufunc` from the addresses of compiled loops.
+"""A real `numpy.ufunc` from the addresses of compiled loops, through NumPy's C API by ctypes.
 
 NumPy then does what it does for its own functions: broadcasting, strides, `out=`, `axes=`, casting,
-with the GIL released inside the loop. (`where=` it refuses to every ufunc with a signature.)
+with the GIL released inside the loop. (`where=` it refuses for every ufunc with a signature.)
+
+Extension modules find the same tables of the C API in the same two capsules; the index of a function
+in its table is part of NumPy's binary interface and never changes (numpy/__ufunc_api.h and
+numpy/__multiarray_api.h).
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import copyreg
 import ctypes
 import functools
 import gc
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,13 +22,104 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call import numpy_api
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import stubs
 from dalembert.tracing.program import Port, signature
 
 if TYPE_CHECKING:
-    from dalembert.kernels.call.confirm import Check
+    from dalembert.kernels.call.check import Check
+
+
+UFUNC_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature
+UFUNC_ADD_PROMOTER = 44  # PyUFunc_AddPromoter
+ARRAY_RETURN = 76  # PyArray_Return
+ARRAY_NEW_FROM_DESCR = 94  # PyArray_NewFromDescr
+
+C_CONTIGUOUS, ALIGNED = 0x1, 0x100
+
+
+class ArrayFields(ctypes.Structure):
+    """The public head of a `PyArrayObject` (numpy/ndarraytypes.h) in a build with the GIL."""
+
+    _fields_ = (
+        ("refcount", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ndim", ctypes.c_int),
+        ("dimensions", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("base", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    )
+
+
+class UfuncFields(ctypes.Structure):
+    """The head of a `PyUFuncObject` (numpy/ufuncobject.h), up to the object that it owns."""
+
+    _fields_ = (
+        ("refcount", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ntypes", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+        ("name", ctypes.c_void_p),
+        ("types", ctypes.c_void_p),
+        ("doc", ctypes.c_void_p),
+        ("ptr", ctypes.c_void_p),
+        ("owned", ctypes.c_void_p),
+    )
+
+
+# an entry of each table that is an object we know: its index, and the object
+KNOWN_ENTRIES: dict[str, tuple[int, object]] = {
+    "_ARRAY_API": (2, np.ndarray),
+    "_UFUNC_API": (0, np.ufunc),
+}
+
+
+@functools.cache
+def _table(capsule: str) -> int:
+    """Address of a table, found to be the one we know."""
+    module = importlib.import_module("numpy._core._multiarray_umath")
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype = ctypes.c_void_p
+    pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    table = int(pointer_of(getattr(module, capsule), None))
+    index, known = KNOWN_ENTRIES[capsule]
+    if _table_entry(table, index) != id(known):
+        raise CompileError(
+            f"NumPy {np.__version__} keeps its C functions elsewhere than versions 2.0 to 2.5; install "
+            "one of those, or a dalembert that knows this one"
+        )
+    return table
+
+
+def _table_entry(table: int, index: int) -> int | None:
+    return ctypes.c_void_p.from_address(table + index * ctypes.sizeof(ctypes.c_void_p)).value
+
+
+def ufunc_function(index: int) -> int:
+    """Address of entry `index` of NumPy's ufunc table."""
+    return _entry("_UFUNC_API", index)
+
+
+def array_function(index: int) -> int:
+    """Address of entry `index` of NumPy's array table."""
+    return _entry("_ARRAY_API", index)
+
+
+def _entry(capsule: str, index: int) -> int:
+    address = _table_entry(_table(capsule), index)
+    if address is None:
+        raise CompileError(f"NumPy {np.__version__} has no function {index} in {capsule}")
+    return address
+
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
 _DOUBLE_LOOP, _FLOAT_LOOP = 0, 1
@@ -33,7 +129,7 @@ _unowned: list[Any] = []
 
 
 class _Lazy(ctypes.Structure):
-    """What the lazy loop gets as `data`: settings for the first call, and whom to ask."""
+    """The `data` of the lazy loop: settings for the first call, and the callable that resolves it."""
 
     _fields_ = (("num_threads", ctypes.c_int32), ("resolve", ctypes.py_object))
 
@@ -51,7 +147,7 @@ class _Buffers:
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
         self.lazy: dict[int, _Lazy] = {}
         self.code: dict[int, object] = {}
-        self.made_again: Callable[[], tuple[Any, ...]] | None = None
+        self.reduce: Callable[[], tuple[Any, ...]] | None = None
 
     def install(self, loop: int, address: int, owner: object) -> None:
         # the function before its data: a thread in between sees the new loop with the lazy data,
@@ -75,19 +171,19 @@ def make_ufunc(
     float64: tuple[int, object],
     float32: Callable[[], tuple[int, object]],
     check: Check | None = None,
-    made_again: Callable[[], tuple[Any, ...]] | None = None,
+    reduce: Callable[[], tuple[Any, ...]] | None = None,
 ) -> np.ufunc:
     """A generalized ufunc over compiled loops of both precisions.
 
     `float64` is the address of an inner loop and the object that keeps its code alive; `float32`
-    is asked for the same when the first float32 array arrives. `check` is called with every loop
-    before it is first used, and may raise. `made_again` is asked for what another process makes the
-    same ufunc from, a function and its arguments.
+    returns the same when the first float32 array arrives. `check` is called with every loop before it
+    is first used, and may raise. `reduce` returns a function and its arguments, from which pickle
+    makes the same ufunc in another process.
     """
     if any(size < 1 for port in (*inputs, *outputs) for size in port.shape):
         raise CompileError(f"{name}: {signature(inputs, outputs)} has an axis without entries")
     buffers = _Buffers(signature(inputs, outputs), name, doc, len(inputs) + len(outputs))
-    buffers.made_again = made_again
+    buffers.reduce = reduce
 
     def first(
         loop: int, ask: Callable[[], tuple[int, object]], args: int, dimensions: int, steps: int
@@ -105,7 +201,7 @@ def make_ufunc(
     else:
         buffers.postpone(_DOUBLE_LOOP, partial(first, _DOUBLE_LOOP, lambda: float64))
     ufunc = _from_buffers(buffers, len(inputs), len(outputs))
-    if _own(ufunc, buffers):
+    if _attach_buffers(ufunc, buffers):
         take_numbers_as_float32(ufunc, inputs)
     return ufunc
 
@@ -116,7 +212,7 @@ def _from_buffers(buffers: _Buffers, nin: int, nout: int) -> np.ufunc:
         *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p),
         *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
         *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p),
-    )(numpy_api.ufunc_function(numpy_api.UFUNC_FROM_SIGNATURE))
+    )(ufunc_function(UFUNC_FROM_SIGNATURE))
     return make(
         *(ctypes.addressof(buffers.functions), ctypes.addressof(buffers.data), buffers.types),
         *(len(buffers.functions), nin, nout, _NO_IDENTITY),
@@ -124,15 +220,15 @@ def _from_buffers(buffers: _Buffers, nin: int, nout: int) -> np.ufunc:
     )
 
 
-def _own(ufunc: np.ufunc, buffers: _Buffers) -> bool:
-    """Let the ufunc keep its buffers; whether its fields are what they have always been.
+def _attach_buffers(ufunc: np.ufunc, buffers: _Buffers) -> bool:
+    """Make the ufunc own its buffers; return whether its fields are laid out as expected.
 
     NumPy releases the object in the field `owned` with the ufunc. Where the fields are others,
     nothing is written and the buffers live as long as the process.
     """
-    fields = numpy_api.UfuncFields.from_address(id(ufunc))
+    fields = UfuncFields.from_address(id(ufunc))
     known = (
-        np.ufunc.__basicsize__ >= ctypes.sizeof(numpy_api.UfuncFields)
+        np.ufunc.__basicsize__ >= ctypes.sizeof(UfuncFields)
         and fields.functions == ctypes.addressof(buffers.functions)
         and fields.data == ctypes.addressof(buffers.data)
         and (fields.nin, fields.nout, fields.nargs) == (ufunc.nin, ufunc.nout, ufunc.nargs)
@@ -143,37 +239,30 @@ def _own(ufunc: np.ufunc, buffers: _Buffers) -> bool:
     if known:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffers))
         fields.owned = id(buffers)
-        _show_to_collector(ufunc, buffers)
+        # The buffers lead to the program and from there to whatever it is traced from, which mostly
+        # holds the kernel again. Ufuncs made from C are not registered with the garbage collector,
+        # and such a cycle would never be freed.
+        is_untracked = np.ufunc.__flags__ & _HAVE_GC and not gc.is_tracked(ufunc)
+        if is_untracked and any(x is buffers for x in gc.get_referents(ufunc)):
+            ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(ufunc))
     else:
         _unowned.append(buffers)
     return known
 
 
-def _show_to_collector(ufunc: np.ufunc, buffers: _Buffers) -> None:
-    """Let the garbage collector see what the ufunc owns.
-
-    The buffers lead to the program and from there to whatever it is traced from, which mostly holds
-    the kernel again. NumPy's type has all that the collector needs, but ufuncs made from C are not
-    registered with it, and such a cycle would never be freed.
-    """
-    collected = np.ufunc.__flags__ & _HAVE_GC and not gc.is_tracked(ufunc)
-    if collected and any(x is buffers for x in gc.get_referents(ufunc)):
-        ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(ufunc))
+_numpy_reducer: Any = copyreg.dispatch_table.get(np.ufunc)
 
 
-_numpys_own: Any = copyreg.dispatch_table.get(np.ufunc)
-
-
-def _reduced(ufunc: np.ufunc) -> Any:
+def _reduce_ufunc(ufunc: np.ufunc) -> Any:
     """For pickle: what one of ours is made from; the name of every other, as NumPy has it."""
     own = (x for x in gc.get_referents(ufunc) if isinstance(x, _Buffers))
-    made_again = getattr(next(own, None), "made_again", None)
-    if made_again is not None:
-        return made_again()
-    return ufunc.__name__ if _numpys_own is None else _numpys_own(ufunc)
+    reduce = getattr(next(own, None), "reduce", None)
+    if reduce is not None:
+        return reduce()
+    return ufunc.__name__ if _numpy_reducer is None else _numpy_reducer(ufunc)
 
 
-copyreg.pickle(np.ufunc, _reduced)
+copyreg.pickle(np.ufunc, _reduce_ufunc)
 
 
 def take_numbers_as_float32(ufunc: np.ufunc, inputs: Sequence[Port]) -> None:
@@ -186,7 +275,7 @@ def take_numbers_as_float32(ufunc: np.ufunc, inputs: Sequence[Port]) -> None:
     promoter = _promoter() if any(port.shape == () for port in inputs) else None
     if promoter is not None:
         add = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.py_object] * 3)(
-            numpy_api.ufunc_function(numpy_api.UFUNC_ADD_PROMOTER)
+            ufunc_function(UFUNC_ADD_PROMOTER)
         )
         add(ufunc, (None,) * ufunc.nargs, promoter)
 
@@ -194,7 +283,7 @@ def take_numbers_as_float32(ufunc: np.ufunc, inputs: Sequence[Port]) -> None:
 @functools.cache
 def _promoter() -> Any:
     """The capsule that NumPy wants; None where its types for plain numbers are not found."""
-    plain = {kind.type: kind for kind in _kinds(np.dtype)}
+    plain = {kind.type: kind for kind in _all_subclasses(np.dtype)}
     if float not in plain or int not in plain:
         return None
     kinds = (type(np.dtype(np.float32)), plain[float], plain[int])
@@ -206,9 +295,9 @@ def _promoter() -> Any:
     return new(loaded["dalembert_promote"], b"numpy._ufunc_promoter", None)
 
 
-def _kinds(kind: Any) -> Iterator[Any]:
+def _all_subclasses(kind: Any) -> Iterator[Any]:
     """All classes of types below one."""
     below: Any
     for below in type.__subclasses__(kind):
         yield below
-        yield from _kinds(below)
+        yield from _all_subclasses(below)

@@ -5,33 +5,78 @@ from __future__ import annotations
 import functools
 import hashlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import CompileError
-from dalembert.forking import llvm_lock
-from dalembert.kernels.call import registers
+from dalembert.fork_safety import llvm_lock
+from dalembert.kernels.call import vector_width
+from dalembert.kernels.call.cache_key import cache_key, load_or_compile, load_or_compile_ir
 from dalembert.kernels.call.gufunc import make_ufunc
-from dalembert.kernels.call.objects import linked, linked_text
 from dalembert.kernels.call.settings import checking, get_num_threads, settings_address
-from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target
 from dalembert.progress import counting, on_terminal, progress_bar
 from dalembert.tracing.program import Port, Program, signature
 
 if TYPE_CHECKING:
-    from dalembert.kernels.call.confirm import Reference
+    from dalembert.kernels.call.check import Reference
+
+
+Shapes = Mapping[str, tuple[int, ...]]
+Function = Callable[..., Any]
+
+
+class PlainKernel:
+    """The same function on numbers, one state after the other; called like its kernel."""
+
+    def __init__(self, function: Function, inputs: Shapes) -> None:
+        self.function = function
+        self.inputs = {key: len(shape) for key, shape in inputs.items() if prod(shape)}
+
+    def __call__(self, *arrays: ArrayLike, out: np.ndarray | None = None) -> Any:
+        """One array, or a tuple of them where the function returns a dict; batches broadcast."""
+        inputs = [np.asarray(x, dtype=float) for x in arrays]
+        cores = list(self.inputs.values())
+        if all(x.ndim == core for x, core in zip(inputs, cores, strict=True)):
+            return self._returned(self._one(inputs), out)
+        lead = np.broadcast_shapes(
+            *(x.shape[: x.ndim - core] for x, core in zip(inputs, cores, strict=True))
+        )
+        full = [
+            np.broadcast_to(x, (*lead, *x.shape[x.ndim - core :]))
+            for x, core in zip(inputs, cores, strict=True)
+        ]
+        rows = [self._one([x[where] for x in full]) for where in np.ndindex(*lead)]
+        results = [
+            np.stack(column).reshape(*lead, *column[0].shape) for column in zip(*rows, strict=True)
+        ]
+        return self._returned(results, out)
+
+    @staticmethod
+    def _returned(results: list[np.ndarray], out: np.ndarray | None) -> Any:
+        if out is not None:
+            out[...] = results[0]
+            return out
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _one(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        result = self.function(**dict(zip(self.inputs, arrays, strict=True)))
+        values = result.values() if isinstance(result, Mapping) else [result]
+        return [np.asarray(value, dtype=float) for value in values]
+
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
-_TRACED = 0.4  # of the time from nothing to machine code, before the first part is compiled
+_TRACING_SHARE = 0.4  # of the time from nothing to machine code, before the first part is compiled
 
 
 class _Code:
-    """The object code of one program for one machine, in each precision, made when asked for."""
+    """The object code of one program for one machine, in each precision, compiled when needed."""
 
     def __init__(
         self, name: str, key: str, make_program: Callable[[], Program], target: Target
@@ -50,7 +95,7 @@ class _Code:
         with llvm_lock:
             if dtype not in self._loaded:
                 compiled = functools.partial(self._compile, dtype)
-                self._loaded[dtype] = linked(self.cache_key(dtype), _SYMBOLS, compiled)
+                self._loaded[dtype] = load_or_compile(self.cache_key(dtype), _SYMBOLS, compiled)
             return self._loaded[dtype]
 
     def loop(self, dtype: str) -> tuple[int, Loaded]:
@@ -60,42 +105,44 @@ class _Code:
     def handler(
         self, dtype: str, inputs: Sequence[Port], outputs: Sequence[Port]
     ) -> tuple[int, object]:
-        from dalembert.kernels.llvm.handler import KNOWN, handler
-        from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
+        from dalembert.kernels.llvm.xla import CPU_SYMBOLS, cpu_handler
+        from dalembert.kernels.llvm.xla import SYMBOL as HANDLER
 
         loaded = self.loaded(dtype)
-        known = dict(zip(KNOWN, (loaded["dalembert_loop"], settings_address()), strict=True))
+        known = dict(zip(CPU_SYMBOLS, (loaded["dalembert_loop"], settings_address()), strict=True))
         size = np.dtype(dtype).itemsize
 
-        def written() -> str:
-            from dalembert.kernels.llvm.codegen import module
+        def write() -> str:
+            from dalembert.kernels.llvm.codegen import complete_module
 
-            return module(handler(inputs, outputs, size, self._target), self._target)
+            return complete_module(cpu_handler(inputs, outputs, size, self._target), self._target)
 
-        facts = (signature(inputs, outputs), self.cache_key(dtype))
-        found = linked_text(facts, (HANDLER,), written, self._target, known)
-        return found[HANDLER], (loaded, found)
+        key_parts = (signature(inputs, outputs), self.cache_key(dtype))
+        linked = load_or_compile_ir(key_parts, (HANDLER,), write, self._target, known)
+        return linked[HANDLER], (loaded, linked)
 
     def _compile(self, dtype: str) -> bytes:
-        from dalembert.kernels.llvm.codegen import object_code, ready
+        from dalembert.kernels.llvm.codegen import object_code, prepared_tools
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
             report(0.0)
-            with ready(self._target, get_num_threads()), counting(report, _TRACED):
+            with prepared_tools(self._target, get_num_threads()), counting(report, _TRACING_SHARE):
                 program = self.program()
-            report(_TRACED)
-            registers.compiling()
-            rest = 1.0 - _TRACED
+            report(_TRACING_SHARE)
+            vector_width.before_compiling()
+            rest = 1.0 - _TRACING_SHARE
             return object_code(
-                *(program, dtype, self._target, lambda share: report(_TRACED + rest * share)),
+                *(
+                    program,
+                    dtype,
+                    self._target,
+                    lambda share: report(_TRACING_SHARE + rest * share),
+                ),
                 threads=get_num_threads(),
             )
 
     def cache_key(self, dtype: str) -> str:
-        import llvmlite
-
-        parts = (self._key, dtype, repr(self._target), llvmlite.__version__, source_digest())
-        return "\n".join(parts)
+        return cache_key((self._key, dtype), self._target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +154,13 @@ class Kernel:
     outputs: tuple[Port, ...]
     ufunc: np.ufunc
     _code: _Code
-    _again: Callable[[], tuple[Any, ...]]
+    _again: Callable[[], tuple[object, ...]]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _kernel_of, self._again()[1]
 
     def program(self) -> Program:
-        """The arithmetic behind it, traced when first asked for."""
+        """The program of the kernel, traced when first needed."""
         return self._code.program()
 
     def one(self, dtype: str = "float64") -> int:
@@ -153,31 +200,38 @@ def build(
     `make_program` is not called at all; the ports it will have are given for that reason.
     `reference` is the plain function behind the program, where it runs on numbers; see `check`.
     """
-    inputs, outputs, target = tuple(inputs), tuple(outputs), target or registers.chosen()
+    inputs, outputs, target = tuple(inputs), tuple(outputs), target or vector_width.chosen_target()
     full_key = repr((key, inputs, outputs, name, doc, target))
     with llvm_lock:
         kernel = _kernels.get(full_key)
         if kernel is None:
 
             def checked_program() -> Program:
-                return _checked(make_program(), inputs, outputs, name)
+                program = make_program()
+                shapes = [[p.shape for p in ports] for ports in (program.inputs, program.outputs)]
+                if shapes != [[p.shape for p in ports] for ports in (inputs, outputs)]:
+                    raise CompileError(
+                        f"{name} was declared as {signature(inputs, outputs)} but traces to "
+                        f"{program.signature}"
+                    )
+                return program
 
             code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
             check = None
             if checking():
-                from dalembert.kernels.call.confirm import Check
+                from dalembert.kernels.call.check import Check
 
                 check = Check(name, inputs, outputs, code.program, reference)
-            again = functools.partial(_made_again, code, key, inputs, outputs, name, doc)
+            reduce = functools.partial(_reduce_ufunc, code, key, inputs, outputs, name, doc)
             loop = code.loop("float64")
-            ufunc = make_ufunc(name, doc, inputs, outputs, loop, float32, check, again)
-            kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code, again)
+            ufunc = make_ufunc(name, doc, inputs, outputs, loop, float32, check, reduce)
+            kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code, reduce)
         return kernel
 
 
-def _made_again(code: _Code, key: str, *declared: Any) -> tuple[Any, ...]:
-    """What another process makes the ufunc from: its key finds the code, or its program makes it."""
+def _reduce_ufunc(code: _Code, key: str, *declared: Any) -> tuple[object, ...]:
+    """For pickle: another process finds the code by the key, or compiles it from the program."""
     return _ufunc_of, (key, code.program(), *declared)
 
 
@@ -187,14 +241,3 @@ def _kernel_of(key: str, program: Program, *declared: Any) -> Kernel:
 
 def _ufunc_of(*made_from: Any) -> np.ufunc:
     return _kernel_of(*made_from).ufunc
-
-
-def _checked(
-    program: Program, inputs: tuple[Port, ...], outputs: tuple[Port, ...], name: str
-) -> Program:
-    shapes = [[port.shape for port in ports] for ports in (inputs, outputs)]
-    if shapes != [[port.shape for port in ports] for ports in (program.inputs, program.outputs)]:
-        raise CompileError(
-            f"{name} was declared as {signature(inputs, outputs)} but traces to {program.signature}"
-        )
-    return program

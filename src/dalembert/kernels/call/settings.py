@@ -3,7 +3,9 @@
 import ctypes
 import operator
 import os
+import sys
 from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import SupportsIndex, TypeVar
 
 from dalembert.errors import SettingError
@@ -17,7 +19,7 @@ class _Settings(ctypes.Structure):
 
 
 def set_num_threads(n: SupportsIndex) -> None:
-    """Let kernels use up to `n` threads on big batches; small ones always run on one.
+    """Set the maximum number of threads of kernels on big batches; small ones run on one.
 
     >>> set_num_threads(1)
     >>> get_num_threads()
@@ -37,7 +39,7 @@ def settings_address() -> int:
 
 
 def checking() -> bool:
-    """Whether the environment asks for kernels to be compared with what they were made from."""
+    """Whether DALEMBERT_CHECK is set: kernels are compared with their programs."""
     return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
 
 
@@ -54,6 +56,20 @@ def in_threads(work: Callable[[T], object], items: Sequence[T], threads: int) ->
         list(pool.map(work, items))
 
 
+def start_thread(thread: Thread) -> bool:
+    """Start a thread and return whether it runs: not where there may be no more, nor at exit.
+
+    While Python exits a thread would never begin, and starting one would wait for that forever.
+    """
+    if sys.is_finalizing():
+        return False
+    try:
+        thread.start()
+    except RuntimeError:  # "can't start new thread"
+        return False
+    return True
+
+
 def _checked(n: object, source: str) -> int:
     count = operator.index(n) if isinstance(n, SupportsIndex) and not isinstance(n, bool) else 0
     if not 1 <= count <= MOST_THREADS:
@@ -65,9 +81,9 @@ def _checked(n: object, source: str) -> int:
 
 
 def _default() -> int:
-    wanted = os.environ.get("DALEMBERT_NUM_THREADS", "").strip()
-    if wanted:
-        count = int(wanted) if wanted.isdecimal() else wanted
+    setting = os.environ.get("DALEMBERT_NUM_THREADS", "").strip()
+    if setting:
+        count = int(setting) if setting.isdecimal() else setting
         return _checked(count, "DALEMBERT_NUM_THREADS")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, MOST_THREADS)

@@ -12,8 +12,8 @@ import platform
 import sys
 from collections.abc import Callable
 
-from dalembert.forking import llvm_lock
-from dalembert.kernels.call.objects import linked
+from dalembert.fork_safety import llvm_lock
+from dalembert.kernels.call.cache_key import load_or_compile
 from dalembert.kernels.llvm.load import Loaded, pack
 
 # data -> { i32 num_threads = 1, PyObject *resolve }; resolve(args, dimensions, steps), the addresses
@@ -55,7 +55,7 @@ failed:
 }
 """
 
-# self is a tuple whose first item, at @ITEMS@, is a bytes object holding a %Call; see callstub.py,
+# self is a tuple whose first item, at @ITEMS@, is a bytes object holding a %Call; see fast_call.py,
 # which checks these layouts of CPython and NumPy before it hands the function out.
 _CALL = """
 %Array = type { i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }
@@ -360,14 +360,14 @@ def _once(load: Callable[[], Loaded]) -> Callable[[], Loaded]:
 
 @_once
 def stubs() -> Loaded:
-    """What every ufunc needs, loaded into this process: called once for each, so quick to compile."""
+    """The functions that every ufunc needs; called once for each, so compiled without optimisation."""
     symbols = ("dalembert_lazy_loop", "dalembert_promote", "dalembert_weak")
     return _loaded(_LAZY_LOOP + _PROMOTE, symbols, opt=0)
 
 
 @_once
 def call_stub() -> Loaded:
-    """`dalembert_call`, which is to be quick itself; nobody waits for it before a second call."""
+    """`dalembert_call`, compiled with optimisation, as every fast call runs it."""
     # a tuple's items follow its head, which has got longer in CPython 3.14
     text = _CALL.replace("@ITEMS@", str(tuple.__basicsize__))
     return _loaded(text, ("dalembert_call",), opt=3)
@@ -378,7 +378,7 @@ def _loaded(text: str, symbols: tuple[str, ...], opt: int) -> Loaded:
 
     machine = (platform.machine(), sys.platform, llvmlite.__version__, str(opt))
     key = "\n".join(("packed stubs", *machine, text))
-    return linked(key, symbols, lambda: pack([_compile(text, opt)]), whole=True)
+    return load_or_compile(key, symbols, lambda: pack([_compile(text, opt)]), is_complete=True)
 
 
 def _compile(text: str, opt: int) -> bytes:

@@ -1,41 +1,123 @@
 """Quantities on a GPU: CuPy arrays in, CuPy arrays out, on the current stream and without host copies.
 
-Needs the extra ``gpu``. A batch whose states lie side by side (column-major) is used as it is; any
-other is read as rows, copied on the device first if it is not contiguous. Results come in the layout
-of the inputs; those too wide for rows lie in columns. Arrays of other libraries on the GPU (PyTorch,
-JAX) are taken too.
+Needs the extra ``gpu``. A batch in column-major order is used as it is; any other is read as rows,
+copied on the device first if it is not contiguous. Results have the layout of the inputs; those too
+wide for rows are in columns. Arrays of other libraries on the GPU (PyTorch, JAX) are accepted too.
+
+The general questions about arrays (broadcast shape, precision, layout, copies) take tens of
+microseconds of Python. For arrays that a kernel reads in place, the answers are kept as a `Plan`, so
+that a second call with arrays of the same shapes only allocates the results and launches the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
-from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout
+from dalembert.kernels.call.arguments import on_device
+from dalembert.kernels.call.check import (
+    MAX_STATES,
+    Confirmation,
+    confirm_adaptive_steps,
+    confirm_rollout,
+)
 from dalembert.kernels.call.settings import checking
-from dalembert.kernels.call.whose import on_device
-from dalembert.kernels.cuda.driver import driver
-from dalembert.kernels.cuda.launch import loaded
-from dalembert.kernels.cuda.plan import Key, Plan, key_of, planned
-from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.kernels.cuda.driver import LoadedKernel, driver
+from dalembert.kernels.cuda.iterations import (
+    ADAPTIVE_DTYPE,
+    ADAPTIVE_GRID,
+    SEARCH_GRID,
+    SEARCH_THREADS,
+    cuda_adaptive,
+    cuda_rollout,
+    cuda_search,
+    port_offsets,
+)
+from dalembert.kernels.cuda.launch import load_kernel
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
+from dalembert.kernels.cuda.text import LANES
 from dalembert.kernels.program.iteration import Iteration, lead
 from dalembert.tracing.program import Port, Program
 
+if TYPE_CHECKING:
+    from dalembert.kernels.call.iterations import AdaptiveResult, SearchOptions
+
+
 Shape = tuple[int, ...]
-KIND = "the CUDA kernel"
-_MOST_PLANS = 256  # shapes of batches that a kernel remembers
+Key = tuple[Any, ...]
+
+
+def plan_key(arrays: Sequence[Any]) -> Key | None:
+    """Shapes, strides, types and devices of CuPy's arrays; None where others are among them."""
+    try:
+        return tuple(
+            [(x.shape, x.strides, x.dtype.char, x.data.device_id) for x in arrays]  # quicker so
+        )
+    except AttributeError:
+        return None
+
+
+Plan = Callable[[Sequence[Any]], Any]
+"""Results for inputs of one key, all on one device, which are used as they are."""
+
+
+def make_plan(
+    cupy: Any,
+    kernel: LoadedKernel,
+    dtype: str,
+    layout: str,
+    batch: Shape,
+    shapes: Sequence[Shape],
+    key: Key,
+) -> Plan:
+    """New arrays with the results, on the current stream; a closure, as attributes take time."""
+    count, device = prod(batch), key[0][3]
+    handle, (blocks, threads) = kernel.handle, kernel.geometry(count)
+    current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+    launch, packed = driver().launch, driver().packed
+    # CuPy's own way to the same function takes half the time of ctypes
+    quick = getattr(getattr(cupy.cuda, "driver", None), "launchKernel", None)
+    kind = np.dtype(dtype)
+
+    def maker(shape: Shape) -> Callable[[], Any]:
+        whole = (*batch, *shape)
+        if layout == "row":
+            return partial(cupy.ndarray, whole, kind)  # `empty` only adds a function around it
+        return lambda: cupy.ndarray((prod(shape), count), kind).T.reshape(whole)
+
+    makers = [maker(shape) for shape in shapes]
+
+    def plan(arrays: Sequence[Any]) -> Any:
+        if current() != device:
+            with cupy.cuda.Device(device):
+                return plan(arrays)
+        results = [make() for make in makers]
+        if count:
+            words = [x.data.ptr for x in arrays]
+            words += [x.data.ptr for x in results]
+            words.append(count)
+            if quick is None:
+                launch(handle, blocks, threads, stream().ptr, device, words)
+            else:
+                quick(handle, blocks, 1, 1, threads, 1, 1, 0, stream().ptr, packed(words), 0)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return plan
+
+
+KERNEL_KIND = "the CUDA kernel"
+_MAX_PLANS = 256  # shapes of batches that a kernel remembers
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a kernel: per-thread registers and spilled bytes, and how it is launched."""
+    """Registers and spilled bytes per thread of a kernel, and its launch shape."""
 
     registers: int
     local_bytes: int
@@ -43,48 +125,51 @@ class Report:
     threads: int
 
 
-class _OnStream:
+class _StreamKernel:
     """A kernel that is launched on CuPy's current stream and device."""
 
     def __init__(self, source: CudaSource) -> None:
-        self.loaded = loaded(source)
+        self.loaded = load_kernel(source)
 
     def __call__(self, grid: Shape, block: Shape, arguments: Sequence[Any]) -> None:
         """Launch; `arguments` are CuPy's arrays and NumPy's numbers."""
         cuda = require_cupy().cuda
-        values = [x.data.ptr if x.ndim else _word(x) for x in arguments]
-        place = cuda.get_current_stream().ptr, cuda.Device().id
-        driver().launch(self.loaded.handle, grid[0], block[0], *place, values)
+        values = [  # an address, or a number as the first of eight bytes
+            x.data.ptr if x.ndim else int.from_bytes(np.asarray(x).tobytes(), "little")
+            for x in arguments
+        ]
+        stream_and_device = cuda.get_current_stream().ptr, cuda.Device().id
+        driver().launch(self.loaded.handle, grid[0], block[0], *stream_and_device, values)
 
 
-class Compiled:
+class CompiledKernels:
     """Kernels compiled for each precision and layout when needed."""
 
     def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
         self._source = source
-        self._made: dict[tuple[str, str], tuple[CudaSource, _OnStream]] = {}
+        self._made: dict[tuple[str, str], tuple[CudaSource, _StreamKernel]] = {}
         self._confirmed: set[tuple[str, str]] = set()
 
-    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, _OnStream]:
+    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, _StreamKernel]:
         """Source and kernel for a precision and a layout."""
         key = (dtype, layout)
         if key not in self._made:
-            made = self._source(dtype, layout)
-            self._made[key] = made, _OnStream(made)
+            source = self._source(dtype, layout)
+            self._made[key] = source, _StreamKernel(source)
         return self._made[key]
 
     def report(self, dtype: str = "float32", layout: str = "row") -> Report:
         """Registers, spills and launch shape of one of the kernels."""
-        made, kernel = self.compiled(dtype, layout)
-        return Report(*driver().facts(kernel.loaded.handle), made.threads)
+        source, kernel = self.compiled(dtype, layout)
+        return Report(*driver().facts(kernel.loaded.handle), source.threads)
 
     def _launch(self, count: int, dtype: str, layout: str, arguments: Sequence[Any]) -> None:
         if count:
-            made, kernel = self.compiled(dtype, layout)
-            kernel((-(-count // made.threads),), (made.threads,), arguments)
+            source, kernel = self.compiled(dtype, layout)
+            kernel((-(-count // source.threads),), (source.threads,), arguments)
 
 
-class DeviceKernel(Compiled):
+class DeviceKernel(CompiledKernels):
     """The CUDA kernels of one program."""
 
     def __init__(self, program: Program, name: str) -> None:
@@ -96,55 +181,55 @@ class DeviceKernel(Compiled):
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
         cp = require_cupy()
-        key = None if out is not None else key_of(arrays)
+        key = None if out is not None else plan_key(arrays)
         if key in self.plans:
             return self.plans[key](arrays)
-        dtype, ports = _precision(arrays), self.program.inputs
-        with home([port.name for port in ports], arrays):
+        dtype, ports, outputs = _common_dtype(arrays), self.program.inputs, self.program.outputs
+        with common_device([port.name for port in ports], arrays):
             arrays = [cp.asarray(x) for x in arrays]
             batch = np.broadcast_shapes(*map(lead, ports, arrays))
-            states = list(map(partial(flat, dtype, batch), ports, arrays))
-            columns = all(map(_in_columns, states)) or not self._fits_rows(dtype)
-            given = [cp.ascontiguousarray(x.T if columns else x) for x in states]
+            states = list(map(partial(flatten_states, dtype, batch), ports, arrays))
+            columns = all(
+                x.T.flags.c_contiguous and not x.flags.c_contiguous for x in states
+            ) or not self._fits_rows(dtype)
+            inputs = [cp.ascontiguousarray(x.T if columns else x) for x in states]
             results = [
                 cp.empty((port.size, prod(batch)) if columns else (prod(batch), port.size), dtype)
-                for port in self.program.outputs
+                for port in outputs
             ]
             layout = "column" if columns else "row"
-            self._launch(prod(batch), dtype, layout, (*given, *results, np.int64(prod(batch))))
+            self._launch(prod(batch), dtype, layout, (*inputs, *results, np.int64(prod(batch))))
             rows = [x.T if columns else x for x in results]
             if (dtype, layout) not in self._confirmed:
                 self._confirm(states, rows)
                 self._confirmed.add((dtype, layout))
-            if key is not None and all(map(_same_place, given, arrays)):
-                self._plan(key, dtype, layout, batch)
+            copied = any(x.data.ptr != y.data.ptr for x, y in zip(inputs, arrays, strict=True))
+            if key is not None and not copied:
+                if len(self.plans) >= _MAX_PLANS:
+                    self.plans.clear()
+                kernel, shapes = self.compiled(dtype, layout)[1].loaded, [p.shape for p in outputs]
+                self.plans[key] = make_plan(cp, kernel, dtype, layout, batch, shapes, key)
             shaped = [
                 x.reshape(*batch, *port.shape)
                 for x, port in zip(rows, self.program.outputs, strict=True)
             ]
-            return _returned(shaped, out)
-
-    def _plan(self, key: Key, dtype: str, layout: str, batch: Shape) -> None:
-        """Remember what a call with arrays of these shapes and places needs."""
-        if len(self.plans) >= _MOST_PLANS:
-            self.plans.clear()
-        kernel = self.compiled(dtype, layout)[1].loaded
-        shapes = [port.shape for port in self.program.outputs]
-        self.plans[key] = planned(require_cupy(), kernel, dtype, layout, batch, shapes, key)
+            return _write_results(shaped, out)
 
     def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
         if checking() and len(inputs[0]):
             ports = (*self.program.inputs, *self.program.outputs)
             host = [
-                x[:MOST_STATES].get().reshape(-1, *port.shape)
+                x[:MAX_STATES].get().reshape(-1, *port.shape)
                 for x, port in zip((*inputs, *results), ports, strict=True)
             ]
             n, sides = len(inputs), (self.program.inputs, self.program.outputs)
-            Confirmation(self.name, *sides, host[:n], host[n:], KIND).by_program(self.program)
+            Confirmation(self.name, *sides, host[:n], host[n:], KERNEL_KIND).by_program(
+                self.program
+            )
 
 
-class DeviceRollout(Compiled):
+class DeviceRollout(CompiledKernels):
     """The CUDA kernels of one iteration."""
 
     def __init__(self, iteration: Iteration, name: str) -> None:
@@ -156,9 +241,9 @@ class DeviceRollout(Compiled):
     ) -> list[Any]:
         """Saved base values, each (steps // every, ..., *shape); `held` as for the CPU's rollouts."""
         cp = require_cupy()
-        dtype = _precision((*base, *held))
+        dtype = _common_dtype((*base, *held))
         ports = (*self.iteration.base, *self.iteration.held)
-        with home([port.name for port in ports], (*base, *held)):
+        with common_device([port.name for port in ports], (*base, *held)):
             base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
             start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
             leads = list(map(lead, self.iteration.held, held))
@@ -166,14 +251,14 @@ class DeviceRollout(Compiled):
             if (dtype, "row") not in self._confirmed:
                 self._confirm([*base, *held], steps if moving else 0, batch, dt, dtype)
             count, often = prod(batch), ((steps, *batch) if moving else batch)
-            given = [
-                *map(partial(flat, dtype, batch), self.iteration.base, base),
-                *map(partial(flat, dtype, often), self.iteration.held, held),
+            inputs = [
+                *map(partial(flatten_states, dtype, batch), self.iteration.base, base),
+                *map(partial(flatten_states, dtype, often), self.iteration.held, held),
             ]
             saves = steps // every
             results = [cp.empty((saves, count, p.size), dtype) for p in self.iteration.base]
             counts = (np.int64(count), *map(np.int32, (steps, every, moving)))
-            arguments = (*map(cp.ascontiguousarray, given), *results, *counts)
+            arguments = (*map(cp.ascontiguousarray, inputs), *results, *counts)
             self._launch(count, dtype, "row", (*arguments, np.dtype(dtype).type(dt)))
             return [
                 x.reshape(saves, *batch, *port.shape)
@@ -188,62 +273,48 @@ class DeviceRollout(Compiled):
         if not checking():
             return
         try:
-            given = [x.astype(dtype, copy=False) for x in arrays]
-            ways = {"broadcast": require_cupy().broadcast_to, "host": lambda x: x.get()}
-            confirm_rollout(self.iteration, self, given, moves, batch, dt, KIND, **ways)
+            typed = [x.astype(dtype, copy=False) for x in arrays]
+            transfers = {"broadcast": require_cupy().broadcast_to, "host": lambda x: x.get()}
+            confirm_rollout(self.iteration, self, typed, moves, batch, dt, KERNEL_KIND, **transfers)
         except BaseException:
             self._confirmed.discard((dtype, "row"))
             raise
 
 
-def _word(x: Any) -> int:
-    """A number as the first of eight bytes."""
-    return int.from_bytes(np.asarray(x).tobytes(), "little")
-
-
-def _precision(arrays: Sequence[Any]) -> str:
-    """float32 if all that lies on the device is; numbers from the host follow."""
+def _common_dtype(arrays: Sequence[Any]) -> str:
+    """ "float32" if all arrays on the device are, else "float64"; host numbers do not count."""
     kinds = {str(x.dtype).split(".")[-1] for x in arrays if on_device([x])}
     return "float32" if kinds == {"float32"} else "float64"
 
 
-def home(names: Sequence[str], arrays: Sequence[Any]) -> Any:
-    """The device of all arrays that lie on one, as a context; numbers of the host follow there."""
-    there = [
+def common_device(names: Sequence[str], arrays: Sequence[Any]) -> Any:
+    """The device of all arrays that are on one, as a context manager."""
+    on_devices = [
         (name, require_cupy().asarray(x).device)
         for name, x in zip(names, arrays, strict=True)
         if on_device([x])
     ]
-    first, device = there[0]
-    for other, place in there[1:]:
-        if place != device:
+    first, device = on_devices[0]
+    for other, other_device in on_devices[1:]:
+        if other_device != device:
             raise ShapeError(
-                f"{first} is on cuda:{device.id} and {other} on cuda:{place.id}: bring them to one, "
-                f"with cupy.cuda.Device({device.id}): {other} = {other}.copy()"
+                f"{first} is on cuda:{device.id} and {other} on cuda:{other_device.id}: bring them "
+                f"to one, with cupy.cuda.Device({device.id}): {other} = {other}.copy()"
             )
     return device
 
 
-def flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
+def flatten_states(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
     """(states, entries), copied only where it must be."""
     full = require_cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
     return full.reshape(prod(batch), port.size)
 
 
-def _same_place(used: Any, given: Any) -> bool:
-    """Whether an array was taken as it was given, without a copy."""
-    return bool(used.data.ptr == given.data.ptr)
-
-
-def _in_columns(x: Any) -> bool:
-    return x.T.flags.c_contiguous and not x.flags.c_contiguous
-
-
-def _returned(results: list[Any], out: Any) -> Any:
+def _write_results(results: list[Any], out: Any) -> Any:
     if out is not None:
         # as for a ufunc, None is a place that is still to be made
-        given = zip(out if isinstance(out, tuple) else (out,), results, strict=True)
-        targets = [result if target is None else target for target, result in given]
+        pairs = zip(out if isinstance(out, tuple) else (out,), results, strict=True)
+        targets = [result if target is None else target for target, result in pairs]
         for target, result in zip(targets, results, strict=True):
             if target is not result:
                 target[...] = result
@@ -252,7 +323,7 @@ def _returned(results: list[Any], out: Any) -> Any:
 
 
 def require_cupy() -> Any:
-    """CuPy, or an error that says how to install it."""
+    """The module CuPy; a CompileError with the command to install it where it is missing."""
     try:
         import cupy
     except ImportError as error:
@@ -260,3 +331,100 @@ def require_cupy() -> Any:
             "arrays on a GPU need CuPy: pip install cupy-cuda12x (the extra [gpu])"
         ) from error
     return cupy
+
+
+class DeviceAdaptive:
+    """The CUDA kernel of adaptive runs, called like `AdaptiveLoop`."""
+
+    def __init__(self, iteration: Iteration, saved: int, name: str) -> None:
+        self.iteration, self.saved = iteration, saved
+        self._kernels = CompiledKernels(lambda dtype, layout: cuda_adaptive(iteration, saved, name))
+        self._confirmed = False
+
+    @staticmethod
+    def asarray(x: Any) -> Any:
+        """Numbers in double precision, on the current device."""
+        return require_cupy().asarray(x).astype(ADAPTIVE_DTYPE, copy=False)
+
+    @staticmethod
+    def rows(ports: Sequence[Port], values: Mapping[str, Any], batch: tuple[int, ...]) -> Any:
+        """Values of all ports (rows, entries), zero where nothing is given."""
+        cp, count = require_cupy(), prod(batch)
+        result = cp.empty((count, sum(port.size for port in ports)), ADAPTIVE_DTYPE)
+        for port, start in zip(ports, port_offsets(ports).values(), strict=True):
+            own = values.get(port.name)
+            entries = (
+                0.0 if own is None else flatten_states(ADAPTIVE_DTYPE, batch, port, cp.asarray(own))
+            )
+            result[:, start : start + port.size] = entries
+        return result
+
+    def __call__(self, base: Any, held: Any, saves: int, interval: float) -> AdaptiveResult:
+        """From base values (rows, …) under held values (rows, …), saved `saves` times."""
+        from dalembert.kernels.call.iterations import AdaptiveResult
+
+        cp, count = require_cupy(), len(base)
+        if not self._confirmed and checking() and count:
+            self._confirmed = True
+            self._confirm(base, held)
+        saved = cp.empty((count, saves, self.saved), ADAPTIVE_DTYPE)
+        ends = cp.empty((count, base.shape[1]), ADAPTIVE_DTYPE)
+        saved[...] = ends[...] = np.nan
+        if count:
+            next_row = cp.asarray([0]).astype("uint64")
+            numbers = (np.int64(count), np.int64(saves), np.float64(interval))
+            _, kernel = self._kernels.compiled(ADAPTIVE_DTYPE, "row")
+            kernel(
+                (ADAPTIVE_GRID.blocks(count),),
+                (LANES,),
+                (base, held, saved, ends, next_row, *numbers),
+            )
+        return AdaptiveResult(saved, ends, 0)
+
+    def _confirm(self, base: Any, held: Any) -> None:
+        """With DALEMBERT_CHECK, raise where first steps differ from those of the programs."""
+        cp = require_cupy()
+
+        def run(
+            first: np.ndarray, first_held: np.ndarray, at: float
+        ) -> tuple[np.ndarray, np.ndarray]:
+            result = self(cp.asarray(first), cp.asarray(first_held), 1, at)
+            return result.saved.get(), result.ends.get()
+
+        try:
+            confirm_adaptive_steps(self.iteration, run, base.get(), held.get(), KERNEL_KIND)
+        except BaseException:
+            self._confirmed = False
+            raise
+
+
+class DeviceSearch:
+    """The CUDA kernel of one search, called as `kernels.call.search.SearchLoop` is."""
+
+    def __init__(self, iteration: Iteration, name: str = "inverse_kinematics") -> None:
+        self.iteration = iteration
+        self._kernels = CompiledKernels(lambda dtype, layout: cuda_search(iteration, name, dtype))
+
+    def __call__(
+        self, held: Sequence[Any], pool: Any, effort: SearchOptions, first: Any = None
+    ) -> tuple[Any, Any]:
+        """(points (rows, n), costs (rows,)) on the device."""
+        cp, rows = require_cupy(), len(held[0])
+        n = self.iteration.base[0].size
+        with held[0].device:
+            own = partial(flatten_states, "float64", (rows,))
+            targets = [
+                own(p, cp.asarray(x)) for p, x in zip(self.iteration.held, held, strict=True)
+            ]
+            starts = [cp.asarray(pool), cp.asarray(pool if first is None else first)]
+            ends, costs = cp.empty((rows, n), "float64"), cp.empty((rows,), "float64")
+            next_row = cp.asarray([0]).astype("uint64")
+            counts = (int(first is not None), effort.starts, effort.steps, len(pool) - 1)
+            _, kernel = self._kernels.compiled("float64", "row")
+            arrays = [cp.ascontiguousarray(x) for x in (*targets, starts[1], starts[0])]
+            numbers = [cp.dtype("float64").type(x) for x in (effort.gain, effort.enough)]
+            if rows:
+                arguments = (*arrays, ends, costs, next_row, cp.int64(rows))
+                tail = (*map(cp.int32, counts), *numbers)
+                kernel((SEARCH_GRID.blocks(rows),), (SEARCH_THREADS,), (*arguments, *tail))
+            return ends, costs

@@ -1,30 +1,131 @@
-"""The CUDA driver, by its own interface: loads machine code and launches it on a stream.
+"""The CUDA driver and NVRTC, by ctypes: compiles text, loads machine code, launches it on a stream.
 
-Kernels are loaded as libraries, which belong to no context: a launch takes place on the device of its
-stream. They are never unloaded, for XLA and captured graphs keep what they were once given.
+NVRTC is the one that JAX, PyTorch, CuPy or the toolkit installed. Compiled code is stored in the cache
+on disk; a process that finds it there does not load NVRTC. Kernels are loaded as libraries, which
+belong to no context: a launch takes place on the device of its stream. They are never unloaded, for
+XLA and captured graphs keep their handles.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dalembert.errors import CompileError
+from dalembert.kernels.call import cache as disk
+
+_FLAGS = (b"-std=c++17", b"-default-device")
+_SONAME = re.compile(r"libnvrtc\.so\.\d+$")
+_TOOLKITS = ("/usr/local/cuda", "/opt/cuda")
+
+
+def machine_code(text: str, arch: int) -> bytes:
+    """The text compiled for compute capability `arch` (90 for 9.0): a cubin, or PTX for newer cards.
+
+    >>> machine_code("", 90)  # doctest: +SKIP
+    b'\\x7fELF...'
+    """
+    key = f"CUDA for sm_{arch}\n{text}"
+    code = disk.get(key)
+    if code is None:
+        code = _compile(text, arch)
+        disk.put(key, code)
+    return code
+
+
+def _compile(text: str, arch: int) -> bytes:
+    nvrtc = _nvrtc_library()
+    newest = max((a for a in _archs(nvrtc) if a <= arch), default=arch)
+    exact = newest == arch
+    flag = f"--gpu-architecture={'sm' if exact else 'compute'}_{newest}".encode()
+    flags = (*_FLAGS, flag)
+    program = ctypes.c_void_p()
+    status = nvrtc.nvrtcCreateProgram(
+        ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None
+    )
+    _require_nvrtc(nvrtc, status, "nvrtcCreateProgram")
+    try:
+        options = (ctypes.c_char_p * len(flags))(*flags)
+        if nvrtc.nvrtcCompileProgram(program, len(flags), options):
+            log = _read_output(nvrtc, "nvrtcGetProgramLog", program).rstrip(b"\0").decode()
+            raise CompileError(f"NVRTC could not compile a kernel for sm_{arch}:\n{log[:2000]}")
+        return _read_output(nvrtc, "nvrtcGetCUBIN" if exact else "nvrtcGetPTX", program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _read_output(nvrtc: ctypes.CDLL, name: str, program: ctypes.c_void_p) -> bytes:
+    """Output of NVRTC that is read by a pair of functions, its size first."""
+    size = ctypes.c_size_t()
+    _require_nvrtc(nvrtc, getattr(nvrtc, f"{name}Size")(program, ctypes.byref(size)), name)
+    buffer = ctypes.create_string_buffer(size.value)
+    _require_nvrtc(nvrtc, getattr(nvrtc, name)(program, buffer), name)
+    return buffer.raw
+
+
+def _archs(nvrtc: ctypes.CDLL) -> list[int]:
+    """Compute capabilities that it compiles for."""
+    count = ctypes.c_int()
+    _require_nvrtc(
+        nvrtc, nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "nvrtcGetNumSupportedArchs"
+    )
+    archs = (ctypes.c_int * count.value)()
+    _require_nvrtc(nvrtc, nvrtc.nvrtcGetSupportedArchs(archs), "nvrtcGetSupportedArchs")
+    return list(archs)
+
+
+def _require_nvrtc(nvrtc: ctypes.CDLL, code: int, name: str) -> None:
+    if code:
+        nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise CompileError(f"{name}: {nvrtc.nvrtcGetErrorString(code).decode()}")
+
+
+@cache
+def _nvrtc_library() -> ctypes.CDLL:
+    """NVRTC: one that is loaded or on the loader's path, else the newest of wheels and toolkits."""
+    for path in ("libnvrtc.so.13", "libnvrtc.so.12", *map(str, _nvrtc_paths())):
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    raise CompileError(
+        "CUDA kernels need NVRTC (libnvrtc.so), which comes with jax[cuda13], with PyTorch for CUDA, "
+        "with CuPy and with the CUDA toolkit: pip install cupy-cuda12x (the extra "
+        "[gpu]), or nvidia-cuda-nvrtc"
+    )
+
+
+def _nvrtc_paths() -> list[Path]:
+    """Paths of NVRTC in wheels and toolkits, the newest first."""
+    spec = find_spec("nvidia")
+    wheels = [] if spec is None else list(spec.submodule_search_locations or [])
+    folders = [folder for site in wheels for folder in Path(site).glob("*/lib")]
+    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), *_TOOLKITS):
+        folders += [Path(root) / "lib64", Path(root) / "lib"] if root else []
+    libraries = [path for folder in folders for path in folder.glob("libnvrtc.so.*")]
+    known = [path for path in libraries if _SONAME.search(path.name)]
+    return sorted(known, key=lambda path: -int(path.suffix[1:]))
+
 
 LANES = 32
-SMALL = (
+MAX_SMALL_BATCH = (
     1 << 14
 )  # states, up to which every warp is a block: all multiprocessors of a large card work
 _CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR
-_FACTS = (4, 3, 1)  # CU_FUNC_ATTRIBUTE_NUM_REGS, LOCAL_SIZE_BYTES, SHARED_SIZE_BYTES
+_ATTRIBUTES = (4, 3, 1)  # CU_FUNC_ATTRIBUTE_NUM_REGS, LOCAL_SIZE_BYTES, SHARED_SIZE_BYTES
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
-class Loaded(NamedTuple):
+class LoadedKernel(NamedTuple):
     """A kernel on the devices of this process, and the most threads that a block of it may have."""
 
     handle: int
@@ -32,12 +133,12 @@ class Loaded(NamedTuple):
 
     def geometry(self, count: int) -> tuple[int, int]:
         """Blocks and threads of each for so many states."""
-        threads = LANES if count <= SMALL else self.threads
+        threads = LANES if count <= MAX_SMALL_BATCH else self.threads
         return -(-count // threads), threads
 
 
-class _Room(threading.local):
-    """Where a thread puts the arguments of its launches."""
+class _ArgumentBuffer(threading.local):
+    """The launch arguments of a thread, as `cuLaunchKernel` takes them."""
 
     size = 0
 
@@ -46,18 +147,18 @@ class _Room(threading.local):
         self.size = size
         self.words: Any = (ctypes.c_int64 * size)()
         first = ctypes.addressof(self.words)
-        self.places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
-        self.address = ctypes.addressof(self.places)
+        self.pointers = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
+        self.address = ctypes.addressof(self.pointers)
 
 
-class Cards:
-    """What the driver of this process does with its cards."""
+class CudaDriver:
+    """The CUDA driver of this process."""
 
-    _room = _Room()
+    _room = _ArgumentBuffer()
 
     def __init__(self) -> None:
         try:
-            self._cuda: Any = ctypes.CDLL("libcuda.so.1")
+            self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise CompileError(f"there is no CUDA driver here: {error}") from None
         self._do("cuInit", 0)
@@ -70,12 +171,19 @@ class Cards:
     @cached_property
     def arch(self) -> int:
         """The compute capability of the cards here, 90 for 9.0; of the least where they differ."""
-        count = ctypes.c_int()
+        count, device, value = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         self._do("cuDeviceGetCount", ctypes.byref(count))
-        found = [self._capability(index) for index in range(count.value)]
-        if not found:
-            raise CompileError("the CUDA driver finds no device")
-        return min(found)
+        capabilities = []
+        for index in range(count.value):
+            self._do("cuDeviceGet", ctypes.byref(device), index)
+            digits = []
+            for which in _CAPABILITY:
+                self._do("cuDeviceGetAttribute", ctypes.byref(value), which, device)
+                digits.append(value.value)
+            capabilities.append(10 * digits[0] + digits[1])
+        if not capabilities:
+            raise CompileError("the CUDA driver finds no device; install one, or use NumPy arrays")
+        return min(capabilities)
 
     def load(self, code: bytes, name: str) -> int:
         """A handle of kernel `name` in a cubin or PTX, for `cuLaunchKernel` on any device."""
@@ -88,12 +196,12 @@ class Cards:
 
     def facts(self, handle: int, device: int = 0) -> tuple[int, int, int]:
         """Registers and bytes of local and of shared memory of a kernel."""
-        found = ctypes.c_int()
+        value = ctypes.c_int()
         facts = []
-        for which in _FACTS:
+        for which in _ATTRIBUTES:
             kernel = ctypes.c_void_p(handle)
-            self._do("cuKernelGetAttribute", ctypes.byref(found), which, kernel, device)
-            facts.append(found.value)
+            self._do("cuKernelGetAttribute", ctypes.byref(value), which, kernel, device)
+            facts.append(value.value)
         return facts[0], facts[1], facts[2]
 
     def prepare(self, handle: int, device: int) -> None:
@@ -107,24 +215,24 @@ class Cards:
         self, handle: int, blocks: int, threads: int, stream: int, device: int, words: list[int]
     ) -> None:
         """Launch a kernel; `words` are its arguments, each at the beginning of eight bytes."""
-        places = self.packed(words)
-        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
-        code = self._launch(*given)
+        addresses = self.packed(words)
+        arguments = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, addresses, None)
+        code = self._launch(*arguments)
         if code == _NO_CONTEXT:  # the default stream, in a thread that has not used CUDA before
             self._enter(device)
-            code = self._launch(*given)
+            code = self._launch(*arguments)
         self._require(code, "cuLaunchKernel")
 
     def packed(self, words: list[int]) -> int:
-        """Where the driver finds these arguments, until this thread's next launch."""
-        room = self._room
-        if len(words) > room.size:
-            room.grow(len(words))
-        room.words[: len(words)] = words
-        return room.address
+        """Address of the packed arguments, valid until this thread's next launch."""
+        buffer = self._room
+        if len(words) > buffer.size:
+            buffer.grow(len(words))
+        buffer.words[: len(words)] = words
+        return buffer.address
 
     @cached_property
-    def _launch(self) -> Any:
+    def _launch(self) -> Callable[..., int]:
         pointer, number = ctypes.c_void_p, ctypes.c_uint
         kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *(number,) * 7, *(pointer,) * 3)
         return kind(self.launching)
@@ -135,17 +243,8 @@ class Cards:
         self._do("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self._do("cuCtxSetCurrent", context)
 
-    def _capability(self, index: int) -> int:
-        device, found = ctypes.c_int(), ctypes.c_int()
-        self._do("cuDeviceGet", ctypes.byref(device), index)
-        digits = []
-        for which in _CAPABILITY:
-            self._do("cuDeviceGetAttribute", ctypes.byref(found), which, device)
-            digits.append(found.value)
-        return 10 * digits[0] + digits[1]
-
     @contextmanager
-    def outside_capture(self) -> Any:
+    def outside_capture(self) -> Iterator[None]:
         """Things that no stream has to do with, while this thread may be capturing one.
 
         Python may at any time collect garbage that gives back something of CUDA's, which would
@@ -158,18 +257,18 @@ class Cards:
         finally:
             self._do("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
-    def _do(self, name: str, *given: Any) -> None:
-        self._require(getattr(self._cuda, name)(*given), name)
+    def _do(self, name: str, *arguments: object) -> None:
+        self._require(getattr(self._cuda, name)(*arguments), name)
 
     def _require(self, code: int, name: str) -> None:
         if code:
             text = ctypes.c_char_p()
             self._cuda.cuGetErrorString(code, ctypes.byref(text))
-            said = (text.value or b"unknown error").decode()
-            raise CompileError(f"{name}: {said} (CUDA error {code})")
+            message = (text.value or b"unknown error").decode()
+            raise CompileError(f"{name}: {message} (CUDA error {code})")
 
 
 @cache
-def driver() -> Cards:
+def driver() -> CudaDriver:
     """The one driver of this process."""
-    return Cards()
+    return CudaDriver()

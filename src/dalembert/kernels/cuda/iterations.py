@@ -1,24 +1,43 @@
-"""One step of an iteration as lines of CUDA, and the loop around it whose threads take rows.
+"""Loops around the steps of an iteration as CUDA: rollouts, adaptive runs and searches.
 
 A thread keeps its values in arrays `base`, `work` and `held`; `row0`, `row1`, … are the scalars of a
-stage.
+stage. A rollout is one trajectory per thread, its state in registers throughout:
+
+    name(base…, held…, saved base…, count, steps, every, moving, dt)
+
+After every `every`-th step the base values are saved. Saved arrays have the time in front:
+(saves, states, entries) in rows, (saves, entries, states) in columns. Held values are those of
+(states, entries) throughout, or, with `moving` = 1, one such array per step.
+
+Adaptive runs and searches do what `kernels.llvm.iterations` does on the CPU, run by run. A thread takes
+the next row as soon as its own has ended, so that none waits for another; `next` counts the rows that
+were taken. Arrays are in rows.
+
+    name(base, held, saved, ends, next, count, saves, interval)
+    name(held…, first, pool, ends, costs, next, count, given, starts, steps, mask, gain, enough)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dalembert.kernels.c.text import Scalar, statements
-from dalembert.kernels.cuda.source import CudaSource
-from dalembert.kernels.cuda.text import kernel_text, sincos
-from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.rewrite import reciprocals
-from dalembert.text import c_comment
-from dalembert.tracing.program import Op, Program
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.c_source import Scalar, port_entries, statements
+from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
+from dalembert.kernels.cuda.text import LANES, Tile, kernel_text, sincos
+from dalembert.kernels.program.iteration import STRIDES, Iteration
+from dalembert.kernels.program.passes import reciprocals
+from dalembert.text import c_comment, c_identifier
+from dalembert.tracing.program import Op, Port, Program
+
+if TYPE_CHECKING:
+    pass
 
 
-class Steps:
+class StepWriter:
     """Writes the parts of a step; `factor` is what every coefficient of the table is multiplied by."""
 
     def __init__(
@@ -31,14 +50,14 @@ class Steps:
     def head(self, about: Sequence[str], with_table: bool = True) -> list[str]:
         """Before the kernel: what it is, sine and cosine, the table."""
         programs = self.iteration.programs
-        turns = {Op.SIN, Op.COS} & {Op(op) for p in programs for op in set(p.op.tolist())}
+        trigonometric = {Op.SIN, Op.COS} & {Op(op) for p in programs for op in set(p.op.tolist())}
         numbers = [self.scalar.literal(x) for row in self.iteration.table for x in row]
         table = f"{self.function}_table[{len(numbers)}] = {{{', '.join(numbers)}}};"
         return [
             "/*",
             *(f" * {c_comment(line)}".rstrip() for line in about),
             " */",
-            *([sincos(f"{self.function}_sincos", self.scalar), ""] if turns else []),
+            *([sincos(f"{self.function}_sincos", self.scalar), ""] if trigonometric else []),
             *([f"static __constant__ {self.scalar.type} {table}", ""] if with_table else []),
         ]
 
@@ -47,27 +66,40 @@ class Steps:
         T, iteration = self.scalar.type, self.iteration
         # a finish that reads base values must not overwrite them on the way
         reads = iteration.finish.a[iteration.finish.op == Op.INPUT]
-        kept = bool((reads < self.base).any())
-        finish = self.program(iteration.finish, "done" if kept else "base")
+        reads_base = bool((reads < self.base).any())
+        finish = self.program(iteration.finish, "done" if reads_base else "base")
+        zero, starts = self.scalar.literal(0.0), enumerate(iteration.starts())
         return [
-            *(f"work[{k}] = {self._start(s)};" for k, s in enumerate(iteration.starts())),
+            *(f"work[{k}] = {zero if s is None else f'base[{s}]'};" for k, s in starts),
             "#pragma unroll 1",
             f"for (int stage = 0; stage < {len(iteration.table)}; stage++) {{",
             *(f"    {line}" for line in self._stage()),
             "}",
             "{",
-            *([f"    {T} done[{self.base}];"] if kept else []),
+            *([f"    {T} done[{self.base}];"] if reads_base else []),
             *(f"    {line}" for line in finish),
-            *(f"    base[{k}] = done[{k}];" for k in range(self.base if kept else 0)),
+            *(f"    base[{k}] = done[{k}];" for k in range(self.base if reads_base else 0)),
             "}",
             *self.closing("base"),
         ]
 
     def closing(self, values: str) -> list[str]:
-        """What brings an array of base values back to where it belongs."""
-        return [
-            line for each in self.iteration.closing for line in self._closed(*each, values=values)
-        ]
+        """The closing programs, such as projections onto constraints, on an array of base values."""
+
+        def load(k: int) -> str:
+            return f"{values}[{k}]" if k < self.base else f"held[{k - self.base}]"
+
+        lines = []
+        for program, times in self.iteration.closing:
+            lines += [
+                "#pragma unroll 1",
+                f"for (int again = 0; again < {times}; again++) {{",
+                f"    {self.scalar.type} done[{self.base}];",
+                *(f"    {line}" for line in self.program(program, "done", load)),
+                *(f"    {values}[{k}] = done[{k}];" for k in range(self.base)),
+                "}",
+            ]
+        return lines
 
     def program(
         self, program: Program, into: str, load: Callable[[int], str] | None = None
@@ -77,8 +109,8 @@ class Steps:
         def store(k: int, x: str) -> str:
             return f"{into}[{k}] = {x};"
 
-        turn = f"{self.function}_sincos"
-        return list(statements(reciprocals(program), self.scalar, load or self.load, store, turn))
+        step = f"{self.function}_sincos"
+        return list(statements(reciprocals(program), self.scalar, load or self.load, store, step))
 
     def load(self, k: int) -> str:
         """Input k of a stage."""
@@ -103,25 +135,9 @@ class Steps:
             *(f"work[{first}{k}] = next[{k}];" for k in range(results)),
         ]
 
-    def _start(self, source: int | None) -> str:
-        return self.scalar.literal(0.0) if source is None else f"base[{source}]"
 
-    def _closed(self, program: Program, times: int, values: str) -> list[str]:
-        def load(k: int) -> str:
-            return f"{values}[{k}]" if k < self.base else f"held[{k - self.base}]"
-
-        return [
-            "#pragma unroll 1",
-            f"for (int again = 0; again < {times}; again++) {{",
-            f"    {self.scalar.type} done[{self.base}];",
-            *(f"    {line}" for line in self.program(program, "done", load)),
-            *(f"    {values}[{k}] = done[{k}];" for k in range(self.base)),
-            "}",
-        ]
-
-
-class Grid(NamedTuple):
-    """A kernel whose threads each take the next row as soon as one is done: none waits for another's.
+class RowGrid(NamedTuple):
+    """A kernel whose threads each take the next row as soon as their own has ended.
 
     Threads of a block, and blocks at most: more than a card runs at once, few enough to share.
     """
@@ -132,7 +148,7 @@ class Grid(NamedTuple):
     def blocks(self, count: int) -> int:
         """How many blocks take so many rows.
 
-        >>> Grid(32, 100).blocks(33), Grid(32, 100).blocks(10**6)
+        >>> RowGrid(32, 100).blocks(33), RowGrid(32, 100).blocks(10**6)
         (2, 100)
         """
         return min(-(-count // self.threads), self.most)
@@ -143,8 +159,8 @@ class Grid(NamedTuple):
         function: str,
         arguments: Sequence[str],
         declared: Sequence[str],
-        taken: Iterable[str],
-        turn: Iterable[str],
+        begin: Iterable[str],
+        step: Iterable[str],
     ) -> CudaSource:
         """The kernel `function(arguments)`: what a thread does with a row it has taken, and in a turn.
 
@@ -157,10 +173,278 @@ class Grid(NamedTuple):
             "    if (row < 0) {",
             "        row = (long long)atomicAdd(next, 1ULL);",
             "        if (row >= count) break;",
-            *(f"        {line}" for line in taken),
+            *(f"        {line}" for line in begin),
             "    }",
-            *(f"    {line}" for line in turn),
+            *(f"    {line}" for line in step),
             "}",
         ]
         text = kernel_text(head, str(self.threads), function, ", ".join(arguments), body)
         return CudaSource(text, function, self.threads, 0)
+
+
+_WARPS = 4
+_LONG_STEP = 4500  # instructions of all programs of a step
+
+
+def cuda_rollout(
+    iteration: Iteration,
+    name: str,
+    dtype: str = "float32",
+    layout: str = "row",
+    about: Sequence[str] = (),
+) -> CudaSource:
+    """The kernel of an iteration; launch ceil(count / 128) blocks of 128 threads."""
+    if layout not in LAYOUTS:
+        raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
+    scalar, function = Scalar.of(dtype), c_identifier(name)
+    access = _RowAccess(iteration, scalar) if layout == "row" else _ColumnAccess(iteration, scalar)
+    parts = StepWriter(iteration, scalar, function, "dt * ")
+    note = f"Trajectories, one per thread; batches in {layout} layout, saved states time first."
+    # a long one keeps its registers only where one block is said to be enough
+    is_long = sum(map(len, iteration.programs)) > _LONG_STEP
+    bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
+    T, ports = scalar.type, [*iteration.base, *iteration.held]
+    inputs = [f"const {T} *__restrict__ {c_identifier(p.name)}" for p in ports]
+    saved = [f"{T} *__restrict__ {c_identifier(p.name)}_saved" for p in iteration.base]
+    counts = ["const long long count", "const int steps", "const int every", "const int moving"]
+    counts.append(f"const {T} dt")
+    head, arguments = parts.head([*about, note]), ", ".join([*inputs, *saved, *counts])
+    text = kernel_text(head, bounds, function, arguments, _rollout_body(parts, access))
+    shared = access.shared * _WARPS * (4 if scalar.suffix else 8)
+    return CudaSource(text, function, LANES * _WARPS, shared)
+
+
+def _rollout_body(parts: StepWriter, access: _RowAccess | _ColumnAccess) -> list[str]:
+    iteration = parts.iteration
+    return [
+        f"{parts.scalar.type} base[{parts.base}], work[{parts.work}], held[{parts.held}];",
+        *access.open(),
+        *access.take("base", iteration.base),
+        "long long save = 0;",
+        "#pragma unroll 1",
+        "for (int step = 0; step < steps; step++) {",
+        "    if (moving != 0 || step == 0) {",
+        "        const long long turn = (moving != 0) ? step : 0;",
+        *(f"        {line}" for line in access.take("held", iteration.held, "turn")),
+        "    }",
+        *(f"    {line}" for line in parts.step()),
+        "    if ((step + 1) % every == 0) {",
+        *(f"        {line}" for line in access.give(iteration.base)),
+        "        save++;",
+        "    }",
+        "}",
+    ]
+
+
+class _ColumnAccess:
+    """Every thread reads and writes its own column."""
+
+    shared = 0
+
+    def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
+        self.scalar = scalar
+
+    def open(self) -> list[str]:
+        return [
+            "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
+            "if (state >= count) return;",
+        ]
+
+    def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
+        return [
+            f"{into}[{k}] = {c_identifier(port.name)}"
+            f"[({step} * {port.size} + {entry}) * count + state];"
+            for k, (port, entry) in enumerate(port_entries(ports))
+        ]
+
+    def give(self, ports: tuple[Port, ...]) -> list[str]:
+        return [
+            f"{c_identifier(p.name)}_saved[(save * {p.size} + {entry}) * count + state] = base[{k}];"
+            for k, (p, entry) in enumerate(port_entries(ports))
+        ]
+
+
+class _RowAccess:
+    """The states of a warp pass through one tile in shared memory, array after array."""
+
+    def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
+        ports = (*iteration.base, *iteration.held)
+        self.scalar = scalar
+        self.shared = max(Tile(port, "", 0).size for port in ports)
+
+    def open(self) -> list[str]:
+        T = self.scalar.type
+        return [
+            f"__shared__ __align__(16) {T} tiles[{_WARPS * self.shared}];",
+            f"const int lane = threadIdx.x % {LANES};",
+            f"{T} *tile = tiles + (threadIdx.x / {LANES}) * {self.shared};",
+            f"const long long warp = (long long)blockIdx.x * {_WARPS} + threadIdx.x / {LANES};",
+            f"const long long own = warp * {LANES};",
+            "if (own >= count) return;",
+            f"const int states = (count - own < {LANES}) ? (int)(count - own) : {LANES};",
+            f"const bool full = states == {LANES};",
+        ]
+
+    def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
+        def copy(port: Port, k: int) -> list[str]:
+            tile = Tile(port, c_identifier(port.name), 0)
+            entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
+            return [*tile.fetch(self.scalar), "__syncwarp();", *entries]
+
+        return self._each(ports, step, copy)
+
+    def give(self, ports: tuple[Port, ...]) -> list[str]:
+        def copy(port: Port, k: int) -> list[str]:
+            tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
+            entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
+            return [*entries, "__syncwarp();", *tile.flush(self.scalar)]
+
+        return self._each(ports, "save", copy)
+
+    def _each(
+        self, ports: tuple[Port, ...], step: str, copy: Callable[[Port, int], list[str]]
+    ) -> list[str]:
+        """Array after array, each from its first entry on."""
+        lines, k = [], 0
+        for port in ports:
+            lines += ["{", f"    const long long first = {step} * count + own;"]
+            lines += [f"    {line}" for line in ("__syncwarp();", *copy(port, k))] + ["}"]
+            k += port.size
+        return lines
+
+
+ADAPTIVE_GRID = RowGrid(LANES, 4096)
+ADAPTIVE_DTYPE = "float64"  # tolerances are below what single precision resolves
+
+
+def cuda_adaptive(
+    iteration: Iteration, saved: int, name: str, about: Sequence[str] = ()
+) -> CudaSource:
+    """The kernel; launch `GRID.blocks(count)` blocks of 32 threads, with `next` zero."""
+    scalar, function = Scalar.of(ADAPTIVE_DTYPE), c_identifier(name)
+    parts = StepWriter(iteration, scalar, function)
+    T, base, held = scalar.type, parts.base, parts.held
+    note = "Runs with steps of their own: one per thread, and the next one when it is over."
+    arguments = [
+        *(f"const {T} *__restrict__ {name}" for name in ("starts", "fixed")),
+        *(f"{T} *__restrict__ {name}" for name in ("saved", "ends")),
+        *("unsigned long long *next", "const long long count", "const long long saves"),
+        f"const {T} interval",
+    ]
+    declared = [
+        f"{T} base[{base}], work[{parts.work}], held[{max(held, 1)}], before[{base}];",
+        "long long row = -1, index = 0;",
+    ]
+    begin = [
+        *(f"base[{k}] = starts[row * {base} + {k}];" for k in range(base)),
+        *(f"held[{k}] = fixed[row * {held} + {k}];" for k in range(held)),
+        "index = 0;",
+    ]
+    step = [
+        *(f"before[{k}] = base[{k}];" for k in range(base)),
+        *parts.step(),
+        *_save_passed(parts, saved),
+        f"if (base[{port_offsets(iteration.base)['ended']}] > 0.5) {{",
+        *(f"    ends[row * {base} + {k}] = base[{k}];" for k in range(base)),
+        "    row = -1;",
+        "}",
+    ]
+    return ADAPTIVE_GRID.source(
+        parts.head([*about, note]), function, arguments, declared, begin, step
+    )
+
+
+def _save_passed(parts: StepWriter, saved: int) -> list[str]:
+    """Lines that save the states at saved times within the step."""
+    T, base, between = parts.scalar.type, parts.base, parts.iteration.between
+    assert between is not None
+    time = port_offsets(parts.iteration.base)["t"]
+
+    def load(k: int) -> str:
+        if k < base:
+            return f"before[{k}]"
+        return f"work[{k - base}]" if k < base + parts.work else "when"
+
+    return [
+        "#pragma unroll 1",
+        f"while (index < saves && ({T})(index + 1) * interval <= base[{time}]) {{",
+        f"    const {T} when = ({T})(index + 1) * interval;",
+        f"    {T} now[{base}];",
+        *(f"    {line}" for line in parts.program(between, "now", load)),
+        *(f"    {line}" for line in parts.closing("now")),
+        *(f"    saved[(row * saves + index) * {saved} + {k}] = now[{k}];" for k in range(saved)),
+        "    index++;",
+        "}",
+    ]
+
+
+def port_offsets(ports: Sequence[Port]) -> dict[str, int]:
+    """Offset of the first entry of each port, by its name."""
+    starts = np.cumsum([0, *(port.size for port in ports)]).tolist()
+    return dict(zip((port.name for port in ports), starts, strict=False))
+
+
+SEARCH_THREADS = 128
+SEARCH_GRID = RowGrid(SEARCH_THREADS, 1024)
+
+
+def cuda_search(
+    iteration: Iteration, name: str, dtype: str = "float64", about: Sequence[str] = ()
+) -> CudaSource:
+    """The kernel of a search; launch `GRID.blocks(count)` blocks of 128 threads, with `next` zero."""
+    scalar, function = Scalar.of(dtype), c_identifier(name)
+    parts, T, n = StepWriter(iteration, scalar, function), scalar.type, iteration.base[0].size
+    note = "A search from many starts: a row per thread, and the next one when it has arrived."
+    inputs = [*(c_identifier(port.name) for port in iteration.held), "first", "pool"]
+    arguments = [
+        *(f"const {T} *__restrict__ {name}" for name in inputs),
+        *(f"{T} *__restrict__ {name}" for name in ("ends", "costs")),
+        *("unsigned long long *next", "const long long count"),
+        *(f"const int {name}" for name in ("given", "starts", "steps", "mask")),
+        *(f"const {T} {name}" for name in ("gain", "enough")),
+    ]
+    declared = [
+        f"{T} base[{parts.base}], held[{parts.held}];",
+        "long long row = -1;",
+        "int start = 0, used = 0;",
+        "bool begin = false;",
+    ]
+    begin = [
+        *(
+            f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {entry}];"
+            for k, (port, entry) in enumerate(port_entries(iteration.held))
+        ),
+        f"base[{2 * n}] = {scalar.literal(float('inf'))};",
+        "start = 0;",
+        "begin = true;",
+    ]
+    last = parts.base + parts.work + parts.held
+    chosen = [f"base[{k}] : base[{n + k}];" for k in range(n)]
+    step = [
+        # at the first point of the row, or at one of the pool
+        "if (begin) {",
+        f"    const long long place = (row * {STRIDES[0]} + start * {STRIDES[1]}LL) & mask;",
+        f"    const {T} *from = (start < given) ? first + row * {n} : pool + place * {n};",
+        *(f"    base[{k}] = from[{k}];" for k in range(n)),
+        *(f"    if (start == 0) base[{n + k}] = base[{k}];" for k in range(n)),
+        "    used = 0;",
+        "    begin = false;",
+        "}",
+        f"{T} after[{parts.work}];",
+        *parts.program(iteration.stage, "after", lambda k: parts.load(k) if k < last else "gain"),
+        *(f"base[{k}] = after[{k}];" for k in range(parts.base)),
+        # a row that has converged, or has no starts left, is written
+        "used++;",
+        f"const bool arrived = base[{2 * n}] <= enough;",
+        "if (arrived || used >= steps) {",
+        "    start++;",
+        "    begin = true;",
+        "    if (arrived || start >= starts) {",
+        *(f"        ends[row * {n} + {k}] = arrived ? {a}" for k, a in enumerate(chosen)),
+        f"        costs[row] = base[{2 * n}];",
+        "        row = -1;",
+        "    }",
+        "}",
+    ]
+    head = parts.head([*about, note], with_table=False)
+    return SEARCH_GRID.source(head, function, arguments, declared, begin, step)

@@ -1,4 +1,4 @@
-"""Kernels of a program that broadcast where their inputs lie, ready for a launch on any stream."""
+"""Kernels of a program whose inputs broadcast in place, ready for a launch on any stream."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from math import prod
 
 import numpy as np
 
-from dalembert.forking import llvm_lock
-from dalembert.kernels.call.objects import linked_text
-from dalembert.kernels.cuda.driver import SMALL, Loaded, driver
-from dalembert.kernels.cuda.nvrtc import machine_code
-from dalembert.kernels.cuda.source import CudaSource
-from dalembert.kernels.cuda.spread import AXES, spread_source
-from dalembert.kernels.llvm.launch import KNOWN, SYMBOL, launcher
+from dalembert.fork_safety import llvm_lock
+from dalembert.kernels.call.cache_key import load_or_compile_ir
+from dalembert.kernels.cuda.driver import MAX_SMALL_BATCH, LoadedKernel, driver, machine_code
+from dalembert.kernels.cuda.source import AXES, CudaSource, broadcast_source
 from dalembert.kernels.llvm.target import native
+from dalembert.kernels.llvm.xla import GPU_SYMBOLS, SYMBOL, gpu_handler
 from dalembert.tracing.program import Program
 
 Axis = tuple[int, Sequence[int]]  # states along it, and the step of each input from one to the next
 
 
-def loaded(source: CudaSource) -> Loaded:
+def load_kernel(source: CudaSource) -> LoadedKernel:
     """A kernel, compiled or from the cache on disk, loaded for all devices."""
     cuda = driver()
-    return Loaded(cuda.load(machine_code(source.text, cuda.arch), source.name), source.threads)
+    return LoadedKernel(
+        cuda.load(machine_code(source.text, cuda.arch), source.name), source.threads
+    )
 
 
-class SpreadKernel:
-    """A program in both precisions, compiled when first asked for and never unloaded."""
+class BroadcastKernel:
+    """A program in both precisions, compiled when first needed and never unloaded."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name = program, name
         self._texts: dict[str, CudaSource] = {}
-        self._loaded: dict[str, Loaded] = {}
+        self._loaded: dict[str, LoadedKernel] = {}
         self._prepared: set[tuple[str, int]] = set()
 
     def source(self, dtype: str) -> CudaSource:
         """The text of the kernel."""
         with llvm_lock:
             if dtype not in self._texts:
-                self._texts[dtype] = spread_source(self.program, self.name, dtype)
+                self._texts[dtype] = broadcast_source(self.program, self.name, dtype)
             return self._texts[dtype]
 
-    def loaded(self, dtype: str) -> Loaded:
+    def loaded(self, dtype: str) -> LoadedKernel:
         """The kernel, loaded for all devices."""
         with llvm_lock:
             if dtype not in self._loaded:
-                self._loaded[dtype] = loaded(self.source(dtype))
+                self._loaded[dtype] = load_kernel(self.source(dtype))
             return self._loaded[dtype]
 
     def identity(self, dtype: str) -> str:
@@ -56,20 +56,22 @@ class SpreadKernel:
 
     def handler(self, dtype: str) -> tuple[int, object]:
         """Address of an `XLA_FFI_Handler` on arrays of a GPU, and what keeps its code alive."""
-        loaded, target = self.loaded(dtype), native()
-        known = dict(zip(KNOWN, (driver().launching, loaded.handle), strict=True))
+        kernel, target = self.loaded(dtype), native()
+        known = dict(zip(GPU_SYMBOLS, (driver().launching, kernel.handle), strict=True))
         ports = self.program.inputs, self.program.outputs
         size = np.dtype(dtype).itemsize
 
         def written() -> str:
-            from dalembert.kernels.llvm.codegen import module
+            from dalembert.kernels.llvm.codegen import complete_module
 
-            return module(launcher(*ports, size, loaded.threads, SMALL), target)
+            return complete_module(
+                gpu_handler(*ports, size, kernel.threads, MAX_SMALL_BATCH), target
+            )
 
         shapes = [[port.shape for port in side] for side in ports]
-        facts = (repr((shapes, size, loaded.threads, SMALL)),)
-        found = linked_text(facts, (SYMBOL,), written, target, known)
-        return found[SYMBOL], (self, found)
+        key_parts = (repr((shapes, size, kernel.threads, MAX_SMALL_BATCH)),)
+        linked = load_or_compile_ir(key_parts, (SYMBOL,), written, target, known)
+        return linked[SYMBOL], (self, linked)
 
     def planned(self, dtype: str, device: int, axes: Sequence[Axis]) -> Launch:
         """A batch of at most three axes, the last one first, to be launched on a device."""
@@ -86,7 +88,7 @@ class SpreadKernel:
 class Launch:
     """All of a launch that is known before the addresses of its arrays are."""
 
-    def __init__(self, kernel: Loaded, device: int, count: int, words: list[int]) -> None:
+    def __init__(self, kernel: LoadedKernel, device: int, count: int, words: list[int]) -> None:
         self.count, self._handle, self._device, self._words = count, kernel.handle, device, words
         self._grid, self._driver = kernel.geometry(count), driver()
 

@@ -1,17 +1,17 @@
-"""Pieces of CUDA that every exported kernel is made of: sine and cosine, and tiles in shared memory.
+"""Pieces of CUDA that every kernel is made of: sine and cosine, tiles in shared memory, state access.
 
 Row-major batches are moved tile by tile: the 32 states of a warp are one contiguous piece of every
 array, copied 16 bytes per thread; each thread then reads and writes its own state in shared memory,
-where rows of odd length meet every bank once.
+where rows of odd length avoid bank conflicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.kernels.c.text import Scalar
-from dalembert.tracing.program import Port
+from dalembert.kernels.c_source import Scalar, entry_accessors
+from dalembert.tracing.program import Port, Program
 
 LANES = 32
 SHARED_LIMIT = 48 * 1024  # bytes of shared memory a block may have without asking
@@ -73,12 +73,6 @@ _COSINE = {
 _SPECIAL = {"NAN": "__int_as_float(0x7fffffff)", "INFINITY": "__int_as_float(0x7f800000)"}
 
 
-def with_specials(text: str) -> str:
-    """The text of a kernel, with those of NAN and INFINITY defined before it that it names."""
-    named = [(name, bits) for name, bits in _SPECIAL.items() if name in text]
-    return "".join(f"#ifndef {n}\n#define {n} {bits}\n#endif\n" for n, bits in named) + text
-
-
 def kernel_text(
     head: Iterable[str], bounds: str, function: str, arguments: str, body: Iterable[str]
 ) -> str:
@@ -92,7 +86,9 @@ def kernel_text(
         "}",
         "",
     ]
-    return with_specials("\n".join(lines))
+    text = "\n".join(lines)
+    named = [(name, bits) for name, bits in _SPECIAL.items() if name in text]
+    return "".join(f"#ifndef {n}\n#define {n} {bits}\n#endif\n" for n, bits in named) + text
 
 
 # beyond: ask the library at once, or only note it, so that the code stays free of branches
@@ -103,8 +99,8 @@ _ASK = """    if (!(fabs{f}(x) <= {most})) {{
 _NOTE = "    *far |= !(fabs{f}(x) <= {most});"
 
 
-def sincos(name: str, scalar: Scalar, notes: bool = False) -> str:
-    """`void name(x, &sine, &cosine)`; with `notes`, a fourth argument `bool *far` is set beyond."""
+def sincos(name: str, scalar: Scalar, flags_far: bool = False) -> str:
+    """`void name(x, &sine, &cosine)`; with `flags_far`, a fourth argument `bool *far` is set beyond."""
     constants = _FLOAT if scalar.suffix else _DOUBLE
     f, T = scalar.suffix, scalar.type
 
@@ -116,8 +112,8 @@ def sincos(name: str, scalar: Scalar, notes: bool = False) -> str:
     lines = [*horner("p", _SINE[T]), f"p = fma{f}(p, t * r, r);"]
     lines += [*horner("w", _COSINE[T]), *(f"w = fma{f}(w, t, {c}{f});" for c in ("-0.5", "1.0"))]
     text = "\n".join(f"    {line}" for line in lines)
-    guard = (_NOTE if notes else _ASK).format(**constants)
-    far = ", bool *far" if notes else ""
+    guard = (_NOTE if flags_far else _ASK).format(**constants)
+    far = ", bool *far" if flags_far else ""
     return _SINCOS.format(name=name, polynomials=text, guard=guard, far=far, **constants)
 
 
@@ -157,7 +153,7 @@ class Tile:
 
     def _move(self, scalar: Scalar, inward: bool) -> list[str]:
         vector, each = ("float4", 4) if scalar.suffix else ("double2", 2)
-        here, there = f"tile + {self.offset}", f"{self.name} + first * {self.width}"
+        tile, memory = f"tile + {self.offset}", f"{self.name} + first * {self.width}"
         total = LANES * self.width
         constant = "const " if inward else ""
         packed = self.stride == self.width and total % each == 0
@@ -165,9 +161,9 @@ class Tile:
         if packed:
             to, source = ("t", "g") if inward else ("g", "t")
             lines += [
-                f"if (full && (((size_t)({there})) & 15u) == 0u) {{",
-                f"    {constant}{vector} *g = reinterpret_cast<{constant}{vector} *>({there});",
-                f"    {vector} *t = reinterpret_cast<{vector} *>({here});",
+                f"if (full && (((size_t)({memory})) & 15u) == 0u) {{",
+                f"    {constant}{vector} *g = reinterpret_cast<{constant}{vector} *>({memory});",
+                f"    {vector} *t = reinterpret_cast<{vector} *>({tile});",
                 "    #pragma unroll",
                 f"    for (int i = lane; i < {total // each}; i += {LANES}) {to}[i] = {source}[i];",
                 "} else {",
@@ -175,7 +171,7 @@ class Tile:
         else:
             lines.append("{")
         state = "" if self.stride == self.width else f" + i / {self.width}"
-        to, source = f"({here})[i{state}]", f"({there})[i]"
+        to, source = f"({tile})[i{state}]", f"({memory})[i]"
         if not inward:
             to, source = source, to
         lines += [
@@ -184,3 +180,48 @@ class Tile:
             "}",
         ]
         return lines
+
+
+# every lane for itself, or the states of a warp that are moved together
+STATE_PER_THREAD = (
+    "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
+    "if (state >= count) return;",
+)
+STATES_PER_WARP = (
+    "const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
+    "if (first >= count) return;",
+    f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
+    f"const bool full = states == {LANES};",
+    "const long long state = first + (lane < states ? lane : 0);",
+)
+
+
+# where entry k of a port's own state is, in the array of a batch
+ENTRY_INDEX: dict[str, Callable[[Port, int], str]] = {
+    "row": lambda port, k: f"state * {port.size} + {k}",
+    "column": lambda port, k: f"{k} * count + state",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Lines that set `state`, and with tiles `first`, `states` and `full`; spellings of entries."""
+
+    opening: Sequence[str]
+    load: Callable[[int], str]
+    store: Callable[[int, str], str] | None  # the statement for a result; None where tiles take it
+
+
+def batch_access(program: Program, layout: str) -> Access:
+    """States in columns, or rows whose results pass through tiles."""
+    load, store = entry_accessors(program, ENTRY_INDEX[layout])
+    return (
+        Access(STATE_PER_THREAD, load, store)
+        if layout == "column"
+        else Access(STATES_PER_WARP, load, None)
+    )
+
+
+def tile_bytes(source: Program, scalar: Scalar) -> int:
+    """Bytes of shared memory that the results of a warp take in rows."""
+    return sum(Tile(port, "", 0).size for port in source.outputs) * (4 if scalar.suffix else 8)

@@ -1,26 +1,27 @@
 """The arithmetic of a program on one register of states: `void body(x, y, offsets, ahead, …)`.
 
-`x` holds the inputs and `y` takes the results: one vector, for the W states of the register, per
-entry. Everything runs straight down except for one rare branch, where an angle is so large that its
+`x` holds the inputs and `y` receives the results: one vector, for the W states of the register, per
+entry. The code has no branches but one that is rarely taken, where an angle is so large that its
 sine needs the C library; all angles known at the same stage share that branch.
 
-Results mostly go to memory that no cache holds yet, and a core can wait for a dozen lines at a time,
-no more. So the lines of the next register of states are asked for here, evenly between the
-arithmetic: `offsets[i]` bytes after `ahead_p`, for entry i of all outputs, which belongs to port p.
+Results mostly go to memory that no cache holds yet, and a core can wait for a dozen cache lines at a
+time. So the lines of the next register of states are prefetched here, evenly between the arithmetic:
+`offsets[i]` bytes after `ahead_p`, for entry i of all outputs, which belongs to port p.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalembert.kernels.llvm import libm, sincos
-from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.llvm import mathematics
+from dalembert.kernels.llvm.ir import IRWriter, Vector
 from dalembert.tracing.program import LEAVES, Op, Program
 
 if TYPE_CHECKING:
-    from dalembert.kernels.llvm.moves import Move
+    from dalembert.kernels.llvm.plan import Move
+
 
 _ARITHMETIC = {
     Op.ADD: "fadd nsz contract",
@@ -38,17 +39,17 @@ _INTRINSIC = {
     Op.MAX: "maximum",
     Op.COPYSIGN: "copysign",
 }
-MOVING = (
+MOVED_SHARE = (
     0.5  # the share of the arithmetic between which states are moved: its end waits for nothing
 )
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a function does for states other than its own, between the arithmetic.
+class Interleaved:
+    """Work for other states that a function does between its arithmetic.
 
-    Lines it asks for: (entry of all outputs, its port), and how many ports; and what it moves.
+    Cache lines to prefetch, as (entry of all outputs, its port), the number of ports, and moves.
     """
 
     entries: Sequence[tuple[int, int]]
@@ -58,58 +59,58 @@ class Asked:
 
 def body(program: Program, v: Vector) -> str:
     """The function `body(x, y)` of a whole program, and every definition it needs."""
-    return declarations(program, v) + "\n" + function("body", program, v)
+    return part_declarations(program, v) + "\n" + part_function("body", program, v)
 
 
-def declarations(program: Program, v: Vector, *others: Program) -> str:
-    """What the functions of these programs call."""
+def part_declarations(program: Program, v: Vector, *others: Program) -> str:
+    """Declarations of the functions that these programs call."""
     used = {Op(op) for each in (program, *others) for op in set(each.op.tolist())}
-    called = sorted(used & libm.NAMES.keys())
+    called = sorted(used & mathematics.LIBM_NAMES.keys())
     # atan2 is declared with the reduction of huge angles
-    parts = [libm.declaration(op) for op in called if op != Op.ATAN2]
-    parts += [libm.definition(v, op) for op in called]
+    parts = [mathematics.libm_declaration(op) for op in called if op != Op.ATAN2]
+    parts += [mathematics.libm_definition(v, op) for op in called]
     for op in sorted(used & _INTRINSIC.keys() - {Op.ABS}):
         arguments = ", ".join([v.type] * (2 if op in (Op.MIN, Op.MAX, Op.COPYSIGN) else 1))
         parts.append(f"declare {v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
     parts.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    return "\n".join([sincos.declarations(v), *parts])
+    return "\n".join([mathematics.sincos_declarations(v), *parts])
 
 
-def function(
+def part_function(
     name: str,
     program: Program,
     v: Vector,
-    places: Sequence[int] | None = None,
-    asked: Asked | None = None,
+    slots: Sequence[int] | None = None,
+    interleaved: Interleaved | None = None,
     linkage: str = "internal ",
 ) -> str:
     """One function; its results go to these places of `y`, by default to 0, 1, 2, …"""
-    writer = _Body(program, v, places or range(len(program.results)), asked)
+    writer = _Body(program, v, slots or range(len(program.results)), interleaved)
     writer.run()
     parameters = ["ptr noalias readonly align 64 %x", "ptr noalias align 64 %y"]
-    if asked is not None:
+    if interleaved is not None:
         parameters.append("ptr noalias readonly %offsets")
-        parameters += [f"ptr %ahead_{p}" for p in range(asked.ports)]
-        parameters += ["ptr noalias readonly %moves"] * bool(asked.moves)
+        parameters += [f"ptr %ahead_{p}" for p in range(interleaved.ports)]
+        parameters += ["ptr noalias readonly %moves"] * bool(interleaved.moves)
     return writer.text.function(f"{linkage}void @{name}({', '.join(parameters)}) noinline #0")
 
 
 class _Body:
     def __init__(
-        self, program: Program, v: Vector, places: Sequence[int], asked: Asked | None
+        self, program: Program, v: Vector, slots: Sequence[int], interleaved: Interleaved | None
     ) -> None:
-        self.program, self.v, self.text = program, v, Text()
+        self.program, self.v, self.text = program, v, IRWriter()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
         self.names: dict[int, str] = {}
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
-        self.places = places
-        self.lines = asked.entries if asked else ()
-        self.moves = asked.moves if asked else ()
+        self.slots = slots
+        self.lines = interleaved.entries if interleaved else ()
+        self.moves = interleaved.moves if interleaved else ()
         self.operations = sum(op not in LEAVES for op in self.ops)
-        self.done = self.asked = self.moved = 0
+        self.done = self.prefetched = self.moved = 0
 
     def run(self) -> None:
         t, v = self.text, self.v
@@ -119,20 +120,20 @@ class _Body:
             t.do(f"%spare_k = alloca {v.integers}")
         for angles in stages:
             names = [self.value(k) for k in angles]
-            self.reduced |= dict(zip(angles, sincos.reduce(t, v, names), strict=True))
-        places: dict[int, list[int]] = {}
-        for place, k in zip(self.places, self.program.results.tolist(), strict=True):
-            places.setdefault(k, []).append(place)
+            self.reduced |= dict(zip(angles, mathematics.reduce_angles(t, v, names), strict=True))
+        slots: dict[int, list[int]] = {}
+        for slot, k in zip(self.slots, self.program.results.tolist(), strict=True):
+            slots.setdefault(k, []).append(slot)
         for k in range(len(self.ops)):
             value = self.value(k)
-            for place in places.get(k, []):
-                t.do(f"store {v.type} {value}, ptr {t.at('%y', place * v.width * v.size)}")
+            for slot in slots.get(k, []):
+                t.do(f"store {v.type} {value}, ptr {t.at('%y', slot * v.width * v.size)}")
         for move in self.moves[self.moved :]:  # all, where there are next to no operations
             move.emit(t, v)
         t.do("ret void")
 
     def stages(self) -> list[list[int]]:
-        """Arguments of sin and cos, by how many sines lie below them."""
+        """Arguments of sin and cos, by the depth of sines below them."""
         depth: list[int] = []
         stages: dict[int, dict[int, None]] = {}
         for op, a, b in zip(self.ops, self.a, self.b, strict=True):
@@ -157,39 +158,39 @@ class _Body:
                 self.names[top] = self.emit(top)
                 stack.pop()
                 if needs:
-                    self.ask()
+                    self.interleave()
         return self.names[k]
 
-    def ask(self) -> None:
-        """After every operation: ask for as many lines, and move as much, as is due by now."""
+    def interleave(self) -> None:
+        """After every operation: prefetch as many lines, and move as much, as is due by now."""
         self.done += 1
         t = self.text
-        while self.moved * self.operations * MOVING < self.done * len(self.moves):
+        while self.moved * self.operations * MOVED_SHARE < self.done * len(self.moves):
             if self.moved == len(self.moves):
                 break
             self.moves[self.moved].emit(t, self.v)
             self.moved += 1
-        while self.asked * self.operations < self.done * len(self.lines):
-            entry, port = self.lines[self.asked]
+        while self.prefetched * self.operations < self.done * len(self.lines):
+            entry, port = self.lines[self.prefetched]
             offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * entry)}, !invariant.load !1")
             line = t.at(f"%ahead_{port}", offset)
             t.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
-            self.asked += 1
+            self.prefetched += 1
 
     def emit(self, k: int) -> str:
         op, a, b, t, v = self.ops[k], self.a[k], self.b[k], self.text, self.v
         if op == Op.CONST:
             return v.splat(float(self.program.constants[a]))
         if op == Op.INPUT:
-            place = t.at("%x", a * v.width * v.size)
-            return t.let(f"load {v.type}, ptr {place}, !invariant.load !1")
+            slot = t.at("%x", a * v.width * v.size)
+            return t.let(f"load {v.type}, ptr {slot}, !invariant.load !1")
         if op in (Op.SIN, Op.COS):
             if a not in self.pairs:
-                self.pairs[a] = sincos.pair(t, v, *self.reduced[a])
+                self.pairs[a] = mathematics.sincos(t, v, *self.reduced[a])
             return self.pairs[a][op == Op.COS]
         x, y = self.names[a], self.names.get(b, "")
-        if op in libm.NAMES:
-            return libm.call(t, v, op, *([x, y] if b >= 0 else [x]))
+        if op in mathematics.LIBM_NAMES:
+            return mathematics.call_libm(t, v, op, *([x, y] if b >= 0 else [x]))
         if op in _INTRINSIC:
             arguments = f"{v.type} {x}" + (f", {v.type} {y}" if b >= 0 else "")
             nsz = "nsz " if op in (Op.MIN, Op.MAX) else ""  # which of two zeros is all the same
@@ -199,7 +200,17 @@ class _Body:
         if op in _TRUTH:
             self.masks[k] = self.truth(op, a, b)
             return self.choose(self.masks[k], v.splat(1.0), v.splat(0.0))
-        return _SPECIAL[op](self, a, b)
+        if op == Op.NEG:
+            return t.let(f"fneg nsz {v.type} {x}")
+        if op == Op.SQ:
+            return t.let(f"fmul nsz contract {v.type} {x}, {x}")
+        if op == Op.SELECT0:
+            return self.choose(self.mask(a), y, v.splat(0.0))
+        assert op == Op.SIGN
+        above, below = (
+            t.let(f"fcmp {order} {v.type} {x}, {v.splat(0.0)}") for order in ("ogt", "olt")
+        )
+        return self.choose(above, v.splat(1.0), self.choose(below, v.splat(-1.0), x))
 
     def truth(self, op: Op, a: int, b: int) -> str:
         if op in _COMPARE:
@@ -220,27 +231,3 @@ class _Body:
     def choose(self, mask: str, x: str, y: str) -> str:
         v = self.v
         return self.text.let(f"select {v.mask} {mask}, {v.type} {x}, {v.type} {y}")
-
-    def negation(self, a: int, _: int) -> str:
-        return self.text.let(f"fneg nsz {self.v.type} {self.names[a]}")
-
-    def square(self, a: int, _: int) -> str:
-        return self.text.let(f"fmul nsz contract {self.v.type} {self.names[a]}, {self.names[a]}")
-
-    def select(self, a: int, b: int) -> str:
-        return self.choose(self.mask(a), self.names[b], self.v.splat(0.0))
-
-    def sign(self, a: int, _: int) -> str:
-        v, x = self.v, self.names[a]
-        above, below = (
-            self.text.let(f"fcmp {order} {v.type} {x}, {v.splat(0.0)}") for order in ("ogt", "olt")
-        )
-        return self.choose(above, v.splat(1.0), self.choose(below, v.splat(-1.0), x))
-
-
-_SPECIAL: dict[Op, Callable[[_Body, int, int], str]] = {
-    Op.NEG: _Body.negation,
-    Op.SQ: _Body.square,
-    Op.SELECT0: _Body.select,
-    Op.SIGN: _Body.sign,
-}

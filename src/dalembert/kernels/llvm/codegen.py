@@ -1,49 +1,118 @@
 """From a program to machine code: assembly text in, relocatable objects out.
 
-LLVM is loaded only here and only when something is compiled.
+LLVM is loaded only here and only when something is compiled. Modules are compiled in parallel, on
+threads that end with the call: LLVM works outside Python's lock, and each module has a context of its
+own. The caller holds `llvm_lock` until all threads are done, so that a fork elsewhere waits for them;
+where the caller is interrupted, no thread begins another module, and begun ones are waited for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import string_at
 from functools import cache, partial
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
-from dalembert.forking import llvm_lock
-from dalembert.kernels.llvm.early import started
+from dalembert.fork_safety import llvm_lock
+from dalembert.kernels.call.settings import start_thread
+from dalembert.kernels.llvm.batch_loop import loop_modules
+from dalembert.kernels.llvm.ir import Vector
 from dalembert.kernels.llvm.load import pack
-from dalembert.kernels.llvm.loop import loops
-from dalembert.kernels.llvm.side_by_side import side_by_side
 from dalembert.kernels.llvm.target import Target
-from dalembert.kernels.llvm.text import Vector
 from dalembert.tracing.program import Program
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
 
+def compile_in_parallel(
+    writers: Sequence[Callable[[], str]],
+    compile_text: Callable[[str], bytes],
+    threads: int = 1,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[bytes]:
+    """`compiled(text())` for every text, in their order, on as many threads as are of use.
+
+    Texts are written one at a time, for Python runs one thread at a time; meanwhile others compile.
+
+    >>> compile_in_parallel([lambda: "one", lambda: "two"], lambda text: text.encode(), threads=2)
+    [b'one', b'two']
+    """
+    work = _CompileQueue(writers, compile_text, progress)
+    helpers = [Thread(target=work.help) for _ in range(min(threads, len(writers)) - 1)]
+    try:
+        for helper in helpers:
+            start_thread(helper)
+        work.run()
+    finally:
+        work.stopped = True
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
+    if work.errors:
+        raise work.errors[0]
+    return [work.objects[index] for index in range(len(writers))]
+
+
+class _CompileQueue:
+    """Modules to compile, and the objects compiled so far."""
+
+    def __init__(
+        self,
+        writers: Sequence[Callable[[], str]],
+        compile_text: Callable[[str], bytes],
+        progress: Callable[[float], None],
+    ) -> None:
+        self.writers, self.compile_text, self.progress = writers, compile_text, progress
+        self.next, self.stopped = 0, False
+        self.objects: dict[int, bytes] = {}
+        self.errors: list[BaseException] = []
+        self.lock = Lock()
+
+    def run(self) -> None:
+        """Compile one module after the other until none is left."""
+        while True:
+            with self.lock:
+                index = self.next
+                if self.stopped or index >= len(self.writers):
+                    return
+                self.next += 1
+                text = self.writers[index]()
+            code = self.compile_text(text)
+            with self.lock:
+                self.objects[index] = code
+                self.progress(len(self.objects) / len(self.writers))
+
+    def help(self) -> None:
+        """The same on another thread, whose errors are the caller's."""
+        try:
+            self.run()
+        except BaseException as error:
+            self.stopped = True
+            self.errors.append(error)
+
+
 def llvm_ir(program: Program, dtype: str, target: Target) -> list[str]:
     """The program's LLVM assembly, module by module; dtype is "float64" or "float32"."""
-    return [written() for written in modules(program, dtype, target)]
+    return [write() for write in module_writers(program, dtype, target)]
 
 
-def modules(program: Program, dtype: str, target: Target) -> list[Callable[[], str]]:
-    """What writes each module of the program's LLVM assembly."""
+def module_writers(program: Program, dtype: str, target: Target) -> list[Callable[[], str]]:
+    """Functions that each write one module of the program's LLVM assembly."""
     if dtype not in ("float64", "float32"):
         raise CompileError(f"kernels compute in float64 or float32, not in {dtype}")
-    texts = loops(program, Vector.of(dtype, target), target)
-    return [partial(_module, text, target) for text in texts]
+    texts = loop_modules(program, Vector.of(dtype, target), target)
+    return [partial(_write_module, text, target) for text in texts]
 
 
-def _module(written: Callable[[], str], target: Target) -> str:
-    return module(written(), target)
+def _write_module(text: Callable[[], str], target: Target) -> str:
+    return complete_module(text(), target)
 
 
-def module(text: str, target: Target) -> str:
+def complete_module(text: str, target: Target) -> str:
     """Functions with what every module needs around them."""
     width = f'"prefer-vector-width"="{target.bits}" "min-legal-vector-width"="{target.bits}"'
     return "\n".join(
@@ -78,12 +147,12 @@ def object_code(
     threads: int = 1,
 ) -> bytes:
     """Relocatable objects that together export `dalembert_loop` and `dalembert_one`, packed."""
-    written = modules(program, dtype, target)
+    writers = module_writers(program, dtype, target)
     with llvm_lock:  # for all threads that compile
-        return pack(side_by_side(written, partial(_emit, target=target), threads, progress))
+        return pack(compile_in_parallel(writers, partial(_emit, target=target), threads, progress))
 
 
-def emitted(text: str, target: Target) -> bytes:
+def compile_module(text: str, target: Target) -> bytes:
     """The relocatable object of one module."""
     with llvm_lock:  # the module, too, is freed within
         return _emit(text, target)
@@ -91,11 +160,11 @@ def emitted(text: str, target: Target) -> bytes:
 
 def _emit(text: str, target: Target) -> bytes:
     with _tools(target) as tools:
-        return _object(_parsed(text, tools), tools.machine)
+        return _emit_object(_parse(text, tools), tools.machine)
 
 
-def _object(parsed: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
-    """What `machine.emit_object` gives, but without llvmlite's lock around the long work."""
+def _emit_object(parsed: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    """The same as `machine.emit_object`, but without llvmlite's lock around the long work."""
     from llvmlite.binding import ffi
 
     emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
@@ -116,25 +185,25 @@ def assembly(program: Program, dtype: str, target: Target) -> str:
     texts = []
     with llvm_lock, _tools(target) as tools:
         for text in llvm_ir(program, dtype, target):
-            texts.append(tools.machine.emit_assembly(_parsed(text, tools)))
+            texts.append(tools.machine.emit_assembly(_parse(text, tools)))
     return "\n".join(texts)
 
 
-def _parsed(text: str, tools: _Tools) -> llvm.ModuleRef:
+def _parse(text: str, tools: _Tools) -> llvm.ModuleRef:
     import llvmlite.binding as llvm
 
     try:
         # in a context of its own, for what a context has seen it keeps
-        module = llvm.parse_assembly(text, context=llvm.create_context())
+        complete_module = llvm.parse_assembly(text, context=llvm.create_context())
     except RuntimeError as error:
         raise CompileError(f"LLVM rejects the program: {error}") from error
-    module.data_layout = str(tools.machine.target_data)
-    tools.passes.run(module, tools.builder)
-    return module
+    complete_module.data_layout = str(tools.machine.target_data)
+    tools.passes.run(complete_module, tools.builder)
+    return complete_module
 
 
 class _Tools(NamedTuple):
-    """What one thread compiles with for a target."""
+    """The LLVM objects with which one thread compiles for a target."""
 
     machine: llvm.TargetMachine
     passes: llvm.ModulePassManager
@@ -146,7 +215,7 @@ _idle: dict[Target, list[_Tools]] = {}
 
 @contextmanager
 def _tools(target: Target) -> Iterator[_Tools]:
-    """Tools that nobody else uses, kept for later: llvmlite leaves memory behind for each of them.
+    """Tools of this thread alone, reused later: llvmlite leaks memory for each of them.
 
     (1.5 kB for a builder, 96 bytes for passes; a run of them adds 32 bytes to what the builder holds.)
     """
@@ -162,24 +231,24 @@ def _tools(target: Target) -> Iterator[_Tools]:
 
 
 @contextmanager
-def ready(target: Target, threads: int) -> Iterator[None]:
+def prepared_tools(target: Target, threads: int) -> Iterator[None]:
     """Make tools for two threads on another one during the block, where there are none yet."""
     if threads < 2 or _idle.get(target):
         yield
         return
-    helper = Thread(target=_stock, args=(target,))
-    there = started(helper)
+
+    def prepare() -> None:
+        with suppress(Exception):  # the error is raised again where something is compiled
+            _tuning(target)
+            _idle[target] = [_new_tools(target) for _ in range(2)]
+
+    helper = Thread(target=prepare)
+    is_running = start_thread(helper)
     try:
         yield
     finally:
-        if there:
+        if is_running:
             helper.join()
-
-
-def _stock(target: Target) -> None:
-    with suppress(Exception):  # what is wrong shows again where something is compiled
-        _tuning(target)
-        _idle[target] = [_new_tools(target) for _ in range(2)]
 
 
 def _new_tools(target: Target) -> _Tools:

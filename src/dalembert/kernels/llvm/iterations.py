@@ -1,11 +1,11 @@
 """Loops around the steps of an iteration as machine code, and how they are called.
 
-Tiles hold one vector, of W states side by side, per entry; `x` has base, work and held values and the
-scalars of a stage, `y` takes what a program returns. A rollout takes all steps of a register full of
-trajectories before the next register. In the other loops every place of a register works on a row of
-its own, and takes the next one when that has ended: no state waits for its neighbours. The counter
-`next` of rows that are taken may be shared by several threads; where no row is left, a place repeats
-the last one for nothing, as row −1, until all others have ended.
+Tiles hold one vector, of W states in lanes, per entry; `x` has base, work and held values and the
+scalars of a stage, `y` receives the results of a program. A rollout takes all steps of a register of
+trajectories before the next register. In the other loops every lane works on a row of its own and
+takes the next one when that has ended: no state waits for its neighbours. The counter `next` of rows
+that are taken may be shared by several threads; where no row is left, a lane repeats the last one
+without effect, as row −1, until all others have ended.
 """
 
 from __future__ import annotations
@@ -18,29 +18,28 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call.objects import linked_text
-from dalembert.kernels.llvm.body import declarations as needed
-from dalembert.kernels.llvm.body import function
-from dalembert.kernels.llvm.codegen import module
+from dalembert.kernels.call.cache_key import load_or_compile_ir
+from dalembert.kernels.llvm.body import part_declarations, part_function
+from dalembert.kernels.llvm.codegen import complete_module
+from dalembert.kernels.llvm.ir import IRWriter, Vector
 from dalembert.kernels.llvm.load import Loaded
-from dalembert.kernels.llvm.stack import (
-    MOST_ON_STACK,
+from dalembert.kernels.llvm.runtime import (
+    MAX_ON_STACK,
+    STACK_CHECKS,
+    THREAD_DECLARATIONS,
     Block,
-    checks,
-    declarations,
-    guarded,
+    guarded_function,
+    heap_declarations,
     is_deep,
-    spilled,
+    spilled_bytes,
 )
 from dalembert.kernels.llvm.target import Target, native
-from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.llvm.threads import DECLARATIONS
 from dalembert.kernels.program.iteration import STRIDES, Iteration
 from dalembert.tracing.program import Op, Program
 
 
-def loaded(
-    kind: type[Loop], iteration: Iteration, saved: int = 0, dtype: str = "float64"
+def load_loop(
+    kind: type[LoopWriter], iteration: Iteration, saved: int = 0, dtype: str = "float64"
 ) -> Loaded:
     """The function of a loop, compiled or from the cache on disk.
 
@@ -48,30 +47,42 @@ def loaded(
     """
     target = native()
     text = partial(assembly, kind, iteration, saved, dtype, target)
-    facts = (*iteration.facts, str(saved), dtype)
-    return linked_text(facts, (kind.symbol,), text, target)
+    key_parts = (*iteration.facts, str(saved), dtype)
+    return load_or_compile_ir(key_parts, (kind.symbol,), text, target)
 
 
-def assembly(kind: type[Loop], iteration: Iteration, saved: int, dtype: str, target: Target) -> str:
+def assembly(
+    kind: type[LoopWriter], iteration: Iteration, saved: int, dtype: str, target: Target
+) -> str:
     """LLVM assembly of a loop and of the programs it calls."""
     loop = kind(iteration, Vector.of(dtype, target), saved)
-    need = max(spilled(p, loop.v) for p in iteration.programs) + 2 * MOST_ON_STACK
+    need = max(spilled_bytes(p, loop.v) for p in iteration.programs) + 2 * MAX_ON_STACK
     deep = is_deep(need, target)
-    around = [DECLARATIONS, checks(), guarded(loop.symbol, loop.parameters, need)] if deep else []
+    around = (
+        [THREAD_DECLARATIONS, STACK_CHECKS, guarded_function(loop.symbol, loop.parameters, need)]
+        if deep
+        else []
+    )
     names = ["body", "finish", *loop.closing, *([] if iteration.between is None else ["between"])]
     named = zip(names, iteration.programs, strict=True)
-    own = [function(name, p, loop.v) for name, p in named if name != "finish" or not _copies(p)]
-    own.insert(0, needed(iteration.stage, loop.v, *iteration.programs[1:]))
-    return module("\n".join([declarations(loop.blocks), *own, loop.text(deep), *around]), target)
+    own = [
+        part_function(name, p, loop.v)
+        for name, p in named
+        if name != "finish" or not _only_copies(p)
+    ]
+    own.insert(0, part_declarations(iteration.stage, loop.v, *iteration.programs[1:]))
+    return complete_module(
+        "\n".join([heap_declarations(loop.blocks), *own, loop.text(deep), *around]), target
+    )
 
 
-def _copies(finish: Program) -> bool:
+def _only_copies(finish: Program) -> bool:
     """Whether a program only moves its inputs."""
     return bool(np.all(finish.op == Op.INPUT))
 
 
-class Loop:
-    """Writes a function around steps; what it repeats is `inside`."""
+class LoopWriter:
+    """Writes a function around steps; `inside` writes its body."""
 
     symbol: ClassVar[str]
     pointers: ClassVar[tuple[str, ...]]  # the parameters, in this order
@@ -79,7 +90,7 @@ class Loop:
     numbers: ClassVar[tuple[str, ...]]
 
     def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
-        self.iteration, self.v, self.saved, self.t = iteration, v, saved, Text()
+        self.iteration, self.v, self.saved, self.t = iteration, v, saved, IRWriter()
         self.base, self.work, self.held = iteration.sizes
         self.bytes = v.width * v.size
         entries = self.base + self.work + self.held + len(iteration.table[0])
@@ -90,12 +101,12 @@ class Loop:
         self.closing = [f"closing_{k}" for k in range(len(iteration.closing))]
 
     @classmethod
-    def called(cls, loaded: Loaded, dtype: str = "float64") -> Callable[..., None]:
+    def called(cls, load_loop: Loaded, dtype: str = "float64") -> Callable[..., None]:
         """The function of addresses, counts and numbers."""
         real = ctypes.c_float if dtype == "float32" else ctypes.c_double
         kinds: list[Any] = [ctypes.c_void_p] * len(cls.pointers)
         kinds += [ctypes.c_int64] * len(cls.counts) + [real] * len(cls.numbers)
-        return ctypes.CFUNCTYPE(None, *kinds)(loaded[cls.symbol])
+        return ctypes.CFUNCTYPE(None, *kinds)(load_loop[cls.symbol])
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -108,11 +119,11 @@ class Loop:
         return [self.x, self.y, *([self.z] if self.iteration.closing else [])]
 
     def inside(self) -> None:
-        """Everything between taking memory and giving it back."""
+        """The code between allocating memory and releasing it."""
         raise NotImplementedError
 
     def text(self, deep: bool) -> str:
-        """The function; `…_here` where it takes much stack."""
+        """The function; its name ends in `_here` where it takes much stack."""
         t = self.t
         for block in self.blocks:
             block.allocate(t)
@@ -125,76 +136,66 @@ class Loop:
         return t.function(f"{name}({head}) noinline #0")
 
     def spread(self, value: str) -> str:
-        """A number in all places."""
+        """A number in all lanes."""
         v = self.v
         one = self.t.let(f"insertelement {v.type} poison, {v.scalar} {value}, i64 0")
         zeros = f"<{v.width} x i32> zeroinitializer"
         return self.t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zeros}")
 
-    def place(self, tile: str, entry: int) -> str:
+    def address(self, tile: str, entry: int) -> str:
         return self.t.at(tile, entry * self.bytes)
 
     def copy(self, source: str, target: str, pairs: list[tuple[int, int]]) -> None:
         """Vectors from entries of one tile to entries of another, all read before any is written."""
         t, v = self.t, self.v
         read = [
-            t.let(f"load {v.type}, ptr {self.place(source, a)}, align {v.size}") for a, _ in pairs
+            t.let(f"load {v.type}, ptr {self.address(source, a)}, align {v.size}") for a, _ in pairs
         ]
         for value, (_, b) in zip(read, pairs, strict=True):
-            t.do(f"store {v.type} {value}, ptr {self.place(target, b)}, align {v.size}")
+            t.do(f"store {v.type} {value}, ptr {self.address(target, b)}, align {v.size}")
 
     def step(self) -> None:
         """From base values to the next ones."""
-        self.begin()
-        for number, row in enumerate(self.iteration.table):
-            self.stage(number, row)
-        self.finish()
-        self.close("%x")
-
-    def begin(self) -> None:
-        """Working values from base values, or zero."""
-        pairs = [(source, self.base + k) for k, source in enumerate(self.iteration.starts())]
+        t, v, iteration = self.t, self.v, self.iteration
+        # working values start from base values, or zero
+        pairs = [(source, self.base + k) for k, source in enumerate(iteration.starts())]
         self.copy("%x", "%x", [(a, b) for a, b in pairs if a is not None])
         for a, b in pairs:
             if a is None:
-                where = self.place("%x", b)
-                self.t.do(f"store {self.v.type} zeroinitializer, ptr {where}, align {self.v.size}")
-
-    def stage(self, number: int, row: tuple[float, ...]) -> None:
-        t, v = self.t, self.v
-        offset = self.base + self.work + self.held
-        for column, factor in enumerate(row):
-            scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
-            where = self.place("%x", offset + column)
-            t.do(f"store {v.type} {self.spread(scaled)}, ptr {where}")
-        t.do("call void @body(ptr %x, ptr %y)")
-        results = len(self.iteration.stage.results)
-        first = self.base + (number + 1) * results if self.iteration.kept else self.base
-        self.copy("%y", "%x", [(k, first + k) for k in range(results)])
-
-    def finish(self) -> None:
-        program = self.iteration.finish
-        if _copies(program):
-            source = program.a[program.results].tolist()
-            self.copy("%x", "%x", [(a, k) for k, a in enumerate(source)])
-            return
-        self.t.do("call void @finish(ptr %x, ptr %y)")
-        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+                address = self.address("%x", b)
+                t.do(f"store {v.type} zeroinitializer, ptr {address}, align {v.size}")
+        results = len(iteration.stage.results)
+        for number, row in enumerate(iteration.table):
+            for column, factor in enumerate(row, start=self.base + self.work + self.held):
+                scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
+                address = self.address("%x", column)
+                t.do(f"store {v.type} {self.spread(scaled)}, ptr {address}")
+            t.do("call void @body(ptr %x, ptr %y)")
+            first = self.base + (number + 1) * results if iteration.kept else self.base
+            self.copy("%y", "%x", [(k, first + k) for k in range(results)])
+        if _only_copies(iteration.finish):
+            sources = iteration.finish.a[iteration.finish.results].tolist()
+            self.copy("%x", "%x", [(a, k) for k, a in enumerate(sources)])
+        else:
+            t.do("call void @finish(ptr %x, ptr %y)")
+            self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+        self.close("%x")
 
     def close(self, tile: str) -> None:
-        """Programs on the base values of a tile and on held values, each so many times."""
-        for name, (_, times) in zip(self.closing, self.iteration.closing, strict=True):
-            self.t.loop(times, partial(self.closed, name, tile))
-
-    def closed(self, name: str, tile: str, index: str) -> None:
+        """Closing programs on the base values of a tile and on held values, each so many times."""
         held = self.base + self.work
-        self.copy(tile, "%z", [(k, k) for k in range(self.base)])
-        self.copy("%x", "%z", [(held + k, self.base + k) for k in range(self.held)])
-        self.t.do(f"call void @{name}(ptr %z, ptr %y)")
-        self.copy("%y", tile, [(k, k) for k in range(self.base)])
+
+        def close_once(_: str, name: str) -> None:
+            self.copy(tile, "%z", [(k, k) for k in range(self.base)])
+            self.copy("%x", "%z", [(held + k, self.base + k) for k in range(self.held)])
+            self.t.do(f"call void @{name}(ptr %z, ptr %y)")
+            self.copy("%y", tile, [(k, k) for k in range(self.base)])
+
+        for name, (_, times) in zip(self.closing, self.iteration.closing, strict=True):
+            self.t.loop(times, partial(close_once, name=name))
 
 
-class Rollout(Loop):
+class RolloutWriter(LoopWriter):
     """void dalembert_rollout(base, held, saved, blocks, steps, every, held_step, saved_step, dt)
 
     Arrays are tiles: (blocks, entries, W) numbers, W states of a block side by side, so nothing is
@@ -238,27 +239,27 @@ class Rollout(Loop):
         t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
 
 
-class Rows(Loop):
-    """Writes the loop over rows; `turn` moves all places, `end` looks after one that has ended."""
+class RowLoop(LoopWriter):
+    """Writes a loop over rows; `turn` steps all lanes, `end` handles a lane whose row has ended."""
 
     def prepare(self) -> None:
-        """What is set once, before the first row is taken."""
+        """Code that runs once, before the first row is taken."""
         raise NotImplementedError
 
     def turn(self) -> str:
-        """One step of all places; the mask of those that have ended."""
+        """One step of all lanes; the mask of those that have ended."""
         raise NotImplementedError
 
     def take(self, lane: str) -> None:
-        """The next row into a place; where there is none, the last one once more, for nothing."""
+        """The next row into a lane; where there is none, the last one again, without effect."""
         raise NotImplementedError
 
     def end(self, lane: str) -> None:
-        """What becomes of a place that has ended."""
+        """Code for a lane whose row has ended."""
         raise NotImplementedError
 
     def inside(self) -> None:
-        """Turns, until every row has ended."""
+        """Steps of all lanes, until every row has ended."""
         t = self.t
         t.do(f"%row = alloca [{self.v.width} x i64], align 64")
         t.do("%left = alloca i64")  # rows at work
@@ -275,27 +276,27 @@ class Rows(Loop):
     def load(self, entry: int) -> str:
         """The vector of an entry of `x`."""
         v = self.v
-        return self.t.let(f"load {v.type}, ptr {self.place('%x', entry)}, align {v.size}")
+        return self.t.let(f"load {v.type}, ptr {self.address('%x', entry)}, align {v.size}")
 
     def whole(self, name: str, lane: str) -> str:
-        """The address of a whole number of one place."""
+        """The address of a lane's integer."""
         return self.t.let(f"getelementptr i64, ptr %{name}, i64 {lane}")
 
     def number(self, address: str, lane: str) -> str:
-        """The address of one place's number of a vector."""
+        """The address of a lane's number in a vector."""
         return self.t.let(f"getelementptr {self.v.scalar}, ptr {address}, i64 {lane}")
 
     def set(self, address: str, lane: str, value: float) -> None:
-        """A number into one place of a vector."""
+        """Store a number in one lane of a vector."""
         v = self.v
         self.t.do(f"store {v.scalar} {v.literal(value)}, ptr {self.number(address, lane)}")
 
     def row(self, lane: str) -> str:
-        """The row that a place works on."""
+        """The row that a lane works on."""
         return self.t.let(f"load i64, ptr {self.whole('row', lane)}")
 
     def each(self, mask: str, body: Callable[[str], None]) -> None:
-        """Run `body(lane)` for the places where a mask is true."""
+        """Run `body(lane)` for the lanes where a mask is true."""
         t, v = self.t, self.v
         bits = t.let(f"bitcast {v.mask} {mask} to i{v.width}")
         wide = t.let(f"zext i{v.width} {bits} to i64")
@@ -308,16 +309,18 @@ class Rows(Loop):
         t.when(t.let(f"icmp ne i64 {wide}, 0"), lambda: t.loop(v.width, one))
 
     def next_row(self, lane: str) -> str:
-        """The number of the row that a place takes; −1 is kept as its row where none is left."""
+        """The index of the row that a lane takes; −1 is stored as its row where none is left."""
         t = self.t
         following = t.let("atomicrmw add ptr %next, i64 1 monotonic")
-        there = t.let(f"icmp ult i64 {following}, %count")
-        left = t.let(f"add i64 {t.let('load i64, ptr %left')}, {t.let(f'zext i1 {there} to i64')}")
+        has_row = t.let(f"icmp ult i64 {following}, %count")
+        left = t.let(
+            f"add i64 {t.let('load i64, ptr %left')}, {t.let(f'zext i1 {has_row} to i64')}"
+        )
         t.do(f"store i64 {left}, ptr %left")
-        row = t.let(f"select i1 {there}, i64 {following}, i64 -1")
+        row = t.let(f"select i1 {has_row}, i64 {following}, i64 -1")
         t.do(f"store i64 {row}, ptr {self.whole('row', lane)}")
         last = t.let("sub i64 %count, 1")
-        return t.let(f"select i1 {there}, i64 {following}, i64 {last}")
+        return t.let(f"select i1 {has_row}, i64 {following}, i64 {last}")
 
     def take_held(self, lane: str, row: str) -> None:
         """Held values of a row."""
@@ -325,7 +328,7 @@ class Rows(Loop):
         self.put(lane, source, self.base + self.work, self.held)
 
     def ended(self, lane: str, write: Callable[[str], None]) -> None:
-        """A place whose row has ended writes it, unless it is none, and takes the next."""
+        """A lane whose row has ended writes its results, unless it has none, and takes the next row."""
         t, row = self.t, self.row(lane)
 
         def results() -> None:
@@ -337,15 +340,15 @@ class Rows(Loop):
         self.take(lane)
 
     def put(self, lane: str, source: str, entry: int, count: int) -> None:
-        """Numbers in a row into entries of one place."""
+        """Copy a row of numbers into entries of one lane."""
         t, v = self.t, self.v
-        place = self.number(self.place("%x", entry), lane)
+        target = self.number(self.address("%x", entry), lane)
         for k in range(count):
             value = t.let(f"load {v.scalar}, ptr {t.at(source, k * v.size)}")
-            t.do(f"store {v.scalar} {value}, ptr {t.at(place, k * self.bytes)}")
+            t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * self.bytes)}")
 
     def give(self, lane: str, tile: str, target: str, count: int) -> None:
-        """Entries of one place of a tile into numbers in a row."""
+        """Copy entries of one lane of a tile into a row of numbers."""
         t, v = self.t, self.v
         source = self.number(tile, lane)
         for k in range(count):
@@ -353,15 +356,14 @@ class Rows(Loop):
             t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * v.size)}")
 
 
-class Adaptive(Rows):
+class AdaptiveWriter(RowLoop):
     """void dalembert_adaptive(base, held, saved, ends, next, turns, count, saves, interval)
 
-    Steps of lengths of their own: every place of a register has its own time and step. Rows of `base`
-    (count, …) are where runs begin, among their values the time `t`, and `ended`, which is no longer
-    zero where a run is over. After every try the state at each time k · interval it passed is written
-    to `saved` (count, saves, …) by the program `between`, for which `%r` holds what it needs of a try;
-    a run that is over writes its base values to `ends` (count, …). `turns` counts the tries of the
-    register.
+    Adaptive steps: every lane of a register has its own time and step. Rows of `base` (count, …) are
+    initial values, among them the time `t`, and `ended`, which is nonzero where a run is over. After
+    every attempted step the state at each time k · interval that it passed is written to `saved`
+    (count, saves, …) by the program `between`, which reads the step from `%r`; a run that is over
+    writes its base values to `ends` (count, …). `turns` counts the attempted steps of the register.
     """
 
     symbol = "dalembert_adaptive"
@@ -382,7 +384,7 @@ class Adaptive(Rows):
         return [*super().blocks, self.r, self.s]
 
     def prepare(self) -> None:
-        """The table is not scaled; nothing is saved yet."""
+        """The table is not scaled by dt; nothing is saved yet."""
         t, v = self.t, self.v
         t.do(f"%dt = fadd {v.scalar} {v.literal(1.0)}, {v.literal(0.0)}")
         t.do(f"%index = alloca {v.type}, align 64")  # how many states each place has saved
@@ -399,7 +401,7 @@ class Adaptive(Rows):
         return t.let(f"fcmp ogt {v.type} {self.load(self.over)}, {v.splat(0.5)}")
 
     def report(self) -> None:
-        """States at saved times within the try, as long as any place has passed one."""
+        """States at saved times within the step, as long as any lane has passed one."""
         t, again, done = self.t, self.t.fresh("passed"), self.t.fresh("reported")
         work = [(self.base + k, self.base + k) for k in range(self.work)]
         some, due, when = self.due()
@@ -416,7 +418,7 @@ class Adaptive(Rows):
         t.label(done)
 
     def due(self) -> tuple[str, str, str]:
-        """(Whether any place has passed its next saved time, which, and those times)."""
+        """(Whether any lane has passed its next saved time, the mask of these, and those times)."""
         t, v = self.t, self.v
         index = t.let(f"load {v.type}, ptr %index")
         following = t.let(f"fadd {v.type} {index}, {v.splat(1.0)}")
@@ -428,21 +430,21 @@ class Adaptive(Rows):
         return t.let(f"icmp ne i{v.width} {bits}, 0"), due, when
 
     def save(self, due: str, when: str) -> None:
-        """Places that are due write the state of their time, and wait for the next."""
+        """Lanes that are due write the state at their saved time and go on to the next one."""
         t, v = self.t, self.v
-        t.do(f"store {v.type} {when}, ptr {self.place('%r', self.base + self.work)}")
+        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
         t.do("call void @between(ptr %r, ptr %y)")
         self.copy("%y", "%s", [(k, k) for k in range(self.base)])
         self.close("%s")
 
         def one(lane: str) -> None:
-            row, place = self.row(lane), self.number("%index", lane)
-            index = t.let(f"load {v.scalar}, ptr {place}")
+            row, address = self.row(lane), self.number("%index", lane)
+            index = t.let(f"load {v.scalar}, ptr {address}")
             t.do(
-                f"store {v.scalar} {t.let(f'fadd {v.scalar} {index}, {v.literal(1.0)}')}, ptr {place}"
+                f"store {v.scalar} {t.let(f'fadd {v.scalar} {index}, {v.literal(1.0)}')}, ptr {address}"
             )
-            there = t.let(f"icmp sge i64 {row}, 0")
-            t.when(there, lambda: self.write(lane, row, index))
+            has_row = t.let(f"icmp sge i64 {row}, 0")
+            t.when(has_row, lambda: self.write(lane, row, index))
 
         self.each(due, one)
 
@@ -473,15 +475,15 @@ class Adaptive(Rows):
         self.set("%index", lane, 0.0)
 
 
-class Search(Rows):
+class SearchWriter(RowLoop):
     """void dalembert_search(held, first, pool, ends, costs, count, offset, given, starts, steps, …)
 
-    An iteration repeated until it has arrived. Base values are (point, best point, its cost); the rows
-    of `held` (count, …) say what is searched for, `x` ends with the gain. A place that has arrived
-    (cost ≤ enough) writes the point after its last step, and takes the next row; after `steps` steps
-    it begins again at a point of the `pool` (mask + 1, n), `starts` times at most, and then writes the
-    best point there was. The first start is a row of `first` where `given` is 1. Starts depend on the
-    number of a row, `offset` more than its place here, and on nothing else.
+    An iteration repeated until it converges. Base values are (point, best point, its cost); the rows
+    of `held` (count, …) are the targets, `x` ends with the gain. A lane that has converged (cost ≤
+    enough) writes the point after its last step and takes the next row; after `steps` steps it
+    restarts at a point of the `pool` (mask + 1, n), `starts` times at most, and then writes the best
+    point. The first start is a row of `first` where `given` is 1. Starting points depend only on the
+    index of a row in the whole batch, which is `offset` more than its index here.
     """
 
     symbol = "dalembert_search"
@@ -501,7 +503,7 @@ class Search(Rows):
         t.do("store i64 0, ptr %next")
         t.do(f"%start = alloca [{v.width} x i64], align 64")
         t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
-        last = self.place("%x", self.base + self.work + self.held)
+        last = self.address("%x", self.base + self.work + self.held)
         t.do(f"store {v.type} {self.spread('%gain')}, ptr {last}")
         self.enough = self.spread("%enough")
         self.steps = self.spread(t.let(f"uitofp i64 %steps to {v.scalar}"))
@@ -513,38 +515,38 @@ class Search(Rows):
         before = t.let(f"load {v.type}, ptr %used")
         used = t.let(f"fadd {v.type} {before}, {v.splat(1.0)}")
         t.do(f"store {v.type} {used}, ptr %used")
-        arrived = t.let(f"fcmp ole {v.type} {self.load(2 * self.n)}, {self.enough}")
+        converged = t.let(f"fcmp ole {v.type} {self.load(2 * self.n)}, {self.enough}")
         over = t.let(f"fcmp oge {v.type} {used}, {self.steps}")
-        return t.let(f"or {v.mask} {arrived}, {over}")
+        return t.let(f"or {v.mask} {converged}, {over}")
 
     def end(self, lane: str) -> None:
         """Write and take the next row, or begin again."""
         t, v = self.t, self.v
-        at = self.number(self.place("%x", 2 * self.n), lane)
+        at = self.number(self.address("%x", 2 * self.n), lane)
         cost = t.let(f"load {v.scalar}, ptr {at}")
-        arrived = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
+        converged = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
         before = t.let(f"load i64, ptr {self.whole('start', lane)}")
-        tried = t.let(f"add i64 {before}, 1")
-        done = t.let(f"or i1 {arrived}, {t.let(f'icmp uge i64 {tried}, %starts')}")
-        t.when(done, lambda: self.write(lane, cost, arrived))
+        starts = t.let(f"add i64 {before}, 1")
+        done = t.let(f"or i1 {converged}, {t.let(f'icmp uge i64 {starts}, %starts')}")
+        t.when(done, lambda: self.write(lane, cost, converged))
         going = t.let(f"xor i1 {done}, true")
-        t.when(going, lambda: self.start(lane, tried))
+        t.when(going, lambda: self.start(lane, starts))
 
-    def write(self, lane: str, cost: str, arrived: str) -> None:
+    def write(self, lane: str, cost: str, converged: str) -> None:
         t, v, n = self.t, self.v, self.n
 
         def write(row: str) -> None:
-            which = t.let(f"select i1 {arrived}, i64 0, i64 {n * self.bytes}")
+            which = t.let(f"select i1 {converged}, i64 0, i64 {n * self.bytes}")
             target = t.at("%ends", t.let(f"mul i64 {row}, {n * v.size}"))
             self.give(lane, t.at("%x", which), target, n)
-            place = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
-            t.do(f"store {v.scalar} {cost}, ptr {place}")
+            address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
+            t.do(f"store {v.scalar} {cost}, ptr {address}")
 
         self.ended(lane, write)
 
     def take(self, lane: str) -> None:
         self.take_held(lane, self.next_row(lane))
-        self.set(self.place("%x", 2 * self.n), lane, float("inf"))
+        self.set(self.address("%x", 2 * self.n), lane, float("inf"))
         self.start(lane, "0")
 
     def start(self, lane: str, start: str) -> None:
@@ -557,10 +559,10 @@ class Search(Rows):
         index = t.let(f"and i64 {t.let(f'add i64 {both[0]}, {both[1]}')}, %mask")
         pooled = t.at("%pool", t.let(f"mul i64 {index}, {size}"))
         real = t.let(f"select i1 {t.let(f'icmp sge i64 {row}, 0')}, i64 {row}, i64 0")
-        given = t.at("%first", t.let(f"mul i64 {real}, {size}"))
+        first = t.at("%first", t.let(f"mul i64 {real}, {size}"))
         initial = t.let(f"icmp ult i64 {start}, %given")
-        source = t.let(f"select i1 {initial}, ptr {given}, ptr {pooled}")
+        source = t.let(f"select i1 {initial}, ptr {first}, ptr {pooled}")
         self.put(lane, source, 0, self.n)
-        if start == "0":  # the best there is, whatever comes
+        if start == "0":  # the best point so far
             self.put(lane, source, self.n, self.n)
         self.set("%used", lane, 0.0)

@@ -1,40 +1,175 @@
-"""Between the caller's arrays and tiles: one vector of W states per entry of a port.
+"""Packing between the caller's arrays and tiles: one vector of W states per entry of a port.
 
-An array is met in one of five modes. `direct`: the states of one entry lie side by side, as in
-column-major arrays, so vectors are copied. `rows`: the entries of one state lie side by side, as in
-row-major arrays, so rows are transposed in registers; `whole`, if the states do so too, and every
-address is known but for the first. `same`: one state for all (broadcast), spread once. `any`: number
-by number. A sixth, `none`, is for what is not moved where one asks.
+An array has one of five layouts. `direct`: the states of one entry are contiguous, as in column-major
+arrays, so vectors are copied. `rows`: the entries of one state are contiguous, as in row-major arrays,
+so rows are transposed in registers; `whole`, if the states are contiguous too, so that every address
+but the first is known. `same`: one state for all (broadcast), splat once. `any`: number by number. A
+sixth, `none`, marks an argument that is not moved.
+
+Rows are transposed in chunks of w entries, w at most half a register. A register holds W / w pieces of
+w entries, each of another row, joined by the loads; log2(w) exchanges between registers finish the
+transposition. Where a register is two pieces, rows are paired so that the widest exchange only joins
+halves: such shuffles do not compete with multiplications for an execution port.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 
-from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.llvm.transpose import UNROLLED, Place, column, rows_to_tile, tile_to_rows
+from dalembert.kernels.llvm.ir import IRWriter, Vector
+
+UNROLLED = 64  # ports up to this many entries are moved without a loop
+
+Index = str | int
+"""A number known now, or the name of one known when the code runs."""
+
+
+def tile_address(t: IRWriter, v: Vector, entry: Index, tile: str = "%tile") -> str:
+    """Address of an entry in the tile."""
+    return t.let(f"getelementptr {v.type}, ptr {tile}, i64 {entry}")
+
+
+def row_addresses(t: IRWriter, v: Vector, base: str, stride: int) -> list[str]:
+    """The address of each of the W states, `stride` bytes apart."""
+    return [t.at(base, k * stride) for k in range(v.width)]
+
+
+def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w: int) -> list[str]:
+    """w columns from entry `start` on, one register each."""
+    halves = v.width == 2 * w and w > 2
+    vectors = []
+    for j in range(w):
+        # where halves are joined, two rows whose halves come out in the order of the rows
+        first = j // (w // 2) * w + j % (w // 2)
+        own = (first, first + w // 2) if halves else range(j, v.width, w)
+        pieces = [
+            t.let(f"load <{w} x {v.scalar}>, ptr {_entry(t, v, rows[r], start)}, align 1")
+            for r in own
+        ]
+        vectors.append(_join(t, v, pieces, w))
+    if not halves:
+        return _exchange(t, v, vectors, w // 2)
+    h = w // 2
+    both = [*_exchange(t, v, vectors[:h], h // 2), *_exchange(t, v, vectors[h:], h // 2)]
+    low = [k for k in range(2 * v.width) if not k & h]
+    sides = [low, [k + h for k in low]]
+    return [_shuffle(t, v, both[i], both[i + h], lanes) for lanes in sides for i in range(h)]
+
+
+def scatter_columns(
+    t: IRWriter, v: Vector, columns: Sequence[str], rows: Sequence[str], start: Index
+) -> None:
+    """Store columns as entries `start` on of the rows."""
+    w = len(columns)
+    for j, vector in enumerate(_exchange(t, v, columns, w // 2)):
+        for m, row in enumerate(rows[j::w]):
+            lanes = ", ".join(f"i32 {m * w + k}" for k in range(w))
+            part = t.let(f"shufflevector {v.type} {vector}, {v.type} poison, <{w} x i32> <{lanes}>")
+            t.do(f"store <{w} x {v.scalar}> {part}, ptr {_entry(t, v, row, start)}, align 1")
+
+
+def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int]]:
+    """Chunks (start, width) over n entries, of which one more is moved where that saves a chunk."""
+    chunks, start = list[tuple[int, int]](), 0
+    while n > 1 and start < n:
+        w = 2
+        while 2 * w <= min(n - start + 1, n, v.width // 2):
+            w *= 2
+        chunks.append((min(start, n - w), w))
+        start = chunks[-1][0] + w
+    return chunks
+
+
+def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
+    """Of each chunk the entries that no chunk before it has, counted from its start."""
+    ends = [0, *(start + w for start, w in chunks)]
+    return [
+        range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
+    ]
+
+
+def _emit_chunks(
+    t: IRWriter,
+    n: int,
+    chunks: list[tuple[int, int]],
+    emit: Callable[[Index, int, range], None],
+) -> None:
+    """Emit every chunk; long runs of equal chunks as one loop."""
+    regular = 0
+    if n > UNROLLED:
+        w = chunks[0][1]
+        regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
+        t.loop(regular, lambda i: emit(t.let(f"mul i64 {i}, {w}"), w, range(w)))
+    for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
+        emit(start, w, new)
+
+
+def _entry(t: IRWriter, v: Vector, row: str, start: Index) -> str:
+    return t.let(f"getelementptr {v.scalar}, ptr {row}, i64 {start}")
+
+
+def _join(t: IRWriter, v: Vector, pieces: list[str], w: int) -> str:
+    """Concatenate equal pieces into one register, two by two."""
+    while len(pieces) > 1:
+        lanes = ", ".join(f"i32 {k}" for k in range(2 * w))
+        half = f"<{w} x {v.scalar}>"
+        pieces = [
+            t.let(f"shufflevector {half} {x}, {half} {y}, <{2 * w} x i32> <{lanes}>")
+            for x, y in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
+        w *= 2
+    return pieces[0]
+
+
+def _exchange(t: IRWriter, v: Vector, vectors: Sequence[str], h: int) -> list[str]:
+    """Transpose every block of 2 h lanes across 2 h registers, by exchanges at distance h, h/2 … 1."""
+    out = list(vectors)
+    while h:
+        for i in range(len(out)):
+            if i & h:
+                continue
+            low = [k if not k & h else v.width + k - h for k in range(v.width)]
+            high = [k + h if not k & h else v.width + k for k in range(v.width)]
+            out[i], out[i + h] = (_shuffle(t, v, out[i], out[i + h], x) for x in (low, high))
+        h //= 2
+    return out
+
+
+def _shuffle(t: IRWriter, v: Vector, x: str, y: str, lanes: Sequence[int]) -> str:
+    chosen = ", ".join(f"i32 {k}" for k in lanes)
+    return t.let(f"shufflevector {v.type} {x}, {v.type} {y}, <{v.width} x i32> <{chosen}>")
+
 
 NONE, ANY, SAME, ROWS, DIRECT, WHOLE = range(6)
 
 
-def functions(v: Vector, inputs: set[tuple[int, ...]], outputs: set[tuple[int, ...]]) -> str:
-    """The packing functions of ports of these shapes, and the unpacking ones of those."""
-    made = ["declare i64 @llvm.umin.i64(i64, i64)"]
-    made += [_mode(v, shape) for shape in sorted(inputs | outputs)]
-    packing = (_pack_direct, _pack_rows, _pack_same, _pack_any)
-    made += [make(v, shape) for shape in sorted(inputs) for make in packing]
-    unpacking = (_ahead, _unpack_direct, _unpack_rows, _unpack_any)
-    made += [make(v, shape) for shape in sorted(outputs) for make in unpacking]
-    return "\n".join(made)
+def packing_functions(
+    v: Vector, inputs: set[tuple[int, ...]], outputs: set[tuple[int, ...]]
+) -> str:
+    """The packing functions of ports of the shapes `inputs`, the unpacking ones of `outputs`."""
+    moves = {"direct": _move_direct, "rows": _move_rows, "same": _pack_same, "any": _move_any}
+    functions = ["declare i64 @llvm.umin.i64(i64, i64)"]
+    functions += [_mode(v, shape) for shape in sorted(inputs | outputs)]
+    for shape in sorted(inputs):
+        functions += [move(v, shape, f"pack_{layout}") for layout, move in moves.items()]
+    for shape in sorted(outputs):
+        functions.append(_prefetch_offsets(v, shape))
+        functions += [
+            moves[layout](v, shape, f"unpack_{layout}") for layout in ("direct", "rows", "any")
+        ]
+    return "\n".join(functions)
 
 
-def suffix(shape: tuple[int, ...]) -> str:
+def shape_suffix(shape: tuple[int, ...]) -> str:
     """How the functions of one shape are named: `pack_rows_6x6`."""
     return "x".join(map(str, shape)) or "scalar"
 
 
 def _mode(v: Vector, shape: tuple[int, ...]) -> str:
     """`i64 mode(outer, strides)` from the byte strides of one argument."""
-    t = Text()
+    t = IRWriter()
     rows, expected = "true" if prod(shape) > 1 else "false", v.size
     for axis in reversed(range(len(shape))):
         if shape[axis] > 1:
@@ -51,32 +186,32 @@ def _mode(v: Vector, shape: tuple[int, ...]) -> str:
     direct = t.let(f"icmp eq i64 %outer, {v.size}")
     kind = t.let(f"select i1 {direct}, i64 {DIRECT}, i64 {kind}")
     t.do(f"ret i64 {kind}")
-    return t.function(f"internal i64 @mode_{suffix(shape)}(i64 %outer, ptr %strides) #0")
+    return t.function(f"internal i64 @mode_{shape_suffix(shape)}(i64 %outer, ptr %strides) #0")
 
 
-def _ahead(v: Vector, shape: tuple[int, ...]) -> str:
-    """`void ahead(mode, strides, offsets)`: where in its array the vector of every entry goes.
+def _prefetch_offsets(v: Vector, shape: tuple[int, ...]) -> str:
+    """`void ahead(mode, strides, offsets)`: byte offset of the vector of every entry in its array.
 
     A register of rows is one stretch of memory, whose n-th part stands for the n-th entry.
     """
-    t = Text()
+    t = IRWriter()
     rows = t.let(f"icmp eq i64 %mode, {WHOLE}")
 
-    def visit(flat: Place, offset: Place) -> None:
+    def visit(flat: Index, offset: Index) -> None:
         part = t.let(f"mul i64 {flat}, {v.width * v.size}")
         chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
         t.do(f"store i64 {chosen}, ptr {t.let(f'getelementptr i64, ptr %offsets, i64 {flat}')}")
 
-    _entries(t, shape, visit)
+    _for_each_entry(t, shape, visit)
     t.do("ret void")
     parameters = "i64 %mode, ptr %strides, ptr noalias %offsets"
-    return t.function(f"internal void @ahead_{suffix(shape)}({parameters}) #0")
+    return t.function(f"internal void @ahead_{shape_suffix(shape)}({parameters}) #0")
 
 
-def _entries(
-    t: Text,
+def _for_each_entry(
+    t: IRWriter,
     shape: tuple[int, ...],
-    visit: Callable[[Place, Place], None],
+    visit: Callable[[Index, Index], None],
     unrolled: int = UNROLLED,
 ) -> None:
     """Call `visit(flat index, byte offset)` for every entry, with `%strides` of the argument.
@@ -85,18 +220,18 @@ def _entries(
     """
     strides = [t.let(f"load i64, ptr {t.at('%strides', 8 * axis)}") for axis in range(len(shape))]
 
-    def plus(x: Place, y: Place) -> Place:
+    def plus(x: Index, y: Index) -> Index:
         return y if x == 0 else x if y == 0 else t.let(f"add i64 {x}, {y}")
 
-    def times(x: Place, y: Place) -> Place:
+    def times(x: Index, y: Index) -> Index:
         return 0 if x == 0 else y if x == 1 else t.let(f"mul i64 {x}, {y}")
 
-    def descend(axis: int, flat: Place, offset: Place) -> None:
+    def descend(axis: int, flat: Index, offset: Index) -> None:
         if axis == len(shape):
             visit(flat, offset)
             return
 
-        def step(i: Place) -> None:
+        def step(i: Index) -> None:
             start = flat * shape[axis] if isinstance(flat, int) else times(flat, shape[axis])
             index = start + i if isinstance(start, int) and isinstance(i, int) else plus(start, i)
             descend(axis + 1, index, plus(offset, times(i, strides[axis])))
@@ -111,41 +246,43 @@ def _entries(
         descend(0, 0, 0)
 
 
-def _pack_direct(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
+def _move_direct(v: Vector, shape: tuple[int, ...], name: str) -> str:
+    t = IRWriter()
 
-    def visit(flat: Place, offset: Place) -> None:
-        x = t.let(f"load {v.type}, ptr {t.at('%base', offset)}, align 1")
-        t.do(f"store {v.type} {x}, ptr {column(t, v, flat)}")
+    def visit(flat: Index, offset: Index) -> None:
+        if name == "pack_direct":
+            x = t.let(f"load {v.type}, ptr {t.at('%base', offset)}, align 1")
+            t.do(f"store {v.type} {x}, ptr {tile_address(t, v, flat)}")
+        else:
+            x = t.let(f"load {v.type}, ptr {tile_address(t, v, flat)}")
+            t.do(f"store {v.type} {x}, ptr {t.at('%base', offset)}, align 1")
 
-    _entries(t, shape, visit)
-    return _finish(t, "pack_direct", shape)
-
-
-def _unpack_direct(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
-
-    def visit(flat: Place, offset: Place) -> None:
-        x = t.let(f"load {v.type}, ptr {column(t, v, flat)}")
-        t.do(f"store {v.type} {x}, ptr {t.at('%base', offset)}, align 1")
-
-    _entries(t, shape, visit)
-    return _finish(t, "unpack_direct", shape)
+    _for_each_entry(t, shape, visit)
+    return _finish(t, name, shape)
 
 
-def _pack_rows(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
-    rows_to_tile(t, v, prod(shape), _clamped(t, v))
-    return _finish(t, "pack_rows", shape)
+def _move_rows(v: Vector, shape: tuple[int, ...], name: str) -> str:
+    """W rows of n entries transposed into the `%tile`, or n columns of the `%tile` into W rows."""
+    t, n = IRWriter(), prod(shape)
+    rows = _clamped_rows(t, v)
+
+    def chunk(start: Index, w: int, new: range) -> None:
+        if name == "pack_rows":
+            columns = gather_columns(t, v, rows, start, w)
+            first = tile_address(t, v, start)
+            for k in new:
+                t.do(f"store {v.type} {columns[k]}, ptr {t.at(first, k * v.width * v.size)}")
+        else:
+            first = tile_address(t, v, start)
+            addresses = (t.at(first, k * v.width * v.size) for k in range(w))
+            columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+            scatter_columns(t, v, columns, rows, start)
+
+    _emit_chunks(t, n, cover_with_chunks(v, n), chunk)
+    return _finish(t, name, shape)
 
 
-def _unpack_rows(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
-    tile_to_rows(t, v, prod(shape), _clamped(t, v))
-    return _finish(t, "unpack_rows", shape)
-
-
-def _clamped(t: Text, v: Vector) -> list[str]:
+def _clamped_rows(t: IRWriter, v: Vector) -> list[str]:
     """Addresses of W states, of which lanes from `%count` on are the last one.
 
     They compute the same as it does, so that storing all of them is harmless.
@@ -155,56 +292,48 @@ def _clamped(t: Text, v: Vector) -> list[str]:
     return ["%base", *(t.at("%base", t.let(f"mul i64 {k}, %outer")) for k in states)]
 
 
-def _pack_same(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
+def _pack_same(v: Vector, shape: tuple[int, ...], name: str) -> str:
+    t = IRWriter()
 
-    def visit(flat: Place, offset: Place) -> None:
+    def visit(flat: Index, offset: Index) -> None:
         x = t.let(f"load {v.scalar}, ptr {t.at('%base', offset)}, align 1")
-        spread(t, v, x, column(t, v, flat))
+        store_broadcast(t, v, x, tile_address(t, v, flat))
 
-    _entries(t, shape, visit)
-    return _finish(t, "pack_same", shape)
+    _for_each_entry(t, shape, visit)
+    return _finish(t, name, shape)
 
 
-def spread(t: Text, v: Vector, x: str, place: str) -> None:
+def store_broadcast(t: IRWriter, v: Vector, x: str, address: str) -> None:
     """Store one number in all lanes."""
     first = t.let(f"insertelement {v.type} poison, {v.scalar} {x}, i64 0")
     every = t.let(
         f"shufflevector {v.type} {first}, {v.type} poison, <{v.width} x i32> zeroinitializer"
     )
-    t.do(f"store {v.type} {every}, ptr {place}")
+    t.do(f"store {v.type} {every}, ptr {address}")
 
 
-def _pack_any(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
-    rows = _clamped(t, v)
+def _move_any(v: Vector, shape: tuple[int, ...], name: str) -> str:
+    t = IRWriter()
+    rows = _clamped_rows(t, v)
 
-    def visit(flat: Place, offset: Place) -> None:
-        vector = "poison"
-        for k, row in enumerate(rows):
-            x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
-            vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
-        t.do(f"store {v.type} {vector}, ptr {column(t, v, flat)}")
+    def visit(flat: Index, offset: Index) -> None:
+        if name == "pack_any":
+            vector = "poison"
+            for k, row in enumerate(rows):
+                x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
+                vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
+            t.do(f"store {v.type} {vector}, ptr {tile_address(t, v, flat)}")
+        else:
+            vector = t.let(f"load {v.type}, ptr {tile_address(t, v, flat)}")
+            for k, row in enumerate(rows):
+                x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
+                t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
 
-    _entries(t, shape, visit, unrolled=1)
-    return _finish(t, "pack_any", shape)
-
-
-def _unpack_any(v: Vector, shape: tuple[int, ...]) -> str:
-    t = Text()
-    rows = _clamped(t, v)
-
-    def visit(flat: Place, offset: Place) -> None:
-        vector = t.let(f"load {v.type}, ptr {column(t, v, flat)}")
-        for k, row in enumerate(rows):
-            x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
-            t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
-
-    _entries(t, shape, visit, unrolled=1)
-    return _finish(t, "unpack_any", shape)
+    _for_each_entry(t, shape, visit, unrolled=1)
+    return _finish(t, name, shape)
 
 
-def _finish(t: Text, name: str, shape: tuple[int, ...]) -> str:
+def _finish(t: IRWriter, name: str, shape: tuple[int, ...]) -> str:
     t.do("ret void")
     parameters = "ptr %base, i64 %outer, ptr %strides, i64 %count, ptr noalias align 64 %tile"
-    return t.function(f"internal void @{name}_{suffix(shape)}({parameters}) noinline #0")
+    return t.function(f"internal void @{name}_{shape_suffix(shape)}({parameters}) noinline #0")

@@ -7,23 +7,26 @@ import gc
 import itertools
 import struct
 import sys
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
-from dalembert.forking import llvm_lock
-from dalembert.kernels.llvm.stack import KEY as STACK_KEY
+from dalembert.fork_safety import llvm_lock
+from dalembert.kernels.call.settings import get_num_threads, start_thread
 
 if TYPE_CHECKING:
     from llvmlite.binding.orcjit import LLJIT, ResourceTracker
 
+# name of the variable with the pthread key under which a thread stores the low end of its stack
+STACK_KEY = "dalembert_stack_key"
 _LENGTH = struct.Struct("<Q")
 _GENERATION = 32  # libraries of one linker
 _names = map("object{}".format, itertools.count())
 _numbers = itertools.count()
 _held: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
 _dead: list[int] = []
-_FEW = 256  # libraries that may be loaded before anybody is asked whether all are still held
+_MIN_LIBRARIES = 256  # libraries loaded before the garbage collector is run for them
 
 
 class Loaded:
@@ -52,7 +55,7 @@ class Loaded:
 
 
 def _unload_dead() -> None:
-    """Free the code of what nobody holds; if LLVM is busy, whoever loads next does it.
+    """Free unreferenced code; if LLVM is busy, the next load does it.
 
     The garbage collector comes in any thread and at any time, so nothing is waited for here.
     """
@@ -67,22 +70,36 @@ def _unload_dead() -> None:
 
 
 class _Pressure:
-    """Asks Python's collector for what was dropped when the libraries loaded have doubled.
+    """Runs Python's garbage collector when the number of loaded libraries has doubled.
 
-    The collector comes by the number of Python's objects and does not see machine code: left alone,
+    The collector runs by the number of Python's objects and does not see machine code: left alone,
     a robot that was dropped stays until hundreds of others are.
     """
 
     def __init__(self) -> None:
-        self.most = _FEW
+        self.most = _MIN_LIBRARIES
 
     def relieve(self) -> None:
         if len(_held) > self.most and gc.isenabled():
             gc.collect()
-            self.most = max(_FEW, 2 * len(_held))
+            self.most = max(_MIN_LIBRARIES, 2 * len(_held))
 
 
 _pressure = _Pressure()
+
+
+def preload_llvm() -> None:
+    """Import LLVM on another thread while this one still reads and traces, if there may be two.
+
+    Its library is large: opening it takes as long as tracing an arm, half of it outside Python's lock.
+    """
+
+    def import_llvm() -> None:
+        with contextlib.suppress(Exception):  # the next import of it raises the error
+            import llvmlite.binding  # noqa: F401
+
+    if "llvmlite.binding" not in sys.modules and get_num_threads() > 1:
+        start_thread(threading.Thread(target=import_llvm, name="dalembert imports LLVM"))
 
 
 def pack(objects: Sequence[bytes]) -> bytes:
@@ -125,7 +142,7 @@ def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | Non
     for symbol, address in (known or {}).items():
         library.import_symbol(symbol, address)
     if STACK_KEY.encode() in packed:
-        library.import_symbol(STACK_KEY, _stack_key_address())
+        library.import_symbol(STACK_KEY, ctypes.addressof(_stack_key()))
     _pressure.relieve()
     with llvm_lock:
         _unload_dead()
@@ -145,15 +162,11 @@ def _stack_key() -> ctypes.c_uint:
     return key
 
 
-def _stack_key_address() -> int:
-    return ctypes.addressof(_stack_key())
-
-
 class _Linkers:
     """LLVM's linkers, one for every few libraries.
 
-    A linker keeps some 10 kB of each library that it has ever linked, so it is given up after a
-    while, and goes when the last code that it has linked does.
+    A linker keeps some 10 kB of each library that it has ever linked, so it is replaced after a
+    while, and freed with the last code that it has linked.
     """
 
     def __init__(self) -> None:
@@ -162,19 +175,18 @@ class _Linkers:
 
     def next(self) -> "LLJIT":
         if self._linker is None or not self._left:
-            self._linker, self._left = _new_linker(), _GENERATION
+            import llvmlite.binding as llvm
+
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+            # JITLink puts the sections of an object side by side, so that short relocations reach
+            self._linker = llvm.create_lljit_compiler(
+                machine, use_jit_link=True, suppress_errors=True
+            )
+            self._left = _GENERATION
         self._left -= 1
         return self._linker
 
 
 _linkers = _Linkers()
-
-
-def _new_linker() -> "LLJIT":
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    # JITLink puts the sections of an object side by side, so that short relocations reach
-    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)

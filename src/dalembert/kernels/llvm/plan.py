@@ -1,17 +1,99 @@
-"""What the functions around a program's parts are written from: its arguments, its frame, its parts."""
+"""Plan of the functions around a program's parts: arguments, frame, calls of groups, interleaved moves.
 
+Groups of a program have frames of their own: inputs are copied in, parts run, results copied out:
+
+    void group_i(ptr frame, ptr reads, ptr writes, ptr local)
+
+`reads` and `writes` are the slots of the program's frame for the slots of the local one, so that
+groups which differ in nothing else share one function.
+
+Arithmetic waits for its multiplications, and moving rows for loads, stores and shuffles; one after
+the other takes the sum of both. So while the states of one register are computed, the inputs of the
+next are loaded into a second frame, and the results of those before are stored from it, a few entries
+at a time (software pipelining). Every argument has a record of four words:
+
+    mode (NONE, DIRECT or WHOLE), array, tile, strides
+
+Arrays of other layouts have mode NONE here and are moved before and after the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from dalembert.kernels.llvm import calls, layout
-from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, spilled
-from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.llvm.transpose import UNROLLED
-from dalembert.kernels.program.components import Schedule
-from dalembert.kernels.program.segments import Part
+from dalembert.kernels.llvm import layout
+from dalembert.kernels.llvm.ir import IRWriter, Vector
+from dalembert.kernels.llvm.layout import (
+    UNROLLED,
+    cover_with_chunks,
+    gather_columns,
+    new_entries,
+    row_addresses,
+    scatter_columns,
+    tile_address,
+)
+from dalembert.kernels.llvm.runtime import MAX_ON_STACK, Block, spilled_bytes
+from dalembert.kernels.program.partition import Part, Schedule, StackFrame
 from dalembert.tracing.program import Port, Program
 
-MOST_MOVED = 100  # numbers of a state of which some are moved during the arithmetic
-MOST_ASKED = 40 * 1024  # bytes of results of one register of states
+
+def group_functions(schedule: Schedule, v: Vector, ports: int) -> str:
+    """All group functions with the tables of their calls; nothing where no group is called."""
+    texts = ["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"] if schedule.zeroed else []
+    first = 0
+    for i, frame in enumerate(schedule.frames if schedule.calls else ()):
+        call = next(call for call in schedule.calls if call.part == i)
+        sizes = len(call.reads), len(call.writes)
+        texts.append(_group_function(i, frame, first, sizes, v, ports))
+        first += len(frame.parts)
+    for c, call in enumerate(schedule.calls):
+        texts += [_slot_table(f"reads_{c}", call.reads), _slot_table(f"writes_{c}", call.writes)]
+    return "\n".join(texts)
+
+
+def call_groups(t: IRWriter, schedule: Schedule, v: Vector) -> None:
+    """Calls of all groups on the `%frame`, behind which the local frame is."""
+    local = t.at("%frame", schedule.slots * v.width * v.size)
+    for c, call in enumerate(schedule.calls):
+        tables = f"ptr @reads_{c}, ptr @writes_{c}"
+        t.do(f"call void @group_{call.part}(ptr %frame, {tables}, ptr {local})")
+
+
+def _slot_table(name: str, slots: Sequence[int]) -> str:
+    listed = ", ".join(f"i64 {slot}" for slot in slots)
+    return f"@{name} = internal constant [{len(slots)} x i64] [{listed}]"
+
+
+def _group_function(
+    i: int, frame: StackFrame, first: int, sizes: tuple[int, int], v: Vector, ports: int
+) -> str:
+    """One group, whose parts are numbered from `first`; `sizes` count its inputs and results."""
+    t = IRWriter()
+
+    def copy(index: str, table: str, start: int, out: bool) -> None:
+        slot = t.let(f"load i64, ptr {t.let(f'getelementptr i64, ptr {table}, i64 {index}')}")
+        outer = t.let(f"getelementptr {v.type}, ptr %frame, i64 {slot}")
+        here = t.at("%local", start * v.width * v.size)
+        inner = t.let(f"getelementptr {v.type}, ptr {here}, i64 {index}")
+        source, target = (inner, outer) if out else (outer, inner)
+        t.do(f"store {v.type} {t.let(f'load {v.type}, ptr {source}')}, ptr {target}")
+
+    reads, writes = sizes
+    if reads:
+        t.loop(reads, partial(copy, table="%reads", start=0, out=False))
+    parameters = ", ".join(["ptr %local", "ptr %local", "ptr @nothing", *["ptr %local"] * ports])
+    for k in range(first, first + len(frame.parts)):
+        t.do(f"call void @part_{k}({parameters})")
+    t.loop(writes, partial(copy, table="%writes", start=reads, out=True))
+    t.do("ret void")
+    arguments = "ptr noalias %frame, ptr noalias %reads, ptr noalias %writes, ptr noalias %local"
+    return t.function(f"internal void @group_{i}({arguments}) noinline #0")
+
+
+MAX_INTERLEAVED = 100  # numbers of a state of which some are moved during the arithmetic
+MAX_PREFETCHED = 40 * 1024  # bytes of results of one register of states
 
 
 @dataclass(frozen=True)
@@ -26,12 +108,12 @@ class Argument:
 
     @property
     def suffix(self) -> str:
-        return layout.suffix(self.port.shape)
+        return layout.shape_suffix(self.port.shape)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What all functions here are written from."""
+    """Program, schedule, vector type and arguments from which the functions are written."""
 
     program: Program
     schedule: Schedule
@@ -58,7 +140,7 @@ class Plan:
         dynamics (73 numbers) is a twentieth faster so, a humanoid's (141) is not.
         """
         single = len(self.parts) == 1 and not (self.schedule.calls or self.schedule.zeroed)
-        return single and self.numbers <= MOST_MOVED
+        return single and self.numbers <= MAX_INTERLEAVED
 
     def moves_within(self, argument: Argument) -> bool:
         """Whether this argument is moved during the arithmetic: results only where they are few.
@@ -70,29 +152,34 @@ class Plan:
 
     @property
     def numbers(self) -> int:
-        """Of all arguments, for one state."""
+        """How many numbers all arguments have for one state."""
         return sum(each.port.size for each in self.arguments)
 
     @property
     def parts(self) -> list[Part]:
-        """All that are compiled."""
+        """The parts of all frames, each compiled as a function."""
         return [part for frame in self.schedule.frames for part in frame.parts]
 
     @property
     def need(self) -> int:
         """Bytes of stack that `range` takes; it calls itself once, for the states left over."""
-        most = max(spilled(part.program, self.v) for part in self.parts)
-        own = min(self.block.size, MOST_ON_STACK) + 8 * len(self.lines)
+        most = max(spilled_bytes(part.program, self.v) for part in self.parts)
+        own = min(self.block.size, MAX_ON_STACK) + 8 * len(self.lines)
         return 2 * (most + own)
 
-    def begin(self, t: Text) -> None:
+    def begin(self, t: IRWriter) -> None:
         """Set aside the frame; outputs that are zero for every state are so from the beginning."""
         self.block.allocate(t)
         if self.schedule.zeroed:
             first, count = self.outputs[0].slot, sum(each.port.size for each in self.outputs)
-            calls.clear(t, self.v, first, count)
+            size = self.v.width * self.v.size
+            address = t.at("%frame", first * size)
+            t.do(
+                f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, "
+                f"i64 {count * size}, i1 false)"
+            )
 
-    def finish(self, t: Text) -> None:
+    def finish(self, t: IRWriter) -> None:
         """Leave the function that allocated."""
         self.block.release(t)
         t.do("ret void")
@@ -103,13 +190,13 @@ class Plan:
 
     @property
     def lines(self) -> list[tuple[int, int]]:
-        """What to ask for ahead of the next states: (entry of all outputs, its port).
+        """Lines to prefetch for the next states: (entry of all outputs, its port).
 
         Nothing, where it would not fit the first cache beside all else, or where parts write to
         frames of their own.
         """
         sizes = [argument.port.size for argument in self.outputs]
-        if self.schedule.calls or sum(sizes) * self.v.width * self.v.size > MOST_ASKED:
+        if self.schedule.calls or sum(sizes) * self.v.width * self.v.size > MAX_PREFETCHED:
             return []
         return list(enumerate(p for p, size in enumerate(sizes) for _ in range(size)))
 
@@ -118,10 +205,76 @@ def arguments(program: Program) -> list[Argument]:
     """Inputs and outputs in their order, with their places in `steps` and in the frame."""
     strides = len(program.inputs) + len(program.outputs)
     slot = 0
-    found: list[Argument] = []
+    result: list[Argument] = []
     for ports, is_input in ((program.inputs, True), (program.outputs, False)):
         for port in ports:
-            found.append(Argument(port, len(found), strides, slot, is_input))
+            result.append(Argument(port, len(result), strides, slot, is_input))
             strides += len(port.shape)
             slot += port.size
-    return found
+    return result
+
+
+MOVE_RECORD = 32  # bytes
+
+
+@dataclass(frozen=True)
+class Move:
+    """w entries of one argument from `start` on, of which `fresh` have not been moved before."""
+
+    argument: Argument
+    start: int
+    w: int
+    fresh: range
+
+    def emit(self, t: IRWriter, v: Vector) -> None:
+        """Emit the move for the mode in the argument's record; nothing moves for mode NONE."""
+        record = t.at("%moves", MOVE_RECORD * self.argument.index)
+        mode = t.let(f"load i64, ptr {record}")
+        rows, columns = (partial(move, t, v, record) for move in (self._rows, self._columns))
+
+        def move() -> None:
+            if self.w == 1:
+                columns()
+            else:
+                t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}"), rows)
+                t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}"), columns)
+
+        t.when(t.let(f"icmp ne i64 {mode}, {layout.NONE}"), move)
+
+    def _rows(self, t: IRWriter, v: Vector, record: str) -> None:
+        array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
+        rows = row_addresses(t, v, array, self.argument.port.size * v.size)
+        addresses = [tile_address(t, v, self.start + k, tile) for k in range(self.w)]
+        if self.argument.is_input:
+            columns = gather_columns(t, v, rows, self.start, self.w)
+            for k in self.fresh:
+                t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
+        else:
+            columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+            scatter_columns(t, v, columns, rows, self.start)
+
+    def _columns(self, t: IRWriter, v: Vector, record: str) -> None:
+        array, tile, strides = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16, 24))
+        shape = self.argument.port.shape
+        step = [t.let(f"load i64, ptr {t.at(strides, 8 * axis)}") for axis in range(len(shape))]
+        for k in self.fresh:
+            address, rest = array, self.start + k
+            for axis in reversed(range(len(shape))):
+                rest, index = divmod(rest, shape[axis])
+                address = t.at(address, t.let(f"mul i64 {index}, {step[axis]}") if index else 0)
+            inside = tile_address(t, v, self.start + k, tile)
+            source, target = (address, inside) if self.argument.is_input else (inside, address)
+            x = t.let(f"load {v.type}, ptr {source}, align 1")
+            t.do(f"store {v.type} {x}, ptr {target}, align 1")
+
+
+def interleaved_moves(plan: Plan) -> list[Move]:
+    """The moves of all arguments that are moved during the arithmetic, results first."""
+    result = []
+    within = filter(plan.moves_within, plan.arguments)
+    for argument in sorted(within, key=lambda each: each.is_input):
+        n = argument.port.size
+        chunks = cover_with_chunks(plan.v, n) if n > 1 else [(0, n)] * n
+        each = zip(chunks, new_entries(chunks), strict=True)
+        result += [Move(argument, start, w, fresh) for (start, w), fresh in each]
+    return result

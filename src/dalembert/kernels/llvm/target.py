@@ -18,7 +18,7 @@ from dalembert.errors import CompileError
 
 @dataclass(frozen=True)
 class Target:
-    """What LLVM is told: triple, cpu and features; `bits` is the width of a vector register."""
+    """A machine for LLVM: triple, cpu and features; `bits` is the width of a vector register."""
 
     triple: str
     cpu: str
@@ -66,22 +66,19 @@ def by_name(name: str) -> Target:
 def native() -> Target:
     """This machine, or the lesser one that the environment variable DALEMBERT_TARGET names."""
     level = _level()
-    wanted = os.environ.get("DALEMBERT_TARGET") or "native"
-    target = by_name(level if wanted == "native" else wanted)
-    if not _runs(target, level):
+    requested = os.environ.get("DALEMBERT_TARGET") or "native"
+    target = by_name(level if requested == "native" else requested)
+    own = by_name(level)
+    runs = target.triple == own.triple
+    if runs and own.is_x86:
+        runs = _LEVELS.index(target.cpu) <= _LEVELS.index(own.cpu)
+    if not runs:
         raise CompileError(
-            f"DALEMBERT_TARGET={wanted}: this machine runs {level}, and code for {wanted} would crash "
-            f"it; unset the variable, or choose native or a lower level of the same architecture"
+            f"DALEMBERT_TARGET={requested}: this machine runs {level}, and code for {requested} "
+            f"would crash it; unset the variable, or choose native or a lower level of the same "
+            "architecture"
         )
     return target
-
-
-def _runs(target: Target, level: str) -> bool:
-    """Whether a machine of this level runs code for the target."""
-    own = by_name(level)
-    if target.triple != own.triple or not own.is_x86:
-        return target.triple == own.triple
-    return _LEVELS.index(target.cpu) <= _LEVELS.index(own.cpu)
 
 
 def _level() -> str:
@@ -102,7 +99,7 @@ def _level() -> str:
 
 
 def _cpu_features() -> dict[str, bool]:
-    """What this processor has, by NumPy's names; nothing where NumPy does not say.
+    """Features of this processor by NumPy's names; empty where NumPy has no such table.
 
     Code is then written for the least processor of the architecture, which all of them run.
     """

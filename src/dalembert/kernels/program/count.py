@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -51,28 +50,25 @@ def count(program: Program, varying: Collection[str] | None = None) -> Count:
     A factor of two, as any other constant factor, counts as a multiplication. With `varying`, only
     operations whose value depends on one of these inputs count: the others are done once, before.
     """
-    ops = program.op if varying is None else program.op[_dependent(program, varying)]
+    ops = program.op
+    if varying is not None:
+        sizes = [port.size for port in program.inputs]
+        is_varying = np.repeat([port.name in varying for port in program.inputs], sizes)
+        depends = np.zeros(len(program), dtype=bool)
+        for i, (op, a, b) in enumerate(program.rows):
+            if op == Op.INPUT:
+                depends[i] = is_varying[a]
+            elif op != Op.CONST:
+                depends[i] = depends[a] or (op in BINARY and depends[b])
+        ops = ops[depends]
     free = [*LEAVES, Op.NEG]
     kinds = {kind: int(np.isin(ops, list(members)).sum()) for kind, members in _KINDS.items()}
     counted = sum(kinds.values()) + int(np.isin(ops, free).sum())
     return Count(**kinds, other=len(ops) - counted)
 
 
-def _dependent(program: Program, varying: Collection[str]) -> np.ndarray:
-    """Mask of the instructions that depend on one of the inputs named."""
-    sizes = [port.size for port in program.inputs]
-    moving = np.repeat([port.name in varying for port in program.inputs], sizes)
-    depends = np.zeros(len(program), dtype=bool)
-    for i, (op, a, b) in enumerate(zip(program.op, program.a, program.b, strict=True)):
-        if op == Op.INPUT:
-            depends[i] = moving[a]
-        elif op != Op.CONST:
-            depends[i] = depends[a] or (op in BINARY and depends[b])
-    return depends
-
-
 class Counted:
-    """A number without a value that tells its tally of every operation on it."""
+    """A number without a value that counts every operation on it in its tally."""
 
     __slots__ = ("tally",)
 
@@ -83,32 +79,32 @@ class Counted:
         self.tally[kind] += 1
         return self
 
-    def _multiply(self, other: Any) -> Any:
+    def _multiply(self, other: Operand) -> Operand:
         if isinstance(other, np.ndarray):
             return NotImplemented  # NumPy asks again, entry by entry
         return other if isinstance(other, Absent) else self._note("multiplications")
 
-    def _add(self, other: Any) -> Any:
+    def _add(self, other: Operand) -> Operand:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return self if isinstance(other, Absent) else self._note("additions")
 
-    def _divide(self, other: Any) -> Any:
+    def _divide(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else self._note("divisions")
 
-    def _turn(self) -> Any:
+    def _turn(self) -> Counted:
         return self._note("trigonometric")
 
-    def sqrt(self) -> Any:
+    def sqrt(self) -> Counted:
         return self._note("square_roots")
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: float) -> Counted:
         return self._note("multiplications" if power == 2 else "other")
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Counted:
         return self
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Operand) -> bool:
         return True
 
     __lt__ = __gt__
@@ -123,16 +119,16 @@ class Absent:
 
     __slots__ = ()
 
-    def _vanish(self, other: Any) -> Any:
+    def _vanish(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else self
 
-    def _pass(self, other: Any) -> Any:
+    def _pass(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else other
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Absent:
         return self
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else -other
 
     __mul__ = __rmul__ = _vanish
@@ -140,24 +136,19 @@ class Absent:
 
 
 ABSENT = Absent()
+Operand = Counted | Absent | float | np.ndarray
 
 
-def tally(function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]]) -> Count:
+def tally(function: Callable[..., object], inputs: Mapping[str, tuple[int, ...]]) -> Count:
     """Operations that `function` does on arrays of these shapes, called by keyword.
 
     >>> tally(lambda x: x @ x + 1.0, {"x": (3,)})
     Count(multiplications=3, additions=3, divisions=0, square_roots=0, trigonometric=0, other=0)
     """
     kinds = dict.fromkeys(Count.__dataclass_fields__, 0)
-    arrays = {name: _array(Counted(kinds), shape) for name, shape in inputs.items()}
+    arrays = {name: np.full(shape, Counted(kinds), object) for name, shape in inputs.items()}
     try:
         function(**arrays)
     except (TypeError, AttributeError, ValueError) as error:
         raise CompileError(f"its operations cannot be counted as written: {error}") from error
     return Count(**kinds)
-
-
-def _array(number: Counted, shape: tuple[int, ...]) -> np.ndarray:
-    filled = np.empty(shape, dtype=object)
-    filled.fill(number)
-    return filled

@@ -61,24 +61,23 @@ class Iteration:
 
     def __post_init__(self) -> None:
         columns = len(self.table[0])
-        expected = [*self.base, *(port for port, _ in self.work), *self.held]
-        given = [port.shape for port in self.stage.inputs]
+        base, held = ([port.shape for port in ports] for ports in (self.base, self.held))
         work = [port.shape for port, _ in self.work]
-        sound = (
-            given == [port.shape for port in expected] + [()] * columns
+        inputs = base + work + held + [()] * columns
+        consistent = (
+            [port.shape for port in self.stage.inputs] == inputs
             and [port.shape for port in self.stage.outputs] == (work[:1] if self.kept else work)
             and (not self.kept or len(work) == len(self.table) + 1)
-            and [p.shape for p in self.finish.inputs] == [p.shape for p in self.base] + work
-            and [port.shape for port in self.finish.outputs] == [p.shape for p in self.base]
-            and all(self._closes(program) for program, _ in self.closing)
+            and [port.shape for port in self.finish.inputs] == base + work
+            and [port.shape for port in self.finish.outputs] == base
+            and all(
+                [p.shape for p in program.inputs] == base + held
+                and [p.shape for p in program.outputs] == base
+                for program, _ in self.closing
+            )
         )
-        if not sound:
+        if not consistent:
             raise CompileError(f"{self.stage.name}: stage, finish and ports do not fit together")
-
-    def _closes(self, program: Program) -> bool:
-        base, held = ([port.shape for port in ports] for ports in (self.base, self.held))
-        given, found = ([port.shape for port in x] for x in (program.inputs, program.outputs))
-        return given == base + held and found == base
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -87,13 +86,8 @@ class Iteration:
         return own if self.between is None else (*own, self.between)
 
     @property
-    def _steps(self) -> int:
-        """How many programs a step runs."""
-        return 2 + len(self.closing)
-
-    @property
     def facts(self) -> tuple[str, ...]:
-        """What decides the code of a loop around them."""
+        """Texts that determine the code of a loop around the programs, for cache keys."""
         times = [count for _, count in self.closing]
         return *(program.digest for program in self.programs), repr(self.table), repr(times)
 
@@ -139,9 +133,9 @@ class Iteration:
 
         `held` values are (..., *shape), or (..., steps, *shape) where they change.
         """
-        from dalembert.tracing.interpret import interpret
+        from dalembert.tracing.interpreter import interpret
 
-        run = [partial(interpret, program) for program in self.programs[: self._steps]]
+        run = [partial(interpret, program) for program in self.programs[: 2 + len(self.closing)]]
         return self._repeated(run, base, held, steps, dt)
 
     def by_plain(self, base: Arrays, held: Arrays, steps: int, dt: float) -> Arrays:
@@ -150,7 +144,7 @@ class Iteration:
             raise CompileError(f"{self.stage.name} was not traced from a function of numbers")
         named = [
             lambda *x, f=f, ports=p.inputs: f(**{q.name: y for q, y in zip(ports, x, strict=True)})
-            for f, p in zip(self.plain, self.programs[: self._steps], strict=True)
+            for f, p in zip(self.plain, self.programs[: 2 + len(self.closing)], strict=True)
         ]
         return self._repeated(named, base, held, steps, dt)
 
@@ -189,19 +183,19 @@ class Iteration:
             for port, source in self.work
         ]
         for k, row in enumerate(self.table):
-            found = stage(*now.values(), *work, *held, *(dtype.type(c * dt) for c in row))
-            work = [*work[: k + 1], *found, *work[k + 2 :]] if self.kept else found
+            stage_results = stage(*now.values(), *work, *held, *(dtype.type(c * dt) for c in row))
+            work = [*work[: k + 1], *stage_results, *work[k + 2 :]] if self.kept else stage_results
         return work
 
     def interpreted_between(self, base: Arrays, held: Arrays, when: np.ndarray) -> Arrays:
         """Base values at times (...) within the step that begins with base values (..., *shape)."""
-        from dalembert.tracing.interpret import interpret
+        from dalembert.tracing.interpreter import interpret
 
         assert self.between is not None
         now = dict(zip((port.name for port in self.base), base, strict=True))
         work = self._worked(partial(interpret, self.stage), now, held, 1.0)
-        found: Arrays = interpret(self.between, *base, *work, when)
+        values: Arrays = interpret(self.between, *base, *work, when)
         for program, times in self.closing:
             for _ in range(times):
-                found = interpret(program, *found, *held)
-        return found
+                values = interpret(program, *values, *held)
+        return values

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.tracing.interpret import MEANING
+from dalembert.tracing.interpreter import MEANING
 from dalembert.tracing.program import BINARY, Op, Program
 
 CHUNK = 1 << 16  # products formed at a time: 0.5 MB for each entry of a matrix
@@ -64,17 +64,19 @@ class Algebra:
         """(variables, size of one order less): where a monomial times t_k stands."""
         position = {word: k for k, word in enumerate(self.words)}
         lower = [word for word in self.words if len(word) < self.order]
-        found = [[position[tuple(sorted((*w, k)))] for w in lower] for k in range(self.variables)]
-        return np.array(found, dtype=np.intp).reshape(self.variables, len(lower))
+        positions = [
+            [position[tuple(sorted((*w, k)))] for w in lower] for k in range(self.variables)
+        ]
+        return np.array(positions, dtype=np.intp).reshape(self.variables, len(lower))
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Monomials i, j of which the product is kept, by their product; where each one starts."""
+        """Monomials i, j with products within the order, sorted by product, and where each starts."""
         position = {word: k for k, word in enumerate(self.words)}
         times: list[np.ndarray] = [np.arange(self.size)]
         for word in self.words[1:]:
-            kept = comb(self.variables + self.order - len(word), self.variables)
-            times.append(self._raised[word[-1], times[position[word[:-1]]][:kept]])
+            size = comb(self.variables + self.order - len(word), self.variables)
+            times.append(self._raised[word[-1], times[position[word[:-1]]][:size]])
         i = np.concatenate([np.arange(len(at)) for at in times])
         j = np.repeat(np.arange(self.size), [len(at) for at in times])
         product = np.concatenate(times)
@@ -86,15 +88,15 @@ class Algebra:
         """a b: numbers, or matrices (size, k, l) and (size, l, m), without what is above the order."""
         i, j, starts = self._pairs
         combine = np.multiply if a.ndim == 1 else np.matmul
-        found, first = [], 0
+        parts, first = [], 0
         while first < self.size:
             last = int(np.searchsorted(starts, starts[first] + CHUNK, side="right")) - 1
             last = min(max(last, first + 1), self.size)
             span = slice(starts[first], starts[last])
             terms = combine(a[i[span]], b[j[span]])
-            found.append(np.add.reduceat(terms, starts[first:last] - starts[first], axis=0))
+            parts.append(np.add.reduceat(terms, starts[first:last] - starts[first], axis=0))
             first = last
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     def slopes(self, a: np.ndarray) -> np.ndarray:
         """∂a/∂t (smaller size, ..., variables), a series of one order less."""
@@ -107,11 +109,11 @@ class Algebra:
         """f(a) by Horner's rule, f given by its Taylor coefficients (order + 1) at the value of a."""
         rest = a.copy()
         rest[0] = 0.0
-        found = self.constant(coefficients[-1])
+        result = self.constant(coefficients[-1])
         for c in coefficients[-2::-1]:
-            found = self.product(found, rest)
-            found[0] += c
-        return found
+            result = self.product(result, rest)
+            result[0] += c
+        return result
 
 
 Coefficients = Callable[[float, int], Sequence[float]]  # of f at x, to an order
@@ -138,13 +140,13 @@ def taylor(program: Program, point: np.ndarray, order: int) -> tuple[np.ndarray,
         else:
             operands = [values[a], values[b]] if op in BINARY else [values[a]]
             values.append(_applied(Op(op), series, operands))
-    found, start = [], 0
+    outputs, start = [], 0
     for port in program.outputs:
         entries = [values[k] for k in program.results[start : start + port.size]]
         stacked = np.stack(entries, axis=1) if entries else np.zeros((series.size, 0))
-        found.append(stacked.reshape(series.size, *port.shape))
+        outputs.append(stacked.reshape(series.size, *port.shape))
         start += port.size
-    return tuple(found)
+    return tuple(outputs)
 
 
 def variables(program: Program) -> np.ndarray:
@@ -174,13 +176,13 @@ def _power(series: Algebra, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _powers(x: float, exponent: float, order: int) -> list[float]:
     """Coefficients of (x + t)^p: binomial(p, k) x^(p − k)."""
-    found, factor = [], 1.0
+    coefficients, factor = [], 1.0
     for k in range(order + 1):
         # a whole power has no terms above its own, where x^(p − k) would be 0 / 0 at x = 0
         with np.errstate(all="ignore"):
-            found.append(float(factor * np.float64(x) ** (exponent - k)) if factor else 0.0)
+            coefficients.append(float(factor * np.float64(x) ** (exponent - k)) if factor else 0.0)
         factor *= (exponent - k) / (k + 1)
-    return found
+    return coefficients
 
 
 def _divided(series: Algebra, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -203,10 +205,10 @@ def _angle(series: Algebra, y: np.ndarray, x: np.ndarray) -> np.ndarray:
     """atan2 by the arctangent of y/x or of x/y, whichever is small; its value is put right."""
     steep = abs(y[0]) > abs(x[0])
     ratio = _divided(series, x, y) if steep else _divided(series, y, x)
-    found = _applied(Op.ATAN, series, [ratio])
-    found = -found if steep else found
-    found[0] = np.arctan2(y[0], x[0])
-    return found
+    angle = _applied(Op.ATAN, series, [ratio])
+    angle = -angle if steep else angle
+    angle[0] = np.arctan2(y[0], x[0])
+    return angle
 
 
 ARITHMETIC: dict[Op, Callable[..., np.ndarray]] = {
@@ -243,12 +245,12 @@ def _derivatives(function: Callable[[float, int], float]) -> Coefficients:
     return lambda x, order: [function(x, k) / math.factorial(k) for k in range(order + 1)]
 
 
-def _integrated(op: Op, slope: Callable[[Algebra, np.ndarray], np.ndarray]) -> Coefficients:
+def _integrated(op: Op, derivative: Callable[[Algebra, np.ndarray], np.ndarray]) -> Coefficients:
     """Coefficients of f from its derivative, written in series of one variable."""
 
     def coefficients(x: float, order: int) -> list[float]:
         single = algebra(1, order)
-        rate: Any = slope(single, single.variable(0, x))
+        rate: Any = derivative(single, single.variable(0, x))
         rest = [float(rate[k] / (k + 1)) for k in range(order)]
         return [float(MEANING[op](np.float64(x))), *rest]
 
@@ -263,11 +265,6 @@ def _root(p: float, sign: float, one: float) -> Callable[[Algebra, np.ndarray], 
         return series.composed(_powers(float(inside[0]), p, series.order), inside)
 
     return slope
-
-
-def _bell(series: Algebra, x: np.ndarray) -> np.ndarray:
-    """2/√π exp(−x²)."""
-    return 2 / math.sqrt(math.pi) * _applied(Op.EXP, series, [-series.product(x, x)])
 
 
 SCALAR: dict[Op, Coefficients] = {
@@ -286,5 +283,8 @@ SCALAR: dict[Op, Coefficients] = {
     Op.ASINH: _integrated(Op.ASINH, _root(-0.5, 1.0, 1.0)),
     Op.ACOSH: _integrated(Op.ACOSH, _root(-0.5, 1.0, -1.0)),
     Op.ATANH: _integrated(Op.ATANH, _root(-1.0, -1.0, 1.0)),
-    Op.ERF: _integrated(Op.ERF, _bell),
+    Op.ERF: _integrated(  # 2/√π exp(−x²)
+        Op.ERF,
+        lambda s, x: 2 / math.sqrt(math.pi) * _applied(Op.EXP, s, [-s.product(x, x)]),
+    ),
 }

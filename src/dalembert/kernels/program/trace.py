@@ -7,7 +7,7 @@ from typing import Any
 
 from dalembert import tracing
 from dalembert.errors import CompileError, DalembertError
-from dalembert.kernels.program.order import ordered
+from dalembert.kernels.program.passes import order_results
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.tracing import casadi_io
 from dalembert.tracing.program import Program
@@ -46,12 +46,12 @@ def trace(
             if "used as indices" not in str(error):
                 raise  # a mistake with any numbers
             raise CompileError(f"{name} cannot be traced: {error}; {NO_VALUE}") from error
-    return ordered(traced)
+    return order_results(traced)
 
 
 def from_casadi(function: Any) -> Program:
     """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
-    return ordered(casadi_io.from_casadi(function))
+    return order_results(casadi_io.from_casadi(function))
 
 
 def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-// The equations with the numbers of this state beside the letters, and their terms coloured by size.
+// The equations with the numbers of this state beside the symbols, and their terms coloured by size.
 "use strict";
 const equations = (() => {
   const MATHML = "http://www.w3.org/1998/Math/MathML";
-  const LETTERED = "mi mn mo mover msub msubsup mrow"; // what a letter with its index consists of
+  const SYMBOL_ELEMENTS = "mi mn mo mover msub msubsup mrow"; // what a symbol with its index consists of
   const WAIT = 4; // frames between two updates
 
   function formula(tag, parent, name = null) {
@@ -171,23 +171,23 @@ const equations = (() => {
     return box;
   }
 
-  // What is under the pointer: a letter and its value, a term and its share.
+  // What is under the pointer: a symbol and its value, a term and its share.
   function drawPointed(live, section, boxes, given, shown) {
-    const tip = element("div", null, section, "tip"), letters = new Map(given.letters.map((one, k) => [one.text, k]));
+    const tip = element("div", null, section, "tip"), symbols = new Map(given.symbols.map((one, k) => [one.text, k]));
     tip.hidden = true;
-    function letter(target) {
+    function symbolAt(target) {
       let found = null;
-      for (let one = target; one && LETTERED.split(" ").includes(one.localName); one = one.parentElement) {
+      for (let one = target; one && SYMBOL_ELEMENTS.split(" ").includes(one.localName); one = one.parentElement) {
         const parts = one.localName === "msubsup" ? [...one.children].slice(0, 2) : [one];
-        found = letters.get(parts.map((part) => part.textContent).join("")) ?? found;
+        found = symbols.get(parts.map((part) => part.textContent).join("")) ?? found;
       }
       return found;
     }
     section.addEventListener("pointerover", (event) => {
-      const k = letter(event.target), marked = event.target.closest("[data-term]"), said = [];
+      const k = symbolAt(event.target), marked = event.target.closest("[data-term]"), said = [];
       const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
       if (shown() && k !== null) {
-        const value = atState(live, given.recorded, () => live.value("letters")[k]), { name, unit } = given.letters[k];
+        const value = atState(live, given.recorded, () => live.value("symbols")[k]), { name, unit } = given.symbols[k];
         if (value !== null) said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
       }
       if (shown() && box) {

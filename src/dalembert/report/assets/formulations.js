@@ -17,39 +17,39 @@ const largest = (values) => values.reduce((most, v) => Math.max(most, Math.abs(v
 
 function drawFormulations(live, parent) {
   if (!live.given.formulations || !live.given.forces) return null;
-  const { ways, left_out: missing, tolerance } = live.given.formulations;
+  const { entries, left_out: missing, tolerance } = live.given.formulations;
   const loads = loadsOf(live), { kernels } = live, box = element("div", null, parent, "forces box"), head = element("div", null, box, "head");
   element("h3", "Formulations", head);
-  const listed = ways.filter((way) => way.quantity !== "mass_matrix");
+  const listed = entries.filter((entry) => entry.quantity !== "mass_matrix");
   let chosen = listed[0];
   const label = element("label", "by ", head), select = element("select", null, label);
   select.setAttribute("aria-label", "formulation");
-  for (const quantity of new Set(listed.map((way) => way.quantity))) {
+  for (const quantity of new Set(listed.map((entry) => entry.quantity))) {
     const group = element("optgroup", null, select);
     group.label = OF[quantity];
-    for (const way of listed.filter((one) => one.quantity === quantity)) {
-      const option = element("option", way.name, group);
-      option.value = way.kernel;
-      option.title = `${way.citation}: ${way.summary}`;
+    for (const entry of listed.filter((one) => one.quantity === quantity)) {
+      const option = element("option", entry.name, group);
+      option.value = entry.kernel;
+      option.title = `${entry.citation}: ${entry.summary}`;
     }
   }
-  select.addEventListener("change", () => { chosen = listed.find((way) => way.kernel === select.value); update(); });
+  select.addEventListener("change", () => { chosen = listed.find((entry) => entry.kernel === select.value); update(); });
   const source = element("p", "", box, "faint source");
   const values = numberTable(box, "By the chosen formulation, at this state.", [["velocity"], ["value"], ["unit"]], live.about.velocities);
-  const bytes = (way) => kernels.find(way.kernel).said.bytes;
+  const bytes = (entry) => kernels.find(entry.kernel).said.bytes;
   const table = numberTable(box, "Largest relative difference from the others, at this state; operations and bytes of code in this page.",
-    [["formulation"], ["of"], ["apart"], ["×"], ["+"], ["bytes"]], ways.map((way) => way.name));
-  ways.forEach((way, k) => {
+    [["formulation"], ["of"], ["apart"], ["×"], ["+"], ["bytes"]], entries.map((entry) => entry.name));
+  entries.forEach((entry, k) => {
     const [of, , times, plus, code] = table[k];
-    of.closest("tr").title = `${way.citation}: ${way.summary}`;
-    of.textContent = way.letter;
-    for (const [cell, count] of [[times, way.pair[0]], [plus, way.pair[1]], [code, bytes(way)]]) {
+    of.closest("tr").title = `${entry.citation}: ${entry.summary}`;
+    of.textContent = entry.symbol;
+    for (const [cell, count] of [[times, entry.pair[0]], [plus, entry.pair[1]], [code, bytes(entry)]]) {
       cell.value = String(count);
       cell.textContent = count.toLocaleString("en");
     }
   });
   if (missing.length) element("p", `Too large for a page, with their operations: ${missing.join(", ")}.`, box, "faint");
-  const results = ways.map((way) => new Float64Array(kernels.find(way.kernel).said.outputs[0].shape.reduce((n, m) => n * m, 1)));
+  const results = entries.map((entry) => new Float64Array(kernels.find(entry.kernel).said.outputs[0].shape.reduce((n, m) => n * m, 1)));
   // what cancels in a quantity: h in τ, and the acceleration without torques in q̈
   const scales = {
     inverse_dynamics: () => (live.has("bias") ? largest(live.value("bias")) : 0),
@@ -64,20 +64,20 @@ function drawFormulations(live, parent) {
   function update() {
     select.title = source.textContent = `${chosen.citation}: ${chosen.summary}.`;
     loads.at(() => {
-      const scale = Object.fromEntries(Object.keys(scales).map((name) => [name, ways.some((way) => way.quantity === name) ? scales[name]() : 0]));
-      ways.forEach((way, k) => {
-        const given = way.quantity === "inverse_dynamics" ? { qdd: loads.qdd } : undefined;
-        const outputs = kernels.call(way.kernel, given);
+      const scale = Object.fromEntries(Object.keys(scales).map((name) => [name, entries.some((entry) => entry.quantity === name) ? scales[name]() : 0]));
+      entries.forEach((entry, k) => {
+        const given = entry.quantity === "inverse_dynamics" ? { qdd: loads.qdd } : undefined;
+        const outputs = kernels.call(entry.kernel, given);
         for (const name in outputs) { results[k].set(outputs[name]); break; } // λ comes second
       });
-      ways.forEach((way, k) => {
-        const cell = table[k][1], others = ways.flatMap((other, j) => (j !== k && other.quantity === way.quantity ? [apart(results[k], results[j], scale[way.quantity])] : []));
+      entries.forEach((entry, k) => {
+        const cell = table[k][1], others = entries.flatMap((other, j) => (j !== k && other.quantity === entry.quantity ? [apart(results[k], results[j], scale[entry.quantity])] : []));
         const far = others.reduce((a, b) => (a <= b || b !== b ? b : a), 0), good = far <= tolerance; // NaN stays
         cell.value = others.length ? String(far) : "";
         cell.textContent = others.length ? `${far === 0 ? "0" : Number.isFinite(far) ? far.toExponential(0).replace("-", "−") : "–"} ${good ? "✓" : "✗"}` : "only one";
         cell.className = !others.length ? "" : good ? "ok" : "no";
       });
-      const shown = results[ways.indexOf(chosen)], most = largest(shown), units = live.about.units[chosen.quantity === "inverse_dynamics" ? "tau" : "qdd"];
+      const shown = results[entries.indexOf(chosen)], most = largest(shown), units = live.about.units[chosen.quantity === "inverse_dynamics" ? "tau" : "qdd"];
       values.forEach(([cell, unit], k) => { show(cell, shown[k], Math.max(most, scale[chosen.quantity])); unit.textContent = units[k] === "1" ? "" : units[k]; });
     });
   }

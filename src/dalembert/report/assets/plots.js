@@ -139,7 +139,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
     for (let i = first; i <= last; i++) {
       const v = one.y[i];
       if (v === null) { pen = "M"; continue; }
-      if (one.held && pen === "L") path += `H${x.to(times[i]).toFixed(1)}`;
+      if (one.stepped && pen === "L") path += `H${x.to(times[i]).toFixed(1)}`;
       path += `${pen}${x.to(times[i]).toFixed(1)} ${y(v).toFixed(1)}`;
       pen = "L";
     }

@@ -23,8 +23,8 @@ function drawPosture(live, parent) {
   const heavy = live.has("gravity_torque"), headed = [live.given.robot ? "joint" : "coordinate", "", "position", "", heavy ? "gravity torque" : ""];
   for (const text of headed) element("span", text, names);
   const rows = live.joints.filter((one) => !one.follows).map((joint) => jointRow(live, joint, box));
-  const said = live.closes ? element("p", "", box, "said") : null;
-  if (said) said.setAttribute("role", "status");
+  const note = live.closes ? element("p", "", box, "notes") : null;
+  if (note) note.setAttribute("role", "status");
   const others = live.joints.filter((one) => one.follows);
   if (others.length) {
     const folded = element("details", null, box, "following");
@@ -38,7 +38,7 @@ function drawPosture(live, parent) {
     const torque = heavy ? live.value("gravity_torque") : null, limits = live.about.limits.effort_limit;
     const most = Math.max(1e-9, ...(torque ?? []).map(Math.abs));
     for (const { joint, update } of rows) update(live.q[joint.k], torque ? torque[joint.v] : NaN, limits[joint.v] ?? most, most);
-    if (said && said.textContent !== live.said) said.textContent = live.said;
+    if (note && note.textContent !== live.said) note.textContent = live.said;
   };
 }
 

@@ -1,6 +1,6 @@
 // The robot as its file shows it: boxes, round shapes and meshes, in the colours of their materials.
 "use strict";
-const looks = data.looks || null; // of the page; motions that come later on the stage share them
+const visuals = data.visuals || null; // of the page; motions that come later on the stage share them
 const CREASE = Math.cos((35 * Math.PI) / 180); // faces that meet at a larger angle have an edge between them
 
 function bytes(text) {
@@ -69,7 +69,7 @@ function plainGeometry({ kind, size }) {
 }
 
 // Put the shapes on their bodies; `fade` makes all of them see-through, `paint` gives those without a colour the page's.
-function drawLooks(owner) {
+function drawVisuals(owner) {
   const meshes = [], materials = new Map();
   function material(colour) {
     const key = JSON.stringify(colour);
@@ -80,8 +80,8 @@ function drawLooks(owner) {
     }
     return materials.get(key).made;
   }
-  for (const shape of looks.shapes) {
-    if (shape.mesh !== undefined) meshes[shape.mesh] ??= meshGeometry(unpack(looks.meshes[shape.mesh]));
+  for (const shape of visuals.shapes) {
+    if (shape.mesh !== undefined) meshes[shape.mesh] ??= meshGeometry(unpack(visuals.meshes[shape.mesh]));
     const solid = new THREE.Mesh(shape.mesh === undefined ? plainGeometry(shape) : meshes[shape.mesh], material(shape.colour));
     solid.position.set(...shape.pose.slice(0, 3));
     solid.quaternion.set(...shape.pose.slice(3));

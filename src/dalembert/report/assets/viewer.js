@@ -83,9 +83,9 @@ function drawArm() {
 
   const bodies = scene.bodies.map(() => { const body = new THREE.Group(); world.add(body); return body; });
   const owner = (index) => (index < 0 ? world : bodies[index]);
-  const dressed = looks && drawLooks(owner);
+  const dressed = visuals && drawVisuals(owner);
   const inertia = document.getElementById("inertia"), inside = document.getElementById("skeleton");
-  const bare = (body) => !dressed || inside.checked || looks.bare.includes(body); // its skeleton is seen
+  const bare = (body) => !dressed || inside.checked || visuals.bare.includes(body); // its skeleton is seen
   const bones = new Bones(scene, world, bodies, (part) => materials[part.kind]);
   const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
   const way = new THREE.Group(), aids = new THREE.Group();

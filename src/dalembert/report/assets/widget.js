@@ -18,11 +18,11 @@ function render({ model, el }) {
   function open() {
     const page = model.get("_page");
     frame.hidden = !page;
-    said.textContent = model.get("_said") || (page ? "" : "Compiling its kernels …");
+    said.textContent = model.get("_message") || (page ? "" : "Compiling its kernels …");
     there = false;
     if (page) { frame.srcdoc = page; return; }
     model.send({ ask: "page" });
-    setTimeout(() => { if (!model.get("_page") && !model.get("_said")) said.textContent = SILENT; }, PATIENCE);
+    setTimeout(() => { if (!model.get("_page") && !model.get("_message")) said.textContent = SILENT; }, PATIENCE);
   }
   // What Python has set, once for all that it set together. Where another view moves, this one follows and does not run itself.
   function post() {
@@ -65,7 +65,7 @@ function render({ model, el }) {
     }
   }
   const tall = () => { frame.style.height = `${model.get("height")}px`; };
-  const heard = [["change:_page", open], ["change:_said", () => { said.textContent = model.get("_said"); }], ["change:height", tall]];
+  const heard = [["change:_page", open], ["change:_message", () => { said.textContent = model.get("_message"); }], ["change:height", tall]];
   for (const name of [...STATE, "running", "parameters"]) heard.push([`change:${name}`, () => set(name)]);
   heard.forEach(([event, act]) => model.on(event, act));
   place.addEventListener("message", hear);

@@ -1,7 +1,7 @@
 """Processes that read texts and make pages, one of them ready before it is asked for.
 
-A request that is not wanted any more is ended with its process: what it computes may not be
-interruptible in any other way.
+A cancelled request is ended with its process: its computation may not be interruptible in any other
+way.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from queue import Empty, Queue
 from threading import Lock, Semaphore, Thread
 from typing import Any
 
-TICK = 0.05  # s between looks at whether anybody still waits
+TICK = 0.05  # s between checks whether a request is cancelled
 START = 60.0  # s for a process to come up
-WAITING = 2  # processes that wait: one that has seen a request, one that has not
+MAX_IDLE = 2  # processes that wait: one that has seen a request, one that has not
 REQUESTS = 50  # of one process: what it has compiled stays in its memory
-BEGIN = "import sys; sys.path[:] = {path!r}; from dalembert.report.studio.work import main; main()"
+BEGIN = (
+    "import sys; sys.path[:] = {path!r}; from dalembert.report.studio.worker import main; main()"
+)
 
 
 class Worker:
-    """A process and what it has said; `None` comes last, when it has ended."""
+    """A process and the queue of its answers; `None` comes last, when it has ended."""
 
     def __init__(self, folder: str) -> None:
         path = [os.path.abspath(entry) for entry in sys.path]
@@ -38,7 +40,7 @@ class Worker:
             cwd=folder,
             start_new_session=True,  # Ctrl-C in the terminal is the server's alone
         )
-        self.said: Queue[dict[str, Any] | None] = Queue()
+        self.answers: Queue[dict[str, Any] | None] = Queue()
         self.ready, self.requests = False, 0
         Thread(target=self._read, daemon=True).start()
 
@@ -47,11 +49,11 @@ class Worker:
         with suppress(OSError, ValueError):  # closed while it is read
             for line in self.process.stdout:
                 if line.endswith(b"\n"):  # else the process was ended while it wrote
-                    self.said.put(json.loads(line))
-        self.said.put(None)
+                    self.answers.put(json.loads(line))
+        self.answers.put(None)
 
-    def ask(self, request: dict[str, Any]) -> None:
-        """Hand over a request; a process that has ended is found when its answer is read."""
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a request; a process that has ended is noticed when its answer is read."""
         assert self.process.stdin is not None
         self.requests += 1
         with suppress(OSError):
@@ -96,7 +98,7 @@ class Pool:
     def answers(
         self, request: dict[str, Any], gone: Callable[[], bool]
     ) -> Generator[dict[str, Any]]:
-        """What a process says to the request; it is ended when `gone` or after `longest`."""
+        """The answers of a process to the request; it is ended when `gone` or after `longest`."""
         while not self.free.acquire(timeout=TICK):
             if gone():
                 return
@@ -107,8 +109,8 @@ class Pool:
                     return
                 worker = self.idle.pop() if self.idle else self._start()
             self.warm()
-            worker.ask(request)
-            for answer in self._said(worker, gone):
+            worker.send(request)
+            for answer in self._answers(worker, gone):
                 if answer.get("done"):
                     self._keep(worker)
                     worker = None
@@ -119,12 +121,12 @@ class Pool:
                 self._drop(worker)
             self.free.release()
 
-    def _said(self, worker: Worker, gone: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    def _answers(self, worker: Worker, gone: Callable[[], bool]) -> Iterator[dict[str, Any]]:
         """Answers as they come; the last is `done`, or a sentence of why there are no more."""
         end = time.monotonic() + self.longest + START * (not worker.ready)
         while not gone():
             try:
-                answer = worker.said.get(timeout=TICK)
+                answer = worker.answers.get(timeout=TICK)
             except Empty:
                 if time.monotonic() > end:
                     yield {"ended": f"It took more than {self.longest:g} s and was stopped."}
@@ -140,10 +142,10 @@ class Pool:
             yield answer
 
     def _keep(self, worker: Worker) -> None:
-        """Let it wait for the next request; it is the first to be taken."""
+        """Let the worker wait for the next request; it is the first to be taken."""
         with self.lock:
             self.idle.append(worker)
-            extra = self.idle[:-WAITING]
+            extra = self.idle[:-MAX_IDLE]
             if worker.requests >= REQUESTS:
                 extra.append(worker)
             self.idle = [one for one in self.idle if one not in extra]

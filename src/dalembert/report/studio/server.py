@@ -1,30 +1,240 @@
-"""The studio's server: one page, and processes that make other pages from texts.
+"""The studio's HTTP server: its page, its actions, and processes that make pages from texts.
 
-It listens on 127.0.0.1 only. Whoever asks must name that address as the host (a foreign name that
-was pointed here does not), come from no other origin, and know the token of this run.
+It listens on 127.0.0.1 only. A request must name that address as the host (a foreign name that was
+pointed here does not), come from no other origin, and carry the token of this run.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
+import select
+import socket
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from secrets import token_urlsafe
+from threading import Event
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from dalembert.errors import DalembertError
-from dalembert.report.studio.actions import ACTIONS, Refusal, Studio
-from dalembert.report.studio.document import MADE, document, policy
-from dalembert.report.studio.kept import Kept
+from dalembert.importers.safe_parsing import MAX_BYTES
+from dalembert.report import asset
+from dalembert.report.studio.files import MAX_FILE, EditedFile, Tabs
 from dalembert.report.studio.pool import Pool
-from dalembert.report.studio.tabs import Tabs
+from dalembert.text import html_data, short
+from dalembert.zoo import bodies, is_known, mechanisms, names, systems
+
+PAGES = ("stage", "report")
+MAX_PAGES = 24  # a frame takes its page as soon as it is there
+
+
+class Refusal(Exception):
+    """A request that is refused: its status, and the reason in a sentence."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+@dataclass(frozen=True)
+class Studio:
+    """State of a server: processes, tabs, the file of the command line, folders it may open."""
+
+    pool: Pool
+    tabs: Tabs
+    file: EditedFile | None
+    trust: list[str]
+    pages: dict[str, bytes] = field(default_factory=dict)
+
+    def shelve(self, page: str) -> str:
+        """Store a page for its frame; return an unguessable name."""
+        name = token_urlsafe(24)
+        self.pages[name] = page.encode("utf-8", errors="replace")
+        for old in list(self.pages)[:-MAX_PAGES]:
+            self.pages.pop(old, None)
+        return name
+
+
+class Action(NamedTuple):
+    """An action: the content type of its body, the largest number of bytes, and its function."""
+
+    kind: str
+    most: int
+    act: Callable[[Studio, dict[str, Any], Any], None]
+
+
+def make(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+    """Lines of JSON: steps, errors of the text, the live stage, the report.
+
+    It ends early when the tab sends a new request or closes the connection; ``only="read"`` checks
+    the text without pages, ``only="stage"`` makes no report.
+    """
+    tab = studio.tabs.get(arguments.get("tab"))
+    cancelled = tab.next_request()
+    request = {**worker_request(studio, tab, arguments), "only": arguments.get("only")}
+    with closing(
+        studio.pool.answers(request, lambda: gone(cancelled, handler.connection))
+    ) as answers:
+        handler.stream(
+            {key: studio.shelve(x) if key in PAGES else x for key, x in answer.items()}
+            for answer in answers
+        )
+
+
+def worker_request(studio: Studio, tab: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The request to a process: a name of the zoo, or a text and its path."""
+    zoo, text = arguments.get("zoo"), arguments.get("text")
+    if zoo is not None:
+        if not isinstance(zoo, str) or not is_known(zoo):
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"The zoo has no {short(zoo)}.")
+        return {"zoo": zoo, "name": zoo}
+    if not isinstance(text, str):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Give a text, or a name of the zoo.")
+    if arguments.get("kept"):
+        path = _edited_file(studio).path
+        return {"text": text, "name": path.name, "path": str(path), "trust": studio.trust}
+    data = text.encode("utf-8", errors="surrogatepass")
+    if len(data) > MAX_BYTES:
+        message = f"The text is too long: the limit is {MAX_BYTES >> 20} MB."
+        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    path = tab.put(arguments.get("name"), data)
+    return {"text": text, "name": path.name, "path": str(path), "trust": [str(tab.folder)]}
+
+
+def gone(cancelled: Event, connection: socket.socket) -> bool:
+    """Whether the answer is not needed: a newer request, or a closed connection."""
+    if cancelled.is_set():
+        return True
+    try:
+        readable, _, _ = select.select([connection], [], [], 0)
+        return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
+    except (OSError, ValueError):
+        return True
+
+
+def keep(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+    """Store a dropped file; the first of a drop replaces all earlier ones."""
+    tab = studio.tabs.get(arguments.get("tab"))
+    if arguments.get("first") == "1":
+        tab.clear()
+    tab.put(arguments.get("name"), arguments["data"])
+    handler.reply({"kept": True})
+
+
+def save(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+    """Write the text to the file of the command line, if nobody else has changed it."""
+    text, stamp = arguments.get("text"), arguments.get("stamp")
+    if not isinstance(text, str) or not isinstance(stamp, str):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Give the text and its stamp.")
+    try:
+        handler.reply({"stamp": _edited_file(studio).save(text, stamp)})
+    except DalembertError as error:
+        raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
+
+
+def restore(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+    """Put the file of the command line back as it was before the studio wrote it; its text."""
+    stamp, file = arguments.get("stamp"), _edited_file(studio)
+    if not isinstance(stamp, str):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Give the stamp of the file.")
+    try:
+        file.restore(stamp)
+        text, stamp = file.read()
+    except DalembertError as error:
+        raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
+    handler.reply({"text": text, "stamp": stamp})
+
+
+def close(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+    """The tab is closed: its work ends, its files go."""
+    studio.tabs.close(arguments.get("tab"))
+    handler.reply({"closed": True})
+
+
+def _edited_file(studio: Studio) -> EditedFile:
+    if studio.file is None:
+        raise Refusal(HTTPStatus.BAD_REQUEST, "The studio was started without a file.")
+    return studio.file
+
+
+JSON, BYTES = "application/json", "application/octet-stream"
+ACTIONS = {
+    "/make": Action(JSON, 2 * MAX_BYTES, make),
+    "/keep": Action(BYTES, MAX_FILE, keep),
+    "/save": Action(JSON, 2 * MAX_BYTES, save),
+    "/restore": Action(JSON, 2**12, restore),
+    "/close": Action(JSON, 2**12, close),
+}
+
+
+SCRIPTS = ("studio_editor.js", "studio_files.js", "studio.js")
+
+
+def policy(nonce: str | None) -> str:
+    """Nothing from elsewhere; scripts and styles only those that bear the nonce."""
+    if nonce is None:
+        return "default-src 'none'; frame-ancestors 'none'"
+    return (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+        "connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+# A page from a text has no origin of its own, and only the studio shows it; its own policy has the
+# other rules. It may save pictures and data.
+PAGE_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
+
+
+def document(studio: Studio, nonce: str) -> str:
+    """The page with its initial data: names of the zoo, and the file of the command line."""
+    page = asset("assets/studio.html")
+    data = html_data({"zoo": zoo_names(), "kept": edited_file_data(studio), "most": MAX_FILE})
+    style = asset("assets/page.css") + asset("assets/studio.css")
+    scripts = "\n".join(asset(f"assets/{name}") for name in SCRIPTS)
+    parts = {"%NONCE%": nonce, "%STYLE%": style, "%DATA%": data, "%SCRIPT%": scripts}
+    return re.sub("|".join(parts), lambda mark: parts[mark[0]], page)
+
+
+def zoo_names() -> list[dict[str, Any]]:
+    """Names by kind."""
+    return [
+        {"title": title, "names": list(found)}
+        for title, found in (
+            ("Robots", names()),
+            ("Closed chains and contacts", mechanisms()),
+            ("Mechanisms of bodies", bodies()),
+            ("By their energies", systems()),
+        )
+    ]
+
+
+def edited_file_data(studio: Studio) -> dict[str, Any] | None:
+    """The file as it is on disk now, or the reason why it cannot be read."""
+    if studio.file is None:
+        return None
+    path = studio.file.path
+    message: dict[str, Any] = {"name": path.name, "path": str(path)}
+    try:
+        text, stamp = studio.file.read()
+        return {
+            **message,
+            "text": text,
+            "stamp": stamp,
+            "restorable": studio.file.original is not None,
+        }
+    except DalembertError as error:
+        return {**message, "error": str(error)}
+
 
 HOST = "127.0.0.1"
 PATIENCE = 20.0  # s in which a request must have come in whole
@@ -34,7 +244,7 @@ DRAIN, MAX_DRAIN = 0.2, 2**20  # s and bytes of a refused request that are still
 
 
 class Server(ThreadingHTTPServer):
-    """Sockets, threads and limits; what is answered is in `Handler` and `actions`."""
+    """Sockets, threads and limits; the answers are those of `Handler` and `ACTIONS`."""
 
     daemon_threads = True
     block_on_close = False
@@ -48,8 +258,8 @@ class Server(ThreadingHTTPServer):
         root = Path(self.root.name)
         (root / "work").mkdir()
         self.pool = Pool(str(root / "work"), longest)
-        kept = None if file is None else Kept(file.resolve())
-        self.studio = Studio(self.pool, Tabs(root), kept, trust)
+        edited = None if file is None else EditedFile(file.resolve())
+        self.studio = Studio(self.pool, Tabs(root), edited, trust)
         self.reading: dict[Any, float] = {}  # connections whose request has not come in whole
 
     @property
@@ -77,10 +287,10 @@ class Server(ThreadingHTTPServer):
                 self.shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke is nobody's concern."""
+        """Ignore broken connections."""
 
     def close(self) -> None:
-        """End processes, close the socket, remove what was kept."""
+        """End processes, close the socket, remove stored files."""
         self.pool.close()
         self.server_close()
         self.root.cleanup()
@@ -96,13 +306,13 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "dalembert", ""
 
     def do_GET(self) -> None:
-        """The studio for who knows the token, a made page for who knows its name."""
+        """The studio with the token, or a page with its name."""
         parts = urlsplit(self.path)
         try:
             self._known_host()
-            made = self.server.studio.pages.get(parts.path.removeprefix("/page/"))
-            if made is not None:
-                self._send(HTTPStatus.OK, "text/html", made, MADE)
+            page = self.server.studio.pages.get(parts.path.removeprefix("/page/"))
+            if page is not None:
+                self._send(HTTPStatus.OK, "text/html", page, PAGE_POLICY)
                 return
             if parts.path != "/":
                 raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here.")
@@ -128,8 +338,10 @@ class Handler(BaseHTTPRequestHandler):
             body = self._body(action.kind, action.most)
             self.server.reading.pop(self.connection, None)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            given = json_of(body) if action.kind == "application/json" else {**query, "data": body}
-            action.act(self.server.studio, given, self)
+            arguments = (
+                json_of(body) if action.kind == "application/json" else {**query, "data": body}
+            )
+            action.act(self.server.studio, arguments, self)
         except Refusal as refusal:
             self._refuse(refusal)
         except DalembertError as error:
@@ -143,19 +355,21 @@ class Handler(BaseHTTPRequestHandler):
 
     def _known_token(self, token: str) -> None:
         if not compare_digest(token.encode(errors="replace"), self.server.token.encode()):
-            said = "The address needs the token that `dalembert studio` printed; open that address."
-            raise Refusal(HTTPStatus.FORBIDDEN, said)
+            message = (
+                "The address needs the token that `dalembert studio` printed; open that address."
+            )
+            raise Refusal(HTTPStatus.FORBIDDEN, message)
 
     def _body(self, kind: str, most: int) -> bytes:
-        """The bytes of the request; kind and size are checked before they are read."""
+        """The bytes of the request; type and size are checked before they are read."""
         if (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != kind:
             raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Send {kind}.")
         length = self.headers.get("Content-Length") or ""
         if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
             raise Refusal(HTTPStatus.LENGTH_REQUIRED, "Say how many bytes come.")
         if len(length) > 12 or int(length) > most:
-            said = f"This is too large: the studio takes {most / 2**20:.0f} MB at a time."
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said)
+            message = f"This is too large: the studio takes {most / 2**20:.0f} MB at a time."
+            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
         self.whole = True
         body = self.rfile.read(int(length))
         if len(body) < int(length):
@@ -175,25 +389,25 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps(answer).encode(), policy(None))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Say why; what still comes in is taken first, as the answer would be lost otherwise."""
+        """Send the reason; the rest of the body is read first, else the answer would be lost."""
         with suppress(OSError, ValueError):
             self.connection.settimeout(DRAIN)
             length = self.headers.get("Content-Length") or "" if hasattr(self, "headers") else ""
             if length.isascii() and length.isdigit() and not self.whole:
                 self.rfile.read(min(int(length), MAX_DRAIN))
         with suppress(OSError):
-            self.reply({"error": refusal.said}, refusal.status)
+            self.reply({"error": refusal.message}, refusal.status)
 
     def handle_expect_100(self) -> bool:
-        """Nobody is told to go on before it is known who asks; browsers do not ask for it."""
+        """Refuse: no request continues before its origin is checked; browsers do not use this."""
         self.send_error(HTTPStatus.EXPECTATION_FAILED, "Send the body at once.")
         return False
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the standard library refuses: no such method, a request that is none."""
+        """Errors of the standard library: an unknown method, a malformed request."""
         wrong = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else code
-        said = "The studio answers GET and POST." if wrong != code else f"{message or 'No.'}"
-        self._refuse(Refusal(HTTPStatus(wrong), said[:200]))
+        message = "The studio answers GET and POST." if wrong != code else f"{message or 'No.'}"
+        self._refuse(Refusal(HTTPStatus(wrong), message[:200]))
 
     def _send(self, status: HTTPStatus, kind: str, data: bytes, rules: str) -> None:
         self._head(status, kind, len(data), rules)
@@ -230,9 +444,9 @@ class Handler(BaseHTTPRequestHandler):
 def json_of(body: bytes) -> dict[str, Any]:
     """The object that the body is."""
     try:
-        given = json.loads(body)
+        arguments = json.loads(body)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         raise Refusal(HTTPStatus.BAD_REQUEST, "The request is no JSON object.")
-    return given
+    return arguments

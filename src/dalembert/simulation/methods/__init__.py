@@ -1,10 +1,10 @@
-"""The methods of `simulate`: SciPy's that adapt their steps, and those of a fixed step by file."""
+"""The methods of `simulate`: adaptive ones of SciPy, and those of a fixed step, one file each."""
 
 from __future__ import annotations
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.simulation.methods import baumgarte, explicit, generalized_alpha, variational
+from dalembert.simulation.methods import explicit, generalized_alpha, variational
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 
 _SCIPY = (
@@ -15,7 +15,7 @@ _SCIPY = (
     AdaptiveMethod("BDF", 5, "backward differences (Shampine and Reichelt 1997)", False, True),
     AdaptiveMethod("LSODA", 12, "Adams or backward differences (Petzold 1983)", False, True),
 )
-_FILES = (explicit, variational, baumgarte, generalized_alpha)
+_FILES = (explicit, variational, generalized_alpha)
 
 METHODS: dict[str, Method] = {
     method.name: method for methods in (_SCIPY, *(x.METHODS for x in _FILES)) for method in methods
@@ -25,7 +25,7 @@ FIXED = tuple(name for name, m in METHODS.items() if isinstance(m, FixedMethod))
 
 
 def find(name: str | Method) -> Method:
-    """The method of that name; one that is a method already, with numbers of its own, stays.
+    """The method of that name; a `Method` is returned as it is.
 
     >>> find("rk4").order
     4

@@ -3,7 +3,7 @@
 Chung and Hulbert (1993), for constrained systems Arnold and Brüls, Multibody System Dynamics 18
 (2007), on groups Brüls and Cardona (2010). Positions meet h = 0 at every step; order 2 in q, q̇ and λ.
 The method's own velocities miss A q̇ = b by O(dt²): those of the state are the nearest that meet it.
-Where forces are stiff, v̇ = f(v̇) is solved by Newton's method with F = ∂f/∂v̇, kept for many steps.
+Where forces are stiff, v̇ = f(v̇) is solved by Newton's method with F = ∂f/∂v̇, used for many steps.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from dalembert.errors import ConvergenceError, SettingError
 from dalembert.simulation.methods.method import FixedMethod
 from dalembert.simulation.plant import SimulatedPlant
-from dalembert.systems.plant import Flow, Given
-from dalembert.systems.steps import Torque
+from dalembert.systems.plant import Flow, Inputs
+from dalembert.systems.runge_kutta import Torque
 
 ITERATIONS = 40
-STILL = 1e-11  # change of the accelerations, beside their size
+CONVERGED = 1e-11  # change of the accelerations, beside their size
 ROUNDING = 1e-15
-SHRINKS = 0.05  # of the change, in two iterations; where it shrinks less, forces are stiff
-MOST_KEPT = 48  # velocities of a system whose F goes along from step to step
-NUDGE = 1e-6  # of the velocities, to find how stiff, rad/s or m/s
+CONTRACTION = 0.05  # of the change, in two iterations; where it is larger, forces are stiff
+MOST_STORED = 48  # velocities of a system whose F is part of the inner state
+DIFFERENCE = 1e-6  # of the velocities in ∂f/∂v̇, rad/s or m/s
 RHO = 0.8
 
 
@@ -38,7 +38,7 @@ class Weights(NamedTuple):
 
     @staticmethod
     def of(rho: float) -> Weights:
-        """Second order, with the wanted damping of high frequencies."""
+        """Second order, with the damping of high frequencies that ρ sets."""
         alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
         gamma = 0.5 + alpha_f - alpha_m
         return Weights(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class GeneralizedAlpha:
-    """The step of a plant; its own v, v̇, the algorithmic acceleration a and the powers go along."""
+    """The step of a plant; its inner state has v, v̇, the algorithmic acceleration a and powers too."""
 
     plant: SimulatedPlant
     w: Weights
@@ -54,22 +54,22 @@ class GeneralizedAlpha:
     @property
     def carried(self) -> int:
         """v, v̇, a, F of a stiff system (else zeros), the two powers, and 1 once they are known."""
-        return 3 * self.plant.nv + self._kept + 3
+        return 3 * self.plant.nv + self._stored + 3
 
     @property
-    def _kept(self) -> int:
-        """Entries of F, which serves for many steps; of a large system it is found anew."""
-        return self.plant.nv**2 if self.plant.nv <= MOST_KEPT else 0
+    def _stored(self) -> int:
+        """Entries of F in the inner state; for a large system F is computed anew."""
+        return self.plant.nv**2 if self.plant.nv <= MOST_STORED else 0
 
-    def enter(self, x: Any, given: Given) -> Any:
-        """Nothing is known at the start."""
+    def enter(self, x: np.ndarray, inputs: Inputs) -> Any:
+        """The state and zeros: accelerations are unknown at the start."""
         return np.concatenate([x, np.zeros(self.carried)])
 
-    def leave(self, x: Any, given: Given) -> Any:
+    def leave(self, x: np.ndarray, inputs: Inputs) -> Any:
         """The state itself, which meets the constraints."""
         return x[: self.plant.size]
 
-    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
         """x at t + h: v̇ such that M v̇ + h + Aᵀλ = τ + ψ and h(q) = 0 hold there."""
         plant, nv = self.plant, self.plant.nv
         state, size = x[: plant.size], plant.size
@@ -79,61 +79,61 @@ class GeneralizedAlpha:
         else:
             (v, vdot, before), powers = own, x[-3:-1]
             state = np.concatenate([state[: plant.nq], v, state[plant.nq + nv :]])
-        guess = _Guess(self, flow, state, t, h, torque, vdot, before)
+        step = _TrialStep(self, flow, state, t, h, torque, vdot, before)
         # F = ∂f/∂v̇ of an earlier step where forces are stiff, else zero
-        F = x[size + 3 * nv : -3].reshape(nv, nv) if self._kept else np.zeros((nv, nv))
-        found = guess.solve(F)
-        if found is None:  # forces are stiff, or otherwise stiff than they were
-            F = guess.slopes()
-            found = guess.solve(F, patient=True)
-        if found is None:
-            raise self._too_stiff(t + h, h)
-        return guess.done(*found, powers, F.ravel()[: self._kept])
+        F = x[size + 3 * nv : -3].reshape(nv, nv) if self._stored else np.zeros((nv, nv))
+        solution = step.solve(F)
+        if solution is None:  # forces are stiff, or their stiffness has changed
+            F = step.jacobian()
+            solution = step.solve(F, patient=True)
+        if solution is None:
+            raise ConvergenceError(
+                f"{self.plant.dynamics.name}: generalised-α does not converge at t = {t + h:.6g} s; "
+                "the motion is too stiff for its iteration: take smaller steps than "
+                f"{h:g} s, or softer springs"
+            )
+        return step.inner_state(*solution, powers, F.ravel()[: self._stored])
 
-    def _too_stiff(self, t: float, h: float) -> ConvergenceError:
-        return ConvergenceError(
-            f"{self.plant.dynamics.name}: generalised-α does not converge at t = {t:.6g} s; the motion "
-            f"is too stiff for its iteration: take smaller steps than {h:g} s, or softer springs"
-        )
-
-    def _slope(self, flow: Flow, x: Any, t: Any, torque: Torque) -> Any:
+    def _derivative(self, flow: Flow, x: np.ndarray, t: Any, torque: Torque) -> Any:
         zero = np.zeros(self.plant.flat)
         return flow.slope(x, zero, t, torque(1.0, x, zero))
 
-    def _start(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> tuple[Any, Any, Any]:
+    def _start(
+        self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque
+    ) -> tuple[Any, Any, Any]:
         """v̇ at the start, a, which is v̇ at t + (α_m − α_f) h (so order 2 at once), and the powers."""
         nv, e = self.plant.nv, 1e-6
         zero = np.zeros(self.plant.flat)
-        slope = flow.slope(x, zero, t, torque(0.0, x, zero))
+        derivative = flow.slope(x, zero, t, torque(0.0, x, zero))
         sides = []
         for d in (e, -e):
-            at = flow.moved(x, d * slope)
+            at = flow.moved(x, d * derivative)
             sides.append(flow.slope(at, zero, t + d, torque(0.0, at, zero))[nv : 2 * nv])
         jerk = (sides[0] - sides[1]) / (2.0 * e)
-        vdot = slope[nv : 2 * nv]
+        vdot = derivative[nv : 2 * nv]
         if not h * np.abs(jerk).max() < 1.0 + np.abs(vdot).max():
             jerk = np.zeros(nv)  # of a stiff transient, which is over within the step
-        return vdot, vdot + (self.w.alpha_m - self.w.alpha_f) * h * jerk, slope[-2:]
+        return vdot, vdot + (self.w.alpha_m - self.w.alpha_f) * h * jerk, derivative[-2:]
 
 
-def _newton(F: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """The change of v̇ that makes v̇ = f(v̇) + pull: (I − F)⁻¹ of what is left of it."""
+def _newton(F: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """Newton's step (I − F)⁻¹ r of v̇ = f(v̇) + correction; NaN where I − F is singular."""
     if not F.any():
-        return change
+        return residual
     try:
-        return np.linalg.solve(np.eye(len(F)) - F, change)
+        return np.linalg.solve(np.eye(len(F)) - F, residual)
     except np.linalg.LinAlgError:
-        return np.full_like(change, np.nan)
+        return np.full_like(residual, np.nan)
 
 
-class _Guess:
+class _TrialStep:
     """A step for trial accelerations v̇ at its end."""
 
     def __init__(
         self,
         method: GeneralizedAlpha,
         flow: Flow,
-        x: Any,
+        x: np.ndarray,
         t: Any,
         h: Any,
         torque: Torque,
@@ -144,16 +144,16 @@ class _Guess:
         self.x, self.t, self.h, self.earlier, self.before = x, t, h, earlier, before
         w = method.w
         own = (1.0 - w.alpha_f) / (1.0 - w.alpha_m)
-        self.moving, self.speeding = h * h * w.beta * own, h * w.gamma * own  # ∂q/∂v̇ and ∂v/∂v̇
+        self.dq_dvdot, self.dv_dvdot = h * h * w.beta * own, h * w.gamma * own
 
-    def algorithmic(self, vdot: Any) -> Any:
+    def algorithmic(self, vdot: np.ndarray) -> Any:
         """a at t + h: (1 − α_m) a + α_m a_before = (1 − α_f) v̇ + α_f v̇_earlier."""
         w = self.method.w
         a = (1.0 - w.alpha_f) * vdot + w.alpha_f * self.earlier - w.alpha_m * self.before
         return a / (1.0 - w.alpha_m)
 
-    def state(self, vdot: Any) -> Any:
-        """(q, v, z, W, H) at t + h before the controller and the powers have moved on."""
+    def state(self, vdot: np.ndarray) -> Any:
+        """(q, v, z, W, H) at t + h, with z, W and H of the begin."""
         w, h, plant = self.method.w, self.h, self.method.plant
         q, v, z, energy = plant.parts(self.x)
         a = self.algorithmic(vdot)
@@ -161,64 +161,73 @@ class _Guess:
         v = v + h * ((1.0 - w.gamma) * self.before + w.gamma * a)
         return np.concatenate([plant.dynamics.integrate(q, step), v, z, energy])
 
-    def at(self, vdot: Any) -> tuple[Any, Any, Any, Any]:
-        """(state, the nearest one on the constraints, slope, how much more v̇ closes the positions)."""
+    def at(self, vdot: np.ndarray) -> tuple[Any, Any, Any, Any]:
+        """(state, its projection, derivative, change of v̇ that closes the positions)."""
         plant, now = self.method.plant, self.state(vdot)
-        slope = self.method._slope(self.flow, now, self.t + self.h, self.torque)
+        derivative = self.method._derivative(self.flow, now, self.t + self.h, self.torque)
         closed = self.flow.project(now, self.t + self.h)
-        shift = plant.dynamics.difference(now[: plant.nq], closed[: plant.nq]) / self.moving
-        return now, closed, slope, shift
+        shift = plant.dynamics.difference(now[: plant.nq], closed[: plant.nq]) / self.dq_dvdot
+        return now, closed, derivative, shift
 
     def solve(self, F: np.ndarray, patient: bool = False) -> tuple[Any, Any, Any, Any] | None:
-        """(state, nearest on the constraints, v̇, slope) with v̇ = f(v̇) + pull and closed positions.
+        """(state, its projection, v̇, derivative) with v̇ = f(v̇) + correction and closed positions.
 
-        None if F does not lead there, and, unless `patient`, where it leads there slowly.
+        None if the iteration with F diverges or, unless `patient`, converges slowly.
         """
         nv, nq = self.method.plant.nv, self.method.plant.nq
-        vdot, pull, gaps = self.earlier, np.zeros(nv), [np.inf, np.inf]
-        still = STILL + ROUNDING * (1.0 + np.abs(self.x[:nq]).max()) / self.moving
+        vdot, correction, gaps = self.earlier, np.zeros(nv), [np.inf, np.inf]
+        tolerance = CONVERGED + ROUNDING * (1.0 + np.abs(self.x[:nq]).max()) / self.dq_dvdot
         for number in range(ITERATIONS):
             try:
-                now, closed, slope, shift = self.at(vdot)
+                now, closed, derivative, shift = self.at(vdot)
             except ConvergenceError:
                 if number == 0:
                     raise
                 return None
-            # what closes the positions adds to the accelerations along Aᵀ, as λ does
-            pull = pull + shift
-            change = _newton(F, slope[nv : 2 * nv] + pull - vdot)
+            # closing the positions adds to the accelerations along Aᵀ, as λ does
+            correction = correction + shift
+            change = _newton(F, derivative[nv : 2 * nv] + correction - vdot)
             vdot = vdot + change
             gaps.append(np.abs(change).max() / (1.0 + np.abs(vdot).max()))
             *_, earlier, last, gap = gaps
-            if gap <= still or (gap <= 100.0 * still and gap >= 0.5 * earlier):  # rounding is left
-                return now, closed, vdot, slope
+            if gap <= tolerance or (
+                gap <= 100.0 * tolerance and gap >= 0.5 * earlier
+            ):  # rounding is left
+                return now, closed, vdot, derivative
             grows = not gap <= 1e3 * max(last, 1.0)
-            if grows or (not patient and not gap <= SHRINKS * earlier):
+            if grows or (not patient and not gap <= CONTRACTION * earlier):
                 return None
         return None
 
-    def slopes(self) -> np.ndarray:
+    def jacobian(self) -> np.ndarray:
         """F = ∂f/∂v̇ (nv, nv) of the accelerations f, by differences: large where forces are stiff."""
-        n, step = self.method.plant.nv, NUDGE / self.speeding
+        n, step = self.method.plant.nv, DIFFERENCE / self.dv_dvdot
 
         def f(vdot: np.ndarray) -> np.ndarray:
             now = self.state(vdot)
-            return self.method._slope(self.flow, now, self.t + self.h, self.torque)[n : 2 * n]
+            return self.method._derivative(self.flow, now, self.t + self.h, self.torque)[n : 2 * n]
 
         here = f(self.earlier)
-        return (
-            np.stack([f(self.earlier + nudge) - here for nudge in step * np.eye(n)], axis=1) / step
-        )
+        changes = [f(self.earlier + change) - here for change in step * np.eye(n)]
+        return np.stack(changes, axis=1) / step
 
-    def done(self, now: Any, closed: Any, vdot: Any, slope: Any, powers: Any, kept: Any) -> Any:
+    def inner_state(
+        self,
+        now: Any,
+        closed: Any,
+        vdot: np.ndarray,
+        derivative: Any,
+        powers: np.ndarray,
+        F: np.ndarray,
+    ) -> Any:
         """The whole inner state at t + h."""
         plant, h = self.method.plant, self.h
         q, v, z, energy = plant.parts(now)
-        meeting = plant.parts(closed)[1]
-        later = slope[2 * plant.nv + plant.nz :]
-        rest = [z + h * slope[2 * plant.nv : -2], energy + 0.5 * h * (powers + later)]
+        closed_v = plant.parts(closed)[1]
+        later = derivative[2 * plant.nv + plant.nz :]
+        rest = [z + h * derivative[2 * plant.nv : -2], energy + 0.5 * h * (powers + later)]
         a = self.algorithmic(vdot)
-        return np.concatenate([q, meeting, *rest, v, vdot, a, kept, later, np.ones(1)])
+        return np.concatenate([q, closed_v, *rest, v, vdot, a, F, later, np.ones(1)])
 
 
 def generalized_alpha(rho: float = RHO) -> FixedMethod:
@@ -233,7 +242,7 @@ def generalized_alpha(rho: float = RHO) -> FixedMethod:
         lambda plant: GeneralizedAlpha(plant, w),
         projects=False,
         traces=False,
-        by_slopes=False,
+        by_derivatives=False,
         remembers=True,
     )
 

@@ -1,4 +1,4 @@
-"""What a method is: validated data, and for a fixed step one function of a flow."""
+"""Methods as validated data; a fixed-step method has one function of a flow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from dalembert.errors import SettingError
 from dalembert.simulation.plant import SimulatedPlant
-from dalembert.systems.plant import Flow, Given
-from dalembert.systems.steps import Advance, Torque
+from dalembert.systems.plant import Flow, Inputs
+from dalembert.systems.runge_kutta import Advance, Torque
 
 
 class Step(Protocol):
@@ -17,27 +19,27 @@ class Step(Protocol):
 
     @property
     def carried(self) -> int: ...
-    def enter(self, x: Any, given: Given) -> Any: ...
-    def leave(self, x: Any, given: Given) -> Any: ...
-    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any: ...
+    def enter(self, x: np.ndarray, inputs: Inputs) -> Any: ...
+    def leave(self, x: np.ndarray, inputs: Inputs) -> Any: ...
+    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any: ...
 
 
 @dataclass(frozen=True)
 class OneStep:
-    """A step that needs nothing but the state it starts from."""
+    """A step that depends on the state at its begin only."""
 
     function: Advance
     carried: int = 0
 
-    def enter(self, x: Any, given: Given) -> Any:
+    def enter(self, x: np.ndarray, inputs: Inputs) -> Any:
         """The state itself."""
         return x
 
-    def leave(self, x: Any, given: Given) -> Any:
+    def leave(self, x: np.ndarray, inputs: Inputs) -> Any:
         """The state itself."""
         return x
 
-    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
         """x at t + h."""
         return self.function(flow, x, t, h, torque)
 
@@ -50,12 +52,12 @@ class FixedMethod:
     order: int
     summary: str  # with its source
     make: Callable[[SimulatedPlant], Step]
-    holds: bool = False  # a torque function is asked once a step, not at every stage
-    closes: bool = True  # its states may be brought back to constraints after every step
-    traces: bool = True  # runs on symbols; otherwise it is called on numbers
-    projects: bool = True  # its states are brought back to constraints after every step
-    by_slopes: bool = True  # goes by the slopes of the plant, whatever formulation they are of
-    remembers: bool = False  # carries accelerations, which are others after a torque that jumps
+    one_torque: bool = False  # a torque function is called once a step, not at every stage
+    closes: bool = True  # its states may be projected onto constraints after every step
+    traces: bool = True  # runs on symbols; otherwise on numbers
+    projects: bool = True  # its states are projected onto constraints after every step
+    by_derivatives: bool = True  # integrates the derivatives of the plant, by any formulation
+    remembers: bool = False  # stores accelerations, which change where a torque jumps
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)
@@ -63,14 +65,14 @@ class FixedMethod:
 
 @dataclass(frozen=True)
 class AdaptiveMethod:
-    """A method of SciPy that chooses its own steps by `rtol` and `atol`."""
+    """A method of SciPy that adapts its steps to `rtol` and `atol`."""
 
     name: str  # the class in scipy.integrate
     order: int
     summary: str
-    one_step: bool  # may go on from any state, so that it can be brought back to constraints
+    one_step: bool  # may continue from any state, so that it can be projected onto constraints
     stiff: bool
-    by_slopes: bool = True
+    by_derivatives: bool = True
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)
@@ -80,6 +82,6 @@ Method = FixedMethod | AdaptiveMethod
 
 
 def require_named(name: str, order: int) -> None:
-    """A method has a name that can be written as an identifier, and a positive order."""
+    """An error unless the name is an identifier and the order positive."""
     if not name.isidentifier() or order < 1:
         raise SettingError(f"method {name!r} of order {order}: needs a plain name and order ≥ 1")

@@ -22,15 +22,14 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.errors import SettingError
-from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.entries import largest
-from dalembert.linalg.triangular import back_substitution, forward_substitution
+from dalembert.linalg.factorisations import back_substitution, cholesky, forward_substitution
 from dalembert.simulation.methods.method import FixedMethod
 from dalembert.simulation.plant import SimulatedPlant
 from dalembert.spatial import se3
 from dalembert.spatial.rotations import hat
 from dalembert.systems.plant import Flow
-from dalembert.systems.steps import Torque
+from dalembert.systems.runge_kutta import Torque
 
 ITERATIONS = 6
 TERMS = 12  # of the series in ad_Ω; (½)¹² / 12! is below rounding
@@ -44,31 +43,31 @@ class Variational:
     plant: SimulatedPlant
 
     def __post_init__(self) -> None:
-        seen = self.plant.dynamics
-        if seen.moving or seen.gyroscopic:
+        dynamics = self.plant.dynamics
+        if dynamics.moving or dynamics.gyroscopic:
             raise SettingError(
-                f"{self.plant.dynamics.name}: method='variational' takes L = K − U with K quadratic in "
+                f"{dynamics.name}: method='variational' takes L = K − U with K quadratic in "
                 "the velocities and no time in it; take 'rk4' or an adaptive method"
             )
 
     @property
     def carried(self) -> int:
-        """Length of what the inner state holds besides (q, p, z, W, H)."""
+        """Length of the inner state besides (q, p, z, W, H)."""
         return 2 * self.plant.nv + 1
 
     @cached_property
-    def slopes(self) -> Callable[..., Any]:
+    def gradients(self) -> Callable[..., Any]:
         """(q, v) → (∂L/∂q along the joints' own directions, ∂L/∂v), (2 nv,)."""
         plant, nv = self.plant, self.plant.nv
 
-        def function(q: Any, v: Any, **given: Any) -> Any:
-            bare, _ = plant.bound(given)
+        def function(q: np.ndarray, v: np.ndarray, **inputs: Any) -> Any:
+            bare, _ = plant.bound(inputs)
             both = tracing.symbol("both", 2 * nv)
             moved = bare.integrate(q, both[:nv])
             lagrangian = bare.kinetic_energy(moved, both[nv:]) - bare.potential_energy(moved)
-            slope = tracing.gradient(lagrangian, both)
-            (found,) = tracing.at([slope], [both], [np.concatenate([np.zeros(nv), v])])
-            return found
+            gradient = tracing.gradient(lagrangian, both)
+            (values,) = tracing.at([gradient], [both], [np.concatenate([np.zeros(nv), v])])
+            return values
 
         shapes = {"q": (plant.nq,), "v": (nv,), **self._parameters}
         return tracing.traced(function, shapes)
@@ -78,36 +77,35 @@ class Variational:
         names = self.plant.dynamics.parameters
         return {"parameters": (len(names),)} if names else {}
 
-    def enter(self, x: Any, given: Mapping[str, Any]) -> Any:
+    def enter(self, x: np.ndarray, inputs: Mapping[str, Any]) -> Any:
         """The inner state: p = ∂L/∂q̇, and q̇ as a first guess of v."""
         q, qd, z, energy = self.plant.parts(x)
-        p = self._at(q, qd, given)[self.plant.nv :]
+        p = self._at(q, qd, inputs)[self.plant.nv :]
         return np.concatenate([q, p, z, energy, qd, qd, np.zeros(1)])
 
-    def leave(self, x: Any, given: Mapping[str, Any]) -> Any:
+    def leave(self, x: np.ndarray, inputs: Mapping[str, Any]) -> Any:
         """(q, q̇, z, W, H) with q̇ = M⁻¹ p."""
         q, p, z, energy = self.plant.parts(x[: self.plant.size])
-        bare, _ = self.plant.bound(given)
+        bare, _ = self.plant.bound(inputs)
         return np.concatenate([q, _solver(bare.mass_matrix(q))(p), z, energy])
 
-    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
         """One step of the inner state; torques from outside are those of the midpoint."""
-        plant, nv, size, given = self.plant, self.plant.nv, self.plant.size, flow.given
+        plant, nv, size, inputs = self.plant, self.plant.nv, self.plant.size, flow.given
         q, p, z, energy = plant.parts(x[:size])
         before, earlier, worst = x[size : size + nv], x[size + nv : size + 2 * nv], x[size + 2 * nv]
-        bare, friction = plant.bound(given)
+        bare, friction = plant.bound(inputs)
         v, zdot, tau = 2.0 * before - earlier, np.zeros(plant.nz), torque(0.5, x, None)
         solve = _solver(bare.mass_matrix(plant.dynamics.integrate(q, 0.5 * h * v)))
         for _ in range(ITERATIONS):
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
-            both = self._at(middle, v, given)
-            total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given)
-            rubbing = plant.rubbing(v, friction, given)
-            psi = bare.generalized_forces(middle, v) - rubbing
+            both = self._at(middle, v, inputs)
+            total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, inputs)
+            psi = bare.generalized_forces(middle, v) - plant.rubbing(v, friction, inputs)
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)
             correction = solve(p - start)
             v = v + correction
-        # p₁ belongs to the last correction as well: to first order it adds what p₀ gained
+        # p₁ after the last correction: to first order it changes as p₀ does
         end = end + (p - start)
         worst = np.maximum(worst, largest(correction))
         powers = h * np.stack([total @ v, -(psi @ v)])
@@ -115,12 +113,14 @@ class Variational:
         rest = [z + h * zdot, energy + powers, v, before, np.stack([worst])]
         return np.concatenate([moved, end, *rest])
 
-    def _at(self, q: Any, v: Any, given: Mapping[str, Any]) -> Any:
-        return self.slopes(q=q, v=v, **{k: given[k] for k in self._parameters})
+    def _at(self, q: np.ndarray, v: np.ndarray, inputs: Mapping[str, Any]) -> Any:
+        return self.gradients(q=q, v=v, **{k: inputs[k] for k in self._parameters})
 
-    def _momenta(self, h: Any, v: Any, m: Any, g: Any) -> tuple[Any, Any]:
+    def _momenta(self, h: Any, v: np.ndarray, m: np.ndarray, g: np.ndarray) -> tuple[Any, Any]:
         """(p₀, p₁) from m = ∂L/∂v and g = ∂L/∂q + f, joint by joint."""
-        groups = _turning(self.plant.dynamics.description)
+        joints = getattr(self.plant.dynamics.description, "joints", ())
+        # joints whose configuration ends in a quaternion
+        groups = {j.v.start: j.v for j in joints if j.q.stop - j.q.start != j.v.stop - j.v.start}
         starts: list[Any] = []
         ends: list[Any] = []
         k = 0
@@ -136,14 +136,7 @@ class Variational:
         return np.concatenate(starts), np.concatenate(ends)
 
 
-def _turning(description: Any) -> dict[int, slice]:
-    """Velocities of the joints whose configuration is not a vector but ends in a quaternion."""
-    joints = getattr(description, "joints", ())
-    turning = (j for j in joints if j.q.stop - j.q.start != j.v.stop - j.v.start)
-    return {joint.v.start: joint.v for joint in turning}
-
-
-def _group_momenta(h: Any, v: Any, m: Any, g: Any) -> tuple[Any, Any]:
+def _group_momenta(h: Any, v: np.ndarray, m: np.ndarray, g: np.ndarray) -> tuple[Any, Any]:
     """p₀ = J_l⁻ᵀ m − h (Ad_{exp(−Ω/2)} − ½ J_r(Ω/2) J_l⁻¹)ᵀ g, p₁ = J_r⁻ᵀ (m + ½ h J_r(Ω/2)ᵀ g)."""
     ad = h * (hat(v) if v.shape[0] == 3 else se3.ad(v))
     right_inverse = _series(ad, [(-1) ** k * b / factorial(k) for k, b in enumerate(BERNOULLI)])
@@ -154,7 +147,7 @@ def _group_momenta(h: Any, v: Any, m: Any, g: Any) -> tuple[Any, Any]:
     return start, right_inverse.T @ (m + 0.5 * h * (half.T @ g))
 
 
-def _series(X: Any, coefficients: list[float]) -> Any:
+def _series(X: np.ndarray, coefficients: list[float]) -> Any:
     """Σ c_k X^k by Horner's rule."""
     value: Any = coefficients[-1] * np.eye(X.shape[0])
     for c in reversed(coefficients[:-1]):
@@ -162,7 +155,7 @@ def _series(X: Any, coefficients: list[float]) -> Any:
     return value
 
 
-def _solver(M: Any) -> Any:
+def _solver(M: np.ndarray) -> Any:
     L = cholesky(M)
     return lambda b: back_substitution(L.T, forward_substitution(L, b))
 
@@ -173,8 +166,8 @@ METHODS = (
         2,
         "midpoint rule (Marsden and West 2001)",
         Variational,
-        holds=True,
+        one_torque=True,
         closes=False,
-        by_slopes=False,
+        by_derivatives=False,
     ),
 )

@@ -1,4 +1,4 @@
-"""All bodies of a set at once, on numbers: its equations compiled, one call for equal things."""
+"""All bodies of a set at once, on numbers: compiled equations, one call per kind of force."""
 
 from __future__ import annotations
 
@@ -12,22 +12,35 @@ import numpy as np
 from dalembert.errors import SimulationError
 from dalembert.kernels import build
 from dalembert.kernels.program.trace import trace
-from dalembert.systems.bodies import equations
+from dalembert.systems.bodies.body import (
+    Element,
+    Force,
+    body_bias,
+    body_kinetic_energy,
+    body_mass_matrix,
+    load_force,
+    weight_energy,
+)
 from dalembert.systems.bodies.body_set import BodySet
-from dalembert.systems.bodies.data import Element, Force
 from dalembert.systems.bodies.space import Space
 
 Array = np.ndarray
-MOST_WOUND = 0.98 * np.pi  # rad, of a spring about an axis in space
+MAX_SPRING_ANGLE = 0.98 * np.pi  # rad, of a torsion spring in space
+EQUATIONS: dict[str, Callable[..., Any]] = {
+    "bias": body_bias,
+    "kinetic_energy": body_kinetic_energy,
+    "load_force": load_force,
+    "weight_energy": weight_energy,
+}
 
 
 @cache
 def _ufunc(space: Space, name: str) -> np.ufunc:
-    """An equation of one body, of `Space` or `equations`, as a ufunc over bodies."""
+    """An equation of one body, of `Space` or of `EQUATIONS`, as a ufunc over bodies."""
     q, v = (space.nq,), (space.nv,)
     sizes = {"q": q, "to": q, "v": v, "step": v, "velocity": v, "M": v + v}
     sizes |= {"gravity": (space.dimension,), "numbers": (space.dimension + space.nv + 1,)}
-    function = getattr(space, name, None) or getattr(equations, name)
+    function = getattr(space, name, None) or EQUATIONS[name]
     if "space" in signature(function).parameters:
         function = partial(function, space)
     shapes = {argument: sizes[argument] for argument in signature(function).parameters}
@@ -52,13 +65,13 @@ class _Forces:
     def spring(self, s: Array) -> Array:
         """Of springs (n,); an angle in space is known up to full turns, so half of one is the end."""
         wound = np.abs(s - self.law.free) * (self.law.stiffness != 0.0)
-        if self.law.element.kind.near and wound.max() > MOST_WOUND:
+        if self.law.element.kind.near and wound.max() > MAX_SPRING_ANGLE:
             raise SimulationError(
                 f"spring {self.names[int(wound.argmax())]!r} is wound by half a turn, beyond which "
                 "an angle in space is not told from the one a turn less; give the torque as an "
                 "actuator"
             )
-        return self.law.spring(s)
+        return np.asarray(self.law.spring(s))
 
     def require_direction(self, s: Array) -> None:
         """A force between two points that coincide has no direction, and is no number."""
@@ -85,7 +98,7 @@ class BodyUnits:
         self.nq, self.nv, self.ground = bodies.nq, bodies.nv, space.reference
         self.q_starts = np.arange(self.n + 1) * space.nq
         self.v_starts = np.arange(self.n + 1) * space.nv
-        self.mass = np.array([equations.mass(space, body) for body in bodies.bodies])
+        self.mass = np.array([body_mass_matrix(space, body) for body in bodies.bodies])
         L = np.linalg.cholesky(self.mass)
         self._Lt, self.W = L.transpose(0, 2, 1), np.linalg.inv(L).transpose(0, 2, 1)
         self.diagonal: Array | None = None
@@ -128,8 +141,8 @@ class BodyUnits:
     def _each(self, name: str, *arrays: Array) -> Array:
         """An equation of `Space`, body by body."""
         lead = arrays[0].shape[:-1]
-        found = _ufunc(self.space, name)(*(x.reshape(*lead, self.n, -1) for x in arrays))
-        return found.reshape(*lead, -1)
+        ufunc = _ufunc(self.space, name)
+        return ufunc(*(x.reshape(*lead, self.n, -1) for x in arrays)).reshape(*lead, -1)
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q (nq,) moved by the velocity `step` (nv,) for unit time."""
@@ -169,8 +182,8 @@ class BodyUnits:
             return np.zeros(self.nv)
 
         def effort(group: _Forces, s: Array, speed: Array) -> Array:
-            given = np.array([float(self.set.forces[k].given(t)) for k in group.which])
-            return given + group.law.damper(speed)
+            prescribed = np.array([float(self.set.forces[k].given(t)) for k in group.which])
+            return prescribed + group.law.damper(speed)
 
         total = self._sum(q, v, effort, lambda force: force.damping or force.value is not None)
         if len(self._loaded):
@@ -223,10 +236,10 @@ class BodyUnits:
         total = float(each.sum())
         poses, speeds = self._padded(q, np.zeros(self.nv))
         for group in self._forces:
-            total += float(group.law.energy(group.measured(poses, speeds)[0]).sum())
+            total += float(np.sum(group.law.energy(group.measured(poses, speeds)[0])))
         return total
 
 
-def place_units(element: Element) -> tuple[int, ...]:
+def element_units(element: Element) -> tuple[int, ...]:
     """The units of an element: body 0, the ground, is unit −1."""
     return tuple(body - 1 for body in element.bodies)

@@ -1,4 +1,4 @@
-"""Many bodies with springs, dampers, loads and actuators: their equations, for one state."""
+"""The catalogue of bodies in absolute coordinates: each quantity by the method of its name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,57 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import Quantity, suggest
-from dalembert.model.jointed import Kinds
+from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
+from dalembert.model.model import CoordinateKinds
 from dalembert.spatial.rotations import hat
-from dalembert.systems.bodies import equations
-from dalembert.systems.bodies.catalogue import BODIES
-from dalembert.systems.bodies.data import GROUND, Body, Force, Load, digest
+from dalembert.systems.bodies.body import (
+    GROUND,
+    Body,
+    Force,
+    Load,
+    body_bias,
+    body_kinetic_energy,
+    body_mass_matrix,
+    digest,
+    load_force,
+    weight_energy,
+)
 from dalembert.systems.bodies.space import Space
-from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.system import System
+
+VECTOR, STATE = ("nv",), ("q", "qd")
+
+
+def _quantity(
+    name: str, summary: str, inputs: tuple[str, ...], outputs: dict[str, tuple[Size, ...]]
+) -> Quantity:
+    def function(bodies: BodySet, **arrays: Array) -> Array:
+        return getattr(bodies, name)(*(arrays[key] for key in inputs))
+
+    formulation = Formulation("newton_euler", function, "Haug 1989, ch. 6 and 11", summary)
+    return Quantity(name, summary, inputs, outputs, (formulation,))
+
+
+BODIES = {
+    quantity.name: quantity
+    for quantity in (
+        _quantity("mass_matrix", "M, constant", ("q",), {"M": ("nv", "nv")}),
+        _quantity("bias", "gyroscopic moments, weight and springs", STATE, {"h": VECTOR}),
+        _quantity("generalized_forces", "ψ: dampers and loads", STATE, {"psi": VECTOR}),
+        _quantity("forward_dynamics", "M⁻¹ (τ + ψ − h)", (*STATE, "tau"), {"qdd": VECTOR}),
+        _quantity("kinetic_energy", "½ vᵀ M v", STATE, {"K": ()}),
+        _quantity("potential_energy", "of weight and springs", ("q",), {"U": ()}),
+        _quantity("integrate", "configuration after unit time", ("q", "step"), {"q": ("nq",)}),
+        _quantity("difference", "step to another configuration", ("q", "to"), {"step": VECTOR}),
+        _quantity("coriolis_matrix", "C, of ω × J ω", STATE, {"C": ("nv", "nv")}),
+        _quantity("christoffel", "Γ of C, constant", ("q",), {"Gamma": ("nv", "nv", "nv")}),
+        _quantity("inverse_dynamics", "M q̈ + h − ψ", (*STATE, "qdd"), {"tau": VECTOR}),
+        _quantity("gravity_torque", "of weight and springs", ("q",), {"N": VECTOR}),
+        _quantity("generalized_momentum", "M v", STATE, {"p": VECTOR}),
+    )
+}
+
 
 TRACED_FROM = (
     "dalembert.tracing",
@@ -26,7 +69,9 @@ TRACED_FROM = (
     "dalembert.model",
     "dalembert.systems",
 )
-Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
+Effort = Callable[
+    [Force, Array, Array], float | Array
+]  # τ from what a force measures and how fast it changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +83,9 @@ class BodySet(Dynamics):
 
     name: str
     space: Space
-    gravity: np.ndarray
+    gravity: Array
     bodies: tuple[Body, ...] = ()
-    ground_points: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ground_points: Mapping[str, Array] = field(default_factory=dict)
     forces: tuple[Force, ...] = ()
     loads: tuple[Load, ...] = ()
 
@@ -69,10 +114,10 @@ class BodySet(Dynamics):
         return tuple(f"{b.name}.{c}" for b in self.bodies for c in self.space.velocities)
 
     @property
-    def kinds(self) -> Kinds:
-        """What the entries of q and of q̇ are: angle, length or quaternion."""
+    def kinds(self) -> CoordinateKinds:
+        """The kind of each entry of q and of q̇: angle, length or quaternion."""
         of_q, of_v = self.space.kinds
-        return Kinds(of_q * len(self.bodies), of_v * len(self.bodies))
+        return CoordinateKinds(of_q * len(self.bodies), of_v * len(self.bodies))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +135,7 @@ class BodySet(Dynamics):
             return self.names.index(body)
         raise UnknownNameError(f"{where}no body {body!r}{suggest(body, list(self.names))}")
 
-    def points(self, body: int) -> Mapping[str, np.ndarray]:
+    def points(self, body: int) -> Mapping[str, Array]:
         """Named local points of a body."""
         return self.ground_points if body == 0 else self.bodies[body - 1].points
 
@@ -117,40 +162,40 @@ class BodySet(Dynamics):
 
     # where they are
 
-    def start(self) -> np.ndarray:
+    def start(self) -> Array:
         """Coordinates (nq,) of the first posture, as given."""
         return np.concatenate([body.start for body in self.bodies] or [np.zeros(0)])
 
-    def start_velocity(self) -> np.ndarray:
+    def start_velocity(self) -> Array:
         """Velocities (nv,) at the start, as given."""
         return np.concatenate([body.velocity for body in self.bodies] or [np.zeros(0)])
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         """The first posture (nq,)."""
         return self.start()
 
-    def _each(self, function: Callable[..., Any], *arrays: Any) -> Any:
+    def _each(self, function: Callable[..., Any], *arrays: Array) -> Array:
         """A function of one body, body by body."""
         split = [np.split(x, len(self.bodies)) for x in arrays]
         return np.concatenate([function(*parts) for parts in zip(*split, strict=True)])
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Array, step: Array) -> Array:
         """q (nq,) moved by the velocity `step` (nv,) for unit time."""
         return self._each(self.space.integrate, q, step)
 
-    def rate(self, q: Any, qd: Any) -> Any:
+    def rate(self, q: Array, qd: Array) -> Array:
         """dq/dt (nq,) for the velocity qd (nv,)."""
         return self._each(self.space.rate, q, qd)
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Array, to: Array) -> Array:
         """The step (nv,) with integrate(q, step) = to, each body the shortest way."""
         return self._each(self.space.difference, q, to)
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Array, velocity: Array) -> Array:
         """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
         return self._each(self.space.pull_back, step, velocity)
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Array) -> Array:
         """q (..., nq) with quaternions of unit length."""
         return self._each(self.space.normalised, q.T).T
 
@@ -161,17 +206,17 @@ class BodySet(Dynamics):
         """The names of ground and bodies."""
         return self.names
 
-    def poses(self, q: Any) -> Mapping[str, Any]:
+    def poses(self, q: Array) -> Mapping[str, Array]:
         """The (4, 4) pose of every body in the world."""
         each = [self.space.reference + 0.0 * q[0], *np.split(q, len(self.bodies))]
         return dict(zip(self.names, map(self.space.pose, each), strict=True))
 
-    def pose(self, q: Any, frame: str) -> Any:
+    def pose(self, q: Array, frame: str) -> Array:
         """The (4, 4) pose of a body in the world."""
         self.index(frame)
         return self.poses(q)[frame]
 
-    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+    def frame_jacobian(self, q: Array, frame: str, expressed_in: str = "world") -> Array:
         """J (6, nv) of a body, (linear, angular), in the view of `Robot.jacobian`."""
         k, n = self.index(frame), self.space.nv
         if k == 0:
@@ -183,39 +228,40 @@ class BodySet(Dynamics):
     # how they move
 
     @cached_property
-    def masses(self) -> list[np.ndarray]:
+    def masses(self) -> list[Array]:
         """M (nv, nv) of every body."""
-        return [equations.mass(self.space, body) for body in self.bodies]
+        return [body_mass_matrix(self.space, body) for body in self.bodies]
 
     @cached_property
-    def _inverses(self) -> list[np.ndarray]:
+    def inverse_masses(self) -> list[Array]:
+        """M⁻¹ (n, n) of every body."""
         return [np.linalg.inv(M) for M in self.masses]
 
-    def mass_matrix(self, q: Any) -> np.ndarray:
+    def mass_matrix(self, q: Array) -> Array:
         """M (nv, nv), constant and block diagonal."""
         n, M = self.space.nv, np.zeros((self.nv, self.nv))
         for k, block in enumerate(self.masses):
             M[k * n : (k + 1) * n, k * n : (k + 1) * n] = block
         return M
 
-    def bias(self, q: Any, qd: Any) -> Any:
+    def bias(self, q: Array, qd: Array) -> Array:
         """h (nv,): gyroscopic moments, less the weight and the pull of springs."""
         parts = zip(self.masses, np.split(qd, len(self.bodies)), strict=True)
-        own = [equations.bias(self.space, M, self.gravity, v) for M, v in parts]
+        own = [body_bias(self.space, M, self.gravity, v) for M, v in parts]
         springs = [f for f in self.forces if f.stiffness]
         return self._pulled(own, q, qd, springs, lambda f, s, speed: -f.spring(s))
 
-    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
         """ψ (nv,): dampers, loads, and forces that are given as functions of time."""
-        pulls: list[Any] = [0.0 * v for v in np.split(qd, len(self.bodies))]
+        pulls: list[Array] = [0.0 * v for v in np.split(qd, len(self.bodies))]
         for load in self.loads:
             at = q[(load.body - 1) * self.space.nq : load.body * self.space.nq]
-            pull = equations.load_force(self.space, at, load.numbers)
+            pull = load_force(self.space, at, load.numbers)
             pulls[load.body - 1] = pulls[load.body - 1] + pull
         others = [f for f in self.forces if f.damping or f.value is not None]
         return self._pulled(pulls, q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
 
-    def actuation(self, q: Any, efforts: Any) -> Any:
+    def actuation(self, q: Array, efforts: Array) -> Array:
         """τ (nv,) of these efforts (actuators,) of the open actuators, N or N m."""
         effort_of = dict(zip(self.actuators, efforts, strict=True))
         still = 0.0 * q[0] + np.zeros(self.nv)
@@ -224,8 +270,8 @@ class BodySet(Dynamics):
         return self._pulled(pulls, q, still, opened, lambda f, s, speed: effort_of[f.name])
 
     def _pulled(
-        self, pulls: list[Any], q: Any, qd: Any, forces: Sequence[Force], effort: Effort
-    ) -> Any:
+        self, pulls: list[Array], q: Array, qd: Array, forces: Sequence[Force], effort: Effort
+    ) -> Array:
         """Σ Jᵀ τ of forces along what they measure, added to what acts on each body."""
         n, pulls = self.space.nv, list(pulls)
         for force in forces:
@@ -236,52 +282,52 @@ class BodySet(Dynamics):
                     pulls[body - 1] = pulls[body - 1] + tau * J[0, k * n : (k + 1) * n]
         return np.concatenate(pulls)
 
-    def forward_dynamics(self, q: Any, qd: Any, tau: Any, t: Any = None) -> Any:
+    def forward_dynamics(self, q: Array, qd: Array, tau: Array, t: Time = None) -> Array:
         """q̈ (nv,) = M⁻¹ (τ + ψ − h)."""
         f = tau + self.generalized_forces(q, qd, t) - self.bias(q, qd)
-        parts = zip(self._inverses, np.split(f, len(self.bodies)), strict=True)
+        parts = zip(self.inverse_masses, np.split(f, len(self.bodies)), strict=True)
         return np.concatenate([inverse @ part for inverse, part in parts])
 
-    def christoffel(self, q: Any) -> np.ndarray:
+    def christoffel(self, q: Array) -> Array:
         """Γ (nv, nv, nv) with C_ij = Σ Γ_ijk v_k: of the moments ω × J ω alone, constant."""
-        n, found = self.space.nv, np.zeros((self.nv, self.nv, self.nv))
+        n, gamma = self.space.nv, np.zeros((self.nv, self.nv, self.nv))
         for b, M in enumerate(self.masses if self.space.dimension == 3 else []):
             turn = range(b * n + 3, b * n + 6)
             for j, k in enumerate(turn):
-                found[np.ix_(turn, turn, [k])] = -hat(M[3:6, 3 + j])[:, :, None]
-        return found
+                gamma[np.ix_(turn, turn, [k])] = -hat(M[3:6, 3 + j])[:, :, None]
+        return gamma
 
-    def coriolis_matrix(self, q: Any, qd: Any) -> Any:
+    def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (nv, nv), skew as M is constant: C v = (0, ω × J ω) of every body."""
         turned = self.christoffel(q).reshape(-1, self.nv) @ qd
         return turned.reshape(self.nv, self.nv)
 
-    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any) -> Any:
+    def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """τ (nv,) = M q̈ + h − ψ."""
         return self.mass_matrix(q) @ qdd + self.bias(q, qd) - self.generalized_forces(q, qd)
 
-    def gravity_torque(self, q: Any) -> Any:
+    def gravity_torque(self, q: Array) -> Array:
         """∂U/∂q (nv,): less the weight and the pull of springs."""
         return self.bias(q, 0.0 * q[0] + np.zeros(self.nv))
 
-    def generalized_momentum(self, q: Any, qd: Any) -> Any:
+    def generalized_momentum(self, q: Array, qd: Array) -> Array:
         """M v (nv,)."""
         return self.mass_matrix(q) @ qd
 
-    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+    def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         """(q̈ (nv,), λ (0,))."""
         return self.forward_dynamics(q, qd, tau, t), np.zeros(0)
 
-    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+    def kinetic_energy(self, q: Array, qd: Array) -> Scalar:
         """½ vᵀ M v, J."""
         parts = zip(self.masses, np.split(qd, len(self.bodies)), strict=True)
-        return sum(equations.kinetic_energy(M, v) for M, v in parts)
+        return sum(body_kinetic_energy(M, v) for M, v in parts)
 
-    def potential_energy(self, q: Any) -> Any:
+    def potential_energy(self, q: Array) -> Array:
         """Of the weight, from the origin, and of the springs, J."""
         total = 0.0 * q[0]
         for M, at in zip(self.masses, np.split(q, len(self.bodies)), strict=True):
-            total = total + equations.weight_energy(self.space, M, self.gravity, at)
+            total = total + weight_energy(self.space, M, self.gravity, at)
         for force in self.forces:
             if force.stiffness:
                 total = total + force.energy(force.element.value(q, force.free)[0])
@@ -289,9 +335,22 @@ class BodySet(Dynamics):
 
 
 def _traced(force: Force) -> str:
-    """What tells one function of time from another: the program it traces to."""
+    """Digest of the program of the function of time; empty without one."""
     from dalembert.kernels.program.trace import trace
 
     if force.value is None:
         return ""
     return trace(lambda t: {"value": force.given(t)}, {"t": ()}, name="value").digest
+
+
+class Bodies(System):
+    """Free bodies with springs, dampers and loads between them; joints are constraints on them.
+
+    >>> from dalembert.zoo.absolute import two_bars
+    >>> bars = two_bars().system
+    >>> bars.coordinates[:3], bars.mass_matrix(bars.neutral()).diagonal()[:3].round(3)
+    (('bar2.x', 'bar2.y', 'bar2.phi'), array([2.   , 2.   , 0.167]))
+    """
+
+    def __repr__(self) -> str:
+        return f"<Bodies {self.name}: {len(self.dynamics.coordinates)} coordinates>"

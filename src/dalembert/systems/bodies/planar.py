@@ -6,55 +6,53 @@ Each is Φ(q) = 0 for the second body seen from the first, as in {r₃}^B − {r
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.systems.bodies.kind import Kind, near, safe_length
-from dalembert.systems.bodies.space import PLANAR
+from dalembert.systems.bodies.space import PLANAR, Array
 
 
-def point(body: Any, s: Any) -> Any:
+def point(body: Array, s: Array) -> Array:
     """Global position (2,) of the local point s: r + A(φ) s."""
     c, n = np.cos(body[2]), np.sin(body[2])
     return np.stack([body[0] + c * s[0] - n * s[1], body[1] + n * s[0] + c * s[1]])
 
 
-def direction(body: Any, angle: Any) -> tuple[Any, Any]:
+def direction(body: Array, angle: Array) -> tuple[Array, Array]:
     """Unit vectors (2,) along a line fixed in the body, and normal to it (turned by +90°)."""
     c, n = np.cos(body[2] + angle), np.sin(body[2] + angle)
     return np.stack([c, n]), np.stack([-n, c])
 
 
-def between(q: Any, p: Any) -> Any:
+def between(q: Array, p: Array) -> Array:
     """From the point p[0:2] of the first body to p[2:4] of the second, (2,)."""
     return point(q[1], p[2:4]) - point(q[0], p[0:2])
 
 
-def prismatic(q: Any, p: Any) -> Any:
+def prismatic(q: Array, p: Array) -> Array:
     """Sliding along the direction p[4] without turning; p[5] is φ_b − φ_a."""
     _, normal = direction(q[0], p[4])
     return np.stack([normal @ between(q, p), q[1, 2] - q[0, 2] - p[5]])
 
 
-def rigid(q: Any, p: Any) -> Any:
+def rigid(q: Array, p: Array) -> Array:
     """The points coincide and φ_b − φ_a = p[4]."""
     return np.concatenate([between(q, p), np.stack([q[1, 2] - q[0, 2] - p[4]])])
 
 
-def point_on_line(q: Any, p: Any) -> Any:
+def point_on_line(q: Array, p: Array) -> Array:
     """The second point lies on the line through the first with direction p[4] (pin in slot)."""
     _, normal = direction(q[0], p[4])
     return np.stack([normal @ between(q, p)])
 
 
-def distance(q: Any, p: Any) -> Any:
+def distance(q: Array, p: Array) -> Array:
     """(|d|² − l²) / 2l for a massless rod of length p[4]: its multiplier is the axial force."""
     d = between(q, p)
     return np.stack([(d @ d - p[4] * p[4]) / (2.0 * p[4])])
 
 
-def gear(q: Any, p: Any) -> Any:
+def gear(q: Array, p: Array) -> Array:
     """Pitch circles p[4], p[5] roll on each other: r_a(φ_a − α) + r_b(φ_b − α) = p[6].
 
     α is the angle of the line of centres, so that the force of the teeth stands at the pitch point
@@ -66,45 +64,45 @@ def gear(q: Any, p: Any) -> Any:
     return np.stack([together * (rolled - near(rolled, d[1], d[0]))])
 
 
-def rack(q: Any, p: Any) -> Any:
+def rack(q: Array, p: Array) -> Array:
     """A pinion (second) of radius p[5] rolls on a rack: u·d + r(φ_b − φ_a) = p[6]."""
     u, _ = direction(q[0], p[4])
     return np.stack([u @ between(q, p) + p[5] * (q[1, 2] - q[0, 2]) - p[6]])
 
 
-def angle(q: Any, p: Any) -> Any:
+def angle(q: Array, p: Array) -> Array:
     """φ_b − φ_a."""
     return np.stack([q[1, 2] - q[0, 2]])
 
 
-def slide(q: Any, p: Any) -> Any:
+def slide(q: Array, p: Array) -> Array:
     """Displacement along the direction p[4] of the first body."""
     u, _ = direction(q[0], p[4])
     return np.stack([u @ between(q, p)])
 
 
-def position(q: Any, p: Any) -> Any:
+def position(q: Array, p: Array) -> Array:
     """Global coordinates (2,) of a local point."""
     return point(q[0], p)
 
 
-def component(q: Any, p: Any) -> Any:
+def component(q: Array, p: Array) -> Array:
     """p[2:4]·r of a local point: its x, its y, or along any direction."""
     return np.stack([p[2:4] @ point(q[0], p[0:2])])
 
 
-def orientation(q: Any, p: Any) -> Any:
+def orientation(q: Array, p: Array) -> Array:
     """φ of one body."""
     return np.stack([q[0, 2]])
 
 
-def length(q: Any, p: Any) -> Any:
+def length(q: Array, p: Array) -> Array:
     """Distance of two points."""
     d = between(q, p)
     return np.stack([np.sqrt(d @ d)])
 
 
-def stretch(q: Any, p: Any) -> Any:
+def stretch(q: Array, p: Array) -> Array:
     """Distance of two points that may coincide: what a spring without free length pulls along."""
     return np.stack([safe_length(between(q, p))])
 

@@ -8,16 +8,16 @@ f, g, h the axes in the world, the conditions are the dot products of Haug (1989
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.systems.bodies.kind import Kind, near, safe_length
-from dalembert.systems.bodies.space import SPATIAL
+from dalembert.systems.bodies.space import SPATIAL, Array
 
 
-def axes(body: Any) -> Any:
+def axes(body: Array) -> Array:
     """Axes (3, 3) of a body (position, quaternion), or (position, the nine entries of R by rows)."""
     return matrix_from_quaternion(body[3:7]) if body.shape[0] == 7 else body[3:12].reshape(3, 3)
 
@@ -25,81 +25,81 @@ def axes(body: Any) -> Any:
 class Pair(NamedTuple):
     """Two joint frames in the world: d between their points, axes as columns of A and B."""
 
-    d: Any
-    A: Any
-    B: Any
+    d: Array
+    A: Array
+    B: Array
 
 
-def pair(q: Any, p: Any) -> Pair:
+def pair(q: Array, p: Array) -> Pair:
     """The frames of the first two bodies."""
     Ra, Rb = axes(q[0]), axes(q[1])
     d = q[1, :3] + Rb @ p[12:15] - q[0, :3] - Ra @ p[0:3]
     return Pair(d, Ra @ p[3:12].reshape(3, 3), Rb @ p[15:24].reshape(3, 3))
 
 
-def dots(*products: tuple[Any, Any]) -> Any:
+def dots(*products: tuple[Array, Array]) -> Array:
     return np.stack([a @ b for a, b in products])
 
 
-def parallel(j: Pair) -> Any:
+def parallel(j: Pair) -> Array:
     """The z axes are parallel: f_a·h_b = g_a·h_b = 0."""
     return dots((j.A[:, 0], j.B[:, 2]), (j.A[:, 1], j.B[:, 2]))
 
 
-def spherical(q: Any, p: Any) -> Any:
+def spherical(q: Array, p: Array) -> Array:
     """The points coincide."""
     return pair(q, p).d
 
 
-def revolute(q: Any, p: Any) -> Any:
+def revolute(q: Array, p: Array) -> Array:
     """Turning about the common z axis."""
     j = pair(q, p)
     return np.concatenate([j.d, parallel(j)])
 
 
-def cylindrical(q: Any, p: Any) -> Any:
+def cylindrical(q: Array, p: Array) -> Array:
     """Turning about z and sliding along it."""
     j = pair(q, p)
     return np.concatenate([dots((j.A[:, 0], j.d), (j.A[:, 1], j.d)), parallel(j)])
 
 
-def prismatic(q: Any, p: Any) -> Any:
+def prismatic(q: Array, p: Array) -> Array:
     """Sliding along z."""
     j = pair(q, p)
     across = dots((j.A[:, 0], j.d), (j.A[:, 1], j.d))
     return np.concatenate([across, parallel(j), dots((j.A[:, 0], j.B[:, 1]))])
 
 
-def universal(q: Any, p: Any) -> Any:
+def universal(q: Array, p: Array) -> Array:
     """The points coincide and the two z axes stay at right angles."""
     j = pair(q, p)
     return np.concatenate([j.d, dots((j.A[:, 2], j.B[:, 2]))])
 
 
-def planar(q: Any, p: Any) -> Any:
+def planar(q: Array, p: Array) -> Array:
     """Moving in the plane normal to z."""
     j = pair(q, p)
     return np.concatenate([dots((j.A[:, 2], j.d)), parallel(j)])
 
 
-def fixed(q: Any, p: Any) -> Any:
+def fixed(q: Array, p: Array) -> Array:
     """No motion."""
     j = pair(q, p)
     return np.concatenate([j.d, parallel(j), dots((j.A[:, 0], j.B[:, 1]))])
 
 
-def distance(q: Any, p: Any) -> Any:
+def distance(q: Array, p: Array) -> Array:
     """(|d|² − l²) / 2l, l = p[24]."""
     d, length = pair(q, p).d, p[24]
     return np.stack([(d @ d - length * length) / (2.0 * length)])
 
 
-def turned(j: Pair, about: Any) -> Any:
+def turned(j: Pair, about: float | Array) -> Array:
     """Angle about z from f_a to f_b, the one nearest to the angle `about`."""
     return near(about, j.A[:, 1] @ j.B[:, 0], j.A[:, 0] @ j.B[:, 0])
 
 
-def screw(q: Any, p: Any) -> Any:
+def screw(q: Array, p: Array) -> Array:
     """Cylindrical, with the slide tied to the angle: h·d = p[24] θ, p[24] in m/rad.
 
     θ is looked for where the slide says it is, so that it is right over any number of turns.
@@ -110,7 +110,7 @@ def screw(q: Any, p: Any) -> Any:
     return np.concatenate([dots((j.A[:, 0], j.d), (j.A[:, 1], j.d)), parallel(j), np.stack([tied])])
 
 
-def gear(q: Any, p: Any) -> Any:
+def gear(q: Array, p: Array) -> Array:
     """r (m θ_a + n θ_b) = 0 with teeth m, n = p[48:50] and r = p[50]; bodies (carrier, a, b).
 
     m and n are whole numbers, so that full turns of the wheels are full turns of the sum.
@@ -120,46 +120,46 @@ def gear(q: Any, p: Any) -> Any:
     return np.stack([p[50] * np.arctan2(np.sin(teeth), np.cos(teeth))])
 
 
-def angle(q: Any, p: Any) -> Any:
+def angle(q: Array, p: Array) -> Array:
     """Angle (1,) about z from f_a to f_b, the one nearest to p[24]."""
     return np.stack([turned(pair(q, p), p[24])])
 
 
-def slide(axis: int, q: Any, p: Any) -> Any:
+def slide(axis: int, q: Array, p: Array) -> Array:
     """Displacement along an axis of the first frame."""
     j = pair(q, p)
     return dots((j.A[:, axis], j.d))
 
 
-def first(q: Any, p: Any) -> Any:
+def first(q: Array, p: Array) -> Array:
     """Angle of a universal joint about its first axis, from f_a to h_b, nearest to p[24]."""
     j = pair(q, p)
     return np.stack([near(p[24], j.A[:, 1] @ j.B[:, 2], j.A[:, 0] @ j.B[:, 2])])
 
 
-def second(q: Any, p: Any) -> Any:
+def second(q: Array, p: Array) -> Array:
     """Angle of a universal joint about its second axis, from h_a to g_b, nearest to p[24]."""
     j = pair(q, p)
     return np.stack([near(p[24], j.A[:, 2] @ j.B[:, 0], j.A[:, 2] @ j.B[:, 1])])
 
 
-def position(q: Any, p: Any) -> Any:
+def position(q: Array, p: Array) -> Array:
     """Global coordinates (3,) of a local point."""
     return q[0, :3] + axes(q[0]) @ p
 
 
-def component(q: Any, p: Any) -> Any:
+def component(q: Array, p: Array) -> Array:
     """p[3:6]·r of a local point."""
     return np.stack([p[3:6] @ position(q, p[0:3])])
 
 
-def length(q: Any, p: Any) -> Any:
+def length(q: Array, p: Array) -> Array:
     """Distance of two points."""
     d = pair(q, p).d
     return np.stack([np.sqrt(d @ d)])
 
 
-def stretch(q: Any, p: Any) -> Any:
+def stretch(q: Array, p: Array) -> Array:
     """Distance of two points that may coincide: what a spring without free length pulls along."""
     return np.stack([safe_length(pair(q, p).d)])
 

@@ -1,0 +1,354 @@
+"""`dalembert ik` and `dalembert path`: joint positions for poses, and time-optimal motions."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from dalembert import control
+from dalembert.cli.inputs import (
+    coordinates,
+    joint_limits,
+    known_frame,
+    load_changed,
+    parse,
+    parse_coordinates,
+    state,
+)
+from dalembert.cli.options import FAILURE, complain
+from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.results import (
+    MOTIONS,
+    path_names,
+    require_writable,
+    say_written,
+    write_csv,
+    write_motion,
+    write_run_page,
+)
+from dalembert.errors import FormulationError, SettingError, TrajectoryError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.logs.columns import match_columns
+from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite
+from dalembert.logs.units import Units
+from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
+from dalembert.systems.ik.paths import PathWarning
+from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+from dalembert.text import visible
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import IkOptions, PathOptions
+
+POSITION, QUATERNION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
+ANGLES, TIMES = ("roll", "pitch", "yaw"), ("time", "t")
+KINDS = ("cubic", "quintic", "lines", "arc")
+DEGREES = {"cubic": 3, "quintic": 5, "lines": 1}
+
+
+# inverse kinematics
+
+
+class Targets(NamedTuple):
+    """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s."""
+
+    T: np.ndarray
+    task: str
+    times: np.ndarray | None = None
+
+
+class Solutions(NamedTuple):
+    """Solutions (m, nq) of every target, whether it was solved (n,), and messages about them."""
+
+    q: list[np.ndarray]
+    solved: np.ndarray
+    messages: list[str]
+
+
+def ik(options: IkOptions) -> None:
+    """Solve for one target or for every pose of a file; print or write the joint positions."""
+    if (options.target is None) == (options.csv is None):
+        raise SettingError("give --target x,y,z,roll,pitch,yaw, or a file of poses: --csv FILE")
+    if options.out is not None and options.csv is None:
+        raise SettingError("--out needs poses from a file: --csv FILE")
+    if options.path and (options.csv is None or options.all):
+        raise SettingError("--path is for --csv FILE, without --all")
+    require_writable(options.out, (".csv",))
+    system = load_changed(options).compiled
+    if not system.dynamics.frames:
+        raise FormulationError(f"{options.robot} has no frames to put anywhere; give a robot")
+    frame = known_frame(system, options.frame)
+    if options.target is not None:
+        pieces = options.target.replace(",", " ").split()
+        names = POSITION if len(pieces) == len(POSITION) else (*POSITION, *ANGLES)
+        values = parse(options.target, "--target", "a frame", names)
+        targets = _targets(values[None], options)
+    else:
+        assert options.csv is not None
+        targets = _targets_of_file(options.csv, options)
+    solutions = _solve(system, frame, targets, options)
+    if options.out is not None:
+        _write_solutions(options.out, system, targets, solutions)
+    if options.json:
+        facts = {
+            "robot": system.name,
+            "frame": frame,
+            "task": targets.task,
+            "joints": list(system.coordinates),
+            "found": solutions.solved,
+            "q": solutions.q,
+            "jumps": [] if options.all else solutions.messages,
+            "incomplete": solutions.messages if options.all else [],
+        }
+        print_json(facts)
+    else:
+        _show_solutions(system, f"{targets.task} of {frame!r}", solutions, options)
+    if not solutions.solved.all():
+        unsolved = np.flatnonzero(~solutions.solved)
+        listed = ", ".join(map(str, unsolved[:10])) + (", …" if len(unsolved) > 10 else "")
+        count, reason = len(solutions.solved), "out of reach, or of the limits (--no-limits)"
+        complain(f"{len(unsolved):,} of {count:,} targets not found, {listed}: {reason}")
+        raise typer.Exit(FAILURE)
+
+
+def _targets_of_file(path: Path, options: IkOptions) -> Targets:
+    """Columns x, y, z and roll, pitch, yaw, in any order; a unit in brackets may follow."""
+    header, values = read_columns(path)
+    names = [text.partition("[")[0].strip().lower() for text in header]
+    for text, name in zip(header, names, strict=True):
+        unit = text.partition("[")[2].rstrip("] ").lower()
+        expected = "m" if name in POSITION else "rad" if name in ANGLES else unit
+        if unit not in ("", expected):
+            raise TrajectoryError(f"{path}: column {text!r}: poses are in m and rad")
+    needed = (*POSITION, *ANGLES) if all(name in names for name in ANGLES) else POSITION
+    missing = [name for name in POSITION if name not in names]
+    if any(name in names for name in ANGLES):
+        missing += [name for name in ANGLES if name not in names]
+    if missing:
+        raise TrajectoryError(
+            f"{path}: there is no column {', '.join(missing)}; poses have the columns "
+            f"{', '.join((*POSITION, *ANGLES))}, points the first three"
+        )
+    try:
+        poses = _columns(names, values, needed)
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{path}: {error}") from None
+    times = [values[:, names.index(name)] for name in TIMES if name in names]
+    return _targets(poses, options)._replace(times=times[0] if times else None)
+
+
+def _columns(names: list[str], values: np.ndarray, needed: tuple[str, ...]) -> np.ndarray:
+    """Columns (rows, len(needed)) of a table by name; gaps are errors."""
+    columns = values[:, [names.index(name) for name in needed]]
+    require_finite(needed, columns)
+    return columns
+
+
+def _targets(values: np.ndarray, options: IkOptions) -> Targets:
+    """Targets of rows (n, 3) of positions or (n, 6) of positions and roll, pitch, yaw."""
+    T = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
+    T[:, :3, 3] = values[:, :3]
+    if values.shape[1] == len(POSITION) or options.position_only:
+        return Targets(T, "position")
+    angles = np.radians(values[:, 3:]) if options.deg else values[:, 3:]
+    T[:, :3, :3] = [rotation_from_rpy(rpy) for rpy in angles]
+    return Targets(T, "pose")
+
+
+def _solve(system: System, frame: str, targets: Targets, options: IkOptions) -> Solutions:
+    limits = not options.no_limits
+    if options.all:
+        every = system.all_postures(
+            targets.T,
+            frame=frame,
+            task=targets.task,
+            limits=limits,
+            tolerance=options.tolerance,
+            seed=options.seed,
+        )
+        messages = [
+            f"pose {k}: near a singular posture; the list may be incomplete"
+            for k in np.flatnonzero(every.incomplete)
+        ]
+        return Solutions([x[:n] for x, n in zip(*every, strict=True)], every.number > 0, messages)
+    start = None
+    if options.q is not None:
+        start = parse_coordinates(system, "q", options.q, options.deg)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jumps are listed among the messages
+        result = system.inverse_kinematics(
+            targets.T,
+            frame=frame,
+            task=targets.task,
+            limits=limits,
+            tolerance=options.tolerance,
+            seed=options.seed,
+            q0=start,
+            restarts=options.restarts,
+            continuous=options.path,
+        )
+    jumps = [str(jump) for jump in getattr(result, "jumps", ())]
+    return Solutions(list(result.q[:, None]), result.found, jumps)
+
+
+def _write_solutions(path: Path, system: System, targets: Targets, solutions: Solutions) -> None:
+    """A row for each solution: time or number of the pose, joints, whether it was found."""
+    first = "time [s]" if targets.times is not None else "pose"
+    units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
+    head = [first, *(f"{n} [{u}]" if u else n for n, u in units), "found"]
+    labels = targets.times if targets.times is not None else np.arange(len(solutions.q))
+    counts = [len(q) for q in solutions.q]
+    each = [np.repeat(x, counts)[:, None] for x in (labels, solutions.solved)]
+    rows = np.hstack([each[0], np.concatenate(solutions.q), each[1]])
+    write_csv(path, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
+
+
+def _show_solutions(system: System, title: str, solutions: Solutions, options: IkOptions) -> None:
+    screen = console()
+    if options.out is None:
+        rows = table(f"{system.name}, {title}", "pose")
+        for entry in coordinates(system, "q"):
+            unit = entry.unit("q")
+            rows.add_column(f"{entry.name}, {unit}" if unit else entry.name, justify="right")
+        rows.add_column("", justify="left")
+        for k, (several, solved) in enumerate(zip(solutions.q, solutions.solved, strict=True)):
+            for q in several:
+                rows.add_row(str(k), *map(number, q), "" if solved else "not found: the nearest")
+        show(screen, rows)
+    count = sum(map(len, solutions.q)) if options.all else int(solutions.solved.sum())
+    words = "postures of" if options.all else "found of"
+    say(screen, f"{count:,} {words} {len(solutions.solved):,} targets")
+    for message in solutions.messages:
+        say(screen, ("jump:", "red"), f" {message}")
+    say_written(options.out)
+
+
+# time-optimal motion along a path
+
+
+def path(options: PathOptions) -> None:
+    """Find the fastest motion through way-points, print which limits are active, write it."""
+    robot = load_changed(options).compiled
+    if not isinstance(robot, Robot):
+        raise TrajectoryError(f"{options.robot} is not an open chain of joints; path needs a robot")
+    require_writable(options.out, MOTIONS)
+    joint_path = _joint_path(robot, options)
+    velocity, acceleration, torque = (
+        joint_limits(robot, kind, getattr(options, kind))
+        for kind in ("velocity", "acceleration", "torque")
+    )
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always", PathWarning)
+        motion = control.time_optimal(
+            joint_path, robot, velocity, acceleration, torque, options.grid
+        )
+    for warning in messages:
+        typer.echo(f"warning: {visible(str(warning.message))}", err=True)
+    run = motion.sampled(options.dt)
+    if options.out is not None:
+        write_motion(run, options.out)
+    page = None
+    if options.report:
+        page = write_run_page(run, robot, options.out, options.points.stem)
+    if options.json:
+        facts = {
+            "robot": motion.system.name if motion.system is not None else "",
+            "seconds": motion.duration,
+            "intervals": len(motion.grid) - 1,
+            "deviation": joint_path.deviation,
+            "stops": joint_path.corners,
+            "active": [limit._asdict() for limit in motion.active],
+        }
+        print_json(facts | path_names(out=options.out, report=page))
+        return
+    screen = console()
+    title = f"{robot.name}, {motion.duration:.6g} s, {len(motion.grid) - 1} intervals"
+    rows = table(title, "limit", "joint", "share of the time", "first at s", left=2)
+    for limit in motion.active:
+        rows.add_row(limit.kind, limit.joint, f"{100.0 * limit.share:.3g} %", f"{limit.first:.4g}")
+    show(screen, rows)
+    if joint_path.deviation:
+        say(screen, f"the frame keeps to its path within {joint_path.deviation:.1e} m and rad")
+    if len(joint_path.corners):
+        corners = ", ".join(f"{s:.4g}" for s in joint_path.corners)
+        say(screen, f"it stops in the corners at s = {corners}; --blend rounds them")
+    say_written(options.out, page)
+
+
+def _joint_path(robot: Robot, options: PathOptions) -> control.Path:
+    """The path of the joints, from a table of their positions or of poses."""
+    names, values = read_columns(options.points)
+    if options.kind is not None and options.kind not in KINDS:
+        raise UnknownNameError(
+            f"there is no kind of path {options.kind!r}{suggest(options.kind, list(KINDS))}"
+        )
+    plain = [name.split("[")[0].strip().casefold() for name in names]
+    if set(POSITION) <= set(plain) and not set(plain) & set(map(str.casefold, robot.coordinates)):
+        return _pose_path(robot, _poses(robot, plain, values, options), options)
+    if options.kind == "arc":
+        raise SettingError("--kind arc is for poses: columns x, y, z and an orientation")
+    kind = options.kind or "cubic"
+    if options.blend and kind != "lines":
+        raise SettingError("--blend is for --kind lines")
+    q = _positions(robot, names, values, options.deg)
+    return control.through(q, DEGREES[kind], blend=options.blend)
+
+
+def _positions(robot: Robot, names: list[str], values: np.ndarray, degrees: bool) -> np.ndarray:
+    """Way-points (m, nq) by the names of joints."""
+    columns = match_columns(names, robot, Units(degrees))
+    if columns.following:
+        follower = next(iter(columns.following))
+        raise TrajectoryError(f"joint {follower!r} follows others: leave its column out")
+    if "found" in names and not values[:, names.index("found")].all():
+        row = int(np.argmin(values[:, names.index("found")])) + FIRST_LINE
+        raise TrajectoryError(f"line {row}: this posture was not found by ik; leave it out")
+    own = columns.entries["q"]
+    missing = [name for k, name in enumerate(robot.coordinates) if k not in own]
+    if missing:
+        raise TrajectoryError(f"the file has no column for joint {missing[0]!r}")
+    used = [own[k] for k in range(robot.nq)]
+    q = values[:, [column.index for column in used]]
+    require_finite([column.name for column in used], q)
+    return q * np.array([column.factor for column in used])
+
+
+def _poses(robot: Robot, names: list[str], values: np.ndarray, options: PathOptions) -> np.ndarray:
+    """Poses (m, 4, 4) from columns x, y, z and a quaternion or roll, pitch, yaw."""
+    p = _columns(names, values, POSITION)
+    R: Any
+    if set(QUATERNION) <= set(names):
+        quaternions = _columns(names, values, QUATERNION)
+        R = [matrix_from_quaternion(x / np.linalg.norm(x)) for x in quaternions]
+    elif set(ANGLES) <= set(names):
+        angles = _columns(names, values, ANGLES)
+        R = [rotation_from_rpy(np.radians(rpy) if options.deg else rpy) for rpy in angles]
+    elif options.q is not None:
+        start = robot.pose(state(robot, options, "q")["q"], options.frame)
+        R = [start[:3, :3]] * len(p)
+    else:
+        raise TrajectoryError(
+            "poses need an orientation: columns qw, qx, qy, qz or roll, pitch, yaw, or a posture "
+            "--q whose orientation is kept"
+        )
+    return np.stack([pose(r, x) for r, x in zip(R, p, strict=True)])
+
+
+def _pose_path(robot: Robot, poses: np.ndarray, options: PathOptions) -> control.Path:
+    """The joint path along lines or arcs through poses (m, 4, 4)."""
+    kind = options.kind or "lines"
+    if kind not in ("lines", "arc"):
+        raise SettingError(f"--kind {kind} is for positions of joints; poses take lines or arc")
+    if kind == "arc":
+        if len(poses) < 3 or len(poses) % 2 == 0 or options.blend:
+            raise SettingError("--kind arc takes 3, 5, 7 … poses and no --blend")
+        arcs = [control.CartesianPath.arc(*poses[k : k + 3]) for k in range(0, len(poses) - 1, 2)]
+        cartesian = sum(arcs[1:], start=arcs[0])
+    else:
+        cartesian = control.CartesianPath.lines(poses, blend=options.blend)
+    q0 = None if options.q is None else state(robot, options, "q")["q"]
+    return cartesian.joints(robot, q0, options.frame)

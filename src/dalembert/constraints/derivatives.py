@@ -1,0 +1,201 @@
+"""First derivatives of motions, torques and λ, through the solve by its own factors.
+
+At fixed q̈ and λ the residuals r = M q̈ + h − ψ + Aᵀλ − τ and A q̈ − γ are differentiated by q and q̇;
+what they leave is solved with the factors at hand, never differentiated itself:
+
+    M q̈′ + Aᵀλ′ = −r′,    A q̈′ = −(A q̈ − γ)′.
+
+Where rows are redundant, λ of least norm lies in the range of A and turns with it: with A y = λ,
+(1 − A A⁺) λ′ = (1 − A A⁺) A′ y, as long as the rank stays, that is along the constraints.
+Primes are along `integrate(q, δ)`: nv numbers whatever nq is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert import tracing
+from dalembert.constraints.friction import require_smooth, with_friction
+from dalembert.constraints.inverse import inverse_dynamics, reach, selected
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import Metric, metric, metric_at
+from dalembert.constraints.multiplier import forward_dynamics
+from dalembert.linalg.entries import flagged
+from dalembert.linalg.factorisations import lu
+from dalembert.spatial.arrays import Array
+
+if TYPE_CHECKING:
+    from dalembert.constraints.dynamics import ConstrainedDynamics
+
+
+class AccelerationDerivatives(NamedTuple):
+    """Derivatives of q̈, each (nv, nv), and of λ, each (rows, nv)."""
+
+    dqdd_dq: Array
+    dqdd_dqd: Array
+    dqdd_dtau: Array
+    dlam_dq: Array
+    dlam_dqd: Array
+    dlam_dtau: Array
+
+
+class TorqueDerivatives(NamedTuple):
+    """Derivatives of τ, each (nv, nv), and of λ, each (rows, nv)."""
+
+    dtau_dq: Array
+    dtau_dqd: Array
+    dtau_dqdd: Array
+    dlam_dq: Array
+    dlam_dqd: Array
+    dlam_dqdd: Array
+
+
+class ResidualDerivatives(NamedTuple):
+    """Derivatives of the residuals at fixed q̈ and λ, each (·, 2 nv): by q, then by q̇."""
+
+    force: Array  # of M q̈ + h − ψ + Aᵀλ (nv, 2 nv)
+    row: Array  # of A q̈ − γ (rows, 2 nv)
+    turned: tuple[Any, ...]  # of A y (rows, 2 nv), for every y
+
+
+def residual_derivatives(
+    system: ConstrainedDynamics, state: tuple[Any, ...], lam: Array, *along: Any
+) -> ResidualDerivatives:
+    """The derivatives of the residuals at a state (q, q̇, q̈, t); of Coulomb friction, none.
+
+    Those of A y are for every velocity y (nv,) of `along`.
+    """
+    q, qd, qdd, t = state
+    values = (q, qd, qdd, np.zeros(()) if t is None else t, lam, *along)
+    shapes = [tracing.shape_of(value) for value in values]
+    symbols = [tracing.symbol(f"s{k}", *shape) for k, shape in enumerate(shapes)]
+    x, w, a, now, multipliers, *directions = symbols
+    plant, rows = system.dynamics.at_time(now), system.at(x, w, now)
+    has_derivatives = "inverse_dynamics_derivatives" in plant.catalogue
+    force = system.reaction(x, w, now, multipliers)
+    if not has_derivatives:
+        own = plant.mass_matrix(x) @ a + plant.bias(x, w)
+        force = force + own - plant.generalized_forces(x, w, now)
+    spread = tracing.jacobian(system.rate(x, w), w)  # dq/dδ (nq, nv)
+    jacobians = [
+        np.concatenate([tracing.jacobian(r, x) @ spread, tracing.jacobian(r, w)], axis=1)
+        for r in (force, rows.A @ a - rows.drift, *(rows.A @ y for y in directions))
+    ]
+    own, row, *turned_rows = tracing.at(jacobians, symbols, values)
+    derivatives = ResidualDerivatives(own, row, tuple(turned_rows))
+    if not has_derivatives:
+        return derivatives
+    by_q, by_qd, _ = system.dynamics.at_time(t).compute(
+        "inverse_dynamics_derivatives", q=q, qd=qd, qdd=qdd
+    )
+    return derivatives._replace(force=derivatives.force + np.concatenate([by_q, by_qd], axis=1))
+
+
+def forward_dynamics_derivatives(
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+) -> AccelerationDerivatives:
+    """∂q̈ and ∂λ by q, q̇ and τ."""
+    qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau, t)
+    maps = metric_at(system, q, t)
+    residuals = residual_derivatives(
+        system, (q, qd, qdd, t), lam, *_velocity_of_multipliers(system, maps, lam)
+    )
+    unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
+    f = np.concatenate([-residuals.force, unit], axis=1)
+    by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-residuals.row, still], axis=1))
+    by_qdd, by_lam = _with_friction_derivative(system, maps, (q, qd, t), lam, by_qdd, by_lam)
+    by_lam = by_lam + np.concatenate(
+        [_redundant_rows_derivative(system, maps, residuals), still], axis=1
+    )
+    return AccelerationDerivatives(
+        *_parts(maps, by_qdd, system.nv), *_parts(maps, by_lam, system.nv)
+    )
+
+
+def inverse_dynamics_derivatives(
+    system: ConstrainedDynamics,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    t: Time = None,
+    actuators: str | None = None,
+) -> TorqueDerivatives:
+    """∂τ and ∂λ by q, q̇ and q̈.
+
+    The torques u of least norm are u = Bᵀv with a velocity v that the constraints permit, A v = 0:
+    B u − Aᵀλ = f and A v = 0 are differentiated, A v′ = −A′v with the shortest v′, and the rest of
+    u′ is of least norm again.
+    """
+    require_smooth(system, "the derivative of inverse dynamics")
+    tau, lam = inverse_dynamics(system, q, qd, qdd, t=t, actuators=actuators)
+    plant, A = system.dynamics.at_time(t), system.at(q, None, t).A
+    M = plant.mass_matrix(q)
+    # where all velocities are driven, B = 1 and v = τ: the same equations with unit masses
+    maps = metric(system, np.eye(system.nv) if actuators is None else M, A)
+    columns = selected(system, actuators)
+    B = np.eye(system.nv)[:, columns]
+    drives = None if actuators is None else reach(system, maps, B)
+    v = tau if drives is None else drives.behind(maps, tau[columns])
+    residuals = residual_derivatives(
+        system, (q, qd, qdd, t), lam, v, *_velocity_of_multipliers(system, maps, lam)
+    )
+    still = np.zeros((system.rows, system.nv))
+    g, turn = (
+        np.concatenate(pair, axis=1)
+        for pair in ([residuals.force, M], [-residuals.turned[0], still])
+    )
+    if drives is None:
+        by_tau, against, _ = maps.motion(g, turn)
+        by_lam = -against
+    else:
+        u = maps.shortest(turn)[columns]
+        by_tau = B @ (u + drives.torques(maps, g - B @ u))
+        by_lam = maps.normal(by_tau - g)
+    by_lam = by_lam + np.concatenate(
+        [_redundant_rows_derivative(system, maps, residuals), still], axis=1
+    )
+    return TorqueDerivatives(*_parts(maps, by_tau, system.nv), *_parts(maps, by_lam, system.nv))
+
+
+def _parts(maps: Metric, jacobian: Any, n: int) -> tuple[Array, ...]:
+    """Columns (·, 3 n) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
+    parts = (jacobian[:, k * n : (k + 1) * n] for k in range(3))
+    return flagged(maps.space.lost < 0.5, *parts)
+
+
+def _velocity_of_multipliers(
+    system: ConstrainedDynamics, maps: Metric, lam: Array
+) -> tuple[Array, ...]:
+    """y (nv,) with A y = λ, where rows are redundant."""
+    return () if system.balanced else (maps.shortest(lam),)
+
+
+def _redundant_rows_derivative(
+    system: ConstrainedDynamics, maps: Metric, residuals: ResidualDerivatives
+) -> Array:
+    """(1 − A A⁺) A′ y (rows, 2 nv): zero where no row is redundant."""
+    if system.balanced:
+        return np.zeros((system.rows, 2 * system.nv))
+    return maps.space.coordinates(residuals.turned[-1])[1]
+
+
+def _with_friction_derivative(
+    system: ConstrainedDynamics,
+    maps: Metric,
+    state: tuple[Any, ...],
+    lam: Array,
+    qdd: Array,
+    by: Any,
+) -> tuple[Array, Array]:
+    """(q̈′, λ′) where friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n."""
+    if not system.rubbing:
+        return qdd, by
+    rows = list(system.rubbing)
+    E = system.friction_rows(*state)[0]
+    presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
+    still = np.zeros((system.rows, len(rows)))
+    by_qdd, by_lam, _ = maps.motion(-E.T * presses, still)
+    normal_forces = lu(np.eye(len(rows)) - by_lam[rows]).solve(by[rows])
+    return qdd + by_qdd @ normal_forces, by + by_lam @ normal_forces

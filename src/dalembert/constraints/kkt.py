@@ -1,0 +1,182 @@
+"""The KKT equations of constrained motion, solved by one factorisation of M and of the rows.
+
+    M q̈ + Aᵀλ = f,  A q̈ = γ:    (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ,    M q̈ = f − Aᵀλ        (000 p.56, p.67)
+
+With M = L D Lᵀ, coordinates in reverse so that L keeps the zeros of a tree, and B = A L⁻ᵀ it is (B
+D⁻¹ Bᵀ) λ = B D⁻¹ z − γ, z = L⁻¹ f, solved from an orthogonal basis of the rows of B: near a singular
+configuration errors grow like their condition, not its square. Right-hand sides may have several
+columns, all solved with the same factors.
+
+The equations are symmetric in (q̈, λ), so derivatives go back through them by solving once more with
+the same factors (`implicit`, `solution`). Where rows are redundant, λ of least norm lies in the range
+of A and turns with it, as in `derivatives`: with A y = λ it changes by (1 − A A⁺) A′y besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert import tracing
+from dalembert.constraints.kinds import Time
+from dalembert.linalg.entries import flagged
+from dalembert.linalg.factorisations import LeavesFirst, is_large, leaves_first
+from dalembert.linalg.row_space import HUGE, AnyRowSpace, BlockedRowSpace, blocked_rows, row_space
+from dalembert.spatial.arrays import Array
+
+if TYPE_CHECKING:
+    from dalembert.constraints.dynamics import ConstrainedDynamics
+
+
+class Metric(NamedTuple):
+    """The maps between T*E, TE and the space of the constraints (000 p.67)."""
+
+    M: LeavesFirst  # L D Lᵀ, the last coordinate first
+    A: Array  # h_* (rows, nv)
+    B: Array  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
+    space: AnyRowSpace | BlockedRowSpace  # of the rows of B, by which M₂♭ is applied
+
+    def flat(self, a: Array) -> tuple[Array, Array]:
+        """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
+        return self.space.solve(a)
+
+    def weigh(self, z: Array) -> Array:
+        """D⁻¹ z, for z (nv,) or (nv, m)."""
+        weights = self.space.weights
+        return weights * z if len(z.shape) == 1 else weights.reshape(-1, 1) * z
+
+    def sharp(self, f: Array) -> Array:
+        """h_* M♯ f (rows,) = A M⁻¹ f."""
+        return self.B @ self.weigh(self.half(f))
+
+    def half(self, f: Array) -> Array:
+        """L⁻¹ f (nv,) or (nv, m)."""
+        return np.stack(self.M.half_solve(f))
+
+    def normal(self, f: Array) -> Array:
+        """M₂♭ h_* M♯ f (rows,): Aᵀ times it is (1 − P_ω) f."""
+        return self.flat(self.sharp(f))[0]
+
+    def project(self, f: Array) -> Array:
+        """P_ω f (nv,)."""
+        return f - self.A.T @ self.normal(f)
+
+    def motion(self, f: Array, drift: Array) -> tuple[Array, Array, Array]:
+        """(q̈, λ of least norm, what is left of A M⁻¹ f − γ) under forces f."""
+        z = self.half(f)
+        lam, left = self.space.solve(self.B @ self.weigh(z) - drift)
+        return self.M.full_solve(list(z - self.B.T @ lam)), lam, left
+
+    def shortest(self, a: Array) -> Array:
+        """The shortest velocity v in the metric M with A v = a, for a (rows,) or (rows, m)."""
+        y, _ = self.space.coordinates(a)
+        return self.M.full_solve(list(self.space.back(y)))
+
+    @property
+    def A_sharp(self) -> Array:
+        """h_* ∘ M♯ = A M⁻¹ (rows, nv)."""
+        return self.M.full_solve(list(self.B.T)).T
+
+
+def metric(system: ConstrainedDynamics, M: Array, A: Array) -> Metric:
+    """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
+    mass = leaves_first(M)
+    B = np.stack(mass.half_solve(A.T)).T
+    blocks = system.row_blocks
+    if len(blocks) > 1 and system.known_rank and not system.balanced and not is_large(B):
+        return Metric(mass, A, B, blocked_rows(B, mass.weights, blocks))
+    return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
+
+
+def metric_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Metric:
+    """The metric of a system at a posture."""
+    return metric(system, system.dynamics.at_time(t).mass_matrix(q), system.at(q, None, t).A)
+
+
+class Terms(NamedTuple):
+    """M q̈ + Aᵀλ = f and A q̈ = γ."""
+
+    M: Array  # (nv, nv)
+    f: Array  # τ + ψ − C q̇ − N (nv,)
+    A: Array  # (rows, nv)
+    drift: Array  # γ = ḃ − Ȧ q̇ (rows,)
+
+
+def terms(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None) -> Terms:
+    """The terms at a state, traceable."""
+    plant = system.dynamics.at_time(t)
+    rows = system.at(q, qd, t)
+    f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
+    return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)
+
+
+def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
+    """The route to (q̈, λ), differentiated through the equations of motion."""
+
+    @wraps(route)
+    def forward(
+        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None, **choices: str
+    ) -> tuple[Array, Array]:
+        qdd, lam = route(system, q, qd, tau, t, **choices)
+        if not tracing.is_differentiating():
+            return qdd, lam
+        rows = system.at(q, qd, t)
+        maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A)
+
+        def missing(a: Array, multipliers: Array) -> tuple[Array, Array]:
+            force = demanded(system, q, qd, a, t) + rows.A.T @ multipliers - tau
+            return force, rows.A @ a - rows.drift
+
+        return solution(system, maps, (qdd, lam), missing)
+
+    return forward
+
+
+def solution(
+    system: ConstrainedDynamics, maps: Metric, x: tuple[Any, Any], missing: Callable[..., Any]
+) -> tuple[Array, Array]:
+    """x = (q̈, λ), λ of least norm, whose derivatives are those of M q̈ + Aᵀλ − f and A q̈ − γ, `missing`.
+
+    Nothing is smooth where a row is lost, and there is nothing where x is NaN.
+    """
+    least_norm = () if system.balanced else (maps.shortest(x[1]),)
+    sound = (maps.space.lost < 0.5) * (np.abs(x[0][0]) < HUGE)
+
+    def residual(a: Array, lam: Array, *y: Any) -> tuple[Array, ...]:
+        return *missing(a, lam), *(-maps.A @ each for each in y)
+
+    def forth(f: Array, drift: Array, *turned: Any) -> tuple[Array, ...]:
+        a, lam, _ = maps.motion(f, drift)
+        return flagged(sound, a, sum((maps.space.coordinates(each)[1] for each in turned), lam))
+
+    def back(w: Array, of_lam: Array) -> tuple[Array, ...]:
+        more = maps.space.coordinates(of_lam)[1:] if least_norm else ()
+        return flagged(sound, *maps.motion(w, of_lam)[:2], *more)
+
+    qdd, lam = tracing.solution(x, residual, forth, back, least_norm)
+    return qdd, lam
+
+
+def shortest(maps: Metric, M: Array, A: Array, a: Array) -> Array:
+    """`maps.shortest(a)`: the least v with A v = a, from M v + Aᵀμ = 0."""
+    v = maps.shortest(a)
+    if not tracing.is_differentiating():
+        return v
+
+    def solved(f: Array, drift: Array) -> tuple[Array, Array]:
+        return maps.motion(f, drift)[:2]
+
+    return tracing.solution(
+        [v, -maps.flat(a)[0]], lambda v, mu: [M @ v + A.T @ mu, A @ v - a], solved, solved
+    )[0]
+
+
+def demanded(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None) -> Array:
+    """M q̈ + h − ψ (nv,), by inverse dynamics where the plant has them."""
+    plant = system.dynamics.at_time(t)
+    if "inverse_dynamics_derivatives" in plant.catalogue:
+        return plant.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd)
+    return plant.mass_matrix(q) @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd, t)

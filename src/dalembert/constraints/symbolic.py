@@ -1,0 +1,190 @@
+"""Symbolic quantities of a constrained system: what `Constrained.equations` writes (000 p.56–64, p.70).
+
+By Cramer's rule with adjugates instead of inverses, so that every entry is one quotient of
+polynomials:
+
+    λ = adj(S) (A adj(M) f − det(M) γ) / det(S),    S = A adj(M) Aᵀ,
+    P_ω = 1 − Aᵀ adj(S) A adj(M) / det(S),          M_r = Tᵀ M T,    T = [1; −A₂⁻¹ A₁].
+
+The position constraints, which simplify quotients (x² + y² = l²), are returned with them as
+`relations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints import reduced
+from dalembert.constraints.constrained_lagrangian import difference_term
+from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.kinds import Time
+from dalembert.constraints.kkt import terms
+from dalembert.constraints.quantities import drift, jacobian, residual
+from dalembert.constraints.reduced import Reduction
+from dalembert.errors import ConstraintError
+from dalembert.formulations.registry import Formulation, Quantity, Size
+from dalembert.linalg.factorisations import adjugate
+from dalembert.spatial.arrays import Array
+
+if TYPE_CHECKING:
+    from dalembert.constraints.dynamics import ConstrainedDynamics
+
+LARGEST_INVERSE = (
+    6  # rows of a matrix that is inverted symbolically: 720 products in its determinant
+)
+
+
+class SchurFactors(NamedTuple):
+    """Factors of λ and P_ω, with det(S) as the one denominator."""
+
+    A: Array  # (rows, nv), independent rows only
+    adj_M: Array
+    det_M: Array
+    adj_S: Array
+    det_S: Array
+
+
+def _inverse(A: Array, what: str) -> tuple[Array, Array]:
+    if A.shape[0] > LARGEST_INVERSE:
+        raise ConstraintError(
+            f"{what} is {A.shape[0]} × {A.shape[0]}: its symbolic inverse is too long; choose "
+            f"quantities without it, such as 'A' and 'gamma'"
+        )
+    return adjugate(A)
+
+
+def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> SchurFactors:
+    require_smooth(system, "the symbolic form")
+    A = A[list(system.require_pivots().rows)]
+    adj_M, det_M = _inverse(M, f"M of {system.name}")
+    S = A @ adj_M @ A.T
+    return SchurFactors(A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}"))
+
+
+def multipliers(
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+) -> Array:
+    """λ (rows,): the explicit solution of p.56."""
+    if len(system.require_pivots().rows) < system.rows:
+        raise ConstraintError(
+            f"{system.name}: the constraints are redundant, so λ has no symbolic form; leave "
+            "out the rows that mobility() names"
+        )
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    factors = _schur_factors(system, M, A)
+    drift = drift[list(system.require_pivots().rows)]
+    right = factors.adj_S @ (factors.A @ (factors.adj_M @ f) - factors.det_M * drift)
+    order = np.argsort(system.require_pivots().rows)
+    return right[order] / factors.det_S
+
+
+def projector(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+    """P_ω (nv, nv) of p.68."""
+    M = system.dynamics.at_time(t).mass_matrix(q)
+    factors = _schur_factors(system, M, system.at(q, None, t).A)
+    unit = factors.det_S * np.eye(system.nv)
+    normal = factors.A.T @ factors.adj_S @ factors.A @ factors.adj_M
+    return (unit - normal) / factors.det_S
+
+
+def _reduced(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Reduction:
+    """q̇ = T ṙ + n by Cramer's rule, with r the coordinates that elimination keeps."""
+    require_smooth(system, "the symbolic form")
+    chosen = system.require_pivots()
+    rows, dependent = list(chosen.rows), list(chosen.columns)
+    free = system.free_columns
+    order = np.argsort([*free, *dependent])
+    still = np.zeros(len(free))
+
+    def whole(of_free: Array, of_dependent: Array) -> Array:
+        return np.concatenate([of_free, of_dependent])[order]
+
+    at = system.at(q, None, t)
+    adj, det = _inverse(at.A[rows][:, dependent], f"A₂ of {system.name}")
+    T = whole(np.eye(len(free)), -(adj @ at.A[rows][:, free]) / det)
+    moving = T @ qd[free] + whole(still, (adj @ at.b[rows]) / det)
+    drift = system.at(q, moving, t).drift[rows]
+    return Reduction(T, moving, whole(still, (adj @ drift) / det))
+
+
+def _quantity(
+    name: str, inputs: tuple[str, ...], sizes: tuple[Size, ...], function: Callable[..., Any]
+) -> Quantity:
+    """A quantity of the catalogue; quotients are returned with h, which simplifies them."""
+
+    @wraps(function)
+    def with_relations(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, Array]:
+        return function(system, **inputs), residual(system, inputs["q"], inputs.get("t"))
+
+    outputs: dict[str, tuple[Size, ...]] = {name: sizes, "relations": ("position_count",)}
+    run: Callable[..., Any] = with_relations
+    if function in (jacobian, residual, drift):
+        del outputs["relations"]
+        run = function
+    formulation = Formulation("letters", run, "000 §4.5", name.replace("_", " "))
+    return Quantity(name, formulation.summary, inputs, outputs, (formulation,), optional=("t",))
+
+
+STATE, FORCED = ("q", "qd"), ("q", "qd", "tau")
+SQUARE, FREE = ("nv", "nv"), ("freedoms",)
+_ALL = (
+    _quantity("constraint_matrix", ("q",), ("rows", "nv"), jacobian),
+    _quantity("constraints", ("q",), ("position_count",), residual),
+    _quantity("constraint_drift", STATE, ("rows",), drift),
+    _quantity("multipliers", FORCED, ("rows",), multipliers),
+    _quantity("projector", ("q",), SQUARE, projector),
+    # P_T = P_ωᵀ
+    _quantity("tangent_projector", ("q",), SQUARE, lambda s, q, t=None: projector(s, q, t).T),
+    # M̃ = P_ω M, C̃ + Ñ = P_ω (C q̇ + N) and τ̃ = P_ω (τ + ψ) of p.70
+    _quantity(
+        "projected_mass_matrix",
+        ("q",),
+        SQUARE,
+        lambda s, q, t=None: projector(s, q, t) @ s.dynamics.at_time(t).mass_matrix(q),
+    ),
+    _quantity(
+        "projected_bias",
+        STATE,
+        ("nv",),
+        lambda s, q, qd, t=None: projector(s, q, t) @ s.dynamics.at_time(t).bias(q, qd),
+    ),
+    _quantity(
+        "projected_forces",
+        FORCED,
+        ("nv",),
+        lambda s, q, qd, tau, t=None: (
+            projector(s, q, t) @ (tau + s.dynamics.generalized_forces(q, qd, t))
+        ),
+    ),
+    # M_r, h_r and Tᵀ (τ + ψ) of p.60–62, in the velocities ṙ alone
+    _quantity(
+        "reduced_mass_matrix",
+        ("q",),
+        ("freedoms", "freedoms"),
+        lambda s, q, t=None: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv), t), t),
+    ),
+    _quantity(
+        "reduced_bias",
+        STATE,
+        FREE,
+        lambda s, q, qd, t=None: reduced.bias(s, q, _reduced(s, q, qd, t), t),
+    ),
+    _quantity(
+        "reduced_forces",
+        FORCED,
+        FREE,
+        lambda s, q, qd, tau, t=None: reduced.forces(s, q, tau, _reduced(s, q, qd, t), t),
+    ),
+    # the term that the constrained Lagrangian lacks (p.64)
+    _quantity(
+        "difference_term",
+        STATE,
+        FREE,
+        lambda s, q, qd, t=None: difference_term(s, q, _reduced(s, q, qd, t).qd),
+    ),
+)
+SYMBOLIC_QUANTITIES = {quantity.name: quantity for quantity in _ALL}

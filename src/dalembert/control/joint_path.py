@@ -1,0 +1,183 @@
+"""Joint path of a Cartesian path: inverse kinematics from sample to sample.
+
+Each sample starts from the prediction of dq/dσ = J⁺(q) V(σ) by a Runge–Kutta step, V the twist of the
+path, and is corrected by inverse kinematics. A redundant arm then moves as little and as smoothly as
+the pseudo-inverse does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.control.path import Path
+from dalembert.control.trajectory import on_pieces, spline_pieces
+from dalembert.errors import TrajectoryError
+from dalembert.spatial.rotations import log_so3
+from dalembert.systems.ik.targets import pose_errors
+from dalembert.systems.runge_kutta import TABLEAUX
+
+if TYPE_CHECKING:
+    from dalembert.control.cartesian import CartesianPath, Segment
+    from dalembert.systems.robot import Robot
+
+DEGREE = 5
+FINEST = 1e-8  # m and rad: ten times the tolerance of inverse kinematics
+FIRST = 1.0 / 8.0  # share of a segment between samples
+SMALLEST = FIRST / 2.0**9
+LARGEST_STEP = 0.5  # rad or m of a joint between samples
+ROUNDS = 9  # of halving
+STARTS = 8  # initial postures without q0
+DIFFERENCE = 1e-5  # of σ, for the twist
+PINV = 1e-3  # relative size of singular values of J that are cut off
+LIMIT = 1e-3  # rad or m: nearer to its limit a joint is at it
+SINGULAR = 0.02  # smallest over largest singular value of the Jacobian
+
+
+class _Stopped(TrajectoryError):
+    """A path that could not be followed beyond s."""
+
+    def __init__(self, message: str, s: float) -> None:
+        super().__init__(message)
+        self.s = s
+
+
+def joint_path(robot: Robot, path: CartesianPath, q0: Any, frame: str, tolerance: float) -> Path:
+    """q(s) along a path, from the first initial posture that works; else the error of the furthest."""
+    if robot.nq != robot.nv:
+        raise TrajectoryError(f"{robot.name} has quaternions: paths are for joints of one degree")
+    if not (np.isfinite(tolerance) and tolerance >= FINEST):
+        raise TrajectoryError(f"tolerance must be at least {FINEST:g} m and rad, not {tolerance!r}")
+    first, stopped = path(0.0), None
+    for seed in range(1 if q0 is not None else STARTS):
+        q, solved = robot.inverse_kinematics(first, frame, q0, restarts=0, seed=seed)
+        if not solved:
+            q, solved = robot.inverse_kinematics(first, frame, q0, seed=seed)
+        if not solved:
+            raise TrajectoryError(f"{robot.name} cannot reach the begin of the path with {frame!r}")
+        try:
+            pieces, breaks, worst = [], [np.zeros(1)], 0.0
+            for segment, a, b in zip(path.segments, path.breaks[:-1], path.breaks[1:], strict=True):
+                track = _Samples(robot, segment, frame, tolerance, (a, b))
+                track.sample(q)
+                track.refine()
+                q, worst = track.q[-1], max(worst, track.deviation)
+                pieces.append(track.coefficients() / (b - a) ** np.arange(DEGREE + 1.0)[:, None])
+                breaks.append(a + (b - a) * track.at[1:])
+            return Path(np.concatenate(breaks), np.concatenate(pieces), worst)
+        except _Stopped as error:
+            if stopped is None or error.s > stopped.s:
+                stopped = error
+    hint = "" if q0 is None else " (without q0 other postures are tried)"
+    raise TrajectoryError(f"{stopped}{hint}")
+
+
+class _Samples:
+    """Samples along one segment: shares `at` (k,) and postures `q` (k, n)."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        segment: Segment,
+        frame: str,
+        tolerance: float,
+        stretch: tuple[float, float],
+    ) -> None:
+        self.robot, self.segment, self.frame = robot, segment, frame
+        self.tolerance, self.stretch = tolerance, stretch
+        self.deviation = 0.0
+
+    def sample(self, q: np.ndarray) -> None:
+        """Samples from the begin to the end, closer ones where a joint moves far."""
+        at, qs, step = [0.0], [q], FIRST
+        while at[-1] < 1.0:
+            share = min(at[-1] + step, 1.0)
+            target = self.segment.poses(np.array([share]))[0]
+            guess = self.predicted(qs[-1], at[-1], share - at[-1])
+            here, solved = self.robot.inverse_kinematics(target, self.frame, guess, restarts=0)
+            moved = max(np.abs(here - qs[-1]).max(), 10.0 * np.abs(here - guess).max())
+            if solved and moved <= LARGEST_STEP:
+                at.append(share)
+                qs.append(here)
+                step = min(2.0 * step, FIRST)
+            elif step > SMALLEST:
+                step *= 0.5
+            else:
+                s = self.s(at[-1])
+                jump = here - qs[-1] if solved else None
+                raise _Stopped(_failure(self.robot, qs[-1], self.frame, s, jump), s)
+        self.at, self.q = np.array(at), np.array(qs)
+
+    def predicted(self, q: np.ndarray, share: float, step: float) -> np.ndarray:
+        """q after a step along dq/dσ = J⁺ V, of fourth order."""
+        tableau = TABLEAUX["rk4"]
+        rate, total = np.zeros_like(q), np.zeros_like(q)
+        factor = 0.0  # of the rate of the stage before
+        for c, (following, weight) in zip(tableau.c, tableau.rows, strict=True):
+            rate = self.rate(q + step * factor * rate, share + step * c)
+            total, factor = total + weight * rate, following
+        return q + step * total
+
+    def rate(self, q: np.ndarray, share: float) -> np.ndarray:
+        """dq/dσ = J⁺ V (n,), V (6,) = (linear, angular) along the world's axes."""
+        J = self.robot.jacobian(q, self.frame, expressed_in="world")
+        before, after = self.segment.poses(np.array([share - DIFFERENCE, share + DIFFERENCE]))
+        turn = log_so3(after[:3, :3] @ before[:3, :3].T)
+        V = np.concatenate([after[:3, 3] - before[:3, 3], turn]) / (2.0 * DIFFERENCE)
+        return np.linalg.pinv(J, rcond=PINV) @ V
+
+    def refine(self) -> None:
+        """Halve the intervals at whose midpoints the spline misses the path."""
+        for _ in range(ROUNDS):
+            middles = 0.5 * (self.at[1:] + self.at[:-1])
+            guess = on_pieces(self.at, self.coefficients(), middles)[0]
+            targets = self.segment.poses(middles)
+            away = pose_errors(self.robot.pose(guess, self.frame), targets, "pose")
+            self.deviation, wrong = float(away.max()), away > self.tolerance
+            if not wrong.any():
+                return
+            solution = self.robot.inverse_kinematics(
+                targets[wrong], self.frame, guess[wrong], restarts=0
+            )
+            if not solution.found.all():
+                k = np.flatnonzero(wrong)[np.argmin(solution.found)]
+                s = self.s(self.at[k])
+                raise _Stopped(_failure(self.robot, self.q[k], self.frame, s, None), s)
+            order = np.argsort(np.concatenate([self.at, middles[wrong]]))
+            self.at = np.concatenate([self.at, middles[wrong]])[order]
+            self.q = np.concatenate([self.q, solution.q])[order]
+        k = int(np.argmax(away))
+        s, jump = self.s(self.at[k]), self.q[k + 1] - self.q[k]
+        raise _Stopped(_failure(self.robot, self.q[k], self.frame, s, jump), s)
+
+    def coefficients(self) -> np.ndarray:
+        """(k−1, 6, n) of the spline through the samples, about the begin of each interval."""
+        return spline_pieces(self.at, self.q, DEGREE)
+
+    def s(self, share: float) -> float:
+        """s of the whole path."""
+        return float(self.stretch[0] + share * (self.stretch[1] - self.stretch[0]))
+
+
+def _failure(robot: Robot, q: np.ndarray, frame: str, s: float, jump: np.ndarray | None) -> str:
+    """Message with the cause why the path cannot be followed beyond s, from the last posture."""
+    names = robot.dynamics.velocities
+    where = f"the path cannot be followed beyond s = {s:.4g}"
+    near = np.minimum(q - robot.lower, robot.upper - q)
+    j = int(np.argmin(near))
+    if near[j] < LIMIT:
+        side = "upper" if robot.upper[j] - q[j] < LIMIT else "lower"
+        return (
+            f"{where}: joint {names[j]!r} is at its {side} limit of {getattr(robot, side)[j]:.4g}"
+        )
+    _, sizes, turns = np.linalg.svd(robot.jacobian(q, frame, expressed_in="world"))
+    rank = min(robot.nv, 6)
+    k = int(np.argmax(np.abs(turns[rank - 1])))
+    if sizes[rank - 1] < SINGULAR * sizes[0]:
+        fast = f"joint {names[k]!r} would have to turn without bound"
+        return f"{where}: the posture is singular there, {fast}"
+    if jump is not None:
+        k = int(np.argmax(np.abs(jump)))
+        return f"{where}: joint {names[k]!r} would jump by {jump[k]:.3g}; begin from another q0"
+    return f"{where}: the next poses are out of reach of {robot.name}"

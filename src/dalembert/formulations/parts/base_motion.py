@@ -1,0 +1,155 @@
+"""Gravity, and a base in known motion.
+
+Gravity enters in one of two forms (001 §3.2): the base accelerates with −g, or every link has its
+weight.
+
+For formulations in coordinates, a moving base is six more joints: three slides and three turns carry
+the base. They stand at zero, where it has its actual pose, with the rates that give it the twist V_0
+and the acceleration V̇_0 (000 p.41–44). Lagrange's equations of the longer mechanism hold; those of
+the six added joints are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
+from dalembert.model import Joint, Link, Model, build
+from dalembert.model.body import Body
+from dalembert.model.elements import Elements
+from dalembert.model.model import Drive
+from dalembert.spatial import se3
+from dalembert.spatial.arrays import Twist, Vector, Vector3
+
+GRAVITY = ("base", "potential")
+BASE_JOINTS = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
+
+
+def is_by_base(gravity: str) -> bool:
+    """True for gravity="base", False for gravity="potential"; anything else is an error."""
+    if gravity not in GRAVITY:
+        raise UnknownNameError(f"gravity={gravity!r} must be one of {GRAVITY}")
+    return gravity == "base"
+
+
+def base_kinematics(
+    model: Model,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+    gravity: str = "base",
+) -> tuple[Vector3, Vector3, Vector3]:
+    """ω, ω̇ and a of the base's origin, V̇_0 of 000 p.39; gravity by "base" adds −g to a."""
+    v, omega = np.zeros(3), np.zeros(3)
+    if base_twist is not None:
+        v, omega = base_twist[0:3], base_twist[3:6]
+    linear, alpha = np.zeros(3), np.zeros(3)
+    if base_acceleration is not None:
+        linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
+    a = linear + np.cross(omega, v)
+    return omega, alpha, a - model.gravity if is_by_base(gravity) else a
+
+
+def gravity_in_links(model: Model, placements: Placements) -> list[Vector3]:
+    """g (3,) in the axes of every link frame, outward."""
+    return outward(model, model.gravity, lambda i, body, parent: placements[i].R.T @ parent)
+
+
+def gravity_as_base_or_torque(model: Model, q: Vector, gravity: str) -> tuple[Twist, Vector]:
+    """(acceleration of the base (6,), torque (nv,)) that stand for gravity, one of them zero."""
+    if is_by_base(gravity):
+        return np.concatenate([-model.gravity, np.zeros(3)]), np.zeros(model.nv)
+    return np.zeros(6), weight_torque(model, q)
+
+
+def weight_torque(model: Model, q: Vector) -> Vector:
+    """∂U/∂q (nv,) of U = −gᵀ Σ m p_C (003; 000 p.22).
+
+    Joint i moves all that it carries, with mass m and first moment h in its frame C_i, as one
+    body: U depends on q_i through −(g, 0)ᵀ g_i (h, m), and ∂g_i/∂q_i = g_i ξ̂_i.
+    """
+    placements = transforms(model, q)
+
+    def step(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
+        moment = np.concatenate([body.moment, body.mass * np.ones(1)])
+        for child, carried in children:
+            moment = moment + se3.pose(*placements[child]) @ carried
+        return moment
+
+    moments, poses = inward(model, step), body_poses(model, q)
+    torques = []
+    for body, (R, _), moment in zip(model.bodies, poses, moments, strict=True):
+        g = R.T @ model.gravity
+        for k in range(body.chart.nv):
+            torques.append(-(g @ (se3.hat_se3(body.subspace[:, k]) @ moment)[0:3]))
+    return np.stack(torques)
+
+
+class ExtendedState(NamedTuple):
+    """A mechanism with its state; `own` are the coordinates of the original mechanism."""
+
+    model: Model
+    q: Vector
+    qd: Vector
+    qdd: Vector
+    own: slice
+
+
+def with_base_coordinates(
+    model: Model, q: Vector, qd: Vector, qdd: Vector, V_0: Twist | None, V_dot_0: Twist | None
+) -> ExtendedState:
+    """The same state with the base's motion as coordinates; nothing changes where it is None."""
+    if V_0 is None and V_dot_0 is None:
+        return ExtendedState(model, q, qd, qdd, slice(0, None))
+    rates = np.zeros(6) if V_0 is None else V_0
+    accelerations = base_joint_accelerations(rates, np.zeros(6) if V_dot_0 is None else V_dot_0)
+    return ExtendedState(
+        with_base_joints(model),
+        np.concatenate([np.zeros(6), q]),
+        np.concatenate([rates, qd]),
+        np.concatenate([accelerations, qdd]),
+        slice(6, None),
+    )
+
+
+def base_joint_accelerations(V_0: Twist, V_dot_0: Twist) -> Vector:
+    """q̈ (6,) of the added joints at zero, with the rates q̇ = V_0.
+
+    There their frames coincide and ξ_k = e_k, so V = q̇, and V̇ = q̈ − Σ_k ad_{ξ_k q̇_k} V_{k−1} with
+    V_{k−1} the twist of the joints before k.
+    """
+    unit = np.eye(6)
+    accelerations = V_dot_0
+    for k in range(1, 6):
+        before = unit[:k].sum(axis=0) * V_0
+        accelerations = accelerations + se3.bracket(unit[k] * V_0, before)
+    return accelerations
+
+
+def with_base_joints(model: Model) -> Model:
+    """The mechanism behind six massless links; the frame of the last is the base's at zero."""
+    kinds, axes = ("prismatic",) * 3 + ("revolute",) * 3, (*np.eye(3), *np.eye(3))
+    parents = (None, *BASE_JOINTS)
+    base = build(
+        [
+            Link(name=name, parent=parent, joint=Joint(kind=kind, axis=axis))
+            for name, parent, kind, axis in zip(BASE_JOINTS, parents, kinds, axes, strict=False)
+        ]
+    )
+
+    def shifted(coordinates: slice) -> slice:
+        return slice(coordinates.start + 6, coordinates.stop + 6)
+
+    bodies = [replace(b, parent=b.parent + 6, q=shifted(b.q), v=shifted(b.v)) for b in model.bodies]
+    drives = {f.name: getattr(model.drive, f.name) for f in fields(Drive)}
+    return replace(
+        model,
+        bodies=(*base.bodies, *bodies),
+        frames={name: replace(f, body=f.body + 6) for name, f in model.frames.items()},
+        elements=Elements(),  # they act on the joints of the original mechanism
+        drive=Drive(**{name: np.concatenate([np.zeros(6), x]) for name, x in drives.items()}),
+    )

@@ -1,0 +1,65 @@
+"""Wrenches through joints, in the user's link frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.parts.elements import outer_wrenches
+from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix, Vector, Wrench
+from dalembert.spatial.se3 import IDENTITY, Force, Placement, split
+
+
+def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -> Matrix:
+    """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6).
+
+    Forces of tendons and lifts on the links beyond a joint do not go through it.
+    """
+    outer = list(outer_wrenches(model, q, qd).items())
+    return _in_axes(model, without_outer(model, q, wrenches, outer))
+
+
+def outer_relief(model: Model, q: Vector, outer: Sequence[tuple[int, Wrench]]) -> Matrix:
+    """(joints, 6) to be added to wrenches through the joints, in the axes of the link frames.
+
+    `outer` are pairs (body, (6,)): force and moment exerted on it from outside, about the world's
+    origin and along its axes. The joints that carry the body need not transmit them.
+    """
+    zeros = [(np.zeros(3), np.zeros(3))] * len(model.bodies)
+    return _in_axes(model, without_outer(model, q, zeros, outer))
+
+
+def link_frames(model: Model) -> list[Placement]:
+    """The user's link frame in the frame of every body; bodies inside a joint have their own."""
+    frames = [IDENTITY] * len(model.bodies)
+    for joint in model.joints:
+        frame, last = model.frames[joint.link], joint.bodies[-1]
+        if frame.body == last:  # else the link's name is that of a tool placed elsewhere
+            frames[last] = frame.placement
+    return frames
+
+
+def _in_axes(model: Model, wrenches: list[Force]) -> Matrix:
+    rows, frames = [], link_frames(model)
+    for joint in model.joints:
+        f, n = wrenches[joint.bodies[-1]]
+        axes = frames[joint.bodies[-1]].R
+        rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
+    return np.stack(rows)
+
+
+def without_outer(
+    model: Model, q: Vector, wrenches: list[Force], outer: Sequence[tuple[int, Wrench]]
+) -> list[Force]:
+    """The wrenches through the joints, less those exerted from outside on the bodies they carry."""
+    if not outer:
+        return wrenches
+    poses, remaining = body_poses(model, q), list(wrenches)
+    for body, wrench in outer:
+        for i in model.supports[body] if body >= 0 else ():
+            f, n = poses[i].force_to_child(split(wrench))
+            remaining[i] = remaining[i][0] - f, remaining[i][1] - n
+    return remaining

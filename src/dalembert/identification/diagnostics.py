@@ -1,0 +1,477 @@
+"""Diagnostics of a log before it is fitted, and of the fit on held-out data.
+
+Signals are checked first: times, velocities, motions and torques that cannot be right. Then small fits
+(`hypotheses`), then the prior's own torques, which show what no fit can: all torques reversed, or all
+in another unit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import IdentificationError
+from dalembert.identification.hypotheses import (
+    LogSample,
+    best_hypothesis,
+    estimate_delay,
+    exchange_correlations,
+    gravity_hypothesis,
+    sample_noise,
+    sample_records,
+)
+from dalembert.identification.preparation import (
+    NOT_USED,
+    STILL,
+    Log,
+    driven_joints,
+    load_records,
+    longest_fitted_part,
+)
+from dalembert.identification.record import Record
+from dalembert.identification.regressor import Regressor, may_be_passive
+from dalembert.systems.system import System
+
+MIN_RATE = 5.0  # Hz: fewer samples per second show no motion of an arm
+SLOW = 0.05  # rad/s or m/s: slower motions show gravity and friction, and no inertia
+SHORT = 2.0  # s
+BEYOND_LIMITS = 0.05  # of its range that a joint may be outside of its limits
+MOST = 0.99  # quantile of the samples
+FAST = 3.0  # times the highest speed
+FLAT, CLIPPED, RUN = 0.005, 0.02, 5  # shares at the extreme to report, to refuse; rows of a run
+COARSE = 0.5  # share at the extreme, from which it is rounded, not cut off
+PEAKED = 3.0  # times more samples at the extreme than beside it
+MOVING = 0.002  # of its range that some joint moves while a torque stays at its extreme
+AT_LIMIT = 0.98  # of the drive's limit
+VELOCITY_OFF, VELOCITY_WRONG = 0.1, 0.25  # by which recorded velocities differ from derivatives
+UNIT_FACTORS = (
+    (180.0 / np.pi, "57.3, as if degrees were read as radians on one side"),
+    (1000.0, "1000, as if milliseconds were read as seconds on one side"),
+    (-1.0, "−1: it has the wrong sign"),
+)
+SUSPECT = 0.08  # unexplained share of a torque from which hypotheses are tested
+TURNS = 8.0 * np.pi  # rad of one joint from which they are, too
+POOR = 0.25  # unexplained share from which a joint is named
+BAD = 0.35  # from which it is inconsistent where the joint alone could be explained
+APART = 3.0  # times better it is explained alone than together with the others
+LATE = 1.4  # misfit now over misfit without delay, from which a delay is reported
+TOO_LATE, LONG = 10.0, 0.03  # and from which, with so many seconds, the fit is refused
+ALIKE = 0.8  # correlation from which measured and prior torques are of one shape
+UNIT_ERROR, FAR_PRIOR = 30.0, 5.0  # factors between them: other units, or a prior far off
+DRIVING, BACKWARD = -0.05, -0.1  # of a joint's mean |power|: friction that supplies energy
+LARGER = 3.0  # times the error on fitted data
+SIGNAL = 5.0  # times the noise from which a torque is compared
+NEGLIGIBLE = 0.15  # of the torque's deviation: smaller errors are not reported
+MIN_HELD_OUT = 50  # samples
+
+
+class IdentificationWarning(UserWarning):
+    """A log shows less than it could, or something else than it should."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One observation about a log; `is_inconsistent` where a fit of it would be wrong."""
+
+    message: str
+    is_inconsistent: bool = False
+    joint: str = ""  # "" where it is about the whole log
+
+
+def report(diagnostics: Iterable[Diagnostic], on_inconsistent: str = "raise") -> tuple[str, ...]:
+    """Issue the messages as warnings and return them, inconsistencies first.
+
+    Raises
+    ------
+    IdentificationError
+        With all inconsistencies, unless on_inconsistent="warn".
+    """
+    every = tuple(diagnostics)
+    wrong = [each.message for each in every if each.is_inconsistent]
+    if wrong and on_inconsistent == "raise":
+        listed = [f"({k + 1}) {message}" for k, message in enumerate(wrong)] if wrong[1:] else wrong
+        raise IdentificationError(
+            f"a fit of this log would be wrong: {'; '.join(listed)}. on_inconsistent='warn' "
+            "(--on-inconsistent warn) fits it all the same"
+        )
+    for each in every:
+        # the caller of `identify`, above its wrapper that limits the threads of BLAS
+        warnings.warn(each.message, IdentificationWarning, stacklevel=4)
+    return tuple(each.message for each in sorted(every, key=lambda each: not each.is_inconsistent))
+
+
+def check_log(
+    system: Any,
+    logs: Sequence[Log],
+    records: Sequence[Record],
+    regressor: Regressor,
+    delay: float = 0.0,
+) -> tuple[Diagnostic, ...]:
+    """Diagnostics of a log, before it is fitted.
+
+    `logs` are what the records were made of, with the `delay` that the caller stated.
+    """
+    signals = tuple(_check_signals(system, logs, records))
+    if any(each.is_inconsistent for each in signals):
+        return signals  # fits of such numbers mean nothing
+    sample = LogSample.of(system, regressor, records)
+    samples, unknowns = sample.record.t.size, int(regressor.free.sum())
+    if samples * len(regressor.rows) <= unknowns:
+        message = f"{samples} samples are too few for {unknowns} unknown numbers"
+        return (*signals, Diagnostic(message, True))
+    # a filter that was chosen by the misfit has made up for some of the delay
+    unfiltered = load_records(system, longest_fitted_part(logs, None), None, delay)
+    moments = LogSample.of(system, regressor, unfiltered).moments
+    late = tuple(_check_delay(*estimate_delay(regressor, unfiltered, moments)))
+    if any(each.is_inconsistent for each in late):
+        return signals + late
+    misfit = tuple(_check_misfit(sample))
+    return signals + late + misfit + (() if misfit else tuple(_check_prior(sample)))
+
+
+def _check_signals(
+    system: Any, logs: Sequence[Log], records: Sequence[Record]
+) -> Iterator[Diagnostic]:
+    """Diagnostics of times, velocities, motions and torques, in this order."""
+    yield from _check_times(records)
+    for log in logs:
+        if not isinstance(log, Record):
+            yield from _check_velocities(system, log)
+    unused = dict.fromkeys(x for r in records for x in r.notes if x.endswith(f": {NOT_USED}"))
+    if unused:
+        yield Diagnostic("; ".join(unused))
+    yield from _check_motion(system, records)
+    yield from _check_torques(system, logs)
+
+
+def _check_times(records: Sequence[Record]) -> Iterator[Diagnostic]:
+    rate, length = records[0].rate, sum(float(r.t[-1] - r.t[0]) for r in records)
+    if rate < MIN_RATE:
+        message = (
+            f"there are {rate:.3g} samples per second over {length:.4g} s: are times in milliseconds? "
+            "Name their column 'time [ms]' (columns={'time': 'time [ms]'}, --columns 'time=time [ms]')"
+        )
+        yield Diagnostic(message, True)
+    elif length < SHORT:
+        yield Diagnostic(f"{length:.3g} s of motion show little of a robot")
+
+
+def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
+    """Recorded velocities against the derivatives of recorded positions."""
+    if "qd" not in log or system.nq != system.nv:
+        return
+    names, t = system.dynamics.velocities, log.time.values
+    steps = np.diff(t)
+    good = steps > 0.0
+    derivative = _block_means(np.diff(log.q.values, axis=0)[good] / steps[good][:, None])
+    recorded = _block_means(0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good])
+    a, b = recorded - recorded.mean(axis=0), derivative - derivative.mean(axis=0)
+    size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    correlation = np.divide(a.T @ b, size, out=np.zeros_like(size), where=size > 0.0)
+    for j, name in enumerate(names):
+        best, own = int(np.argmax(np.abs(correlation[j]))), correlation[j, j]
+        if best != j and abs(correlation[j, best]) > 0.95 > 1.05 * abs(own):
+            message = (
+                f"the velocity recorded for {name!r} is that of {names[best]!r}: it correlates with "
+                f"its derivative with {correlation[j, best]:.2f}, against {own:.2f} with its own"
+            )
+            yield Diagnostic(message, True, name)
+        elif abs(own) > 0.9:
+            d = derivative[:, j]
+            factor = float(recorded[:, j] @ d / (d @ d))
+            message = (
+                f"the recorded velocity of {name!r} is {factor:.4g} times the derivative of its "
+                "position"
+            )
+            for known, meaning in UNIT_FACTORS:
+                if any(abs(factor / x - 1.0) < 0.2 for x in (known, 1.0 / known)):
+                    message += f": {meaning}"
+            if abs(factor - 1.0) >= VELOCITY_OFF:
+                yield Diagnostic(message, abs(factor - 1.0) > VELOCITY_WRONG, name)
+
+
+def _block_means(x: np.ndarray, most: int = 400) -> np.ndarray:
+    """Means over blocks (blocks, n), to reduce the noise of differences."""
+    size = max(1, len(x) // most)
+    whole = x[: len(x) // size * size]
+    return whole.reshape(-1, size, x.shape[1]).mean(axis=1)
+
+
+def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnostic]:
+    names, is_euclidean = system.dynamics.velocities, system.nq == system.nv
+    qd = np.concatenate([r.qd for r in records])
+    fastest = np.quantile(np.abs(qd), MOST, axis=0)  # single wrong samples are fast, too
+    limit = np.asarray(system.velocity_limit)
+    if is_euclidean:
+        q = np.concatenate([r.q for r in records])
+        ranges = np.ptp(q, axis=0)
+    else:
+        ranges = np.max([np.ptp(np.cumsum(r.qd, axis=0), axis=0) / r.rate for r in records], axis=0)
+    if (ranges < STILL).all():
+        yield Diagnostic("no joint moves in this log: torques at rest show gravity at most", True)
+        return
+    driven = driven_joints(system, records)
+    for name, size, top, most, is_driven in zip(names, ranges, fastest, limit, driven, strict=True):
+        if is_driven and size < STILL:
+            unseen = "its friction, rotor and inertia are not seen"
+            message = f"{name!r} never moves (by {size:.2g}): {unseen}"
+            yield Diagnostic(message, joint=name)
+        elif is_driven and top < SLOW:
+            message = (
+                f"{name!r} moves with {top:.2g} per second at most: too slow to show its inertia"
+            )
+            yield Diagnostic(message, joint=name)
+        if np.isfinite(most) and most > 0.0 and top > FAST * most:
+            message = (
+                f"{name!r} moves with {top:.3g} per second, {top / most:.3g} times its limit: are "
+                "positions in degrees (degrees=True, --deg), or times in another unit?"
+            )
+            yield Diagnostic(message, True, name)
+    if is_euclidean:
+        yield from _check_limits(system, names, q)
+
+
+def _check_limits(system: Any, names: Sequence[str], q: np.ndarray) -> Iterator[Diagnostic]:
+    for name, x, low, high in zip(names, q.T, system.lower, system.upper, strict=True):
+        out = max(low - x.min(), x.max() - high)
+        if not np.isfinite(high - low) or out <= BEYOND_LIMITS * (high - low):
+            continue
+        is_far = np.quantile(np.abs(x), MOST) > 4.0 * max(abs(low), abs(high)) > 0.0
+        recorded, limits = f"{x.min():.4g} to {x.max():.4g}", f"{low:.4g} and {high:.4g}"
+        message = f"{name!r} is recorded from {recorded}; its limits are {limits}"
+        if is_far:
+            message += ": are positions in degrees (degrees=True, --deg)?"
+        yield Diagnostic(message, bool(is_far), name)
+
+
+def _check_torques(system: System, logs: Sequence[Log]) -> Iterator[Diagnostic]:
+    names, limit = system.dynamics.velocities, np.asarray(system.effort_limit)
+    tau = np.concatenate([np.asarray(log.tau) for log in logs])
+    q = np.concatenate([np.asarray(log.q) for log in logs])
+    for name, x, most in zip(names, tau.T, limit, strict=True):
+        if not np.isfinite(x).any() or (may_be_passive(system) and not x.any()):
+            continue  # passive
+        x = np.nan_to_num(x)
+        if np.ptp(x) == 0.0:
+            message = (
+                f"the torque of {name!r} is {x[0] + 0.0:.4g} all the time: it was not recorded"
+            )
+            yield Diagnostic(message, True, name)
+            continue
+        yield from check_clipping(name, x, q)
+        if np.isfinite(most) and most > 0.0 and np.mean(np.abs(x) > AT_LIMIT * most) > FLAT:
+            message = f"the torque of {name!r} reaches the limit of its drive, {most:.4g}"
+            yield Diagnostic(message, joint=name)
+
+
+def check_clipping(name: str, x: np.ndarray, q: np.ndarray) -> Iterator[Diagnostic]:
+    """Diagnostics of a torque x (n,) that stays at its extremes while the arm q (n, nq) moves."""
+    for extreme in (x.max(), x.min()):
+        share = _clipped_share(x, extreme, q)
+        if share > COARSE:
+            message = (
+                f"the torque of {name!r} is {extreme + 0.0:.4g} for {share:.1%} of the time: it is "
+                "rounded too coarsely to show much of this joint"
+            )
+            yield Diagnostic(message, joint=name)
+        elif share > FLAT:
+            message = (
+                f"the torque of {name!r} is cut off at {extreme:.4g} for {share:.1%} of the time: "
+                "leave these stretches out, or move it more gently"
+            )
+            yield Diagnostic(message, share > CLIPPED, name)
+
+
+def _clipped_share(x: np.ndarray, extreme: float, q: np.ndarray) -> float:
+    """Share of the samples that stay at the extreme while the arm moves on.
+
+    Of a smooth quantized peak most samples are at the top level too, but not many more than at the
+    next four levels. An arm at rest may have its largest torque for long.
+    """
+    size = float(np.ptp(x))
+    at_extreme = np.abs(x - extreme) <= 1e-9 * max(abs(extreme), size)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], at_extreme.astype(int), [0]])))
+    runs = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= RUN]
+    if not runs:
+        return 0.0
+    least = MOVING * np.ptp(q, axis=0)
+    count = sum(b - a for a, b in runs if (np.ptp(q[a:b], axis=0) > least).any())
+    levels = np.unique(x)
+    step = float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0
+    near = (np.abs(x - extreme) <= max(0.01 * size, 4.5 * step)) & ~at_extreme
+    return count / len(x) if count > PEAKED * max(int(near.sum()), 1) else 0.0
+
+
+def _check_delay(seconds: float, now: float, without: float) -> Iterator[Diagnostic]:
+    gain = now / max(without, 1e-300)
+    if gain > LATE:
+        direction = "lag behind" if seconds > 0.0 else "come before"
+        message = (
+            f"the torques {direction} the motion by {abs(seconds) * 1e3:.1f} ms: shifted by that, "
+            f"the misfit is {gain**0.5:.2g} times smaller; give delay={seconds:.4g} more"
+        )
+        yield Diagnostic(message, gain > TOO_LATE and abs(seconds) > LONG)
+
+
+def _check_misfit(sample: LogSample) -> Iterator[Diagnostic]:
+    """Torques that one set of parameters does not explain, and the hypothesis that does."""
+    shares, alone = sample.moments.unexplained, sample.moments.unexplained_alone
+    # positions over many turns, as angles in degrees seem to be
+    turns = sample.system.nq == sample.system.nv and (np.ptp(sample.record.q, axis=0) > TURNS).any()
+    if shares.max() > SUSPECT or turns:
+        explanation = _explain_misfit(sample)
+        if explanation is not None:
+            yield explanation
+            return
+    is_general = float(np.median(shares)) > 0.5
+    for row, share, own in zip(sample.regressor.rows, shares, alone, strict=True):
+        is_contradiction = share > BAD and share > APART * own
+        if not is_contradiction and share <= POOR:
+            continue
+        message = (
+            f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction of this "
+            "robot"
+        )
+        if is_contradiction or is_general:
+            message += (
+                f" that the other joints agree with ({own:.0%} if they need not): is it a log of "
+                "another robot, or are axes, zeros or gravity other than the model's?"
+            )
+        yield Diagnostic(message, is_contradiction or is_general, row)
+
+
+def _explain_misfit(sample: LogSample) -> Diagnostic | None:
+    """The hypothesis that explains the log best, where one does."""
+    now = sample.moments.unexplained
+    worst = int(np.argmax(now))
+    joint, evidence, best = "", "", best_hypothesis(sample)
+    gravity = None
+    if best is None or best[1].unexplained.max() > SUSPECT:
+        gravity = gravity_hypothesis(sample)
+    if best is not None and (gravity is None or best[1].log_misfit < gravity[1].log_misfit):
+        hypothesis, moments = best
+        joint, message = hypothesis.joint, hypothesis.message
+        correlations = exchange_correlations(sample, hypothesis, moments)
+        if correlations is not None and hypothesis.pair is not None:
+            i, j = (sample.system.dynamics.velocities[k] for k in hypothesis.pair)
+            evidence = (
+                f"; the torque recorded for {j!r} correlates with the column of {i!r}: "
+                f"{correlations[0]:.2f}, against {correlations[1]:.2f} with its own"
+            )
+    elif gravity is not None:
+        message, moments = gravity
+    else:
+        return None
+    message += (
+        f": with that undone, {moments.unexplained[worst]:.1%} of the torque of "
+        f"{sample.regressor.rows[worst]!r} stays unexplained, where it is {now[worst]:.0%} now"
+    )
+    return Diagnostic(message + evidence, True, joint)
+
+
+def _check_prior(sample: LogSample) -> Iterator[Diagnostic]:
+    """Sign and size of all measured torques against those of the prior."""
+    scale, correlation = _compare_with_prior(sample)
+    weight = sample.moments.spread**2
+    names, friction_power = sample.regressor.rows, _friction_power(sample)
+    if (weight * correlation).sum() < -0.5 * weight.sum():
+        cause = (
+            "they have the wrong sign, for friction would drive the joints"
+            if friction_power.mean() < 0.0
+            else "gravity points elsewhere, or axes are counted the other way"
+        )
+        listed = _listed(names, "correlation", correlation)
+        message = f"the torques are opposite to those of the prior robot: {cause} ({listed})"
+        yield Diagnostic(message, True)
+        return
+    for name, share, similarity in zip(names, friction_power, correlation, strict=True):
+        if share < DRIVING:
+            message = (
+                f"friction of {name!r} would drive it, with {-share:.0%} of its power: is the sign of "
+                "its torque wrong, or its torque late?"
+            )
+            yield Diagnostic(message, bool(share < BACKWARD and similarity < 0.3), name)
+    is_alike = np.abs(correlation) > ALIKE
+    if not is_alike.any():
+        return
+    size = np.abs(np.where(is_alike, scale, 1.0))
+    mean = float(np.exp((weight * np.log(size))[is_alike].sum() / weight[is_alike].sum()))
+    factor = max(mean, 1.0 / mean)
+    if factor > FAR_PRIOR:
+        word = "larger" if mean > 1.0 else "smaller"
+        message = (
+            f"the torques are about {factor:.3g} times {word} than those of the prior robot "
+            f"({_listed(names, 'factor', np.where(is_alike, scale, np.nan))}): are they in N m, on "
+            "the side of the joint (gear ratio, torque constant)? Or has the prior no real masses?"
+        )
+        yield Diagnostic(message, factor > UNIT_ERROR)
+
+
+def _compare_with_prior(sample: LogSample) -> tuple[np.ndarray, np.ndarray]:
+    """(factor, correlation) (rows,) of measured torques on the prior's rigid ones, less friction."""
+    regressor, record = sample.regressor, sample.record
+    W, y = regressor.evaluate(record), regressor.observations(record)
+    rigid = W[:, :, : regressor.inertial] @ regressor.values[: regressor.inertial]
+    result = []
+    for j in range(y.shape[1]):
+        friction = np.column_stack([W[:, j, regressor.inertial :], np.ones(len(y))])
+        friction = friction[:, np.abs(friction).max(axis=0) > 0.0]
+        basis = np.linalg.qr(friction / np.linalg.norm(friction, axis=0))[0]
+        a, b = (x - basis @ (basis.T @ x) for x in (rigid[:, j], y[:, j]))
+        size = a @ a
+        is_valid = size > 1e-6 * max(rigid[:, j] @ rigid[:, j], 1e-300) and b @ b > 0.0
+        result.append((a @ b / size, a @ b / np.sqrt(size * (b @ b))) if is_valid else (1.0, 0.0))
+    scale, correlation = np.array(result).T
+    return scale, correlation
+
+
+def _friction_power(sample: LogSample) -> np.ndarray:
+    """(rows,) mean power of viscous and Coulomb friction over that of |τ q̇|; below 0 it drives."""
+    regressor = sample.regressor
+    names = [n for n, is_free in zip(regressor.names, regressor.free, strict=True) if is_free]
+    is_friction = np.array([n.endswith((":viscous", ":coulomb", ":stribeck")) for n in names])
+    if not is_friction.any() or len(regressor.rows) != sample.system.nv:
+        return np.zeros(len(regressor.rows))
+    torque = sample.equations[0][:, :, is_friction] @ sample.moments.shared[is_friction]
+    qd = sample.record.qd
+    power = np.abs(sample.record.tau * qd).mean(axis=0)
+    dissipated = (torque * qd).mean(axis=0)
+    return np.divide(dissipated, power, out=np.zeros_like(dissipated), where=power > 0.0)
+
+
+def _listed(names: Sequence[str], what: str, values: np.ndarray) -> str:
+    parts = [f"{n} {x:.3g}" for n, x in zip(names, values, strict=True) if np.isfinite(x)]
+    return f"{what} of {', '.join(parts)}"
+
+
+def check_held_out(
+    regressor: Regressor, fitted: Sequence[Record], held_out: Sequence[Record], x: np.ndarray
+) -> Iterator[Diagnostic]:
+    """Joints whose held-out torques are predicted far worse, or worse than by the prior."""
+    if not held_out or min(len(record.t) for record in held_out) < MIN_HELD_OUT:
+        return
+    train, test = sample_records(fitted), sample_records(held_out)
+
+    def rms(record: Record, x: np.ndarray) -> np.ndarray:
+        """(rows,) root mean square of the residuals of smoothed torques."""
+        left = regressor.observations(record) - regressor.evaluate(record) @ x
+        return np.asarray(np.sqrt((left**2).mean(axis=0)))
+
+    inside, outside, prior = rms(train, x), rms(test, x), rms(test, regressor.values)
+    size = np.maximum(*(regressor.observations(record).std(axis=0) for record in (train, test)))
+    noise = regressor.row_noise(test, sample_noise(held_out))
+    size = np.where(size > SIGNAL * noise, size, np.inf)  # free joints have no torque
+    for k, row in enumerate(regressor.rows):
+        if outside[k] < NEGLIGIBLE * size[k]:
+            continue
+        message = f"the torque of {row!r} is predicted to {outside[k]:.3g} on data held out"
+        if outside[k] > prior[k]:
+            message += f", worse than by the prior ({prior[k]:.3g}): the log shows too little of it"
+            yield Diagnostic(message, joint=row)
+        elif outside[k] > LARGER * inside[k]:
+            message += f", {outside[k] / inside[k]:.1f} times worse than on data that was fitted"
+            yield Diagnostic(f"{message}: more motion, or a drift", joint=row)

@@ -1,0 +1,336 @@
+"""Limits of a motion: of joints and drives, and of points in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.control.timed_path import motion_limits
+from dalembert.errors import SettingError, ShapeError, TrajectoryError
+from dalembert.kernels import Kernel, Port
+from dalembert.kernels.program.derivatives import jacobian
+from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+from dalembert.text import short, suggest
+
+HALF_TURN = np.pi  # rad to either side, for joints without limits
+WORKSPACE_KEYS = ("above", "inside", "planes", "spheres", "frames", "points", "clearance")
+Bounds = tuple[np.ndarray, np.ndarray]  # (lower, upper)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds (n,) of q, |q̇|, |q̈| and of τ without Coulomb friction; infinite where there are none.
+
+    Coulomb friction may act either way when a joint turns round, so that its larger part is
+    subtracted from the drive's torque on each side.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    min_torque: np.ndarray
+    max_torque: np.ndarray
+
+    def bounds(self) -> tuple[Bounds, ...]:
+        """(lower, upper) of q, q̇, q̈, τ."""
+        return (
+            (self.lower, self.upper),
+            (-self.velocity, self.velocity),
+            (-self.acceleration, self.acceleration),
+            (self.min_torque, self.max_torque),
+        )
+
+    def with_margin(self, margin: float) -> Limits:
+        """The limits with this share of every range left free."""
+        tight = []
+        for low, high in self.bounds():
+            with np.errstate(invalid="ignore"):
+                free = np.where(np.isfinite(high - low), 0.5 * margin * (high - low), 0.0)
+            tight.append((low + free, high - free))
+        (lower, upper), (_, velocity), (_, acceleration), torque = tight
+        return Limits(lower, upper, velocity, acceleration, *torque)
+
+
+def excitation_limits(
+    robot: Robot,
+    position: Sequence[ArrayLike] | None,
+    velocity: ArrayLike | None,
+    acceleration: ArrayLike | None,
+    torque: ArrayLike | None,
+) -> tuple[Limits, list[str]]:
+    """(limits of the caller, or else the robot's own; notes on assumptions)."""
+    _require_tree(robot)
+    notes: list[str] = []
+    lower, upper = _position_limits(robot, position, notes)
+    names = robot.dynamics.velocities
+    _require_limit(robot, "velocity", velocity, robot.velocity_limit, must_be_finite=True)
+    _require_limit(robot, "torque", torque, robot.effort_limit)
+    _require_limit(robot, "acceleration", acceleration, np.array(np.inf))
+    most = motion_limits(robot.nv, robot, velocity, acceleration, torque)
+    if not np.isfinite(most.torque).all():
+        free = [n for n, t in zip(names, most.torque, strict=True) if not np.isfinite(t)]
+        notes.append(f"no torque limit for {', '.join(free)}")
+    if not np.isfinite(most.acceleration).any():
+        notes.append("no acceleration limits: velocities, torques and harmonics bound them")
+    positive, negative = robot.dynamics.bound().coulomb
+    torques = (-most.torque - negative, most.torque - positive)
+    for j, name in enumerate(names):  # every range must have an inside
+        if not lower[j] < upper[j]:
+            raise TrajectoryError(
+                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
+                f"{upper[j]:.6g}"
+            )
+        if not torques[0][j] < torques[1][j]:
+            raise TrajectoryError(
+                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
+                "its Coulomb friction"
+            )
+    return Limits(lower, upper, most.velocity, most.acceleration, *torques), notes
+
+
+def _require_tree(robot: Any) -> None:
+    """Raise TrajectoryError unless it is a tree of joints of one degree each."""
+    if not isinstance(robot, System):
+        raise TrajectoryError(f"excitation takes a robot, as of dalembert.load, not {short(robot)}")
+    dynamics = robot.dynamics
+    if dynamics.rows:
+        raise TrajectoryError(
+            f"{robot.name} is a closed chain, whose joints cannot move on their own: excitation is "
+            "for trees of joints, followers included"
+        )
+    if "regressor" not in dynamics.catalogue or not isinstance(robot, Robot):
+        raise TrajectoryError(f"{robot.name} has no regressor: excitation is for robots")
+    for name, kind in zip(dynamics.coordinates, dynamics.kinds.q, strict=True):
+        if kind not in ("angle", "length"):
+            raise TrajectoryError(
+                f"coordinate {name!r} of {robot.name} is a {kind}: excitation is for joints of one "
+                "degree, which Fourier series can move"
+            )
+
+
+def _require_limit(
+    robot: Robot,
+    kind: str,
+    value: ArrayLike | None,
+    default: np.ndarray,
+    must_be_finite: bool = False,
+) -> None:
+    """Raise TrajectoryError for limits that are not positive, or infinite where not allowed."""
+    limit = per_joint(default if value is None else value, robot.nv, kind)
+    is_wrong = ~(limit > 0.0) | (must_be_finite & ~np.isfinite(limit))
+    if is_wrong.any():
+        names = [name for name, bad in zip(robot.dynamics.velocities, is_wrong, strict=True) if bad]
+        numbers = ", ".join(f"{x:g}" for x in limit[is_wrong])
+        raise TrajectoryError(
+            f"{robot.name} needs a {kind} limit for {', '.join(map(repr, names))}, which has "
+            f"{numbers}: give {kind}=, one positive number or {robot.nv}, SI units"
+        )
+
+
+def per_joint(value: ArrayLike, size: int, name: str) -> np.ndarray:
+    """(size,) array from one number for all joints, or one for each."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name}={value!r} must be a number, or {size} of them") from None
+    if array.shape not in ((), (size,)):
+        raise ShapeError(f"{name} must be a number, or {size} of them, not {array.shape}")
+    return np.broadcast_to(array, (size,)).copy()
+
+
+def _position_limits(robot: Robot, position: Any, notes: list[str]) -> Bounds:
+    """Bounds of q (n,); ± half a turn about the middle for joints without limits."""
+    if position is None:
+        lower, upper = robot.lower.copy(), robot.upper.copy()
+    else:
+        if not isinstance(position, Sequence | np.ndarray) or len(position) != 2:
+            raise ShapeError(
+                f"position= must be (lower, upper), each a number or {robot.nv} of them, rad or m"
+            )
+        lower, upper = (per_joint(x, robot.nv, "position") for x in position)
+    middle = robot.neutral()
+    for j, name in enumerate(robot.dynamics.velocities):
+        has_lower, has_upper = np.isfinite(lower[j]), np.isfinite(upper[j])
+        if has_lower and has_upper:
+            continue
+        if robot.kinds.v[j] != "angle":
+            raise TrajectoryError(
+                f"joint {name!r} slides and has no limits of position: give position=(lower, upper), m"
+            )
+        if not has_lower:
+            lower[j] = upper[j] - 2.0 * HALF_TURN if has_upper else middle[j] - HALF_TURN
+        if not has_upper:
+            upper[j] = lower[j] + 2.0 * HALF_TURN
+        notes.append(
+            f"{name} has no limits of position: within {lower[j]:.4g} … {upper[j]:.4g} rad"
+        )
+    return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Workspace:
+    """Distances of points of the robot's frames from planes and spheres, m, ≥ `clearance`."""
+
+    robot: Robot
+    points: tuple[tuple[str, tuple[float, ...]], ...]  # frame, position in it
+    planes: tuple[tuple[float, ...], ...]  # unit normal to the free side, and n·p on the plane
+    spheres: tuple[tuple[float, ...], ...]  # centre, radius
+    clearance: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the distances, "tool to z = 0.1" for example."""
+        obstacles = [_plane_name(plane) for plane in self.planes]
+        obstacles += [f"sphere {k + 1}" for k in range(len(self.spheres))]
+        points = [
+            frame if not any(p) else f"{frame} at {', '.join(f'{x:g}' for x in p)}"
+            for frame, p in self.points
+        ]
+        return tuple(f"{point} to {obstacle}" for point in points for obstacle in obstacles)
+
+    def distances(self, q: np.ndarray) -> np.ndarray:
+        """(..., rows) at configurations q (..., n)."""
+        return self.robot.call(self._kernels[0], "distances", [q])
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """∂distances/∂q (..., rows, n)."""
+        return self.robot.call(self._kernels[1], "slopes of distances", [q])
+
+    @cached_property
+    def _kernels(self) -> tuple[Kernel, Kernel]:
+        rows, n = len(self.names), self.robot.nv
+        key = ("workspace", self.points, self.planes, self.spheres)
+        derivative = jacobian(self._function, "q")
+        q, build = (Port("q", (n,)),), self.robot.evaluator.build
+        value_ports, derivative_ports = (q, (Port("d", (rows,)),)), (q, (Port("d_q", (rows, n)),))
+        doc = "distances of points from planes and spheres"
+        return (
+            build(key, self._function, value_ports, "workspace", doc),
+            build((*key, "slopes"), derivative, derivative_ports, "workspace_slopes", doc),
+        )
+
+    def _function(self, q: Any) -> dict[str, Any]:
+        """Traceable: n·p − d, and |p − c| − r."""
+        poses = self.robot.dynamics.poses(q)
+        distances = []
+        for frame, position in self.points:
+            pose = poses[frame]
+            p = pose[0:3, 0:3] @ np.array(position) + pose[0:3, 3]
+            distances += [np.array(plane[:3]) @ p - plane[3] for plane in self.planes]
+            for sphere in self.spheres:
+                away = p - np.array(sphere[:3])
+                distances.append(np.sqrt(away @ away) - sphere[3])
+        return {"d": np.stack(distances)}
+
+
+def build_workspace(robot: Robot, options: Any) -> Workspace | None:
+    """The workspace of the dictionary that `excitation` takes; None of None."""
+    if options is None:
+        return None
+    if not isinstance(options, Mapping):
+        keys = ", ".join(WORKSPACE_KEYS)
+        raise SettingError(f"workspace must be a dictionary with {keys}, not {options!r}")
+    for key in options:
+        if key not in WORKSPACE_KEYS:
+            raise SettingError(f"workspace: there is no {key!r}{suggest(key, WORKSPACE_KEYS)}")
+    planes = [_plane(plane) for plane in options.get("planes", ())]
+    if "above" in options:
+        planes.append((0.0, 0.0, 1.0, _number(options["above"], "above")))
+    if "inside" in options:
+        planes += _box(options["inside"])
+    spheres = []
+    for sphere in options.get("spheres", ()):
+        centre, radius = _vector_and_value(sphere, "sphere is (centre, radius)")
+        spheres.append((*map(float, centre), _number(radius, "the radius of a sphere")))
+    if not planes and not spheres:
+        raise SettingError(
+            "workspace: say what to keep away from, by above, inside, planes or spheres"
+        )
+    points = _points(robot, options)
+    clearance = _number(options.get("clearance", 0.0), "clearance")
+    return Workspace(robot, points, tuple(planes), tuple(spheres), clearance)
+
+
+def _points(robot: Robot, options: Mapping[str, Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Origins of the frames, by default of all that move, and points in them."""
+    robot.dynamics.require_frame(robot.dynamics.frames[0])
+    frames: Sequence[str] = options.get("frames", ())
+    points: Mapping[str, ArrayLike] = options.get("points", {})
+    for frame in (*frames, *points):
+        robot.dynamics.require_frame(frame)
+    if not frames and not points:
+        frames = moving_frames(robot)
+    result: list[tuple[str, tuple[float, ...]]] = [(frame, (0.0, 0.0, 0.0)) for frame in frames]
+    for frame, positions in points.items():
+        rows = np.atleast_2d(np.asarray(positions, dtype=float))
+        if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all():
+            raise SettingError(f"workspace: points of {frame!r} must be (k, 3) finite numbers, m")
+        result += [(frame, tuple(map(float, row))) for row in rows]
+    return tuple(result)
+
+
+def moving_frames(robot: Robot) -> list[str]:
+    """Frames whose origin some joint moves, coincident ones once."""
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-1.0, 1.0, (4, robot.nv))
+    origins: dict[str, np.ndarray] = {}
+    for frame in robot.dynamics.frames:
+        p = robot.pose(q, frame)[..., :3, 3]
+        is_known = any(np.allclose(p, other) for other in origins.values())
+        if np.ptp(p, axis=0).max() > 1e-9 and not is_known:
+            origins[frame] = p
+    return list(origins)
+
+
+def _vector_and_value(pair: Any, what: str) -> tuple[np.ndarray, Any]:
+    """(three numbers, one more) of a plane or a sphere."""
+    try:
+        vector, value = pair
+        return np.asarray(vector, dtype=float).reshape(3), value
+    except (TypeError, ValueError):
+        raise SettingError(f"workspace: a {what}, not {pair!r}") from None
+
+
+def _plane(plane: Any) -> tuple[float, ...]:
+    """(normal, distance) as a unit normal and n·p on the plane."""
+    n, distance = _vector_and_value(plane, "plane is (normal, distance), n·p ≥ distance")
+    size = float(np.linalg.norm(n))
+    if not size > 0.0:
+        raise SettingError("workspace: the normal of a plane must not be zero")
+    return (*map(float, n / size), _number(distance, "the distance of a plane"))
+
+
+def _box(box: ArrayLike) -> list[tuple[float, ...]]:
+    """Six planes of (lower corner, upper corner); infinite sides are open."""
+    corners = np.asarray(box, dtype=float)
+    if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
+        raise SettingError(
+            "workspace: inside must be (lower corner, upper corner), x, y, z each, m"
+        )
+    planes: list[tuple[float, ...]] = []
+    for axis in np.eye(3):
+        low, high = corners @ axis
+        planes += [(*map(float, axis), float(low))] if np.isfinite(low) else []
+        planes += [(*map(float, -axis), float(-high))] if np.isfinite(high) else []
+    return planes
+
+
+def _number(value: Any, what: str) -> float:
+    if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        raise SettingError(f"workspace: {what} must be a finite number, not {value!r}")
+    return float(value)
+
+
+def _plane_name(plane: tuple[float, ...]) -> str:
+    """``z = 0.1`` of planes along the axes, the normal of others."""
+    along = np.flatnonzero(plane[:3])
+    if len(along) == 1:
+        return f"{'xyz'[along[0]]} = {plane[3] / plane[along[0]]:.6g}"
+    return f"plane ({', '.join(f'{x:.4g}' for x in plane[:3])})·p = {plane[3]:.6g}"

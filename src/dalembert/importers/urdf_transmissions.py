@@ -1,0 +1,122 @@
+"""Transmissions of a URDF: motors, rotor inertias, springs of Gazebo, and names of meshes.
+
+A simple transmission of ros_control is one motor at one joint.
+
+Joint torque = reduction × motor torque, and what acts on a joint is within its effort limit. Types
+that couple several joints (differentials, four-bars) are counted as ignored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.errors import ImportFileError
+from dalembert.importers.safe_parsing import Element, shown
+from dalembert.importers.urdf_parts import Log, UrdfLink
+from dalembert.importers.write import numbers, unique
+from dalembert.model.actuators import Actuation, Actuator
+from dalembert.model.model import Model
+from dalembert.model.notes import Mesh
+from dalembert.text import is_plain, xml_attribute
+
+# no standard names exist: Drake's, and the ones found in files
+ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
+_SPRING = {"springStiffness": "stiffness", "springReference": "rest"}
+_GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
+
+
+def read_meshes(link: UrdfLink) -> list[Mesh]:
+    """The meshes of a link as the file names them: text, wherever it points."""
+    return [
+        Mesh(link.name, element.attributes["filename"], element.line)
+        for element in link.element.walk()
+        if element.tag == "mesh" and "filename" in element.attributes
+    ]
+
+
+def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
+    """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
+    rotors: dict[str, dict[str, float]] = {}
+    for transmission in robot.all("transmission"):
+        values = [plain_number(part) for part in transmission.walk() if part.tag in ROTOR]
+        if not values:
+            continue
+        gears = [plain_number(part) for part in transmission.walk() if part.tag in _GEAR]
+        joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
+        if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
+            log.warn(transmission, "a transmission with rotor data of several motors; ignored")
+            continue
+        if values[0] < 0.0:
+            raise transmission.error(f"rotor inertia {values[0]:g} kg m² is negative")
+        rotors[joints[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
+    return rotors
+
+
+def spring_data(robot: Element) -> dict[str, dict[str, float]]:
+    """Stiffness and rest of springs by joint, where <gazebo reference="joint"> gives them."""
+    springs: dict[str, dict[str, float]] = {}
+    for element in robot.all("gazebo"):
+        name = element.attributes.get("reference", "")
+        for part in element.children:
+            if name and part.tag in _SPRING:
+                value = plain_number(part, f"<gazebo> of {shown(name)}")
+                springs.setdefault(name, {})[_SPRING[part.tag]] = value
+    return springs
+
+
+def plain_number(part: Element, what: str = "a transmission") -> float:
+    """A number written as value="…" or as text."""
+    text = part.attributes.get("value", part.text)
+    copy = Element(part.tag, {"value": text}, part.line, part.file)
+    return copy.bounded("value", 1, None, what)[0]
+
+
+SIMPLE = "SimpleTransmission"
+REDUCTION = "mechanicalReduction"
+_ONLY = np.array([1.0, 0.0, 0.0])  # the gain of a motor
+
+
+def motors(robot: Element, tree: Model, log: Log) -> Actuation:
+    """A motor for each simple transmission of a joint that moves by one degree."""
+    moving = {j.name: j for j in tree.joints if len(j.bodies) == 1 and j.v.stop - j.v.start == 1}
+    actuators: list[Actuator] = []
+    taken: set[str] = set()
+    for transmission in robot.all("transmission"):
+        joints = [part.attributes.get("name", "") for part in transmission.all("joint")]
+        drives = list(transmission.all("actuator"))
+        types = [transmission.attributes.get("type", "")]
+        types += [part.text for part in transmission.all("type")]
+        is_simple = any(text.strip().rpartition("/")[2] == SIMPLE for text in types if text)
+        if not is_simple or len(joints) != 1 or len(drives) > 1 or joints[0] not in moving:
+            log.ignored["transmission"] += all(
+                part.tag not in ROTOR for part in transmission.walk()
+            )
+        else:
+            names = [part.attributes.get("name", "") for part in (*drives, transmission)]
+            name = next((x for x in (*names, joints[0]) if x and is_plain(x)), joints[0])
+            gear = 1.0  # at the actuator or at the joint
+            try:
+                parts = [part for part in transmission.walk() if part.tag == REDUCTION]
+                gear = plain_number(parts[0]) if parts else 1.0
+            except ImportFileError as error:
+                log.warn(transmission, f"its reduction is taken as 1: {error}")
+            actuators.append(Actuator(unique(name, taken), joints[0], gear=[gear]))
+    driven = {a.target for a in actuators}
+    limits = {name: moving[name].effort_limit for name in driven}
+    ranges = {k: (-most, most) for k, most in limits.items() if 0.0 < most < np.inf}
+    return Actuation(tuple(actuators), ranges)
+
+
+def motor_lines(model: Model) -> list[str]:
+    """Plain motors as simple transmissions; URDF has no place for servos and other actuators."""
+    lines = []
+    for a in model.driven_by.actuators:
+        plain = np.array_equal(a.gain, _ONLY) and not np.any(a.bias) and not a.active
+        if a.transmission == "joint" and plain and not np.any(a.gear[1:]):
+            name, joint = xml_attribute(a.name), xml_attribute(a.target)
+            lines += [
+                f"  <transmission name={name}><type>transmission_interface/{SIMPLE}</type>",
+                f"    <joint name={joint}/><actuator name={name}>",
+                f"      <{REDUCTION}>{numbers(a.gear[:1])}</{REDUCTION}></actuator></transmission>",
+            ]
+    return lines

@@ -1,0 +1,180 @@
+"""Visual geometry of MJCF (the geoms that MuJoCo's viewer shows at first) and of URDF.
+
+MuJoCo centres meshes and turns them to their principal axes; their files are drawn instead, so that
+the poses of geoms are turned back: X_file = X_geom X_mesh⁻¹.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import cos, sin
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ImportFileError
+from dalembert.importers.file_access import Roots
+from dalembert.importers.mjcf_compile import Dropped
+from dalembert.importers.safe_parsing import Element, shown
+from dalembert.importers.urdf_parts import UrdfLink
+from dalembert.model.notes import IDENTITY_POSE, Numbers, SearchPaths, Visual
+from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion, product
+
+SHOWN = 2  # the last group of geoms that MuJoCo's viewer shows at first
+PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
+_PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH, _SDF = range(9)  # mjtGeom
+_NAMES = {_SPHERE: "sphere", _CAPSULE: "capsule", _ELLIPSOID: "ellipsoid", _BOX: "box"}
+_NAMES |= {_CYLINDER: "cylinder", _MESH: "mesh", _SDF: "mesh"}
+
+
+def mjcf_visuals(
+    mujoco: ModuleType, m: Any, bodies: Sequence[str], dropped: Dropped, roots: Roots
+) -> tuple[Visual, ...]:
+    """The shapes of geoms that are shown; `bodies` are names by index."""
+    drawn = np.isin(m.geom_type, list(_NAMES)) & (m.geom_rgba[:, 3] > 0.0)
+    shown = drawn & (m.geom_group <= SHOWN)
+    shown = shown if shown.any() else drawn
+    # a body with a mesh that nothing collides with has its other shapes for collisions alone
+    touching = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
+    meshed = np.isin(m.geom_type, [_MESH, _SDF])
+    dressed = np.unique(m.geom_bodyid[shown & meshed & ~touching])
+    chosen = np.flatnonzero(shown & ~(touching & np.isin(m.geom_bodyid, dressed)))
+    return tuple(_mjcf_geom_visuals(mujoco, m, bodies, dropped, roots, chosen))
+
+
+def _mjcf_geom_visuals(
+    mujoco: ModuleType,
+    m: Any,
+    bodies: Sequence[str],
+    dropped: Dropped,
+    roots: Roots,
+    chosen: np.ndarray,
+) -> Iterator[Visual]:
+    for geom in map(int, chosen):
+        body, kind = int(m.geom_bodyid[geom]), int(m.geom_type[geom])
+        link = bodies[body] if body > 0 else None
+        turn = np.roll(m.geom_quat[geom], -1)  # MuJoCo has w first
+        position = np.array(m.geom_pos[geom])
+        rgba = tuple(round(float(x), 4) for x in m.geom_rgba[geom])
+        colour = None if rgba == PLAIN else rgba
+        if kind not in (_MESH, _SDF):
+            yield Visual(
+                link, _NAMES[kind], _size(m, geom, kind), _mjcf_pose(position, turn), colour
+            )
+            continue
+        index = int(m.geom_dataid[geom])
+        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, index) or ""
+        if name not in dropped.shapes:
+            continue  # its points stand in the file itself
+        asset, file = dropped.shapes[name], dropped.scales[name]
+        back = conjugate(np.roll(m.mesh_quat[index], -1))
+        turn = product(turn, back)
+        position = position - matrix_from_quaternion(turn) @ m.mesh_pos[index]
+        position = position + matrix_from_quaternion(turn) @ file.shift
+        folders = tuple(map(str, asset.folders))
+        paths = SearchPaths(
+            None if roots.home is None else str(roots.home),
+            tuple(map(str, roots.folders)),
+            folders if roots.home is not None else (),
+        )
+        pose = _mjcf_pose(position, product(turn, file.turn))
+        yield Visual(link, "mesh", file.scale, pose, colour, asset.name, paths)
+
+
+def _size(m: Any, geom: int, kind: int) -> Numbers:
+    """As `Visual` has it: MuJoCo has half of every length."""
+    a, b, c = (float(x) for x in m.geom_size[geom])
+    if kind == _SPHERE:
+        return (a,)
+    if kind in (_CAPSULE, _CYLINDER):
+        return (a, 2.0 * b)
+    return (a, b, c) if kind == _ELLIPSOID else (2.0 * a, 2.0 * b, 2.0 * c)
+
+
+def _mjcf_pose(position: np.ndarray, turn: np.ndarray) -> Numbers:
+    return tuple(float(x) for x in (*position, *turn))
+
+
+_ROUND = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sphere": ("radius",)}
+
+
+def urdf_visuals(robot: Element, links: Sequence[UrdfLink], roots: Roots) -> tuple[Visual, ...]:
+    """The shapes of all links: <visual>, or <collision> where a robot has nothing else."""
+    home = None if roots.home is None else str(roots.home)
+    paths = SearchPaths(home, tuple(map(str, roots.folders)), () if home is None else (home,))
+    colours = {}  # by the name of their material, wherever in the file it is defined
+    for element in robot.walk():
+        colour = _colour(element) if element.tag == "material" else None
+        if colour is not None:
+            colours[element.attributes.get("name", "")] = colour
+    for tag in ("visual", "collision"):
+        visuals = [
+            _urdf_visual(link.name, part, colours, paths)
+            for link in links
+            for part in link.element.all(tag)
+        ]
+        if visuals:
+            return tuple(visuals)
+    return ()
+
+
+def _colour(material: Element) -> Numbers | None:
+    for part in material.all("color"):
+        try:
+            return part.numbers("rgba", 4, None, "a material")
+        except ImportFileError:
+            return None
+    return None
+
+
+def _urdf_visual(
+    link: str, part: Element, colours: Mapping[str, Numbers], paths: SearchPaths
+) -> Visual:
+    try:
+        kind, size, file = _shape(part, f"link {shown(link)}")
+        pose = _urdf_pose(part, f"link {shown(link)}")
+    except ImportFileError as error:
+        return Visual(link, fault=str(error))
+    materials = list(part.all("material"))
+    name = materials[0].attributes.get("name", "") if materials else ""
+    colour = (_colour(materials[0]) if materials else None) or colours.get(name)
+    return Visual(link, kind, size, pose, colour, file, paths)
+
+
+def _shape(part: Element, what: str) -> tuple[str, Numbers, str]:
+    """Kind, size and file of a <geometry>."""
+    shapes = [shape for geometry in part.all("geometry") for shape in geometry.children]
+    if not shapes:
+        raise part.error(f"{what}: a <{part.tag}> without a shape")
+    shape = shapes[0]
+    if shape.tag == "mesh":
+        file = shape.word("filename", what)
+        return "mesh", shape.bounded("scale", 3, (1.0, 1.0, 1.0), what), file
+    if shape.tag == "box":
+        return "box", shape.bounded("size", 3, None, what), ""
+    if shape.tag in _ROUND:
+        names = _ROUND[shape.tag]
+        return shape.tag, tuple(shape.bounded(name, 1, None, what)[0] for name in names), ""
+    raise shape.error(f"{what}: the shape <{shape.tag[:60]}> is not known")
+
+
+def _urdf_pose(part: Element, what: str) -> Numbers:
+    """Position and quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll), by half angles.
+
+    In plain numbers: a humanoid has a hundred of these, and few of its readers draw them.
+    """
+    for origin in part.all("origin"):
+        position = origin.bounded("xyz", 3, (0.0, 0.0, 0.0), what)
+        if "quat_xyzw" in origin.attributes:
+            return (*position, *origin.bounded("quat_xyzw", 4, None, what))
+        halves = [0.5 * angle for angle in origin.bounded("rpy", 3, (0.0, 0.0, 0.0), what)]
+        (cr, cp, cy), (sr, sp, sy) = map(cos, halves), map(sin, halves)
+        return (
+            *position,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+            cr * cp * cy + sr * sp * sy,
+        )
+    return IDENTITY_POSE

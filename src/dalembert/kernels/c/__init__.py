@@ -1,1 +1,0 @@
-"""Programs as C99."""

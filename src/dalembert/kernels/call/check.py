@@ -1,0 +1,354 @@
+"""`DALEMBERT_CHECK=1`: the first call of every kernel is compared with its program and function.
+
+Before a loop of machine code is used for the first time, in each precision, it is run on the states it
+was called with, and so are the program, interpreted, and the plain NumPy function behind it where there
+is one. If they differ by more than rounding, the call raises with both numbers, and goes on raising.
+This detects machine code that is not that of its program: from a damaged or mistaken cache entry, or
+of a model that was changed after its key was made. Rollouts are compared over their first steps and
+kernels on a GPU by the results of their first states.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.errors import CompileError
+from dalembert.tracing.program import Port, Program
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.iteration import Iteration
+
+
+MAX_STATES, MAX_STEPS = 16, 3
+# relative to the largest entry: accelerations of an ill-conditioned mass matrix are no better
+TOLERANCE = {"float64": 1e-7, "float32": 1e-3}
+ATTEMPTS, LONG = 2, 1e6  # s: no run arrives before it has given up
+SIZES = ("parameters", "inertia", "width")  # inputs that have no natural size
+CLOCKS = ("t", "h", "most", "end", "ended")  # inputs that are no part of a state
+Arrays = Sequence[np.ndarray]
+Perturbation = tuple[float, float]  # relative changes of every other number
+Reference = Callable[..., Mapping[str, ArrayLike]]
+"""Results by name, from arrays of one state by name."""
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Results of a kernel, (states, *shape) each, for inputs (states, *shape)."""
+
+    name: str
+    inputs: Sequence[Port]
+    outputs: Sequence[Port]
+    states: Arrays
+    results: Arrays
+    kind: str = "the compiled kernel"
+
+    def by_program(self, program: Program) -> list[float]:
+        """Raise where the program, interpreted, gives something else; what rounding does to it."""
+        from dalembert.tracing.interpreter import interpret
+
+        return self.by_same(
+            "the program", lambda *x, perturbation: interpret(_perturbed(program, perturbation), *x)
+        )
+
+    def by_same(self, what: str, function: Callable[..., Arrays]) -> list[float]:
+        """Raise where a function of states (states, *shape) gives something else.
+
+        `perturbation` changes the last digits of the constants. Returns how much these digits, and
+        those of the inputs, change in each output.
+        """
+        with np.errstate(all="ignore"):
+            expected = function(*self.states, perturbation=None)
+            exact = function(*(x.astype(float) for x in self.states), perturbation=None)
+            eps = float(np.finfo(expected[0].dtype).eps) if expected else 0.0
+            perturbation = [(eps, eps), (eps, -eps)]  # of every other number
+            near = [function(*self._moved(*both), perturbation=both) for both in perturbation]
+            changes = [
+                [_max_magnitude(x - y) for x, y in zip(n, expected, strict=True)] for n in near
+            ]
+        rounding = [max(both) for both in zip(*changes, strict=True)]
+        self.by_results(what, expected, exact, rounding)
+        return rounding
+
+    def by_function(self, reference: Reference, rounding: Sequence[float] = ()) -> None:
+        """Raise where plain NumPy, state by state, gives something else."""
+        plain = [self._plain(reference, k) for k in range(len(self.states[0]))]
+        expected = [np.stack(column) for column in zip(*plain, strict=True)]
+        self.by_results("plain NumPy", expected, expected, rounding)
+
+    def _moved(self, up: float, down: float) -> list[np.ndarray]:
+        """The states with other last digits: all entries up, or every other one down.
+
+        Angles and lengths may be 0 where others beside them are of the size of 1; masses may not.
+        """
+        shifted = []
+        for port, x in zip(self.inputs, self.states, strict=True):
+            least = 0.0 if port.name in SIZES else 1.0
+            shift = (least + _max_magnitude(x)) * (port.name not in CLOCKS)
+            shifted.append(
+                x + (shift * _alternating(x.size, up, down).reshape(x.shape)).astype(x.dtype)
+            )
+        return shifted
+
+    def _plain(self, reference: Reference, k: int) -> list[np.ndarray]:
+        named = {port.name: x[k] for port, x in zip(self.inputs, self.states, strict=True)}
+        results = reference(**named)
+        return [
+            np.asarray(x, dtype=float).reshape(port.shape)
+            for port, x in zip(self.outputs, results.values(), strict=True)
+        ]
+
+    def by_results(
+        self, what: str, expected: Arrays, exact: Arrays, rounding: Sequence[float] = ()
+    ) -> None:
+        """`expected` in the kernel's precision, `exact` and `rounding`: what last digits decide.
+
+        What is zero but for rounding, as an equation that is met, is judged by the latter; all of
+        it is in the units of the output itself, so that what is small is judged as such.
+        """
+        floors = rounding or [0.0] * len(self.outputs)
+        for port, x, y, z, floor in zip(
+            self.outputs, self.results, expected, exact, floors, strict=True
+        ):
+            with np.errstate(all="ignore"):
+                slack = TOLERANCE[x.dtype.name] * _max_magnitude(y) + 64 * floor
+                slack = slack + 16 * np.nan_to_num(np.abs(y - z))
+                right = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
+            if not np.all(right):
+                raise CompileError(self._words(what, port, x, y, right))
+
+    def _words(
+        self, what: str, port: Port, result: np.ndarray, expected: np.ndarray, right: np.ndarray
+    ) -> str:
+        index = tuple(int(i) for i in np.argwhere(~right)[0])
+        inputs = ", ".join(
+            f"{p.name} = {x[index[0]].tolist()}"
+            for p, x in zip(self.inputs, self.states, strict=True)
+        )
+        entry = f"[{', '.join(map(str, index[1:]))}]" if index[1:] else ""
+        return (
+            f"DALEMBERT_CHECK: {self.name}: {self.kind} gives {port.name}{entry} = "
+            f"{float(result[index])!r}, {what} {float(expected[index])!r}, at {inputs}; remove the "
+            "cache (DALEMBERT_CACHE=off avoids it) and report this if it comes again"
+        )
+
+
+def _max_magnitude(x: np.ndarray) -> float:
+    """The largest size of its finite entries."""
+    return float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+
+
+def _alternating(count: int, first: float, second: float) -> np.ndarray:
+    """Two numbers in turn (count,)."""
+    return np.where(np.arange(count) % 2, second, first)
+
+
+def _perturbed(program: Program, perturbation: Perturbation | None) -> Program:
+    """The program with other last digits of its constants."""
+    if perturbation is None:
+        return program
+    share = 1.0 + _alternating(len(program.constants), *perturbation)
+    return replace(program, constants=program.constants * share)
+
+
+def confirm_rollout(
+    iteration: Iteration,
+    run: Callable[..., Sequence[Any]],
+    arrays: Sequence[Any],
+    moves: int,
+    batch: tuple[int, ...],
+    dt: float,
+    kind: str = "the compiled kernel",
+    broadcast: Callable[..., Any] = np.broadcast_to,
+    host: Callable[[Any], np.ndarray] = np.asarray,
+) -> None:
+    """Run the first steps of the first states; raise where they are not what they should be.
+
+    `arrays` are base and held values that broadcast to the batch, held ones with `moves` steps in front
+    where that is not 0; `run` takes (base, held, steps, every, dt), `host` brings a result to NumPy.
+    """
+    start, few = len(iteration.base), min(moves, MAX_STEPS)
+    first = [
+        _first_states(port, x, batch, few if k >= start else 0, broadcast)
+        for k, (port, x) in enumerate(zip((*iteration.base, *iteration.held), arrays, strict=True))
+    ]
+    if len(first[0]):
+        held = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
+        ends = run(first[:start], held, few or MAX_STEPS, 1, dt)
+        results = [host(x).swapaxes(0, 1) for x in ends]
+        _confirm_steps(iteration, [host(x) for x in first], results, dt, kind)
+
+
+def _confirm_steps(
+    iteration: Iteration, first: Arrays, results: Arrays, dt: float, kind: str
+) -> None:
+    """By the programs, interpreted, and in double precision by the functions behind them."""
+    start, steps = len(iteration.base), results[0].shape[1]
+
+    def rolled(*states: np.ndarray, perturbation: Perturbation | None) -> Arrays:
+        perturbed = replace(
+            iteration,
+            stage=_perturbed(iteration.stage, perturbation),
+            finish=_perturbed(iteration.finish, perturbation),
+            closing=tuple((_perturbed(p, perturbation), n) for p, n in iteration.closing),
+        )
+        return perturbed.interpreted(states[:start], states[start:], steps, dt)
+
+    def plain(**state: np.ndarray) -> Mapping[str, np.ndarray]:
+        values = list(state.values())
+        ends = iteration.by_plain(values[:start], values[start:], steps, dt)
+        return {port.name: x for port, x in zip(iteration.base, ends, strict=True)}
+
+    name = f"{iteration.stage.name} and {iteration.finish.name}"
+    inputs = (*iteration.base, *iteration.held)
+    outputs = [Port(port.name, (steps, *port.shape)) for port in iteration.base]
+    confirmation = Confirmation(name, inputs, outputs, first, results, kind)
+    rounding = confirmation.by_same("the program", rolled)
+    if iteration.plain is not None and first[0].dtype == np.float64:
+        confirmation.by_function(plain, rounding)
+
+
+def confirm_adaptive_steps(
+    iteration: Iteration,
+    run: Callable[[np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]],
+    base: np.ndarray,
+    held: np.ndarray,
+    kind: str = "the compiled kernel",
+) -> None:
+    """Compare the first two attempted steps of the first runs, base and held values (rows, …).
+
+    The first step has length zero. `run` takes base and held values and a time, and returns values
+    saved at that time (rows, 1, …) and base values at the ends of runs, which are limited to two
+    steps. The size of the next step is not compared: it follows from an error in which all digits
+    may cancel.
+    """
+    ports = (*iteration.base, *iteration.held)
+    starts = np.cumsum([0, *(port.size for port in iteration.base)])
+    column = dict(zip((port.name for port in iteration.base), starts.tolist(), strict=False))
+    first, first_held = base[:MAX_STATES].copy(), held[:MAX_STATES]
+    first[:, column["most"]], first[:, column["end"]] = ATTEMPTS, LONG
+
+    def rolled(*states: np.ndarray) -> Arrays:
+        n = len(iteration.base)
+        return iteration.interpreted(states[:n], states[n:], ATTEMPTS, 1.0)
+
+    states = _split_by_ports(ports, np.concatenate([first, first_held], axis=1))
+    with np.errstate(all="ignore"):
+        every = rolled(*states)
+    going = (every[list(column).index("ended")][:, :-1] == 0.0).all(axis=1)
+    if not going.any():
+        return
+    chosen = [x[going] for x in states]
+    before, last = ([x[going, k] for x in every] for k in (-2, -1))
+    when = _time_within_last_step(column, chosen, last)
+    saved, ends = run(first[going], first_held[going], when)
+    known = [port.name != "h" for port in iteration.base]
+    outputs, results, last = (
+        [x for x, one in zip(listed, known, strict=True) if one]
+        for listed in (iteration.base, _split_by_ports(iteration.base, ends), last)
+    )
+    name = iteration.stage.name
+    Confirmation(name, ports, outputs, chosen, results, kind).by_results("the program", last, last)
+    if iteration.between is None or not np.isfinite(when):
+        return
+    with np.errstate(all="ignore"):
+        held_there = chosen[len(iteration.base) :]
+        between = iteration.interpreted_between(before, held_there, np.full(going.sum(), when))
+    passed = ends[:, column["t"]] >= when
+    stored = [p for p, end in zip(iteration.base, starts[1:], strict=True) if end <= saved.shape[2]]
+    # how far they are from where the step began, of which rounding takes what it does
+    began = [x[passed] for x in before[: len(stored)]]
+    results = [
+        x[passed] - y for x, y in zip(_split_by_ports(stored, saved[:, 0]), began, strict=True)
+    ]
+    expected = [x[passed] - y for x, y in zip(between[: len(stored)], began, strict=True)]
+    rounding = [float(np.finfo(float).eps * _max_magnitude(x)) for x in began]
+    name, passed_states = f"{name}, between two steps", [x[passed] for x in chosen]
+    Confirmation(name, ports, stored, passed_states, results, kind).by_results(
+        "the program", expected, expected, rounding
+    )
+
+
+def _time_within_last_step(column: Mapping[str, int], start: Arrays, last: Arrays) -> float:
+    """A time that only the last step of every run that advanced has passed; else infinity."""
+    clock = list(column).index("t")
+    passed = last[clock][last[clock] > 0.0]
+    return float(0.5 * passed.min()) if passed.size and not start[clock].any() else np.inf
+
+
+def _split_by_ports(ports: Sequence[Port], rows: np.ndarray) -> list[np.ndarray]:
+    """(rows, …) as one array (rows, *shape) for each port."""
+    parts = np.split(rows, np.cumsum([port.size for port in ports])[:-1], axis=1)
+    return [x.reshape(-1, *port.shape) for x, port in zip(parts, ports, strict=True)]
+
+
+def _first_states(
+    port: Port, array: Any, batch: tuple[int, ...], steps: int, broadcast: Callable[..., Any]
+) -> Any:
+    """The first states of a batch, (states, *shape), or (states, steps, *shape) where it moves."""
+    if not steps:
+        return broadcast(array, (*batch, *port.shape)).reshape(-1, *port.shape)[:MAX_STATES]
+    full = broadcast(array[:steps], (steps, *batch, *port.shape)).reshape(steps, -1, *port.shape)
+    return full[:, :MAX_STATES].swapaxes(0, 1)
+
+
+@dataclass(frozen=True)
+class Check:
+    """Compares a loop with its program and reference; called with the raw arguments of the loop."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    program: Callable[[], Program]
+    reference: Reference | None = None
+
+    def __call__(self, dtype: str, loop: int, args: int, dimensions: int, steps: int) -> None:
+        """Raise where the loop at this address is not what it should be."""
+        states = self._states(dtype, args, dimensions, steps)
+        if not len(states[0]):
+            return
+        results = self._run(dtype, loop, states)
+        confirmation = Confirmation(self.name, self.inputs, self.outputs, states, results)
+        rounding = confirmation.by_program(self.program())
+        if self.reference is not None and dtype == "float64":
+            confirmation.by_function(self.reference, rounding)
+
+    def _states(self, dtype: str, args: int, dimensions: int, steps: int) -> list[np.ndarray]:
+        """Copies of the first states of every input, (states, *shape)."""
+        count = min(MAX_STATES, _read_integer(dimensions, 0))
+        at = len(self.inputs) + len(self.outputs)
+        copies = []
+        for i, port in enumerate(self.inputs):
+            strides = [
+                _read_integer(steps, i),
+                *(_read_integer(steps, at + k) for k in range(len(port.shape))),
+            ]
+            at += len(port.shape)
+            kind = np.ctypeslib.as_ctypes_type(dtype)
+            first = np.ctypeslib.as_array((kind * 1).from_address(_read_integer(args, i)))
+            shape = (count, *port.shape)
+            copies.append(np.lib.stride_tricks.as_strided(first, shape, strides).copy())
+        return copies
+
+    def _run(self, dtype: str, loop: int, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+        count = len(states[0])
+        results = [np.full((count, *port.shape), np.nan, dtype) for port in self.outputs]
+        arrays = [*states, *results]
+        cores = [stride for x in arrays for stride in x.strides[1:]]
+        steps = [*(x.strides[0] for x in arrays), *cores]
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop)(
+            (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
+            (ctypes.c_ssize_t * 1)(count),
+            (ctypes.c_ssize_t * len(steps))(*steps),
+            None,
+        )
+        return results
+
+
+def _read_integer(address: int, index: int) -> int:
+    return int(ctypes.c_ssize_t.from_address(address + 8 * index).value)

@@ -1,0 +1,150 @@
+"""Chains of envelopes as machine code: each stage takes the lowest of some lines at the value before.
+
+    void dalembert_backward(upper_slope, upper, lower_slope, lower, first, last, top, bottom, low,
+                            high, stages)
+    void dalembert_forward(slope, at, low, high, x, stages)
+
+Lines are rows of m numbers for each stage, m a multiple of a register's width. Backward, from
+low[n] ≤ y ≤ high[n], for i = n−1 … 0 with y in [max(low[i+1], first[i]), min(high[i+1], last[i])]:
+
+    high[i] = min_k (upper_slope y + upper) at the y nearest to top[i],
+    low[i]  = max_k (lower_slope y + lower) at the y nearest to bottom[i], at most high[i].
+
+Forward, from x[0], for i = 0 … n−1: x[i+1] = min_k (slope x[i] + at), between low[i+1] and high[i+1].
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from dalembert.kernels.call.cache_key import load_or_compile_ir
+from dalembert.kernels.llvm.codegen import complete_module
+from dalembert.kernels.llvm.ir import IRWriter, Vector
+from dalembert.kernels.llvm.load import Loaded
+from dalembert.kernels.llvm.target import Target, native
+
+BACKWARD, FORWARD = "dalembert_backward", "dalembert_forward"
+_LINES = ("upper_slope", "upper", "lower_slope", "lower")
+_STAGE = ("first", "last", "top", "bottom", "low", "high")
+
+
+def envelope_ir(lines: int, target: Target) -> str:
+    """LLVM assembly of both functions, for this many lines a stage."""
+    writer = _EnvelopeWriter(lines, Vector.of("float64", target))
+    v = writer.v
+    declared = [
+        f"declare {v.type} @llvm.{kind}num.{v.suffix}({v.type}, {v.type})\n"
+        f"declare double @llvm.{kind}num.f64(double, double)\n"
+        f"declare double @llvm.vector.reduce.f{kind}.{v.suffix}({v.type})"
+        for kind in ("min", "max")
+    ]
+    backward_text = writer.function(BACKWARD, (*_LINES, *_STAGE), writer.backward_stage)
+    names = ("slope", "at", "low", "high", "x")
+    forward_text = writer.function(FORWARD, names, writer.forward_stage)
+    return complete_module("\n".join([*declared, backward_text, forward_text]), target)
+
+
+class _EnvelopeWriter:
+    def __init__(self, lines: int, v: Vector) -> None:
+        self.lines, self.v, self.t = lines, v, IRWriter()
+
+    def function(self, symbol: str, names: tuple[str, ...], stage: Callable[[str], None]) -> str:
+        """A function that runs `stage` for each stage."""
+        self.t = t = IRWriter()
+        t.loop("%stages", stage)
+        t.do("ret void")
+        head = ", ".join(f"ptr %{name}" for name in names)
+        return t.function(f"void @{symbol}({head}, i64 %stages) #0")
+
+    def backward_stage(self, index: str) -> None:
+        t = self.t
+        after = t.let(f"sub i64 %stages, {index}")
+        i = t.let(f"sub i64 {after}, 1")
+        begin = self.extremum("max", self.load("%low", after), self.load("%first", i))
+        stop = self.extremum("min", self.load("%high", after), self.load("%last", i))
+        y = [
+            self.extremum("min", self.extremum("max", self.load(at, i), begin), stop)
+            for at in ("%top", "%bottom")
+        ]
+        high = self.envelope("min", "%upper_slope", "%upper", i, y[0])
+        low = self.envelope("max", "%lower_slope", "%lower", i, y[1])
+        self.store("%high", i, high)
+        self.store("%low", i, self.extremum("min", low, high))
+
+    def forward_stage(self, i: str) -> None:
+        after = self.t.let(f"add i64 {i}, 1")
+        y = self.envelope("min", "%slope", "%at", i, self.load("%x", i))
+        y = self.extremum("min", y, self.load("%high", after))
+        self.store("%x", after, self.extremum("max", y, self.load("%low", after)))
+
+    def load(self, array: str, index: str) -> str:
+        address = self.t.let(f"getelementptr double, ptr {array}, i64 {index}")
+        return self.t.let(f"load double, ptr {address}")
+
+    def store(self, array: str, index: str, value: str) -> None:
+        address = self.t.let(f"getelementptr double, ptr {array}, i64 {index}")
+        self.t.do(f"store double {value}, ptr {address}")
+
+    def extremum(self, kind: str, a: str, b: str) -> str:
+        """The smaller or larger of two numbers."""
+        return self.t.let(f"call double @llvm.{kind}num.f64(double {a}, double {b})")
+
+    def envelope(self, kind: str, slopes: str, offsets: str, row: str, y: str) -> str:
+        """The smallest or largest slope y + offset of one stage's lines."""
+        t, v = self.t, self.v
+        start = t.let(f"mul i64 {row}, {self.lines * v.size}")
+        arrays = t.at(slopes, start), t.at(offsets, start)
+        one = t.let(f"insertelement {v.type} poison, double {y}, i64 0")
+        zero = f"<{v.width} x i32> zeroinitializer"
+        spread = t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zero}")
+        best = ""
+        for k in range(0, self.lines, v.width):
+            a, b = (t.let(f"load {v.type}, ptr {t.at(p, k * v.size)}, align 8") for p in arrays)
+            value = t.let(f"fadd {v.type} {t.let(f'fmul {v.type} {a}, {spread}')}, {b}")
+            call = f"call {v.type} @llvm.{kind}num.{v.suffix}({v.type} {best}, {v.type} {value})"
+            best = t.let(call) if best else value
+        return t.let(f"call double @llvm.vector.reduce.f{kind}.{v.suffix}({v.type} {best})")
+
+
+def pad_lines(lines: np.ndarray, fill: float) -> np.ndarray:
+    """Lines (n, m) extended by `fill`, so that m is a multiple of a register's width."""
+    count, size = lines.shape
+    result = np.full((count, size - size % -native().width("float64")), fill)
+    result[:, :size] = lines
+    return result
+
+
+def backward(
+    lines: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    stage: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
+    """Fill `low` and `high` (n+1,) from their last numbers; lines (n, m), padded; stage (n,)."""
+    _call(BACKWARD, lines[0].shape, (*lines, *stage, low, high))
+
+
+def forward(
+    slope: np.ndarray, at: np.ndarray, low: np.ndarray, high: np.ndarray, x: np.ndarray
+) -> None:
+    """Fill x (n+1,) from its first number; lines (n, m), padded."""
+    _call(FORWARD, slope.shape, (slope, at, low, high, x))
+
+
+def _call(symbol: str, shape: tuple[int, ...], arrays: tuple[np.ndarray, ...]) -> None:
+    contiguous = [np.ascontiguousarray(x, dtype=float) for x in arrays[:-2]] + list(arrays[-2:])
+    kinds = [ctypes.c_void_p] * len(contiguous)
+    function = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64)(_load(shape[1])[symbol])
+    function(*(x.ctypes.data for x in contiguous), shape[0])
+
+
+@cache
+def _load(lines: int) -> Loaded:
+    """Both functions for this many lines a stage, compiled or from the cache on disk."""
+    target = native()
+    write = partial(envelope_ir, lines, target)
+    return load_or_compile_ir((str(lines),), (BACKWARD, FORWARD), write, target)

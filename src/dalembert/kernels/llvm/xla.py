@@ -1,0 +1,435 @@
+"""Kernels behind XLA's foreign function interface, which is what JAX calls on a CPU and on a GPU.
+
+    XLA_FFI_Error *dalembert_xla(XLA_FFI_CallFrame *frame)
+
+Buffers are row-major, (batch…, *shape). A batch axis of length 1 where the results are longer has
+stride zero, so that nothing is copied to broadcast it. Axes over which every array has a uniform
+stride are merged into one group. Struct layouts are those of xla/ffi/api/c_api.h, version 0.1, which
+every later runtime accepts. Nothing here is Python's: the handler may run in any thread.
+
+On a CPU the longest group is passed to the compiled loop, and the others are iterated around it. On a
+GPU the kernel (`cuda.source.broadcast_source`) is launched on XLA's stream, once for the whole batch
+unless more than three groups remain. It does nothing else, so that XLA may record it in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from dalembert.kernels.llvm.ir import IRWriter
+from dalembert.kernels.llvm.target import Target
+from dalembert.tracing.program import Port
+
+SYMBOL = "dalembert_xla"
+
+# call frame: 8 extensions, 32 stage, 72 arguments, 112 results; buffer: 24 data, 32 rank, 40 extents.
+# Metadata are asked for by an extension of type 1 (8 its type, 24 the reply); in the reply: 24 and 28
+# the version, 32 traits. Only the stage of execution (3) is computed.
+_ENTRY = """
+define ptr @dalembert_xla(ptr %frame) #0 {{
+  %extension.at = getelementptr i8, ptr %frame, i64 8
+  %extension = load ptr, ptr %extension.at
+  %plain = icmp eq ptr %extension, null
+  br i1 %plain, label %call, label %extended
+extended:
+  %type.at = getelementptr i8, ptr %extension, i64 8
+  %type = load i32, ptr %type.at
+  %asked = icmp eq i32 %type, 1
+  br i1 %asked, label %reply, label %call
+reply:
+  %metadata.at = getelementptr i8, ptr %extension, i64 24
+  %metadata = load ptr, ptr %metadata.at
+  %major = getelementptr i8, ptr %metadata, i64 24
+  store i32 0, ptr %major
+  %minor = getelementptr i8, ptr %metadata, i64 28
+  store i32 1, ptr %minor
+  %traits = getelementptr i8, ptr %metadata, i64 32
+  store i32 {traits}, ptr %traits
+  ret ptr null
+call:
+  %stage.at = getelementptr i8, ptr %frame, i64 32
+  %stage = load i32, ptr %stage.at
+  %executes = icmp eq i32 %stage, 3
+  br i1 %executes, label %execute, label %nothing
+execute:
+  %error = call ptr @walk(ptr %frame)
+  ret ptr %error
+nothing:
+  ret ptr null
+}}
+"""
+
+
+def _entry_point(traits: int) -> str:
+    """The handler: returns its version and traits to XLA, or calls `ptr walk(frame)`."""
+    return _ENTRY.format(traits=traits)
+
+
+class BatchWalk:
+    """Emits `ptr walk(frame)`: all states of the batch, in as few calls as there are."""
+
+    spare = 1  # groups that there are in any case, one state long if there are no axes for them
+
+    def __init__(self, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
+        self.inputs, self.ports, self.size = len(inputs), (*inputs, *outputs), size
+        self.count = len(self.ports)
+        self.t = IRWriter()
+
+    def text(self) -> str:
+        t, count = self.t, self.count
+        self._open()
+        self._buffers()
+        rank = t.let(f"load i64, ptr {t.at(self.last, 32)}")
+        axes = t.let(f"sub i64 {rank}, {len(self.ports[-1].shape)}")
+        groups = t.let(f"add i64 {axes}, {self.spare}")
+        for name, length in (("sizes", groups), ("strides", t.let(f"mul i64 {groups}, {count}"))):
+            t.do(f"%{name} = alloca i64, i64 {length}")
+        for name in ("group", "longest", "outer", "rest"):
+            t.do(f"%{name} = alloca i64")
+        for name, value in (("%group", 0), ("%longest", 0), ("%outer", 1)):
+            t.do(f"store i64 {value}, ptr {name}")
+        for group in range(self.spare):
+            t.do(f"store i64 1, ptr {t.at('%sizes', 8 * group)}")
+        for k in range(count * self.spare):
+            t.do(f"store i64 0, ptr {t.at('%strides', 8 * k)}")
+        some = t.let(f"icmp sgt i64 {axes}, 0")
+        t.when(some, lambda: t.loop(axes, partial(self._axis, axes)))
+        groups = t.let(f"add i64 {t.let('load i64, ptr %group')}, 1")
+        t.loop(groups, self._compare)
+        self._run(groups)
+        t.do(f"ret ptr {self._close()}")
+        return t.function("internal ptr @walk(ptr %frame) noinline #0")
+
+    # what is done to a piece of the batch
+
+    def _open(self) -> None:
+        """Before anything else."""
+
+    def _inner(self) -> str:
+        """How many states one call is for."""
+        raise NotImplementedError
+
+    def _inside(self, group: str) -> str:
+        """Whether a call walks a group itself."""
+        raise NotImplementedError
+
+    def _call(self) -> None:
+        """The call for the states that begin at %args."""
+        raise NotImplementedError
+
+    def _close(self) -> str:
+        """The error returned to XLA, or null."""
+        return "null"
+
+    def _buffers(self) -> None:
+        """Start and extents of each array; the strides within one state."""
+        t, count = self.t, self.count
+        cores = [self._core(port.shape) for port in self.ports]
+        t.do(f"%steps = alloca [{count + sum(map(len, cores))} x i64]")
+        for name in ("base", "extents", "here", "running", "args"):
+            t.do(f"%{name} = alloca [{count} x i64]")
+        for k, stride in enumerate(stride for core in cores for stride in core):
+            t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * (count + k))}")
+        arguments, results = (t.let(f"load ptr, ptr {t.at('%frame', at)}") for at in (72, 112))
+        for a, port in enumerate(self.ports):
+            address = (
+                t.at(arguments, 8 * a) if a < self.inputs else t.at(results, 8 * (a - self.inputs))
+            )
+            buffer = self.last = t.let(f"load ptr, ptr {address}")
+            for name, at in (("base", 24), ("extents", 40)):
+                pointer = t.let(f"load ptr, ptr {t.at(buffer, at)}")
+                t.do(f"store ptr {pointer}, ptr {t.at(f'%{name}', 8 * a)}")
+            t.do(f"store i64 {port.size * self.size}, ptr {t.at('%running', 8 * a)}")
+
+    def _core(self, shape: tuple[int, ...]) -> list[int]:
+        """Byte strides of one row-major state."""
+        strides = [self.size]
+        for extent in reversed(shape[1:]):
+            strides.insert(0, strides[0] * extent)
+        return strides[: len(shape)]
+
+    def _axis(self, axes: str, index: str) -> None:
+        """The next axis of the batch, from the last to the first: joined to a group, or a new one."""
+        t = self.t
+        axis = t.let(f"sub i64 {t.let(f'sub i64 {axes}, 1')}, {index}")
+        extent = ""
+        for a in range(self.count):
+            extents = t.let(f"load ptr, ptr {t.at('%extents', 8 * a)}")
+            extent = t.let(f"load i64, ptr {self._entry(extents, axis)}")
+            running = t.let(f"load i64, ptr {t.at('%running', 8 * a)}")
+            single = t.let(f"icmp eq i64 {extent}, 1")
+            stride = t.let(f"select i1 {single}, i64 0, i64 {running}")
+            t.do(f"store i64 {stride}, ptr {t.at('%here', 8 * a)}")
+            t.do(
+                f"store i64 {t.let(f'mul i64 {running}, {extent}')}, ptr {t.at('%running', 8 * a)}"
+            )
+        t.when(t.let(f"icmp ne i64 {extent}, 1"), partial(self._join, extent))
+
+    def _join(self, extent: str) -> None:
+        t = self.t
+        group = t.let("load i64, ptr %group")
+        size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+        old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
+        new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
+        joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
+        for x, y in zip(old, new, strict=True):
+            even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
+            joined = t.let(f"and i1 {joined}, {even}")
+        first = t.let(f"icmp eq i64 {size}, 1")
+        stays = t.let(f"or i1 {joined}, {first}")
+        target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
+        t.do(f"store i64 {target}, ptr %group")
+        whole = t.let(f"select i1 {joined}, i64 {t.let(f'mul i64 {size}, {extent}')}, i64 {extent}")
+        t.do(f"store i64 {whole}, ptr {self._entry('%sizes', target)}")
+        for a, (x, y) in enumerate(zip(old, new, strict=True)):
+            stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
+            t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
+
+    def _compare(self, group: str) -> None:
+        """Remember the longest group, and how many states there are."""
+        t = self.t
+        size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+        best = t.let("load i64, ptr %longest")
+        most = t.let(f"load i64, ptr {self._entry('%sizes', best)}")
+        longer = t.let(f"icmp sgt i64 {size}, {most}")
+        t.do(f"store i64 {t.let(f'select i1 {longer}, i64 {group}, i64 {best}')}, ptr %longest")
+        outer = t.let("load i64, ptr %outer")
+        t.do(f"store i64 {t.let(f'mul i64 {outer}, {size}')}, ptr %outer")
+
+    def _run(self, groups: str) -> None:
+        """A call for each place of those groups that none walks itself."""
+        t = self.t
+        inner = self._inner()
+        total = t.let("load i64, ptr %outer")
+
+        def some() -> None:
+            times = t.let(f"udiv i64 {total}, {inner}")
+            t.loop(times, partial(self._place, groups))
+
+        t.when(t.let(f"icmp sgt i64 {total}, 0"), some)
+
+    def _place(self, groups: str, index: str) -> None:
+        t = self.t
+        t.do(f"store i64 {index}, ptr %rest")
+        for a in range(self.count):
+            base = t.let(f"load ptr, ptr {t.at('%base', 8 * a)}")
+            t.do(f"store ptr {base}, ptr {t.at('%args', 8 * a)}")
+
+        def move(group: str) -> None:
+            size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+            size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
+            rest = t.let("load i64, ptr %rest")
+            index = t.let(f"urem i64 {rest}, {size}")
+            t.do(f"store i64 {t.let(f'udiv i64 {rest}, {size}')}, ptr %rest")
+            for a in range(self.count):
+                stride = t.let(f"load i64, ptr {self._stride(group, a)}")
+                at = t.let(f"load ptr, ptr {t.at('%args', 8 * a)}")
+                advanced = t.at(at, t.let(f"mul i64 {index}, {stride}"))
+                t.do(f"store ptr {advanced}, ptr {t.at('%args', 8 * a)}")
+
+        t.loop(groups, move)
+        self._call()
+
+    def _entry(self, array: str, index: str) -> str:
+        return self.t.let(f"getelementptr i64, ptr {array}, i64 {index}")
+
+    def _stride(self, group: str | int, a: int) -> str:
+        """Address of the stride of array `a` along a group."""
+        first = self.t.let(f"mul i64 {group}, {self.count}")
+        return self._entry("%strides", self.t.let(f"add i64 {first}, {a}"))
+
+
+CPU_SYMBOLS = ("dalembert_loop", "dalembert_settings")  # addresses that it is linked with
+_CPU_DECLARATIONS = """
+declare void @dalembert_loop(ptr, ptr, ptr, ptr)
+@dalembert_settings = external global i8
+"""
+
+# XLA computes with denormal numbers set to zero in its threads; results are to be those of NumPy
+_X86_MODE = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal i32 @plain_mode() #0 {
+  %slot = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %slot)
+  %mode = load i32, ptr %slot
+  store i32 8064, ptr %slot
+  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
+  ret i32 %mode
+}
+define internal void @restore_mode(i32 %mode) #0 {
+  %slot = alloca i32
+  store i32 %mode, ptr %slot
+  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
+  ret void
+}
+"""
+_ARM_MODE = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+define internal i32 @plain_mode() #0 {
+  %whole = call i64 @llvm.aarch64.get.fpcr()
+  call void @llvm.aarch64.set.fpcr(i64 0)
+  %mode = trunc i64 %whole to i32
+  ret i32 %mode
+}
+define internal void @restore_mode(i32 %mode) #0 {
+  %whole = zext i32 %mode to i64
+  call void @llvm.aarch64.set.fpcr(i64 %whole)
+  ret void
+}
+"""
+
+
+def cpu_handler(inputs: Sequence[Port], outputs: Sequence[Port], size: int, target: Target) -> str:
+    """Assembly of the handler for arrays of these shapes, of numbers of `size` bytes."""
+    mode = _X86_MODE if target.is_x86 else _ARM_MODE
+    return "\n".join(
+        [_CPU_DECLARATIONS, _entry_point(0), mode, _CpuWalk(inputs, outputs, size).text()]
+    )
+
+
+class _CpuWalk(BatchWalk):
+    """Calls the compiled loop over the longest group."""
+
+    def _open(self) -> None:
+        self.mode = self.t.let("call i32 @plain_mode()")
+
+    def _inner(self) -> str:
+        t = self.t
+        self.longest = t.let("load i64, ptr %longest")
+        for a in range(self.count):
+            stride = t.let(f"load i64, ptr {self._stride(self.longest, a)}")
+            t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * a)}")
+        self.size_at = self._entry("%sizes", self.longest)
+        return t.let(f"load i64, ptr {self.size_at}")
+
+    def _inside(self, group: str) -> str:
+        return self.t.let(f"icmp eq i64 {group}, {self.longest}")
+
+    def _call(self) -> None:
+        arguments = f"ptr %args, ptr {self.size_at}, ptr %steps, ptr @dalembert_settings"
+        self.t.do(f"call void @dalembert_loop({arguments})")
+
+    def _close(self) -> str:
+        self.t.do(f"call void @restore_mode(i32 {self.mode})")
+        return "null"
+
+
+GPU_SYMBOLS = ("dalembert_launch", "dalembert_kernel")  # cuLaunchKernel, and the kernel's handle
+_GRAPH_COMPATIBLE = 1  # the trait XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE
+_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+_MESSAGE = "dalembert: cuLaunchKernel failed with CUDA error "
+_AXES, _LANES = 3, 32
+
+# Call frame: 16 the interface, 24 the context. Interface: 48 XLA_FFI_Error_Create, 80
+# XLA_FFI_Stream_Get; both take one structure that begins with its size and no extensions: then 16 the
+# context, 24 the stream (returned), or 16 the message, 24 the code.
+_GPU_DECLARATIONS = """
+declare i32 @dalembert_launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
+@dalembert_kernel = external global i8
+@words = private constant [{size} x i8] c"{words}000\\00"
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def gpu_handler(
+    inputs: Sequence[Port], outputs: Sequence[Port], size: int, threads: int, small: int
+) -> str:
+    """Assembly of the handler; batches of up to `small` states are launched in blocks of one warp."""
+    walk = _GpuWalk(inputs, outputs, size)
+    walk.threads, walk.small = threads, small
+    declared = _GPU_DECLARATIONS.format(words=_MESSAGE, size=len(_MESSAGE) + 4)
+    return "\n".join([declared, _entry_point(_GRAPH_COMPATIBLE), walk.text()])
+
+
+class _GpuWalk(BatchWalk):
+    """Launches the kernel over the three innermost groups."""
+
+    spare = _AXES
+    threads: int
+    small: int
+
+    def _open(self) -> None:
+        """XLA's stream; its error is returned where there is none."""
+        t = self.t
+        self.api = t.let(f"load ptr, ptr {t.at('%frame', 16)}")
+        context = t.let(f"load ptr, ptr {t.at('%frame', 24)}")
+        t.do("%asked = alloca [4 x i64]")
+        error = self._ask(80, context, "i64 0")
+        none = t.let(f"icmp eq ptr {error}, null")
+        t.when(t.let(f"xor i1 {none}, true"), lambda: self._leave(error))
+        self.stream = t.let(f"load ptr, ptr {t.at('%asked', 24)}")
+        t.do("%failed = alloca i32")
+        t.do("store i32 0, ptr %failed")
+
+    def _leave(self, error: str) -> None:
+        t = self.t
+        t.do(f"ret ptr {error}")
+        t.label(t.fresh("never"))
+
+    def _ask(self, function: int, third: str, fourth: str) -> str:
+        """Call a function of XLA's interface with a structure of four words."""
+        t = self.t
+        for at, value in ((0, "i64 32"), (8, "ptr null"), (16, f"ptr {third}"), (24, fourth)):
+            t.do(f"store {value}, ptr {t.at('%asked', at)}")
+        called = t.let(f"load ptr, ptr {t.at(self.api, function)}")
+        return t.let(f"call ptr {called}(ptr %asked)")
+
+    def _inner(self) -> str:
+        """The arguments that every launch has: how many states, and the steps of the inputs."""
+        t, ports = self.t, self.count
+        words = ports + _AXES + _AXES * self.inputs
+        for name in ("words", "places"):
+            t.do(f"%{name} = alloca [{words} x i64]")
+        for k in range(words):
+            t.do(f"store ptr {t.at('%words', 8 * k)}, ptr {t.at('%places', 8 * k)}")
+        sizes = [t.let(f"load i64, ptr {t.at('%sizes', 8 * k)}") for k in range(_AXES)]
+        states = t.let(f"mul i64 {t.let(f'mul i64 {sizes[0]}, {sizes[1]}')}, {sizes[2]}")
+        values = [states, *sizes[:-1]]
+        for a in range(self.inputs):
+            for group in range(_AXES):
+                stride = t.let(f"load i64, ptr {self._stride(group, a)}")
+                values.append(t.let(f"sdiv i64 {stride}, {self.size}"))
+        for k, value in enumerate(values):
+            t.do(f"store i64 {value}, ptr {t.at('%words', 8 * (ports + k))}")
+        few = t.let(f"icmp sle i64 {states}, {self.small}")
+        self.block = t.let(f"select i1 {few}, i64 {_LANES}, i64 {self.threads}")
+        last = t.let(f"add i64 {states}, {t.let(f'sub i64 {self.block}, 1')}")
+        self.blocks = t.let(f"trunc i64 {t.let(f'sdiv i64 {last}, {self.block}')} to i32")
+        self.block = t.let(f"trunc i64 {self.block} to i32")
+        return states
+
+    def _inside(self, group: str) -> str:
+        return self.t.let(f"icmp ult i64 {group}, {_AXES}")
+
+    def _call(self) -> None:
+        t = self.t
+        for a in range(self.count):
+            at = t.let(f"load ptr, ptr {t.at('%args', 8 * a)}")
+            t.do(f"store ptr {at}, ptr {t.at('%words', 8 * a)}")
+        grid = f"i32 {self.blocks}, i32 1, i32 1, i32 {self.block}, i32 1, i32 1, i32 0"
+        arguments = f"ptr @dalembert_kernel, {grid}, ptr {self.stream}, ptr %places, ptr null"
+        code = t.let(f"call i32 @dalembert_launch({arguments})")
+        t.when(t.let(f"icmp ne i32 {code}, 0"), lambda: t.do(f"store i32 {code}, ptr %failed"))
+
+    def _close(self) -> str:
+        t = self.t
+        t.do("%error = alloca ptr")
+        t.do("store ptr null, ptr %error")
+        code = t.let("load i32, ptr %failed")
+        t.when(t.let(f"icmp ne i32 {code}, 0"), partial(self._refused, code))
+        return t.let("load ptr, ptr %error")
+
+    def _refused(self, code: str) -> None:
+        """An error that names the code, its three digits put at the end of the words."""
+        t, length = self.t, len(_MESSAGE)
+        t.do(f"%said = alloca [{length + 4} x i8]")
+        t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %said, ptr @words, i64 {length + 4}, i1 0)")
+        for k, power in enumerate((100, 10, 1)):
+            digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
+            letter = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
+            t.do(f"store i8 {letter}, ptr {t.at('%said', length + k)}")
+        error = self._ask(48, "%said", f"i64 {_INTERNAL}")
+        t.do(f"store ptr {error}, ptr %error")

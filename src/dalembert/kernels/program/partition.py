@@ -1,0 +1,509 @@
+"""Long programs cut into parts that are compiled one by one, and into groups that share no operation.
+
+LLVM takes more than twice as long for a function of twice the length, and allocates registers no
+better. So a long program is cut into segments where few values are alive; values that cross a cut
+are stored in a frame, one vector per slot, behind the inputs and the outputs.
+
+Where more values are alive than the L1 cache holds, shorter programs are cut too: LLVM moves loads
+and stores of spilled values far apart, and a chain of 50 links then runs a third slower than in
+segments. Derivatives and mass matrices have a result every few operations: in shorter segments they
+run up to a fifth faster and compile in nine tenths of the time. Chains, most of whose values cross
+the cuts, do not. Running each segment over several registers of states gains nothing: code comes from
+the L2 cache as fast as the arithmetic takes it, and the frames leave the L1 cache.
+
+A scene of several trees is a program whose results fall into groups without common operations. Each
+group is a program with its own frame. Groups that differ only in the inputs they read are one
+program, compiled once and called with other inputs; results that are always zero are not computed.
+Compiling a scene of equal robots takes as long as compiling one of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+
+from dalembert.kernels.program.passes import reciprocals
+from dalembert.tracing.program import LEAVES, Op, Port, Program, program
+
+LONG = 18_000  # operations, and twelve times the results, of a program that is cut
+LONGEST = 1500  # operations of one part
+SHORT_SEGMENT = 500  # the same of programs with a result for every few operations
+OPERATIONS_PER_RESULT = 50  # operations to a result, below which a program is of that kind
+MAX_ALIVE = 512  # values at a time: 32 kB where a register has 64 bytes
+_WINDOW = 0.2  # of a part's length, in which the narrowest place to cut is looked for
+Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a program; its inputs are slots of the frame, and `slots` those of its results."""
+
+    program: Program
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StackFrame:
+    """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
+
+    parts: tuple[Part, ...]
+    slots: int
+
+
+def split_into_parts(
+    source: Program,
+    long: int = LONG,
+    longest: int | None = None,
+    results: Sequence[int] | None = None,
+) -> StackFrame:
+    """The program as one part where it is short, or else cut; of its results only these, or all.
+
+    Parts have about `longest` operations; by default fewer where a result leaves every few of them.
+    """
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    indices = range(outputs) if results is None else results
+    slots_written = [inputs + k for k in indices]
+    order = _operation_order(source)
+    rows = source.rows
+    most = max(_alive_counts(rows, order))
+    short = len(order) + 12 * len(slots_written) <= long and most <= MAX_ALIVE
+    if longest is None:
+        longest = (
+            SHORT_SEGMENT if len(order) < OPERATIONS_PER_RESULT * len(slots_written) else LONGEST
+        )
+    if short or len(order) <= longest:
+        values = source.results[list(indices)]
+        whole = source if len(slots_written) == outputs else replace(source, results=values)
+        return StackFrame((Part(whole, tuple(slots_written)),), inputs + outputs)
+    # a pivot of M is divided by in most parts; LLVM inverts it once in each
+    return _cut_segments(reciprocals(source), longest, list(indices))
+
+
+def _cut_segments(source: Program, longest: int, indices: Sequence[int]) -> StackFrame:
+    """The parts, of which those results are written."""
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    order, rows = _operation_order(source), source.rows
+    part = _segment_of(_alive_counts(rows, order), order, longest)
+    slot, slots = _allocate_slots(rows, source.results.tolist(), part, inputs)
+    count = max(part.values()) + 1
+    groups: list[list[int]] = [[] for _ in range(count)]
+    for k in order:
+        groups[part[k]].append(k)
+    leaving: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for index in indices:
+        k = int(source.results[index])
+        leaving[part.get(k, 0)].setdefault(k, []).append(inputs + index)
+    for k, index in slot.items():
+        if index >= inputs + outputs:
+            leaving[part[k]].setdefault(k, []).append(index)
+    parts = [
+        _make_part(source, rows, group, leaving_values, slot, slots)
+        for group, leaving_values in zip(groups, leaving, strict=True)
+    ]
+    return StackFrame(tuple(parts), slots)
+
+
+def _operation_order(source: Program) -> list[int]:
+    """Numbers of all operations in their order, sine and cosine of an angle side by side."""
+    op, a = source.op.tolist(), source.a.tolist()
+    partner: dict[tuple[int, int], int] = {
+        (op[k], a[k]): k for k in range(len(op)) if op[k] in (Op.SIN, Op.COS)
+    }
+    order: dict[int, None] = {}
+    for k in range(len(op)):
+        if op[k] in LEAVES or k in order:
+            continue
+        order[k] = None
+        if op[k] in (Op.SIN, Op.COS):
+            other = partner.get((Op.COS if op[k] == Op.SIN else Op.SIN, a[k]))
+            if other is not None:
+                order[other] = None
+    return list(order)
+
+
+def _segment_of(alive: Sequence[int], order: Sequence[int], longest: int) -> dict[int, int]:
+    """Which part each operation belongs to."""
+    count = ceil(len(order) / longest)
+    length = len(order) / count
+    reach = int(_WINDOW * length)
+    cuts = []
+    for i in range(1, count):
+        middle = round(i * length)
+        window = range(middle - reach, middle + reach + 1)
+        cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
+    segments = np.searchsorted(cuts, np.arange(len(order)), side="right")
+    return dict(zip(order, segments.tolist(), strict=True))
+
+
+def _alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
+    """How many values are computed before each place in the order and used at it or after."""
+    position = {k: i for i, k in enumerate(order)}
+    last: dict[int, int] = {}
+    for i, k in enumerate(order):
+        for j in rows[k][1:]:
+            if j in position:
+                last[j] = i
+    change = np.zeros(len(order) + 2, dtype=int)
+    for k, end in last.items():
+        change[position[k] + 1] += 1
+        change[end + 1] -= 1
+    return np.cumsum(change).tolist()
+
+
+def _allocate_slots(
+    rows: Rows, results: Sequence[int], part: dict[int, int], first_output: int
+) -> tuple[dict[int, int], int]:
+    """The slot of every value that another part needs, and the number of slots.
+
+    A result is read where it was put; other slots are used again once nobody needs their value, the
+    lowest first.
+    """
+    last: dict[int, int] = {}
+    for k, own in part.items():
+        for j in rows[k][1:]:
+            if j in part and part[j] < own:
+                last[j] = max(last.get(j, 0), own)
+    slot: dict[int, int] = {}
+    for index, k in enumerate(results, start=first_output):
+        if k in last:
+            slot.setdefault(k, index)
+    slots = first_output + len(results)
+    busy: list[tuple[int, int]] = []  # (last part that needs it, slot)
+    free: list[int] = []
+    for k in sorted((k for k in last if k not in slot), key=part.__getitem__):
+        while busy and busy[0][0] < part[k]:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if not free:
+            free.append(slots)
+            slots += 1
+        slot[k] = heapq.heappop(free)
+        heapq.heappush(busy, (last[k], slot[k]))
+    return slot, slots
+
+
+def _make_part(
+    source: Program,
+    rows: Rows,
+    group: Sequence[int],
+    leaving: dict[int, list[int]],
+    slot: dict[int, int],
+    slots: int,
+) -> Part:
+    inside = set(group)
+    instructions: list[tuple[int, int, int]] = []
+    number = {-1: -1}
+
+    def need(k: int) -> int:
+        if k not in number:
+            number[k] = len(instructions)
+            op, a, _ = rows[k]
+            instructions.append((op, a, -1) if op in LEAVES else (Op.INPUT, slot[k], -1))
+        return number[k]
+
+    for k in group:
+        op, *operands = rows[k]
+        a, b = (need(j) if j not in inside else number[j] for j in operands)
+        number[k] = len(instructions)
+        instructions.append((op, a, b))
+    results = [(need(k), index) for k, indices in leaving.items() for index in indices]
+    values, indices = [k for k, _ in results], tuple(index for _, index in results)
+    ports = (Port("frame", (slots,)),), (Port("results", (len(values),)),)
+    constants = source.constants.tolist()
+    return Part(program(source.name, *ports, instructions, constants, values), indices)
+
+
+_NEARLY_ALL = 0.75  # of the inputs that are read at all
+_FEW = 0.1  # of the operations: beyond that it is no sum over parts, but the work itself
+
+
+def shared_tail(source: Program) -> np.ndarray:
+    """Which operations serve only results that depend on nearly everything: sums over a scene.
+
+    Energies add up what independent trees do and join the trees into one program, but nothing else
+    waits for them. None where they are many, or where nothing would be left.
+
+    >>> from dalembert.kernels.program.trace import trace
+    >>> def function(x):
+    ...     return np.sin(x) * np.cos(2.0 * x) * np.exp(x) * np.tanh(x), np.sum(x)
+    >>> int(shared_tail(trace(function, {"x": (4,)})).sum())  # beside 32 other operations
+    3
+    """
+    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
+    support: list[int] = []  # per value, the inputs below it, as bits
+    for code, i, j in zip(op, a, b, strict=True):
+        if code in LEAVES:
+            support.append(1 << i if code == Op.INPUT else 0)
+        else:
+            support.append(support[i] | (support[j] if j >= 0 else 0))
+    results = set(source.results.tolist())
+    every = 0
+    for k in results:
+        every |= support[k]
+    limit = _NEARLY_ALL * every.bit_count()
+    needed = np.zeros(len(op), dtype=bool)  # by a result that depends on less
+    needed[[k for k in results if support[k].bit_count() <= limit]] = True
+    for k in reversed(range(len(op))):
+        if needed[k] and op[k] not in LEAVES:
+            needed[a[k]] = True
+            if b[k] >= 0:
+                needed[b[k]] = True
+    inner = ~np.isin(source.op, list(LEAVES))
+    late = inner & ~needed
+    return late if late.sum() <= _FEW * inner.sum() else np.zeros(len(op), dtype=bool)
+
+
+MIN_GROUPED = 4000  # operations of a program that is looked at for groups
+MIN_CALLED = 200  # operations of a group that is not worth a call of its own
+_MOSTLY = 0.75  # of the operations: a group of more is nearly the whole program
+_COMMUTATIVE = frozenset({Op.ADD, Op.MUL})  # to the last bit
+_ZEROS = 100  # results that are worth setting before the states are gone through
+
+
+@dataclass(frozen=True)
+class Call:
+    """One group: the program that computes it, and its inputs and results as slots of the whole.
+
+    Slots are the inputs of the whole, behind them its outputs, and then what one group leaves for a
+    later one.
+    """
+
+    part: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Different programs, and the calls of them; none where the whole does not fall into groups.
+
+    Where `zeroed`, the outputs are zero before anything is computed, and only `kept` ones are written.
+    `crossing` counts the slots of what groups leave for later ones.
+    """
+
+    parts: tuple[Program, ...]
+    calls: tuple[Call, ...]
+    kept: tuple[int, ...]
+    zeroed: bool
+    crossing: int = 0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Frames of the parts, and the calls of them; without calls the one frame is the program's own.
+
+    `slots` counts the inputs, the outputs and what crosses cuts.
+    """
+
+    frames: tuple[StackFrame, ...]
+    calls: tuple[Call, ...]
+    slots: int
+    zeroed: bool
+
+    @property
+    def local(self) -> int:
+        """Slots of the largest frame that is called."""
+        return max((self.frames[call.part].slots for call in self.calls), default=0)
+
+
+def make_schedule(
+    source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED, longest: int = LONGEST
+) -> Schedule:
+    """The program as one frame, or as calls of frames where it falls into groups."""
+    groups = find_groups(source, many, small, longest)
+    if not groups.calls:
+        frame = split_into_parts(source, results=groups.kept)
+        return Schedule((frame,), (), frame.slots, groups.zeroed)
+    slots = sum(port.size for port in (*source.inputs, *source.outputs)) + groups.crossing
+    return Schedule(tuple(map(split_into_parts, groups.parts)), groups.calls, slots, groups.zeroed)
+
+
+def find_groups(
+    source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED, longest: int = LONGEST
+) -> Groups:
+    """The groups of a program that is long, each different one once."""
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    constant = source.op[source.results] == Op.CONST
+    zero = np.zeros(outputs, dtype=bool)
+    zero[constant] = source.constants[source.a[source.results[constant]]] == 0.0
+    zeroed = int(zero.sum()) > _ZEROS
+    computed = tuple(np.flatnonzero(~zero).tolist() if zeroed else range(outputs))
+    groups, late = _split_groups(source) if len(source) > many else ([], [])
+    if len(groups) < 2:
+        return Groups((), (), computed, zeroed)
+    targets = [(int(source.results[k]), inputs + k) for k in computed]
+    crossing = _crossing_slots(source, late, inputs + outputs)
+    rows = source.op.tolist(), source.a.tolist(), source.b.tolist()
+    parts: dict[str, tuple[int, Program]] = {}
+    calls = []
+    for group, own in _assign_results(groups, late, [*targets, *crossing.items()], small, longest):
+        part, reads = _extract_group(source, rows, group, [k for k, _ in own], crossing)
+        number, _ = parts.setdefault(part.digest, (len(parts), part))
+        calls.append(Call(number, reads, tuple(slot for _, slot in own)))
+    programs = tuple(part for _, part in parts.values())
+    return Groups(programs, tuple(calls), computed, zeroed, len(crossing))
+
+
+def _split_groups(source: Program) -> tuple[list[list[int]], list[int]]:
+    """(Groups of operations, operations after all of them): sums over all groups come last.
+
+    Operations on single numbers, such as half a time step, connect nothing: whoever needs them does
+    them again.
+    """
+    inner = ~np.isin(source.op, list(LEAVES)) & ~_scalar_only(source)
+    groups = _connected_groups(source, inner)
+    if max(map(len, groups), default=0) <= _MOSTLY * inner.sum():
+        return groups, []
+    late = shared_tail(source) & inner
+    apart = _connected_groups(source, inner & ~late) if late.any() else []
+    if max(map(len, apart), default=len(source)) <= _MOSTLY * inner.sum():
+        return apart, np.flatnonzero(late).tolist()
+    return [], []
+
+
+def _scalar_only(source: Program) -> np.ndarray:
+    """Which values depend on nothing but inputs that are one number each."""
+    single = np.repeat([port.size == 1 for port in source.inputs], [p.size for p in source.inputs])
+    scalar_only: list[bool] = []
+    for op, a, b in source.rows:
+        if op in LEAVES:
+            scalar_only.append(op == Op.CONST or bool(single[a]))
+        else:
+            scalar_only.append(scalar_only[a] and (b < 0 or scalar_only[b]))
+    return np.array(scalar_only, dtype=bool)
+
+
+def _crossing_slots(source: Program, late: Sequence[int], first: int) -> dict[int, int]:
+    """The slot, from `first` on, of every value that late operations take from others."""
+    common = _scalar_only(source) if late else np.zeros(0, dtype=bool)
+    own, slots = set(late), dict[int, int]()
+    for k in late:
+        for j in (int(source.a[k]), int(source.b[k])):
+            if j >= 0 and j not in own and not common[j] and source.op[j] not in LEAVES:
+                slots.setdefault(j, first + len(slots))
+    return slots
+
+
+def _connected_groups(source: Program, inner: np.ndarray) -> list[list[int]]:
+    """Connected components of those operations, each in the order of the program."""
+    pairs = []
+    for operand in (source.a, source.b):
+        used = inner & (operand >= 0)
+        used[used] = inner[operand[used]]
+        pairs.append(np.stack([np.flatnonzero(used), operand[used]]))
+    row, column = np.concatenate(pairs, axis=1)
+    label = _connected(len(source), row, column)
+    groups: dict[int, list[int]] = {}
+    for k in np.flatnonzero(inner).tolist():
+        groups.setdefault(int(label[k]), []).append(k)
+    return list(groups.values())
+
+
+def _connected(size: int, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The lowest number that each of 0 … size - 1 is connected to, by edges row[k] – column[k].
+
+    Every round joins what touches and then shortens the way to the lowest, so that few are needed;
+    SciPy has this too, but importing it takes longer than tracing a humanoid.
+
+    >>> _connected(5, np.array([4, 1]), np.array([1, 0])).tolist()
+    [0, 0, 2, 3, 0]
+    """
+    label = np.arange(size)
+    while True:
+        ends = label[row], label[column]
+        joined = label.copy()
+        for end in ends:
+            np.minimum.at(joined, end, np.minimum(*ends))
+        while not np.array_equal(joined, shorter := joined[joined]):
+            joined = shorter
+        if np.array_equal(joined, label):
+            return label
+        label = joined
+
+
+def _assign_results(
+    groups: Sequence[Sequence[int]],
+    late: Sequence[int],
+    targets: Sequence[tuple[int, int]],
+    small: int,
+    longest: int,
+) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """(Operations, values that leave them with their slots) of each part, the late ones last.
+
+    A group that is long or has its like stands alone; the others are put together.
+    Results that no operation makes (inputs, constants) are a part too.
+    """
+    owner = {k: i for i, group in enumerate([*groups, late]) for k in group}
+    results: list[list[tuple[int, int]]] = [[] for _ in (*groups, late)]
+    loose: list[tuple[int, int]] = []
+    for k, slot in targets:
+        (results[owner[k]] if k in owner else loose).append((k, slot))
+    last = [(list(late), results.pop())] if late else []
+    parts: list[tuple[list[int], list[tuple[int, int]]]] = []
+    shapes = [(len(group), len(own)) for group, own in zip(groups, results, strict=False)]
+    alike = Counter(shapes)
+    open_: tuple[list[int], list[tuple[int, int]]] = ([], loose)
+    for group, own, shape in zip(groups, results, shapes, strict=False):
+        if len(group) > longest or (len(group) > small and alike[shape] > 1):
+            parts.append((list(group), own))
+            continue
+        if len(open_[0]) + len(group) > longest:
+            parts.append(open_)
+            open_ = ([], [])
+        open_[0].extend(group)
+        open_[1].extend(own)
+    return [*parts, *([open_] if open_[1] else []), *last]
+
+
+def _extract_group(
+    source: Program,
+    rows: tuple[list[int], list[int], list[int]],
+    group: Sequence[int],
+    results: Sequence[int],
+    crossing: Mapping[int, int],
+) -> tuple[Program, tuple[int, ...]]:
+    """The operations as a program of the slots they read, numbered as they come, and those slots.
+
+    `rows` are op, a and b of the source as lists, which are read far quicker than arrays.
+    """
+    op, a, b = rows
+    instructions: list[tuple[int, int, int]] = []
+    constants: list[float] = []
+    reads: list[int] = []
+    number = {-1: -1}
+
+    def need(k: int) -> int:
+        if k not in number:
+            row: tuple[int, int, int]
+            if op[k] == Op.CONST:
+                row = (Op.CONST, len(constants), -1)
+                constants.append(float(source.constants[a[k]]))
+            elif op[k] == Op.INPUT or k in crossing:
+                row = (Op.INPUT, len(reads), -1)
+                reads.append(a[k] if op[k] == Op.INPUT else crossing[k])
+            else:  # on single numbers, done again
+                row = (op[k], need(a[k]), need(b[k]))
+            number[k] = len(instructions)
+            instructions.append(row)
+        return number[k]
+
+    def order(k: int) -> tuple[int, int]:
+        """Sort key that is equal in equal groups: numbered values, constants, inputs in their order."""
+        if k in number:
+            return 0, number[k]
+        return (1, 0) if op[k] == Op.CONST else (2, a[k]) if op[k] == Op.INPUT else (3, k)
+
+    for k in group:
+        operands = [a[k], b[k]]
+        if op[k] in _COMMUTATIVE:
+            operands.sort(key=order)
+        instruction = (op[k], need(operands[0]), need(operands[1]))
+        number[k] = len(instructions)
+        instructions.append(instruction)
+    values = [need(k) for k in results]
+    ports = (Port("reads", (len(reads),)),), (Port("results", (len(values),)),)
+    return program(source.name, *ports, instructions, constants, values), tuple(reads)

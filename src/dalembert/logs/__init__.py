@@ -1,0 +1,1 @@
+"""Measured and planned motions in files: tables, columns, units, repair, derivatives."""

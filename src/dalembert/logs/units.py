@@ -1,0 +1,175 @@
+"""Units of columns: in brackets behind a name, stated by the caller, written in a file, or SI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isfinite, pi
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import SettingError, TrajectoryError
+from dalembert.text import short, suggest
+
+if TYPE_CHECKING:
+    import xarray
+
+UNITS = {
+    "angle": {
+        **{"rad": 1.0, "deg": pi / 180.0, "°": pi / 180.0, "mrad": 1e-3},
+        **{"rev": 2.0 * pi, "turn": 2.0 * pi},
+    },
+    "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3},
+}
+EFFORTS = {
+    "angle": {"Nm": 1.0, "Nmm": 1e-3, "mNm": 1e-3, "kNm": 1e3},
+    "length": {"N": 1.0, "kN": 1e3},
+}
+CURRENTS = {"A": 1.0, "mA": 1e-3}
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+DENOMINATORS = {"q": "", "qd": "/s", "qdd": "/s2"}
+ALIASES = {
+    **dict.fromkeys(("radian", "radians", "rads"), "rad"),
+    **dict.fromkeys(("degree", "degrees"), "deg"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("sec2", "ss"), "s2"),
+    **dict.fromkeys(("NM", "nm"), "Nm"),
+}
+QUANTITIES = ("time", "q", "qd", "qdd", "tau")
+
+
+class Units(NamedTuple):
+    """Units stated by the caller; a unit in brackets behind a column's name has precedence."""
+
+    degrees: bool = False  # angles without a unit are in degrees
+    stated: Mapping[str, str | float] = {}  # quantity → unit, or factor to SI
+    currents: bool = False  # torques are motor currents
+
+    def factor(
+        self, quantity: str, kind: str, unit: str | None, label: str, file_unit: str | None = None
+    ) -> float:
+        """Factor from a column's numbers to SI.
+
+        Parameters
+        ----------
+        quantity : {"time", "q", "qd", "qdd", "tau"}
+        kind : str
+            Kind of the coordinate, "angle" or "length" for example.
+        unit : str or None
+            Unit in brackets behind the column's name.
+        label : str
+            Name of the column in errors.
+        file_unit : str or None
+            Unit that the file stores for the column; used where the caller states none.
+        """
+        if unit is None and quantity not in self.stated:
+            unit = file_unit
+        if unit is None and quantity in self.stated:
+            stated = self.stated[quantity]
+            if not isinstance(stated, str):
+                return _require_factor(quantity, stated)
+            unit, label = stated, f"units[{quantity!r}]"
+        elif unit is None:
+            in_degrees = self.degrees and kind == "angle" and quantity in DENOMINATORS
+            return pi / 180.0 if in_degrees else 1.0
+        spelling = _normalized_unit(unit)
+        known = self._known(quantity, kind)
+        if spelling not in known:
+            where = label if label.startswith("units[") else f"column {label!r}"
+            raise TrajectoryError(f"{where}: unit {spelling!r} is none of {', '.join(known)}")
+        return known[spelling]
+
+    def _known(self, quantity: str, kind: str) -> Mapping[str, float]:
+        if quantity == "time":
+            return SECONDS
+        if quantity == "tau":
+            return CURRENTS if self.currents else EFFORTS.get(kind, {"1": 1.0})
+        known = UNITS.get(kind, {"1": 1.0})
+        factors = {unit + DENOMINATORS[quantity]: factor for unit, factor in known.items()}
+        return factors | ({"rpm": pi / 30.0} if quantity == "qd" and kind == "angle" else {})
+
+
+SI = Units()
+
+
+def _require_factor(quantity: str, value: float) -> float:
+    try:
+        factor = float(value)
+    except (TypeError, ValueError):
+        factor = float("nan")
+    if not isfinite(factor) or factor == 0.0:
+        raise SettingError(f"units[{quantity!r}] is {short(value)}: a unit, or a factor to SI")
+    return factor
+
+
+def stated_units(degrees: bool, stated: Mapping[str, str | float] | None, currents: bool) -> Units:
+    """`Units` of the caller's options; raises SettingError for an unknown quantity."""
+    for quantity in stated or {}:
+        if quantity not in QUANTITIES:
+            raise SettingError(f"units: no quantity {quantity!r}{suggest(quantity, QUANTITIES)}")
+    return Units(degrees, dict(stated or {}), currents)
+
+
+def field_units(field: xarray.DataArray) -> list[str | None]:
+    """Unit of each column of an xarray field by its attribute `units`; None where it has none.
+
+    The attribute has one unit for all columns, or one for each, "rad, rad, m". Of a time
+    "ms since 2020-01-01" is "ms".
+    """
+    count = field.shape[1] if field.ndim > 1 else 1
+    units = [x.strip() for x in str(field.attrs.get("units", "")).split(" since ")[0].split(",")]
+    if len(units) not in (1, count):
+        raise TrajectoryError(
+            f"{field.name!r} has {count} columns, and its attribute units has {len(units)}: "
+            f"{short(field.attrs['units'])}"
+        )
+    return [x or None for x in (units if len(units) == count else units * count)]
+
+
+def to_si(log: xarray.Dataset, kinds: Mapping[str, Mapping[str, str]]) -> xarray.Dataset:
+    """The log with times and quantities in SI units, converted by their attributes `units`.
+
+    `kinds` maps each quantity to the kinds of its columns, by their names in order. Fields whose
+    columns have other names are returned as they are.
+    """
+    converted = {}
+    for name, own in {"time": {"time": "time"}, **kinds}.items():
+        if name not in log or log[name].dtype.kind not in "fiu":
+            continue
+        field, units = log[name], field_units(log[name])
+        labels = list(own)
+        if field.ndim > 1 and field.dims[1] in log.coords:
+            labels = list(map(str, log[field.dims[1]].values))
+        if len(units) != len(labels) or not set(labels) <= set(own):
+            continue
+        pairs = zip(labels, units, strict=True)
+        factors = np.array([SI.factor(name, own[x], unit, f"{name} {x}") for x, unit in pairs])
+        if (factors != 1.0).any():
+            values = field.values * (factors if field.ndim > 1 else factors[0])
+            converted[name] = field.dims, values
+    time = {"time": converted.pop("time")} if "time" in converted else {}
+    return log.assign_coords(time).assign(converted)
+
+
+def split_unit(text: str) -> tuple[str, str | None]:
+    """(name, unit in brackets behind it); a number in brackets is part of the name.
+
+    >>> split_unit("elbow [deg]"), split_unit("position[0]")
+    (('elbow', 'deg'), ('position[0]', None))
+    """
+    match = re.fullmatch(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*", text)
+    return (text, None) if match is None else (match[1], match[2])
+
+
+def _normalized_unit(unit: str) -> str:
+    """A unit without dots and blanks, in its usual spelling.
+
+    >>> _normalized_unit("degrees / sec^2"), _normalized_unit("N·m"), _normalized_unit("N.m")
+    ('deg/s2', 'Nm', 'Nm')
+    """
+    parts = re.sub(r"[\s·*^.]", "", unit).replace("²", "2").split("/")
+    return "/".join(ALIASES.get(part, part) for part in parts)

@@ -1,0 +1,589 @@
+"""Mechanisms in absolute coordinates: building, kinematics, dynamics and their equations.
+
+The differential-algebraic equations at one state are (004, p.3)
+
+    [ M    Φ_qᵀ ] { q̈ }   { Q }
+    [ Φ_q  0    ] { λ } = { γ },    Φ_q q̇ = ν,    Φ = 0.
+
+In space the columns of Φ_q belong to velocities (ṗ, ω in body axes), not to quaternion rates. λ is
+minus the forces of joints and drivers ON their second bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.sparse.solver import Solver
+from dalembert.errors import (
+    ConstraintError,
+    ConvergenceError,
+    FormulationError,
+    ModelError,
+    ParameterError,
+    ShapeError,
+)
+from dalembert.formulations.registry import suggest
+from dalembert.linalg.rank import ROUNDING, least_squares
+from dalembert.mechanisms import description
+from dalembert.mechanisms.description import Description, End, measure, stretch, vector
+from dalembert.mechanisms.state import State
+from dalembert.mechanisms.tables import build
+from dalembert.systems.bodies.body import Force
+from dalembert.systems.bodies.body_set import Bodies
+from dalembert.systems.bodies.space import Space
+from dalembert.systems.evaluator import Evaluator
+from dalembert.systems.system import System
+from dalembert.version import deprecated
+
+if TYPE_CHECKING:
+    import xarray
+
+    from dalembert.mechanisms.dae_equations import DaeEquations
+    from dalembert.mechanisms.to_robot import Converted
+
+STEP = 0.5  # largest change of a coordinate in one step, rad or m
+TRUST = 0.1  # largest correction of a prediction by Newton's method, rad or m
+SHORTEST = 1e-6  # step, s
+MOST_STEPS = 1_000_000  # some twenty minutes
+
+
+def continued(
+    solver: Solver, t0: float, q0: np.ndarray, t1: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(q, v) at t1 on the branch of q0 at t0: predict with v and v̇, then close by Newton."""
+    t, q = t0, q0
+    v, a = _rates(solver, t, q)
+    while t != t1:
+        span = t1 - t
+        fastest = float(np.abs(v).max(initial=0.0))
+        if fastest * abs(span) > MOST_STEPS * STEP:
+            raise ConvergenceError(
+                f"{solver.name}: t = {t1:g} s is {fastest * abs(span) / STEP:.1e} steps away at the "
+                f"speed of t = {t:g} s, more than the {MOST_STEPS:.0e} that are allowed"
+            )
+        length = min(abs(span), STEP / fastest if fastest > 0.0 else abs(span))
+        while True:
+            h = np.copysign(length, span)
+            after = t1 if length == abs(span) else t + h
+            step = h * v + 0.5 * h * h * a
+            predicted = solver.units.normalised(solver.units.integrate(q, step))
+            with suppress(ConvergenceError):
+                closed = solver.position(after, predicted)
+                if float(np.abs(closed - predicted).max(initial=0.0)) <= TRUST:
+                    break
+            length *= 0.5
+            if length < SHORTEST:
+                raise ConvergenceError(
+                    f"{solver.name}: the driven motion cannot be followed beyond t = {t:.6g} s; a "
+                    f"dead point, or driver {solver.led} asks for more than the links reach"
+                )
+        t, q = after, closed
+        v, a = _rates(solver, t, q)
+    return q, v
+
+
+def _rates(solver: Solver, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """v and v̇ of the driven motion."""
+    v = solver.correction(solver.terms(t, q, np.zeros(solver.units.nv)).nu)
+    terms = solver.terms(t, q, v)
+    return v, solver.correction(terms.gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class Dae:
+    """Φ, Φ_q, ν, γ, M and Q at a state."""
+
+    phi: np.ndarray  # (rows,): m or rad
+    phi_q: np.ndarray  # (rows, nv)
+    nu: np.ndarray  # (rows,) = Φ_q q̇
+    gamma: np.ndarray  # (rows,) = Φ_q q̈
+    M: np.ndarray  # (nv, nv)
+    Q: np.ndarray  # (nv,): weight, springs, loads, actuators and gyroscopic moments
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """[M Φ_qᵀ; Φ_q 0] (nv + rows, nv + rows)."""
+        corner = np.zeros((len(self.phi), len(self.phi)))
+        return np.block([[self.M, self.phi_q.T], [self.phi_q, corner]])
+
+    @property
+    def right(self) -> np.ndarray:
+        """{Q; γ} (nv + rows,)."""
+        return np.concatenate([self.Q, self.gamma])
+
+    def solve(self) -> tuple[np.ndarray, np.ndarray]:
+        """(q̈ (nv,), λ (rows,)); λ is the shortest one where rows are redundant."""
+        solution, _ = least_squares(self.matrix, self.right, ROUNDING)
+        return solution[: len(self.Q)], solution[len(self.Q) :]
+
+
+Torques = Mapping[str, float] | None
+
+MOST_COMPILED = 200  # rows: the dense program of more takes minutes to trace
+
+
+class Mechanism(System):
+    """Base of planar and spatial mechanisms; every call that adds a part checks it.
+
+    Solvers are created at first use, and again after the mechanism has changed.
+    """
+
+    space: ClassVar[Space]
+
+    def __init__(self, name: str, gravity: ArrayLike) -> None:
+        g = vector(gravity, self.space.dimension, "gravity")
+        self._description = Description(name, self.space, g)
+
+    @property
+    def description(self) -> Description:
+        """The data of the mechanism."""
+        return self._description
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies, without the ground."""
+        return self._description.names[1:]
+
+    # building
+
+    def _with_description(self, description: Description) -> Self:
+        """This mechanism with another description; everything derived from the old one is dropped."""
+        self.__dict__.clear()
+        self._description = description
+        return self
+
+    def ground(self, **points: Any) -> Self:
+        """Name points (m) of the ground."""
+        d = self._description
+        local = {k: vector(v, d.space.dimension, f"ground.{k}") for k, v in points.items()}
+        return self._with_description(replace(d, ground_points={**d.ground_points, **local}))
+
+    def joint(self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: Any) -> Any:
+        """A joint of any kind in the list of its space, its numbers by name."""
+        raise NotImplementedError
+
+    def constrain(self, name: str, bodies: Any, function: Any, rows: int = 1) -> Self:
+        """Any constraint: `function(q)` (rows,) of the coordinates (k, nq) of the named bodies.
+
+        It is plain NumPy that also runs on symbols, differentiated automatically.
+        """
+        d = self._description
+        return self._with_description(description.with_function(d, name, bodies, function, rows))
+
+    def drive(
+        self, name: str, on: str | None = None, motion: Any = None, between: Any = None
+    ) -> Self:
+        """Prescribe s(t) `on` a joint "A", a coordinate "bar2.phi" or a point "bar3.C", "bar3.C.x".
+
+        `between` two ends drives their distance. A motion is any function of t in NumPy, or a path of
+        `dalembert.control` such as ``quintic([0.0], [1.0], 2.0)``.
+        """
+        d = self._description
+        return self._with_description(
+            description.with_driver(d, measure(d, name, on, between), motion)
+        )
+
+    def spring(
+        self,
+        name: str,
+        on: str | None = None,
+        stiffness: float = 0.0,
+        free: float = 0.0,
+        damping: float = 0.0,
+        between: Any = None,
+    ) -> Self:
+        """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance.
+
+        About an axis in space it may be wound by less than half a turn from `free`. Between points
+        that coincide only a spring with neither free length nor damping has a force: −k d = 0.
+        """
+        if stiffness < 0.0 or damping < 0.0:
+            raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
+        d = self._description
+        element = measure(d, name, on, between)
+        if free == 0.0 and damping == 0.0:
+            element = stretch(d, element)
+        force = Force(element, stiffness, free, damping)
+        return self._with_description(description.with_force(d, force, "spring"))
+
+    def damper(
+        self, name: str, on: str | None = None, damping: float = 0.0, between: Any = None
+    ) -> Self:
+        """A damper −c ṡ along a joint, coordinate or distance."""
+        return self.spring(name, on, damping=damping, between=between)
+
+    def actuator(
+        self, name: str, on: str | None = None, value: Any = None, between: Any = None
+    ) -> Self:
+        """A force or torque along a joint, coordinate or distance.
+
+        `value` is a number or a function of time; without one the actuator is open, and its effort
+        is an argument by name.
+        """
+        d = self._description
+        return self._with_description(
+            description.with_actuator(d, measure(d, name, on, between), value)
+        )
+
+    # the compiled system
+
+    @property
+    def _solver(self) -> Solver:
+        if not self._description.bodies:
+            raise ConstraintError(f"{self.name} has no bodies; add one with .body(...)")
+        return self._description.solver
+
+    def _data(self) -> dict[str, Any]:
+        return {"_description": self._description}
+
+    def __repr__(self) -> str:
+        d = self._description
+        counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
+        return f"<{type(self).__name__} {self.name}: {counts}>"
+
+    @property
+    def dynamics(self) -> Description:  # type: ignore[override]  # it grows by every call
+        """The equations of the whole mechanism, on numbers, by the sparse solver."""
+        return self._description
+
+    @property
+    def system(self) -> Bodies:
+        """The bodies without their joints and drivers."""
+        return Bodies(self._description.free)
+
+    @cached_property
+    def _closed(self) -> System:
+        """The same equations as one system that traces: compiled quantities are those of it."""
+        d = self._description
+        if not d.rows:
+            return self.system
+        if d.rows > MOST_COMPILED:
+            raise FormulationError(
+                f"{self.name} has {d.rows} rows, too many for one program: simulate, kinematics, "
+                "forward_dynamics and inverse_dynamics solve it sparsely, on numbers"
+            )
+        return Constrained(self.system, d.constraint_set, guess=self.start()[0], name=d.name)
+
+    @property
+    def compiled(self) -> System:
+        """The bodies with their joints and drivers, as a `Constrained`."""
+        return self._closed
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Programs and kernels of the compiled system."""
+        return self._closed.evaluator
+
+    def _run(self, *arguments: Any) -> Any:
+        return self._closed._run(*arguments)
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities, "bar2.vx"."""
+        return self._description.velocities
+
+    def neutral(self) -> np.ndarray:
+        """The first posture (nq,), closed."""
+        return self.start()[0]
+
+    @property
+    def mobility(self) -> int:
+        """Degrees of freedom without drivers by Grübler's count: 3(n_L − 1) − 2 n_J1 − n_J2."""
+        return self._description.count_mobility()
+
+    def freedoms(self, q: Any = None) -> int:
+        """Degrees of freedom left at a posture by the rank of J, drivers included."""
+        at = self._posture(0.0, q)
+        return self.nv - self._solver.rank(0.0, at)
+
+    def redundant(self) -> int:
+        """Number of redundant constraint rows at the first posture."""
+        return self._description.rows - self._solver.rank(0.0, self._posture(0.0, None))
+
+    def assemble(self, q: Any = None, v: Any = None, t: float = 0.0) -> Self:
+        """Close all joints from an approximate posture, and project the velocities."""
+        d, solver = self._description, self._solver
+        self._require_time(t)
+        start = d.start() if q is None else self._read(q, self.nq, "q")
+        speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
+        d.require_apart(start)
+        closed = solver.position(t, start)
+        return self._with_description(d.with_start(closed, solver.velocity(t, closed, speed)))
+
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0."""
+        q = self._posture(0.0, None)
+        return q, self._solver.velocity(0.0, q, self._description.start_velocity())
+
+    def _posture(self, t: float, q: Any) -> np.ndarray:
+        start = self._description.start() if q is None else self._read(q, self.nq, "q")
+        self._description.require_apart(start)
+        return self._solver.position(t, start)
+
+    def kinematics(self, t: Any) -> Any:
+        """Positions, velocities and accelerations of a fully driven mechanism at any time.
+
+        By continuation from the nearest known time, so that the branch does not change. An array of
+        times gives a list of states.
+        """
+        if np.ndim(t):
+            return [self.kinematics(float(each)) for each in np.ravel(t)]
+        self._require_time(t)
+        self._require_driven()
+        q, v = self._driven_motion(float(t))
+        terms = self._solver.terms(float(t), q, v)
+        a = self._solver.correction(terms.gamma)
+        return State(self._description, float(t), q, v, a, np.zeros(self._description.rows))
+
+    def inverse_dynamics(  # type: ignore[override]  # by default where it is driven
+        self, t: Any, torques: Any = None, qdd: Any = None
+    ) -> Any:
+        """The driven motion at t with λ: every joint force and every driver's force.
+
+        An array of times gives a list of states. With (q, q̇, q̈) it is that of every system: (τ, λ).
+        """
+        if qdd is not None:
+            return self._closed.inverse_dynamics(t, torques, qdd)
+        if np.ndim(t):
+            return [self.inverse_dynamics(float(each), torques) for each in np.ravel(t)]
+        self._require_time(t)
+        self._require_driven()
+        q, v = self._driven_motion(float(t))
+        return self._dynamic_state(float(t), q, v, self._torques(torques))
+
+    def forward_dynamics(  # type: ignore[override]  # by default where it stands
+        self,
+        q: Any = None,
+        qd: Any = None,
+        tau: Any = None,
+        *,
+        t: float | None = None,
+        torques: Torques = None,
+    ) -> Any:
+        """Accelerations and λ at a state: undriven, partly driven, or under actuators.
+
+        Parameters
+        ----------
+        q, qd : (nq,), (nv,), optional
+            Coordinates and velocities that meet the constraints at `t`, as `assemble` finds them; by
+            default where the mechanism stands.
+        tau : (..., nv), optional
+            Forces along the velocities. With them it is the method of every system, on arrays
+            (..., nq), (..., nv) that broadcast.
+        t : float
+            Time, s, of drivers and forces that depend on it; zero by default.
+        torques : mapping of str to float
+            Effort of open actuators by name, N or N m; those without one exert nothing.
+
+        Returns
+        -------
+        State, or (q̈ (..., nv), λ (..., rows)) with `tau`.
+        """
+        if tau is not None:
+            return self._closed.forward_dynamics(q, qd, tau, t=t)
+        t = 0.0 if t is None else t
+        self._require_time(t)
+        at = self._posture(t, None) if q is None else self._read(q, self.nq, "q")
+        if qd is None:
+            speed = self._solver.velocity(t, at, self._description.start_velocity())
+        else:
+            speed = self._read(qd, self.nv, "qd")
+        self._solver.require_on(t, at, speed)
+        return self._dynamic_state(t, at, speed, self._torques(torques))
+
+    def _dynamic_state(self, t: float, q: np.ndarray, v: np.ndarray, values: np.ndarray) -> State:
+        tau = self._description.batch.actuation(q, values)
+        a, multipliers = self._solver.acceleration(t, q, v, tau)
+        return State(self._description, t, q, v, a, multipliers, values)
+
+    def _torques(self, torques: Torques) -> np.ndarray:
+        names = self._description.actuators
+        efforts = dict(torques or {})
+        for name in efforts:
+            if name not in names:
+                raise ParameterError(
+                    f"{self.name} has no open actuator {name!r}{suggest(name, list(names))}"
+                )
+        return np.array([float(efforts.get(name, 0.0)) for name in names])
+
+    def _require_time(self, t: Any) -> None:
+        if not np.isfinite(t):
+            raise ParameterError(f"{self.name}: expected a finite time t in seconds, got {t!r}")
+
+    def _require_driven(self) -> None:
+        d = self._description
+        if "_driven" in self.__dict__:
+            return
+        free = self.nv - self._solver.rank(0.0, self._posture(0.0, None))
+        if free:
+            raise ConstraintError(
+                f"{self.name}: {free} motions are not driven ({len(d.drivers)} drivers, mobility "
+                f"{self.mobility}); add drivers, or use forward_dynamics and simulate"
+            )
+        self.__dict__["_driven"] = True
+
+    def _driven_motion(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at t, continued from a known posture."""
+        before, known = self.__dict__.get("_known", (0.0, None))
+        if known is None or abs(before - t) > abs(t):
+            before, known = 0.0, self._posture(0.0, None)
+        q, v = continued(self._solver, before, known, t)
+        self.__dict__["_known"] = (t, q)
+        return q, v
+
+    # the differential-algebraic equations, in numbers and symbols
+
+    def dae(
+        self,
+        q: Any = None,
+        v: Any = None,
+        t: float = 0.0,
+        torques: Mapping[str, float] | None = None,
+    ) -> Dae:
+        """Φ, Φ_q, ν, γ, M and Q at one state, on the constraints or not.
+
+        Parameters
+        ----------
+        q, v : (nq,), (nv,), optional
+            Coordinates and velocities; by default those of the start.
+        t : float
+            Time, s, for drivers and forces that depend on it.
+        torques : mapping of str to float
+            Effort of every open actuator by name, N or N m; required where there are any.
+
+        Returns
+        -------
+        Dae
+            With `matrix`, `right` and `solve()`.
+
+        Raises
+        ------
+        ParameterError
+            An open actuator without an effort: Q would be that of another motion.
+
+        Examples
+        --------
+        >>> from dalembert.zoo.two_bar import scenario
+        >>> arm = scenario("double_pendulum").mechanism
+        >>> dae = arm.dae()
+        >>> dae.matrix.shape, dae.Q.round(2)
+        ((10, 10), array([  0.  , -19.62,   0.  ,   0.  ,  -9.81,   0.  ]))
+        >>> bool(np.allclose(dae.solve()[0], arm.forward_dynamics().a))
+        True
+        """
+        d = self._description
+        missing = [name for name in d.actuators if name not in (torques or {})]
+        if missing:
+            raise ParameterError(
+                f"{self.name}: expected the effort of every open actuator in Q, got none of "
+                f"{', '.join(missing)}; give torques={{{missing[0]!r}: …}}, 0 for one that is off"
+            )
+        terms, at, speed = self._terms(q, v, t)
+        J = self._solver.rows.jacobian(float(t), at).toarray()
+        Q = d.batch.applied(float(t), at, speed) + d.batch.actuation(at, self._torques(torques))
+        return Dae(terms.phi, J, terms.nu, terms.gamma, d.mass_matrix(at), Q)
+
+    def _terms(self, q: Any, v: Any, t: float) -> tuple[Any, np.ndarray, np.ndarray]:
+        """(Φ, ν and γ of all rows, q, v)."""
+        self._require_time(t)
+        d = self._description
+        first, first_speed = self.start() if q is None or v is None else (q, v)
+        at = self._read(first if q is None else q, d.nq, "q")
+        speed = self._read(first_speed if v is None else v, d.nv, "v")
+        return self._solver.rows.terms(float(t), at, speed), at, speed
+
+    def phi(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+        """{Φ} (rows,): joints, then drivers, in the order of λ."""
+        return self._terms(q, self._zero_velocity(q), t)[0].phi
+
+    def phi_q(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+        """[Φ_q] (rows, nv): rows as in {Φ}, columns as in {q̇}."""
+        at = self._terms(q, self._zero_velocity(q), t)[1]
+        return self._solver.rows.jacobian(float(t), at).toarray()
+
+    def nu(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+        """{ν} (rows,) with [Φ_q]{q̇} = {ν}: zero for joints, ṡ(t) for drivers."""
+        return self._terms(q, self._zero_velocity(q), t)[0].nu
+
+    def gamma(self, q: Any = None, v: Any = None, t: float = 0.0) -> np.ndarray:
+        """{γ} (rows,) with [Φ_q]{q̈} = {γ}."""
+        return self._terms(q, v, t)[0].gamma
+
+    def _zero_velocity(self, q: Any) -> np.ndarray | None:
+        return None if q is None else np.zeros(self._description.nv)
+
+    def dae_equations(self, symbolic: bool = True, **options: Any) -> DaeEquations:
+        """Φ, Φ_q, ν, γ, M and Q as SymPy matrices; see `dae_equations.dae_equations`."""
+        from dalembert.mechanisms.dae_equations import dae_equations
+
+        if "letters" in options:
+            deprecated("the option letters= is called symbolic= now", gone="0.3.0")
+            symbolic = options.pop("letters")
+        return dae_equations(self._description, symbolic, **options)
+
+    # motion and other forms
+
+    def simulate(
+        self,
+        duration: float,
+        dt: float = 1e-2,
+        method: str = "DOP853",
+        torques: Callable[[float, np.ndarray, np.ndarray], Mapping[str, float]] | None = None,
+        **options: Any,
+    ) -> xarray.Dataset:
+        """Motion over `duration` seconds, sampled every `dt`; see `dalembert.mechanisms.simulate`."""
+        from dalembert.mechanisms.simulate import simulate
+
+        return simulate(self, duration, dt, method, torques, **options)
+
+    def states(self, run: xarray.Dataset) -> list[State]:
+        """A run's samples with their accelerations and multipliers; runs of version 0.1 too."""
+        from dalembert.mechanisms.simulate import with_new_names
+
+        run = with_new_names(run)
+        empty = [np.zeros(0)] * run.sizes["time"]
+        values = run.actuation.values if "actuation" in run else empty
+        rows = zip(run.time.values, run.q.values, run.qd.values, values, strict=True)
+        return [self._dynamic_state(float(t), q, v, tau) for t, q, v, tau in rows]
+
+    def to_robot(self) -> Converted:
+        """A robot of the tree joints with loops for the others; see `robot_with_loops`."""
+        from dalembert.mechanisms.to_robot import robot_with_loops
+
+        return robot_with_loops(self)
+
+    def constrained(self) -> Constrained:
+        """The mechanism as a `Constrained` system of bodies, with its formulations, one kernel each.
+
+        >>> from dalembert.zoo.absolute import two_bars
+        >>> arm = two_bars()
+        >>> q, v = arm.start()
+        >>> _, lam = arm.constrained().forward_dynamics(q, v, np.zeros(6), formulation="gauge")
+        >>> np.allclose(lam, arm.forward_dynamics().multipliers)
+        True
+        """
+        if not isinstance(self._closed, Constrained):
+            raise ConstraintError(f"{self.name} has no joints or drivers; its bodies are .system")
+        return self._closed
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Any:
+        """The mechanism in a TOML file; see `dalembert.mechanisms.file`."""
+        return build(Path(path), {cls.space.name: cls})
+
+    @staticmethod
+    def _read(value: ArrayLike, size: int, what: str) -> np.ndarray:
+        array = np.asarray(value, dtype=float)
+        if array.shape != (size,):
+            raise ShapeError(f"{what} must have the shape ({size},), not {array.shape}")
+        return array

@@ -1,0 +1,221 @@
+"""WebAssembly kernels of a live page: dynamics, integration steps, and the coordinates with sliders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.projection import newton_step
+from dalembert.errors import FormulationError
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.evaluator import traced
+from dalembert.systems.friction import has_coulomb, lightest_postures, traced_smoothing_rate
+from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
+
+# quantities that a page shows, the more important first; a system has those of its catalogue
+QUANTITIES = {
+    "gravity_torque": "gravity torques",
+    "mass_matrix": "the mass matrix",
+    "manipulability": "manipulability",
+    "forward_dynamics": "accelerations",
+    "bias": "Coriolis forces",
+    "inverse_dynamics": "inverse dynamics",
+}
+OF_TREES = ("inverse_dynamics",)  # of closed chains it is large, and no page uses it
+
+
+@dataclass(frozen=True)
+class Part:
+    """Kernels of one feature of a live page, and the data of its script.
+
+    Where the kernels do not fit into the module, the page has neither, and names the `feature`.
+    """
+
+    kernels: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    feature: str = ""  # "Its page has no …"
+
+
+def kernel_of(
+    system: System,
+    function: Callable[..., Mapping[str, np.ndarray]],
+    name: str,
+    inputs: Sequence[str | Port] = ("q",),
+) -> Program:
+    """The program of ``function(dynamics, **inputs)``; named parameters are bound to an input.
+
+    `inputs` are those of the catalogue, "q", "qd", "tau" …, or ports of their own.
+    """
+    dynamics = system.compiled.dynamics
+    ports = [
+        x if isinstance(x, Port) else Port(x, dynamics.shape(dynamics.inputs[x])) for x in inputs
+    ]
+    if dynamics.parameters:
+        ports.append(Port("parameters", (len(dynamics.parameters),)))
+
+    def bound(
+        parameters: np.ndarray | None = None, **arrays: np.ndarray
+    ) -> Mapping[str, np.ndarray]:
+        return function(dynamics if parameters is None else dynamics.bind(parameters), **arrays)
+
+    return traced(bound, ports, name)
+
+
+def page_kernels(
+    system: System,
+    tool: str | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> bytes:
+    """A WebAssembly module: dynamics, energies, poses of all frames, and RK4 steps (`rollout`).
+
+    Under constraints each step is followed by `close`, a Newton step, and `project_velocity`. Of the
+    frame `tool` there are the Jacobian, and steps toward a position or a pose; `more` are entries as
+    `System.wasm` takes them.
+    """
+    kernels = {
+        name: entry for part in basic_parts(system, tool) for name, entry in part.kernels.items()
+    }
+    return system.wasm({**kernels, **more}, batch=False)
+
+
+def basic_parts(system: System, tool: str | None = None) -> list[Part]:
+    """The kernels of every page, the more important first; without the first it is not live."""
+    dynamics = system.compiled.dynamics
+    if not dynamics.traces:
+        raise FormulationError(
+            f"{dynamics.name} is solved sparsely, on numbers: its page cannot compute its motion"
+        )
+    time = {"t": True} if dynamics.moving else {}
+    parts = [Part(_motion_kernels(system, time), feature="motion")]
+    if dynamics.rows:
+        names = ("velocity_residual", *(["residual"] if _has_position_rows(dynamics) else []))
+        residuals = {name: dict(time) for name in names}
+        parts.append(Part(residuals, feature="errors of the constraints"))
+    for name, feature in QUANTITIES.items():
+        if name in dynamics.catalogue and not (dynamics.rows and name in OF_TREES):
+            takes_time = "t" in dynamics.catalogue[name].optional
+            parts.append(Part({name: dict(time) if takes_time else {}}, feature=feature))
+    if dynamics.frames:
+        parts.append(Part({"poses": {}}, feature="poses of frames"))
+    if tool is not None:
+        parts.append(Part({"reach": {"frame": tool}}, feature="dragging of the tool"))
+        if not dynamics.rows:
+            jacobian = {"frame": tool, "expressed_in": "world"}
+            pose = {"quantity": "reach", "frame": tool, "task": "pose"}
+            parts.append(Part({"jacobian": jacobian}, feature="the tool's Jacobian"))
+            parts.append(Part({"reach_pose": pose}, feature="turning of the tool"))
+    return parts
+
+
+def _motion_kernels(system: System, time: Mapping[str, Any]) -> dict[str, Any]:
+    """Integration steps, projection to the constraints after each, and energies."""
+    dynamics = system.compiled.dynamics
+    kernels: dict[str, Any] = {"rollout": {"method": "rk4", "projected": False}}
+    if _has_position_rows(dynamics):
+        kernels["close"] = _close(system)
+    if dynamics.rows:
+        kernels["project_velocity"] = dict(time)
+    if dynamics.parameters and has_coulomb(dynamics):  # by the defaults it is in `rollout`
+        light = lightest_postures(system.compiled)
+        kernels["rise"] = kernel_of(
+            system, lambda bound: {"rise": traced_smoothing_rate(bound, light)}, "rise", ()
+        )
+    energies = ["kinetic_energy", "potential_energy"]
+    energies += ["kinetic_energy_parts"] if dynamics.has_chart_energy else []
+    return kernels | {name: time_choice(system, name) for name in energies}
+
+
+def time_choice(system: System, quantity: str) -> dict[str, Any]:
+    """The choice that makes the time an input of a quantity, where it occurs in the equations."""
+    dynamics = system.compiled.dynamics
+    is_timed = dynamics.moving and "t" in dynamics.quantity(quantity).optional
+    return {"t": True} if is_timed else {}
+
+
+def _has_position_rows(dynamics: Dynamics) -> bool:
+    """Whether there are constraints on positions."""
+    return bool(dynamics.rows and len(dynamics.bound().at(dynamics.neutral()).h))
+
+
+def _close(system: System) -> Program:
+    """q after one Newton step to h = 0, in which `stiff` velocities hardly take part."""
+    dynamics = system.compiled.dynamics
+
+    def function(
+        bound: Any, q: np.ndarray, stiff: np.ndarray, t: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        return {"q": newton_step(bound, q, t, stiff)}
+
+    ports: list[str | Port] = ["q", Port("stiff", (dynamics.nv,))]
+    if dynamics.moving:
+        ports.append(Port("t", ()))
+    return kernel_of(system, function, "close", ports)
+
+
+# coordinates with sliders, and those that follow them
+
+SEED = 1
+RANK_TOLERANCE = 1e-3  # of singular values of the scaled constraint Jacobian
+STIFF = 1e12  # of a coordinate set by its slider, relative to the largest inertia
+
+
+def slider_coordinates(dynamics: Dynamics) -> list[tuple[int, int]]:
+    """(entry of q, entry of q̇) of coordinates whose rate is a velocity; not of balls, free bodies."""
+    bound, offset = dynamics.bound(), np.random.default_rng(SEED).normal(size=dynamics.nv)
+    q = bound.integrate(np.asarray(dynamics.neutral(), dtype=float), offset)
+    units = np.eye(dynamics.nv)
+    rates = np.stack([np.asarray(bound.rate(q, unit), dtype=float) for unit in units]).T
+    pairs = []
+    for k, row in enumerate(rates):
+        v = int(row.argmax())
+        if np.abs(row - units[v]).max() < 1e-12:
+            pairs.append((k, v))
+    return pairs
+
+
+def independent_velocities(system: System) -> list[int]:
+    """Velocities whose coordinates determine a posture; in a closed chain the others follow.
+
+    Preferred are the independent ones that the system names, then slides of joints, which are drives
+    as a rule, and angles of bodies in absolute coordinates.
+    """
+    dynamics = system.dynamics
+    candidates = [v for _, v in slider_coordinates(dynamics)]
+    A = _scaled_jacobian(system)
+    if not len(A):
+        return candidates
+    preferred = getattr(system, "preferred_independent", ())
+
+    def order(v: int) -> tuple[bool, bool, int]:
+        is_length, is_absolute = dynamics.kinds.v[v] == "length", system.robot is None
+        return dynamics.velocities[v] not in preferred, is_length == is_absolute, v
+
+    independent: list[int] = []
+    for v in sorted(candidates, key=order):
+        rest = [k for k in range(dynamics.nv) if k not in (*independent, v)]
+        if _rank(A[:, rest]) == _rank(A):
+            independent.append(v)
+    return independent
+
+
+def _scaled_jacobian(system: System) -> np.ndarray:
+    """A (rows, nv) of the constraints on positions, at the reference posture, without units."""
+    dynamics, q = system.dynamics.bound(), system.neutral()
+    _, A = dynamics.closing(q)
+    sizes = np.sqrt(np.diag(dynamics.mass_matrix(q)))
+    scaled = np.asarray(A, dtype=float) / np.maximum(sizes, 1e-9 * sizes.max())
+    return scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+
+
+def _rank(A: np.ndarray) -> int:
+    return int((np.linalg.svd(A, compute_uv=False) > RANK_TOLERANCE).sum())
+
+
+def slider_stiffness(system: System) -> float:
+    """Weight of a velocity set by its slider, on the diagonal of M."""
+    return STIFF * float(np.diag(system.dynamics.bound().mass_matrix(system.neutral())).max())

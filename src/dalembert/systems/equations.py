@@ -1,0 +1,211 @@
+"""Symbolic equations of a system, and of the recursion of a formulation, from its programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from dalembert.errors import ConstraintError, EquationError, FormulationError, ShapeError
+from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
+from dalembert.symbolic.polynomials import TooLargeError
+from dalembert.symbolic.quantities import SOURCES, SymbolicSystem, quantity_key
+from dalembert.symbolic.writing import textbook, write_equations
+from dalembert.systems.evaluator import Variant
+from dalembert.tracing.program import Op
+
+if TYPE_CHECKING:
+    from dalembert.symbolic.equations import Equations
+    from dalembert.systems.dynamics import Dynamics
+    from dalembert.systems.recursion import RecordedDynamics, Recursion
+    from dalembert.systems.system import System
+    from dalembert.tracing.program import Program
+
+
+# operations of friction that depends on the sign of a velocity
+JUMPS = (Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.SELECT0)
+
+
+def equations_of(
+    subject: System,
+    quantities: Sequence[str] | None = None,
+    coordinates: Sequence[str] | None = None,
+    **options: Any,
+) -> Equations:
+    """The equations of a robot or system; see `System.equations`."""
+    if isinstance(quantities, str):
+        raise EquationError(f"quantities={quantities!r} must be a list, such as ['M', 'g']")
+    names = subject.dynamics.printed if quantities is None else quantities
+    keys = [quantity_key(name) for name in names]
+    return write_equations(symbolic_system(subject, keys, coordinates), keys, **options)
+
+
+def symbolic_system(
+    subject: System, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
+) -> SymbolicSystem:
+    """Programs and symbols of a robot or system, for the quantities of these short names."""
+    needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
+    dynamics = subject.dynamics
+    q, qd = _coordinates(dynamics, coordinates)
+    linear = dynamics.linear_parameters
+    programs = {name: _program(subject, name) for name in needed}
+    inputs = {port.name for program in programs.values() for port in program.inputs}
+    return SymbolicSystem(
+        name=dynamics.name,
+        programs=programs,
+        q=tuple(map(sympy.Symbol, q)),
+        qd=tuple(map(sympy.Symbol, qd)),
+        parameters=tuple(map(sympy.Symbol, dynamics.parameters)),
+        linear=None if linear is None else tuple(map(sympy.Symbol, linear)),
+        defaults=dynamics.parameters,
+        tau=tuple(map(sympy.Symbol, _forces(dynamics, q))) if "tau" in inputs else (),
+        t=(sympy.Symbol("t"),) if "t" in inputs else (),
+        independent=_independent(dynamics, q),
+        moving=tuple(key for key in dynamics.printed if key in ("G", "e")),
+    )
+
+
+def _program(subject: System, name: str) -> Program:
+    """The program of a quantity whose equations read best.
+
+    Automatic differentiation gives the shortest symbolic derivatives, and books write M with
+    differentiated centres of mass: sums of angles then appear as printed.
+    """
+    dynamics = subject.dynamics
+    try:
+        if name in dynamics.symbolic_quantities:
+            entry = dynamics.symbolic_quantities[name]
+            optional = ("t",) if dynamics.moving else ()
+            return subject.evaluator.program(Variant(entry, entry.formulations[0], (), optional))
+        if dynamics.catalogue and name not in dynamics.catalogue:
+            raise EquationError(
+                f"{dynamics.name} has no {name.replace('_', ' ')}: that is for systems under "
+                "constraints, or for those given by their energies"
+            )
+        quantity = dynamics.quantity(name)
+        listed = {formulation.name for formulation in quantity.formulations}
+        readable = next((name for name in ("automatic", "centers") if name in listed), None)
+        timed = {"t": True} if dynamics.moving and "t" in quantity.optional else {}
+        program = subject.program(name, readable, **timed)
+        if name == "generalized_forces" and np.isin(program.op, JUMPS).any():
+            raise EquationError(
+                f"the forces without potential of {dynamics.name} jump with the velocity (Coulomb "
+                "friction), which is no formula; leave out 'psi'"
+            )
+        return program
+    except (FormulationError, ConstraintError) as error:
+        raise EquationError(f"{name} has no equations: {error}") from error
+
+
+def coordinate_symbols(
+    dynamics: Dynamics,
+) -> tuple[tuple[sympy.Symbol, ...], tuple[sympy.Symbol, ...]]:
+    """The symbols of q (nq) and of q̇ (nv) that the equations of a system use."""
+    q, qd = _coordinates(dynamics, None)
+    return tuple(map(sympy.Symbol, q)), tuple(map(sympy.Symbol, qd))
+
+
+def _forces(dynamics: Dynamics, q: Sequence[str]) -> list[str]:
+    """Names of τ: τ₁ for θ₁, τ_x for x."""
+    if dynamics.nq != dynamics.nv:
+        return [f"tau{k + 1}" for k in range(dynamics.nv)]
+    numbered = [re.fullmatch(r"[a-zA-Z]+(\d+)", name) for name in q]
+    if all(numbered) and len({match[1] for match in numbered if match}) == len(q):
+        return [f"tau{match[1]}" for match in numbered if match]
+    return [f"tau_{name}" for name in q]
+
+
+def _independent(dynamics: Dynamics, q: Sequence[str]) -> tuple[sympy.Symbol, ...]:
+    """Coordinates of the reduced equations, where velocities are their rates."""
+    if not dynamics.rows or dynamics.nq != dynamics.nv:
+        return ()
+    dependent = getattr(dynamics.description, "pivots", None)
+    columns = () if dependent is None else dependent.columns
+    return tuple(sympy.Symbol(name) for k, name in enumerate(q) if k not in columns)
+
+
+def _coordinates(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
+    if names is not None and len(names) != dynamics.nq:
+        raise EquationError(f"{dynamics.name} has {dynamics.nq} coordinates, not {len(names)}")
+    q = list(_default_names(dynamics) if names is None else names)
+    scalar = dynamics.nq == dynamics.nv
+    rates = [f"d{x}" for x in q] if scalar else [f"v{k + 1}" for k in range(dynamics.nv)]
+    clash = sorted({*q, *rates} & set(dynamics.parameters))
+    if clash or len({*q, *rates}) < len(q) + len(rates):
+        what = f"parameter {clash[0]!r}" if clash else "another one"
+        raise EquationError(
+            f"{dynamics.name}: a coordinate has the name of {what}; give coordinates="
+        )
+    return q, rates
+
+
+def _default_names(dynamics: Dynamics) -> Iterator[str]:
+    kinds = dynamics.kinds.q
+    for k, (own, kind) in enumerate(zip(dynamics.coordinates, kinds, strict=True)):
+        number = str(k + 1) if dynamics.nq > 1 else ""
+        symbol = {"angle": "theta", "length": "d"}.get(kind, "q")
+        name = f"{'q' if 'quaternion' in kinds else symbol}{number}"
+        taken = name in dynamics.parameters
+        yield own if kind == "unknown" else f"q{number}" if taken else name
+
+
+def symbolic_recursion(
+    recorded: RecordedDynamics, arguments: tuple[Any, ...], timeout: float | None
+) -> Recursion:
+    """The table in the robot's symbols, or with the user's expressions substituted for them.
+
+    A program too large to be expanded is written as it computes, with names for repeated values.
+    """
+    dynamics, program = recorded.robot.dynamics, recorded.program()
+    q, qd = coordinate_symbols(dynamics)
+    qdd = tuple(sympy.Symbol(f"d{s.name}") for s in qd)
+    parameters = tuple(map(sympy.Symbol, dynamics.parameters))
+    symbols = {"q": q, "qd": qd, "qdd": qdd}
+    symbols |= {"parameters": parameters} if parameters else {}
+    named = input_symbols(program, symbols)
+    definitions: dict[sympy.Symbol, sympy.Expr] = {}
+    try:
+        written = textbook(program, named, parameters=parameters, simplify="fast", timeout=timeout)
+    except TooLargeError:
+        written = to_sympy(program, named, definitions)
+    ports = recorded.ports
+    substitutions = _substitutions(recorded, arguments, named)
+    values = {
+        port.name: _filled(
+            [e.xreplace(substitutions) for e in entries_of(written[port.name])], port.shape
+        )
+        for port in ports[1]
+    }
+    return recorded.table(
+        values,
+        rates=dict(zip((*qd, *qdd), (*q, *qd), strict=True)) if len(q) == len(qd) else {},
+        definitions={s: e.xreplace(substitutions) for s, e in definitions.items()},
+    )
+
+
+def _substitutions(
+    recorded: RecordedDynamics, arguments: tuple[Any, ...], named: dict[str, tuple[Any, ...]]
+) -> dict[Any, Any]:
+    """The user's expressions for our symbols; inputs that are None keep theirs."""
+    substitutions: dict[Any, Any] = {}
+    for port, value in zip(recorded.ports[0], arguments, strict=False):
+        if value is None or value is True:
+            continue
+        entries = [sympy.sympify(e) for e in np.ravel(np.array(value, dtype=object))]
+        if len(entries) != port.size:
+            raise ShapeError(
+                f"{recorded.robot.dynamics.name}.recursion: {port.name} has {len(entries)} entries, "
+                f"not {port.size}"
+            )
+        substitutions |= dict(zip(named[port.name], entries, strict=True))
+    return substitutions
+
+
+def _filled(entries: list[sympy.Expr], shape: tuple[int, ...]) -> np.ndarray:
+    filled = np.empty(len(entries), dtype=object)
+    filled[:] = entries
+    return filled.reshape(shape)

@@ -1,0 +1,1 @@
+"""Inverse kinematics: configurations from poses, in batches, along paths, and in closed chains."""

@@ -1,0 +1,235 @@
+"""The public entry points of inverse kinematics: one configuration, or all, for each target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.errors import SettingError, ShapeError
+from dalembert.formulations.kinematics import ik_step
+from dalembert.kernels.call.arguments import on_device
+from dalembert.kernels.cuda.device import common_device
+from dalembert.systems.evaluator import Parameters
+from dalembert.systems.ik.paths import follow_paths
+from dalembert.systems.ik.solver import (
+    MAX_RESTARTS,
+    IKProblem,
+    IKResult,
+    IKSolver,
+    initial_configurations,
+)
+from dalembert.systems.ik.targets import (
+    common_batch,
+    require_settings,
+    require_task,
+    target_poses,
+    task_weights,
+)
+
+if TYPE_CHECKING:
+    from dalembert.systems.dynamics import Array
+    from dalembert.systems.system import System
+
+OFTEN = 4  # hits of each solution after which the search for others ends
+FIRST_STARTS, MAX_STARTS = 256, 8192  # per target, doubled until all solutions were hit often
+CONTINUUM = 64  # rarely hit solutions of one target: points of a continuum
+NEAR_SINGULAR = 1e-3  # of the largest singular value of the task's Jacobian
+INSPECTED = 32  # solutions per target that are checked for a singularity
+BESIDE = 1e-2  # rad or m: an end so near to a solution was on its way to it
+
+
+def inverse_kinematics(
+    system: System,
+    T: ArrayLike,
+    frame: str,
+    q0: ArrayLike | None,
+    tolerance: float,
+    limits: bool,
+    restarts: int,
+    seed: int,
+    task: str,
+    weights: ArrayLike | None,
+    goal: str | None,
+    parameters: Parameters,
+    continuous: bool,
+) -> IKResult:
+    """Configurations that put a frame at the targets, see `System.inverse_kinematics`."""
+    require_settings(tolerance, restarts, seed, goal, q0, continuous)
+    require_task(task)
+    if goal == "manipulability" and system.dynamics.rows:
+        raise SettingError(
+            f"{system.name} is held by constraints, and goal='manipulability' is for open chains; take "
+            "'near' or 'center'"
+        )
+    system.dynamics.require_frame(frame)
+    problem = IKProblem(frame, task, limits, weights is not None, goal, hops=restarts > 0)
+    starts = min(int(restarts), MAX_RESTARTS)
+    row_weights = task_weights(weights, task)
+    solver = IKSolver(system, problem, tolerance, starts, seed, row_weights, parameters)
+    if on_device([T]):
+        return _solve_on_device(solver, T, q0, continuous)
+    targets = target_poses(T, task)
+    if continuous:
+        if targets.ndim < 3:
+            raise ShapeError("continuous=True needs a path, poses (..., n, 4, 4), not one target")
+        if weights is not None:
+            raise SettingError(
+                "continuous=True reaches every pose of a path: leave out the weights"
+            )
+        return follow_paths(solver, targets, q0)
+    batch = common_batch(targets.shape[:-2], q0, system.nq)
+    flat = np.broadcast_to(targets, (*batch, 4, 4)).reshape(-1, 4, 4)
+    start = initial_configurations(system, q0, batch, limits)
+    q, found = solver.solve(flat, start)
+    q = solver.with_idle_joints_at(q, start)
+    if goal is not None:
+        solved = found.nonzero()[0]
+        near = None if start is None else start[solved]
+        q[solved] = solver.improve(flat[solved], q[solved], near)
+    elif start is None:
+        q = solver.wrap_angles(q)
+    return IKResult(q.reshape(*batch, system.nq), found.reshape(batch))
+
+
+def _solve_on_device(
+    solver: IKSolver, T: ArrayLike, q0: ArrayLike | None, continuous: bool
+) -> IKResult:
+    """Configurations for targets (..., 4, 4) on a GPU; targets that are no poses are not found."""
+    import cupy as cp
+
+    if solver.problem.goal is not None or continuous or solver.weights is not None:
+        raise SettingError(
+            "a goal, weights and continuous=True are for arrays on the host: use T.get()"
+        )
+    arrays = {"T": T} | ({} if q0 is None else {"q0": q0})
+    with common_device(list(arrays), list(arrays.values())):
+        targets, nq, first = cp.asarray(T), solver.system.nq, None
+        if tuple(targets.shape[-2:]) != (4, 4):
+            raise ShapeError(f"T on a GPU must be poses (..., 4, 4), not {tuple(targets.shape)}")
+        batch = common_batch(tuple(targets.shape[:-2]), q0, nq)
+        rows = prod(batch)
+        flat = cp.broadcast_to(targets, (*batch, 4, 4)).reshape(rows, 4, 4)
+        if q0 is not None:
+            starts = cp.broadcast_to(cp.asarray(q0), (*batch, nq))
+            first = cp.ascontiguousarray(starts).reshape(rows, nq)
+        result = replace(solver, device=True).solve(flat.astype("float64", copy=False), first)
+        rest = cp.asarray(solver.rest_configuration) if first is None else first
+        q = solver.with_idle_joints_at(result.q, rest)
+        return IKResult(q.reshape(*batch, nq), result.found.reshape(batch))
+
+
+class _Solutions(NamedTuple):
+    q: np.ndarray  # (..., m, nq), m the largest number; NaN where a target has fewer
+    number: np.ndarray  # (...) int, how many
+
+
+class IKSolutions(_Solutions):
+    """The different configurations of every target: the pair (q, number), and their completeness.
+
+    `incomplete` (...) is True where configurations may be missing, or where they may be points of a
+    continuum: some were hit too rarely, or the search met singular configurations, near which it
+    converges slowly and solutions lie close together. `number` counts the ones found.
+    """
+
+    incomplete: np.ndarray  # (...) bool
+
+    def __new__(cls, q: Array, number: Array, incomplete: Array) -> IKSolutions:
+        solutions = super().__new__(cls, q, number)
+        solutions.incomplete = incomplete
+        return solutions
+
+
+def all_solutions(
+    system: System,
+    T: ArrayLike,
+    frame: str,
+    tolerance: float,
+    limits: bool,
+    seed: int,
+    task: str,
+    parameters: Parameters,
+) -> IKSolutions:
+    """All configurations that put a frame at the targets, see `System.all_postures`."""
+    require_settings(tolerance, 0, seed)
+    system.dynamics.require_frame(frame)
+    solver = IKSolver(system, IKProblem(frame, task, limits), tolerance, 0, seed, None, parameters)
+    targets = target_poses(T, task)
+    lists, incomplete = _enumerate(solver, targets.reshape(-1, 4, 4))
+    count = np.array([len(x) for x in lists], dtype=int)
+    q = np.full((len(lists), int(np.max(count, initial=0)), system.nq), np.nan)
+    for k, x in enumerate(lists):
+        q[k, : len(x)] = x
+    batch = targets.shape[:-2]
+    return IKSolutions(
+        q.reshape(*batch, -1, system.nq), count.reshape(batch), incomplete.reshape(batch)
+    )
+
+
+def _enumerate(solver: IKSolver, targets: Array) -> tuple[list[Array], Array]:
+    """For each of the targets (n, 4, 4) its solutions (m, nq), and whether some may be missing."""
+    ranks = [np.linalg.matrix_rank(_task_jacobian(solver, q)) for q in solver.pool()[:4]]
+    if solver.system.nv > max(ranks):
+        raise SettingError(
+            f"{solver.system.name} can move while it keeps the task {solver.problem.task!r}: it has "
+            "infinitely many postures; take inverse_kinematics, with a goal"
+        )
+    nq = solver.system.nq
+    solutions = [(np.zeros((0, nq)), np.zeros(0, dtype=int)) for _ in targets]  # with their hits
+    pending, starts, used = np.arange(len(targets)), FIRST_STARTS, 0
+    incomplete = np.zeros(len(targets), dtype=bool)
+    while len(pending) and used < MAX_STARTS:
+        ends, missed, almost = solver.ends_of_starts(targets[pending], starts, used)
+        incomplete[pending] |= _near_singular(solver, missed)
+        for i, new, unsolved in zip(pending, ends, almost, strict=True):
+            solutions[i] = _merged(solver, *solutions[i], new)
+            incomplete[i] |= _leads_elsewhere(solver, solutions[i][0], unsolved)
+        used, starts = used + starts, min(2 * starts, MAX_STARTS)
+        rare = [i for i in pending if np.min(solutions[i][1], initial=OFTEN) < OFTEN]
+        continua = [i for i in rare if len(solutions[i][0]) > CONTINUUM]
+        incomplete[continua] = True
+        pending = np.array([i for i in rare if i not in continua], dtype=int)
+    incomplete[pending] = True
+    incomplete |= _near_singular(solver, [q[:INSPECTED] for q, _ in solutions])
+    return [q[np.lexsort(q.round(4).T[::-1])] for q, _ in solutions], incomplete
+
+
+def _task_jacobian(solver: IKSolver, q: Array) -> Array:
+    """J of the task and of the constraints on positions, at q (nq,)."""
+    dynamics = solver.system.dynamics.bound(solver.values)
+    task = solver.problem.task_of(dynamics)
+    return np.asarray(ik_step.closed_error(dynamics, q, np.eye(4), task)[1], dtype=float)
+
+
+def _near_singular(solver: IKSolver, configurations: list[Array]) -> Array:
+    """Whether one of the configurations (m, nq) of each target is at or near a singular one."""
+
+    def near(q: Array) -> bool:
+        sizes = np.linalg.svd(_task_jacobian(solver, q), compute_uv=False)
+        return bool(sizes[solver.system.nv - 1] <= NEAR_SINGULAR * sizes[0])
+
+    return np.array([any(map(near, q)) for q in configurations], dtype=bool)
+
+
+def _leads_elsewhere(solver: IKSolver, solutions: Array, ends: Array) -> bool:
+    """Whether one of the ends (m, nq), which nearly solve a target, is near none of its solutions."""
+    for q in solutions:
+        ends = ends[~solver.same_configuration(q, ends, BESIDE)]
+    return len(ends) > 0
+
+
+def _merged(solver: IKSolver, q: Array, hits: Array, ends: Array) -> tuple[Array, Array]:
+    """Solutions and how often each was hit, with further ends (m, nq)."""
+    ends = solver.wrap_angles(ends)
+    for k in range(len(q)):
+        same = solver.same_configuration(q[k], ends)
+        hits[k] += same.sum()
+        ends = ends[~same]
+    while len(ends):
+        same = solver.same_configuration(ends[0], ends)
+        q, hits = np.concatenate([q, ends[:1]]), np.append(hits, same.sum())
+        ends = ends[~same]
+    return q, hits

@@ -1,1 +1,0 @@
-"""Inverse kinematics: postures from poses, in batches, along paths, all of them, in closed chains."""

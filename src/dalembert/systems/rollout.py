@@ -1,0 +1,534 @@
+"""Rollouts of a system: checked arguments, cached kernels, and the outcome of every run.
+
+`rollout` compiles the step of a method (`rollout_kernels`) and runs it for a batch: `FixedStepRun` with
+steps of one length, `AdaptiveRun` with steps that each run chooses by its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import reduce
+from inspect import isfunction
+from numbers import Real
+from operator import and_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import SettingError, ShapeError, SimulationError
+from dalembert.kernels.call.arguments import on_device
+from dalembert.kernels.call.iterations import AdaptiveLoop, AdaptiveResult, RolloutLoop
+from dalembert.kernels.cuda.device import DeviceAdaptive, DeviceRollout, common_device
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.systems.actuators import rollout_inputs
+from dalembert.systems.controller import (
+    Controller,
+    compile_errors,
+    controller_digest,
+    packed_constants,
+)
+from dalembert.systems.friction import has_coulomb, require_smoothing, smoothing_width
+from dalembert.systems.rollout_kernels import (
+    ARRIVED,
+    METHODS,
+    OPEN,
+    adaptive_iteration,
+    require_friction,
+    require_method,
+    require_rollout,
+    rollout_iteration,
+)
+from dalembert.systems.runge_kutta import PAIRS
+from dalembert.systems.singularity import dead_point
+from dalembert.systems.status import (
+    Flagged,
+    Status,
+    all_finite,
+    array_like,
+    finite_states,
+    nan_where,
+    on_host,
+    require_mode,
+    select,
+)
+
+if TYPE_CHECKING:
+    from dalembert.systems.dynamics import Array, Dynamics
+    from dalembert.systems.system import System
+
+MAX_COUNT = 2**53  # up to here floating point counts exactly
+
+
+def rollout(
+    system: System,
+    start: tuple[Any, Any, Any],
+    times: tuple[int, int, float],
+    method: str,
+    friction: str,
+    smoothing: float | None,
+    driven: tuple[Any, Any],
+    errors: str | None,
+    accuracy: tuple[float, float, int],
+) -> tuple[Array, ...]:
+    """States after steps of a method, see `System.rollout`.
+
+    `start` is (q, qd, tau), `times` (steps, every, dt), `driven` (controls, activation) and
+    `accuracy` (rtol, atol, max_steps).
+    """
+    (q, qd, tau), (steps, every, dt), (controls, activation) = start, times, driven
+    require_mode("raise" if errors is None else errors)
+    controller = tau if hasattr(tau, "law") else None
+    if controller is not None and not (controls is None and activation is None):
+        raise SettingError("a rollout takes a controller as tau=, or controls=, not both")
+    if controller is None and callable(tau):
+        kind = "a plain function" if isfunction(tau) else f"{type(tau).__name__}, without a law,"
+        raise SettingError(
+            f"a rollout cannot compile {kind} into its steps: give torques of the steps (steps, "
+            f"..., {system.nv}), a controller that has a law, or take dl.simulate"
+        )
+    require_method(method, (*METHODS, *PAIRS))
+    require_friction(friction)
+    counts = _checked_counts(steps, every, dt, method in PAIRS)
+    torque = np.zeros(0) if controller is not None else tau
+    inputs = rollout_inputs(system, q, qd, torque, controls, activation)
+    state = _state_arrays(system.dynamics, inputs)
+    kernels = _kernels(system, method, friction, controls is not None, controller)
+    settings = (state, controller, counts, smoothing, controls is not None)
+    require_smoothing(smoothing)
+    if isinstance(kernels, AdaptiveKernels):
+        return AdaptiveRun(kernels, *settings, Accuracy(*accuracy)).run(system, errors)
+    return FixedStepRun(kernels, *settings).run(system, errors)
+
+
+class RolloutKernels(NamedTuple):
+    """The kernels of a rollout with steps of one length."""
+
+    host: RolloutLoop
+    device: DeviceRollout
+
+
+class AdaptiveKernels(NamedTuple):
+    """The kernels of an adaptive rollout."""
+
+    host: AdaptiveLoop
+    device: DeviceAdaptive
+
+
+def _kernels(
+    system: System, method: str, friction: str, controlled: bool, controller: Controller | None
+) -> RolloutKernels | AdaptiveKernels:
+    """The kernels of these choices, cached with the system."""
+    dynamics = system.dynamics
+    digest = ""
+    if controller is not None:
+        digest = controller_digest(controller, dynamics.nq, dynamics.nv, dynamics.rows)
+    cache = system.__dict__.setdefault("_rollouts", {})
+    key = (method, friction, controlled, digest)
+    if key in cache:
+        return cache[key]
+    kernels: RolloutKernels | AdaptiveKernels
+    if method not in PAIRS:
+        step = rollout_iteration(system, method, friction, controlled, controller=controller)
+        kernels = RolloutKernels(RolloutLoop(step), DeviceRollout(step, method))
+    else:
+        dynamics = require_rollout(system, method).bound()
+        if friction == "plain" and has_coulomb(dynamics):
+            raise SettingError(
+                f"{method} gets stuck on the plain sign of the velocity; take friction='smooth'"
+            )
+        with nullcontext() if controller is None else compile_errors(controller):
+            step = adaptive_iteration(dynamics, method, controlled, controller)
+        saved = sum(port.size for port in step.base[: 3 if step.base[2].name == "w" else 2])
+        kernels = AdaptiveKernels(AdaptiveLoop(step, saved), DeviceAdaptive(step, saved, method))
+    cache[key] = kernels
+    return kernels
+
+
+# arguments
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A positive whole number as an int; another value is refused by the name of its argument.
+
+    >>> whole_number("steps", np.int64(4))
+    4
+    """
+    value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    counts = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not counts or not 1 <= value <= MAX_COUNT:
+        raise SettingError(f"{name} must be a positive whole number, not {_short(value)}")
+    return int(value)
+
+
+def finite_number(name: str, value: Any) -> float:
+    """A finite number as a float; another value is refused by the name of its argument."""
+    value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not abs(value) <= np.finfo(float).max:
+        raise SettingError(f"{name} must be a finite number, not {_short(value)}")
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    large = isinstance(value, int) and abs(value) > MAX_COUNT
+    text = type(value).__name__ if large else repr(value)
+    return text if len(text) < 60 else f"{text[:60]}…"
+
+
+def _checked_counts(steps: Any, every: Any, dt: Any, adaptive: bool) -> tuple[int, int, float]:
+    """(steps, every, dt) of a rollout; adaptive steps go forward in time only."""
+    steps, every = whole_number("steps", steps), whole_number("every", every)
+    dt = finite_number("dt", dt)
+    if every > steps:
+        raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+    if adaptive and not 0.0 < steps * dt < np.inf:
+        raise SettingError(f"dt must be a positive time, not {dt!r}: states are saved by it")
+    return steps, every, dt
+
+
+def _state_arrays(dynamics: Dynamics, state: tuple[Any, ...]) -> tuple[Array, ...]:
+    """The state as arrays of numbers that broadcast, quaternions of length one.
+
+    `state` is q, q̇, τ or controls (with a leading time axis, or empty under a controller), w.
+    """
+    arrays = []
+    for name, x in _by_argument(state).items():
+        if not on_device((x,)):
+            try:
+                x = np.asarray(x)
+            except ValueError:
+                raise ShapeError(f"{name} has rows of different lengths") from None
+            if x.dtype.kind not in "biuf":
+                raise ShapeError(f"{name} must be real numbers, not {x.dtype}")
+        arrays.append(x)
+    q, qd, tau, *w = arrays
+    per_step = tau.ndim > max(q.ndim, qd.ndim)
+    leads = [x.shape[:-1] for x in (q, qd, *w)] + [tau.shape[1 if per_step else 0 : -1]]
+    try:
+        np.broadcast_shapes(*leads)
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in _by_argument(arrays).items())
+        raise ShapeError(f"{shapes}: the axes before the last do not fit together") from None
+    if dynamics.nq != dynamics.nv and q.shape[-1:] == (dynamics.nq,) and not on_device((q,)):
+        with np.errstate(all="ignore"):  # a quaternion of length zero is NaN, refused later
+            q = np.asarray(dynamics.normalised(q))
+    return q, qd, tau, *w
+
+
+def _by_argument(state: Any, controlled: bool = False) -> dict[str, Array]:
+    """Start and drive of a rollout, by the names of its arguments."""
+    names = ("q", "qd", "controls" if controlled else "tau", "activation")
+    return dict(zip(names, state, strict=False))
+
+
+def _has_finite_drive(state: tuple[Array, ...]) -> Array:
+    """Which runs (...) have torques or controls, and activations, that are finite throughout."""
+    q, qd, tau, *w = state
+    finite: Any = on_host(finite_states(tau))
+    if tau.ndim > max(q.ndim, qd.ndim):
+        finite = finite.all(axis=0)
+    return finite & on_host(finite_states(w[0])) if w else finite
+
+
+def _not_finite_message(dynamics: Dynamics, arrays: Mapping[str, Array]) -> str:
+    """Which argument of which run has entries that are not finite; empty where none has.
+
+    `arrays` are by the names of their arguments; torques of all steps have a leading axis.
+    """
+    states = max(arrays[name].ndim for name in ("q", "qd"))
+    for name, x in arrays.items():
+        bad: Any = ~on_host(finite_states(x))
+        bad = bad.any(axis=0) if x.ndim > states else bad
+        if not bad.any():
+            continue
+        index, run, others = _first_run(bad)
+        run = f" of {run}" if index else ""
+        turns = name == "q" and dynamics.nq != dynamics.nv
+        more = ", or a quaternion of length zero" if turns else ""
+        return (
+            f"{dynamics.name}.rollout: {name}{run} has entries that are not finite{more}.{others}"
+        )
+    return ""
+
+
+def _first_run(lost: Array) -> tuple[tuple[int, ...], str, str]:
+    """The first of the runs (...) that are lost: its index, its name, and a note on the others."""
+    index, count = tuple(int(k) for k in np.argwhere(lost)[0]), int(lost.sum())
+    run = f"run {index if len(index) > 1 else index[0]}" if index else "the run"
+    return index, run, f" So it is with {count - 1} other runs." if count > 1 else ""
+
+
+# runs
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The kernels, start, drive and length of a batch of runs."""
+
+    kernels: Any
+    state: tuple[np.ndarray, ...]  # q, q̇, τ or controls or nothing, activations if any
+    controller: Controller | None
+    counts: tuple[int, int, float]  # steps, every, dt
+    smoothing: float | None
+    controlled: bool  # τ stands for controls
+
+    @property
+    def iteration(self) -> Iteration:
+        """The step that is repeated."""
+        return self.kernels.host.iteration
+
+    @property
+    def has_width(self) -> bool:
+        """Whether smoothed friction is part of the step."""
+        return any(port.name == "width" for port in self.iteration.held)
+
+    def inputs(self, dtype: Any = float) -> dict[str, Array]:
+        """State, torques and the controller's constants by the names of their ports."""
+        q, qd, tau, *w = self.state
+        inputs = {"q": q, "qd": qd, "tau": tau, **({"w": w[0]} if w else {})}
+        if self.controller is not None:
+            inputs["law"] = packed_constants(self.controller).astype(dtype)
+            inputs["w"] = np.asarray(self.controller.initial, dtype)
+        return inputs
+
+    def not_finite_message(self, system: System) -> str:
+        """Which argument is not finite; empty where all are."""
+        return _not_finite_message(system.dynamics, _by_argument(self.state, self.controlled))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedStepRun(_Run):
+    """A rollout with steps of one length."""
+
+    kernels: RolloutKernels
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the results."""
+        names = [port.name for port in self.iteration.base if port.name != "t"]
+        further = "activation" if self.controller is None else "z"
+        return tuple(further if name == "w" else name for name in names)
+
+    def run(self, system: System, errors: str | None) -> tuple[Array, ...]:
+        """Saved states; an error for runs that are lost, or a status for every run.
+
+        A state that is not finite stays so, so the last states are looked at. Those on a GPU are not
+        there yet, and are waited for only if `errors` says so, or where constraints are to be met.
+        """
+        refuse = errors != "flag"
+        if refuse and not system.dynamics.rows:
+            states = self._states(system)
+            wait = errors is not None or not on_device(self.state)
+            if wait and not all(all_finite(x[-1]) for x in states):
+                raise SimulationError(self._lost_message(system, states[0], _lost_runs(states)))
+            return states
+        q, qd = self.state[:2]
+        start = system._first_status(q, qd)
+        ok = start == int(Status.OK)  # CuPy compares with plain numbers only
+        if refuse and not bool(ok.all()):
+            message = self.not_finite_message(system)
+            raise SimulationError(message or system._bad_start(q, qd, start))
+        with np.errstate(all="ignore"):
+            states = self._states(system)
+        lost = _lost_runs(states)
+        if refuse:
+            if bool(lost.any()):
+                raise SimulationError(self._lost_message(system, states[0], lost))
+            return states
+        reason = select(_has_finite_drive(self.state), Status.LOST, int(Status.NOT_FINITE))
+        status = select(ok, 0, start) + (lost & ok).astype(np.int8) * array_like(reason, lost)
+        return Flagged((*self.names, "status"), (*(nan_where(~ok, x) for x in states), status))
+
+    def _states(self, system: System) -> tuple[Array, ...]:
+        """Saved states (saves, ..., n), as many arrays as there are names."""
+        # numbers from the host follow the precision of q
+        dtype = np.float32 if str(self.state[0].dtype).endswith("float32") else float
+        inputs = {**self.inputs(dtype), "t": np.zeros((), dtype)}
+        if self.has_width:
+            inputs["width"] = self._width(system).astype(dtype)
+        step = self.iteration
+        base, held = ([inputs[p.name] for p in ports] for ports in (step.base, step.held))
+        kernel = self.kernels.device if on_device(self.state) else self.kernels.host
+        return tuple(kernel(base, held, *self.counts)[: len(self.names)])
+
+    def _width(self, system: System) -> Array:
+        """Velocities over which friction rises; per step where the torques are."""
+        q, qd, tau, *_ = self.state
+        width = smoothing_width(system, self.counts[2], self.smoothing)
+        per_step = self.controller is None and tau.ndim > max(q.ndim, qd.ndim)
+        steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if per_step else ()
+        return np.broadcast_to(width, (*steps, *width.shape))
+
+    def _lost_message(self, system: System, q: Any, lost: Array) -> str:
+        """Which run is lost before which saved state, and why."""
+        message = self.not_finite_message(system)
+        if message:
+            return message
+        gone = on_host(lost)
+        index, run, more = _first_run(gone)
+        path = on_host(q[(slice(None), *index)])
+        count = int(np.isfinite(path).all(axis=-1).argmin())  # the first that is not finite
+        first = on_host(array_like(self.state[0], q) + 0.0 * q[0])
+        last = np.broadcast_to(first, gone.shape + path.shape[1:])[index]
+        last = path[count - 1] if count else last
+        cause = dead_point(system, last) if np.isfinite(last).all() else ""
+        closed = bool(system.dynamics.rows)
+        how = "cannot be brought back to the constraints" if closed else "is no longer finite"
+        return (
+            f"{system.dynamics.name}.rollout: {run} {how} before saved state {count}: "
+            f"{cause or f'take a smaller dt than {self.counts[2]:g} s'}.{more} "
+            'errors="flag" gives all others their results'
+        )
+
+
+def _lost_runs(states: tuple[Array, ...]) -> Array:
+    """Which runs (...) have last states that are not finite."""
+    return ~reduce(and_, [finite_states(x[-1]) for x in states])
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Tolerances of the error of a step, and how many steps a run may try."""
+
+    rtol: float
+    atol: float
+    max_steps: int
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            finite_number(name, getattr(self, name))
+        if not 3e-14 <= self.rtol < 1.0 or not (np.isfinite(self.atol) and self.atol > 0.0):
+            raise SettingError(
+                f"rtol={self.rtol!r} must lie between 3e-14 and 1, atol={self.atol!r} be positive"
+            )
+        whole_number("max_steps", self.max_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveRun(_Run):
+    """A rollout in which each run chooses its steps by their errors."""
+
+    kernels: AdaptiveKernels
+    accuracy: Accuracy
+
+    def run(self, system: System, errors: str | None) -> tuple[Array, ...]:
+        """Saved states (saves, ..., n); an error for a run that ends early, or a status for each.
+
+        Arrays on a GPU stay there; in double precision, as on the host.
+        """
+        if not on_device(self.state):
+            return self._run(system, self.kernels.host, errors != "flag")
+        with common_device(list(_by_argument(self.state)), self.state):
+            return self._run(system, self.kernels.device, errors != "flag")
+
+    def _run(
+        self, system: System, loop: AdaptiveLoop | DeviceAdaptive, refuse: bool
+    ) -> tuple[Array, ...]:
+        steps, every, dt = self.counts
+        state = tuple(loop.asarray(x) for x in self.state)
+        inputs, batch = replace(self, state=state)._batch_inputs(system)
+        finite_drive, (q, qd) = _has_finite_drive(state), state[:2]
+        start = on_host(system._first_status(q, qd))
+        if refuse and not (bool(finite_drive.all()) and bool((start == Status.OK).all())):
+            arrays = _by_argument(state, self.controlled)
+            message = _not_finite_message(system.dynamics, arrays)
+            raise SimulationError(message or system._bad_start(on_host(q), on_host(qd), start))
+        start = np.broadcast_to(np.where(finite_drive, start, Status.NOT_FINITE), batch)
+        saves, interval = steps // every, every * dt
+        inputs |= {"end": np.array(saves * interval)}
+        step = self.iteration
+        base, held = (loop.rows(ports, inputs, batch) for ports in (step.base, step.held))
+        base = nan_where(array_like(start.reshape(-1) != Status.OK, base), base)
+        ended = loop(base, held, saves, interval)
+        return self._results(system, ended, batch, start, refuse)
+
+    def _batch_inputs(self, system: System) -> tuple[dict[str, Array], tuple[int, ...]]:
+        """Inputs by name, and the batch they have together."""
+        q, qd, tau, *_ = self.state
+        if self.controller is None and tau.ndim > max(q.ndim, qd.ndim):
+            raise SettingError(
+                f"tau {tau.shape} has one axis more than the states: torques of their own for every "
+                "step need steps of one length, method='rk4', as here they hold throughout; several "
+                f"runs from one start are q (1, {system.nq}) and tau (runs, {tau.shape[-1]})"
+            )
+        inputs, step = self.inputs(), self.iteration
+        if self.has_width:
+            inputs["width"] = smoothing_width(system, None, self.smoothing)
+        leads = []
+        for port in (*step.base, *step.held):
+            if port.name in inputs:
+                shape = np.shape(inputs[port.name])
+                if shape[len(shape) - 1 :] != port.shape:
+                    raise ShapeError(f"{port.name} must be (..., {port.size}), not {shape}")
+                leads.append(shape[:-1])
+        inputs |= {"rtol": np.array(self.accuracy.rtol), "atol": np.array(self.accuracy.atol)}
+        inputs |= {"most": np.array(float(self.accuracy.max_steps))}
+        return inputs, np.broadcast_shapes(*leads)
+
+    def _results(
+        self,
+        system: System,
+        ended: AdaptiveResult,
+        batch: tuple[int, ...],
+        start: Array,
+        refuse: bool,
+    ) -> tuple[Array, ...]:
+        columns = self._columns
+        over, attempts = (
+            on_host(ended.ends[:, columns[name]][:, 0]).reshape(batch)
+            for name in ("ended", "tries")
+        )
+        names = [port.name for port in self.iteration.base]
+        saved = [
+            ended.saved[:, :, columns[name]].swapaxes(0, 1)
+            for name in names[: names.index("slope")]
+        ]
+        states = [x.reshape(len(x), *batch, x.shape[2]) for x in saved]
+        finite_end = finite_states(ended.ends[:, : columns["slope"].start])
+        finite_end = on_host(finite_end).reshape(batch)
+        finite = finite_end & on_host(finite_states(ended.saved, 2)).reshape(batch)
+        ok = (over == ARRIVED) & finite
+        if refuse:
+            if not bool(ok.all()):
+                raise SimulationError(self._stop_message(system, ended.ends, ~ok))
+            return tuple(states)
+        unfinished = finite_end & (over != ARRIVED) & (over != OPEN)
+        status = np.where(unfinished, int(Status.UNFINISHED), int(Status.LOST))
+        status = np.where(ok, int(Status.OK), status)
+        status = np.where(start != Status.OK, start, status).astype(np.int8)
+        further = ["z" if self.controller is not None else "activation"] * (len(states) - 2)
+        counts = array_like(np.nan_to_num(attempts).astype(np.int64), ended.saved)
+        labels = ("q", "qd", *further, "attempts", "status")
+        return Flagged(labels, (*states, counts, array_like(status, ended.saved)))
+
+    @property
+    def _columns(self) -> dict[str, slice]:
+        """Columns of the base values by name."""
+        stops = np.cumsum([port.size for port in self.iteration.base]).tolist()
+        pairs = zip(self.iteration.base, stops, strict=True)
+        return {port.name: slice(stop - port.size, stop) for port, stop in pairs}
+
+    def _stop_message(self, system: System, ends: Array, lost: Array) -> str:
+        """Which run ended early, or has states that are lost, when and why."""
+        _, run, more = _first_run(lost)
+        last = on_host(ends[int(np.flatnonzero(lost.reshape(-1))[0])])
+        columns = self._columns
+        q = last[columns["q"]]
+        t, attempts, over = (float(last[columns[name]][0]) for name in ("t", "tries", "ended"))
+        cause = dead_point(system, q) if np.isfinite(q).all() else ""
+        if system.dynamics.rows and (over in (ARRIVED, OPEN) or not np.isfinite(q).all()):
+            why = f": {cause}" if cause else ", take a smaller rtol or atol"
+            cause = f"it cannot be brought back to the constraints{why}"
+        stiff = "its steps find no end, as at a torque that jumps, or where it overflows"
+        if attempts >= self.accuracy.max_steps:
+            advice = "; fewer are needed with friction over a larger smoothing="
+            stiff = (
+                f"after {attempts:.0f} of max_steps={self.accuracy.max_steps} steps tried"
+                f"{advice if self.has_width else ''}"
+            )
+        return (
+            f"{system.dynamics.name}.rollout: {run} stops at t = {t:g} s: {cause or stiff}.{more} "
+            'errors="flag" gives all others their results'
+        )

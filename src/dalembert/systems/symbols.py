@@ -1,0 +1,384 @@
+"""Symbols of a user's expressions, SymPy or CasADi: coordinates, velocities, parameters, time.
+
+SymPy expressions are read by a walk over their tree, so that errors name what they met; SymPy's own
+`lambdify` would report an unknown function only when it is called.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dalembert import tracing
+from dalembert.errors import ModelError, ParameterError
+from dalembert.model.parameter import Expression, Parameter, collect
+from dalembert.tracing.program import Op
+
+# operations whose derivative is zero or does not exist
+_JUMPS = frozenset({Op.FLOOR, Op.CEIL, Op.SIGN, Op.FMOD, Op.REMAINDER, Op.COPYSIGN})
+
+
+@dataclass(frozen=True)
+class SymbolTable:
+    """The user's symbols and the internal symbols that replace them."""
+
+    names: tuple[str, ...]
+    parameters: Mapping[str, float | None]
+    symbols: Mapping[Any, Any]  # user's symbol (SymPy node, or CasADi identity) → ours
+    by_name: Mapping[str, Any]  # parameter name → our symbol
+    q: Any
+    qd: Any
+    p: Any
+    t: Any  # time ()
+
+    def name_of(self, symbol: Any) -> str:
+        """The name of the coordinate with the user's symbol; empty if none."""
+        own = self.symbols.get(_key(plain(symbol)))
+        for name, ours in zip(self.names, self.q, strict=True):
+            if own is not None and tracing.identity(own) == tracing.identity(ours):
+                return name
+        return ""
+
+    def read(self, value: Any, what: str, smooth: bool = True) -> Any:
+        """A user's scalar expression in our symbols, an array ()."""
+        value = plain(value)
+        if isinstance(value, Parameter):
+            return self.by_name[value.name]
+        if _library(value) == "sympy":
+            named = {s: self.by_name[s.name] for s in value.free_symbols if s.name in self.by_name}
+            table = {**named, **self.symbols}
+            self._require_known(loose_symbols(value, table, what), what)
+            return from_sympy(value, table, what, smooth)
+        if tracing.is_array(value):
+            return self._read_casadi(value, what, smooth)
+        if _library(value) == "casadi":
+            raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f"{what}: {value!r} is neither an expression nor a number") from None
+        if not np.isfinite(number):
+            raise ModelError(f"{what} holds {number}; give finite numbers")
+        return np.array(number)
+
+    def _read_casadi(self, value: Any, what: str, smooth: bool) -> Any:
+        if value.size != 1:
+            raise ModelError(f"{what} has shape {value.shape}; one number is expected")
+        symbols = tracing.symbols_of(value)
+        names = [tracing.name_of(s) for s in symbols]
+        ours = [
+            self.symbols.get(_key(s), self.by_name.get(name))
+            for s, name in zip(symbols, names, strict=True)
+        ]
+        unknown = [name for name, own in zip(names, ours, strict=True) if own is None]
+        self._require_known(unknown, what)
+        jumps = tracing.operations(value) & _JUMPS
+        if smooth and jumps:
+            jump = min(jumps).name.lower()
+            raise ModelError(
+                f"{what} uses {jump}, which jumps: an energy must have a derivative. "
+                "Forces may jump; give this part as forces="
+            )
+        return tracing.at([value.reshape(())], symbols, ours)[0]
+
+    def _require_known(self, unknown: Sequence[str], what: str) -> None:
+        if unknown:
+            some = unknown[0]
+            clock = f"; the symbol of time is given as time={some}" if some == "t" else ""
+            raise ModelError(
+                f"{what} uses {', '.join(unknown)}, neither a coordinate nor a parameter; list "
+                f"{some} in q, or give parameters={{{some!r}: its value, or None}}{clock}"
+            )
+
+
+def symbol_table(
+    q: Any,
+    qd: Any,
+    parameters: Any,
+    names: Sequence[str] | None,
+    expressions: Iterable[Any],
+    velocities_needed: bool = True,
+    time: Any = None,
+) -> SymbolTable:
+    """The table of all symbols; `expressions` are searched for `Parameter` objects.
+
+    `time` is the user's symbol of time; coordinates that are functions of one have it already.
+    """
+    positions = entries(q)
+    if not positions:
+        raise ModelError("q is empty; give at least one coordinate")
+    labels = tuple(_label(x, "q") for x in positions)
+    labels = tuple(names) if names is not None else labels
+    velocities = _velocities(positions, qd, velocities_needed)
+    if len(labels) != len(positions):
+        raise ModelError(f"names has {len(labels)} entries for {len(positions)} coordinates")
+    declared = _declared(parameters, expressions)
+    values = {name: value for name, (_, value) in declared.items()}
+    _require_distinct([*labels, *values], "coordinates and parameters")
+    ours = [tracing.symbol(name, len(labels)) for name in ("q", "qd")]
+    p, t = tracing.symbol("parameters", len(values)), tracing.symbol("t")
+    keys = [*positions, *velocities]
+    _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
+    symbols = {_key(x): symbol for x, symbol in zip(positions, ours[0], strict=True)}
+    symbols |= {_key(x): symbol for x, symbol in zip(velocities, ours[1], strict=False)}
+    symbols |= _derivatives(positions, list(ours[1]))
+    times = {x.args[0] for x in positions if _library(x) == "sympy" and _is_function(x)}
+    if time is not None:
+        _label(time, "time")
+        times.add(_key(time))
+    symbols |= dict.fromkeys(times, t)
+    by_name = dict(zip(values, p, strict=True))
+    symbols |= {_key(s): by_name[name] for name, (s, _) in declared.items() if s is not None}
+    return SymbolTable(labels, values, symbols, by_name, ours[0], ours[1], p, t)
+
+
+def entries(value: Any) -> list[Any]:
+    """A column of scalars from a list, a SymPy matrix, or a CasADi or NumPy vector."""
+    value = plain(value)
+    if tracing.is_array(value):
+        return list(value.ravel())
+    if _library(value) == "sympy":
+        return list(value) if hasattr(value, "shape") else [value]
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return list(value)
+    return [value]
+
+
+def plain(value: Any) -> Any:
+    """Arithmetic of parameters and CasADi's own matrices as arrays; all else as it is."""
+    if isinstance(value, Expression) and not isinstance(value, Parameter):
+        return value.symbol()
+    return tracing.adopted(value)
+
+
+def _library(value: Any) -> str:
+    # functions of time have a class of their own, made on the fly, without a module
+    modules = [str(base.__module__).split(".")[0] for base in type(value).__mro__]
+    return next((name for name in modules if name in ("sympy", "casadi")), "")
+
+
+def _key(symbol: Any) -> Any:
+    ours = plain(symbol)
+    return tracing.identity(ours) if tracing.is_symbol(ours) else symbol
+
+
+def _label(symbol: Any, what: str) -> str:
+    if tracing.is_symbol(plain(symbol)):
+        return tracing.name_of(plain(symbol))
+    if _library(symbol) == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
+        return str(symbol.name if symbol.is_Symbol else symbol.func)
+    if isinstance(symbol, Parameter):
+        return symbol.name
+    raise ModelError(f"{what} holds {symbol!r}, which is no symbol of SymPy or casadi.SX")
+
+
+def _is_function(node: Any) -> bool:
+    from sympy.core.function import AppliedUndef
+
+    return isinstance(node, AppliedUndef)
+
+
+def _velocities(positions: list[Any], qd: Any, needed: bool) -> list[Any]:
+    if qd is not None:
+        velocities = entries(qd)
+        if len(velocities) != len(positions):
+            raise ModelError(f"qd has {len(velocities)} entries for {len(positions)} coordinates")
+        for velocity in velocities:
+            _label(velocity.args[0] if getattr(velocity, "is_Derivative", 0) else velocity, "qd")
+        return velocities
+    if all(_library(x) == "sympy" and _is_function(x) for x in positions):
+        return [x.diff(x.args[0]) for x in positions]
+    if not needed:
+        return []
+    if _library(positions[0]) == "sympy":
+        raise ModelError(
+            "qd is missing: give the symbols of the velocities, or write the coordinates as "
+            "functions of time, sympy.physics.mechanics.dynamicsymbols('theta')"
+        )
+    raise ModelError("qd is missing: give the symbols of the velocities, in the order of q")
+
+
+def _derivatives(positions: list[Any], ours: list[Any]) -> dict[Any, Any]:
+    """dq/dt of functions of time, whichever symbols the velocities have besides."""
+    rates = {}
+    for position, symbol in zip(positions, ours, strict=True):
+        if _library(position) == "sympy" and _is_function(position):
+            rates[position.diff(position.args[0])] = symbol
+    return rates
+
+
+def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[Any, float | None]]:
+    """{name: (user's symbol if there is one, default value)}, in order."""
+    listed = list(parameters.items()) if isinstance(parameters, Mapping) else None
+    if listed is None:
+        listed = [(s, None) for s in (entries(parameters) if parameters is not None else [])]
+    declared: dict[str, tuple[Any, float | None]] = {}
+    for symbol, value in listed:
+        name = symbol if isinstance(symbol, str) else _label(symbol, "parameters")
+        own = symbol.value if isinstance(symbol, Parameter) and value is None else value
+        if name in declared:
+            raise ParameterError(f"parameter {name!r} is given twice")
+        if own is not None and not np.isfinite(float(own)):
+            raise ParameterError(f"parameter {name!r} has the value {own}; give a finite number")
+        user_symbol = None if isinstance(symbol, str | Parameter) else plain(symbol)
+        declared[name] = (user_symbol, None if own is None else float(own))
+    for name, value in _parameters_in(expressions):
+        declared.setdefault(name, (None, value))
+    return declared
+
+
+def _parameters_in(expressions: Iterable[Any]) -> Iterable[tuple[str, float | None]]:
+    """`Parameter` objects, bare or inside CasADi expressions."""
+    for value in map(plain, expressions):
+        if isinstance(value, Parameter):
+            yield value.name, value.value
+        elif tracing.is_array(value):
+            for symbol in tracing.symbols_of(value):
+                try:
+                    yield from collect(symbol)[0].items()
+                except ParameterError:
+                    continue  # a symbol of the user's own
+
+
+def _require_distinct(keys: list[Any], what: str, names: list[str] | None = None) -> None:
+    for i, key in enumerate(keys):
+        if key in keys[:i]:
+            raise ModelError(f"{what}: {(names or keys)[i]!r} stands twice")
+
+
+# functions of one argument, by SymPy's name; True where an energy made of it can be differentiated
+_FUNCTIONS = {
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "erf"), True),
+    **dict.fromkeys(("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"), True),
+    "Abs": True,
+    "sign": False,
+    "floor": False,
+    "ceiling": False,
+}
+_RENAMED = {"Abs": "abs", "ceiling": "ceil"}  # NumPy's names that differ
+_RENAMED |= {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
+_COMPARISONS = {
+    "StrictLessThan": operator.lt,
+    "LessThan": operator.le,
+    "StrictGreaterThan": operator.gt,
+    "GreaterThan": operator.ge,
+}
+
+
+def from_sympy(expression: Any, table: Mapping[Any, Any], what: str, smooth: bool) -> Any:
+    """A SymPy expression in internal symbols (); `table` maps its own symbols to them.
+
+    With `smooth`, functions whose derivative does not exist or is zero where it exists are refused.
+    """
+    return _SympyReader(table, what, smooth).read(expression)
+
+
+def loose_symbols(expression: Any, table: Mapping[Any, Any], what: str) -> list[str]:
+    """Names of the symbols and functions of time that are not in `table`."""
+    from sympy import Derivative, Dummy
+    from sympy.core.function import AppliedUndef
+
+    strange = sorted(str(d) for d in expression.atoms(Derivative) if d not in table)
+    if strange:
+        raise ModelError(
+            f"{what} uses {strange[0]}, which is no velocity: it must be a function of the "
+            "coordinates in q and their first derivatives"
+        )
+    functions = expression.atoms(AppliedUndef)
+    loose = {str(f) for f in functions if f not in table}
+    known = {node: Dummy() for node in table if hasattr(node, "args") and node.args}
+    bare = expression.xreplace(known)
+    times = {arg for f in functions for arg in f.free_symbols}
+    symbols = bare.free_symbols - set(known.values()) - set(table)
+    if not loose and symbols & times:
+        raise ModelError(
+            f"{what} depends on the time {min(map(str, symbols & times))} explicitly; give forces "
+            "of time as tau, and prescribed motion as a driving constraint"
+        )
+    return sorted(loose | {str(s) for s in symbols - times})
+
+
+class _SympyReader:
+    def __init__(self, table: Mapping[Any, Any], what: str, smooth: bool) -> None:
+        from sympy.core.function import AppliedUndef
+
+        self.known, self.undefined = dict(table), AppliedUndef
+        self.what, self.smooth = what, smooth
+
+    def read(self, node: Any) -> Any:
+        if node not in self.known:
+            self.known[node] = self._convert(node)
+        return self.known[node]
+
+    def _convert(self, node: Any) -> Any:
+        if node.is_number and not node.free_symbols and not node.atoms(self.undefined):
+            return self._number(node)
+        name = type(node).__name__
+        if node.is_Add or node.is_Mul:
+            parts = [self.read(part) for part in node.args]
+            return reduce(operator.add if node.is_Add else operator.mul, parts)
+        if node.is_Pow:
+            return self._power(*node.args)
+        if name in _FUNCTIONS and len(node.args) == 1:
+            if self.smooth and not _FUNCTIONS[name]:
+                raise ModelError(
+                    f"{self.what} uses {name}, which jumps: an energy must have a derivative. "
+                    "Forces may jump; give this part as forces="
+                )
+            function = tracing.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
+            return function(self.read(node.args[0]))
+        if name in ("Max", "Min"):
+            parts = [self.read(part) for part in node.args]
+            return reduce(np.maximum if name == "Max" else np.minimum, parts)
+        if name == "atan2":
+            return np.arctan2(*map(self.read, node.args))
+        if name == "Piecewise":
+            return self._piecewise(node)
+        if name in _COMPARISONS:
+            return _COMPARISONS[name](*map(self.read, node.args))
+        raise ModelError(
+            f"{self.what} uses {name} in {node}, which dalembert cannot differentiate and compile; "
+            "write it with + − × ÷, powers, sin, cos, tan, their inverses, exp, log, sinh, cosh, "
+            "tanh, erf, atan2, Abs, Max, Min or Piecewise"
+        )
+
+    def _number(self, node: Any) -> float:
+        if node.is_Rational:
+            return int(node.p) / int(node.q)
+        value = complex(node)
+        if value.imag != 0.0 or not abs(value.real) < float("inf"):
+            raise ModelError(f"{self.what} holds the number {node}, which is not finite and real")
+        return value.real
+
+    def _power(self, base: Any, exponent: Any) -> Any:
+        x = self.read(base)
+        if exponent.is_Integer and abs(int(exponent)) <= 16:
+            product = _integer_power(x, abs(int(exponent)))
+            return product if exponent.is_positive else 1 / product
+        if exponent.is_Rational and exponent.q == 2 and abs(exponent.p) <= 16:
+            root = _integer_power(np.sqrt(x), abs(int(exponent.p)))
+            return root if exponent.is_positive else 1 / root
+        return np.power(x, self.read(exponent))
+
+    def _piecewise(self, node: Any) -> Any:
+        *first, (last, condition) = node.args
+        if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
+            raise ModelError(f"{self.what}: {node} has no value elsewhere; end it with (…, True)")
+        result = self.read(last)
+        for value, when in reversed(first):
+            result = np.where(self.read(when), self.read(value), result)
+        return result
+
+
+def _integer_power(x: Any, n: int) -> Any:
+    """xⁿ by squaring: products, where a power would call the mathematics library."""
+    if n == 0:
+        return 1.0
+    half = _integer_power(x, n // 2)
+    square = half * half if n > 1 else 1.0
+    return square * x if n % 2 else square

@@ -1,0 +1,299 @@
+"""Constrained systems in letters: the pages of the lecture, SymPy from scratch, and the kernels."""
+
+# ruff: noqa: SIM300  (A and G are quantities on the left, not constants)
+
+import re
+
+import numpy as np
+import pytest
+import sympy
+from sympy import cos, sin
+from sympy.physics.mechanics import dynamicsymbols
+
+import dalembert as dl
+from dalembert.zoo.symbolic_models import symbolic_model
+from tests.systems.test_time_and_gyroscopic import everything
+
+T = dynamicsymbols._t
+x, y, z, theta, phi = sympy.symbols("x y z theta phi")
+dx, dy, dz, dtheta, dphi = sympy.symbols("dx dy dz dtheta dphi")
+m, g, l, r, rho, I1, I2 = sympy.symbols("m g l r rho I1 I2")
+
+
+def same(found, expected):
+    assert sympy.simplify(sympy.Matrix(found) - sympy.Matrix(expected)).is_zero_matrix
+
+
+def test_tension_of_the_pendulum_of_p57():
+    """λ = (m/l²)(ẋ² + ẏ² − g y), sign corrected, with A = (x y)."""
+    result = symbolic_model("pendulum_constrained").equations(["M", "g", "A", "gamma", "lambda"])
+    assert result.A == sympy.Matrix([[x, y]])
+    same(result["gamma"], [-(dx**2) - dy**2])
+    free = result.where(tau_x=0.0, tau_y=0.0)
+    assert free["lambda"][0] == m * (dx**2 + dy**2 - g * y) / l**2
+    same(
+        result["lambda"] - free["lambda"],
+        [(x * sympy.Symbol("tau_x") + y * sympy.Symbol("tau_y")) / l**2],
+    )
+    assert "λ = [ (m (" in result.text() and r"\lambda" in result.latex()
+
+
+def test_reduced_equations_of_the_rolling_disk_of_p62():
+    result = symbolic_model("rolling_disk").equations(["A", "M_r", "h_r", "tau_r", "Delta"])
+    assert result.A == sympy.Matrix([[1, 0, 0, -rho * cos(theta)], [0, 1, 0, -rho * sin(theta)]])
+    assert result.independent == (theta, phi)
+    assert result.M_r == sympy.Matrix([[I1, 0], [0, I2 + m * rho**2]])
+    assert result.h_r == sympy.zeros(2, 1)
+    t_x, t_y, t_theta, t_phi = sympy.symbols("tau_x tau_y tau_theta tau_phi")
+    same(result.tau_r, [t_theta, t_phi + rho * (t_x * cos(theta) + t_y * sin(theta))])
+    assert result.Delta == sympy.zeros(2, 1)  # here the trap does not show
+    assert "r = (θ, φ)" in result.text() and "τ_θ" in result.text()
+
+
+def test_projection_of_the_spherical_pendulum_of_p73():
+    result = symbolic_model("spherical_pendulum_constrained").equations(
+        ["P_omega", "P_T", "M_p", "h_p", "tau_p"]
+    )
+    q = sympy.Matrix([x, y, z])
+    expected = (sympy.eye(3) * (x**2 + y**2 + z**2) - q * q.T) / r**2
+    assert result.P_omega == expected.applyfunc(sympy.expand).applyfunc(sympy.factor)
+    assert result.P_T == result.P_omega.T
+    same(result.M_p, m * expected)
+    same(result.h_p, expected * sympy.Matrix([0, 0, m * g]))
+    same(result.tau_p, expected * sympy.Matrix(sympy.symbols("tau_x tau_y tau_z")))
+
+
+def from_scratch(q, L, A):
+    """λ, and (M_r, h_r, right − wrong) with the last coordinates of A kept, all by SymPy alone.
+
+    p.60: (d/dt ∂L/∂q̇₁ − ∂L/∂q₁) − A₁ᵀA₂⁻ᵀ(…) = 0; the wrong equations are those of
+    L_c(q, ṙ) = L with ṡ = −a ṙ, for which d/dt is taken along the constrained motion.
+    """
+    qd = [v.diff(T) for v in q]
+    plain = {**dict(zip(qd, sympy.symbols([f"d{v.func}" for v in q]), strict=True))}
+    names = {v: sympy.Symbol(str(v.func)) for v in q}
+
+    def bare(e):
+        return e.subs(plain).subs(names)
+
+    M = sympy.Matrix([[L.diff(a).diff(b) for a in qd] for b in qd])
+    lagrange = sympy.Matrix([(L.diff(v).diff(T) - L.diff(c)) for c, v in zip(q, qd, strict=True)])
+    h = lagrange.subs({v.diff(T): 0 for v in qd})
+    tau = sympy.Matrix([sympy.Symbol(f"tau_{v.func}") for v in q])
+    drift = -(A.diff(T) * sympy.Matrix(qd))
+    S = A * M.inv() * A.T
+    lam = S.inv() * (A * M.inv() * (tau - h) - drift)
+    return bare(lam), bare
+
+
+def sleigh():
+    X, Y, TH = dynamicsymbols("x y theta")
+    a, I = sympy.symbols("a I")
+    v = [X.diff() - a * sin(TH) * TH.diff(), Y.diff() + a * cos(TH) * TH.diff()]
+    L = m * (v[0] ** 2 + v[1] ** 2) / 2 + I * TH.diff() ** 2 / 2
+    return "chaplygin_sleigh", [X, Y, TH], L, sympy.Matrix([[-sin(TH), cos(TH), 0]])
+
+
+def knife():
+    X, Y, PH = dynamicsymbols("x y phi")
+    J, derivative = sympy.symbols("J slope")
+    K = m * (X.diff() ** 2 + Y.diff() ** 2) / 2 + J * PH.diff() ** 2 / 2
+    return (
+        "knife_edge",
+        [X, Y, PH],
+        K + m * g * sin(derivative) * X,
+        sympy.Matrix([[-sin(PH), cos(PH), 0]]),
+    )
+
+
+@pytest.mark.parametrize("make", [sleigh, knife])
+def test_constraint_force_of_blades_from_scratch(make):
+    name, q, L, A = make()
+    lam, _ = from_scratch(q, L, A)
+    same(symbolic_model(name).equations(["lambda"])["lambda"], lam)
+
+
+@pytest.mark.parametrize("make", [sleigh, knife])
+def test_difference_term_of_p64_from_scratch(make):
+    """The wrong equations are differentiated from L_c itself, the right ones from L."""
+    name, q, L, A = make()
+    result = symbolic_model(name).equations(["M_r", "h_r", "Delta"])
+    _, bare = from_scratch(q, L, A)
+    free = [v for v in q if sympy.Symbol(str(v.func)) in result.independent]
+    dep = next(v for v in q if v not in free)
+    column = q.index(dep)
+    a = [A[q.index(v)] / A[column] for v in free]
+    speed = -sum(k * v.diff(T) for k, v in zip(a, free, strict=True))  # ṡ
+    still = {v.diff(T, 2): 0 for v in free}
+
+    def rate(e):
+        """d/dt along the motion at r̈ = 0."""
+        return e.diff(T).subs({dep.diff(T, 2): speed.diff(T)}).subs(still).subs(dep.diff(T), speed)
+
+    def euler(f, v, slope):
+        return rate(f.diff(v.diff(T))) - slope
+
+    s = euler(L, dep, L.diff(dep)).subs(dep.diff(T), speed)
+    right = [
+        euler(L, v, L.diff(v)).subs(dep.diff(T), speed) - k * s
+        for k, v in zip(a, free, strict=True)
+    ]
+    L_c = L.subs(dep.diff(T), speed)
+    wrong = [euler(L_c, v, L_c.diff(v) - k * L_c.diff(dep)) for k, v in zip(a, free, strict=True)]
+    same(result.h_r, [bare(e.doit()) for e in right])
+    same(result.Delta, [bare((e - f).doit()) for e, f in zip(right, wrong, strict=True)])
+    assert not result.Delta.is_zero_matrix
+
+
+MODELS = ("pendulum_constrained", "rolling_disk", "chaplygin_sleigh", "knife_edge", "slider_crank")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_letters_are_the_kernels(name):
+    """λ, P_ω and the reduced equations as NumPy functions, at a state on the constraints."""
+    closed = symbolic_model(name)
+    keys = ["A", "gamma", "M_r", "h_r", "tau_r", "P_omega", "M_p", "h_p", "tau_p", "lambda"]
+    keys = keys[:5] if name == "slider_crank" else keys
+    result = closed.equations(keys, timeout=None)
+    rng = np.random.default_rng(5)
+    q = closed.neutral()
+    if not closed.description.position_count:
+        q = q + rng.uniform(-0.8, 0.8, closed.nq)
+    qd, tau = closed.project_velocity(q, rng.normal(size=closed.nv)), rng.normal(size=closed.nv)
+    qdd, lam = closed.forward_dynamics(q, qd, tau)
+    value = {key: result.lambdify(key)(q, qd, tau) for key in keys}
+    np.testing.assert_allclose(value["A"], closed.jacobian(q), atol=1e-12)
+    np.testing.assert_allclose(value["gamma"], closed.drift(q, qd), atol=1e-12)
+    remaining = [
+        closed.coordinates.index(s.name) if s.name in closed.coordinates else int(s.name[-1]) - 1
+        for s in result.independent
+    ]
+    motion = value["M_r"] @ qdd[remaining] + value["h_r"]
+    np.testing.assert_allclose(motion, value["tau_r"], rtol=1e-9, atol=1e-9)
+    if "lambda" in keys:
+        np.testing.assert_allclose(value["lambda"], lam, rtol=1e-8, atol=1e-9)
+        P, _ = closed.projectors(q)
+        np.testing.assert_allclose(value["P_omega"], P, atol=1e-9)
+        left = value["M_p"] @ qdd + value["h_p"]
+        np.testing.assert_allclose(left, value["tau_p"], atol=1e-8)
+
+
+def test_four_bar_in_letters():
+    """Rods of letters: A and the reduced inertia, one number that elimination gives as well."""
+    closed = symbolic_model("four_bar")
+    result = closed.equations(["h", "A", "M_r"], timeout=None)
+    q = closed.neutral()
+    np.testing.assert_allclose(result.lambdify("h")(q), np.zeros(2), atol=1e-12)
+    np.testing.assert_allclose(result.lambdify("A")(q), closed.jacobian(q), atol=1e-12)
+    A, M = closed.jacobian(q), closed.mass_matrix(q)
+    T = np.concatenate([[1.0], -np.linalg.solve(A[:, 1:], A[:, 0])])
+    np.testing.assert_allclose(result.lambdify("M_r")(q), [[T @ M @ T]], rtol=1e-10)
+
+
+def test_a_driver_has_time_in_its_letters():
+    """x = sin t drives a particle on a line: λ is the force, −m sin t's acceleration."""
+    q, v = sympy.symbols("q v")
+    mass = sympy.Symbol("m")
+    free = dl.Lagrangian([q], mass * v**2 / 2, qd=[v], parameters={mass: 2.0})
+    closed = dl.Constrained(free, [dl.Driver(lambda q, t: q - np.sin(t), name="drive")])
+    result = closed.equations(["h", "gamma", "lambda"])
+    (t,) = result.t
+    same(result["gamma"], [-sin(t)])
+    same(result["lambda"], [mass * sin(t) + sympy.Symbol("tau_q")])
+    np.testing.assert_allclose(result.lambdify("lambda")([0.0], t=1.2), [2.0 * np.sin(1.2)])
+
+
+def test_forces_are_printed_with_a_lagrangian():
+    """ψ stands in the equations without being asked for."""
+    X = dynamicsymbols("x")
+    mass, c, k = sympy.symbols("m c k")
+    named = {mass: 1.0, c: 0.1, k: 2.0}
+    damped = dl.Lagrangian(
+        [X], mass * X.diff() ** 2 / 2, k * X**2 / 2, forces=[-c * X.diff()], parameters=named
+    )
+    result = damped.equations()
+    assert tuple(result.quantities) == ("M", "C", "g", "psi")
+    assert result.psi[0] == -c * dx
+    assert "ψ = [ −c x\u0307 ]" in result.text() and r"\psi" in result.latex()
+    free = dl.Lagrangian([X], mass * X.diff() ** 2 / 2, parameters={mass: 1.0})
+    assert tuple(free.equations().quantities) == ("M", "C", "g")
+
+
+def test_gyroscopic_and_moving_terms_are_printed():
+    X, Y = dynamicsymbols("x y")
+    omega = sympy.Symbol("omega")
+    v = sympy.Matrix([X.diff() - omega * Y, Y.diff() + omega * X])
+    turning = dl.Lagrangian([X, Y], v.dot(v) / 2, parameters={omega: 1.0}).equations()
+    assert turning.G == sympy.Matrix([[0, -2 * omega], [2 * omega, 0]])
+    assert turning.g == sympy.Matrix([-(omega**2) * x, -(omega**2) * y])
+    shaken = dl.Lagrangian([X], (X.diff() + T * X) ** 2 / 2).equations()
+    assert tuple(shaken.quantities) == ("M", "C", "g", "e")
+    (t,) = shaken.t
+    same(shaken.e, [x])
+    same(shaken.g, [-(t**2) * x])
+
+
+def test_what_has_no_letters_is_said():
+    with pytest.raises(dl.EquationError, match="planar_2r has no constraint matrix"):
+        dl.load("planar_2r").equations(["A"])
+    redundant = dl.Constrained(
+        dl.load("particle"),
+        [
+            dl.Holonomic(lambda q: q[0] - 1.0, name="a"),
+            dl.Holonomic(lambda q: 2 * q[0] - 2.0, name="b"),
+        ],
+        guess=[1.0, 0.0],
+    )
+    with pytest.raises(dl.EquationError, match=r"puma560 jump with the velocity"):
+        dl.load("puma560").equations(["psi"])
+    with pytest.raises(dl.EquationError, match="solved sparsely"):
+        dl.load("n_four_bar").equations()
+    with pytest.raises(dl.EquationError, match="redundant"):
+        redundant.equations(["lambda"])
+    assert redundant.equations(["M_r"]).M_r.shape == (1, 1)
+    with pytest.raises(dl.EquationError, match="symbolic inverse is too long"):
+        dl.load("stewart_platform").equations(["lambda"])
+
+
+@pytest.mark.parametrize("name", ["arm_rolling_on_sphere", "parallel_3rr"])
+def test_large_systems_are_written_in_the_time_they_are_given(name):
+    """Entries that nobody reads are not searched for common factors; each form is checked still."""
+    result = dl.load(name).equations(["A"], timeout=1.0, progress=False)
+    assert result.A.shape == (dl.load(name).rows, dl.load(name).nv)
+
+
+def divisors(e):
+    """Symbols that divide sums of products."""
+    if e.is_Add:
+        return set.intersection(*map(divisors, e.args))
+    bases = [f.as_base_exp()[0] for f in sympy.Mul.make_args(e)]
+    return set().union(*({x} if x.is_Symbol else divisors(x) for x in bases if x != e))
+
+
+def test_powers_in_common_cancel_and_numbers_are_fractions():
+    """Where an entry is too long for one quotient, each term is a quotient of its own."""
+    eq = symbolic_model("slider_crank").equations(["lambda"], timeout=None, progress=False)
+    terms = [t for entry in eq.quantities["lambda"] for t in sympy.Add.make_args(entry)]
+    assert len(terms) > 20
+    for one in terms:
+        above, below = map(divisors, one.as_numer_denom())
+        assert not above & below & set(eq.parameters), one
+    assert not re.search(r"0\.037|0\.1111", eq.text())
+
+
+def test_h_is_the_function_of_the_constraints_only():
+    eq = dl.load("pendulum_constrained").equations(
+        ["h", "lambda", "P_omega", "M_p", "h_p", "M_r", "h_r"], progress=False
+    )
+    lines = [line for line in eq.text().splitlines() if re.search(r"\bh\b", line)]
+    assert lines == ["Constraints, h = 0", "h = [ ½ x² − ½ + ½ y² ]"]
+    assert "1.0" not in eq.text()
+
+
+def test_the_equation_of_the_forces_has_all_terms_of_moving_coordinates():
+    q, kinetic, potential = everything()
+    system = dl.Lagrangian(q, kinetic, potential)
+    sphere = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0))
+    closed = dl.Constrained(system, [sphere], guess=[1.0, 0.0])
+    first = str(closed.equations(["lambda"], progress=False)).splitlines()[0]
+    assert first == "Constraint forces, M q̈ + C q̇ + g + G q̇ + e + Aᵀλ = τ + ψ"
