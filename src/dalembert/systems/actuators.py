@@ -18,7 +18,6 @@ from dalembert.errors import (
     UnknownNameError,
 )
 from dalembert.formulations.registry import suggest
-from dalembert.linalg.rank import least_squares, null_space, singular_values, unit
 from dalembert.model.actuators import Actuation
 from dalembert.systems.dynamics import Array, Dynamics
 from dalembert.systems.evaluator import Parameters
@@ -113,6 +112,8 @@ def required_efforts(
 
 def _refuse_undriven(dynamics: Dynamics, f: Array, state: tuple[Array, ...], t: float) -> None:
     """Raise for the first state with finite inputs that has no efforts, naming undriven joints."""
+    from dalembert.linalg.rank import least_squares
+
     batch = f.shape[:-1]
     q, qd, qdd = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in state)
     bad = ~np.isfinite(f).all(axis=-1).ravel()
@@ -139,11 +140,18 @@ def _refuse_undriven(dynamics: Dynamics, f: Array, state: tuple[Array, ...], t: 
 
 def permitted_velocities(dynamics: Dynamics, q: Array, t: float = 0.0) -> Array:
     """Velocities N (nv, m), orthonormal, that the constraints permit: A N = 0."""
+    from dalembert.linalg.rank import null_space, unit
+
     return null_space(unit(np.asarray(dynamics.at(q, None, t).A, dtype=float)))
 
 
 def internal_efforts(dynamics: Dynamics, q: ArrayLike, t: float) -> Array:
     """Orthonormal efforts (nu, k) of the actuators that move nothing."""
+    from dalembert.linalg.rank import (
+        null_space,
+        singular_values,
+    )
+
     q = np.asarray(q, dtype=float)
     working = np.asarray(dynamics.compute("transmission", q=q)) @ permitted_velocities(
         dynamics, q, t
