@@ -34,6 +34,22 @@ def test_forces_survive_mjcf():
     assert not back.notes.left_out
 
 
+def test_weights_that_are_only_increased_survive_mjcf():
+    """MuJoCo looks at gravcomp only if some share is positive."""
+    robot = Robot.from_mjcf(
+        """<mujoco><worldbody><body gravcomp="1"/><body name="a" gravcomp="-0.5">
+        <joint axis="0 1 0"/><geom size=".1" pos="1 0 0" mass="2"/></body></worldbody></mujoco>"""
+    )
+    np.testing.assert_allclose(robot.gravity_torque([0.0]), [-1.5 * 2.0 * 9.81])
+    text = robot.to_mjcf()
+    again = Robot.from_mjcf(Robot.from_mjcf(text).to_mjcf())
+    for back in (Robot.from_mjcf(text), again):
+        same_dynamics(robot, back)
+    q, qd = np.array([0.3]), np.array([0.5])
+    theirs = Peer(text).dynamics(q, qd, qd, 0.0 * qd)[1]
+    close(robot.reference("inverse_dynamics", q, qd, qd), theirs)
+
+
 def test_a_fluid_survives_mjcf():
     robot = Robot.from_mjcf(FLUID.replace("PLATE", ""))
     same_dynamics(robot, Robot.from_mjcf(robot.to_mjcf()), 1e-9)

@@ -93,6 +93,9 @@ def mjcf_from_model(
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, forces, i)
+    lifts = [float(lift.mass) for lift in model.elements.lifts]
+    if lifts and max(lifts) <= 0.0:  # MuJoCo lifts nothing unless some share is positive
+        lines.append('    <body gravcomp="1"/>')
     followers = [
         f"<joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
         f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
