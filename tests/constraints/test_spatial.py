@@ -92,7 +92,11 @@ def test_random_trees_closed_at_random(seed):
         Loop("base", "tool", ("x", "z"), pose_a=np.linalg.inv(base) @ tip, name="guide"),
         Distance("base", "link1", length, name="rod"),
     ]
-    closed = Constrained(robot, closing, guess=at)
+    try:
+        closed = Constrained(robot, closing, guess=at)
+    except dl.ConstraintError as error:  # some nearly depend on each other, and are refused
+        assert "nearly depend on each other" in str(error)
+        return
     q = closed.neutral()
     if closed.mobility(q).condition > 50 or closed.freedoms < 1:
         return
