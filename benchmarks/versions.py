@@ -2,7 +2,7 @@
 
     python benchmarks/versions.py OLD NEW [--rounds 7]
 
-OLD and NEW are folders of the repository (`git worktree add /tmp/old COMMIT`). Their processes take
+OLD and NEW are folders of the repository (`git worktree add ../old COMMIT`). Their processes take
 turns, each with a kernel cache of its own, so that noise hits both alike; printed are medians over the
 rounds and their ratio. Only public names that both have are called. Rows: one call from Python, batches
 of robots and closed chains, derivatives, simulations, JAX, and what a new process pays: import,

@@ -137,8 +137,8 @@ def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
     for warning in facts["warnings"]:
         say(screen, ("warning:", "yellow"), f" {warning}")
     for name in facts["redundant"]:
-        held = "the joints or the other constraints hold all it asks for"
-        say(screen, ("redundant:", "cyan"), f" {name} takes no freedom: {held}")
+        reason = "the joints or the other constraints hold all it asks for"
+        say(screen, ("redundant:", "cyan"), f" {name} takes no freedom: {reason}")
     for title in ("merged", "locked", "ignored"):
         if facts[title]:
             say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")

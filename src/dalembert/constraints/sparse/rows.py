@@ -287,14 +287,14 @@ class ConstraintRows:
             phi[group.rows] += value
             gamma[group.rows] -= drift
             parts.append(group.scaled(self.units, jacobian))
-        return RowTerms(phi, nu, gamma, self._kept(parts))
+        return RowTerms(phi, nu, gamma, self._stored_entries(parts))
 
     def jacobian(self, t: float, q: Array) -> Any:
         """J (rows, nv), a scipy.sparse array."""
         from scipy import sparse
 
         evaluated = self._evaluated(q, np.zeros(self.units.nv), self._followed(t)[0])
-        data = self._kept([jacobian.ravel() for _, (_, jacobian, _) in evaluated])
+        data = self._stored_entries([jacobian.ravel() for _, (_, jacobian, _) in evaluated])
         return sparse.csr_array((data, self.at), shape=(self.m, self.units.nv))
 
     def _followed(self, t: float) -> tuple[Array, Array, Array]:
@@ -311,5 +311,5 @@ class ConstraintRows:
         v = np.concatenate([v, np.zeros(len(self.units.ground))])
         return [(group, group.evaluate(q, v, s)) for group in self.groups]
 
-    def _kept(self, parts: list[Array]) -> Array:
+    def _stored_entries(self, parts: list[Array]) -> Array:
         return np.concatenate(parts)[self._keep] if parts else np.zeros(0)
