@@ -108,13 +108,24 @@ marks.append(time.perf_counter())
 robot = dl.load("panda")
 state = robot.random_state(np.random.default_rng(1))
 marks.append(time.perf_counter())
-getattr(robot, QUANTITY)(*state)
+robot.CALL
 marks.append(time.perf_counter())
 steps = [b - a for a, b in zip(marks, marks[1:])]
-print(json.dumps({"import": steps[0], "read panda": steps[1], f"first {QUANTITY}": steps[2]}))
+print(json.dumps({"import": steps[0], "read panda": steps[1], f"first {LABEL}": steps[2]}))
 """
-FIRST = ("inverse_dynamics", "forward_dynamics")
-FIRST_DERIVATIVES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
+FIRST = {  # in a new process without a cache
+    **{
+        name: f"{name}(*state)"
+        for name in (
+            *("inverse_dynamics", "forward_dynamics"),
+            *("inverse_dynamics_derivatives", "forward_dynamics_derivatives"),
+        )
+    },
+    **{
+        f"vjp of {name}": f"vjp({name!r}, state, [np.ones(7)])"
+        for name in ("inverse_dynamics", "forward_dynamics")
+    },
+}
 
 
 def sample(tree: Path, text: str, cache: str) -> dict[str, float]:
@@ -141,9 +152,9 @@ def measured(trees: list[Path], rounds: int) -> dict[str, list[float]]:
         for turn in range(rounds + 1):
             for k, tree in enumerate(trees):
                 rows = sample(tree, WARM, f"{caches}/{k}")
-                for quantity in (*FIRST, *FIRST_DERIVATIVES):
-                    cold = sample(tree, COLD.replace("QUANTITY", repr(quantity)), "off")
-                    rows |= cold
+                for label, call in FIRST.items():
+                    text = COLD.replace("CALL", call).replace("LABEL", repr(label))
+                    rows |= sample(tree, text, "off")
                 for label, seconds in rows.items() if turn else ():  # the first fills the caches
                     collected[k].setdefault(label, []).append(seconds)
     labels = [label for label in collected[0] if all(label in one for one in collected)]
