@@ -77,8 +77,21 @@ def with_elements(model: Model, rng: np.random.Generator) -> Model:
     ball = Wrap("sphere", int(rng.integers(len(bodies))), np.eye(3), rng.normal(size=3), 0.3)
     formulation = (Segment(ends[0], ends[1]), Segment(ends[2], ends[3], 0.5))
     tendons = (
-        Tendon("belt", over, rng.normal(size=len(over)), rest=np.array([-0.1, 0.1]), **forces),
-        Tendon("string", segments=formulation, rest=np.array([1.0, 1.0]), **forces),
+        Tendon(
+            "belt",
+            over,
+            rng.normal(size=len(over)),
+            rest=np.array([-0.1, 0.1]),
+            armature=rng.uniform(0.1, 0.5, 1),
+            **forces,
+        ),
+        Tendon(
+            "string",
+            segments=formulation,
+            rest=np.array([1.0, 1.0]),
+            armature=rng.uniform(0.1, 0.5, 1),
+            **forces,
+        ),
         Tendon("sling", segments=(Segment(ends[4], ends[5], around=ball),), **forces),
     )
     elements = Elements(

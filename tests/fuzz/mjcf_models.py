@@ -360,6 +360,8 @@ ACTUATORS: dict[str, tuple[tuple[str, ...], Callable[[Model], str]]] = {
     "orientation": (("pair",), lambda w: _gains(w, "kp", "kv")),
 }
 
+BETWEEN_BRANCHES = "zeros of M beside a tendon's armature"
+
 
 def outcome(data: bytes) -> str:
     """Accepted with MuJoCo's accelerations, also under the equalities; or how they differ."""
@@ -378,6 +380,13 @@ def outcome(data: bytes) -> str:
         # it is named, but by joint: nothing is lifted on either side
         peer.m.body_gravcomp[:] = 0.0
         robot = Robot(replace(robot.model, elements=replace(robot.model.elements, lifts=())))
+    if any(row.what == BETWEEN_BRANCHES for row in robot.notes.left_out):
+        # MuJoCo has no entries of M between branches: tendons have no inertia on either side
+        at_tendons = peer.m.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON
+        peer.m.tendon_armature[:], peer.m.actuator_armature[at_tendons] = 0.0, 0.0
+        tendons = tuple(replace(t, armature=np.zeros(0)) for t in robot.model.tendons)
+        elements = replace(robot.model.elements, tendons=tendons)
+        robot = Robot(replace(robot.model, elements=elements))
     return peer.difference(robot) or _written(robot) or _closed(robot, peer) or "accepted"
 
 
@@ -414,26 +423,18 @@ class Beside(Peer):
         if row.what == "actuator":
             m.actuator_group[self.actuators.index(row.name)] = UNUSED_GROUP
             m.opt.disableactuator |= 1 << UNUSED_GROUP
-        elif row.what == "armature and damping of an actuator":
-            i = self.actuators.index(row.name)
-            m.actuator_armature[i] = m.actuator_damping[i] = 0.0
         elif row.what == "nonlinear damping of an actuator":
             m.actuator_dampingpoly[self.actuators.index(row.name)] = 0.0
-        elif row.what == "tendon armature":
-            m.tendon_armature[tendons.index(row.name)] = 0.0
         elif row.what == "yield of a tendon spring":
             m.tendon_springyield[tendons.index(row.name)] = 0.0
         elif row.what == "yield of a spring":
             m.jnt_springyield[joints.index(row.name)] = 0.0
-        elif row.what.startswith("tendon with a side site"):
-            i = tendons.index(row.name)
-            m.tendon_stiffness[i] = m.tendon_damping[i] = m.tendon_armature[i] = 0.0
-            m.tendon_stiffnesspoly[i] = m.tendon_dampingpoly[i] = 0.0
         elif row.what not in (
             "tendon friction",
             "tendon limit",
             "frictionloss of a free joint",
             "actuatorgravcomp",
+            BETWEEN_BRANCHES,
         ):
             raise NotImplementedError(f"{row.what} is left out; how is it switched off in MuJoCo?")
 

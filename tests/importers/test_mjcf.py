@@ -304,16 +304,6 @@ def test_armature_and_damping_of_actuators_at_joints_are_read(kind):
     assert robot.model.drive.rotor[0] == pytest.approx(0.1 + 9 * 0.5 + 4 * 0.25)
 
 
-def test_armature_of_actuators_elsewhere_is_left_out():
-    tendon = '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
-    text = driven("hinge", '<motor tendon="t" name="m" armature="0.5"/>')
-    text = text.replace("<actuator>", f"{tendon}<actuator>")
-    left = Robot.from_mjcf(text).notes.left_out
-    assert [(row.what, row.name) for row in left] == [("armature and damping of an actuator", "m")]
-    with pytest.raises(ImportFileError, match="armature and damping of an actuator 'm' is left"):
-        Robot.from_mjcf(text, strict=True)
-
-
 @pytest.mark.parametrize("flag", ["frictionloss", "constraint"])
 def test_friction_that_the_file_switches_off_is_off(flag):
     off = f'<option><flag {flag}="disable"/></option>'
@@ -323,18 +313,11 @@ def test_friction_that_the_file_switches_off_is_off(flag):
     assert np.isfinite(smooth.joints[0].lower[0]) == (flag != "constraint")
 
 
-@pytest.mark.parametrize(
-    ("attributes", "what"),
-    [
-        ('frictionloss="0.2"', "friction"),
-        ('armature="0.2"', "armature"),
-    ],
-)
-def test_forces_of_tendons_that_the_model_lacks_are_listed(attributes, what):
-    tendon = f'<fixed name="t" {attributes}><joint joint="j" coef="1"/></fixed>'
+def test_forces_of_tendons_that_the_model_lacks_are_listed():
+    tendon = '<fixed name="t" frictionloss="0.2"><joint joint="j" coef="1"/></fixed>'
     text = driven("hinge", "").replace("<actuator>", f"<tendon>{tendon}</tendon><actuator>")
     left = Robot.from_mjcf(text).notes.left_out
-    assert [(row.what, row.name) for row in left] == [(f"tendon {what}", "t")]
+    assert [(row.what, row.name) for row in left] == [("tendon friction", "t")]
 
 
 ARM = """<mujoco>{option}<worldbody><body gravcomp="{lift}">

@@ -1,9 +1,12 @@
 """Lengths and slopes of tendons are MuJoCo's, through sites, pulleys and over geoms."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
 
+from dalembert import formulations
 from dalembert.systems.robot import Robot
 from tests.importers.test_mjcf import Peer, close
 
@@ -113,10 +116,16 @@ SIDES = SIDES.replace('geom="drum"/', 'geom="drum" sidesite="beside"/')
 SIDES = SIDES.replace('geom="bollard"/', 'geom="bollard" sidesite="high"/')
 
 
+SIDES_WITHIN = SIDES.replace('name="beside" pos=".1 .5 0"', 'name="beside" pos=".1 .21 0"')
+SIDES_ELSEWHERE = SIDES.replace('geom="drum" sidesite="beside"', 'geom="drum" sidesite="high"')
+
+
+@pytest.mark.parametrize("text", [SIDES, SIDES_WITHIN, SIDES_ELSEWHERE])
 @pytest.mark.parametrize("written", [False, True], ids=["read", "written and read"])
-def test_tendons_are_held_at_the_side_that_a_site_says(written):
-    """They touch also where the straight line passes on the other side."""
-    robot, peer = Robot.from_mjcf(SIDES), Peer(SIDES)
+def test_side_sites_choose_the_side_of_a_surface(written, text):
+    """Outside of it, on another body, or within, where the tendon touches it from within."""
+    robot, peer = Robot.from_mjcf(text), Peer(text)
+    loose = 1e-7 if text is SIDES_WITHIN else 1e-9
     free = Robot.from_mjcf(SCENE)
     robot = Robot.from_mjcf(robot.to_mjcf()) if written else robot
     assert not robot.notes.left_out
@@ -126,25 +135,76 @@ def test_tendons_are_held_at_the_side_that_a_site_says(written):
         T, _ = peer.set(q, np.zeros(robot.nv))
         mujoco.mj_forward(peer.m, peer.d)
         lengths, J = robot.reference("tendon_length", q), robot.reference("tendon_jacobian", q)
-        close(lengths, peer.d.ten_length)
+        # MuJoCo iterates to 1e-6 where a tendon touches from within, and its path is then longer
+        np.testing.assert_allclose(lengths, peer.d.ten_length, rtol=0, atol=loose)
         pulled += int(np.sum(lengths - free.reference("tendon_length", q) > 1e-3))
         step = np.linspace(-1.0, 1.0, robot.nv)
         peer.d.qvel[:] = np.linalg.solve(T, step)
         mujoco.mj_fwdVelocity(peer.m, peer.d)
-        close(J @ step, peer.d.ten_velocity)
-    assert pulled > 20
+        np.testing.assert_allclose(J @ step, peer.d.ten_velocity, rtol=0, atol=100 * loose)
+    assert pulled > 10
 
 
 def test_what_tendons_have_beyond_the_model_is_left_out_with_its_effect():
-    text = SCENE.replace(
-        'geom="drum"/><site site="hook"', 'geom="drum" sidesite="beside"/><site site="hook"'
-    )
-    text = text.replace('name="beside" pos=".1 .5 0"', 'name="beside" pos=".1 .21 0"')
-    text = text.replace('<fixed name="belt"', '<fixed name="belt" frictionloss="1" range="0 1"')
+    text = SCENE.replace('<fixed name="belt"', '<fixed name="belt" frictionloss="1" range="0 1"')
     notes = Robot.from_mjcf(text).notes
     assert [(row.what, row.name) for row in notes.left_out] == [
         ("tendon friction", "belt"),
         ("tendon limit", "belt"),
-        ("tendon with a side site inside of the geom or on another body", "over drum"),
     ]
     assert notes.left_out_table().splitlines()[1].startswith("tendon friction")
+
+
+ARMATURE = """<mujoco><option gravity="1 2 -9"/><worldbody><site name="post" pos=".3 .4 .1"/>
+  <body><freejoint name="base"/><geom size=".1" mass="2" pos=".1 0 0"/><site name="hook" pos="0 .3 0"/>
+    <body pos=".2 0 0"><joint name="a" axis="0 0 1"/><geom size=".1" mass="1" pos=".5 0 0"/>
+      <body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" mass="1" pos=".5 0 0"/>
+        <site name="tip" pos=".5 .1 .2"/></body></body></body></worldbody>
+  <tendon><fixed name="belt" armature=".5"><joint joint="a" coef="2"/><joint joint="b" coef="3"/>
+    </fixed><spatial name="cable" armature="1.5"><site site="post"/><site site="tip"/>
+      <pulley divisor="2"/><site site="hook"/><site site="tip"/></spatial></tendon>
+  <actuator><motor name="m" tendon="belt" armature=".2" damping=".3" gear="2"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["read", "written and read"])
+def test_armature_of_tendons_and_of_their_actuators_is_inertia(written):
+    """M has a Jᵀ J, and C q̇ has a Jᵀ J̇ q̇, as in MuJoCo."""
+    robot, peer = Robot.from_mjcf(ARMATURE), Peer(ARMATURE)
+    assert not robot.notes.left_out
+    assert [t.armature[0] for t in robot.model.tendons] == pytest.approx([0.5 + 4 * 0.2, 1.5])
+    robot = Robot.from_mjcf(robot.to_mjcf()) if written else robot
+    rng = np.random.default_rng(2)
+    for q in postures(robot, 5):
+        qd, qdd, tau = rng.normal(size=(3, robot.nv))
+        M, inverse, forward = peer.dynamics(q, qd, qdd, tau)
+        close(robot.reference("mass_matrix", q), M)
+        close(robot.reference("inverse_dynamics", q, qd, qdd), inverse)
+        for formulation in formulations("forward_dynamics"):
+            qdd = robot.reference("forward_dynamics", q, qd, tau, formulation=formulation)
+            close(qdd, forward)
+
+
+def test_armature_between_branches_couples_them():
+    """T = ½ a (c·q̇)² has the cross terms that MuJoCo's M has no place for: named as a difference."""
+    text = """<mujoco><worldbody>
+      <body><joint name="a"/><geom size=".1" mass="1"/></body>
+      <body><joint name="b"/><geom size=".1" mass="1"/></body></worldbody>
+      <tendon><fixed name="belt" armature="2"><joint joint="a" coef="1"/><joint joint="b" coef="3"/>
+      </fixed></tendon></mujoco>"""
+    robot = Robot.from_mjcf(text)
+    (row,) = robot.notes.left_out
+    assert (row.what, row.name) == ("zeros of M beside a tendon's armature", "belt")
+    M = robot.mass_matrix(np.zeros(2))
+    inertia = 0.4 * 0.1**2  # of the balls
+    np.testing.assert_allclose(M, inertia * np.eye(2) + 2.0 * np.outer([1, 3], [1, 3]), atol=1e-15)
+    close(robot.forward_dynamics(np.zeros(2), np.zeros(2), [1.0, 2.0]), np.linalg.solve(M, [1, 2]))
+
+
+def test_armature_of_a_tendon_may_be_all_the_inertia_of_a_joint():
+    text = """<mujoco><worldbody><body><joint name="a" type="slide"/><geom size=".1" mass="1"/>
+      <body><joint name="b"/><geom size=".1" mass="1"/></body></body></worldbody>
+      <tendon><fixed name="belt" armature="2"><joint joint="b" coef="3"/></fixed></tendon></mujoco>"""
+    robot = Robot.from_mjcf(text)
+    massless = [replace(b, inertia=0.0 * b.inertia) for b in robot.model.bodies]
+    robot = Robot(robot.model.with_bodies(tuple(massless)))
+    close(robot.forward_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 36.0]), [-9.81, 2.0])

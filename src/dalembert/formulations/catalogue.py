@@ -64,8 +64,10 @@ def _fewest_operations(model: Model) -> str:
 
     Factoring M takes less than articulated bodies for chains of up to seven coordinates: 11 % less
     for six general revolute joints, 1 % more for eight, 14 % for ten; for the UR5, 3 % less. In a
-    tree the longest path from the base to a tip decides.
+    tree the longest path from the base to a tip decides. Tendons with inertia make M dense.
     """
+    if model.elements.tendons_with_inertia:
+        return "tree_factor"
     lengths = [sum(model.bodies[j].chart.nv for j in path) for path in model.supports]
     return "tree_factor" if max(lengths, default=0) <= FACTOR_UP_TO else "articulated_body"
 

@@ -45,7 +45,15 @@ _NUMBERS = (
     *("site_pos", "site_quat", "actuator_armature", "actuator_damping", "actuator_gear"),
     *("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly", "qpos_spring", "body_gravcomp"),
     *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
-    *("tendon_lengthspring", "wrap_prm", "geom_pos", "geom_quat", "geom_size", "geom_fluid"),
+    *(
+        "tendon_lengthspring",
+        "tendon_armature",
+        "wrap_prm",
+        "geom_pos",
+        "geom_quat",
+        "geom_size",
+        "geom_fluid",
+    ),
 )
 KIND = {kind.mjcf: kind.name for kind in JOINT_KINDS.values()}
 

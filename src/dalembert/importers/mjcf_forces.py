@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,9 @@ class JointForces:
 
     def __init__(self, mujoco: ModuleType, m: Any, joints: list[str], numerics: list[str]) -> None:
         self.mujoco, self.m, self.joints, self.numerics = mujoco, m, joints, numerics
-        self.armature, self.damping, self.left_out = reflected(mujoco, m)
+        actuators = reflected(mujoco, m)
+        self.armature, self.damping = actuators.joints
+        self.left_out = actuators.left_out
         self.sprung = not disabled(mujoco, m, "SPRING", "PASSIVE")
         self.damped = not disabled(mujoco, m, "DAMPER", "PASSIVE")
         self.frictional = not disabled(mujoco, m, "FRICTIONLOSS", "CONSTRAINT")
@@ -143,32 +145,37 @@ class JointForces:
         return float(self.m.dof_frictionloss[dof])
 
 
-def reflected(mujoco: ModuleType, m: Any) -> tuple[np.ndarray, np.ndarray, list[LeftOut]]:
-    """Armature and damping (nv,) of actuators at joints, × gear², and those of all others.
+class Reflected(NamedTuple):
+    """Armature and damping of actuators at what they drive, × gear²; rows armature, damping."""
 
-    MuJoCo adds both to every degree of the joint, with the first number of the gear.
+    joints: np.ndarray  # (2, nv)
+    tendons: np.ndarray  # (2, tendons)
+    left_out: list[LeftOut]
+
+
+def reflected(mujoco: ModuleType, m: Any) -> Reflected:
+    """Armature and damping of actuators, which only joints and tendons may have.
+
+    MuJoCo adds both to every degree of a joint, with the first number of the gear.
     """
-    armature, damping, left = np.zeros(m.nv), np.zeros(m.nv), []
+    at_joints, at_tendons, left = np.zeros((2, m.nv)), np.zeros((2, m.ntendon)), []
     degrees = {mujoco.mjtJoint.mjJNT_FREE: 6, mujoco.mjtJoint.mjJNT_BALL: 3}
-    joint_kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     for i, name in enumerate(names_of(mujoco, m, "actuator")):
-        own = [of_actuator(m, name, i) for name in ("armature", "damping")]
+        own = [float(of_actuator(m, word, i)) for word in ("armature", "damping")]
         if np.any(of_actuator(m, "dampingpoly", i)):
             effect = "it brakes in proportion to the velocity only"
             left.append(LeftOut("nonlinear damping of an actuator", name, effect))
         if not np.any(own):
             continue
-        joint = int(m.actuator_trnid[i, 0])
-        if int(m.actuator_trntype[i]) not in joint_kinds:
-            effect = "what it moves is lighter, or less damped"
-            left.append(LeftOut("armature and damping of an actuator", name, effect))
-            continue
-        first = int(m.jnt_dofadr[joint])
-        last = first + degrees.get(int(m.jnt_type[joint]), 1)
+        target, kind = int(m.actuator_trnid[i, 0]), int(m.actuator_trntype[i])
         ratio = float(m.actuator_gear[of_actuator(m, "outadr", i, i), 0]) ** 2
-        armature[first:last] += ratio * float(own[0])
-        damping[first:last] += ratio * float(own[1])
-    return armature, damping, left
+        if kind == mujoco.mjtTrn.mjTRN_TENDON:
+            at_tendons[:, target] += ratio * np.array(own)
+            continue
+        first = int(m.jnt_dofadr[target])
+        last = first + degrees.get(int(m.jnt_type[target]), 1)
+        at_joints[:, first:last] += ratio * np.array(own)[:, None]
+    return Reflected(at_joints, at_tendons, left)
 
 
 def actuator_count(m: Any) -> int:
@@ -201,12 +208,12 @@ class Tendons:
     ) -> None:
         self.mujoco, self.m, self.model = mujoco, m, model
         self.bodies, self.joints = bodies, joints
+        self.armature, self.damping = reflected(mujoco, m).tendons
         self.left_out: list[LeftOut] = []
         named = enumerate(names_of(mujoco, m, "tendon"))
-        tendons = (self._tendon(i, name) for i, name in named)
-        self.tendons = tuple(tendon for tendon in tendons if tendon is not None)
+        self.tendons = tuple(self._tendon(i, name) for i, name in named)
 
-    def _tendon(self, i: int, name: str) -> Tendon | None:
+    def _tendon(self, i: int, name: str) -> Tendon:
         first = int(self.m.tendon_adr[i])
         path = range(first, first + int(self.m.tendon_num[i]))
         still = disabled(self.mujoco, self.m, "PASSIVE")
@@ -214,18 +221,45 @@ class Tendons:
         dampers = not still and not disabled(self.mujoco, self.m, "DAMPER")
         forces: dict[str, Any] = {
             "stiffness": series(self.m, "tendon_stiffness", i) if springs else np.zeros(0),
-            "damping": series(self.m, "tendon_damping", i) if dampers else np.zeros(0),
+            "damping": self._damping(i) if dampers else np.zeros(0),
             "rest": np.array(self.m.tendon_lengthspring[i], dtype=float),
+            "armature": np.trim_zeros(np.array([self._own_armature(i) + self.armature[i]])),
         }
         self._leave_out(i, name)
         if int(self.m.wrap_type[first]) == self.mujoco.mjtWrap.mjWRAP_JOINT:
             infos = {joint.name: joint for joint in self.model.joints}
             over = [infos[self.joints[int(self.m.wrap_objid[k])]].bodies[0] for k in path]
-            return Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
-        segments = self._segments(name, path)
-        return None if segments is None else Tendon(name, segments=segments, **forces)
+            tendon = Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
+        else:
+            tendon = Tendon(name, segments=self._segments(path), **forces)
+        if tendon.armature.size and self._joins_branches(tendon):
+            effect = "M has entries between these branches, which MuJoCo leaves out"
+            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
+        return tendon
 
-    def _segments(self, name: str, path: range) -> tuple[Segment, ...] | None:
+    def _joins_branches(self, tendon: Tendon) -> bool:
+        """Whether its length depends on joints of which none carries the other."""
+        moving = set(tendon.joints)
+        for segment in tendon.segments:
+            start, end = (
+                set(self.model.supports[end.body]) if end.body >= 0 else set()
+                for end in (segment.start, segment.end)
+            )
+            moving |= start ^ end
+        return bool(moving - set(self.model.supports[max(moving, default=0)]))
+
+    def _own_armature(self, i: int) -> float:
+        """Zero in versions of MuJoCo that have none."""
+        return float(getattr(self.m, "tendon_armature", np.zeros(self.m.ntendon))[i])
+
+    def _damping(self, i: int) -> np.ndarray:
+        """Its own coefficients, and the damping of actuators at it."""
+        own = series(self.m, "tendon_damping", i)
+        if self.damping[i] == 0.0:
+            return own
+        return np.array([sum(own[:1]) + self.damping[i], *own[1:]])
+
+    def _segments(self, path: range) -> tuple[Segment, ...]:
         """Site to site, over the geom between them; a pulley begins a new branch."""
         kinds = self.mujoco.mjtWrap
         segments: list[Segment] = []
@@ -240,12 +274,10 @@ class Tendons:
                     segments.append(Segment(start, anchor, share, around))
                 start, around = anchor, None
             else:
-                around = self._wrap(name, index, round(float(self.m.wrap_prm[k])))
-                if around is None:
-                    return None
+                around = self._wrap(index, round(float(self.m.wrap_prm[k])))
         return tuple(segments)
 
-    def _wrap(self, name: str, geom: int, side: int) -> Wrap | None:
+    def _wrap(self, geom: int, side: int) -> Wrap:
         m, body = self.m, int(self.m.geom_bodyid[geom])
         frame = self.model.frames[self.bodies[body] if body else "base"]
         turn = frame.rotation @ rotation_of(m.geom_quat[geom])
@@ -254,13 +286,9 @@ class Tendons:
         kind, radius, beside = "sphere" if sphere else "cylinder", float(m.geom_size[geom, 0]), ()
         if side >= 0:
             anchor = self._anchor(m.site_bodyid[side], m.site_pos[side])
+            if anchor.body != frame.body:
+                return Wrap(kind, frame.body, turn, center, radius, beside=anchor)
             beside = turn.T @ (anchor.point - center)
-            if anchor.body != frame.body or np.linalg.norm(beside) < radius:
-                # inside of the geom, it asks for a way that touches it from within
-                effect = "the tendon is no part of the model, nor is what acts along it"
-                what = "tendon with a side site inside of the geom or on another body"
-                self.left_out.append(LeftOut(what, name, effect))
-                return None
         return Wrap(kind, frame.body, turn, center, radius, np.array(beside))
 
     def _anchor(self, body: Any, position: Any) -> Anchor:
@@ -271,7 +299,6 @@ class Tendons:
         """What a tendon has that the model does not."""
         effects = {
             "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
-            "armature": ("tendon armature", "inertia that its motion has is missing from M"),
             "springyield": ("yield of a tendon spring", "the spring stays elastic"),
         }
         for word, (what, effect) in effects.items():

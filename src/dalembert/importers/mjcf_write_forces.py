@@ -230,7 +230,7 @@ class ForceLines:
         limits = self.model.driven_by.tendon_ranges.get(tendon.name)
         if limits is not None:
             attributes += " " + _range("actuatorfrc", limits, f"tendon {tendon.name!r}")
-        for word in ("stiffness", "damping"):
+        for word in ("stiffness", "damping", "armature"):
             if len(getattr(tendon, word)):
                 attributes += f' {word}="{numbers(getattr(tendon, word))}"'
         word = tendon.kind
@@ -260,9 +260,12 @@ class ForceLines:
                 lines.append(f"<site site={self._site(tendon, segment.start)}/>")
             if segment.around is not None:
                 around, beside = segment.around, ""
+                side = around.beside
                 if len(around.side):
                     point = around.center + around.rotation @ around.side
-                    beside = f" sidesite={self._site(tendon, Anchor(around.body, point))}"
+                    side = Anchor(around.body, point)
+                if side is not None:
+                    beside = f" sidesite={self._site(tendon, side)}"
                 lines.append(f"<geom geom={self._geom(tendon, around)}{beside}/>")
             lines.append(f"<site site={self._site(tendon, segment.end)}/>")
             share, last = segment.share, segment.end

@@ -368,7 +368,9 @@ class Submodel:
             lost = [body not in self.attached for body in tendon.joints]
         else:
             ends = {end.body for s in tendon.segments for end in (s.start, s.end)}
-            ends |= {s.around.body for s in tendon.segments if s.around is not None}
+            surfaces = [s.around for s in tendon.segments if s.around is not None]
+            ends |= {surface.body for surface in surfaces}
+            ends |= {surface.beside.body for surface in surfaces if surface.beside is not None}
             stays = [body in self.attached for body in ends]
             lost = [not stay for stay in stays]
         if all(stays) or all(lost):
@@ -385,7 +387,8 @@ class Submodel:
             around = segment.around
             if around is not None:
                 at = self.attached[around.body].then(Placement(around.rotation, around.center))
-                around = Wrap(around.kind, at.body, *at.frame, around.radius, around.side)
+                beside = None if around.beside is None else self._anchor(around.beside)
+                around = Wrap(around.kind, at.body, *at.frame, around.radius, around.side, beside)
             segments.append(Segment(start, end, segment.share, around))
         joints = tuple(self.moving[body] for body in tendon.joints)
         name = self.rename(tendon.name)

@@ -57,8 +57,8 @@ class Anchor(Frozen):
 class Wrap(Frozen):
     """A sphere, or a cylinder without ends about its z axis, that a segment runs over.
 
-    With a `side`, a point outside of the surface, the segment runs over that side of it also where
-    the straight line passes on the other.
+    With a point at its `side`, the segment runs over that side of it also where the straight line
+    passes on the other; a point inside of the surface makes the segment touch it from within.
     """
 
     kind: str  # "sphere" or "cylinder"
@@ -67,6 +67,7 @@ class Wrap(Frozen):
     center: Vector3  # (3,) in the body frame, m
     radius: Scalar  # m
     side: Vector = field(default_factory=lambda: np.zeros(0))  # (3,) along its axes, m; or none
+    beside: Anchor | None = None  # the point at its side, where another body carries it
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Segment(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Tendon(Frozen):
-    """A fixed tendon over joints, or a spatial one along segments; its spring and its damper.
+    """A fixed tendon over joints, or a spatial one along segments; its spring, damper and inertia.
 
     The spring pulls with k_1 x + k_2 x² + …, where x is how far the length is outside of `rest`;
     the damper with b_1 L̇ + b_2 L̇|L̇| + b_3 L̇³.
@@ -94,6 +95,9 @@ class Tendon(Frozen):
     stiffness: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) k_1, k_2, …; N/m
     damping: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) b_1, b_2, …; N s/m
     rest: Vector = field(default_factory=lambda: np.zeros(2))  # (2,) lengths without force, m
+    armature: Vector = field(
+        default_factory=lambda: np.zeros(0)
+    )  # (1,) a with T = ½ a L̇², kg; or none
 
     @property
     def kind(self) -> str:
@@ -161,6 +165,11 @@ class Elements(Frozen):
     def __bool__(self) -> bool:
         return any(getattr(self, f.name) for f in fields(self))
 
+    @property
+    def tendons_with_inertia(self) -> tuple[Tendon, ...]:
+        """Tendons whose motion has kinetic energy of its own."""
+        return tuple(tendon for tendon in self.tendons if tendon.armature.size)
+
     def mapped(self, function: Callable[[Any], Any]) -> Elements:
         """The same elements with `function` applied to each of their numbers, always in order."""
         return _mapped(self, function)
@@ -182,7 +191,12 @@ def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
 
 def _structure(value: Any) -> str:
     if is_dataclass(value):
-        return repr([_structure(getattr(value, f.name)) for f in fields(value)])
+        # models stored before tendons had inertia or points of other bodies keep their digests
+        values = [getattr(value, f.name) for f in fields(value)]
+        is_older = {Tendon: lambda x: not x.armature.size, Wrap: lambda x: x.beside is None}
+        if type(value) in is_older and is_older[type(value)](value):
+            values.pop()
+        return repr([_structure(x) for x in values])
     if isinstance(value, tuple):
         return repr([_structure(x) for x in value])
     return repr(np.shape(value)) if _is_number(value) else repr(value)

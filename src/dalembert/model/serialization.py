@@ -167,6 +167,7 @@ def _require_tendon(tree: Model, tendon: Tendon) -> None:
     numbers(tendon.rest, (2,), what)
     for series in (tendon.stiffness, tendon.damping):
         numbers(series, (np.size(series),), what)
+    numbers(tendon.armature, (1 if np.size(tendon.armature) else 0,), what)
     for body in tendon.joints:
         _require_carrier(tree, body, least=0)
         _require(tree.bodies[body].chart.nq == 1, what)
@@ -183,6 +184,7 @@ def _require_segment(tree: Model, segment: Any, what: str) -> None:
         ends += [Anchor(around.body, around.center)]
         numbers(around.radius, (), what)
         numbers(around.side, (3 if len(around.side) else 0,), what)
+        ends += [around.beside] if around.beside is not None else []
         _require_rotation(numbers(around.rotation, (3, 3), what), what)
     for end in ends:
         _require(isinstance(end, Anchor), what)

@@ -28,7 +28,8 @@ def mass_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
     """(rows, columns) of the entries of M on and below its diagonal that are not always zero.
 
     In a tree M_ij is nonzero where the joint of j carries that of i. Row by row, columns ascending;
-    the whole lower triangle for a description that is no tree of bodies.
+    the whole lower triangle where tendons with inertia may couple branches, and for a description
+    that is no tree of bodies.
 
     >>> import dalembert as dl
     >>> rows, columns = mass_entries(dl.load("planar_2r").model)
@@ -38,7 +39,7 @@ def mass_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
     tree = getattr(description, "tree", None)
     supports = getattr(tree, "supports", None)
     G = getattr(description, "G", None)
-    if supports is None or tree is None or is_symbolic(G):
+    if supports is None or tree is None or is_symbolic(G) or tree.elements.tendons_with_inertia:
         return np.tril_indices(description.nv)
     if G is None:
         return _tree_entries(tree.bodies, supports)

@@ -316,7 +316,7 @@ class RecordedDynamics:
         dynamics = dynamics if parameters is None else dynamics.bind(parameters)
         model, record, static = dynamics.description, Recorder(), dict(self.variant.static)
         tau = self.variant.formulation.function(model, **inputs, **static, record=record)
-        state = tree_inputs(model, {"q": inputs["q"], "qd": inputs["qd"]})
+        state = tree_inputs(model, {name: inputs[name] for name in ("q", "qd", "qdd")})
         recorded_links = links(model.tree, record, **state)
         terms = {
             term.name: stacked(
@@ -391,11 +391,11 @@ def _is_sympy(value: Any) -> bool:
     return type(value).__module__.startswith("sympy")
 
 
-def links(model: Model, record: Recorder, q: Vector, qd: Vector) -> list[Link]:
+def links(model: Model, record: Recorder, q: Vector, qd: Vector, qdd: Vector) -> list[Link]:
     """The links of a tree, in its order."""
     frames = [*link_frames(model), IDENTITY]  # that of parent −1 last
     outer: list[Any] = [None] * len(model.bodies)
-    if exerted := list(outer_wrenches(model, q, qd).items()):
+    if exerted := list(outer_wrenches(model, q, qd, qdd).items()):
         outer = without_outer(model, q, [(np.zeros(3), np.zeros(3))] * len(model.bodies), exerted)
     return [
         Link(frames[i], frames[b.parent], record.of(i), record.of(b.parent), outer[i])

@@ -40,6 +40,8 @@ def forward_dynamics_derivatives(
 
 def _paths(model: Model) -> list[list[int]]:
     """For every velocity coordinate the coordinates of the joints that carry it, from the base."""
+    if model.elements.tendons_with_inertia:  # they couple branches
+        return [list(range(k)) for k in range(model.nv)]
     paths: list[list[int]] = []
     for body in model.bodies:
         up = body.parent

@@ -35,7 +35,15 @@ from dalembert.formulations.inverse.newton_euler import (
     motions,
 )
 from dalembert.formulations.mass.composite_body import Blocks, assemble, composites, from_blocks
-from dalembert.formulations.parts.elements import add, conservative, dissipative, gyroscopic
+from dalembert.formulations.parts.elements import (
+    add,
+    conservative,
+    dissipative,
+    joint_inertia,
+    tendon_acceleration_torques,
+    tendon_inertia,
+    velocity_torques,
+)
 from dalembert.formulations.parts.rigid_body import (
     acceleration_matrix_change,
     rotated_moments,
@@ -229,7 +237,7 @@ def derivatives_by_blocks(
         {(i, i): np.concatenate(changed[i][c].twist) for i, b in enumerate(bodies) if floats(b)}
         for c in (0, 1)
     ]
-    return _with_drives(whole, q, qd, M, by, own)
+    return _with_drives(whole, q, qd, qdd, M, by, own)
 
 
 def _joints_beyond(body: Body, response: Responses, change: Change) -> Matrix:
@@ -247,36 +255,46 @@ def floats(body: Body) -> bool:
 
 
 def _with_drives(
-    model: Model, q: Vector, qd: Vector, M: Blocks, by: Sequence[Blocks], own: Sequence[Blocks]
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    M: Blocks,
+    by: Sequence[Blocks],
+    own: Sequence[Blocks],
 ) -> BlockDerivatives:
     """The matrices, with rotors, viscous friction and elements."""
-    viscous, rotor = model.drive.viscous, model.drive.rotor
     own_q, own_qd = (from_blocks(model, some) for some in own)
     # M own is of the bodies alone
     by_q, by_qd = (
-        from_blocks(model, some) - rotor.reshape(-1, 1) * own_change
+        from_blocks(model, some) - model.drive.rotor.reshape(-1, 1) * own_change
         for some, own_change in zip(by, (own_q, own_qd), strict=True)
     )
-    more_q, more_qd = element_derivatives(model, q, qd)
+    more_q, more_qd = element_derivatives(model, q, qd, qdd)
+    for inertia in tendon_inertia(model, q):
+        more_q, more_qd = [*more_q, -inertia @ own_q], [*more_qd, -inertia @ own_qd]
     return BlockDerivatives(
         add(by_q, more_q),
-        add(by_qd + np.diag(viscous), more_qd),
-        assemble(model, M) + np.diag(rotor),
+        add(by_qd + np.diag(model.drive.viscous), more_qd),
+        assemble(model, M) + joint_inertia(model, q),
         own_q,
         own_qd,
     )
 
 
-def element_derivatives(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], list[Matrix]]:
+def element_derivatives(
+    model: Model, q: Vector, qd: Vector, qdd: Vector
+) -> tuple[list[Matrix], list[Matrix]]:
     """∂/∂q and ∂/∂q̇ (nv, nv) of the torques of elements; empty where there are none."""
 
-    def torque(model: Model, q: Vector, qd: Vector, unused: Vector) -> Vector:
+    def torque(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
         stored, damped = conservative(model, q), dissipative(model, q, qd)
-        return add(np.zeros(model.nv), stored, damped, gyroscopic(model, qd))
+        inertial = tendon_acceleration_torques(model, q, qdd)
+        return add(np.zeros(model.nv), stored, damped, velocity_torques(model, q, qd), inertial)
 
     if not model.elements:
         return [], []
-    by_q, by_qd, _ = jacobians(torque, model, q, qd, np.zeros(model.nv))
+    by_q, by_qd, _ = jacobians(torque, model, q, qd, qdd)
     return [by_q], [by_qd]
 
 

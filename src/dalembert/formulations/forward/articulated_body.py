@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
+from dalembert.formulations.kinematics.tendons import lengths_and_rows
 from dalembert.formulations.parts.elements import resistance
 from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_moments
 from dalembert.formulations.parts.sweeps import inward, outward, transforms
-from dalembert.linalg.factorisations import symmetric
+from dalembert.linalg.factorisations import cholesky_solve, symmetric
 from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
@@ -58,13 +59,33 @@ def forward_dynamics(
     if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
         pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         biases[tool.body] = biases[tool.body] + pressed
-    return _accelerations(bodies, q, placements, biases, tau - resistance(model, q, qd))
+    qdd = _accelerations(bodies, q, placements, biases, tau - resistance(model, q, qd))
+    return _with_tendon_inertia(model, q, qdd)
 
 
 def solve(model: Model, q: Vector, tau: Vector) -> Vector:
     """M⁻¹ τ (nv,): forward dynamics without motion, gravity and wrenches."""
+    return _with_tendon_inertia(model, q, _solve_bodies(model, q, tau))
+
+
+def _solve_bodies(model: Model, q: Vector, tau: Vector) -> Vector:
+    """M⁻¹ τ (nv,) of the bodies and rotors, without tendons."""
     bodies = model.minimal
     return _accelerations(bodies, q, transforms(bodies, q), [np.zeros(6)] * len(model.bodies), tau)
+
+
+def _with_tendon_inertia(model: Model, q: Vector, qdd: Vector) -> Vector:
+    """q̈ (nv,) with tendons, from the one without: (M + Bᵀ B)⁻¹ M q̈ = q̈ − X (1 + B X)⁻¹ B q̈.
+
+    B has the rows √a J of the tendons with inertia, and X = M⁻¹ Bᵀ (Woodbury).
+    """
+    tendons = model.elements.tendons_with_inertia
+    if not tendons:
+        return qdd
+    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
+    B = np.stack([np.sqrt(t.armature[0]) * row for t, row in zip(tendons, rows, strict=True)])
+    X = np.stack([_solve_bodies(model, q, row) for row in B]).T
+    return qdd - X @ cholesky_solve(np.eye(len(tendons)) + B @ X, B @ qdd)
 
 
 def _accelerations(

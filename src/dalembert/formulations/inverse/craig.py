@@ -173,7 +173,7 @@ def joint_wrenches(
     placements = transforms(model, q)
     base_link = Motion(*base_kinematics(model, **base))
     forces = inertial_forces(model, placements, qd, qdd, base_link)
-    return in_link_frames(model, q, qd, joint_forces(model, placements, forces, tip_wrench))
+    return in_link_frames(model, q, qd, qdd, joint_forces(model, placements, forces, tip_wrench))
 
 
 def require_axes(model: Model) -> None:

@@ -19,7 +19,7 @@ from dalembert.formulations.parts.base_motion import (
     weight_torque,
     with_base_coordinates,
 )
-from dalembert.formulations.parts.elements import resistance
+from dalembert.formulations.parts.elements import add, resistance, tendon_acceleration_torques
 from dalembert.model import Model
 from dalembert.spatial.arrays import Twist, Vector, Wrench
 
@@ -45,7 +45,7 @@ def inverse_dynamics(
     bodies, q_all, qd_all, qdd_all, own = extended
     tau = mass_matrix(bodies, q_all) @ qdd_all + coriolis_matrix(bodies, q_all, qd_all) @ qd_all
     tau = (tau + weight_torque(bodies, q_all))[own]
-    tau = tau + resistance(model, q, qd)
+    tau = add(tau + resistance(model, q, qd), tendon_acceleration_torques(model, q, qdd))
     if tip_wrench is None:
         return tau
     return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench

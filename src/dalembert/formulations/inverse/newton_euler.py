@@ -142,7 +142,7 @@ def joint_wrenches(
     """
     placements = transforms(model, q)
     moving = motions(model, placements, qd, qdd, base_motion(model, **base))
-    return in_link_frames(model, q, qd, link_wrenches(model, placements, moving, tip_wrench))
+    return in_link_frames(model, q, qd, qdd, link_wrenches(model, placements, moving, tip_wrench))
 
 
 def bias(

@@ -133,4 +133,4 @@ def joint_wrenches(
     moving = motions(model, transforms(model, q), qd, qdd, **base)
     wrenches = link_wrenches(model, moving, tip_wrench)
     in_links = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
-    return in_link_frames(model, q, qd, in_links)
+    return in_link_frames(model, q, qd, qdd, in_links)

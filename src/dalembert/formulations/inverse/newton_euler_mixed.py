@@ -63,5 +63,5 @@ def joint_wrenches(
     placements = transforms(model, q)
     moving = newton_euler_base.motions(model, placements, qd, qdd, **base)
     return in_link_frames(
-        model, q, qd, link_wrenches(model, placements, in_links(moving), tip_wrench)
+        model, q, qd, qdd, link_wrenches(model, placements, in_links(moving), tip_wrench)
     )

@@ -20,7 +20,8 @@ from dalembert.formulations.parts.base_motion import gravity_as_base_or_torque
 from dalembert.formulations.parts.elements import (
     add,
     conservative,
-    gyroscopic_matrix,
+    joint_inertia,
+    velocity_matrix,
     with_element_bias,
     with_joint_torques,
 )
@@ -85,10 +86,10 @@ def stacked_ad(V: Vector) -> Matrix:
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
-    """M (nv, nv) = ξᵀ Gᵀ M G ξ (000 p.47), plus the rotors."""
+    """M (nv, nv) = ξᵀ Gᵀ M G ξ (000 p.47), plus rotors and tendons."""
     op = operators(model, q)
     J = op.G @ op.xi
-    M = J.T @ (op.M @ J) + np.diag(model.drive.rotor)
+    M = J.T @ (op.M @ J) + joint_inertia(model, q)
     return symmetric(lambda i, j: M[i, j], model.nv)
 
 
@@ -111,7 +112,7 @@ def coriolis_matrix_printed(model: Model, q: Vector, qd: Vector) -> Matrix:
     C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
     """
     J, F, _ = _coriolis_factors(model, q, qd)
-    return add(J.T @ F, gyroscopic_matrix(model, qd))
+    return add(J.T @ F, velocity_matrix(model, q, qd))
 
 
 def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
@@ -121,7 +122,7 @@ def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
     J = G ξ and J̇ = G ad_{ξθ̇} Γ J, C = Jᵀ M J̇ + Jᵀ (M ad_V − (M ad_V)ᵀ) J.
     """
     J, F, added = _coriolis_factors(model, q, qd)
-    return add(J.T @ (F + added), gyroscopic_matrix(model, qd))
+    return add(J.T @ (F + added), velocity_matrix(model, q, qd))
 
 
 def _coriolis_factors(model: Model, q: Vector, qd: Vector) -> tuple[Matrix, Matrix, Matrix]:
@@ -202,4 +203,4 @@ def joint_wrenches(
     fall, _ = gravity_as_base_or_torque(model, q, "base")
     F = stacked_wrenches(model, op, qd, qdd, *base_motion(fall, **base), tip_wrench)
     links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
-    return in_link_frames(model, q, qd, links)
+    return in_link_frames(model, q, qd, qdd, links)

@@ -120,7 +120,7 @@ def joint_wrenches(
     fall, _ = gravity_as_base_or_torque(model, q, "base")
     A = adjoints(model, q)
     F = wrenches(model, A, twists(model, A, qd, qdd, base_motion(fall, **base)), tip_wrench)
-    return in_link_frames(model, q, qd, [(F_i[0:3], F_i[3:6]) for F_i in F])
+    return in_link_frames(model, q, qd, qdd, [(F_i[0:3], F_i[3:6]) for F_i in F])
 
 
 def base_motion(

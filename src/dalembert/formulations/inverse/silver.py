@@ -172,7 +172,7 @@ def joint_wrenches(
     omega, omega_dot, a = base_kinematics(model, **base)
     moving = velocities(model, placements, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
     return in_link_frames(
-        model, q, qd, inward_sums(model, placements, moving, tip_term(tip_wrench))
+        model, q, qd, qdd, inward_sums(model, placements, moving, tip_term(tip_wrench))
     )
 
 

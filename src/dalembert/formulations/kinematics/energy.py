@@ -8,7 +8,7 @@ from dalembert.formulations.kinematics.frames import body_poses, body_twists
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.mass.jacobian_mass import center_jacobians
 from dalembert.formulations.parts.base_motion import weight_torque
-from dalembert.formulations.parts.elements import add, conservative, energies
+from dalembert.formulations.parts.elements import add, conservative, energies, tendon_energies
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
 from dalembert.spatial.se3 import Force, Motion
@@ -23,8 +23,8 @@ def body_momentum(body: Body, motion: Motion) -> Force:
 
 
 def kinetic_energy(model: Model, q: Vector, qd: Vector) -> Scalar:
-    """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇², joules."""
-    total = (model.drive.rotor * qd) @ qd
+    """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇² + ½ Σ a L̇² of tendons, joules."""
+    total = sum(tendon_energies(model, q, qd), (model.drive.rotor * qd) @ qd)
     for body, twist in zip(model.bodies, body_twists(model, q, qd), strict=True):
         linear, angular = body_momentum(body, twist)
         total = total + twist[0] @ linear + twist[1] @ angular

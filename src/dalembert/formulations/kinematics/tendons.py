@@ -23,14 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert import tracing
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
 from dalembert.model import Model
 from dalembert.model.elements import Anchor, Segment, Tendon, Wrap
 from dalembert.spatial.arrays import Matrix, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.se3 import IDENTITY, Placement
+from dalembert.tracing import is_symbolic
 
 LEAST_LENGTH = 1e-15  # MuJoCo's
 LEAST_SQUARE = 1e-30  # m²: a shorter piece has no direction
+WITHIN_STEPS = 12  # of Newton's method for a contact from within; five suffice but near the circle
 CROSSED = -10000.0  # worse than the score of any pair of points
 
 
@@ -40,6 +43,7 @@ class Contact(NamedTuple):
     Where it does not touch, both are the middle of the straight line and the length is 0.
     """
 
+    touches: Scalar
     start: Vector3
     end: Vector3
     length: Scalar
@@ -90,6 +94,17 @@ def lengths_and_rows(
     return [
         (length(model, q, poses, tendon), _row(model, poses, columns, tendon)) for tendon in tendons
     ]
+
+
+def row_rates(model: Model, q: Vector, qd: Vector, tendons: tuple[Tendon, ...]) -> list[Vector]:
+    """J̇ (nv,) of some tendons, the rates of their rows ∂L/∂q; zero for fixed ones."""
+    if not any(tendon.segments for tendon in tendons):
+        return [np.zeros(model.nv) for _ in tendons]
+    step = tracing.symbol("step", model.nv)
+    rows = [row for _, row in lengths_and_rows(model, model.integrate(q, step), tendons)]
+    rates = tracing.directional(np.stack(rows), step, qd)
+    (rates,) = tracing.at([rates], [step], [np.zeros(model.nv)])
+    return [rates[k] for k in range(len(tendons))]
 
 
 def length(model: Model, q: Vector, poses: list[Placement], tendon: Tendon) -> Scalar:
@@ -147,12 +162,8 @@ def _unit(piece: Piece) -> tuple[Scalar, Vector3]:
 def _pieces(poses: list[Placement], segment: Segment) -> tuple[list[Piece], Scalar]:
     """The straight pieces of a segment, and the length on a surface between them."""
 
-    def point(anchor: Anchor) -> Vector3:
-        R, p = poses[anchor.body] if anchor.body >= 0 else IDENTITY
-        return p + R @ anchor.point
-
     first, last, share = segment.start.body, segment.end.body, segment.share
-    start, end = point(segment.start), point(segment.end)
+    start, end = _point(poses, segment.start), _point(poses, segment.end)
     if segment.around is None:
         return [Piece(first, last, start, end - start, share)], 0.0
     around = segment.around
@@ -160,13 +171,19 @@ def _pieces(poses: list[Placement], segment: Segment) -> tuple[list[Piece], Scal
     # Where it does not touch, both points are the middle of the straight line: its two halves pull
     # as the whole does, since the force of the first on the surface's body cancels that of the
     # second, to the last bit also where the ends meet and the line has no direction.
-    half, touches = 0.5 * (end - start), contact.length > 0.0
-    spans = [np.where(touches, x, half) for x in (contact.start - start, end - contact.end)]
+    half = 0.5 * (end - start)
+    spans = [np.where(contact.touches, x, half) for x in (contact.start - start, end - contact.end)]
     pieces = [
         Piece(first, around.body, start, spans[0], share),
         Piece(around.body, last, contact.end, spans[1], share),
     ]
     return pieces, contact.length
+
+
+def _point(poses: list[Placement], anchor: Anchor) -> Vector3:
+    """The point in the world (3,)."""
+    R, p = poses[anchor.body] if anchor.body >= 0 else IDENTITY
+    return p + R @ anchor.point
 
 
 def _contact_in_world(
@@ -176,6 +193,8 @@ def _contact_in_world(
     carrier = poses[around.body] if around.body >= 0 else IDENTITY
     R, p = carrier.then(Placement(around.rotation, around.center))
     side = around.side if len(around.side) else None
+    if around.beside is not None:
+        side = R.T @ (_point(poses, around.beside) - p)
     contact = wrapped(around.kind, around.radius, R.T @ (start - p), R.T @ (end - p), side)
     return contact._replace(start=p + R @ contact.start, end=p + R @ contact.end)
 
@@ -195,8 +214,14 @@ def wrapped(
     if side is None:
         touches, pair = _on_circle(first, last, radius)
     else:
-        towards = np.stack([across @ side, along @ side])
-        touches, pair = _at_side(first, last, radius, towards)
+        touches, pair = _at_side(first, last, radius, np.stack([across @ side, along @ side]))
+        is_within = side @ side < radius * radius
+        if is_symbolic(is_within) or is_within:
+            from_within, point = _within_circle(first, last, radius)
+            touches = np.where(is_within, from_within, touches)
+            pair = TangentPair(
+                *(np.where(is_within, x, y) for x, y in zip(point, pair, strict=True))
+            )
     arc = radius * pair.angle
     meets, leaves = (p[0] * across + p[1] * along for p in (pair.first, pair.last))
     if kind == "cylinder":
@@ -209,6 +234,7 @@ def wrapped(
         arc = arc * np.sqrt(1.0 + climb * climb)
     middle = 0.5 * (start + end)
     return Contact(
+        touches,
         np.where(touches, meets, middle),
         np.where(touches, leaves, middle),
         np.where(touches, arc, 0.0),
@@ -242,6 +268,35 @@ def _at_side(
     outside = [p @ p >= radius * radius for p in (first, last)]
     touches = np.logical_and(np.logical_and(*outside), arc > 0.0)
     return touches, chosen._replace(angle=np.maximum(arc, 0.0))
+
+
+def _within_circle(first: Vector, last: Vector, radius: Scalar) -> tuple[Scalar, TangentPair]:
+    """Whether a tendon that must touch the circle bends to it, and the point, twice.
+
+    It is the point P of the circle with the shortest way p P r, where the two pieces make equal angles
+    β with the normal: asin(a/|p| sin β) + asin(a/|r| sin β) − 2 β + ∠(p, r) = 0 (Alhazen's problem).
+    The left side is concave and falls, so Newton's steps from π/2 reach the root from above.
+    """
+    lengths = [_norm(p) for p in (first, last)]
+    ratios = [np.minimum(radius / x, 1.0) for x in lengths]
+    turn = _angle(first, last)
+    beta = 0.5 * np.pi
+    for _ in range(WITHIN_STEPS):
+        sines = [ratio * np.sin(beta) for ratio in ratios]
+        excess = np.arcsin(sines[0]) + np.arcsin(sines[1]) - 2.0 * beta + np.abs(turn)
+        cosines = [np.sqrt(np.maximum(1.0 - s * s, LEAST_SQUARE)) for s in sines]
+        change = (ratios[0] / cosines[0] + ratios[1] / cosines[1]) * np.cos(beta) - 2.0
+        beta = beta - excess / np.minimum(change, -LEAST_LENGTH)
+    angle = (beta - np.arcsin(ratios[0] * np.sin(beta))) * np.where(turn < 0.0, -1.0, 1.0)
+    c, s = np.cos(angle), np.sin(angle)
+    unit = first / lengths[0]
+    point = radius * np.stack([c * unit[0] - s * unit[1], s * unit[0] + c * unit[1]])
+    dif = last - first
+    a = -(dif @ first) / np.maximum(dif @ dif, LEAST_LENGTH)
+    nearest = first + np.minimum(np.maximum(a, 0.0), 1.0) * dif
+    touches = nearest @ nearest > radius * radius
+    zero = 0.0 * angle
+    return touches, TangentPair(point, point, zero, zero, zero)
 
 
 def _angle(a: Vector, b: Vector) -> Scalar:

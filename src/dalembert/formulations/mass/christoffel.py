@@ -74,6 +74,6 @@ def bias(
     )
     h = velocity_terms(extended.model, extended.q, extended.qd)
     h = h + weight_torque(extended.model, extended.q)
-    if extended.model is not model:
+    if base_twist is not None or base_acceleration is not None:
         h = h + mass_matrix(extended.model, extended.q) @ extended.qdd
     return with_element_bias(model, h[extended.own], q, qd)

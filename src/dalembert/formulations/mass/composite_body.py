@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.formulations.parts.elements import joint_inertia
 from dalembert.formulations.parts.rigid_body import rotated_moments
 from dalembert.formulations.parts.sweeps import Placements, inward, transforms
 from dalembert.linalg.factorisations import add_outer
@@ -37,12 +38,12 @@ def composites(model: Model, q: Vector, placements: Placements) -> list[Composit
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
-    """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
-    model = model.minimal
-    placements = transforms(model, q)
+    """M (nv, nv), with the inertia of rotors and tendons: M_ij = S_jᵀ X (composite_i S_i)."""
+    bodies = model.minimal
+    placements = transforms(bodies, q)
     blocks: Blocks = {}
-    for i, (m, h, sigma) in enumerate(composites(model, q, placements)):
-        S = model.bodies[i].subspace
+    for i, (m, h, sigma) in enumerate(composites(bodies, q, placements)):
+        S = bodies.bodies[i].subspace
         linear, angular = S[0:3], S[3:6]
         # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
         # f = m v + ω × h, n = h × v + I ω
@@ -50,13 +51,13 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
         n = cross(h, linear) + np.trace(sigma) * angular - sigma @ angular
         j = i
         while True:
-            Sj = model.bodies[j].subspace
+            Sj = bodies.bodies[j].subspace
             blocks[j, i] = Sj[0:3].T @ f + Sj[3:6].T @ n
-            if model.bodies[j].parent < 0:
+            if bodies.bodies[j].parent < 0:
                 break
             f, n = placements[j].force_to_parent((f, n))
-            j = model.bodies[j].parent
-    return assemble(model, blocks) + np.diag(model.drive.rotor)
+            j = bodies.bodies[j].parent
+    return assemble(bodies, blocks) + joint_inertia(model, q)
 
 
 def assemble(model: Model, upper: Blocks) -> Matrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
+from dalembert.formulations.parts.elements import joint_inertia
 from dalembert.formulations.parts.sweeps import outward, transforms
 from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Body, Model
@@ -30,8 +31,8 @@ def body_jacobians(model: Model, q: Vector) -> list[Matrix]:
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
-    """M (nv, nv) = Σ J_iᵀ M_i J_i, M_i = diag(m, m, m, I) in L_i (000 p.22), plus the rotors."""
-    total = np.diag(model.drive.rotor)
+    """M (nv, nv) = Σ J_iᵀ M_i J_i, M_i = diag(m, m, m, I) in L_i (000 p.22), and `joint_inertia`."""
+    total = joint_inertia(model, q)
     for body, J in zip(model.bodies, body_jacobians(model, q), strict=True):
         total = total + J.T @ (
             inertia_of_moments(body.mass, np.zeros(3), body.inertia_about_center) @ J
@@ -82,8 +83,8 @@ def differentiated_poses(model: Model, q: Vector) -> list[tuple[Pose, dict[int, 
 
 
 def mass_matrix_by_centers(model: Model, q: Vector) -> Matrix:
-    """M (nv, nv) = Σ m J_vᵀ J_v + J_ωᵀ R I Rᵀ J_ω (002; 003), plus the rotors."""
-    total = np.diag(model.drive.rotor)
+    """M (nv, nv) = Σ m J_vᵀ J_v + J_ωᵀ R I Rᵀ J_ω (002; 003), plus rotors and tendons."""
+    total = joint_inertia(model, q)
     jacobians, poses = center_jacobians(model, q), body_poses(model, q)
     for body, (J_v, J_omega), (R, _) in zip(model.bodies, jacobians, poses, strict=True):
         J_link = R.T @ J_omega

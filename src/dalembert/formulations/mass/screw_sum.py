@@ -12,6 +12,8 @@ import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.kinematics.tendons import lengths_and_rows, row_rates
+from dalembert.formulations.parts.elements import joint_inertia
 from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Model
 from dalembert.spatial import se3
@@ -52,16 +54,16 @@ def screws(model: Model, q: Vector) -> Screws:
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
-    """M_ij (nv, nv) = Σ_l ξ_iᵀ A_liᵀ M'_l A_lj ξ_j (000 p.31), plus the rotors."""
+    """M_ij (nv, nv) = Σ_l ξ_iᵀ A_liᵀ M'_l A_lj ξ_j (000 p.31), plus rotors and tendons."""
     _, _, inertia, twists = screws(model, q)
-    total = np.diag(model.drive.rotor)
+    total = joint_inertia(model, q)
     for M, J in zip(inertia, twists, strict=True):
         total = total + J.T @ (M @ J)
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
 def mass_matrix_partials(model: Model, q: Vector) -> list[Matrix]:
-    """[∂M/∂θ_1, …, ∂M/∂θ_n], each (nv, nv), by Property 2.
+    """[∂M/∂θ_1, …, ∂M/∂θ_n] of the bodies, each (nv, nv), by Property 2.
 
     ∂M_ij/∂θ_k = Σ_l ([A_ki ξ_i, ξ_k]ᵀ A_lkᵀ M'_l A_lj ξ_j + ξ_iᵀ A_liᵀ M'_l A_lk [A_kj ξ_j, ξ_k]);
     p.31 prints A_{k−1,i} in the brackets. It vanishes for k ≤ min(i, j) in a chain.
@@ -83,8 +85,20 @@ def mass_matrix_partials(model: Model, q: Vector) -> list[Matrix]:
 
 
 def mass_matrix_derivative(model: Model, q: Vector) -> Array:
-    """∂M_ij/∂θ_k (nv, nv, nv), k the last index (000 p.31, Property 2)."""
-    return np.stack(mass_matrix_partials(model, q), axis=2)
+    """∂M_ij/∂θ_k (nv, nv, nv), k the last index (000 p.31, Property 2); rotors are constant.
+
+    A tendon of armature a adds a (∂J_i/∂θ_k J_j + J_i ∂J_j/∂θ_k).
+    """
+    partials = mass_matrix_partials(model, q)
+    tendons = model.elements.tendons_with_inertia
+    if tendons:
+        rows = [row for _, row in lengths_and_rows(model, q, tendons)]
+        for k, along in enumerate(np.eye(model.nv)):
+            rates = row_rates(model, q, along, tendons)
+            for tendon, row, rate in zip(tendons, rows, rates, strict=True):
+                half = np.outer(tendon.armature[0] * rate, row)
+                partials[k] = partials[k] + half + half.T
+    return np.stack(partials, axis=2)
 
 
 def require_coordinates(model: Model) -> None:

@@ -83,6 +83,8 @@ def square_root(model: Model, q: Vector) -> Matrix:
     The pivots' root D^{1/2} is the triangular U with U Uᵀ = D, the plain square root where a joint
     has one degree; so W = U + ξᵀ (Γ G)ᵀ M̂ ξ U⁻ᵀ.
     """
+    if model.elements.tendons_with_inertia:  # they couple bodies beyond the tree
+        return upper_cholesky(mass_matrix(model, q))
     op, M_hat, _, U, U_inverse = factors(model, q)
     carried = (op.Gamma @ (op.G @ op.xi)).T @ (M_hat @ op.xi)
     return U + carried @ U_inverse.T
@@ -93,6 +95,8 @@ def square_root_inverse(model: Model, q: Vector) -> Matrix:
 
     Ψ = (I − (1 − ξ D⁻¹ ξᵀ M̂) Γ)⁻¹ carries twists outward through joints that are free.
     """
+    if model.elements.tendons_with_inertia:
+        return lower_inverse(square_root(model, q).T).T
     op, M_hat, _, _, U_inverse = factors(model, q)
     gain = M_hat @ (op.xi @ (U_inverse.T @ U_inverse))
     passed = op.Gamma - op.xi @ (gain.T @ op.Gamma)

@@ -102,9 +102,13 @@ class ExtendedState(NamedTuple):
 def with_base_coordinates(
     model: Model, q: Vector, qd: Vector, qdd: Vector, V_0: Twist | None, V_dot_0: Twist | None
 ) -> ExtendedState:
-    """The same state with the base's motion as coordinates; nothing changes where it is None."""
+    """The same state of the bodies, without elements, with the base's motion as coordinates.
+
+    There are no more coordinates where that motion is None.
+    """
     if V_0 is None and V_dot_0 is None:
-        return ExtendedState(model, q, qd, qdd, slice(0, None))
+        bodies = replace(model, elements=Elements()) if model.elements else model
+        return ExtendedState(bodies, q, qd, qdd, slice(0, None))
     rates = np.zeros(6) if V_0 is None else V_0
     accelerations = base_joint_accelerations(rates, np.zeros(6) if V_dot_0 is None else V_dot_0)
     return ExtendedState(

@@ -6,7 +6,9 @@ Signs are those of the torque that a drive needs:
 
     M q̈ + C q̇ + N + ∂U_e/∂q + dampers = τ
 
-`conservative` is ∂U_e/∂q and belongs to N, `dissipative` to friction, and `gyroscopic` to C q̇.
+`conservative` is ∂U_e/∂q and belongs to N, `dissipative` to friction, `velocity_torques` to C q̇ and
+`joint_inertia` to M. A tendon of armature a has the kinetic energy ½ a L̇² with L̇ = J q̇, so it adds
+a Jᵀ J to M, a Jᵀ J̇ to C, and a Jᵀ (J q̈ + J̇ q̇) to the torques.
 
 Forces of a fluid are functions of the motion relative to it, v of the shape's centre and ω, along the
 shape's axes (MuJoCo documentation, "Fluid forces"). ρ is the density and μ the viscosity. A box of
@@ -30,6 +32,7 @@ from dalembert.formulations.kinematics.tendons import (
     length,
     lengths_and_rows,
     piece_wrench,
+    row_rates,
     straight_pieces,
 )
 from dalembert.formulations.parts.base_motion import weight_torque
@@ -87,12 +90,13 @@ def generalized_forces(model: Model, q: Vector, qd: Vector) -> Vector:
 def with_joint_torques(model: Model, tau: Vector, q: Vector, qd: Vector, qdd: Vector) -> Vector:
     """τ (nv,) of the bodies, plus rotors G² J_m q̈, friction and elements."""
     tau = tau + model.drive.rotor * qdd + friction(model, qd)
-    return add(with_element_bias(model, tau, q, qd), dissipative(model, q, qd))
+    tau = add(with_element_bias(model, tau, q, qd), dissipative(model, q, qd))
+    return add(tau, tendon_acceleration_torques(model, q, qdd))
 
 
 def with_element_bias(model: Model, h: Vector, q: Vector, qd: Vector) -> Vector:
-    """h (nv,) of the bodies, plus the potential and gyroscopic torques of elements."""
-    return add(h, conservative(model, q), gyroscopic(model, qd))
+    """h (nv,) of the bodies, plus the potential and velocity torques of elements."""
+    return add(h, conservative(model, q), velocity_torques(model, q, qd))
 
 
 def resistance(model: Model, q: Vector, qd: Vector) -> Vector:
@@ -146,17 +150,56 @@ def dissipative(model: Model, q: Vector, qd: Vector) -> list[Vector]:
     return torques
 
 
-def gyroscopic(model: Model, qd: Vector) -> list[Vector]:
-    """a ω × v (nv,) of ballast that moves with free joints at the body twist (v, ω)."""
+def joint_inertia(model: Model, q: Vector) -> Matrix:
+    """The part of M (nv, nv) that is not of the bodies: rotors, and a Jᵀ J of tendons."""
+    return add(np.diag(model.drive.rotor), tendon_inertia(model, q))
+
+
+def tendon_inertia(model: Model, q: Vector) -> list[Matrix]:
+    """a Jᵀ J (nv, nv) of every tendon with inertia."""
+    tendons = model.elements.tendons_with_inertia
+    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
+    return [np.outer(t.armature[0] * row, row) for t, row in zip(tendons, rows, strict=True)]
+
+
+def tendon_energies(model: Model, q: Vector, qd: Vector) -> list[Scalar]:
+    """a L̇², twice the kinetic energy of every tendon with inertia, joules."""
+    tendons = model.elements.tendons_with_inertia
+    rates = [row @ qd for _, row in lengths_and_rows(model, q, tendons)]
+    return [t.armature[0] * rate * rate for t, rate in zip(tendons, rates, strict=True)]
+
+
+def tendon_acceleration_torques(model: Model, q: Vector, qdd: Vector) -> list[Vector]:
+    """a Jᵀ J q̈ (nv,) of every tendon with inertia."""
+    tendons = model.elements.tendons_with_inertia
+    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
+    return [(t.armature[0] * (row @ qdd)) * row for t, row in zip(tendons, rows, strict=True)]
+
+
+def velocity_torques(model: Model, q: Vector, qd: Vector) -> list[Vector]:
+    """Torques (nv,) quadratic in q̇: a ω × v of ballast, and a Jᵀ J̇ q̇ of tendons with inertia.
+
+    Ballast moves with free joints at the body twist (v, ω).
+    """
     torques = {}
     for ballast in model.elements.ballasts:
         v, omega = split(qd[model.bodies[ballast.body].v])
         torques[ballast.body] = np.concatenate([ballast.mass * np.cross(omega, v), np.zeros(3)])
-    return [_stacked(model, torques)] if torques else []
+    terms = [_stacked(model, torques)] if torques else []
+    for tendon, row, rate in _rows_and_rates(model, q, qd):
+        terms.append((tendon.armature[0] * (rate @ qd)) * row)
+    return terms
 
 
-def gyroscopic_matrix(model: Model, qd: Vector) -> list[Matrix]:
-    """C (nv, nv) with C q̇ = `gyroscopic`, skew."""
+def _rows_and_rates(model: Model, q: Vector, qd: Vector) -> list[tuple[Tendon, Vector, Vector]]:
+    """(tendon, J, J̇) of every spatial tendon with inertia; J of fixed ones is constant."""
+    tendons = tuple(t for t in model.elements.tendons_with_inertia if t.segments)
+    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
+    return list(zip(tendons, rows, row_rates(model, q, qd, tendons), strict=True))
+
+
+def velocity_matrix(model: Model, q: Vector, qd: Vector) -> list[Matrix]:
+    """C (nv, nv) with C q̇ = `velocity_torques`: skew of ballast, a Jᵀ J̇ of tendons with inertia."""
     entries: dict[tuple[int, int], Scalar] = {}
     for ballast in model.elements.ballasts:
         v = model.bodies[ballast.body].v
@@ -164,7 +207,10 @@ def gyroscopic_matrix(model: Model, qd: Vector) -> list[Matrix]:
         entries |= {(v.start + i, v.start + j): C[i, j] for i in range(3) for j in range(3)}
     n = range(model.nv)
     rows = [np.stack([entries.get((i, j), 0.0) for j in n]) for i in n]
-    return [np.stack(rows)] if entries else []
+    terms = [np.stack(rows)] if entries else []
+    for tendon, row, rate in _rows_and_rates(model, q, qd):
+        terms.append(np.outer(tendon.armature[0] * row, rate))
+    return terms
 
 
 def energies(model: Model, q: Vector) -> list[Scalar]:
@@ -182,21 +228,32 @@ def energies(model: Model, q: Vector) -> list[Scalar]:
     return potentials
 
 
-def outer_wrenches(model: Model, q: Vector, qd: Vector) -> dict[int, Wrench]:
+def outer_wrenches(
+    model: Model, q: Vector, qd: Vector, qdd: Vector | None = None
+) -> dict[int, Wrench]:
     """(6,) wrench of lifts and spatial tendons on bodies from outside of their joints, by body.
 
-    About the world's origin, along its axes. Springs, drag and fixed tendons act in joints.
+    About the world's origin, along its axes. Springs, drag and fixed tendons act in joints. Without
+    `qdd` the joints do not accelerate.
     """
-    tight = tuple(t for t in model.tendons if t.segments and (t.stiffness.size or t.damping.size))
+    tight = tuple(
+        t
+        for t in model.tendons
+        if t.segments and (t.stiffness.size or t.damping.size or t.armature.size)
+    )
     wrenches: dict[int, Wrench] = {}
     poses = body_poses(model, q) if tight or model.elements.lifts else []
     for lift in model.elements.lifts:
         R, p = poses[lift.body]
         moment = np.cross(lift.mass * p + R @ lift.moment, model.gravity)
         wrenches[lift.body] = -np.concatenate([lift.mass * model.gravity, moment])
+    rates = {tendon.name: rate for tendon, _, rate in _rows_and_rates(model, q, qd)}
     for tendon, (L, row) in zip(tight, lengths_and_rows(model, q, tight), strict=True):
         tension = _spring_tension(tendon, L) if tendon.stiffness.size else 0.0
         tension = tension + (_damper_tension(tendon, row @ qd) if tendon.damping.size else 0.0)
+        if tendon.armature.size:
+            acceleration = rates[tendon.name] @ qd + (0.0 if qdd is None else row @ qdd)
+            tension = tension + tendon.armature[0] * acceleration
         for piece in straight_pieces(poses, tendon):
             W = tension * piece_wrench(piece)
             wrenches[piece.first] = wrenches.get(piece.first, 0.0) + W

@@ -13,12 +13,14 @@ from dalembert.spatial.arrays import Matrix, Vector, Wrench
 from dalembert.spatial.se3 import IDENTITY, Force, Placement, split
 
 
-def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -> Matrix:
+def in_link_frames(
+    model: Model, q: Vector, qd: Vector, qdd: Vector, wrenches: list[Force]
+) -> Matrix:
     """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6).
 
     Forces of tendons and lifts on the links beyond a joint do not go through it.
     """
-    outer = list(outer_wrenches(model, q, qd).items())
+    outer = list(outer_wrenches(model, q, qd, qdd).items())
     return _in_axes(model, without_outer(model, q, wrenches, outer))
 
 
