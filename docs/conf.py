@@ -55,11 +55,11 @@ def plain_docstring(
 
 def escaped(lines: list[str]) -> list[str]:
     """What reST would take for markup, with backslashes; examples end at an empty line, untouched."""
-    made, example = [], False
+    result, example = [], False
     for line in lines:
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        made.append(line if example else escaped_line(line))
-    return made
+        result.append(line if example else escaped_line(line))
+    return result
 
 
 def escaped_line(line: str) -> str:
@@ -70,16 +70,16 @@ def escaped_line(line: str) -> str:
 
 
 def mathml(text: str, display: str) -> str:
-    """MathML of a formula, with accents close to their letters."""
-    made = accented(convert(text, display=display))
-    # a little room around sines
+    """MathML of a formula, with accents close to their characters."""
+    formula = accented(convert(text, display=display))
+    # thin spaces around sines
     word = r"<mi>(?:sin|cos|tan|exp|log)</mi>"
-    room = r'<mspace width="0.17em"/>\1<mspace width="0.17em"/>'
-    return re.sub(rf"(<msup>{word}.*?</msup>|(?<!<msup>){word})", room, made)
+    spaced = r'<mspace width="0.17em"/>\1<mspace width="0.17em"/>'
+    return re.sub(rf"(<msup>{word}.*?</msup>|(?<!<msup>){word})", spaced, formula)
 
 
 def accented(text: str) -> str:
-    """Dots, bars and hats as accents of their letters; browsers draw other signs as limits."""
+    """Dots, bars and hats as accents of their characters; browsers draw other signs as limits."""
     root = ElementTree.fromstring(text)
     for over in root.iter(f"{{{MATHML}}}mover"):
         sign = over[-1]
@@ -93,14 +93,14 @@ def accented(text: str) -> str:
 def lines(text: str) -> list[str]:
     """The lines of a formula: `\\\\` ends one unless it stands inside a matrix."""
     text = re.sub(r"\\(begin|end)\{aligned\}", "", text)
-    made, depth = [""], 0
+    result, depth = [""], 0
     for part in re.split(r"(\\begin\{|\\end\{|\\\\|&)", text):
         depth += (part == r"\begin{") - (part == r"\end{")
         if part == r"\\" and not depth:
-            made.append("")
+            result.append("")
         elif part != "&" or depth:
-            made[-1] += part
-    return [line for line in made if line.strip()]
+            result[-1] += part
+    return [line for line in result if line.strip()]
 
 
 def inline(translator: Any, node: nodes.math) -> None:

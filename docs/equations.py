@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dalembert.references import DOCUMENTS
 
 COURSE = Path(__file__).parent / "course"
-PAGE, PLACE = "course/equations", "<!-- the index -->"
+PAGE, MARKER = "course/equations", "<!-- the index -->"
 NUMBERED = re.compile(r"(?P<part>.+) \((?P<first>\d+)(?:–(?P<last>\d+))?\)")
 
 
@@ -38,28 +38,28 @@ class Row(NamedTuple):
 
     def numbers(self) -> Iterator[str]:
         """One number of the document after the other: p.9 (1–2) is p.9 (1) and p.9 (2)."""
-        found = NUMBERED.fullmatch(self.number)
-        if found is None:
+        numbered = NUMBERED.fullmatch(self.number)
+        if numbered is None:
             yield self.number
             return
-        first = int(found["first"])
-        for k in range(first, int(found["last"] or first) + 1):
-            yield f"{found['part']} ({k})"
+        first = int(numbered["first"])
+        for k in range(first, int(numbered["last"] or first) + 1):
+            yield f"{numbered['part']} ({k})"
 
 
 def rows() -> list[Row]:
     """All rows of the index, in the order of the file."""
-    given = tomllib.loads((COURSE / "equations.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((COURSE / "equations.toml").read_text(encoding="utf-8"))
     return [
         Row(section["document"], number, title, function, test, section["chapter"], *note)
-        for section in given["section"]
+        for section in table["section"]
         for number, title, function, test, *note in section["rows"]
     ]
 
 
 def contents() -> dict[str, list[str]]:
     """The numbers of every document: displayed equations by place, then what has a name."""
-    given = tomllib.loads((COURSE / "documents.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((COURSE / "documents.toml").read_text(encoding="utf-8"))
     return {
         document: [
             f"{part} ({k})"
@@ -67,40 +67,40 @@ def contents() -> dict[str, list[str]]:
             for k in range(1, count + 1)
         ]
         + lists["named"]
-        for document, lists in given.items()
+        for document, lists in table.items()
     }
 
 
 def headings(text: str) -> set[str]:
     """The anchors of a page: its headings as links spell them."""
     plain = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    found = re.findall(r"^#{1,3} (.+)$", plain, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+    numbereds = re.findall(r"^#{1,3} (.+)$", plain, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in numbereds}
 
 
 def ordered(document: str) -> list[Row]:
     """The rows of a document in its order; what has a name stays behind what it stands with."""
-    place = {number: k for k, number in enumerate(contents()[document])}
-    displayed = any(NUMBERED.fullmatch(number) for number in place)
+    position = {number: k for k, number in enumerate(contents()[document])}
+    displayed = any(NUMBERED.fullmatch(number) for number in position)
     keys, last = [], 0
     mine = [row for row in rows() if row.document == document]
     for row in mine:
         if NUMBERED.fullmatch(row.number) or not displayed:
-            last = place[next(row.numbers())]
+            last = position[next(row.numbers())]
         keys.append(last)
     return [mine[k] for k in sorted(range(len(mine)), key=keys.__getitem__)]
 
 
 def page() -> str:
     """The index as Markdown: one table for each document."""
-    made = []
+    lines = []
     for number, document in DOCUMENTS.items():
         mine = ordered(number)
-        made += [f"## {document.short}", "", f"{document.title}.", ""]
-        made += ["| equation | what it is | function | test |", "|---|---|---|---|"]
-        made += [_line(row) for row in mine]
-        made.append("")
-    return "\n".join(made)
+        lines += [f"## {document.short}", "", f"{document.title}.", ""]
+        lines += ["| equation | what it is | function | test |", "|---|---|---|---|"]
+        lines += [_line(row) for row in mine]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _line(row: Row) -> str:
@@ -122,7 +122,7 @@ def _line(row: Row) -> str:
 def fill(app: Any, name: str, source: list[str]) -> None:
     """Put the tables into the page of the index."""
     if name == PAGE:
-        source[0] = source[0].replace(PLACE, page())
+        source[0] = source[0].replace(MARKER, page())
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -40,7 +40,7 @@ ARRAYS = {"precision": 4, "suppress": True, "linewidth": 92}
 
 
 @dataclass
-class Shown:
+class Output:
     """What a block printed, its last value, and its figures as SVG with a title each."""
 
     text: str = ""
@@ -48,18 +48,18 @@ class Shown:
     figures: list[tuple[str, str]] = field(default_factory=list)
 
 
-def run_page(text: str, page: str) -> list[Shown]:
+def run_page(text: str, page: str) -> list[Output]:
     """What each Python block of a page shows; they run in a folder of their own."""
     names: dict[str, Any] = {"__name__": "course"}
-    found = []
+    outputs = []
     with tempfile.TemporaryDirectory() as folder, _inside(folder), _quiet_numbers():
         for match in BLOCK.finditer(text):
             line = text.count("\n", 0, match.start(1))
-            found.append(run_block(match.group(1), names, page, line))
-    return found
+            outputs.append(run_block(match.group(1), names, page, line))
+    return outputs
 
 
-def run_block(code: str, names: dict[str, Any], page: str, line: int) -> Shown:
+def run_block(code: str, names: dict[str, Any], page: str, line: int) -> Output:
     """One block, run in `names`; `line` is that of the page above it."""
     tree = ast.parse("\n" * line + code, filename=page)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -69,17 +69,17 @@ def run_block(code: str, names: dict[str, Any], page: str, line: int) -> Shown:
         exec(compile(tree, page, "exec"), names)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), page, "eval"), names)
-    shown = Shown(printed.getvalue().rstrip())
+    output = Output(printed.getvalue().rstrip())
     figures = _figures()
     if hasattr(value, "savefig"):
         figures = [*figures, value] if value not in figures else figures
     elif hasattr(value, "_repr_latex_"):
-        shown.latex = value._repr_latex_().strip("$").replace(r"\displaystyle", "").strip()
+        output.latex = value._repr_latex_().strip("$").replace(r"\displaystyle", "").strip()
     elif value is not None and not figures:
-        shown.text = f"{shown.text}\n{value!r}".strip("\n")
-    shown.text = re.sub(r"-(0\.0*)(?!\d)", r" \1", shown.text)  # no "-0." among rounded numbers
-    shown.figures = [_svg(figure) for figure in figures]
-    return shown
+        output.text = f"{output.text}\n{value!r}".strip("\n")
+    output.text = re.sub(r"-(0\.0*)(?!\d)", r" \1", output.text)  # no "-0." among rounded numbers
+    output.figures = [_svg(figure) for figure in figures]
+    return output
 
 
 @contextlib.contextmanager
@@ -108,9 +108,9 @@ def _figures() -> list[Any]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
         return []
-    found = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
     pyplot.close("all")
-    return found
+    return figures
 
 
 def _svg(figure: Any) -> tuple[str, str]:
@@ -141,28 +141,30 @@ def show(app: Any, doctree: Any) -> None:
     path = Path(app.env.doc2path(name))
     blocks = [b for b in doctree.findall(nodes.literal_block) if b.get("language") == "python"]
     try:
-        found = run_page(path.read_text(encoding="utf-8"), str(path))
+        outputs = run_page(path.read_text(encoding="utf-8"), str(path))
     except Exception as error:
         where = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-        place = f"{path}:{where[-1].lineno}" if where else str(path)
-        raise ExtensionError(f"{place}: {type(error).__name__}: {error}", error) from error
-    for block, shown in zip(blocks, found, strict=True):
-        block.parent.insert(block.parent.index(block) + 1, _nodes(shown))
+        location = f"{path}:{where[-1].lineno}" if where else str(path)
+        raise ExtensionError(f"{location}: {type(error).__name__}: {error}", error) from error
+    for block, output in zip(blocks, outputs, strict=True):
+        block.parent.insert(block.parent.index(block) + 1, _nodes(output))
 
 
-def _nodes(shown: Shown) -> list[Any]:
+def _nodes(output: Output) -> list[Any]:
     from docutils import nodes
 
-    made: list[Any] = []
-    if shown.text:
-        made.append(nodes.literal_block(shown.text, shown.text, language="none", classes=["shown"]))
-    if shown.latex:
-        made.append(nodes.math_block(shown.latex, shown.latex, nowrap=True, number=None))
-    for title, svg in shown.figures:
+    result: list[Any] = []
+    if output.text:
+        result.append(
+            nodes.literal_block(output.text, output.text, language="none", classes=["shown"])
+        )
+    if output.latex:
+        result.append(nodes.math_block(output.latex, output.latex, nowrap=True, number=None))
+    for title, svg in output.figures:
         data = base64.b64encode(svg.encode()).decode()
         image = f'<img class="drawn" alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
-        made.append(nodes.raw("", image, format="html"))
-    return made
+        result.append(nodes.raw("", image, format="html"))
+    return result
 
 
 def setup(app: Any) -> dict[str, bool]:

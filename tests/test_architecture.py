@@ -1,4 +1,4 @@
-"""The house as it is drawn in docs/architecture.md against the imports that are really there."""
+"""Packages as docs/architecture.md describes them, against the imports that are really there."""
 
 import re
 import sys
@@ -10,22 +10,22 @@ sys.path.insert(0, str(ROOT / "tools"))
 from import_graph import circles, file_graph, import_graph  # noqa: E402
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-ROOM = re.compile(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+PACKAGE = re.compile(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 USES = re.compile(r"^Uses: (.*)\.$", re.MULTILINE)
 
 
-def drawn() -> dict[str, set[str]]:
-    """{room: rooms it may use}, as the page says."""
-    rooms = {}
-    for name, text in ROOM.findall(PAGE):
-        said = USES.search(text)
-        assert said is not None, f"the paragraph of {name} does not end with its 'Uses: …' line"
-        rooms[name] = set(re.findall(r"`(\w+)`", said[1]))
-    return rooms
+def described_imports() -> dict[str, set[str]]:
+    """{package: packages it may import}, by the "Uses" lines of the page."""
+    uses = {}
+    for name, text in PACKAGE.findall(PAGE):
+        line = USES.search(text)
+        assert line is not None, f"the paragraph of {name} does not end with its 'Uses: …' line"
+        uses[name] = set(re.findall(r"`(\w+)`", line[1]))
+    return uses
 
 
-def test_every_room_is_drawn_and_uses_what_it_says():
-    assert drawn() == import_graph()
+def test_every_package_is_described_with_its_imports():
+    assert described_imports() == import_graph()
 
 
 def test_no_package_imports_in_a_circle():
@@ -36,17 +36,17 @@ def test_no_file_imports_in_a_circle():
     assert circles(file_graph()) == []
 
 
-def test_a_circle_would_be_found():
+def test_a_circle_is_detected():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
 def test_imports_inside_functions_count_and_those_for_types_do_not(tmp_path):
-    for room, text in {
+    for name, text in {
         "low": "",
         "typed": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import dalembert.low\n",
         "lazy": "def f():\n    from dalembert.low import x\n",
     }.items():
-        (tmp_path / f"{room}.py").write_text(text)
+        (tmp_path / f"{name}.py").write_text(text)
     assert import_graph(tmp_path) == {"lazy": {"low"}, "low": set(), "typed": set()}
 
 
@@ -65,13 +65,13 @@ def test_imports_of_the_top_package_and_by_name_count(tmp_path):
     assert circles(graph) == [["dalembert", "dalembert.low"]]
 
 
-def test_the_picture_shows_every_room():
+def test_the_picture_shows_every_package():
     picture = PAGE.partition("```text")[2].partition("```")[0]
-    missing = [room for room in import_graph() if not re.search(rf"\b{room}\b", picture)]
+    missing = [name for name in import_graph() if not re.search(rf"\b{name}\b", picture)]
     assert missing == []
 
 
-def test_the_table_for_contributors_lists_every_room():
+def test_the_table_for_contributors_lists_every_package():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = text.partition("| room | holds |")[2].partition("\n\n")[0]
+    table = text.partition("| package | contents |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(import_graph())
