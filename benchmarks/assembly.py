@@ -56,48 +56,56 @@ def blocks(assembly: str, function: str) -> dict[str, Block]:
     .L1 ('ret',) ()
     """
     text = re.split(rf"^{function}:", assembly, maxsplit=1, flags=re.MULTILINE)[1]
-    found: dict[str, Block] = {}
+    blocks: dict[str, Block] = {}
     name, lines = function, list[str]()
     for raw in text.split(".Lfunc_end", 1)[0].splitlines():
         line = " ".join(raw.split("#")[0].split())
         if line.endswith(":"):
             if name:
-                found[name] = Block(tuple(lines), (line[:-1],))
+                blocks[name] = Block(tuple(lines), (line[:-1],))
             name, lines = line[:-1], []
         elif line and not line.startswith("."):
             lines.append(line)
             jump = JUMP.match(line)
             if jump or line.startswith("ret"):
-                after = f"{function}+{len(found) + 1}" if jump and jump["kind"] != "mp" else ""
+                after = f"{function}+{len(blocks) + 1}" if jump and jump["kind"] != "mp" else ""
                 goes = (jump["label"], after) if jump else ()
-                found[name] = Block(tuple(lines), tuple(filter(None, goes)))
+                blocks[name] = Block(tuple(lines), tuple(filter(None, goes)))
                 name, lines = after, []
-    return found
+    return blocks
 
 
 def arithmetic(assembly: str, moving: bool = False) -> Instructions:
     """What all parts of a program execute for one register of states, moving others or not."""
-    found: list[str] = []
+    instructions: list[str] = []
     for part in re.findall(r"^(part_\d+):", assembly, flags=re.MULTILINE):
         among = blocks(assembly, part)
         end = next(label for label, block in among.items() if not block.successors)
-        found += (*_path(among, part, end, moving), *among[end].instructions)
-    return tuple(found)
+        instructions += (*_path(among, part, end, moving), *among[end].instructions)
+    return tuple(instructions)
 
 
 def _path(among: dict[str, Block], start: str, stop: str, moving: bool) -> Instructions:
     """The instructions from one block to another, without calls; the way that transposes, or not."""
 
     @cache
-    def way(label: str) -> Instructions | None:
+    def _sequence(label: str) -> Instructions | None:
         if label == stop:
             return ()
         block = among[label]
-        rest = [] if block.calls else [way(on) for on in block.successors]
-        ways = [(*block.instructions, *found) for found in rest if found is not None]
-        return max(ways, key=_shuffles if moving else lambda way: -len(way), default=None)
+        rest = [] if block.calls else [_sequence(on) for on in block.successors]
+        sequences = [
+            (*block.instructions, *instructions)
+            for instructions in rest
+            if instructions is not None
+        ]
+        return max(
+            sequences,
+            key=_shuffles if moving else lambda sequence: -len(sequence),
+            default=None,
+        )
 
-    return way(start) or ()
+    return _sequence(start) or ()
 
 
 def _shuffles(instructions: Iterable[str]) -> int:
@@ -120,16 +128,16 @@ def counted(instructions: Iterable[str]) -> dict[str, int]:
     >>> counted(["vmovapd %zmm0, %zmm1", "vmulpd 64(%rdi), %zmm1, %zmm2", "vmovapd %zmm2, (%rsi)"])
     {'multiply': 1, 'load': 1, 'store': 1}
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for line in instructions:
         if not re.search(r"%[xyz]mm|%k\d", line):
             continue
         if not _is_move(line):
-            found[next(kind for kind, names in KINDS.items() if names.match(line))] += 1
+            counts[next(kind for kind, names in KINDS.items() if names.match(line))] += 1
         wide = "" if "%zmm" in line else "half "
-        found[f"{wide}load"] += _reads(line)
-        found[f"{wide}store"] += _writes(line)
-    return {kind: number for kind, number in found.items() if number}
+        counts[f"{wide}load"] += _reads(line)
+        counts[f"{wide}store"] += _writes(line)
+    return {kind: number for kind, number in counts.items() if number}
 
 
 def _is_move(line: str) -> bool:

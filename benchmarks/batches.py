@@ -35,8 +35,8 @@ def few_table(rounds: int) -> Table:
             calls[f"ufunc {count}"] = partial(kernel, *states, out=out)
             calls[f"method {count}"] = partial(robot.inverse_dynamics, *states)
         best = interleaved(calls, rounds, 2e-4)
-        for way in ("ufunc", "method"):
-            table.add_row(name, way, *(f"{best[f'{way} {n}'] * 1e9:.0f}" for n in COUNTS))
+        for caller in ("ufunc", "method"):
+            table.add_row(name, caller, *(f"{best[f'{caller} {n}'] * 1e9:.0f}" for n in COUNTS))
     return table
 
 
@@ -77,5 +77,5 @@ def _strided(x: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    for made in (few_table, order_table):
-        Console().print(made(40))
+    for table in (few_table, order_table):
+        Console().print(table(40))

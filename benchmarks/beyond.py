@@ -33,18 +33,19 @@ class Beyond:
 
 def beyond(target: Target, rounds: int = 40) -> Beyond:
     """Of code that does nothing, and of loads one after the other: a long turn less a short one."""
-    made = {f"code_{kb}": _nothing(kb) for kb in SIZES} | {
+    functions = {f"code_{kb}": _nothing(kb) for kb in SIZES} | {
         f"lines_{kb}": _loads(kb) for kb in SIZES
     }
     clobbered = ",".join(f"~{{xmm{k}}}" for k in range(16))
-    texts = [turns(name, text, f"r,{clobbered},~{{memory}}") for name, text in made.items()]
+    texts = [turns(name, text, f"r,{clobbered},~{{memory}}") for name, text in functions.items()]
     llvm.initialize_native_asmparser()
     engine = compiled("\n".join([*texts, "attributes #0 = { nounwind }"]), target)
     meter, numbers = Meter(target), np.zeros(SIZES[1] * 128 + 8)
-    place = numbers.ctypes.data + -numbers.ctypes.data % LINE
+    address = numbers.ctypes.data + -numbers.ctypes.data % LINE
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
     calls: dict[str, Callable[[], object]] = {
-        name: partial(prototype(engine.get_function_address(name)), TURNS, place) for name in made
+        name: partial(prototype(engine.get_function_address(name)), TURNS, address)
+        for name in functions
     }
     best = interleaved({**calls, "clock": meter.turns["clock"]}, rounds, 1e-4)
     clock = meter.gigahertz(best["clock"]) * 1e9 / TURNS

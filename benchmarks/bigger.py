@@ -115,15 +115,19 @@ def row(
     kernel = robot.kernel(quantity, **choices)
     compiled = time.perf_counter() - start
     program = robot.program(quantity, **choices)
-    found = counted(arithmetic(assembly(program, "float64", native())))
+    instructions = counted(arithmetic(assembly(program, "float64", native())))
     states = robot.random_state(np.random.default_rng(0), STATES)[: kernel.nin]
     out = kernel(*states)
     ours = Candidate(lambda: kernel(*states, out=out), STATES)
     best = nanoseconds({"ours": ours, "peer": peer_candidate(peer, quantity)}, rounds)
-    cycles = max(core.units.least(found).values())
+    cycles = max(core.units.least(instructions).values())
     bound = cycles / core.clock() / native().width("float64")
     read, written = (8 * sum(p.size for p in side) for side in (program.inputs, program.outputs))
-    counts = [robot.operation_count(quantity, **choices).total, found["multiply"], found["store"]]
+    counts = [
+        robot.operation_count(quantity, **choices).total,
+        instructions["multiply"],
+        instructions["store"],
+    ]
     figures = [*map(str, counts), f"{read}/{written}", f"{bound:.0f}", f"{best['ours']:.0f}"]
     ratio = best["peer"] / best["ours"]
     return [
@@ -164,5 +168,5 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     console = Console(width=max(Console().width, 170))
     with console.status("compiling and measuring …"):
-        made = bigger_table(chosen.most, chosen.rounds)
-    console.print(made)
+        table = bigger_table(chosen.most, chosen.rounds)
+    console.print(table)

@@ -42,7 +42,7 @@ STATES = 1024
 QUANTITIES = ("inverse_dynamics", "forward_dynamics")
 CHAINS = (20, 100)
 TURNS = 64
-SLOTS = 8192  # vectors of a frame, and of whatever else parts are handed
+FRAME_VECTORS = 8192  # vectors of a frame, and of whatever else parts are handed
 LEAST = ("multiply", "load", "store", "front end")
 STEPS = ("parts alone", "in a row", "batch")
 REPEAT = """define void @repeat_{name}(i64 %turns, ptr %frame) #0 {{
@@ -85,7 +85,7 @@ class Taken:
         with patch.object(batch_loop, "SHORT", 0):  # every part is a module of its own
             _, *self.parts = llvm_ir(program, "float64", native())
         self.engine = compiled(self._driver(), native(), *self.parts)
-        raw = np.random.default_rng(0).uniform(0.1, 1.0, 8 * SLOTS + 8)
+        raw = np.random.default_rng(0).uniform(0.1, 1.0, 8 * FRAME_VECTORS + 8)
         self.frame = raw[-raw.ctypes.data % 64 // 8 :]
 
     def _driver(self) -> str:
@@ -94,21 +94,23 @@ class Taken:
         for k, text in enumerate(self.parts):
             head = re.search(rf"void @part_{k}\((.*?)\) noinline", text)
             names = re.findall(r"%\w+", head[1] if head else "")
-            given = ("@still" if name in ("%offsets", "%moves") else "%frame" for name in names)
+            arguments = ("@still" if name in ("%offsets", "%moves") else "%frame" for name in names)
             declared.append(f"declare void @part_{k}({', '.join(['ptr'] * len(names))})")
-            calls.append(f"  call void @part_{k}({', '.join(f'ptr {place}' for place in given)})")
+            calls.append(
+                f"  call void @part_{k}({', '.join(f'ptr {argument}' for argument in arguments)})"
+            )
         turned = [REPEAT.format(name=k, calls=call) for k, call in enumerate(calls)]
         turned.append(REPEAT.format(name="all", calls="\n".join(calls)))
-        still = f"@still = internal constant [{SLOTS} x i64] zeroinitializer"
+        still = f"@still = internal constant [{FRAME_VECTORS} x i64] zeroinitializer"
         return "\n".join([still, *declared, *turned, "attributes #0 = { nounwind }"])
 
     def calls(self) -> dict[str, Callable[[], object]]:
         """`TURNS` turns of every part alone, and of all in a row."""
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
         names = [*map(str, range(len(self.parts))), "all"]
-        found = {name: self.engine.get_function_address(f"repeat_{name}") for name in names}
-        place = self.frame.ctypes.data
-        return {name: partial(prototype(at), TURNS, place) for name, at in found.items()}
+        addresses = {name: self.engine.get_function_address(f"repeat_{name}") for name in names}
+        address = self.frame.ctypes.data
+        return {name: partial(prototype(at), TURNS, address) for name, at in addresses.items()}
 
     def code(self) -> int:
         """Bytes of all parts, with what they do for angles that are huge."""
@@ -122,11 +124,11 @@ def row(robot: dl.Robot, quantity: str, core: Core, rounds: int) -> list[str]:
     """Kilobytes of code, cycles at least by what binds, cycles measured, and the share reached."""
     program = robot.program(quantity)
     taken, text = Taken(program), assembly(program, "float64", native())
-    way = arithmetic(text)
+    instructions = arithmetic(text)
     parts = re.findall(r"^(part_\d+):", text, flags=re.MULTILINE)
     whole = sum(len(b.instructions) for part in parts for b in blocks(text, part).values())
-    size = taken.code() * len(way) / whole  # rare cases and moves of rows are passed by
-    least = core.units.least(counted(way)) | {"front end": size / core.front.rate(size)}
+    size = taken.code() * len(instructions) / whole  # rare cases and moves of rows are passed by
+    least = core.units.least(counted(instructions)) | {"front end": size / core.front.rate(size)}
     kernel = robot.kernel(quantity)
     states = robot.random_state(np.random.default_rng(0), STATES)[: kernel.nin]
     out = kernel(*states)
@@ -139,7 +141,7 @@ def row(robot: dl.Robot, quantity: str, core: Core, rounds: int) -> list[str]:
     bound = max(least[unit] for unit in LEAST)
     figures = [*(least[unit] for unit in LEAST), *steps]
     shares = (f"{bound / cycles:.0%}" for cycles in steps)
-    return [f"{size / 1000:.0f}", str(len(way)), *(f"{x:.0f}" for x in figures), *shares]
+    return [f"{size / 1000:.0f}", str(len(instructions)), *(f"{x:.0f}" for x in figures), *shares]
 
 
 def bounds_table(core: Core, rounds: int) -> Table:
@@ -178,6 +180,6 @@ if __name__ == "__main__":
     console = Console(width=max(Console().width, 200))
     with console.status("compiling and measuring …"):
         here = Core(Meter(native()), measured(native()), front_end(native()))
-        made = front_end_table(here.front), bounds_table(here, chosen.rounds)
-    for each in made:
+        tables = front_end_table(here.front), bounds_table(here, chosen.rounds)
+    for each in tables:
         console.print(each)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LINE = 64
-PLACE = re.compile(r"(?P<offset>-?[.\w]*)\((?P<base>%r\w+)\)")
+OPERAND = re.compile(r"(?P<offset>-?[.\w]*)\((?P<base>%r\w+)\)")
 FAR = {"%rsp": 1 << 24, "%rbp": 1 << 24, "%rip": 1 << 30}  # lines between what has other bases
 
 
@@ -42,30 +42,30 @@ def traffic(instructions: Iterable[str], cache: tuple[int, int] | None = None) -
     Traffic(missed=2, returned=1)
     """
     sets, ways = cache or first_cache()
-    held: list[OrderedDict[int, bool]] = [OrderedDict() for _ in range(sets)]
+    lines: list[OrderedDict[int, bool]] = [OrderedDict() for _ in range(sets)]
     known: dict[str, int] = {}
     accesses = [each for line in instructions for each in _access(line, known)]
     missed = returned = 0
     for _ in range(2):
         missed = returned = 0
-        for place, written in accesses:
-            own = held[place % sets]
-            if place not in own:
+        for line, written in accesses:
+            own = lines[line % sets]
+            if line not in own:
                 missed += 1
                 if len(own) == ways:
                     returned += own.popitem(last=False)[1]
-            own[place] = own.pop(place, False) or written
+            own[line] = own.pop(line, False) or written
     return Traffic(missed, returned)
 
 
 def _access(line: str, known: dict[str, int]) -> Iterator[tuple[int, bool]]:
     """The line of memory that a vector instruction touches, and whether it writes to it."""
-    found = PLACE.search(line)
-    if found is None or "%zmm" not in line:
+    operand = OPERAND.search(line)
+    if operand is None or "%zmm" not in line:
         return
-    offset, base = found["offset"], found["base"]
+    offset, base = operand["offset"], operand["base"]
     # constants lie side by side, eight to a line
     numbers = known if base == "%rip" else {offset: 0}
     constant = numbers.setdefault(offset, len(numbers)) // 8
-    place = constant if base == "%rip" else int(offset or 0) // LINE
-    yield FAR.get(base, 0) + place, line.endswith(")")
+    position = constant if base == "%rip" else int(offset or 0) // LINE
+    yield FAR.get(base, 0) + position, line.endswith(")")

@@ -40,7 +40,7 @@ void over_states(long long count, const double **in, double **out) {{
 @cache
 def compiler() -> str | None:
     """The C compiler on the path, if any."""
-    return next((found for name in ("gcc", "clang", "cc") if (found := shutil.which(name))), None)
+    return next((path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))), None)
 
 
 def c_source(function: Any) -> str:

@@ -35,8 +35,8 @@ LINKS = 1024  # states of the long chains
 def compiled(program: Program) -> np.ufunc:
     """A kernel past all caches, so that what is patched takes effect."""
     loaded = load(codegen.object_code(program, "float64", native()), ["dalembert_loop"])
-    made = loaded["dalembert_loop"], loaded
-    return make_ufunc(program.name, "", program.inputs, program.outputs, made, lambda: made)
+    kernel = loaded["dalembert_loop"], loaded
+    return make_ufunc(program.name, "", program.inputs, program.outputs, kernel, lambda: kernel)
 
 
 def at_once(writer: Any) -> None:
@@ -49,15 +49,15 @@ def at_once(writer: Any) -> None:
 def times(kernels: Mapping[str, np.ufunc], program: Program, count: int, order: str) -> list[str]:
     """Nanoseconds per state of each kernel, on arrays of that order."""
     rng = np.random.default_rng(0)
-    given = [rng.uniform(-3, 3, (count, *p.shape)) for p in program.inputs]
+    inputs = [rng.uniform(-3, 3, (count, *p.shape)) for p in program.inputs]
     out = tuple(np.empty((*p.shape, count)) for p in program.outputs)
     out = tuple(
         np.moveaxis(x, -1, 0) if order == "column" else np.empty((count, *x.shape[:-1]))
         for x in out
     )
-    given = [np.asfortranarray(x) if order == "column" else x for x in given]
+    inputs = [np.asfortranarray(x) if order == "column" else x for x in inputs]
     best = interleaved(
-        {name: partial(kernel, *given, out=out) for name, kernel in kernels.items()}, rounds=40
+        {name: partial(kernel, *inputs, out=out) for name, kernel in kernels.items()}, rounds=40
     )
     return [f"{seconds / count * 1e9:.0f}" for seconds in best.values()]
 
@@ -99,7 +99,7 @@ def cutting_table() -> Table:
 if __name__ == "__main__":
     dl.set_num_threads(1)
     console = Console()
-    for made in (asking_table, cutting_table):
-        with console.status(f"{made.__doc__} …"):
-            shown = made()
-        console.print(shown)
+    for make_table in (asking_table, cutting_table):
+        with console.status(f"{make_table.__doc__} …"):
+            table = make_table()
+        console.print(table)

@@ -57,8 +57,8 @@ def converged(twin: Any, states: States, expected: np.ndarray) -> Any:
     """
     for most in (1, 2, 3, 5, 10, 30, 200):
         twin.settings = pin.ProximalSettings(1e-14, 1e-12, most)
-        found = np.stack([twin(*state).copy() for state in zip(*states, strict=True)])
-        if np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max():
+        values = np.stack([twin(*state).copy() for state in zip(*states, strict=True)])
+        if np.abs(values - expected).max() <= 1e-9 * np.abs(expected).max():
             break
     return twin
 
@@ -71,15 +71,17 @@ def pinocchios(closed: Constrained, quantity: str, states: States) -> Call | Non
     if not quantity.startswith("forward"):
         return None
     loops = [kind for kind in closed.dynamics.constraint_set if isinstance(kind, Loop)]
-    held = Constrained(closed.system, loops, guess=closed.neutral())
-    twin = converged(pinocchio_loops.closed_twin(held), states, held.forward_dynamics(*states)[0])
+    constrained = Constrained(closed.system, loops, guess=closed.neutral())
+    twin = converged(
+        pinocchio_loops.closed_twin(constrained), states, constrained.forward_dynamics(*states)[0]
+    )
     about = (twin.model, twin.data, twin.loops, twin.loop_data, twin.settings)
 
-    def slopes(q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> None:
+    def derivatives(q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> None:
         twin(q, qd, tau)
         pin.computeConstraintDynamicsDerivatives(*about)
 
-    each = twin if quantity == "forward_dynamics" else slopes
+    each = twin if quantity == "forward_dynamics" else derivatives
     return lambda: [each(*state) for state in zip(*states, strict=True)]
 
 
@@ -89,18 +91,18 @@ def mujocos(closed: Constrained, quantity: str, states: States) -> Call | None:
         return None
     text = as_mjcf(closed)
     peer, model = mujoco_loops.Peer(text), stiff(mujoco.MjModel.from_xml_string(text))
-    data, given = mujoco.MjData(model), []
+    data, inputs = mujoco.MjData(model), []
     for q, qd, last in zip(*states, strict=True):
         peer.put(q, qd)
-        given.append((peer.d.qpos.copy(), peer.d.qvel.copy(), last))
+        inputs.append((peer.d.qpos.copy(), peer.d.qvel.copy(), last))
     forward = quantity == "forward_dynamics"
-    run, place = (
+    run, data_fields = (
         (mujoco.mj_forward, data.qfrc_applied) if forward else (mujoco.mj_inverse, data.qacc)
     )
 
     def call() -> None:
-        for q, v, last in given:
-            data.qpos[:], data.qvel[:], place[:] = q, v, last
+        for q, v, last in inputs:
+            data.qpos[:], data.qvel[:], data_fields[:] = q, v, last
             run(model, data)
 
     return call
@@ -111,12 +113,12 @@ def measure(closed: Constrained, quantity: str, rounds: int) -> dict[str, float]
     states = consistent_states(closed, np.random.default_rng(0), SOME, spread=0.2)
     if quantity.startswith("inverse"):
         states = (*states[:2], closed.forward_dynamics(*states)[0])
-    made = {"ours": ours(closed, quantity, states)}
+    calls = {"ours": ours(closed, quantity, states)}
     for name, peer in (("pinocchio", pinocchios), ("mujoco", mujocos)):
         call = peer(closed, quantity, states)
-        made |= {} if call is None else {name: call}
-    best = interleaved(made, rounds)
-    return {name: best[name] / (STATES if name == "ours" else SOME) * 1e9 for name in made}
+        calls |= {} if call is None else {name: call}
+    best = interleaved(calls, rounds)
+    return {name: best[name] / (STATES if name == "ours" else SOME) * 1e9 for name in calls}
 
 
 def closed_chain_table(rounds: int, names: tuple[str, ...] = MECHANISMS) -> Table:
@@ -132,12 +134,12 @@ def closed_chain_table(rounds: int, names: tuple[str, ...] = MECHANISMS) -> Tabl
             if count > MOST:
                 table.add_row(name, quantity, str(count), "too long")
                 continue
-            found = measure(closed, quantity, rounds)
-            shown = [f"{found['ours']:.1f}"]
+            times = measure(closed, quantity, rounds)
+            cells = [f"{times['ours']:.1f}"]
             for peer in ("pinocchio", "mujoco"):
-                there = found.get(peer)
-                shown += [f"{there:.0f}", f"{there / found['ours']:.0f}×"] if there else ["–", "–"]
-            table.add_row(name, quantity, str(count), *shown)
+                there = times.get(peer)
+                cells += [f"{there:.0f}", f"{there / times['ours']:.0f}×"] if there else ["–", "–"]
+            table.add_row(name, quantity, str(count), *cells)
     return table
 
 
@@ -177,12 +179,12 @@ def flag_table(rounds: int) -> Table:
             "mixed": lambda call=call: call(mixed, "flag"),
         }
         best = interleaved(calls, rounds)
-        found, plain = call(mixed, "flag"), call(regular, "raise")
-        flagged = np.array_equal(found.status == dl.Status.SINGULAR, singular)
-        same = np.allclose(found.qdd[~singular], plain[0][~singular], rtol=1e-9, atol=1e-9)
-        shown = [f"{best[name] * 1e3:.1f}" for name in calls]
+        result, plain = call(mixed, "flag"), call(regular, "raise")
+        flagged = np.array_equal(result.status == dl.Status.SINGULAR, singular)
+        same = np.allclose(result.qdd[~singular], plain[0][~singular], rtol=1e-9, atol=1e-9)
+        cells = [f"{best[name] * 1e3:.1f}" for name in calls]
         ratio = f"{best['mixed'] / best['flag']:.2f}"
-        table.add_row(route, *shown, ratio, "yes" if flagged and same else "NO")
+        table.add_row(route, *cells, ratio, "yes" if flagged and same else "NO")
     return table
 
 

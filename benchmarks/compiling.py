@@ -52,10 +52,10 @@ def bigger_table(repeats: int = 3) -> Table:
     for name in ROBOTS:
         (path,) = (str(f.locate()) for f in files("example-robot-data") or () if f.name == name)
         for quantity in COMPILED:
-            found = [_sample(path, quantity) for _ in range(repeats)]
-            columns = list(zip(*found, strict=True))
+            samples = [_sample(path, quantity) for _ in range(repeats)]
+            columns = list(zip(*samples, strict=True))
             figures = (f"{statistics.median(x):.2f} ({min(x):.2f})" for x in columns[1:])
-            words = (name.removesuffix(".urdf"), quantity.replace("_", " "), f"{found[0][0]:.0f}")
+            words = (name.removesuffix(".urdf"), quantity.replace("_", " "), f"{samples[0][0]:.0f}")
             table.add_row(*words, *figures)
         table.add_section()
     return table
@@ -98,7 +98,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="processes of each kind")
     parser.add_argument("--all", action="store_true", help="every formulation of an arm too")
-    asked = parser.parse_args()
-    Console().print(bigger_table(asked.repeats))
-    if asked.all:
+    options = parser.parse_args()
+    Console().print(bigger_table(options.repeats))
+    if options.all:
         Console().print(compile_table())

@@ -66,14 +66,14 @@ def derivatives_table(rounds: int) -> Table:
 def _row(name: str, quantity: str, rounds: int) -> list[str]:
     robot = dl.load(name)
     states = random_states(robot, quantity)
-    made = {
+    calls = {
         "ours": ours(robot, quantity, states),
         "pinocchio": if_installed(
             lambda: state_by_state(getattr(pin, THEIRS[quantity]), pinocchio_model(name), states)
         ),
         "casadi": if_installed(lambda: casadi_candidate(robot, quantity, states)),
     }
-    best = nanoseconds({who: each for who, each in made.items() if each}, rounds)
+    best = nanoseconds({who: each for who, each in calls.items() if each}, rounds)
     time, operations = best["ours"], robot.operation_count(quantity).total
     cells = [
         f"{best[peer]:.0f}  {best[peer] / time:.1f}×" if peer in best else "—"
@@ -143,10 +143,10 @@ def bounds_table(rows: list[Row]) -> Table:
         table.add_column(column, justify="right")
     core = FarCore.measured()
     for row in rows:
-        found = core.bounds(row.source) | {"bytes": row.best["fill"]}
-        code, most, ours = found.pop("kB code"), max(found.values()), row.best["ours"]
+        bounds = core.bounds(row.source) | {"bytes": row.best["fill"]}
+        code, most, ours = bounds.pop("kB code"), max(bounds.values()), row.best["ours"]
         goal = row.best["pinocchio"] / GOAL
-        cells = [*(f"{x:.0f}" for x in found.values()), f"{code:.0f}", f"{ours:.0f}"]
+        cells = [*(f"{x:.0f}" for x in bounds.values()), f"{code:.0f}", f"{ours:.0f}"]
         share = [f"{most / ours:.0%}", f"{goal:.0f}", f"{most / goal:.0%}"]
         table.add_row(row.robot, row.label, *cells, *share)
     return table
@@ -196,7 +196,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=20, help="turns per candidate")
     chosen = parser.parse_args()
     console = Console(width=max(Console().width, 160))
-    found = list(floating_rows(chosen.robots, chosen.states, chosen.rounds))
-    console.print(floating_table(found, chosen.states))
+    rows = list(floating_rows(chosen.robots, chosen.states, chosen.rounds))
+    console.print(floating_table(rows, chosen.states))
     if limits.available():
-        console.print(bounds_table(found))
+        console.print(bounds_table(rows))

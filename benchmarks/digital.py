@@ -40,7 +40,7 @@ class PID:
 def digital_table() -> Table:
     """Seconds of each, and microseconds a sample."""
     robot = dl.load("panda")
-    ways: dict[str, Callable[[], Any]] = {
+    runs: dict[str, Callable[[], Any]] = {
         "dalembert": lambda: _ours(robot),
         "MuJoCo, mj_step in a loop": lambda: _mujoco(robot),
         "Pinocchio, aba in a loop": lambda: _pinocchio(robot),
@@ -49,7 +49,7 @@ def digital_table() -> Table:
     for column in ("by", "seconds", "µs a sample"):
         table.add_column(column, justify="left" if column == "by" else "right")
     ends = []
-    for name, call in ways.items():
+    for name, call in runs.items():
         call()
         start = time.process_time()
         ends.append(call())
@@ -61,8 +61,8 @@ def digital_table() -> Table:
 
 
 def _ours(robot: dl.Robot) -> np.ndarray:
-    given = {"duration": SECONDS, "dt": DT, "control_dt": DT, "progress": False}
-    return dl.simulate(robot, Q0 + 0.1, None, PID(), **given).q.values[-1]
+    settings = {"duration": SECONDS, "dt": DT, "control_dt": DT, "progress": False}
+    return dl.simulate(robot, Q0 + 0.1, None, PID(), **settings).q.values[-1]
 
 
 def _offset(robot: dl.Robot) -> np.ndarray:
@@ -70,20 +70,20 @@ def _offset(robot: dl.Robot) -> np.ndarray:
 
 
 def _mujoco(robot: dl.Robot) -> np.ndarray:
-    model, offset, law = mujoco_model(robot), _offset(robot), PID()
+    model, offset, controller = mujoco_model(robot), _offset(robot), PID()
     data = mujoco.MjData(model)
     data.qpos[:] = Q0 + 0.1 + offset
     for k in range(round(SECONDS / DT)):
-        data.qfrc_applied[:] = law(k * DT, data.qpos - offset, data.qvel)
+        data.qfrc_applied[:] = controller(k * DT, data.qpos - offset, data.qvel)
         mujoco.mj_step(model, data)
     return data.qpos - offset
 
 
 def _pinocchio(robot: dl.Robot) -> np.ndarray:
-    model, law, q, v = pinocchio_model(robot), PID(), Q0 + 0.1 + _offset(robot), np.zeros(7)
+    model, controller, q, v = pinocchio_model(robot), PID(), Q0 + 0.1 + _offset(robot), np.zeros(7)
     data = model.createData()
     for k in range(round(SECONDS / DT)):
-        tau = law(k * DT, q - _offset(robot), v)
+        tau = controller(k * DT, q - _offset(robot), v)
         q, v = pinocchio_step(model, data, q, v, tau)
     return q - _offset(robot)
 

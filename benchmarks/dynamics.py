@@ -47,7 +47,7 @@ def candidates(name: str, quantity: str) -> dict[str, Candidate]:
     """The ways to compute the quantity, on the same numbers; checked to agree."""
     robot = dl.load(name)
     states = random_states(robot, quantity)
-    made = {
+    calls = {
         "ours": ours(robot, quantity, states),
         "reduced": ours(robot.reduced(), quantity, states),
         "pinocchio": if_installed(lambda: _pinocchio(robot, name, quantity, states)),
@@ -56,7 +56,7 @@ def candidates(name: str, quantity: str) -> dict[str, Candidate]:
     }
     whole, reduced = (r.kernel(quantity)(*states) for r in (robot, robot.reduced()))
     np.testing.assert_allclose(reduced, whole, rtol=1e-6, atol=1e-8)
-    return {who: candidate for who, candidate in made.items() if candidate}
+    return {who: candidate for who, candidate in calls.items() if candidate}
 
 
 def _pinocchio(
@@ -124,7 +124,7 @@ def single_table(rounds: int) -> Table:
         if model is not None:
             turns["pinocchio"] = partial(pin.rnea, model, model.createData(), *state)
         best = interleaved(turns, rounds)
-        shown = ("method", "ufunc", "pinocchio")
+        columns = ("method", "ufunc", "pinocchio")
         taken = {who: f"{(seconds - best['empty']) * 1e6:.2f}" for who, seconds in best.items()}
-        table.add_row(name, *(taken.get(who, "—") for who in shown))
+        table.add_row(name, *(taken.get(who, "—") for who in columns))
     return table

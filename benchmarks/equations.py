@@ -48,8 +48,8 @@ def sympys() -> Derived:
     t1, t2, t3 = q = dynamicsymbols("theta1:4")
     t = dynamicsymbols._t
     qd = tuple(x.diff(t) for x in q)
-    lean = sympy.rot_axis3(-t1)  # about z
-    poses = [lean, lean * sympy.rot_axis1(t2), lean * sympy.rot_axis1(t2 + t3)]  # about −x
+    tilt = sympy.rot_axis3(-t1)  # about z
+    poses = [tilt, tilt * sympy.rot_axis1(t2), tilt * sympy.rot_axis1(t2 + t3)]  # about −x
     upper = poses[1] * sympy.Matrix([0, l1, 0])
     ends = [
         sympy.Matrix([0, 0, r0]),
@@ -69,13 +69,13 @@ def sympys() -> Derived:
     return Derived(method.mass_matrix.applyfunc(tidy), -method.forcing.applyfunc(tidy), q, qd)
 
 
-def _numbers(found: Derived) -> np.ndarray:
+def _numbers(derivation: Derived) -> np.ndarray:
     """M and bias at one point, to see that both derive the same arm."""
     plain = sympy.symbols("x:6")
-    named = dict(zip((*found.qd, *found.q), (*plain[3:], *plain[:3]), strict=True))
-    both = sympy.Matrix.hstack(found.M, found.bias).subs(named)
-    letters = sorted(both.free_symbols - set(plain), key=str)
-    values = {s: 0.3 + 0.1 * k for k, s in enumerate((*plain, *letters))}
+    named = dict(zip((*derivation.qd, *derivation.q), (*plain[3:], *plain[:3]), strict=True))
+    both = sympy.Matrix.hstack(derivation.M, derivation.bias).subs(named)
+    symbols = sorted(both.free_symbols - set(plain), key=str)
+    values = {s: 0.3 + 0.1 * k for k, s in enumerate((*plain, *symbols))}
     return np.array(both.subs(values), dtype=float)
 
 

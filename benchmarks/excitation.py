@@ -99,7 +99,7 @@ class Peer:
     ) -> None:
         self.measure, self.robot, self.columns = measure, robot, columns
         self.shapes = basis.shapes(SAMPLES)
-        self.found: list[tuple[float, float, np.ndarray]] = []  # s, log cond, z
+        self.history: list[tuple[float, float, np.ndarray]] = []  # s, log cond, z
         eye = np.eye(6)
         self.rows = np.concatenate([np.kron(x, eye) for x in self.shapes[:2]])
         most = [np.tile(robot.upper, SAMPLES), np.tile(robot.velocity_limit, SAMPLES)]
@@ -123,8 +123,8 @@ class Peer:
     def note(self, z: np.ndarray, f: float, tau: np.ndarray) -> None:
         """Keep the best motion within the limits, and when it was found."""
         inside = (np.abs(self.rows @ z) <= 1.0001 * self.most).all() and (tau <= 1.0001).all()
-        if inside and (not self.found or f < self.found[-1][1]):
-            self.found.append((time.perf_counter() - self.start, f, z.copy()))
+        if inside and (not self.history or f < self.history[-1][1]):
+            self.history.append((time.perf_counter() - self.start, f, z.copy()))
 
     def penalised(self, z: np.ndarray) -> float:
         """With what limits are passed by; outside of the linear ones without a regressor."""
@@ -139,7 +139,7 @@ class Peer:
         """All limits as constraints; from one start after the other."""
         known: dict[str, Any] = {"z": None}
 
-        def slopes(z: np.ndarray) -> dict[str, Any]:
+        def jacobian(z: np.ndarray) -> dict[str, Any]:
             if known["z"] is None or not np.array_equal(known["z"], z):
                 f, tau = self.both(z)
                 self.note(z, f, tau)
@@ -154,13 +154,13 @@ class Peer:
             {
                 "type": "ineq",
                 "fun": lambda z: 1.0 - self.both(z)[1],
-                "jac": lambda z: -slopes(z)["dtau"],
+                "jac": lambda z: -jacobian(z)["dtau"],
             },
         ]
         for z in starts:
             minimize(
                 *(lambda z: self.both(z)[0], z),
-                jac=lambda z: slopes(z)["df"],
+                jac=lambda z: jacobian(z)["df"],
                 method="SLSQP",
                 constraints=limits,
                 options={"maxiter": 10_000, "ftol": 1e-7},
@@ -168,8 +168,8 @@ class Peer:
 
     def differential_evolution(self, starts: np.ndarray, rng: np.random.Generator) -> None:
         """The best random motions as first population."""
-        reach = 2.0 * np.abs(starts).max()
-        bounds = [(-reach, reach)] * starts.shape[1]
+        span = 2.0 * np.abs(starts).max()
+        bounds = [(-span, span)] * starts.shape[1]
         differential_evolution(
             *(self.penalised, bounds), init=starts[:60], maxiter=10**6, rng=rng, polish=False
         )
@@ -186,10 +186,10 @@ class Peer:
 
 def random_starts(robot: dl.Robot, basis: Basis, seed: int) -> np.ndarray:
     """Motions within the limits, the best first, for all methods."""
-    found = dl.excitation(robot, PERIOD, **{**SETTINGS, "budget": 1}, seed=seed)
+    result = dl.excitation(robot, PERIOD, **{**SETTINGS, "budget": 1}, seed=seed)
     rng = np.random.default_rng(seed)
     z, rough = random_motions(
-        found.problem, feasible_configurations(found.problem, rng), STARTS, rng
+        result.problem, feasible_configurations(result.problem, rng), STARTS, rng
     )
     order = np.argsort(rough)
     return z[order[np.isfinite(rough[order])]]
@@ -206,12 +206,12 @@ def peer_curves(
         peer.begin(seconds)
         with suppress(Over):
             run(starts, np.random.default_rng(seed))
-        yield name, peer.found
+        yield name, peer.history
 
 
-def at(found: list[tuple[float, float, np.ndarray]], seconds: float) -> np.ndarray | None:
+def at(result: list[tuple[float, float, np.ndarray]], seconds: float) -> np.ndarray | None:
     """The best z that was known after these seconds."""
-    known = [z for s, _, z in found if s <= seconds]
+    known = [z for s, _, z in result if s <= seconds]
     return known[-1] if known else None
 
 
@@ -220,8 +220,8 @@ def ours(
 ) -> tuple[float, np.ndarray]:
     """(seconds it really took, z)."""
     start = time.perf_counter()
-    found = dl.excitation(robot, PERIOD, **settings, seed=seed, time_limit=0.9 * seconds)
-    return time.perf_counter() - start, found.z
+    result = dl.excitation(robot, PERIOD, **settings, seed=seed, time_limit=0.9 * seconds)
+    return time.perf_counter() - start, result.z
 
 
 COLD = """
@@ -254,8 +254,8 @@ def compare(robot: dl.Robot, measure: Measure, which: str, times: list[float], s
         late = max(taken / s for (taken, _), s in zip(own, times, strict=True))
         print(f"seed {seed}: ours took at most {late:.2f} of the time", flush=True)
         rows = {"dalembert": [measure.fine(z, basis, columns) for _, z in own]}
-        for name, found in peer_curves(measure, robot, basis, times[-1], seed, columns):
-            rows[name] = [measure.fine(at(found, s), basis, columns) for s in times]
+        for name, result in peer_curves(measure, robot, basis, times[-1], seed, columns):
+            rows[name] = [measure.fine(at(result, s), basis, columns) for s in times]
         for name, row in rows.items():
             table.setdefault(name, []).append(row)
     print(f"\ncond(W), {which}, median of {seeds} seeds [lowest … highest]\n")

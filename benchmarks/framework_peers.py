@@ -48,8 +48,8 @@ class Batch:
 
     def expected(self) -> list[np.ndarray]:
         robot = self.robot
-        slopes = robot.inverse_dynamics_derivatives(*self.x)
-        pulled = [np.einsum("ni,nij->nj", self.w, slope) for slope in slopes]
+        derivatives = robot.inverse_dynamics_derivatives(*self.x)
+        pulled = [np.einsum("ni,nij->nj", self.w, derivative) for derivative in derivatives]
         return [robot.inverse_dynamics(*self.x), *pulled]
 
     def by_jax(self, function: Callable[..., Any]) -> Pair:
@@ -126,11 +126,11 @@ def adam_jax(batch: Batch) -> Pair:
 
     model = KinDynComputations(batch.urdf, batch.joints, gravity=-jnp.array(GRAVITY))
     model.rbdalgos.math.factory._device = None  # adam 0.5 asks JAX 0.10 for a device it has not
-    place, still = jnp.eye(4), jnp.zeros(6)
+    pose, still = jnp.eye(4), jnp.zeros(6)
 
     def torque(q: Any, qd: Any, qdd: Any) -> Any:
-        bias = model.bias_force(place, q, still, qd)
-        return model.mass_matrix(place, q)[6:, 6:] @ qdd + bias[6:]
+        bias = model.bias_force(pose, q, still, qd)
+        return model.mass_matrix(pose, q)[6:, 6:] @ qdd + bias[6:]
 
     return batch.by_jax(jax.vmap(torque))
 
@@ -142,12 +142,12 @@ def adam_torch(batch: Batch) -> Pair:
     kind = {"dtype": torch.float64}
     gravity = -torch.tensor(GRAVITY, **kind)
     model = KinDynComputationsBatch(batch.urdf, batch.joints, gravity=gravity, **kind)
-    place = torch.eye(4, **kind).expand(len(batch.w), 4, 4)
+    pose = torch.eye(4, **kind).expand(len(batch.w), 4, 4)
     still = torch.zeros(len(batch.w), 6, **kind)
 
     def torque(q: Any, qd: Any, qdd: Any) -> Any:
-        M = model.mass_matrix(place, q)[:, 6:, 6:]
-        return (M @ qdd[..., None])[..., 0] + model.bias_force(place, q, still, qd)[:, 6:]
+        M = model.mass_matrix(pose, q)[:, 6:, 6:]
+        return (M @ qdd[..., None])[..., 0] + model.bias_force(pose, q, still, qd)[:, 6:]
 
     return batch.by_torch(torque)
 

@@ -40,7 +40,7 @@ SLOW, FEW = 2e-2, 5  # seconds from which on a candidate gets fewer turns
 
 def pairs(batch: Batch, candidates: Mapping[str, Callable[[Batch], Pair]]) -> dict[str, Pair]:
     """The candidates that are there, and agree."""
-    found, expected = {}, batch.expected()
+    agreeing, expected = {}, batch.expected()
     for name, make in candidates.items():
         try:
             pair = make(batch)
@@ -51,16 +51,16 @@ def pairs(batch: Batch, candidates: Mapping[str, Callable[[Batch], Pair]]) -> di
         for x, y in zip(results, [expected[0], *expected], strict=True):
             worst = np.abs(np.asarray(x) - y).max() / np.abs(y).max()
             assert worst < NEAR, f"{name} differs by {worst:.1e}"
-        found[name] = pair
-    return found
+        agreeing[name] = pair
+    return agreeing
 
 
 def dynamics(name: str, rounds: int) -> None:
     """One table: nanoseconds per state and how many times ours in the same framework."""
-    found = pairs(Batch(name, STATES), OURS | PEERS)
-    best = [turns({key: pair[i] for key, pair in found.items()}, rounds) for i in (0, 1)]
+    callables = pairs(Batch(name, STATES), OURS | PEERS)
+    best = [turns({key: pair[i] for key, pair in callables.items()}, rounds) for i in (0, 1)]
     header("", "inverse dynamics", "× dl.jax", "× dl.torch", "with vjp", "× dl.jax", "× dl.torch")
-    for key in found:
+    for key in callables:
         cells = []
         for times in best:
             cells.append(f"{times[key] / STATES * 1e9:,.1f} ns")
@@ -120,7 +120,7 @@ def motions(rounds: int) -> None:
 
         forward = jax.jit(loss).lower(q, qd, tau).compile()
         backward = jax.jit(jax.value_and_grad(loss, (0, 1, 2))).lower(q, qd, tau).compile()
-        held = jax.jit(jax.value_and_grad(loss, (0, 1, 2))).lower(q, qd, tau[0]).compile()
+        compiled = jax.jit(jax.value_and_grad(loss, (0, 1, 2))).lower(q, qd, tau[0]).compile()
         best = interleaved(
             {
                 "value": lambda f=forward, tau=tau: f(q, qd, tau).block_until_ready(),
@@ -128,7 +128,7 @@ def motions(rounds: int) -> None:
             },
             max(5, rounds // 5),
         )
-        sizes = tau.nbytes, *(x.memory_analysis().temp_size_in_bytes for x in (backward, held))
+        sizes = tau.nbytes, *(x.memory_analysis().temp_size_in_bytes for x in (backward, compiled))
         times = [f"{best[key] * 1e3:.1f} ms" for key in ("value", "both")]
         ratio = f"{best['both'] / best['value']:.1f}"
         row(f"{steps} steps", *times, ratio, *(f"{x / 2**20:.1f} MiB" for x in sizes))
@@ -145,13 +145,13 @@ def row(*cells: str) -> None:
 
 
 def versions(packages: Sequence[str]) -> str:
-    found = []
+    versions = []
     for name in packages:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return ", ".join(found)
+    return ", ".join(versions)
 
 
 def main() -> None:

@@ -55,8 +55,8 @@ def long_log(robot: Any, samples: int) -> xarray.Dataset:
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     """(what comes back, seconds on the clock, seconds of all cores)."""
     wall, cpu = time.perf_counter(), time.process_time()
-    found = work()
-    return found, time.perf_counter() - wall, time.process_time() - cpu
+    result = work()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
 
 
 def million_table(samples: int) -> Table:
@@ -70,9 +70,9 @@ def million_table(samples: int) -> Table:
         table.add_column(head, justify="left" if head == "stage" else "right")
 
     def row(name: str, work: Callable[[], Any]) -> Any:
-        found, wall, cpu = timed(work)
+        result, wall, cpu = timed(work)
         table.add_row(name, f"{wall:.2f}", f"{cpu:.2f}", f"{samples / wall:,.0f}")
-        return found
+        return result
 
     settings = {"held_out": None, "consistent": False}
     row("dl.identify, base parameters", lambda: dl.identify(robot, log, **settings))
@@ -97,16 +97,16 @@ def accuracy() -> str:
     columns = build_regressor(robot).with_widths(record.rate_noise)
     base = base_parameters(columns)
     rows = decimate(columns, base, [record], 4)
-    found = estimate(rows, base.matrix @ columns.values)
+    estimated = estimate(rows, base.matrix @ columns.values)
     A = np.zeros((*rows.y.shape, rows.size))
-    for j, (W, places) in enumerate(zip(rows.W, rows.indices, strict=True)):
-        A[:, j, places] = W / found.noise[j]
-    b = (rows.y / found.noise).ravel()
+    for j, (W, indices) in enumerate(zip(rows.W, rows.indices, strict=True)):
+        A[:, j, indices] = W / estimated.noise[j]
+    b = (rows.y / estimated.noise).ravel()
     whole = np.linalg.lstsq(A.reshape(len(b), -1), b, rcond=None)[0]
-    apart = np.abs(found.beta - whole)
+    apart = np.abs(estimated.beta - whole)
     return (
         f"base parameters against one QR of all {len(b)} rows: apart by {apart.max():.1e}, "
-        f"{(apart / np.sqrt(np.diag(found.covariance))).max():.1e} of their deviations"
+        f"{(apart / np.sqrt(np.diag(estimated.covariance))).max():.1e} of their deviations"
     )
 
 
@@ -122,11 +122,11 @@ class Seed:
     cutoff: float
 
 
-def true_values(columns: Regressor, made: Made) -> np.ndarray:
+def true_values(columns: Regressor, log: Made) -> np.ndarray:
     """x (p,) of the robot that made a log."""
-    x, nv = np.array(build_regressor(made.robot).values), made.prior.nv
+    x, nv = np.array(build_regressor(log.robot).values), log.prior.nv
     k = columns.inertial + nv * columns.kinds.index("offset")
-    x[k : k + nv] = made.offset
+    x[k : k + nv] = log.offset
     return x
 
 
@@ -136,10 +136,10 @@ def one_seed(name: str, seed: int, bits: int, rate: float, duration: float) -> S
     clean = replace(CLEAN, seed=seed, bits=bits, rate=rate, duration=duration, offset=0.01)
     motion, noise = fourier(prior, seed), replace(clean, noise=0.0)
     true = other_robot(prior, seed, 0.1)
-    made = ugly_log(prior, clean, true, motion)
-    level = (made.log.tau - ugly_log(prior, noise, true, motion).log.tau).std("time").values
-    fit = dl.identify(prior, made.log)
-    truth = fit.grouping.matrix @ true_values(fit.regressor, made)
+    log = ugly_log(prior, clean, true, motion)
+    level = (log.log.tau - ugly_log(prior, noise, true, motion).log.tau).std("time").values
+    fit = dl.identify(prior, log.log)
+    truth = fit.grouping.matrix @ true_values(fit.regressor, log)
     table, errors = fit.base, fit.errors().loc["held_out"].iloc[:-1]
     bodies = pseudo_inertias(fit.values["consistent"][: fit.regressor.inertial])
     return Seed(
@@ -160,20 +160,22 @@ def calibration_table(seeds: int, bits: int, rate: float, duration: float, first
     for head in (*heads, "robot's", "all real", "cut-off, Hz"):
         table.add_column(head)
     for name in ROBOTS:
-        found = [one_seed(name, seed, bits, rate, duration) for seed in range(first, first + seeds)]
-        z = np.stack([each.z for each in found])
+        outcomes = [
+            one_seed(name, seed, bits, rate, duration) for seed in range(first, first + seeds)
+        ]
+        z = np.stack([each.z for each in outcomes])
         joints = {"viscous", "coulomb", "offset", "rotor"}
-        drive = np.array([n.rpartition(":")[2] in joints for n in found[0].names])
+        drive = np.array([n.rpartition(":")[2] in joints for n in outcomes[0].names])
         worst = int(np.argmax(abs(z.mean(axis=0))))
-        cutoffs = [each.cutoff for each in found]
+        cutoffs = [each.cutoff for each in outcomes]
         table.add_row(
             name,
             *(f"{np.mean(abs(part) < WITHIN):.4f}" for part in (z, z[:, ~drive], z[:, drive])),
             f"{np.sqrt(np.mean(z**2)):.3f}",
-            f"{z.mean(axis=0)[worst]:+.2f} {found[0].names[worst]}",
-            f"{np.mean([each.held_out for each in found]):.3f}",
-            f"{np.mean([each.consistent for each in found]):.3f}",
-            str(all(each.real for each in found)),
+            f"{z.mean(axis=0)[worst]:+.2f} {outcomes[0].names[worst]}",
+            f"{np.mean([each.held_out for each in outcomes]):.3f}",
+            f"{np.mean([each.consistent for each in outcomes]):.3f}",
+            str(all(each.real for each in outcomes)),
             f"{min(cutoffs):.2g}–{max(cutoffs):.2g}",
         )
     return table
@@ -189,13 +191,13 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--duration", type=float, default=20.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     console = Console(width=140)
-    if given.calibration:
-        asked = given.seeds, given.bits, given.rate, given.duration, given.first
-        console.print(calibration_table(*asked))
+    if options.calibration:
+        arguments = options.seeds, options.bits, options.rate, options.duration, options.first
+        console.print(calibration_table(*arguments))
         return
-    console.print(million_table(given.samples))
+    console.print(million_table(options.samples))
     console.print(accuracy())
 
 

@@ -50,20 +50,22 @@ class Outcome(NamedTuple):
 
 def candidates(robot: dl.Robot, count: int) -> list[Candidate]:
     """Ours, and the peers that are installed."""
-    found = [Candidate("dalembert", lambda T: robot.inverse_kinematics(T).q, count)]
+    candidates = [Candidate("dalembert", lambda T: robot.inverse_kinematics(T).q, count)]
     try:
         chain = toolbox_transforms(robot)
         for k in (1.0, 0.1):
             few = min(count, TOOLBOX_TARGETS)
             near = np.sqrt(2.0) * TOLERANCE
-            found.append(Candidate(f"k = {k:g}", lambda T, k=k: toolbox(chain, T, k), few, near))
+            candidates.append(
+                Candidate(f"k = {k:g}", lambda T, k=k: toolbox(chain, T, k), few, near)
+            )
     except ImportError:
         print("roboticstoolbox is not installed")
     try:
-        found.append(Candidate("pink", Pink(robot), min(count, PINK_TARGETS)))
+        candidates.append(Candidate("pink", Pink(robot), min(count, PINK_TARGETS)))
     except ImportError:
         print("pink is not installed")
-    return found
+    return candidates
 
 
 def compared(robot: dl.Robot, count: int, rounds: int) -> dict[str, Outcome]:
@@ -75,25 +77,25 @@ def compared(robot: dl.Robot, count: int, rounds: int) -> dict[str, Outcome]:
     listed[0].solve(T[:8])  # compiled before
     for _ in range(rounds):
         for candidate in listed:
-            given = T[: candidate.count]
+            targets = T[: candidate.count]
             begin = time.perf_counter()
-            q = candidate.solve(given)
+            q = candidate.solve(targets)
             best[candidate.name] = min(best[candidate.name], time.perf_counter() - begin)
             inside = ((q >= robot.lower) & (q <= robot.upper)).all(axis=-1)
-            near = pose_errors(robot.pose(q), given, "pose") <= candidate.tolerance
+            near = pose_errors(robot.pose(q), targets, "pose") <= candidate.tolerance
             shares[candidate.name] = float((inside & near).mean())
     return {
         c.name: Outcome(shares[c.name], c.count * shares[c.name] / best[c.name]) for c in listed
     }
 
 
-def row(title: str, found: dict[str, Outcome]) -> str:
+def row(title: str, outcomes: dict[str, Outcome]) -> str:
     """A line of the table."""
-    ours = found.pop("dalembert")
-    pink = found.pop("pink", None)
+    ours = outcomes.pop("dalembert")
+    pink = outcomes.pop("pink", None)
     cells = [title, *_cells(ours)]
-    if found:
-        name, peer = max(found.items(), key=lambda item: item[1].rate)
+    if outcomes:
+        name, peer = max(outcomes.items(), key=lambda item: item[1].rate)
         cells += [name, *_cells(peer), f"**{ours.rate / peer.rate:.0f}×**"]
     else:
         cells += ["–"] * 4

@@ -132,7 +132,7 @@ def _ports_row(
 ) -> list[str]:
     least = units.least(counted(instructions))
     bound = max(least.values())
-    said = analyse(instructions, llvm.get_host_cpu_name())
-    mca = (said.block, said.simulated) if said else ()
+    analysis = analyse(instructions, llvm.get_host_cpu_name())
+    mca = (analysis.block, analysis.simulated) if analysis else ()
     figures = [f"{x:.0f}" for x in (*least.values(), *mca, bound, measured)]
     return [part, *figures, f"{bound / measured:.0%}"]

@@ -49,12 +49,12 @@ class Meter:
         self.width = target.width("float64")
         self._engine = compiled(_kernels(self.width, target.bits), target)
         self._numbers = np.full(self.width + 8, 0.5)
-        place = -self._numbers.ctypes.data % 64 + self._numbers.ctypes.data
+        address = -self._numbers.ctypes.data % 64 + self._numbers.ctypes.data
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
         self.turns: dict[str, Callable[[], object]] = {}
         for name in ("clock", "peak"):
             function = prototype(self._engine.get_function_address(name))
-            self.turns[name] = partial(function, TURNS, place)
+            self.turns[name] = partial(function, TURNS, address)
 
     def gigahertz(self, seconds: float) -> float:
         """The clock, from the time of a call of "clock"."""

@@ -17,13 +17,13 @@ def chains(sizes: tuple[int, ...] = (50, 100, 200, 400, 800), seconds: float = 0
     table = Table("bodies", "rows", "band", "ms per step", "µs per step and body", title="Chains")
     hanging_chain(50).simulate(2e-3, 1e-3, method="rk4", compiled=False)
     for size in sizes:
-        made = hanging_chain(size)
-        made.simulate(2e-3, 1e-3, method="rk4", compiled=False)
+        mechanism = hanging_chain(size)
+        mechanism.simulate(2e-3, 1e-3, method="rk4", compiled=False)
         start = time.perf_counter()
-        made.simulate(seconds, 1e-3, method="rk4", compiled=False)
+        mechanism.simulate(seconds, 1e-3, method="rk4", compiled=False)
         step = (time.perf_counter() - start) / round(seconds / 1e-3)
-        linear = made._solver.linear
-        row = (size, made.description.rows, getattr(linear, "band", "dense"))
+        linear = mechanism._solver.linear
+        row = (size, mechanism.description.rows, getattr(linear, "band", "dense"))
         table.add_row(*map(str, row), f"{1e3 * step:.2f}", f"{1e6 * step / size:.1f}")
     return table
 
@@ -42,10 +42,10 @@ def one_second() -> Table:
 def long_run(steps: int) -> Table:
     """The four-bar over many steps: residual and memory."""
     table = Table("steps", "seconds", "residual", "energy error / J", "memory growth / MiB")
-    made = four_bar(start=0.5)
-    made.simulate(10.0, 1e-3, method="rk4", every=1000)
+    mechanism = four_bar(start=0.5)
+    mechanism.simulate(10.0, 1e-3, method="rk4", every=1000)
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    run = made.simulate(steps * 1e-3, 1e-3, method="rk4", every=max(1, steps // 1000))
+    run = mechanism.simulate(steps * 1e-3, 1e-3, method="rk4", every=max(1, steps // 1000))
     taken = time.perf_counter() - start
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     error = float(abs(run.balance).max())
@@ -57,13 +57,13 @@ def long_run(steps: int) -> Table:
 def references() -> Table:
     """IFToMM A01 and A02 over 10 s, by the adaptive method."""
     table = Table("problem", "seconds", "position residual", "energy error / J", title="References")
-    for made in (cartesian_pendulum(), double_four_bar()):
+    for mechanism in (cartesian_pendulum(), double_four_bar()):
         start = time.perf_counter()
-        run = made.simulate(10.0, 0.1, rtol=1e-11, atol=1e-12)
+        run = mechanism.simulate(10.0, 0.1, rtol=1e-11, atol=1e-12)
         taken = time.perf_counter() - start
         error = float(abs(run.balance).max())
         residual = float(run.residual.max())
-        table.add_row(made.name, f"{taken:.1f}", f"{residual:.1e}", f"{error:.1e}")
+        table.add_row(mechanism.name, f"{taken:.1f}", f"{residual:.1e}", f"{error:.1e}")
     return table
 
 

@@ -75,15 +75,15 @@ def _loop(
     model.opt.disableflags |= int(off.mjDSBL_CONTACT) | int(off.mjDSBL_CONSTRAINT)
     data = mujoco.MjData(model)
     stages, names = STAGES[quantity]
-    places = [getattr(data, name) for name in names]
+    fields = [getattr(data, name) for name in names]
     shape = (model.nv, model.nv) if quantity == "mass_matrix" else (model.nv,)
     out = data.qacc if quantity == "forward_dynamics" else np.empty(shape)
     sample = list(zip(*states, strict=True))
 
     def call() -> None:
         for state in sample:
-            for place, value in zip(places, state, strict=True):
-                place[:] = value
+            for field, value in zip(fields, state, strict=True):
+                field[:] = value
             stages(model, data, out)
 
     return call, out

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_told: set[str] = set()
+_announced: set[str] = set()
 
 
 class MissingPeer(SystemExit):
@@ -38,7 +38,7 @@ def if_installed(make: Callable[[], T]) -> T | None:
     try:
         return make()
     except MissingPeer as missing:
-        if str(missing) not in _told:
+        if str(missing) not in _announced:
             print(f"{missing}: its rows are left out")
-        _told.add(str(missing))
+        _announced.add(str(missing))
         return None

@@ -96,8 +96,8 @@ def frames(browser: Any, path: Path, count: int) -> Iterator[tuple[str, np.ndarr
     page.locator(".modes button").nth(1).click()
     for leaf in page.locator(".leaves button").all():
         page.evaluate("live.pose(live.home)")
-        found = page.evaluate(MEASURE, [leaf.get_attribute("id"), count])
-        yield leaf.text_content(), np.array(found)
+        measured = page.evaluate(MEASURE, [leaf.get_attribute("id"), count])
+        yield leaf.text_content(), np.array(measured)
     context.close()
 
 
@@ -106,9 +106,9 @@ def drift(browser: Any, path: Path) -> str:
     context, page = opened(browser, path)
     page.locator(".modes button").nth(1).click()
     friction = page.evaluate("Boolean(live.given.friction)")
-    said = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
+    drift = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
     context.close()
-    return said
+    return drift
 
 
 def meshed() -> list[Path]:
@@ -126,8 +126,8 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", help="names of the zoo, or robot files")
     parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--starts", type=int, default=STARTS)
-    asked = parser.parse_args()
-    names = asked.systems or [*SYSTEMS, *meshed()]
+    options = parser.parse_args()
+    names = options.systems or [*SYSTEMS, *meshed()]
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
         print(f"Chromium {browser.version}, {browser.new_page().evaluate(RENDERER)}")
         print(HEAD)
@@ -135,21 +135,21 @@ def main() -> None:
             system = dl.load(str(one))
             path = Path(folder) / f"{k}.html"
             path.write_text(system_page(system), encoding="utf-8")
-            _rows(browser, path, f"{system.name}{', meshes' * isinstance(one, Path)}", asked)
+            _rows(browser, path, f"{system.name}{', meshes' * isinstance(one, Path)}", options)
 
 
-def _rows(browser: Any, path: Path, name: str, asked: Any) -> None:
+def _rows(browser: Any, path: Path, name: str, options: Any) -> None:
     """Print a row for each leaf, as soon as there is one."""
-    told = f"{name:24}{path.stat().st_size / 1000:6.0f}"
-    ready = [ms for _ in range(asked.starts) if (ms := start(browser, path)) is not None]
+    line = f"{name:24}{path.stat().st_size / 1000:6.0f}"
+    ready = [ms for _ in range(options.starts) if (ms := start(browser, path)) is not None]
     if not ready:
-        print(told, " not live", flush=True)
+        print(line, " not live", flush=True)
         return
-    told += f"{min(ready):8.0f}{np.median(ready):8.0f}"
-    print(f"{told}   drift {drift(browser, path)}", flush=True)
-    for leaf, ms in frames(browser, path, asked.frames):
-        shown = (np.median(ms), np.quantile(ms, 0.99), ms.max())
-        print(f"{'':46}   {leaf:12}", *(f"{x:8.1f}" for x in shown), flush=True)
+    line += f"{min(ready):8.0f}{np.median(ready):8.0f}"
+    print(f"{line}   drift {drift(browser, path)}", flush=True)
+    for leaf, ms in frames(browser, path, options.frames):
+        quantiles = (np.median(ms), np.quantile(ms, 0.99), ms.max())
+        print(f"{'':46}   {leaf:12}", *(f"{x:8.1f}" for x in quantiles), flush=True)
 
 
 if __name__ == "__main__":

@@ -84,14 +84,17 @@ class Parts:
 
 def _repeats(text: str) -> str:
     """Loops around the arithmetic on one frame, and around the loop over all states."""
-    found = ARITHMETIC.search(text)
-    if found is None:
+    match = ARITHMETIC.search(text)
+    if match is None:
         raise ValueError("the arithmetic of this program is not one function part_0")
-    names = re.findall(r"%\w+", found[1])
+    names = re.findall(r"%\w+", match[1])
     still = ("%offsets", "%moves")
-    places = ["ptr @nothing" if name in still else "ptr %frame" for name in names]
+    arguments = ["ptr @nothing" if name in still else "ptr %frame" for name in names]
     arithmetic = REPEAT.format(
-        name="arithmetic", function="part_0", parameters="ptr %frame", arguments=", ".join(places)
+        name="arithmetic",
+        function="part_0",
+        parameters="ptr %frame",
+        arguments=", ".join(arguments),
     )
     rows = REPEAT.format(
         name="rows",

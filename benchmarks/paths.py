@@ -83,21 +83,21 @@ def toppra_of(
     """TOPP-RA on the same path, a cubic spline without knots next to its ends."""
 
     def call() -> Any:
-        made = algorithm.TOPPRA(
+        planner = algorithm.TOPPRA(
             limits,
             toppra.SplineInterpolator(s, points),
             gridpoints=grid,
             parametrizer="ParametrizeConstAccel",
             solver_wrapper="seidel",
         )
-        return made.compute_trajectory(0.0, 0.0)
+        return planner.compute_trajectory(0.0, 0.0)
 
     return call
 
 
 def joints_alone() -> Compared:
     """Velocity and acceleration limits, six joints."""
-    rng, found = np.random.default_rng(0), Compared()
+    rng, comparison = np.random.default_rng(0), Compared()
     both = np.array([-1.0, 1.0]) * np.ones((6, 1))
     for _ in range(PATHS):
         points, s = points_of(rng, 6)
@@ -113,13 +113,13 @@ def joints_alone() -> Compared:
             path = through(points, s=s)
             return time_optimal(path, velocity=VELOCITY, acceleration=ACCELERATION, grid=grid)
 
-        found.add(ours, toppra_of(points, s, grid, limits))
-    return found
+        comparison.add(ours, toppra_of(points, s, grid, limits))
+    return comparison
 
 
 def with_torques(name: str, paths: int) -> Compared:
     """Velocity and torque limits of a robot; those of velocity are wide, so that torques matter."""
-    robot, rng, found = dl.load(name), np.random.default_rng(1), Compared()
+    robot, rng, comparison = dl.load(name), np.random.default_rng(1), Compared()
     tau = robot.effort_limit
     wide = 3.0 * robot.velocity_limit
     middle = np.clip(0.5 * (robot.lower + robot.upper), -1.0, 1.0)
@@ -143,8 +143,8 @@ def with_torques(name: str, paths: int) -> Compared:
         def ours(path: Path = path, grid: np.ndarray = grid) -> Any:
             return time_optimal(path, robot, velocity=wide, grid=grid)
 
-        found.add(ours, toppra_of(points, s, grid, limits))
-    return found
+        comparison.add(ours, toppra_of(points, s, grid, limits))
+    return comparison
 
 
 def jerks() -> str:
@@ -154,17 +154,17 @@ def jerks() -> str:
     for _ in range(200):
         q0, q1 = rng.uniform(-3.0, 3.0, (2, 6))
         v, a, j = 10.0 ** rng.uniform(-1.0, 1.0, (3, 6))
-        asked, made = ruckig.InputParameter(6), ruckig.Trajectory(6)
-        asked.current_position, asked.target_position = q0, q1
-        asked.max_velocity, asked.max_acceleration, asked.max_jerk = v, a, j
+        inputs, trajectory = ruckig.InputParameter(6), ruckig.Trajectory(6)
+        inputs.current_position, inputs.target_position = q0, q1
+        inputs.max_velocity, inputs.max_acceleration, inputs.max_jerk = v, a, j
         solver = ruckig.Ruckig(6)
         start = time.perf_counter()
-        solver.calculate(asked, made)
+        solver.calculate(inputs, trajectory)
         between = time.perf_counter()
         path = jerk_limited(q0, q1, v, a, j)
         taken[1].append(between - start)
         taken[0].append(time.perf_counter() - between)
-        apart.append(abs(path.duration / made.duration - 1.0))
+        apart.append(abs(path.duration / trajectory.duration - 1.0))
     ours, peer = (1e6 * float(np.median(x)) for x in taken)
     many = rng.uniform(-3.0, 3.0, (2, 10_000, 6))
     each = interleaved({"many": lambda: jerk_limited_duration(*many, v, a, j)}, 10)["many"] * 1e2
@@ -182,9 +182,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     print(joints_alone().row(f"velocity, acceleration; 6 joints, grid {GRID}"), flush=True)
     for name in ROBOTS:
-        found = with_torques(name, PATHS)
-        count = len(found.ours)
-        print(found.row(f"velocity, torque; {name}, {count} paths, own grid"), flush=True)
+        comparison = with_torques(name, PATHS)
+        count = len(comparison.ours)
+        print(comparison.row(f"velocity, torque; {name}, {count} paths, own grid"), flush=True)
     print("\nLimited jerk, six joints from rest to rest, 200 motions:\n")
     print("| µs | Ruckig, µs | duration alone, one of 10⁴, µs | durations apart |")
     print("|---|---|---|---|")

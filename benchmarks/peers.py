@@ -21,10 +21,10 @@ SAMPLE = 64  # states per turn, where each state is a call from Python
 def pinocchio_model(name: str) -> Any:
     """The arm without its gripper's joints, as in our zoo."""
     try:
-        held = files("example-robot-data") or []
+        packages = files("example-robot-data") or []
     except PackageNotFoundError:
         raise MissingPeer("example-robot-data is not installed") from None
-    for file in held:
+    for file in packages:
         if file.name == URDF[name]:
             model = pin.buildModelFromUrdf(str(file.locate()))
             locked = [model.getJointId(f) for f in FINGERS if model.existJointName(f)]

@@ -33,9 +33,9 @@ def toolbox_transforms(robot: dl.Robot) -> Any:
 
 def matrix(placement: Any) -> np.ndarray:
     """(R, p) as (4, 4)."""
-    made = np.eye(4)
-    made[:3, :3], made[:3, 3] = placement.R, placement.p
-    return made
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = placement.R, placement.p
+    return pose
 
 
 def along_z(axis: np.ndarray, point: np.ndarray) -> np.ndarray:
@@ -43,9 +43,9 @@ def along_z(axis: np.ndarray, point: np.ndarray) -> np.ndarray:
     z = axis / np.linalg.norm(axis)
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
     x /= np.linalg.norm(x)
-    made = np.eye(4)
-    made[:3, :3], made[:3, 3] = np.stack([x, np.cross(z, x), z], axis=1), point
-    return made
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = np.stack([x, np.cross(z, x), z], axis=1), point
+    return pose
 
 
 def toolbox(chain: Any, targets: np.ndarray, k: float) -> np.ndarray:

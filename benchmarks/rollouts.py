@@ -96,8 +96,8 @@ def mixed_table(rounds: int) -> Table:
 
     some = np.concatenate([np.flatnonzero(hard)[:2], np.flatnonzero(~hard)[: 2 * (HARD - 1)]])
     exact = np.stack([scipys(k, "DOP853", 1e-13) for k in some])
-    found = robot.rollout(q, qd, still, **own, errors="flag")
-    worst = np.abs(found.q[-1, some] - exact).max()
+    result = robot.rollout(q, qd, still, **own, errors="flag")
+    worst = np.abs(result.q[-1, some] - exact).max()
     steps = 100
     while True:  # the longest step with which the hardest run is as good
         fixed = {"steps": steps, "dt": 1.0 / steps, "every": steps}
@@ -111,7 +111,7 @@ def mixed_table(rounds: int) -> Table:
     }
     best = interleaved(calls, rounds)
     best["SciPy's RK45, run by run"] *= MIXED / len(some)
-    total = int(found.attempts.sum())
+    total = int(result.attempts.sum())
     stages = (6 * total, 4 * steps * MIXED, 6 * total)
     title = f"{MIXED} runs of 1 s, one in {HARD} fast, errors {worst:.0e}; one thread"
     table = Table(title=title)

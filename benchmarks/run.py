@@ -26,8 +26,8 @@ def versions() -> str:
     """What is compared, on which kind of vectors."""
     peers = {"Pinocchio": "pin", "MuJoCo": "mujoco", "CasADi": "casadi", "NumPy": "numpy"}
     numbers = ", ".join(f"{name} {_version(package)}" for name, package in peers.items())
-    found = compiler()
-    c = f"by {Path(found).name} {' '.join(FLAGS[:2])}" if found else "left out: no compiler found"
+    path = compiler()
+    c = f"by {Path(path).name} {' '.join(FLAGS[:2])}" if path else "left out: no compiler found"
     return (
         f"dalembert {dl.__version__}, {numbers}, Python {platform.python_version()}; "
         f"CasADi's C {c}; vectors of {native().bits} bits"
@@ -68,8 +68,8 @@ def main() -> None:
             del tables[name]
     for k, (name, table) in enumerate(tables.items(), start=1):
         with console.status(f"{k} of {len(tables)}: {name} …"):
-            made = table()
-        console.print(made)
+            text = table()
+        console.print(text)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,8 @@ def pinocchio_model(robot: dl.Robot) -> pin.Model:
     model.gravity.linear = np.asarray(robot.model.gravity)
     parent = 0
     for body in robot.model.bodies:
-        place = pin.SE3(np.asarray(body.rotation), np.asarray(body.translation))
-        parent = model.addJoint(parent, pin.JointModelRZ(), place, body.name)
+        placement = pin.SE3(np.asarray(body.rotation), np.asarray(body.translation))
+        parent = model.addJoint(parent, pin.JointModelRZ(), placement, body.name)
         inertia = pin.Inertia(float(body.mass), body.center, body.inertia_about_center)
         model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
     return model

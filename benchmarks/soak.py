@@ -63,48 +63,48 @@ def robot(number: int) -> dl.Robot:
     return dl.Robot.from_dh(rows, convention="standard", name=f"robot_{number}")
 
 
-def use(made: dl.Robot) -> None:
+def use(arm: dl.Robot) -> None:
     """Calls of every kind."""
     for quantity, inputs in QUANTITIES.items():
-        call = getattr(made, quantity)
-        state = [np.linspace(0.1, 0.9, made.nv)] * inputs
+        call = getattr(arm, quantity)
+        state = [np.linspace(0.1, 0.9, arm.nv)] * inputs
         call(*state)
-        getattr(made, quantity)(*state)  # the short way, made by the first call
+        getattr(arm, quantity)(*state)  # the short way, made by the first call
         call(*(np.tile(x, (9, 1)) for x in state))
-    call(np.ones(made.nv, np.float32))
+    call(np.ones(arm.nv, np.float32))
 
 
-def simulated(made: dl.Robot, folder: Path) -> None:
+def simulated(arm: dl.Robot, folder: Path) -> None:
     """One motion with checkpoints, a batch, and one of adaptive steps."""
-    q, qd = np.full(made.nv, 0.3), np.zeros(made.nv)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        dl.simulate(made, q, qd, duration=0.2, dt=0.01, method="rk4", checkpoint=place)
-    dl.simulate(made, np.tile(q, (50, 1)), qd, duration=0.05, dt=0.01, method="rk4")
-    dl.simulate(made, q, qd, duration=0.05, method="DOP853")
+    q, qd = np.full(arm.nv, 0.3), np.zeros(arm.nv)
+    with tempfile.TemporaryDirectory(dir=folder) as store:
+        dl.simulate(arm, q, qd, duration=0.2, dt=0.01, method="rk4", checkpoint=store)
+    dl.simulate(arm, np.tile(q, (50, 1)), qd, duration=0.05, dt=0.01, method="rk4")
+    dl.simulate(arm, q, qd, duration=0.05, method="DOP853")
 
 
-def rewritten(made: dl.Robot, folder: Path) -> None:
+def rewritten(arm: dl.Robot, folder: Path) -> None:
     """Through both file formats, and as source text."""
-    dl.Robot.from_urdf(made.to_urdf())
-    dl.Robot.from_mjcf(made.to_mjcf())
+    dl.Robot.from_urdf(arm.to_urdf())
+    dl.Robot.from_mjcf(arm.to_mjcf())
     for target in ("c", "cuda", "wasm"):
-        made.source("mass_matrix", target)
+        arm.source("mass_matrix", target)
 
 
-def shown(made: dl.Robot, folder: Path) -> None:
+def displayed(arm: dl.Robot, folder: Path) -> None:
     """A page that computes, and the equations."""
-    made.report(folder / "page.html")
-    made.equations(simplify="fast", timeout=1.0)
+    arm.report(folder / "page.html")
+    arm.equations(simplify="fast", timeout=1.0)
 
 
-def closed(made: dl.Robot, folder: Path) -> None:
+def closed(arm: dl.Robot, folder: Path) -> None:
     """A closed chain, made anew."""
     chain = dl.load("four_bar")
     still = np.zeros(chain.nv)
     chain.forward_dynamics(chain.neutral(), still, still)
 
 
-TURNS = {10: simulated, 15: rewritten, 40: closed, 80: shown}  # every how many robots
+TURNS = {10: simulated, 15: rewritten, 40: closed, 80: displayed}  # every how many robots
 
 
 class Malloc(ctypes.Structure):
@@ -140,30 +140,30 @@ def footprint() -> dict[str, int]:
     return sampled() | {"objects": len(gc.get_objects())}
 
 
-def slope(minutes: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+def drift(minutes: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """(slope per minute, its standard error) of a line through the means of equal pieces."""
     pieces = np.array_split(np.arange(len(minutes)), min(PIECES, len(minutes)))
     t, y = (np.array([x[piece].mean() for piece in pieces]) for x in (minutes, values))
     t = t - t.mean()
-    found = t @ y / (t @ t)
-    scatter = np.sum((y - y.mean() - found * t) ** 2) / (len(t) - 2)
-    return float(found), float(np.sqrt(scatter / (t @ t)))
+    rate = t @ y / (t @ t)
+    scatter = np.sum((y - y.mean() - rate * t) ** 2) / (len(t) - 2)
+    return float(rate), float(np.sqrt(scatter / (t @ t)))
 
 
 def lived(minutes: float, console: Console) -> tuple[np.ndarray, dict[str, np.ndarray], dict]:
     """(minutes, samples, how often what was done) of a long life."""
-    kept, q = dl.load("ur5"), np.linspace(0.1, 0.6, 6)
+    reference_robot, q = dl.load("ur5"), np.linspace(0.1, 0.6, 6)
     start, number, samples, done = time.monotonic(), 0, [], dict.fromkeys(["robots", "calls"], 0)
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < start + 60.0 * minutes:
             number += 1
-            made = robot(number)
-            use(made)
+            arm = robot(number)
+            use(arm)
             for _ in range(CALLS):
-                kept.inverse_dynamics(q, q, q)
+                reference_robot.inverse_dynamics(q, q, q)
             for every, more in TURNS.items():
                 if number % every == 0:
-                    more(made, Path(folder))
+                    more(arm, Path(folder))
                     done[more.__name__] = done.get(more.__name__, 0) + 1
             done["robots"], done["calls"] = number, number * CALLS
             if time.monotonic() - start >= EVERY * (len(samples) + 1):
@@ -196,26 +196,28 @@ def long_life(minutes: float, plot: Path | None) -> None:
     late = t >= t[-1] / 3.0
     words = []
     for name in ("resident", "in use"):
-        rise, error = slope(t[late], columns[name][late])
+        rise, error = drift(t[late], columns[name][late])
         words.append(f"{name} {rise:+.0f} ± {error:.0f} kB/min")
     maps = columns["maps"][late]
     counts = ", ".join(f"{count:,} {name}" for name, count in done.items())
-    told = f"last {t[-1] * 2 / 3:.0f} of {t[-1]:.0f} minutes: {'; '.join(words)}"
-    console.print(f"{counts}\n{told}; maps {maps.min()} to {maps.max()}", soft_wrap=True)
+    summary = f"last {t[-1] * 2 / 3:.0f} of {t[-1]:.0f} minutes: {'; '.join(words)}"
+    console.print(f"{counts}\n{summary}; maps {maps.min()} to {maps.max()}", soft_wrap=True)
     if plot is not None:
-        plotted(t, columns, f"{counts}\n{told}", plot)
+        plotted(t, columns, f"{counts}\n{summary}", plot)
 
 
 def robots_only(count: int) -> None:
     """Compile and drop robots; what is left of them after a collection must not grow."""
-    console, seen = Console(), {}
+    console, readings = Console(), {}
     for number in range(1, count + 1):
         use(robot(number))
         if number in (10, 100, count) or number % 500 == 0:
-            seen[number] = footprint()
-            words = "  ".join(f"{value:7} {name}" for name, value in seen[number].items())
+            readings[number] = footprint()
+            words = "  ".join(f"{value:7} {name}" for name, value in readings[number].items())
             console.print(f"{number:6} robots: {words}", soft_wrap=True)
-    grown = {name: seen[count][name] - value for name, value in seen[min(100, count)].items()}
+    grown = {
+        name: readings[count][name] - value for name, value in readings[min(100, count)].items()
+    }
     console.print("since robot 100: " + "  ".join(f"{n:+} {name}" for name, n in grown.items()))
     most = {"in use": IN_USE_KB + PER_ROBOT_KB * count, "maps": MAPS, "objects": OBJECTS}
     leaks = [name for name, limit in most.items() if grown[name] > limit]

@@ -66,13 +66,13 @@ def samples(name: str, quantity: str, repeats: int) -> dict[str, list[Sample]]:
     """Of every way to begin, so many."""
     with tempfile.TemporaryDirectory() as cache:
         sample(name, quantity, cache)
-        found: dict[str, list[Sample]] = {"off": [], "empty": [], "filled": []}
+        measurements: dict[str, list[Sample]] = {"off": [], "empty": [], "filled": []}
         for _ in range(repeats):
-            found["off"].append(sample(name, quantity, "off"))
+            measurements["off"].append(sample(name, quantity, "off"))
             with tempfile.TemporaryDirectory() as empty:
-                found["empty"].append(sample(name, quantity, empty))
-            found["filled"].append(sample(name, quantity, cache))
-    return found
+                measurements["empty"].append(sample(name, quantity, empty))
+            measurements["filled"].append(sample(name, quantity, cache))
+    return measurements
 
 
 def startup_table(
@@ -88,20 +88,20 @@ def startup_table(
         table.add_column(column, justify="right")
     for name in names:
         for quantity in quantities:
-            for cache, found in samples(_path(name), quantity, repeats).items():
+            for cache, measurements in samples(_path(name), quantity, repeats).items():
                 words = (name.removesuffix(".urdf"), quantity.replace("_", " "), cache)
-                table.add_row(*words, *_figures(found))
+                table.add_row(*words, *_figures(measurements))
         table.add_section()
     return table
 
 
-def _figures(found: list[Sample]) -> list[str]:
+def _figures(measurements: list[Sample]) -> list[str]:
     columns = [
-        [each.imported[0] for each in found],
-        [each.read[0] for each in found],
-        [each.first[0] for each in found],
-        [each.first[1] for each in found],
-        [each.read[0] + each.first[0] for each in found],
+        [each.imported[0] for each in measurements],
+        [each.read[0] for each in measurements],
+        [each.first[0] for each in measurements],
+        [each.first[1] for each in measurements],
+        [each.read[0] + each.first[0] for each in measurements],
     ]
     return [f"{statistics.median(x) * 1e3:.0f} ({min(x) * 1e3:.0f})" for x in columns]
 

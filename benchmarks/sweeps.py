@@ -63,9 +63,9 @@ def steps_timed() -> Iterator[list[float]]:
 
     def timed(self: FixedRun, state: Any, index: int) -> Any:
         begin = time.perf_counter()
-        found = advance(self, state, index)
+        result = advance(self, state, index)
         spent.append(time.perf_counter() - begin)
-        return found
+        return result
 
     FixedRun.advance = timed  # type: ignore[method-assign]
     try:
@@ -83,22 +83,22 @@ def seconds(call: Callable[[], object]) -> float:
 
 def rows(runs: int, processes: int) -> dict[str, float]:
     """Seconds of all runs, by each way."""
-    made = study(runs)
-    made.work.run(*made.piece(0))  # compiled
-    given = {"design": "sobol", "runs": runs}
+    table = study(runs)
+    table.work.run(*table.piece(0))  # compiled
+    settings = {"design": "sobol", "runs": runs}
     system = loaded()
     with steps_timed() as spent:
-        whole = seconds(lambda: dl.sweep(system, over(), RUN, REDUCE, **given))
-    found = {"the steps alone, in the same run": sum(spent), "dl.sweep, this process": whole}
+        whole = seconds(lambda: dl.sweep(system, over(), RUN, REDUCE, **settings))
+    durations = {"the steps alone, in the same run": sum(spent), "dl.sweep, this process": whole}
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "study.zarr"
-        found["dl.sweep, into a store"] = seconds(
-            lambda: dl.sweep(system, over(), RUN, REDUCE, store, **given)
+        durations["dl.sweep, into a store"] = seconds(
+            lambda: dl.sweep(system, over(), RUN, REDUCE, store, **settings)
         )
-    found[f"dl.sweep, {processes} processes"] = seconds(
-        lambda: dl.sweep(system, over(), RUN, REDUCE, processes=processes, **given)
+    durations[f"dl.sweep, {processes} processes"] = seconds(
+        lambda: dl.sweep(system, over(), RUN, REDUCE, processes=processes, **settings)
     )
-    return found | peers(runs)
+    return durations | peers(runs)
 
 
 def peers(runs: int) -> dict[str, float]:
@@ -106,11 +106,11 @@ def peers(runs: int) -> dict[str, float]:
     robot, rng = arm(), np.random.default_rng(0)
     most = max(SAMPLE.values())
     q0, qd0 = (rng.uniform(-1.0, 1.0, (most, robot.nv)) for _ in range(2))
-    found = {}
+    durations = {}
     for (name, count), run in zip(SAMPLE.items(), (_mujoco, _pinocchio), strict=True):
         took = seconds(lambda run=run, n=count: run(robot, q0[:n], qd0[:n]))
-        found[f"{name} ({count} of them, scaled)"] = took * runs / count
-    return found
+        durations[f"{name} ({count} of them, scaled)"] = took * runs / count
+    return durations
 
 
 def lazily(states: int) -> None:
@@ -140,22 +140,22 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--states", type=int, default=0)
-    asked = parser.parse_args()
-    made = study(asked.runs)
-    sizes = f"{asked.runs:,} runs in {made.chunks} chunks of {made.size:,}"
+    options = parser.parse_args()
+    table = study(options.runs)
+    sizes = f"{options.runs:,} runs in {table.chunks} chunks of {table.size:,}"
     print(f"{sizes}; {dl.get_num_threads()} threads\n")
     print("| by | s | against a sweep in this process |\n|---|---:|---:|")
-    found = rows(asked.runs, asked.processes)
-    ours = found["dl.sweep, this process"]
-    for name, took in found.items():
+    measured = rows(options.runs, options.processes)
+    ours = measured["dl.sweep, this process"]
+    for name, took in measured.items():
         print(f"| {name} | {took:.1f} | {took / ours:.2f} |")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    beside = (ours - found["the steps alone, in the same run"]) / made.chunks
+    beside = (ours - measured["the steps alone, in the same run"]) / table.chunks
     print(
         f"\n{beside * 1e3:.0f} ms for each chunk beside its steps; at most {peak:.0f} MB of memory"
     )
-    if asked.states:
-        lazily(asked.states)
+    if options.states:
+        lazily(options.states)
 
 
 if __name__ == "__main__":

@@ -84,14 +84,14 @@ def scaling(rounds: int, most: int) -> None:
         kernel = robot.kernel(quantity)
         for states in (2**14, 2**16, 2**18, 2**20):
             rng = np.random.default_rng(0)
-            given = [rng.uniform(-3.0, 3.0, (states, robot.nv)) for _ in range(3)]
-            out = kernel(*given)
+            inputs = [rng.uniform(-3.0, 3.0, (states, robot.nv)) for _ in range(3)]
+            out = kernel(*inputs)
 
             def run(threads: int, call: partial[object]) -> None:
                 dl.set_num_threads(threads)
                 call()
 
-            call = partial(kernel, *given, out=out)
+            call = partial(kernel, *inputs, out=out)
             turns = {str(n): partial(run, n, call) for n in counts}
             best = interleaved(turns, rounds, 0.0)
             figures = [f"{best[str(n)] * 1e3:.3f} ({best['1'] / best[str(n)]:.1f})" for n in counts]

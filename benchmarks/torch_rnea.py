@@ -89,11 +89,11 @@ def _minus(x: Vector) -> Vector:
 
 def _times(M: Matrix, v: Vector) -> Vector:
     """M v without the products by 0 and 1."""
-    found = []
+    product = []
     for row in M:
         terms = [x if m == 1 else m * x for m, x in zip(row, v, strict=True) if m]
-        found.append(sum(terms[1:], terms[0]) if terms else torch.zeros_like(v[0]))
-    return found
+        product.append(sum(terms[1:], terms[0]) if terms else torch.zeros_like(v[0]))
+    return product
 
 
 def _cross(a: Vector, b: Vector) -> Vector:

@@ -87,20 +87,23 @@ def _cycles(
     mixtures: Sequence[tuple[str, ...]], target: Target, rounds: int
 ) -> dict[tuple[str, ...], float]:
     """Cycles of one instruction of each kind of a mixture: a long turn less a short one."""
-    made = {f"{'_'.join(mix)}_{n}".replace(" ", "_"): (mix, n) for mix in mixtures for n in SIZES}
-    texts = [_function(name, mix, n) for name, (mix, n) in made.items()]
+    functions = {
+        f"{'_'.join(mix)}_{n}".replace(" ", "_"): (mix, n) for mix in mixtures for n in SIZES
+    }
+    texts = [_function(name, mix, n) for name, (mix, n) in functions.items()]
     llvm.initialize_native_asmparser()
     engine = compiled("\n".join([*texts, "attributes #0 = { nounwind }"]), target)
     meter, numbers = Meter(target), np.zeros(24)
-    place = numbers.ctypes.data + -numbers.ctypes.data % 64
+    address = numbers.ctypes.data + -numbers.ctypes.data % 64
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
     calls: dict[str, Callable[[], object]] = {
-        name: partial(prototype(engine.get_function_address(name)), TURNS, place) for name in made
+        name: partial(prototype(engine.get_function_address(name)), TURNS, address)
+        for name in functions
     }
     best = interleaved({**calls, "clock": meter.turns["clock"]}, rounds, 1e-4)
     short, long = SIZES
     clock = meter.gigahertz(best["clock"]) * 1e9 / TURNS / (long - short)
-    time = {made[name]: seconds for name, seconds in best.items() if name in made}
+    time = {functions[name]: seconds for name, seconds in best.items() if name in functions}
     return {mix: (time[mix, long] - time[mix, short]) * clock for mix in mixtures}
 
 

@@ -47,10 +47,10 @@ def row(name: str, path: Path, base: str, states: int) -> tuple[list[str], Error
     errors = pinocchio_urdf.compare(
         robot, pinocchio_urdf.Peer(path, robot, base), states, np.random.default_rng(0)
     )
-    shown = [f"{getattr(errors, column):.0e}" for column in COLUMNS]
-    shown = ["M singular" if text == "nan" else text for text in shown]
+    cells = [f"{getattr(errors, column):.0e}" for column in COLUMNS]
+    cells = ["M singular" if text == "nan" else text for text in cells]
     dof, warnings = str(robot.nv), str(len(robot.notes.warnings))
-    return [name, base, dof, warnings, f"{milliseconds:.0f}", *shown], errors
+    return [name, base, dof, warnings, f"{milliseconds:.0f}", *cells], errors
 
 
 def main() -> int:

@@ -167,8 +167,8 @@ def main() -> None:
     parser.add_argument("old", type=Path, help="a checkout")
     parser.add_argument("new", type=Path, help="another one")
     parser.add_argument("--rounds", type=int, default=7, help="processes of each")
-    given = parser.parse_args()
-    rows = measured([given.old.resolve(), given.new.resolve()], given.rounds)
+    options = parser.parse_args()
+    rows = measured([options.old.resolve(), options.new.resolve()], options.rounds)
     print("| | before | after | after / before |\n|---|---|---|---|")
     for label, (old, new) in rows.items():
         print(f"| {label} | {in_units(old)} | {in_units(new)} | {new / old:.2f} |")

@@ -35,18 +35,18 @@ def main() -> None:
     parser.add_argument("--mujoco", type=Path, help="folder with node_modules/@mujoco/mujoco")
     parser.add_argument("--node", default="node", help="another Node")
     parser.add_argument("--rounds", type=int, default=200, help="turns per candidate")
-    asked = parser.parse_args()
-    if shutil.which(asked.node) is None:
+    options = parser.parse_args()
+    if shutil.which(options.node) is None:
         raise SystemExit("benchmarks/wasm.py needs Node: https://nodejs.org")
     robots = {name: dl.load(name) for name in ROBOTS}
     with tempfile.TemporaryDirectory() as folder:
-        task = _task(robots, Path(folder), asked.mujoco, asked.rounds)
+        task = _task(robots, Path(folder), options.mujoco, options.rounds)
         (Path(folder) / "task.json").write_text(json.dumps(task))
-        command = [asked.node, str(SCRIPT), f"{folder}/task.json"]
-        made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = json.loads(made.strip().splitlines()[-1])
-    _check(robots, task, found["rows"])
-    Console(width=130).print(_table(robots, found))
+        command = [options.node, str(SCRIPT), f"{folder}/task.json"]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    results = json.loads(output.strip().splitlines()[-1])
+    _check(robots, task, results["rows"])
+    Console(width=130).print(_table(robots, results))
 
 
 def _task(
@@ -82,16 +82,16 @@ def _check(robots: dict[str, dl.Robot], task: dict[str, Any], rows: list[dict[st
     for row in rows:
         state = task["states"][row["robot"]][row["quantity"]]
         expected = np.ravel(robots[row["robot"]].evaluate(row["quantity"], *map(np.array, state)))
-        for name, found in row["found"].items():
+        for name, measured in row["found"].items():
             limit = 1e-12 if name == "one" else 1e-6
-            np.testing.assert_allclose(found, expected, rtol=0, atol=limit * abs(expected).max())
+            np.testing.assert_allclose(measured, expected, rtol=0, atol=limit * abs(expected).max())
 
 
-def _table(robots: dict[str, dl.Robot], found: dict[str, Any]) -> Table:
-    table = Table(title=f"WebAssembly in Node {found['node']}, ns per state (times ours)")
+def _table(robots: dict[str, dl.Robot], results: dict[str, Any]) -> Table:
+    table = Table(title=f"WebAssembly in Node {results['node']}, ns per state (times ours)")
     for heading in ("", "bytes", "one state", "batch", "MuJoCo", "its stages for τ only"):
         table.add_column(heading, justify="right" if heading else "left")
-    for row in found["rows"]:
+    for row in results["rows"]:
         quantity, best = row["quantity"], row["best"]
         size = len(robots[row["robot"]].wasm([quantity], batch=False))
         others = [best.get(quantity), best.get(STAGES) if quantity in STAGES else None]

@@ -29,15 +29,15 @@ def effort(lengths):
     return (tau[..., 0] ** 2).mean()
 
 
-value_and_slope = jax.jit(jax.value_and_grad(effort))
+value_and_gradient = jax.jit(jax.value_and_grad(effort))
 lengths = before = jnp.array([0.9, 0.8])
 print(f"coupler {lengths[0]:.3f} m, rocker {lengths[1]:.3f} m: {effort(lengths):.4f} N² m²")
 for _ in range(20):
-    value, slope = value_and_slope(lengths)
-    lengths = lengths - 0.01 * slope / jnp.linalg.norm(slope)  # a centimetre downhill
+    value, gradient = value_and_gradient(lengths)
+    lengths = lengths - 0.01 * gradient / jnp.linalg.norm(gradient)  # a centimetre downhill
 print(f"coupler {lengths[0]:.3f} m, rocker {lengths[1]:.3f} m: {effort(lengths):.4f} N² m²")
 
 h, d = 1e-5, jnp.array([0.6, -0.8])
 differences = (effort(before + h * d) - effort(before - h * d)) / (2 * h)
-assert jnp.isclose(value_and_slope(before)[1] @ d, differences, rtol=1e-6)
+assert jnp.isclose(value_and_gradient(before)[1] @ d, differences, rtol=1e-6)
 assert effort(lengths) < 0.9 * effort(before)

@@ -39,11 +39,11 @@ def motion(x):
 truth = jnp.array([1.7, 0.8])
 measured = motion(truth) + 1e-3 * rng.normal(size=(6, 16, 2))
 misfit = jax.jit(lambda x: (motion(x) - measured).ravel())
-slopes = jax.jit(jax.jacfwd(misfit))
+jacobian = jax.jit(jax.jacfwd(misfit))
 
 x = jnp.array([0.5, 0.1])
 for iteration in range(6):
     print(f"{iteration}: load {x[0]:.4f} kg, friction {x[1]:.4f} N m s/rad")
-    x = x - jnp.linalg.lstsq(slopes(x), misfit(x))[0]  # Gauss–Newton
+    x = x - jnp.linalg.lstsq(jacobian(x), misfit(x))[0]  # Gauss–Newton
 print(f"found {x[0]:.4f} kg and {x[1]:.4f} N m s/rad; the truth is 1.7 and 0.8")
 assert jnp.abs(x - truth).max() < 0.02

@@ -22,10 +22,10 @@ def left_out(q, qd):
 def motion(q, qd, tau, residual, steps):
     """States (steps, ..., 2) under torques (steps, ..., 2), and whatever the residual adds."""
 
-    def law(t, q, qd):
+    def controller(t, q, qd):
         return tau[round(float(t) / DT)] + residual(q, qd)
 
-    return arm.rollout(q, qd, law, steps, DT)
+    return arm.rollout(q, qd, controller, steps, DT)
 
 
 def experiment(count, rng):
@@ -52,10 +52,10 @@ def residual(q, qd):
 def misfit(tau, q, qd, residual, window=5):
     """Velocities predicted over windows of some steps from measured states, against those seen."""
     first = [x[:-1:window].flatten(0, 1) for x in (q, qd)]
-    torques, seen = (
+    torques, measured = (
         x.unflatten(0, (-1, window)).transpose(0, 1).flatten(1, 2) for x in (tau, qd[1:])
     )
-    return ((motion(*first, torques, residual, window)[1] - seen) ** 2).mean()
+    return ((motion(*first, torques, residual, window)[1] - measured) ** 2).mean()
 
 
 steps = torch.optim.Adam(network.parameters(), lr=1e-2)

@@ -16,8 +16,8 @@ circle = home[task] + 0.08 * np.stack([np.cos(turn) - 1.0, np.sin(turn)], axis=1
 path = via_points(circle, np.linspace(0.0, 2.0, 13))
 force = np.array([2.0, -1.0, 0.5, 1.0])
 
-law = RedundantActuation(platform, ("theta1", "theta3"), path, kp=100.0, kd=20.0, lam=force)
-run = dl.simulate(platform, tau=law, duration=2.0, dt=0.02)
+controller = RedundantActuation(platform, ("theta1", "theta3"), path, kp=100.0, kd=20.0, lam=force)
+run = dl.simulate(platform, tau=controller, duration=2.0, dt=0.02)
 error = np.abs(run.q.values[:, task] - path(run.time.values).q).max()
 print(f"tracking error {error:.1e} rad, constraints met within {float(run.residual.max()):.1e}")
 print(f"internal force {run['lambda'][50].values} N, wanted {force} N")

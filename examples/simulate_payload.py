@@ -22,8 +22,8 @@ path = quintic(start, start + np.array([0.6, 0.4, -0.5, 0.3, -0.4, 0.5]), durati
 
 ends = {}
 for name, ki in (("PD", None), ("PID", 1000.0)):
-    law = ComputedTorque(known, path, kp=400.0, kd=40.0, ki=ki)
-    run = dl.simulate(loaded, start, tau=law, duration=4.0, dt=0.01)
+    controller = ComputedTorque(known, path, kp=400.0, kd=40.0, ki=ki)
+    run = dl.simulate(loaded, start, tau=controller, duration=4.0, dt=0.01)
     error = np.abs(run.q.values - path(run.time.values).q)
     ends[name] = error[-1].max()
     print(

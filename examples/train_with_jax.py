@@ -20,8 +20,8 @@ def torque(policy, q, qd):
 
 def cost(policy, starts):
     """The mean distance from rest at q = 0, and the effort on the way."""
-    law = lambda t, q, qd: torque(policy, q, qd)  # noqa: E731
-    q, qd = arm.rollout(starts, 0 * starts, law, STEPS, DT, method="semi_implicit")
+    controller = lambda t, q, qd: torque(policy, q, qd)  # noqa: E731
+    q, qd = arm.rollout(starts, 0 * starts, controller, STEPS, DT, method="semi_implicit")
     return (q**2).mean() + 0.1 * (qd**2).mean() + 1e-4 * (torque(policy, q, qd) ** 2).mean()
 
 
@@ -35,9 +35,9 @@ speed = jax.tree.map(jnp.zeros_like, policy)
 @jax.jit
 def descend(policy, speed):
     """One step of descent with momentum, along slopes of bounded length."""
-    value, slope = jax.value_and_grad(cost)(policy, starts)
-    size = jnp.sqrt(sum((x**2).sum() for x in jax.tree.leaves(slope)))
-    speed = jax.tree.map(lambda v, g: 0.9 * v - 0.1 * g / jnp.maximum(size, 0.3), speed, slope)
+    value, gradient = jax.value_and_grad(cost)(policy, starts)
+    size = jnp.sqrt(sum((x**2).sum() for x in jax.tree.leaves(gradient)))
+    speed = jax.tree.map(lambda v, g: 0.9 * v - 0.1 * g / jnp.maximum(size, 0.3), speed, gradient)
     return value, jax.tree.map(jnp.add, policy, speed), speed
 
 

@@ -20,10 +20,10 @@ FLAGS = (
 
 def executable() -> str:
     """Its path; without one the test is skipped."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
         pytest.skip(f"no Chromium is installed (looked for {', '.join(NAMES)})")
-    return found
+    return path
 
 
 @contextmanager

@@ -41,12 +41,12 @@ def resolved(name: str) -> tuple[Any, Any]:
     parts = name.split(".")
     for k in range(len(parts), 0, -1):
         try:
-            owner, found = None, import_module(".".join(parts[:k]))
+            owner, target = None, import_module(".".join(parts[:k]))
         except ModuleNotFoundError:
             continue
         for part in parts[k:]:
-            owner, found = found, getattr(found, part)
-        return found, owner
+            owner, target = target, getattr(target, part)
+        return target, owner
     raise AttributeError(name)
 
 
@@ -59,12 +59,12 @@ class Call(NamedTuple):
 
     def is_met(self, frame: FrameType) -> bool:
         """Whether a frame that has just begun is this call."""
-        given = frame.f_locals
+        local_variables = frame.f_locals
         first = frame.f_code.co_varnames[:1]
-        if self.owner is not object and not isinstance(given.get(*first), self.owner):
+        if self.owner is not object and not isinstance(local_variables.get(*first), self.owner):
             return False
-        given = {**given.get("choices", {}), **given}
-        return all(given.get(name) == value for name, value in self.arguments.items())
+        local_variables = {**local_variables.get("choices", {}), **local_variables}
+        return all(local_variables.get(name) == value for name, value in self.arguments.items())
 
     def is_method_call(self, method: Any, keywords: dict[str, Any]) -> bool:
         """Whether calling a bound method with these keywords is this call."""
@@ -84,12 +84,12 @@ def calls(function: str) -> Iterator[tuple[Callable[..., Any], Call]]:
     tree = ast.parse(function, mode="eval").body
     keywords = tree.keywords if isinstance(tree, ast.Call) else []
     arguments = {k.arg: ast.literal_eval(k.value) for k in keywords}
-    found, owner = resolved(function.partition("(")[0])
-    if isinstance(found, type):
-        yield found.__init__, Call(function, found, arguments)
+    target, owner = resolved(function.partition("(")[0])
+    if isinstance(target, type):
+        yield target.__init__, Call(function, target, arguments)
         return
-    is_method = isinstance(owner, type) and not inspect.ismethod(found)
-    plain = found.fget if isinstance(found, property) else inspect.unwrap(found)
+    is_method = isinstance(owner, type) and not inspect.ismethod(target)
+    plain = target.fget if isinstance(target, property) else inspect.unwrap(target)
     yield (
         getattr(plain, "__func__", plain),
         Call(function, owner if is_method else object, arguments),
@@ -100,12 +100,12 @@ def calls(function: str) -> Iterator[tuple[Callable[..., Any], Call]]:
     for name in BY_NAME:
         yield getattr(System, name), Call(function, owner, {"quantity": quantity, **arguments})
     yield Dynamics.compute, Call(function, Dynamics, {"quantity": quantity, **arguments})
-    wanted = arguments.get("formulation")
+    expected = arguments.get("formulation")
     others = {name: value for name, value in arguments.items() if name != "formulation"}
     if owner is dalembert.Robot and quantity in QUANTITIES:
-        for way in QUANTITIES[quantity].formulations:
-            if wanted in (None, way.name):
-                yield inspect.unwrap(way.function), Call(function, object, others)
+        for formulation in QUANTITIES[quantity].formulations:
+            if expected in (None, formulation.name):
+                yield inspect.unwrap(formulation.function), Call(function, object, others)
 
 
 class Recorder:
@@ -120,11 +120,11 @@ class Recorder:
     @contextmanager
     def recording(self) -> Iterator[set[str]]:
         """The cited functions, as rows have them, that are called meanwhile."""
-        found: set[str] = set()
+        called: set[str] = set()
 
         def note(method: Any, keywords: dict[str, Any]) -> None:
             listed = self.calls.get(inspect.unwrap(method).__code__, ()) if method else ()
-            found.update(c.function for c in listed if c.is_method_call(method, keywords))
+            called.update(c.function for c in listed if c.is_method_call(method, keywords))
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
             if event == "call":
@@ -132,17 +132,17 @@ class Recorder:
                 if caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
                     return
                 if frame.f_code in self.calls:
-                    found.update(c.function for c in self.calls[frame.f_code] if c.is_met(frame))
+                    called.update(c.function for c in self.calls[frame.f_code] if c.is_met(frame))
                 elif frame.f_code is FastCall.__call__.__code__:
-                    given = frame.f_locals
-                    note(given["self"].method, given["options"])
+                    local_variables = frame.f_locals
+                    note(local_variables["self"].method, local_variables["options"])
             elif event == "c_call" and not frame.f_code.co_filename.startswith(PACKAGE):
                 note(method_behind(arg), {})
 
         before = sys.getprofile()
         sys.setprofile(profile)
         try:
-            yield found
+            yield called
         finally:
             sys.setprofile(before)
 
@@ -183,9 +183,9 @@ class CitedTests:
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
         if fixturedef.baseid not in self.files:
             return (yield)
-        with self.recorder.recording() as found:
+        with self.recorder.recording() as called:
             result = yield
-        self.by_fixture[fixturedef] |= found
+        self.by_fixture[fixturedef] |= called
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -197,9 +197,9 @@ class CitedTests:
         self.called[name].update(*(self.by_fixture[one] for one in fixtures))
         if self.cited[name] <= self.called[name]:  # by other cases of it
             return (yield)
-        with self.recorder.recording() as found:
+        with self.recorder.recording() as called:
             result = yield
-        self.called[name] |= found
+        self.called[name] |= called
         return result
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
@@ -212,14 +212,14 @@ class CitedTests:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """What a worker of pytest-xdist recorded."""
-        for name, found in getattr(node, "workeroutput", {}).get("called", {}).items():
-            self.called[name].update(found)
+        for name, called in getattr(node, "workeroutput", {}).get("called", {}).items():
+            self.called[name].update(called)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["called"] = {name: sorted(found) for name, found in self.called.items()}
+            output["called"] = {name: sorted(called) for name, called in self.called.items()}
             return
         if session.exitstatus != pytest.ExitCode.OK or any("[" in a for a in session.config.args):
             return

@@ -31,20 +31,20 @@ def check(robot: Robot, states: tuple[np.ndarray, ...], compiled: Collection[str
     On a batch (q, q̇, q̈); a single state stands for the plain run.
     """
     state = dict(zip(("q", "qd", "qdd"), states, strict=True))
-    ways = {name: partial(interpreted, robot, name) for name in QUANTITIES}
-    condition = np.linalg.cond(ways["mass_matrix"](state["q"])).max()
+    functions = {name: partial(interpreted, robot, name) for name in QUANTITIES}
+    condition = np.linalg.cond(functions["mass_matrix"](state["q"])).max()
     for quantity, inputs in QUANTITIES.items():
         # accelerations carry the rounding of M⁻¹
         tolerance = 1e-12 * (max(1.0, condition / 100) if quantity == "forward_dynamics" else 1.0)
         arrays = [state[name] for name in inputs]
-        traced = ways[quantity](*arrays)
+        traced = functions[quantity](*arrays)
         plain = robot.reference(quantity, *(a[0] for a in arrays))
         assert relative(traced[0], plain) < tolerance
         if quantity in compiled:
-            ways[quantity] = getattr(robot, quantity)
-            assert relative(ways[quantity](*arrays), traced) < tolerance
-    tau = ways["inverse_dynamics"](*states)
-    again = ways["forward_dynamics"](state["q"], state["qd"], tau)
+            functions[quantity] = getattr(robot, quantity)
+            assert relative(functions[quantity](*arrays), traced) < tolerance
+    tau = functions["inverse_dynamics"](*states)
+    again = functions["forward_dynamics"](state["q"], state["qd"], tau)
     assert relative(again, state["qdd"]) < 1e-12 * max(10.0, condition)
 
 

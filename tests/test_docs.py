@@ -27,8 +27,8 @@ def name(path):
 
 def test_there_is_documentation():
     assert len(WITH_CODE) >= 12
-    found = {name(path) for path in PAGES}
-    assert {"index.md", "tutorial.md", "conventions.md", "theory/index.md"} <= found
+    names = {name(path) for path in PAGES}
+    assert {"index.md", "tutorial.md", "conventions.md", "theory/index.md"} <= names
 
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=name)
@@ -86,10 +86,10 @@ def test_it_builds_without_warnings(tmp_path):
     assert built.returncode == 0, built.stderr
     page = (tmp_path / "html" / "theory" / "lagrange.html").read_text(encoding="utf-8")
     assert "<math" in page
-    for made in (tmp_path / "html" / "reference").glob("*.html"):
-        text = re.sub(r"<[^>]*>", "", made.read_text(encoding="utf-8"))
-        assert references.with_titles(text) == text, made.name
-        assert r"\*" not in text, made.name
+    for page in (tmp_path / "html" / "reference").glob("*.html"):
+        text = re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))
+        assert references.with_titles(text) == text, page.name
+        assert r"\*" not in text, page.name
     # scripts, styles, fonts and pictures come from the pages' own folder
     fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]*)"', page)
     assert not fetched

@@ -18,7 +18,7 @@ from dalembert.zoo.symbolic_models import symbolic_model
 HALF = sympy.Rational(1, 2)
 
 
-def letters(names):
+def symbol_table(names):
     return sympy.symbols(names)
 
 
@@ -34,7 +34,7 @@ def elbow():
 
 def test_pendulum_of_p9():
     """m l² θ̈ + m g l sin θ = τ, T = ½ m l² θ̇²."""
-    m, l, g, theta, rate = letters("m l g theta dtheta")
+    m, l, g, theta, rate = symbol_table("m l g theta dtheta")
     eq = symbolic_model("pendulum").equations(["M", "C", "g", "K", "U"])
     assert eq.M == sympy.Matrix([[m * l**2]])
     assert eq.C == sympy.zeros(1, 1)
@@ -46,7 +46,7 @@ def test_pendulum_of_p9():
 def test_pendulum_potential_as_given():
     """V = m g l (1 − cos θ) of p.9 from a Lagrangian."""
     theta = sympy.Function("theta")(sympy.Symbol("t"))
-    m, l, g = letters("m l g")
+    m, l, g = symbol_table("m l g")
     system = dl.Lagrangian(
         [theta],
         kinetic=m * l**2 * theta.diff() ** 2 / 2,
@@ -63,25 +63,25 @@ def test_spherical_pendulum_in_both_charts(chart, angles):
         key: dl.Parameter(key, value) for key, value in {"m": 1.0, "l": 1.0, "g": 9.81}.items()
     }
     eq = energies.spherical_pendulum(**named, chart=chart).equations(["M", "C", "g", "K", "U"])
-    m, l, g = letters("m l g")
-    a = letters(angles)[0]
-    va, vb = letters(" ".join(f"d{name}" for name in angles.split()))
+    m, l, g = symbol_table("m l g")
+    a = symbol_table(angles)[0]
+    va, vb = symbol_table(" ".join(f"d{name}" for name in angles.split()))
     if chart == "polar":
-        turn, sign, height, slope = sin(a), 1, -cos(a), sin(a)
+        turn, sign, height, height_rate = sin(a), 1, -cos(a), sin(a)
     else:
-        turn, sign, height, slope = cos(a), -1, sin(a), cos(a)
+        turn, sign, height, height_rate = cos(a), -1, sin(a), cos(a)
     assert eq.M == sympy.Matrix([[m * l**2, 0], [0, m * l**2 * turn**2]])
     cs = m * l**2 * sin(a) * cos(a)
     assert eq.C == sympy.Matrix([[0, -sign * cs * vb], [sign * cs * vb, sign * cs * va]])
-    assert eq.g == sympy.Matrix([m * g * l * slope, 0])
+    assert eq.g == sympy.Matrix([m * g * l * height_rate, 0])
     assert eq.K == HALF * m * l**2 * (va**2 + turn**2 * vb**2)
     assert eq.U == m * g * l * height
 
 
 def test_planar_2r_of_p19(planar):
     """M with α, β, δ and their definitions; C; without gravity."""
-    alpha, beta, delta, t2, v1, v2 = letters("alpha beta delta theta2 dtheta1 dtheta2")
-    Iz1, Iz2, m1, m2, l1, r1, r2 = letters("Iz1 Iz2 m1 m2 l1 r1 r2")
+    alpha, beta, delta, t2, v1, v2 = symbol_table("alpha beta delta theta2 dtheta1 dtheta2")
+    Iz1, Iz2, m1, m2, l1, r1, r2 = symbol_table("Iz1 Iz2 m1 m2 l1 r1 r2")
     c2, s2 = cos(t2), sin(t2)
     assert planar.M == sympy.Matrix(
         [[alpha + 2 * beta * c2, delta + beta * c2], [delta + beta * c2, delta]]
@@ -107,22 +107,22 @@ def test_planar_2r_christoffel_symbols_of_p25(planar):
 def test_planar_2r_kinetic_energy_of_p19():
     """½ I_z2 (θ̇₁ + θ̇₂)², where p.19 prints ½ I_z2 (θ̇₁² + θ̇₂²)."""
     K = symbolic_model("planar_2r").equations(["K"], group=False).K
-    Iz1, Iz2, m1, r1, v1, v2 = letters("Iz1 Iz2 m1 r1 dtheta1 dtheta2")
+    Iz1, Iz2, m1, r1, v1, v2 = symbol_table("Iz1 Iz2 m1 r1 dtheta1 dtheta2")
     assert {HALF * Iz1 * v1**2, HALF * Iz2 * (v1 + v2) ** 2, HALF * m1 * r1**2 * v1**2} <= set(
         K.args
     )
 
 
-def elbow_letters():
+def elbow_symbols():
     """Short sines and cosines of the source."""
-    t2, t3 = letters("theta2 theta3")
+    t2, t3 = symbol_table("theta2 theta3")
     angles = {"2": t2, "3": t3, "23": t2 + t3}
     return {f"{f.__name__[0]}{key}": f(angle) for key, angle in angles.items() for f in (sin, cos)}
 
 
 def read(text):
-    """A formula of the source in its own letters."""
-    return sympy.sympify(text, locals=elbow_letters())
+    """A formula of the source in its own symbols."""
+    return sympy.sympify(text, locals=elbow_symbols())
 
 
 def test_elbow_3r_mass_matrix_of_p30(elbow):
@@ -159,13 +159,15 @@ def test_elbow_3r_christoffel_symbols_of_p28(elbow):
 
 def test_elbow_3r_potential_and_gravity_of_p29(elbow):
     """V = m₁gh₁ + m₂gh₂ + m₃gh₃ (p.29 prints m₂gh₃), and N = ∂V/∂θ."""
-    g, m1, m2, m3, l0, l1, r0, r1, r2, t2, t3 = letters("g m1 m2 m3 l0 l1 r0 r1 r2 theta2 theta3")
+    g, m1, m2, m3, l0, l1, r0, r1, r2, t2, t3 = symbol_table(
+        "g m1 m2 m3 l0 l1 r0 r1 r2 theta2 theta3"
+    )
     h1, h2, h3 = r0, l0 - r1 * sin(t2), l0 - l1 * sin(t2) - r2 * sin(t2 + t3)
     assert elbow.U == m1 * g * h1 + m2 * g * h2 + m3 * g * h3
     third = -m3 * g * r2 * cos(t2 + t3)
     assert elbow.g == sympy.Matrix([0, -g * (m2 * r1 + m3 * l1) * cos(t2) + third, third])
-    slopes = sympy.Matrix([elbow.U]).jacobian(elbow.q).T
-    assert sympy.expand(slopes - elbow.g) == sympy.zeros(3, 1)
+    gradients = sympy.Matrix([elbow.U]).jacobian(elbow.q).T
+    assert sympy.expand(gradients - elbow.g) == sympy.zeros(3, 1)
 
 
 def test_elbow_3r_coriolis_matrix_is_the_sum_of_p30(elbow):
@@ -181,7 +183,7 @@ def test_elbow_3r_coriolis_matrix_is_the_sum_of_p30(elbow):
 
 def test_rp_of_003():
     """M, B, C and G of the RP arm."""
-    m1, m2, l1, Izz1, Izz2, g, t1, d2 = letters("m1 m2 l1 Izz1 Izz2 g theta1 d2")
+    m1, m2, l1, Izz1, Izz2, g, t1, d2 = symbol_table("m1 m2 l1 Izz1 Izz2 g theta1 d2")
     eq = symbolic_model("rp").equations(["M", "B", "Csq", "g"])
     assert eq.M == sympy.Matrix([[m1 * l1**2 + Izz1 + m2 * d2**2 + Izz2, 0], [0, m2]])
     assert eq.B == sympy.Matrix([2 * m2 * d2, 0])
@@ -191,8 +193,8 @@ def test_rp_of_003():
 
 def test_two_bar_arm_of_004():
     """J_A, J_B, C, D, G₂ and G₃ with the angles θ₂, θ₃ of the notes."""
-    m2, m3, a2, a3, d2, J2, J3, g = letters("m2 m3 a2 a3 d2 J2 J3 g")
-    t2, t3, v2, v3 = letters("theta2 theta3 dtheta2 dtheta3")
+    m2, m3, a2, a3, d2, J2, J3, g = symbol_table("m2 m3 a2 a3 d2 J2 J3 g")
+    t2, t3, v2, v3 = symbol_table("theta2 theta3 dtheta2 dtheta3")
     J_B = m3 * a3**2 + J3
     J_A = J_B + m2 * a2**2 + m3 * d2**2 + J2 + 2 * m3 * d2 * a3 * cos(t3)
     C = J_B + m3 * d2 * a3 * cos(t3)
@@ -210,7 +212,7 @@ def test_two_bar_arm_of_004():
 def test_scara_has_four_constants():
     """M = [[α + 2β c₂, δ + β c₂, ε, 0], …] (Murray, Li, Sastry, ch. 4, grouped by entry)."""
     eq = symbolic_model("scara").equations()
-    alpha, beta, delta, epsilon, m4, g, t2 = letters("alpha beta delta epsilon m4 g theta2")
+    alpha, beta, delta, epsilon, m4, g, t2 = symbol_table("alpha beta delta epsilon m4 g theta2")
     row = [delta + beta * cos(t2), delta, epsilon, 0]
     assert eq.M.row(1) == sympy.Matrix([row])
     assert eq.M[0, 0] == alpha + 2 * beta * cos(t2)
@@ -220,7 +222,7 @@ def test_scara_has_four_constants():
 
 
 def planar_arm(n):
-    """n links in a row, letters for everything, gravity along −y."""
+    """n links in a row, symbols for everything, gravity along −y."""
     P = dl.Parameter
     links = [
         {
@@ -243,7 +245,7 @@ def planar_arm(n):
 
 def test_planar_3r_has_every_sum_of_angles():
     """M of a book: c₂, c₃ and c₂₃ side by side, against SymPy's own derivation."""
-    found = planar_arm(3).equations(["M", "C", "g"]).expanded()
+    equations = planar_arm(3).equations(["M", "C", "g"]).expanded()
     t, I, m, r = (sympy.symbols(f"{x}1:4") for x in ("theta", "I", "m", "r"))
     l = sympy.symbols("l1:3")
     turned = [sum(t[: k + 1]) for k in range(3)]
@@ -258,10 +260,10 @@ def test_planar_3r_has_every_sum_of_angles():
         K += m[k] * v.dot(v) / 2 + I[k] * sum(rates[: k + 1]) ** 2 / 2
     M = sympy.hessian(K, rates)
     # polynomials in sines and cosines of the single angles, with s² = 1 − c²
-    left = (found.M - M).applyfunc(lambda x: sympy.expand(sympy.expand_trig(x)))
+    left = (equations.M - M).applyfunc(lambda x: sympy.expand(sympy.expand_trig(x)))
     left = left.subs({sin(x) ** 2: 1 - cos(x) ** 2 for x in t}).expand()
     assert left == sympy.zeros(3, 3)
-    for value in (found.M, found.C, found.g):
+    for value in (equations.M, equations.C, equations.g):
         for product in value.atoms(sympy.Mul):
             sines = [f for f in product.args if isinstance(f, sympy.sin | sympy.cos)]
             assert len(sines) <= 1, f"{product} has two sines in one product"
@@ -278,13 +280,13 @@ def test_a_cart_is_factored_alike_in_every_quantity():
         K += mass * v.dot(v) / 2
     U = -sum(mass * g * at * cos(th) for mass, at in masses)
     named = {M: 1.0, m: 1.0, tip: 0.5, l: 1.0, g: 9.81}
-    found = dl.Lagrangian([x, th], K, U, parameters=named).equations(["M", "C", "g", "U"])
+    equations = dl.Lagrangian([x, th], K, U, parameters=named).equations(["M", "C", "g", "U"])
     theta, rate = sympy.symbols("theta dtheta")
     both = m + 2 * tip
-    assert found.M[0, 1] == l * both * cos(theta)
-    assert found.M[1, 1] == l**2 * (m + 4 * tip)
-    assert found.C[0, 1] == -l * both * sin(theta) * rate
-    assert found.g[1] == g * l * both * sin(theta)
-    assert found.U == -g * l * both * cos(theta)
-    assert "mₜᵢₚ" in found.text() and r"m_{\mathrm{tip}}" in found.latex()
-    assert "<mi>tip</mi>" in found.html()
+    assert equations.M[0, 1] == l * both * cos(theta)
+    assert equations.M[1, 1] == l**2 * (m + 4 * tip)
+    assert equations.C[0, 1] == -l * both * sin(theta) * rate
+    assert equations.g[1] == g * l * both * sin(theta)
+    assert equations.U == -g * l * both * cos(theta)
+    assert "mₜᵢₚ" in equations.text() and r"m_{\mathrm{tip}}" in equations.latex()
+    assert "<mi>tip</mi>" in equations.html()

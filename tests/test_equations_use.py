@@ -19,7 +19,7 @@ def planar():
 
 @pytest.mark.parametrize("name", ["stanford", "puma560"])
 def test_table_robots_agree_with_their_numbers(name):
-    """Letters put back as numbers give the arm's own M, C q̇ + g."""
+    """Symbols replaced by numbers give the arm's own M, C q̇ + g."""
     robot = dl.load(name)
     eq = symbolic_model(name).equations(["M", "C", "g"], timeout=None)
     assert eq.complete
@@ -37,7 +37,7 @@ def test_puma_has_sums_of_the_parallel_joints_only():
     assert sums == {eq.q[1] + eq.q[2]}
 
 
-def test_numbers_without_letters():
+def test_numbers_without_symbols():
     """A robot of plain numbers has equations, too, free of what rounding leaves."""
     eq = dl.load("ur5").equations(["g"])
     numbers = [abs(float(x)) for x in eq.g.atoms(sympy.Float)]
@@ -47,7 +47,7 @@ def test_numbers_without_letters():
 
 
 def test_where_and_expanded(planar):
-    """Numbers in place of letters, and letters in place of α, β, δ."""
+    """Numbers in place of symbols, and symbols in place of α, β, δ."""
     expanded = planar.expanded()
     assert not expanded.definitions
     assert not expanded.M.free_symbols & set(planar.definitions)
@@ -71,8 +71,8 @@ def test_lambdify_equals_the_kernels():
     np.testing.assert_allclose(eq.lambdify("g")(q), robot.gravity_torque(q), **close)
     np.testing.assert_allclose(eq.lambdify("K")(q, qd), robot.kinetic_energy(q, qd), **close)
     np.testing.assert_allclose(eq.lambdify("Gamma")(q), robot.christoffel(q), **close)
-    heavy = robot.mass_matrix(q, parameters={"m3": 7.0})
-    np.testing.assert_allclose(eq.lambdify("mass_matrix")(q, m3=7.0), heavy, **close)
+    loaded = robot.mass_matrix(q, parameters={"m3": 7.0})
+    np.testing.assert_allclose(eq.lambdify("mass_matrix")(q, m3=7.0), loaded, **close)
 
 
 def test_user_names():

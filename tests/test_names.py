@@ -27,15 +27,15 @@ from dalembert.zoo.symbolic_models import with_symbols
 from tests.fuzz.names import HOSTILE
 from tests.fuzz.outputs import HARMLESS_LATEX, Tags, code, robot, small_page
 
-SHOWN = [name for name in HOSTILE if is_plain(name)]  # the others are refused at the door
-NAMED = [name for name in SHOWN if name]
+PRINTABLE = [name for name in HOSTILE if is_plain(name)]  # the others are refused
+NAMED = [name for name in PRINTABLE if name]
 NO_CHECKS = ((), ())  # of formulations against each other: no name is in their table
 
 
-def test_names_that_nothing_can_show_are_refused_at_every_door():
+def test_names_that_nothing_can_show_are_refused_everywhere():
     particle = dl.load("pendulum_constrained").system
     rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
-    for name in set(HOSTILE) - set(SHOWN):
+    for name in set(HOSTILE) - set(PRINTABLE):
         with pytest.raises(ModelError, match="control characters"):
             robot(name)
         with pytest.raises(ModelError, match="control characters"):
@@ -45,7 +45,7 @@ def test_names_that_nothing_can_show_are_refused_at_every_door():
 @pytest.mark.parametrize("target", ["c", "h", "cuda"])
 def test_a_name_never_leaves_the_comment_of_a_source(target):
     plain = code(robot("plain").source("bias", target), "dalembert_plain_bias")
-    for name in SHOWN:
+    for name in PRINTABLE:
         text = robot(name).source("bias", target)
         assert code(text, c_identifier(f"dalembert_{name}_bias")) == plain, name
 
@@ -63,15 +63,15 @@ def test_exported_sources_of_hostile_names_compile_without_a_warning(tmp_path):
         "-o",
         "/dev/null",
     ]
-    for name in (*SHOWN[:4], "line one\\", "??/"):
+    for name in (*PRINTABLE[:4], "line one\\", "??/"):
         (file, _) = export(robot(name), "bias", "c", tmp_path)
         subprocess.run([*strict, str(file)], check=True)
 
 
 def test_exports_stay_in_their_folder_and_apart(tmp_path):
     folder = tmp_path / "a" / "out"
-    written = [path for name in SHOWN for path in export(robot(name), "bias", "c", folder)]
-    assert len(set(written)) == len(written) == 2 * len(SHOWN)
+    written = [path for name in PRINTABLE for path in export(robot(name), "bias", "c", folder)]
+    assert len(set(written)) == len(written) == 2 * len(PRINTABLE)
     assert {path.parent for path in written} == {folder}
     inside = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert inside == set(written)
@@ -91,26 +91,26 @@ def test_names_with_a_dot_do_not_overwrite_each_other(tmp_path):
 
 def test_file_names_are_names():
     for name in HOSTILE:
-        made = file_name(name)
-        assert Path(made).name == made and not made.startswith((".", " ")), name
-        assert re.fullmatch(r"[0-9a-zA-Z_+ .-]{1,100}", made), name
+        result = file_name(name)
+        assert Path(result).name == result and not result.startswith((".", " ")), name
+        assert re.fullmatch(r"[0-9a-zA-Z_+ .-]{1,100}", result), name
     assert len({file_name(name) for name in HOSTILE}) == len(HOSTILE)
 
 
 def test_a_name_in_a_latex_document_is_no_command():
-    found = with_symbols(robot("plain")).equations(["g"], simplify="fast")
+    equations = with_symbols(robot("plain")).equations(["g"], simplify="fast")
     for name in HOSTILE:
         assert HARMLESS_LATEX.fullmatch(latex(name)), name
-        document = found.latex_document(f"Equations of {name}")
+        document = equations.latex_document(f"Equations of {name}")
         assert f"\\title{{Equations of {latex(name)}}}" in document
 
 
 def test_pages_have_the_same_elements_whatever_the_names():
     plain = small_page("plain")
     for name in HOSTILE:
-        found = small_page(name)
-        assert found.tags == plain.tags, name
-        assert json.loads(found.data)["charts"][0]["title"] == name
+        page = small_page(name)
+        assert page.tags == plain.tags, name
+        assert json.loads(page.data)["charts"][0]["title"] == name
 
 
 @pytest.fixture(scope="module")
@@ -120,25 +120,25 @@ def plain_page():
 
 @pytest.mark.parametrize("name", ["<!--<script>", "out", "arm/left", "ur5"])
 def test_the_page_of_a_robot_with_a_hostile_name(name, plain_page):
-    found = Tags(robot_page(robot(name), checks=NO_CHECKS))
-    assert found.tags == plain_page.tags
-    assert name in found.words and "Universal Robots" not in " ".join(found.words)
-    assert json.loads(found.data)["scene"]["bodies"] == [f"l{name}"]
+    page = Tags(robot_page(robot(name), checks=NO_CHECKS))
+    assert page.tags == plain_page.tags
+    assert name in page.words and "Universal Robots" not in " ".join(page.words)
+    assert json.loads(page.data)["scene"]["bodies"] == [f"l{name}"]
 
 
 def test_the_notebook_table_has_the_same_elements_whatever_the_names():
     plain = Tags(robot("plain")._repr_html_()).tags
-    for name in SHOWN:
+    for name in PRINTABLE:
         assert Tags(robot(name)._repr_html_()).tags == plain, name
 
 
 def test_console_tables_show_names_as_they_are():
-    for name in SHOWN:
+    for name in PRINTABLE:
         screen = Console(file=StringIO(), width=9000, highlight=False, emoji=False)
         show_facts(screen, describe(robot(name)))
-        made = output.table(name, name)
-        made.add_row(name)
-        screen.print(made)
+        result = output.table(name, name)
+        result.add_row(name)
+        screen.print(result)
         text = screen.file.getvalue()
         assert f"j{visible(name)}".rstrip() in text, name
         assert "\x1b" not in text
@@ -149,31 +149,31 @@ def test_messages_of_the_command_obey_no_terminal_codes(capsys):
     assert capsys.readouterr().err == "error: no such joint: \\x1b[2J[/] \\u202e\n"
 
 
-@pytest.mark.parametrize("way", ["urdf", "mjcf"])
-def test_robot_files_hold_names_or_refuse_them(way):
-    held = 0
-    for name in SHOWN:
-        made = robot(name)
+@pytest.mark.parametrize("target", ["urdf", "mjcf"])
+def test_robot_files_hold_names_or_refuse_them(target):
+    written = 0
+    for name in PRINTABLE:
+        result = robot(name)
         try:
-            text = made.to_urdf() if way == "urdf" else made.to_mjcf()
+            text = result.to_urdf() if target == "urdf" else result.to_mjcf()
         except ModelError as error:
             assert name != name.strip() or "%" in name, error
             continue
         try:
-            again = dl.Robot.from_urdf(text) if way == "urdf" else dl.Robot.from_mjcf(text)
+            again = dl.Robot.from_urdf(text) if target == "urdf" else dl.Robot.from_mjcf(text)
         except ImportFileError as error:
             assert len(name) > 1000, error  # MuJoCo's own limit
             continue
         assert again.name == (name or "robot")
         assert again.joints[0].name == f"j{name}"
-        held += 1
-    assert held > 25
+        written += 1
+    assert written > 25
 
 
 @pytest.mark.parametrize("ending", ["nc", "zarr"])
 def test_runs_keep_the_names_of_their_systems(ending, tmp_path):
     run = dl.simulate(robot("plain"), [0.1], [0.0], duration=0.02, dt=0.01, method="rk4")
-    for number, name in enumerate(SHOWN[:: 4 if ending == "zarr" else 2]):
+    for number, name in enumerate(PRINTABLE[:: 4 if ending == "zarr" else 2]):
         path = tmp_path / f"{number}.{ending}"
         named = run.assign_attrs(system=name, model="").assign_coords(joint=[f"j{name}"])
         if ending == "nc":
@@ -219,10 +219,10 @@ at = [1.0, 0.0]
 
 def test_figures_take_names_for_words():
     run = dl.simulate(robot("plain"), [0.1], [0.0], duration=0.02, dt=0.01, method="rk4")
-    for name, shown in (("$\\frac$", r"\$/frac\$"), ("_under", " _under"), ("50% #", "50% #")):
+    for name, escaped in (("$\\frac$", r"\$/frac\$"), ("_under", " _under"), ("50% #", "50% #")):
         figure = run.assign_coords(joint=[name]).dl.plot(["q"])
         figure.canvas.draw()
-        assert figure.axes[0].get_legend().get_texts()[0].get_text() == shown
+        assert figure.axes[0].get_legend().get_texts()[0].get_text() == escaped
 
 
 def test_mechanisms_of_any_name_are_read_or_refused():

@@ -37,13 +37,13 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 def calls(tree: ast.Module) -> set[str]:
     """Names of the functions that are called or imported."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            names.add(node.attr)
         elif isinstance(node, ast.alias):
-            found.add(node.name)
-    return found
+            names.add(node.name)
+    return names
 
 
 def classical_runge_kutta(tree: ast.Module) -> bool:

@@ -33,10 +33,10 @@ class Terminal:
 
 @pytest.fixture
 def terminal(monkeypatch):
-    found = Terminal()
+    terminal = Terminal()
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_started", lambda: found)
-    return found
+    monkeypatch.setattr(progress, "_started", lambda: terminal)
+    return terminal
 
 
 def appears(terminal):

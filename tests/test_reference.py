@@ -48,9 +48,9 @@ def test_every_command_is_in_the_reference():
 
 def test_joint_types_and_motions_of_files_are_in_the_reference():
     page = (DOCS / "reference" / "mechanisms.md").read_text(encoding="utf-8")
-    said = page.partition("Joint types in the plane")[2].partition("Unknown keys")[0]
+    section = page.partition("Joint types in the plane")[2].partition("Unknown keys")[0]
     known = {*PLANAR_JOINTS, *SPATIAL_JOINTS, *MOTIONS}
-    assert set(re.findall(r"`(\w+)`", said)) == known
+    assert set(re.findall(r"`(\w+)`", section)) == known
 
 
 def test_sources_are_cited_by_author_and_title():
@@ -58,9 +58,11 @@ def test_sources_are_cited_by_author_and_title():
     theory = (DOCS / "theory" / "index.md").read_text(encoding="utf-8")
     assert [d.short for d in references.DOCUMENTS.values() if f"| {d.short} |" not in theory] == []
     catalogues = (*formulations.QUANTITIES.values(), *PARTICLES.values(), *CONSTRAINED)
-    shown = [way.citation for quantity in catalogues for way in quantity.formulations]
-    assert [text for text in shown if references.with_titles(text) != text] == []
-    assert any("Li, Manipulator Dynamics p.56" in text for text in shown)
+    citations = [
+        formulation.citation for quantity in catalogues for formulation in quantity.formulations
+    ]
+    assert [text for text in citations if references.with_titles(text) != text] == []
+    assert any("Li, Manipulator Dynamics p.56" in text for text in citations)
 
 
 def test_every_method_is_named_where_it_is_chosen():
@@ -71,6 +73,6 @@ def test_files_that_pages_name_exist():
     pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     text = "".join(p.read_text(encoding="utf-8") for p in pages if "_build" not in p.parts)
     named = set(re.findall(r"`([\w/]+/\w+\.(?:py|md))`", text))
-    places = (ROOT, ROOT / "src", ROOT / "src" / "dalembert")
+    folders = (ROOT, ROOT / "src", ROOT / "src" / "dalembert")
     assert len(named) > 10
-    assert [name for name in sorted(named) if not any((p / name).exists() for p in places)] == []
+    assert [name for name in sorted(named) if not any((p / name).exists() for p in folders)] == []

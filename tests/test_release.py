@@ -32,8 +32,8 @@ def bounds():
     listed = [*project["dependencies"]]
     for extra in USERS:
         listed += project["optional-dependencies"][extra]
-    found = (re.match(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", text) for text in listed)
-    return {one[1]: number(one[2]) for one in found}
+    matches = (re.match(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", text) for text in listed)
+    return {one[1]: number(one[2]) for one in matches}
 
 
 def test_the_lowest_versions_are_those_that_are_tested():
@@ -72,11 +72,11 @@ def test_pythons_of_the_matrix_are_those_that_are_claimed():
 def test_descriptions_for_hosts_can_be_read(name):
     import yaml
 
-    found = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
+    document = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
     if name != "CITATION.cff":
-        assert ".ci/run" in str(found)
-        assert "nox" in str(found)
+        assert ".ci/run" in str(document)
+        assert "nox" in str(document)
 
 
 def test_all_that_is_vendored_is_listed_with_its_licence():
@@ -114,6 +114,6 @@ def test_a_deprecation_names_what_to_do_and_when_it_ends():
     def old():
         deprecated("old is now new", gone="9.9.0")
 
-    with pytest.warns(DeprecationWarning, match="old is now new; the old way ends with") as seen:
+    with pytest.warns(DeprecationWarning, match="old is now new; the old way ends with") as caught:
         old()
-    assert seen[0].filename == __file__
+    assert caught[0].filename == __file__

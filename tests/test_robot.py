@@ -104,11 +104,11 @@ def test_wrong_arguments_are_named_on_the_short_path_too(ur5):
 def test_unknown_names_suggest_the_nearest(ur5):
     with pytest.raises(dl.UnknownNameError, match="did you mean 'newton_euler'"):
         ur5.inverse_dynamics(*states(), formulation="newton_euller")
-    for given in (np.ones(6), np.ones(1), 3, {"m": 1.0}):
+    for value in (np.ones(6), np.ones(1), 3, {"m": 1.0}):
         with pytest.raises(
             dl.DalembertError, match=r"gravity_torque: expected the name of a formulation \(.*, got"
         ):
-            ur5.gravity_torque(np.zeros(6), given)
+            ur5.gravity_torque(np.zeros(6), value)
     with pytest.raises(dl.UnknownNameError, match="did you mean 'mass_matrix'"):
         ur5.kernel("mass_matrx")
     with pytest.raises(dl.UnknownNameError, match="no frame 'tol'"):
@@ -171,8 +171,8 @@ def test_many_threads_compile_once_and_agree():
 
 def test_import_is_light():
     """Importing must not drag in the heavy libraries, nor must a warm start need CasADi."""
-    heavy = "'casadi', 'sympy', 'scipy', 'llvmlite'"
-    code = f"import sys, dalembert; print([m for m in ({heavy}) if m in sys.modules])"
+    packages = "'casadi', 'sympy', 'scipy', 'llvmlite'"
+    code = f"import sys, dalembert; print([m for m in ({packages}) if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -83,15 +83,15 @@ def _wheels() -> None:
         *("--constraint", ROOT / "constraints.txt", *names, *TESTING),
     ]
     subprocess.run(command, check=True)
-    made = HOME / "site.new"
-    shutil.rmtree(made, ignore_errors=True)
+    unfinished = HOME / "site.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
     for wheel in (HOME / "wheels").glob("*.whl"):
-        zipfile.ZipFile(wheel).extractall(made)
+        zipfile.ZipFile(wheel).extractall(unfinished)
     # a process that starts another Python starts this one
-    (made / "sitecustomize.py").write_text(
+    (unfinished / "sitecustomize.py").write_text(
         f"import sys\nsys.executable = {str(HOME / 'python')!r}\n"
     )
-    made.rename(site)
+    unfinished.rename(site)
     system = HOME / "system"
     start = f"exec qemu-aarch64 -L {quote(str(system))} {quote(str(system))}/usr/bin/python3.11"
     (HOME / "python").write_text(f'#!/bin/sh\n{start} "$@"\n')

@@ -43,8 +43,8 @@ def by_heading(text: str) -> Iterator[tuple[str, int]]:
 def main(path: str) -> None:
     """Print both lists."""
     text = Path(path).read_text(encoding="utf-8")
-    for place, count in by_page(text) if len(SLIDE.findall(text)) > 5 else by_heading(text):
-        print(f'"{place}" = {count}')
+    for section, count in by_page(text) if len(SLIDE.findall(text)) > 5 else by_heading(text):
+        print(f'"{section}" = {count}')
     print("named =", sorted(set(NUMBER.findall(text))))
 
 

@@ -42,11 +42,11 @@ print("dalembert", dalembert.__version__, "from", dalembert.__file__)
 
 def main(arguments: list[str]) -> int:
     """Build, install, test; further arguments go to pytest."""
-    made = ROOT / "dist"
-    shutil.rmtree(made, ignore_errors=True)
-    _run([sys.executable, "-m", "build", "--outdir", made, ROOT], ROOT)
-    (wheel,) = made.glob("*.whl")
-    for file in sorted(made.iterdir()):
+    target = ROOT / "dist"
+    shutil.rmtree(target, ignore_errors=True)
+    _run([sys.executable, "-m", "build", "--outdir", target, ROOT], ROOT)
+    (wheel,) = target.glob("*.whl")
+    for file in sorted(target.iterdir()):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         print(f"{file.stat().st_size / 1e6:6.2f} MB  {digest[:16]}…  {file.name}", flush=True)
     with tempfile.TemporaryDirectory("-dist", "dalembert") as folder:

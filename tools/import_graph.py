@@ -35,12 +35,12 @@ def file_graph(source: Path = SOURCE) -> Graph:
 
 def import_graph(source: Path = SOURCE) -> Graph:
     """{package: packages it imports}; a module right under the top package counts as one."""
-    rooms: Graph = {}
+    packages: Graph = {}
     for name, used in file_graph(source).items():
-        room = _room(name)
-        if room not in ("", "__main__"):  # the entry points
-            rooms.setdefault(room, set()).update({_room(x) for x in used} - {room, ""})
-    return dict(sorted(rooms.items()))
+        package = _package(name)
+        if package not in ("", "__main__"):  # the entry points
+            packages.setdefault(package, set()).update({_package(x) for x in used} - {package, ""})
+    return dict(sorted(packages.items()))
 
 
 def imports(file: Path, modules: Collection[str]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def circles(graph: Graph) -> list[list[str]]:
     return sorted(members for members in groups if len(members) > 1)
 
 
-def _room(name: str) -> str:
+def _package(name: str) -> str:
     return name.partition(".")[2].partition(".")[0]
 
 
@@ -89,10 +89,10 @@ def _typing_blocks(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 if __name__ == "__main__":
-    for room, used in import_graph().items():
-        print(f"{room}: {', '.join(sorted(used)) or 'nothing'}")
-    found = circles(file_graph())
-    for members in found:
+    for package, used in import_graph().items():
+        print(f"{package}: {', '.join(sorted(used)) or 'nothing'}")
+    cycles = circles(file_graph())
+    for members in cycles:
         print(f"circle of {len(members)} files: {', '.join(members)}")
-    print("" if found else "no circles")
-    sys.exit(bool(found))
+    print("" if cycles else "no circles")
+    sys.exit(bool(cycles))

@@ -19,23 +19,23 @@ CHAPTERS = [path for path in sorted(COURSE.glob("*.md")) if BLOCK.search(path.re
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_runs(path):
     text = path.read_text(encoding="utf-8")
-    shown = run_page(text, str(path))
-    assert len(shown) == len(BLOCK.findall(text))
-    assert any(part.text or part.latex or part.figures for part in shown)
+    outputs = run_page(text, str(path))
+    assert len(outputs) == len(BLOCK.findall(text))
+    assert any(part.text or part.latex or part.figures for part in outputs)
     # what the page of the chapter will show: mathematics that can be drawn, pictures
-    assert all(conf.mathml(line, "block") for part in shown for line in conf.lines(part.latex))
-    assert all(svg.count("<svg") == 1 for part in shown for _, svg in part.figures)
+    assert all(conf.mathml(line, "block") for part in outputs for line in conf.lines(part.latex))
+    assert all(svg.count("<svg") == 1 for part in outputs for _, svg in part.figures)
     # comparisons that a chapter prints hold; "holonomic=False" is no comparison
-    assert [part.text for part in shown if re.search(r"(?<!=)\bFalse\b", part.text)] == []
+    assert [part.text for part in outputs if re.search(r"(?<!=)\bFalse\b", part.text)] == []
 
 
-def test_accents_of_formulas_are_accents_over_any_letter():
-    """Bold letters, nested accents, and the hat of a letter, which is no caret."""
-    made = conf.mathml(
+def test_accents_of_formulas_are_accents_over_any_character():
+    """Bold characters, nested accents, and the hat of a character, which is no caret."""
+    formula = conf.mathml(
         r"\dot\omega + \hat z + \dot{\mathbf q} + \widehat{\dot\omega} + \vec r", "inline"
     )
-    assert made.count('<mover accent="true">') == 5
-    assert "^" not in made and "ˆ" in made
+    assert formula.count('<mover accent="true">') == 5
+    assert "^" not in formula and "ˆ" in formula
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -88,8 +88,8 @@ def test_a_built_page_shows_what_its_blocks_show(tmp_path):
     settings = {"extensions": ["myst_parser", "executed"], "html_theme": "basic"}
     app = Sphinx(*folders, "html", confoverrides=settings, status=None, warningiserror=True)
     app.build()
-    made = (tmp_path / "html" / "course" / "page.html").read_text(encoding="utf-8")
-    assert "printed\n42" in made and "alpha" in made and 'alt="a line" src="data:image/svg' in made
+    page = (tmp_path / "html" / "course" / "page.html").read_text(encoding="utf-8")
+    assert "printed\n42" in page and "alpha" in page and 'alt="a line" src="data:image/svg' in page
     # a page that runs is never taken from an earlier build
     assert outdated(app, app.env, set(), set(), set()) == ["course/page"]
 
@@ -106,5 +106,5 @@ def test_errors_and_warnings_name_the_line_of_the_page():
     for line in ("1 / 0", 'import warnings; warnings.warn("no", stacklevel=1)'):
         with pytest.raises((ZeroDivisionError, UserWarning)) as caught:
             run_page(f"# A page\n\n```python\nx = 1\n{line}\n```\n", "page.md")
-        places = [(entry.path, entry.lineno + 1) for entry in caught.traceback]
-        assert any(str(path).endswith("page.md") and number == 5 for path, number in places)
+        locations = [(entry.path, entry.lineno + 1) for entry in caught.traceback]
+        assert any(str(path).endswith("page.md") and number == 5 for path, number in locations)

@@ -43,9 +43,9 @@ def test_calls_that_count(call, expected, before):
     for _ in range(before):
         robot.mass_matrix(Q)
     assert ("mass_matrix" in robot.__dict__) == bool(before)
-    with Recorder([PLAIN, BY_JACOBIAN, AD, LAGRANGIAN]).recording() as found:
+    with Recorder([PLAIN, BY_JACOBIAN, AD, LAGRANGIAN]).recording() as calls:
         call(robot)
-    assert found == expected
+    assert calls == expected
 
 
 def ended(plugin, *arguments):

@@ -46,29 +46,29 @@ def code_below(text, anchor):
 def test_numbers_are_listed_and_stand_once():
     contents = equations.contents()
     for document, numbers in contents.items():
-        found = [n for row in ROWS if row.document == document for n in row.numbers()]
-        assert sorted({n for n in found if found.count(n) > 1}) == []
-        assert [n for n in found if n not in numbers] == []
+        listed = [n for row in ROWS if row.document == document for n in row.numbers()]
+        assert sorted({n for n in listed if listed.count(n) > 1}) == []
+        assert [n for n in listed if n not in numbers] == []
     assert {row.document for row in ROWS} <= set(contents)
 
 
 def test_the_index_is_complete():
     """Every number of the lists has a function, a test and a chapter."""
-    found = {(row.document, number) for row in ROWS for number in row.numbers()}
-    wanted = [(d, number) for d, numbers in equations.contents().items() for number in numbers]
-    assert [one for one in wanted if one not in found] == []
-    assert len(wanted) > 400
+    listed = {(row.document, number) for row in ROWS for number in row.numbers()}
+    expected = [(d, number) for d, numbers in equations.contents().items() for number in numbers]
+    assert [one for one in expected if one not in listed] == []
+    assert len(expected) > 400
 
 
 def test_every_function_can_be_called_by_its_name():
     missing = []
     for name in sorted({row.name for row in ROWS}):
         try:
-            found, _ = resolved(name)
+            target, _ = resolved(name)
         except AttributeError:
             missing.append(name)
             continue
-        if not callable(found) and not isinstance(found, property):
+        if not callable(target) and not isinstance(target, property):
             missing.append(name)
     assert missing == []
 
@@ -78,8 +78,8 @@ def documented():
     names, whole = set(), {}
     for page in (ROOT / "docs" / "reference").glob("*.md"):
         text = page.read_text(encoding="utf-8")
-        found = re.findall(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", text, re.MULTILINE)
-        for kind, target, options in found:
+        directives = re.findall(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", text, re.MULTILINE)
+        for kind, target, options in directives:
             names.add(target)
             if kind == "module" or ":members:" in options:
                 whole[target] = ":inherited-members:" in options
@@ -92,8 +92,8 @@ def test_every_function_has_a_place_in_the_reference():
     for name in sorted({row.name for row in ROWS} - names):
         target, _, last = name.rpartition(".")
         owner, _ = resolved(target)
-        shown = target in whole or target.rpartition(".")[0] in whole
-        if not shown or not (whole.get(target) or last in vars(owner)):
+        is_shown = target in whole or target.rpartition(".")[0] in whole
+        if not is_shown or not (whole.get(target) or last in vars(owner)):
             missing.append(name)
     assert missing == [], missing
 

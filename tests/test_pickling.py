@@ -123,7 +123,7 @@ def test_something_of_every_public_class_travels():
         assert type(again(thing)) is type(thing)
 
 
-def laws():
+def controllers():
     """A law of every kind, and what laws follow."""
     robot, closed = dl.load("planar_2r"), dl.load("pendulum_constrained")
     at = np.array([0.2, 0.3])
@@ -161,14 +161,14 @@ def laws():
     }
 
 
-@pytest.mark.parametrize("name", laws())
+@pytest.mark.parametrize("name", controllers())
 def test_laws_and_paths_travel_also_when_they_were_used(name):
-    law = laws()[name]
+    controller = controllers()[name]
     for attribute in ("model", "task", "constants"):
-        getattr(law, attribute, None)  # made when first asked for
-    arrived = again(law)
-    assert type(arrived) is type(law)
-    for key, value in getattr(law, "constants", {}).items():
+        getattr(controller, attribute, None)  # made when first asked for
+    arrived = again(controller)
+    assert type(arrived) is type(controller)
+    for key, value in getattr(controller, "constants", {}).items():
         assert np.array_equal(arrived.constants[key], value)
 
 
@@ -213,8 +213,8 @@ def test_copies_share_functions_and_compute_for_themselves():
     assert copy.copy(rod).h is copy.deepcopy(rod).h is rod.h
     robot = dl.load("planar_2r")
     robot.mass_matrix(np.zeros(2))
-    for made in (copy.copy(robot), copy.deepcopy(robot)):
-        assert made == robot and made.mass_matrix.__self__ is made
+    for duplicate in (copy.copy(robot), copy.deepcopy(robot)):
+        assert duplicate == robot and duplicate.mass_matrix.__self__ is duplicate
 
 
 def test_a_lambda_without_cloudpickle_is_named(monkeypatch):
@@ -247,15 +247,15 @@ def test_results_travel():
 
 
 def bits(results):
-    flat = [x for found in results for x in (found if isinstance(found, tuple) else (found,))]
+    flat = [x for values in results for x in (values if isinstance(values, tuple) else (values,))]
     return [(x.dtype, x.shape, x.tobytes()) for x in flat]
 
 
 def work(jobs):
     """What every job gives here, and how many kernels this process had to compile."""
     before = set(os.listdir(os.environ["DALEMBERT_CACHE"]))
-    found = [function(*arrays) for function, arrays in jobs]
-    return found, len(set(os.listdir(os.environ["DALEMBERT_CACHE"])) - before)
+    results = [function(*arrays) for function, arrays in jobs]
+    return results, len(set(os.listdir(os.environ["DALEMBERT_CACHE"])) - before)
 
 
 @pytest.mark.parametrize("how", ["spawn", "fork"])
@@ -263,11 +263,11 @@ def test_other_processes_give_the_same_bits_and_compile_nothing(how, tmp_path, m
     monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path))
     robot, closed = dl.load("rp"), dl.load("slider_crank")
     state = robot.random_state(np.random.default_rng(1), 5)
-    held = closed.random_state(np.random.default_rng(1), 5)
+    states = closed.random_state(np.random.default_rng(1), 5)
     jobs = [
         (robot.inverse_dynamics, state),
         (robot.kernel("bias"), state[:2]),
-        (closed.inverse_dynamics, held),
+        (closed.inverse_dynamics, states),
     ]
     here, _ = work(jobs)
     if how == "spawn":  # what an earlier test left in this process is not in the folder yet
@@ -291,11 +291,11 @@ def jobs_with_a_lambda():
     particle = dl.load("pendulum_constrained").system
     rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
     closed = dl.Constrained(particle, [rod], guess=[0.0, -1.0])
-    held = closed.random_state(np.random.default_rng(1), 5)
+    states = closed.random_state(np.random.default_rng(1), 5)
     jobs = [
         (robot.inverse_dynamics, state),
         (robot.kernel("bias"), state[:2]),
-        (closed.inverse_dynamics, held),
+        (closed.inverse_dynamics, states),
     ]
     return jobs, [function(*arrays) for function, arrays in jobs]
 
