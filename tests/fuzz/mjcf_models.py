@@ -399,6 +399,9 @@ class Beside(Peer):
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
         self.m = spec.compile()
         self.m.opt.enableflags = 0
+        # else frames that are turned by less than 1e-6 count as unturned
+        for name in ("body_sameframe", "geom_sameframe", "site_sameframe"):
+            getattr(self.m, name)[:] = 0
         # numbers of actuators, not of controls
         self.actuators = names_of(mujoco, self.m, "actuator")
         self.d = mujoco.MjData(self.m)
