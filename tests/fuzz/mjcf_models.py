@@ -390,6 +390,12 @@ def outcome(data: bytes) -> str:
     return peer.difference(robot) or _written(robot) or _closed(robot, peer) or "accepted"
 
 
+def _use_exact_frames(m: mujoco.MjModel) -> None:
+    """Without MuJoCo's shortcut that counts frames turned by less than 1e-6 as unturned."""
+    for name in ("body_sameframe", "geom_sameframe", "site_sameframe"):
+        getattr(m, name)[:] = 0
+
+
 class Beside(Peer):
     """MuJoCo's model without what ours leaves out by name."""
 
@@ -399,9 +405,7 @@ class Beside(Peer):
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
         self.m = spec.compile()
         self.m.opt.enableflags = 0
-        # else frames that are turned by less than 1e-6 count as unturned
-        for name in ("body_sameframe", "geom_sameframe", "site_sameframe"):
-            getattr(self.m, name)[:] = 0
+        _use_exact_frames(self.m)
         # numbers of actuators, not of controls
         self.actuators = names_of(mujoco, self.m, "actuator")
         self.d = mujoco.MjData(self.m)
@@ -487,6 +491,7 @@ def _written(robot: Robot) -> str:
     except DalembertError:
         return ""
     peer = Peer(text)
+    _use_exact_frames(peer.m)
     peer.m.opt.enableflags = 0
     rng = np.random.default_rng(5)
     q = robot.model.integrate(robot.neutral(), rng.uniform(-1.0, 1.0, robot.nv))
