@@ -2,13 +2,19 @@
 
 import re
 import sys
+import threading
 from pathlib import Path
+
+import numpy as np
+
+import dalembert as dl
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from import_graph import circles, file_graph, import_graph  # noqa: E402
 
+SOURCE = ROOT / "src" / "dalembert"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGE = re.compile(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 USES = re.compile(r"^Uses: (.*)\.$", re.MULTILINE)
@@ -75,3 +81,30 @@ def test_the_table_for_contributors_lists_every_package():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition("| package | contents |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(import_graph())
+
+
+def test_the_path_of_a_first_call_is_the_one_described(monkeypatch, tmp_path):
+    """Six files from `robot.inverse_dynamics` to machine code, in this order."""
+    section = PAGE.partition("## From a method to machine code")[2].partition("\n## ")[0]
+    described = re.findall(r"^\d\. `([\w/]+\.py)`, `(\w+)`", section, re.MULTILINE)
+    assert len(described) == len({file for file, _ in described}) <= 6
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path))  # nothing is stored there
+    called: list[tuple[str, str]] = []
+
+    def record(frame, event, argument):
+        file = frame.f_code.co_filename.partition("src/dalembert/")[2]
+        if event == "call" and file:
+            called.append((file, frame.f_code.co_name))
+
+    links = [{"name": "a", "mass": 1.2345678, "com": (0.3, 0, 0), "joint": {"axis": (0, 1, 0)}}]
+    robot, x = dl.Robot.from_links(links), np.zeros(1)
+    before = sys.getprofile()
+    threading.setprofile(record)  # the compiler runs in threads of its own
+    sys.setprofile(record)
+    try:
+        robot.inverse_dynamics(x, x, x)
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    first_calls = [called.index(step) for step in described]
+    assert first_calls == sorted(first_calls)
