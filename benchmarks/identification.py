@@ -26,7 +26,14 @@ from dalembert.identification.preparation import prepare
 from dalembert.identification.pseudo_inertia import pseudo_inertias
 from dalembert.identification.regressor import Regressor, base_parameters, build_regressor
 from dalembert.identification.residuals import residuals
-from tests.identification.logs import CLEAN, Made, fourier, other_robot, ugly_log, with_drive
+from tests.identification.logs import (
+    CLEAN,
+    SyntheticLog,
+    fourier,
+    other_robot,
+    ugly_log,
+    with_drive,
+)
 
 RATE, BITS, NOISE = 1000.0, 16, 0.01  # samples per second, encoder, of the largest torque
 CHUNK = 50_000  # samples that are simulated at once
@@ -122,7 +129,7 @@ class Seed:
     cutoff: float
 
 
-def true_values(columns: Regressor, log: Made) -> np.ndarray:
+def true_values(columns: Regressor, log: SyntheticLog) -> np.ndarray:
     """x (p,) of the robot that made a log."""
     x, nv = np.array(build_regressor(log.robot).values), log.prior.nv
     k = columns.inertial + nv * columns.kinds.index("offset")

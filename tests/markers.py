@@ -30,7 +30,7 @@ MARKED = {
         "formulations/test_matrices.py::test_derivative_in_closed_form",
         "formulations/test_matrices.py::test_skew",
         "formulations/test_recursion.py::test_every_table",
-        "formulations/test_recursion.py::test_letters_evaluate",
+        "formulations/test_recursion.py::test_symbols_evaluate",
         "formulations/test_recursion.py::test_terms_are_listed",
         "formulations/test_regressor.py::test_compiled_regressor",
         "formulations/test_regressor.py::test_reduced_arms",

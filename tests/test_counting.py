@@ -3,7 +3,7 @@
 import pytest
 
 import dalembert as dl
-from dalembert.report.counts import PUBLISHED, polynomial_text
+from dalembert.report.comparison import PUBLISHED, polynomial_text
 from dalembert.systems.counting import as_written, general_chain
 from dalembert.zoo import names
 

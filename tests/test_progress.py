@@ -64,7 +64,7 @@ def test_a_bar_inside_another_is_a_line_of_it(terminal):
 
 def test_what_is_not_to_be_shown_starts_no_timer(monkeypatch):
     monkeypatch.setattr(progress, "Timer", None)
-    with progress.progress_bar("moving", shown=False) as report:
+    with progress.progress_bar("moving", enabled=False) as report:
         report(0.5)
 
 

@@ -12,7 +12,7 @@ from dalembert.simulation import simulate
 from dalembert.simulation.methods import METHODS
 from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
 from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
-from dalembert.systems.catalogue import PARTICLES
+from dalembert.systems.euler_lagrange import PARTICLES
 from dalembert.zoo.two_bar import SCENARIOS
 
 ROOT = Path(__file__).parents[1]

@@ -28,19 +28,19 @@ def states(robot: Any, count: int) -> list[np.ndarray]:
     return [q, sizes[:, None] * qd, 0.0 * tau]
 
 
-def check(cp: Any, name: str, robot: Any, given: list[np.ndarray]) -> None:
+def check(cp: Any, name: str, robot: Any, state: list[np.ndarray]) -> None:
     """Both methods on few runs, one of which starts nowhere."""
-    given = [np.array(x) for x in given]
-    given[0][2, 0] = np.nan
+    state = [np.array(x) for x in state]
+    state[0][2, 0] = np.nan
     for method in ("RK45", "RK23"):
         how = {**HOW, "steps": 2, "every": 1, "method": method}
-        found = robot.rollout(*map(cp.asarray, given), **how)
-        expected = robot.rollout(*given, **how)
-        assert all(isinstance(x, cp.ndarray) for x in found)
-        assert (found.status.get() == expected.status).all(), (found.status, expected.status)
-        off = max(float(np.nanmax(np.abs(found[k].get() - expected[k]))) for k in (0, 1))
-        other = int((found.attempts.get() != expected.attempts).sum())
-        where = f"other tries in {other} of {len(given[0])}"
+        result = robot.rollout(*map(cp.asarray, state), **how)
+        expected = robot.rollout(*state, **how)
+        assert all(isinstance(x, cp.ndarray) for x in result)
+        assert (result.status.get() == expected.status).all(), (result.status, expected.status)
+        off = max(float(np.nanmax(np.abs(result[k].get() - expected[k]))) for k in (0, 1))
+        other = int((result.attempts.get() != expected.attempts).sum())
+        where = f"other tries in {other} of {len(state[0])}"
         print(f"{name:<14} {method} difference {off:7.1e}; {where}", flush=True)
         assert off < 1e-5, off
 
@@ -48,18 +48,18 @@ def check(cp: Any, name: str, robot: Any, given: list[np.ndarray]) -> None:
 def measure(cp: Any, name: str, robot: Any) -> None:
     """Rates of several sizes, and of the CPU for the smallest."""
     for count in SIZES:
-        given = states(robot, count)
-        there = [cp.asarray(x) for x in given]
+        state = states(robot, count)
+        there = [cp.asarray(x) for x in state]
         how = {**HOW, "method": "RK45"}
-        found = robot.rollout(*there, **how)
-        assert not found.status.any()
-        tries = int(found.attempts.sum())
+        result = robot.rollout(*there, **how)
+        assert not result.status.any()
+        attempts = int(result.attempts.sum())
         took = queued(cp, partial(robot.rollout, *there, **how), 1)
-        each = f"{tries / count:.0f} tries each, at most {found.attempts.max()}"
-        rates = f"{count / took / 1e6:.2f} M runs/s, {tries / took / 1e6:.0f} M tries/s"
+        each = f"{attempts / count:.0f} tries each, at most {result.attempts.max()}"
+        rates = f"{count / took / 1e6:.2f} M runs/s, {attempts / took / 1e6:.0f} M tries/s"
         line = f"{name:<14} {count:8d} runs, {each}: {1e3 * took:.1f} ms, {rates}"
         if count == SIZES[0]:
-            host = queued(cp, partial(robot.rollout, *given, **how), 1)
+            host = queued(cp, partial(robot.rollout, *state, **how), 1)
             line += f"; CPU, {dl.get_num_threads()} threads: {1e3 * host:.1f} ms"
         print(line, flush=True)
 

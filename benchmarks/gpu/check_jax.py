@@ -18,6 +18,7 @@ import numpy as np
 
 import dalembert as dl
 from benchmarks.gpu.checks import (
+    both_times,
     check,
     check_quantities,
     error,
@@ -27,7 +28,6 @@ from benchmarks.gpu.checks import (
     run,
     seconds,
     squares,
-    told,
 )
 
 jax.config.update("jax_enable_x64", True)
@@ -44,10 +44,10 @@ def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> A
             jax.grad(lambda *x: squares(value(there, *x)), tuple(range(inputs)))(*x),
         )
     )
-    found = both(*(jax.device_put(x, CARD) for x in state))
-    assert all(x.devices() == {CARD} for x in jax.tree.leaves(found))
+    results = both(*(jax.device_put(x, CARD) for x in state))
+    assert all(x.devices() == {CARD} for x in jax.tree.leaves(results))
     expected = both(*(jax.device_put(x, CPU) for x in state))
-    return error(jax.tree.leaves(found), jax.tree.leaves(expected))
+    return error(jax.tree.leaves(results), jax.tree.leaves(expected))
 
 
 check_quantities(compared)
@@ -58,7 +58,7 @@ def _() -> float:
     system, x = panda("float64", 6, 5, 4)
     there, worst = dl.jax(system), 0.0
     q, qd, qdd = x
-    for given in [
+    for inputs in [
         x,
         [q[0, 0, 0], qd[0, 0, 0], qdd[0, 0, 0]],
         [q[:, :1], qd[:1], qdd],
@@ -68,8 +68,8 @@ def _() -> float:
         [q[:0], qd[:0], qdd[:0]],
     ]:
         for f in (there.inverse_dynamics, jax.jit(there.inverse_dynamics)):
-            found = f(*(jax.device_put(a, CARD) for a in given))
-            worst = max(worst, error(found, system.inverse_dynamics(*given)))
+            results = f(*(jax.device_put(a, CARD) for a in inputs))
+            worst = max(worst, error(results, system.inverse_dynamics(*inputs)))
     many = [
         jax.device_put(a, CARD)
         for a in (q[:, None, :, None], qd[:, :, None, :1], qdd[:, :1, None, :, None][:, :, :, 0])
@@ -105,11 +105,11 @@ def _() -> float:
 def _() -> float:
     system, x = panda("float32", 4096)
     f = jax.jit(lambda q, qd, a: dl.jax(system).inverse_dynamics(q, qd, a) + q)
-    given = [jax.device_put(a, CARD) for a in x]
-    first, worst = np.asarray(f(*given)), 0.0
-    later = [f(*given) for _ in range(100)]
-    for found in later:
-        worst = max(worst, error(found, first))
+    inputs = [jax.device_put(a, CARD) for a in x]
+    first, worst = np.asarray(f(*inputs)), 0.0
+    later = [f(*inputs) for _ in range(100)]
+    for results in later:
+        worst = max(worst, error(results, first))
     assert worst == 0.0
     return error(first, system.inverse_dynamics(*x) + x[0])
 
@@ -127,12 +127,14 @@ def _() -> float:
 def _rolled(dtype: str) -> float:
     system, q, qd, tau, options = motion(dtype, 70, 30)
     there = dl.jax(system)
-    slope = jax.jit(jax.grad(lambda *x: squares(there.rollout(*x, **options, every=30)), (0, 1, 2)))
+    gradient = jax.jit(
+        jax.grad(lambda *x: squares(there.rollout(*x, **options, every=30)), (0, 1, 2))
+    )
     run = jax.jit(lambda *x: there.rollout(*x, **options))
     results = []
     for device in (CARD, CPU):
         x = [jax.device_put(a, device) for a in (q, qd, tau)]
-        results.append((*run(*x), *slope(*x)))
+        results.append((*run(*x), *gradient(*x)))
     return error(*results)
 
 
@@ -141,7 +143,7 @@ def _() -> Any:
     system, q, qd, tau, options = motion("float32", 4096, 200)
     there = dl.jax(system)
     x = [jax.device_put(a, CARD) for a in (q, qd, tau)]
-    said = []
+    lines = []
     for every in (200, 1):
         run = jax.jit(lambda *x, every=every: there.rollout(*x, **options, every=every))
         loss = lambda *x, every=every: squares(  # noqa: E731
@@ -149,15 +151,15 @@ def _() -> Any:
         )
         both = jax.jit(jax.value_and_grad(loss, (0, 1, 2)))
         times = [seconds(partial(f, *x), jax.block_until_ready) for f in (run, both)]
-        said.append(
+        lines.append(
             f"every {every}: value {times[0] * 1e3:.2f} ms, with gradient {times[1] * 1e3:.2f}"
         )
-    return 0.0, "; ".join(said)
+    return 0.0, "; ".join(lines)
 
 
 @check("time of values and vjps of dynamics float32")
 def _() -> Any:
-    return 0.0, told(_two)
+    return 0.0, both_times(_two)
 
 
 def _two(quantity: str, count: int) -> list[float]:
@@ -169,9 +171,9 @@ def _two(quantity: str, count: int) -> list[float]:
         y, back = jax.vjp(f, *x)
         return y, back(jnp.ones_like(y))
 
-    given = [jax.device_put(a, CARD) for a in x]
+    inputs = [jax.device_put(a, CARD) for a in x]
     both = (f, jax.jit(pulled))
-    return [seconds(partial(g, *given), jax.block_until_ready, 20) for g in both]
+    return [seconds(partial(g, *inputs), jax.block_until_ready, 20) for g in both]
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import torch
 import dalembert as dl
 from benchmarks.gpu.checks import (
     DEVICE,
+    both_times,
     check,
     check_quantities,
     error,
@@ -28,7 +29,6 @@ from benchmarks.gpu.checks import (
     run,
     seconds,
     squares,
-    told,
 )
 
 
@@ -39,10 +39,10 @@ def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> A
     results = []
     for device in (DEVICE, "cpu"):
         x = [torch.tensor(a, device=device, requires_grad=True) for a in state]
-        found = value(there, *x)
-        assert all(y.device.type == device for y in found)
-        squares(found).backward()
-        results.append([*found, *(a.grad for a in x)])
+        values = value(there, *x)
+        assert all(y.device.type == device for y in values)
+        squares(values).backward()
+        results.append([*values, *(a.grad for a in x)])
     return error(*results)
 
 
@@ -54,7 +54,7 @@ def _() -> float:
     system, x = panda("float64", 6, 5, 4)
     there, worst = dl.torch(system), 0.0
     t = [torch.tensor(a, device=DEVICE) for a in x]
-    for given in [
+    for inputs in [
         t,
         [a[0, 0, 0] for a in t],
         [t[0][:, :1], t[1][:1], t[2]],
@@ -64,8 +64,8 @@ def _() -> float:
         [a[:0] for a in t],
         [a.reshape(120, 7).T.contiguous().T for a in t],
     ]:
-        expected = system.inverse_dynamics(*(a.cpu().numpy() for a in given))
-        worst = max(worst, error(there.inverse_dynamics(*given), expected))
+        expected = system.inverse_dynamics(*(a.cpu().numpy() for a in inputs))
+        worst = max(worst, error(there.inverse_dynamics(*inputs), expected))
     return worst
 
 
@@ -76,15 +76,15 @@ def _() -> float:
 
     system, x = panda("float64", 9)
     there = dl.torch(system)
-    made = op(quantity_operation(system, system._variant("inverse_dynamics", None, {})))
+    operation = op(quantity_operation(system, system._variant("inverse_dynamics", None, {})))
     t = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
-    torch.library.opcheck(made.op, tuple(t))
+    torch.library.opcheck(operation.op, tuple(t))
     plain = [a.detach() for a in t]
     whole = torch.compile(lambda *a: there.inverse_dynamics(*a) * 2.0, fullgraph=True)
     worst = error(whole(*plain), 2.0 * system.inverse_dynamics(*x))
-    found = torch.func.vmap(torch.func.jacrev(there.inverse_dynamics))(*plain)
-    slopes = system.inverse_dynamics_derivatives(*x)
-    worst = max(worst, error(found, slopes[0]))
+    results = torch.func.vmap(torch.func.jacrev(there.inverse_dynamics))(*plain)
+    derivatives = system.inverse_dynamics_derivatives(*x)
+    worst = max(worst, error(results, derivatives[0]))
     second = torch.func.vmap(torch.func.hessian(there.potential_energy))(plain[0])
     host = torch.func.vmap(torch.func.hessian(there.potential_energy))(plain[0].cpu())
     return max(worst, error(second, host))
@@ -148,7 +148,7 @@ def _() -> float:
 @check("streams and threads float64")
 def _() -> float:
     system, x = panda("float64", 20000)
-    there, found = dl.torch(system), {}
+    there, results = dl.torch(system), {}
     expected = system.inverse_dynamics(*x)
 
     def work(i: int) -> None:
@@ -156,8 +156,8 @@ def _() -> float:
         stream = torch.cuda.Stream() if i % 2 else torch.cuda.current_stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            found[i] = there.inverse_dynamics(*t)
-            found[i] = found[i] + 0.0
+            results[i] = there.inverse_dynamics(*t)
+            results[i] = results[i] + 0.0
         stream.synchronize()
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
@@ -165,7 +165,7 @@ def _() -> float:
         thread.start()
     for thread in threads:
         thread.join()
-    return max(error(found[i], expected) for i in range(4))
+    return max(error(results[i], expected) for i in range(4))
 
 
 @check("devices mixed are named")
@@ -182,11 +182,11 @@ def _() -> float:
 
 @check("plain numbers and parameters follow float64")
 def _() -> float:
-    made = lagrangian()
-    there, q = dl.torch(made), torch.tensor([0.3, 0.2], dtype=torch.float64, device=DEVICE)
+    pendulum = lagrangian()
+    there, q = dl.torch(pendulum), torch.tensor([0.3, 0.2], dtype=torch.float64, device=DEVICE)
     zero = np.zeros(2)
-    found = there.forward_dynamics(q, [0.0, 0.0], zero)
-    return error(found, made.forward_dynamics(q.cpu().numpy(), zero, zero))
+    results = there.forward_dynamics(q, [0.0, 0.0], zero)
+    return error(results, pendulum.forward_dynamics(q.cpu().numpy(), zero, zero))
 
 
 @check("rollout and its gradient float64")
@@ -195,9 +195,9 @@ def _() -> float:
     there, results = dl.torch(system), []
     for device in (DEVICE, "cpu"):
         x = [torch.tensor(a, device=device, requires_grad=True) for a in (q, qd, tau)]
-        found = there.rollout(*x, **options, every=30)
-        squares(found).backward()
-        results.append([*found, *(a.grad for a in x)])
+        motions = there.rollout(*x, **options, every=30)
+        squares(motions).backward()
+        results.append([*motions, *(a.grad for a in x)])
     return error(*results)
 
 
@@ -223,7 +223,7 @@ def _() -> Any:
 
 @check("time of values and vjps of dynamics float32")
 def _() -> Any:
-    return 0.0, told(_two)
+    return 0.0, both_times(_two)
 
 
 def _two(quantity: str, count: int) -> list[float]:
@@ -244,20 +244,20 @@ def _() -> Any:
     system, x = panda("float32", 64)
     there = dl.torch(system)
     plain = [torch.tensor(a, device=DEVICE) for a in x]
-    said = []
-    for what, given in (
+    lines = []
+    for what, inputs in (
         ("plain", plain),
         ("recorded", [a.clone().requires_grad_() for a in plain]),
     ):
-        there.inverse_dynamics(*given)
+        there.inverse_dynamics(*inputs)
         torch.cuda.synchronize()
         start = time.perf_counter()
         for _ in range(500):
-            there.inverse_dynamics(*given)
+            there.inverse_dynamics(*inputs)
         issued = (time.perf_counter() - start) / 500
         torch.cuda.synchronize()
-        said.append(f"{what} {1e6 * issued:.1f} us")
-    return 0.0, ", ".join(said)
+        lines.append(f"{what} {1e6 * issued:.1f} us")
+    return 0.0, ", ".join(lines)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ def check(name: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     return remember
 
 
-def error(found: Any, expected: Any) -> float:
+def error(actual: Any, expected: Any) -> float:
     """The largest difference between trees of arrays, relative to the largest entry of each."""
     worst = 0.0
-    for x, y in zip(_leaves(found), _leaves(expected), strict=True):
+    for x, y in zip(_leaves(actual), _leaves(expected), strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype, (x.shape, y.shape, x.dtype, y.dtype)
         if x.size:
             assert np.isfinite(x).all(), "not finite"
@@ -75,8 +75,8 @@ def lagrangian() -> Any:
     """A pendulum in space by its energies, with three parameters."""
     from dalembert.zoo import energies
 
-    given = (("m", 2.0), ("l", 0.7), ("g", 9.81))
-    return energies.spherical_pendulum(*(dl.Parameter(*pair) for pair in given))
+    values = (("m", 2.0), ("l", 0.7), ("g", 9.81))
+    return energies.spherical_pendulum(*(dl.Parameter(*pair) for pair in values))
 
 
 QUANTITIES = {
@@ -92,11 +92,11 @@ QUANTITIES = {
 def prepared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> tuple[Any, Any, Any]:
     """The system, its states, and the loss whose gradient is compared, of a facade and arrays."""
     system, state = states(name, count, dtype)
-    given = {"frame": system.dynamics.frames[-1]} if quantity == "jacobian" else {}
+    options = {"frame": system.dynamics.frames[-1]} if quantity == "jacobian" else {}
 
     def value(there: Any, *arrays: Any) -> Any:
-        found = getattr(there, quantity)(*arrays, **given)
-        return found if isinstance(found, tuple) else (found,)
+        results = getattr(there, quantity)(*arrays, **options)
+        return results if isinstance(results, tuple) else (results,)
 
     return system, state[:inputs], value
 
@@ -105,8 +105,8 @@ def check_quantities(compared: Callable[..., float]) -> None:
     """A check by `compared(name, quantity, inputs, count, dtype)` for each, in both precisions."""
     for (name, quantity), inputs in QUANTITIES.items():
         for dtype in LIMIT:
-            given = (name, quantity, inputs, 1001, dtype)
-            check(f"{name} {quantity} {dtype}")(partial(compared, *given))
+            case = (name, quantity, inputs, 1001, dtype)
+            check(f"{name} {quantity} {dtype}")(partial(compared, *case))
 
 
 def motion(dtype: str, count: int, steps: int) -> Any:
@@ -134,8 +134,8 @@ def run() -> int:
             continue
         start = time.perf_counter()
         try:
-            found = function()
-            worst, note = found if isinstance(found, tuple) else (found, "")
+            result = function()
+            worst, note = result if isinstance(result, tuple) else (result, "")
             limit = next((limit for dtype, limit in LIMIT.items() if dtype in name), 0.0)
             good = worst <= limit
         except BaseException:
@@ -150,7 +150,7 @@ def run() -> int:
     return bool(failed)
 
 
-def told(seconds_of: Callable[[str, int], Sequence[float]]) -> str:
+def both_times(seconds_of: Callable[[str, int], Sequence[float]]) -> str:
     """Times of both dynamics, for few states and for many, by `seconds_of(quantity, count)`."""
     return "waited for, us: " + "; ".join(
         f"{count} {quantity} " + " ".join(f"{1e6 * t:.0f}" for t in seconds_of(quantity, count))

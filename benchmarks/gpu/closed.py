@@ -51,13 +51,13 @@ def write(folder: Path, names: list[str]) -> None:
     for name in names:
         closed = dl.load(name)
         state = consistent_states(closed, np.random.default_rng(0), STATES, spread=0.2)
-        given = [np.asarray(x, dtype=np.float32).astype(float) for x in state]
+        inputs = [np.asarray(x, dtype=np.float32).astype(float) for x in state]
         (folder / f"{name}.xml").write_text(as_mjcf(closed))
-        _save(folder, name, "state", given)
+        _save(folder, name, "state", inputs)
         for quantity in QUANTITIES:
-            entries += _kernels(folder, closed, name, quantity, given)
+            entries += _kernels(folder, closed, name, quantity, inputs)
             print(name, quantity, flush=True)
-        entries += _rollouts(folder, closed, name, given)
+        entries += _rollouts(folder, closed, name, inputs)
     (folder / "manifest.json").write_text(json.dumps(entries, indent=1))
 
 
@@ -67,15 +67,15 @@ def as_mjcf(closed: Any) -> str:
 
     import dalembert as dl
 
-    held = [
+    fixed = [
         replace(kind, directions="point") if getattr(kind, "directions", "") == "pin" else kind
         for kind in closed.dynamics.constraint_set
     ]
-    return dl.Constrained(closed.system, held, guess=closed.neutral()).to_mjcf()
+    return dl.Constrained(closed.system, fixed, guess=closed.neutral()).to_mjcf()
 
 
 def _kernels(
-    folder: Path, closed: Any, name: str, quantity: str, given: list[np.ndarray]
+    folder: Path, closed: Any, name: str, quantity: str, inputs: list[np.ndarray]
 ) -> list[dict[str, Any]]:
     from dalembert.kernels.cuda.source import cuda_source, fits_rows
     from dalembert.kernels.program.count import count
@@ -85,8 +85,8 @@ def _kernels(
     entry = {"mechanism": name, "quantity": quantity, "operations": count(program).total}
     if entry["operations"] > MOST:
         return [{**entry, "file": None}]
-    _save(folder, name, quantity, list(interpret(program, *given)))
-    made = []
+    _save(folder, name, quantity, list(interpret(program, *inputs)))
+    entries = []
     for dtype in DTYPES:
         layout = "row" if fits_rows(program, dtype) else "column"
         source = cuda_source(program, quantity, dtype, layout)
@@ -94,27 +94,27 @@ def _kernels(
         (folder / file).write_text(source.text)
         about = {"file": file, "dtype": dtype, "name": source.name, "threads": source.threads}
         sizes = [port.size for port in program.outputs]
-        made.append({**entry, **about, "outputs": sizes, "layout": layout})
-    return made
+        entries.append({**entry, **about, "outputs": sizes, "layout": layout})
+    return entries
 
 
 def _rollouts(
-    folder: Path, closed: Any, name: str, given: list[np.ndarray]
+    folder: Path, closed: Any, name: str, inputs: list[np.ndarray]
 ) -> list[dict[str, Any]]:
     """Rollouts as kernels, and where they end by the same programs on the CPU."""
     from dalembert.kernels.cuda.iterations import cuda_rollout
     from dalembert.kernels.program.count import count
     from dalembert.systems.rollout_kernels import rollout_iteration
 
-    made = []
+    entries = []
     for method in METHODS:
         iteration = rollout_iteration(closed, method, "plain", False)
         entry = {"mechanism": name, "quantity": f"rollout_{method}", "layout": "row"}
         entry["operations"] = sum(count(program).total for program in iteration.programs)
         if entry["operations"] > MOST:
-            made.append({**entry, "file": None})
+            entries.append({**entry, "file": None})
             continue
-        ends = iteration.interpreted(given[:2], given[2:], STEPS, DT)
+        ends = iteration.interpreted(inputs[:2], inputs[2:], STEPS, DT)
         _save(folder, name, entry["quantity"], [x[:, -1] for x in ends])
         for dtype in DTYPES:
             source = cuda_rollout(iteration, method, dtype)
@@ -122,9 +122,9 @@ def _rollouts(
             (folder / file).write_text(source.text)
             about = {"file": file, "dtype": dtype, "name": source.name, "threads": source.threads}
             sizes = [port.size for port in iteration.base]
-            made.append({**entry, **about, "outputs": sizes, "steps": STEPS})
+            entries.append({**entry, **about, "outputs": sizes, "steps": STEPS})
         print(name, method, flush=True)
-    return made
+    return entries
 
 
 def _save(folder: Path, name: str, what: str, arrays: list[np.ndarray]) -> None:
@@ -133,8 +133,8 @@ def _save(folder: Path, name: str, what: str, arrays: list[np.ndarray]) -> None:
 
 
 def _load(folder: Path, name: str, what: str) -> list[np.ndarray]:
-    found = sorted(folder.glob(f"{name}_{what}_[0-9].npy"))
-    return [np.load(path) for path in found]
+    paths = sorted(folder.glob(f"{name}_{what}_[0-9].npy"))
+    return [np.load(path) for path in paths]
 
 
 def run(folder: Path, log2_batch: int) -> None:
@@ -149,8 +149,8 @@ def run(folder: Path, log2_batch: int) -> None:
             left = f"{entry['mechanism']}_{entry['quantity']}"
             print(f"{left:<64} {entry['operations']:>10} left out: over {MOST} operations")
     for entry, note in zip(there, compiled, strict=True):
-        found = note or _measured(folder, entry, 2**log2_batch)
-        print(f"{entry['file'][:-3]:<64} {entry['operations']:>10} {found}", flush=True)
+        measured = note or _measured(folder, entry, 2**log2_batch)
+        print(f"{entry['file'][:-3]:<64} {entry['operations']:>10} {measured}", flush=True)
     warp(folder, sorted({entry["mechanism"] for entry in entries}))
 
 
@@ -185,20 +185,20 @@ def _measured(folder: Path, entry: dict[str, Any], count: int) -> str:
 
     def launcher(states: int) -> tuple[Any, list[Any]]:
         layout = entry["layout"]
-        given = [
+        inputs = [
             arranged(cp.asarray(np.resize(x, (states, x.shape[1])).astype(dtype)), layout)
             for x in state
         ]
         shapes = [(states, w) if layout == "row" else (w, states) for w in entry["outputs"]]
         out = [cp.full(shape, cp.nan, dtype) for shape in shapes]
         grid = (-(-states // entry["threads"]),)
-        arguments = (*given, *out, np.int64(states), *_counts(entry))
+        arguments = (*inputs, *out, np.int64(states), *_counts(entry))
         return lambda: kernel(grid, (entry["threads"],), arguments), out
 
     call, out = launcher(STATES)
     call()
-    found = [cp.asnumpy(x if entry["layout"] == "row" else x.T) for x in out]
-    error = max(float(abs(a - b).max() / abs(b).max()) for a, b in zip(found, right, strict=True))
+    results = [cp.asnumpy(x if entry["layout"] == "row" else x.T) for x in out]
+    error = max(float(abs(a - b).max() / abs(b).max()) for a, b in zip(results, right, strict=True))
     widest = max(entry["outputs"])
     states = min(count, 2**28 // widest)  # a gigabyte or two of results
     rate = states * entry.get("steps", 1) / seconds(launcher(states)[0])
@@ -236,15 +236,15 @@ def warp(folder: Path, names: list[str]) -> None:
             try:
                 rate = _warped(mjw, wp, (model, data), integrator is not None)
             except Exception as error:  # the peer's own limits are part of the comparison
-                said = f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
-                print(f"{name:<24} {what:<39} {said}")
+                message = f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
+                print(f"{name:<24} {what:<39} {message}")
                 continue
             print(f"{name:<24} {what:<39} {rate / 1e6:11.3f} M/s", flush=True)
 
 
-def _warped(mjw: Any, wp: Any, made: tuple[Any, Any], stepping: bool) -> float:
+def _warped(mjw: Any, wp: Any, loaded: tuple[Any, Any], stepping: bool) -> float:
     """States, or steps, per second, as a CUDA graph."""
-    model, data = made
+    model, data = loaded
     call = mjw.step if stepping else mjw.forward
     m = mjw.put_model(model)
     d = mjw.put_data(model, data, nworld=WORLDS, nconmax=8, njmax=max(64, 2 * data.nefc))

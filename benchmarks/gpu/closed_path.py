@@ -34,9 +34,9 @@ def states(closed: dl.Constrained) -> list[np.ndarray]:
     return [q, qd, tau]
 
 
-def error(found: Any, expected: np.ndarray) -> float:
+def error(actual: Any, expected: np.ndarray) -> float:
     """The largest difference beside the largest number of its state; NaN must be where NaN is."""
-    host = found.get()
+    host = actual.get()
     assert (np.isnan(host) == np.isnan(expected)).all(), "other states have no result"
     size = 1.0 + np.abs(expected).max(axis=-1, keepdims=True)
     return float(np.nanmax(np.abs(host - expected) / size))
@@ -44,23 +44,23 @@ def error(found: Any, expected: np.ndarray) -> float:
 
 def measure(cp: Any, closed: dl.Constrained, dtype: str, log2_batch: int) -> None:
     """Check and time one mechanism in one precision."""
-    given = [x.astype(dtype) for x in states(closed)]
-    exact = [x.astype(float) for x in given]
-    there = [cp.asarray(x) for x in given]
+    inputs = [x.astype(dtype) for x in states(closed)]
+    exact = [x.astype(float) for x in inputs]
+    there = [cp.asarray(x) for x in inputs]
     loose = {"tolerance": 1e-4} if dtype == "float32" else {}
-    found = closed.forward_dynamics(*there, errors="flag", **loose)
+    result = closed.forward_dynamics(*there, errors="flag", **loose)
     expected = closed.forward_dynamics(*exact, errors="flag", **loose)
-    assert (found.status.get() == expected.status).all(), (found.status, expected.status)
-    worst = max(map(error, found[:2], expected[:2]))
+    assert (result.status.get() == expected.status).all(), (result.status, expected.status)
+    worst = max(map(error, result[:2], expected[:2]))
     exact[2][3] = 1e9 * np.arange(1, closed.nv + 1)  # a run that is thrown off
     thrown = cp.asarray(exact[2].astype(dtype))
     rolled = closed.rollout(*there[:2], thrown, **ROLL, errors="flag")
-    wanted = closed.rollout(*exact, **ROLL, errors="flag")
-    assert (rolled.status.get() == wanted.status).all(), (rolled.status, wanted.status)
-    off = max(map(error, rolled[:2], wanted[:2]))
+    expected = closed.rollout(*exact, **ROLL, errors="flag")
+    assert (rolled.status.get() == expected.status).all(), (rolled.status, expected.status)
+    off = max(map(error, rolled[:2], expected[:2]))
     assert worst < LIMITS[dtype] and off < LIMITS[dtype], (worst, off)
     count = 2**log2_batch
-    good = [x[4:] for x in given]
+    good = [x[4:] for x in inputs]
     big = [cp.asarray(np.resize(x, (count, x.shape[1]))) for x in good]
     rate = count / queued(cp, lambda: closed.forward_dynamics(*big), 20)
     flags = count / queued(cp, lambda: closed.forward_dynamics(*big, errors="flag"), 20)

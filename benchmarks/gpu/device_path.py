@@ -21,6 +21,7 @@ import dalembert as dl
 from benchmarks.optional import optional
 from dalembert.kernels.call.iterations import RolloutLoop
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
+from dalembert.kernels.cuda.driver import driver
 from dalembert.systems.rollout import RolloutKernels
 
 ROBOT, STATES = "panda", 1001
@@ -41,7 +42,7 @@ def write(folder: Path) -> None:
 
     robot = dl.load(ROBOT)
     state = robot.random_state(np.random.default_rng(0), STATES)
-    made = {
+    data = {
         "state": state,
         "programs": {name: robot.program(name) for name in QUANTITIES},
         "results": {
@@ -52,7 +53,7 @@ def write(folder: Path) -> None:
         "rollouts": {method: robot.rollout(*state, method=method, **ROLLOUT) for method in METHODS},
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "device_path.pickle").write_bytes(pickle.dumps(made))
+    (folder / "device_path.pickle").write_bytes(pickle.dumps(data))
     print(f"wrote {folder / 'device_path.pickle'}")
 
 
@@ -60,23 +61,23 @@ def check(folder: Path, log2_batch: int) -> None:
     """Every quantity and rollout in all precisions and layouts, and what becomes of odd arrays."""
     cp = optional("cupy")
 
-    made = pickle.loads((folder / "device_path.pickle").read_bytes())
+    data = pickle.loads((folder / "device_path.pickle").read_bytes())
     robot = dl.load(ROBOT)
-    for name, program in made["programs"].items():
+    for name, program in data["programs"].items():
         _seed(robot, name, program)
     robot.__dict__["_rollouts"] = {
         (name, "smooth", False, ""): RolloutKernels(RolloutLoop(each), DeviceRollout(each, name))
-        for name, each in made["iterations"].items()
+        for name, each in data["iterations"].items()
     }
     print(
         f"{'':<30} {'':<7} {'':<6} {'error':>7}   10⁹ per s: kernel, calls queued, one waited for; "
         f"share; µs to issue {FEW}; registers, local, shared"
     )
     for name in QUANTITIES:
-        _quantity(cp, robot, name, made, 2**log2_batch)
-    for name in made["iterations"]:
-        _rollout(cp, robot, name, made)
-    _odd_arrays(cp, robot, made)
+        _quantity(cp, robot, name, data, 2**log2_batch)
+    for name in data["iterations"]:
+        _rollout(cp, robot, name, data)
+    _odd_arrays(cp, robot, data)
     _issued(cp, robot)
     print("all checks passed")
 
@@ -87,16 +88,16 @@ def _seed(robot: dl.Robot, name: str, program: Any) -> None:
     robot.evaluator.devices[key] = DeviceKernel(program, name)
 
 
-def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: int) -> None:
-    state = made["state"][: len(made["programs"][name].inputs)]
+def _quantity(cp: Any, robot: dl.Robot, name: str, data: dict[str, Any], count: int) -> None:
+    state = data["state"][: len(data["programs"][name].inputs)]
     for dtype in ("float32", "float64"):
         for layout in ("row", "column"):
-            given = [_placed(cp, x.astype(dtype), layout) for x in state]
-            found = _tuple(getattr(robot, name)(*given))
-            error = max(map(_error, found, made["results"][name]))
+            inputs = [_placed(cp, x.astype(dtype), layout) for x in state]
+            result = _tuple(getattr(robot, name)(*inputs))
+            error = max(map(_error, result, data["results"][name]))
             limit = 1e-4 if dtype == "float32" else 1e-12
             assert error < limit, (name, dtype, layout, error)
-            assert all(x.dtype == dtype and isinstance(x, cp.ndarray) for x in found)
+            assert all(x.dtype == dtype and isinstance(x, cp.ndarray) for x in result)
             big = [
                 _placed(cp, cp.random.uniform(-1, 1, (count, x.shape[1]), dtype=dtype), layout)
                 for x in state
@@ -117,20 +118,20 @@ def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: 
             )
 
 
-def _rollout(cp: Any, robot: dl.Robot, method: str, made: dict[str, Any]) -> None:
+def _rollout(cp: Any, robot: dl.Robot, method: str, data: dict[str, Any]) -> None:
     for dtype, limit in (("float32", 1e-3), ("float64", 1e-12)):
-        given = [cp.asarray(x.astype(dtype)) for x in made["state"]]
-        moving = cp.broadcast_to(given[2], (ROLLOUT["steps"], *given[2].shape))
-        for tau in (given[2], moving):
-            found = robot.rollout(given[0], given[1], tau, method=method, **ROLLOUT)
-            error = max(map(_error, found, made["rollouts"][method]))
+        inputs = [cp.asarray(x.astype(dtype)) for x in data["state"]]
+        moving = cp.broadcast_to(inputs[2], (ROLLOUT["steps"], *inputs[2].shape))
+        for tau in (inputs[2], moving):
+            result = robot.rollout(inputs[0], inputs[1], tau, method=method, **ROLLOUT)
+            error = max(map(_error, result, data["rollouts"][method]))
             assert error < limit, (method, dtype, error)
         print(f"{method:<30} {dtype} error {error:7.1e}", flush=True)
 
 
-def _odd_arrays(cp: Any, robot: dl.Robot, made: dict[str, Any]) -> None:
-    q, qd, qdd = map(cp.asarray, made["state"])
-    tau = made["results"]["inverse_dynamics"][0]
+def _odd_arrays(cp: Any, robot: dl.Robot, data: dict[str, Any]) -> None:
+    q, qd, qdd = map(cp.asarray, data["state"])
+    tau = data["results"]["inverse_dynamics"][0]
     strided = cp.repeat(q, 2, axis=1)[:, ::2]
     assert _error(robot.inverse_dynamics(strided, qd, qdd), tau) < 1e-12
     one = robot.inverse_dynamics(q[7], qd[7], qdd[7])
@@ -147,15 +148,15 @@ def _odd_arrays(cp: Any, robot: dl.Robot, made: dict[str, Any]) -> None:
     assert _error(late, tau) < 1e-12
     huge = q * 1e9
     assert not cp.isnan(robot.inverse_dynamics(huge, qd, qdd)).any()
-    _other_libraries(robot, made, tau)
+    _other_libraries(robot, data, tau)
 
 
-def _other_libraries(robot: dl.Robot, made: dict[str, Any], tau: np.ndarray) -> None:
+def _other_libraries(robot: dl.Robot, data: dict[str, Any], tau: np.ndarray) -> None:
     try:
         import torch
     except ImportError:
         return
-    tensors = [torch.as_tensor(x, device="cuda") for x in made["state"]]
+    tensors = [torch.as_tensor(x, device="cuda") for x in data["state"]]
     assert _error(robot.inverse_dynamics(*tensors), tau) < 1e-12
     print("PyTorch tensors are taken too")
 
@@ -184,23 +185,25 @@ def _placed(cp: Any, x: Any, layout: str) -> Any:
 
 
 def _error(a: Any, b: np.ndarray) -> float:
-    found = a.get()
-    return float(np.abs(found - b).max() / np.abs(b).max()) if np.isfinite(found).all() else np.inf
+    result = a.get()
+    return (
+        float(np.abs(result - b).max() / np.abs(b).max()) if np.isfinite(result).all() else np.inf
+    )
 
 
 def _kernel(
-    cp: Any, kernel: DeviceKernel, dtype: str, layout: str, given: Any, results: Any
+    cp: Any, kernel: DeviceKernel, dtype: str, layout: str, inputs: Any, results: Any
 ) -> float:
     """Seconds of a launch of the kernel itself, by CUDA events: the median of 15."""
-    launch = kernel.compiled(dtype, layout)[1]
-    count = len(given[0])
-    grid = launch.loaded.geometry(count)
-    arguments = (*given, *_tuple(results), np.int64(count))
+    loaded = kernel.compiled(dtype, layout)[1]
+    count = len(inputs[0])
+    words = [x.data.ptr for x in (*inputs, *_tuple(results))] + [count]
+    stream, device = cp.cuda.get_current_stream().ptr, cp.cuda.Device().id
     times = []
     for _ in range(18):
         begin, end = cp.cuda.Event(), cp.cuda.Event()
         begin.record()
-        launch((grid[0],), (grid[1],), arguments)
+        driver().launch(loaded.handle, *loaded.geometry(count), stream, device, words)
         end.record()
         end.synchronize()
         times.append(1e-3 * cp.cuda.get_elapsed_time(begin, end))

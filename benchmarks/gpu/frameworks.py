@@ -112,13 +112,13 @@ def main() -> None:
     parser.add_argument("--dtype", nargs="*", default=TYPES, choices=TYPES)
     parser.add_argument("--compile-limit", type=float, default=300.0, help="seconds for all")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of measuring for each")
-    given = parser.parse_args()
-    sizes = ["32", "64", "4", "10"] if given.small else ["65536", "1048576", "4096", "200"]
+    options = parser.parse_args()
+    sizes = ["32", "64", "4", "10"] if options.small else ["65536", "1048576", "4096", "200"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(os.environ.get("OUT", name))
         reference = Child("reference", "float64", folder, sizes)
-        children = [Child(w, t, folder, sizes) for w in given.who for t in given.dtype]
-        until = time.monotonic() + given.compile_limit
+        children = [Child(w, t, folder, sizes) for w in options.who for t in options.dtype]
+        until = time.monotonic() + options.compile_limit
         while reference.next(until) is not None:
             pass
         if words := reference.end():
@@ -136,7 +136,7 @@ def main() -> None:
         for child in children:
             if ready[child]:
                 child.lines.put("compiled")
-                measure(child, given.limit, _ours)
+                measure(child, options.limit, _ours)
             else:
                 print(f"{child.who} {child.dtype} did not compile in time {child.end()}")
 

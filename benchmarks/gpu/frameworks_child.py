@@ -126,8 +126,8 @@ def with_gradient(rollout: Function) -> Function:
         return each.sum(), each
 
     def both(q: Any, qd: Any, tau: Any) -> Any:
-        (_, value), slopes = jax.value_and_grad(losses, (0, 1, 2), has_aux=True)(q, qd, tau)
-        return value, *slopes
+        (_, value), gradients = jax.value_and_grad(losses, (0, 1, 2), has_aux=True)(q, qd, tau)
+        return value, *gradients
 
     return both
 
@@ -160,20 +160,20 @@ def functions(who: str) -> dict[str, Function]:
 
 def reference(folder: Path, sizes: Sequence[int]) -> None:
     """Our CPU kernels in float64 on the first states."""
-    made = functions("dalembert")
+    ours = functions("dalembert")
     for job, size, steps in jobs(sizes):
         path = folder / f"{job}.npz"
         if not path.exists():
             x = inputs(job, min(SOME, size), steps, 0)
-            np.savez(path, *map(np.asarray, jax.jit(made[job])(*x)))
+            np.savez(path, *map(np.asarray, jax.jit(ours[job])(*x)))
 
 
-def error(found: Sequence[Any], path: Path, job: str) -> float:
+def error(actual: Sequence[Any], path: Path, job: str) -> float:
     """The largest difference from the reference, of the largest entry of each result."""
     worst = 0.0
-    with np.load(path) as kept:
-        for k, x in enumerate(found):
-            right, count = kept[f"arr_{k}"], len(kept["arr_0"])
+    with np.load(path) as reference:
+        for k, x in enumerate(actual):
+            right, count = reference[f"arr_{k}"], len(reference["arr_0"])
             # slopes by torques have the steps first
             mine = np.asarray(x[:, :count] if job == "rollout" and k == 3 else x[:count], float)
             worst = max(worst, float(np.abs(mine - right).max() / np.abs(right).max()))
@@ -186,8 +186,8 @@ def seconds(compiled: Function, sets: Sequence[Sequence[Any]]) -> float:
     def several(count: int) -> float:
         start = time.perf_counter()
         for k in range(count):
-            found = compiled(*sets[k % len(sets)])
-        jax.block_until_ready(found)
+            result = compiled(*sets[k % len(sets)])
+        jax.block_until_ready(result)
         return (time.perf_counter() - start) / count
 
     several(2)
@@ -203,7 +203,7 @@ def main() -> None:
         reference(folder, sizes)
         return
     try:
-        made = functions(who)
+        own = functions(who)
     except ImportError as missing:
         print(f"RESULT all\t\tnan\t\tleft out: {missing}")
         return
@@ -211,7 +211,7 @@ def main() -> None:
     for job in jobs(sizes):
         start = time.perf_counter()
         shapes = [jax.ShapeDtypeStruct(x.shape, dtype) for x in inputs(*job, 0)]
-        ready[job] = jax.jit(made[job[0]]).lower(*shapes).compile()
+        ready[job] = jax.jit(own[job[0]]).lower(*shapes).compile()
         print(f"{job[0]} {job[1]}: compiled in {time.perf_counter() - start:.1f} s")
     print("compiled")
     sys.stdin.readline()

@@ -41,28 +41,28 @@ def quantities(robot: dl.Robot, folder: Path) -> list[dict[str, Any]]:
     state = [x.astype(np.float32).astype(float) for x in (q, qd, last)]
     for quantity, formulation in QUANTITIES:
         program = robot.program(quantity, formulation)
-        given = state[: len(program.inputs)]
-        results = robot.kernel(quantity, formulation)(*given)
+        inputs = state[: len(program.inputs)]
+        results = robot.kernel(quantity, formulation)(*inputs)
         results = results if isinstance(results, tuple) else (results,)
         arrays = [
             f"{quantity}_{side}{k}"
-            for side, n in (("in", len(given)), ("out", len(results)))
+            for side, n in (("in", len(inputs)), ("out", len(results)))
             for k in range(n)
         ]
-        for name, x in zip(arrays, (*given, *results), strict=True):
+        for name, x in zip(arrays, (*inputs, *results), strict=True):
             np.save(folder / f"{name}.npy", x.reshape(STATES, -1))
         for dtype in DTYPES:
             for layout in LAYOUTS if fits_rows(program, dtype) else ("column",):
-                made = cuda_source(program, quantity, dtype, layout)
+                source = cuda_source(program, quantity, dtype, layout)
                 file = f"{quantity}_{dtype}_{layout}.cu"
-                (folder / file).write_text(made.text)
+                (folder / file).write_text(source.text)
                 entries.append(
                     {
                         "kind": "quantity",
                         "quantity": quantity,
                         "file": file,
-                        "name": made.name,
-                        "threads": made.threads,
+                        "name": source.name,
+                        "threads": source.threads,
                         "dtype": dtype,
                         "layout": layout,
                         "inputs": [p.size for p in program.inputs],
@@ -89,16 +89,16 @@ def rollouts(robot: dl.Robot, folder: Path) -> list[dict[str, Any]]:
         made_of = iteration(robot.dynamics, method)
         for dtype in DTYPES:
             for layout in LAYOUTS:
-                made = cuda_rollout(made_of, method, dtype, layout)
+                source = cuda_rollout(made_of, method, dtype, layout)
                 file = f"{method}_{dtype}_{layout}.cu"
-                (folder / file).write_text(made.text)
+                (folder / file).write_text(source.text)
                 entries.append(
                     {
                         "kind": "rollout",
                         "quantity": method,
                         "file": file,
-                        "name": made.name,
-                        "threads": made.threads,
+                        "name": source.name,
+                        "threads": source.threads,
                         "dtype": dtype,
                         "layout": layout,
                         "inputs": [robot.nq, robot.nv, robot.nv],

@@ -38,25 +38,25 @@ def write(folder: Path) -> None:
     for title, make in ARMS.items():
         robot, name = make(), title.replace(" ", "_")
         how = IKProblem("tool", "pose")
-        hunt = IKSolver(robot, how, TOLERANCE, RESTARTS, SEED)
+        solver = IKSolver(robot, how, TOLERANCE, RESTARTS, SEED)
         loops = {
             "quick": search_loop(robot.dynamics, how),
             "patient": search_loop(robot.dynamics, how._replace(chord=False)),
         }
-        for kind, made in loops.items():
-            (folder / f"{name}_{kind}.cu").write_text(cuda_search(made, kind).text)
+        for kind, loop in loops.items():
+            (folder / f"{name}_{kind}.cu").write_text(cuda_search(loop, kind).text)
         programs = {"pose": robot.program("pose"), "missed": error_program(robot.dynamics, how)}
         threads = {"quick": SEARCH_THREADS, "patient": SEARCH_THREADS}
         for kind, program in programs.items():
             source = cuda_source(program, kind, "float64", "row")
             (folder / f"{name}_{kind}.cu").write_text(source.text)
             threads[kind] = source.threads
-        pools = {f"pool{k}": hunt.pool(k) for k in (0, 1)}
+        pools = {f"pool{k}": solver.pool(k) for k in (0, 1)}
         np.savez(folder / f"{name}.npz", **pools, lower=robot.lower, upper=robot.upper)
         rounds = [
             {"kernel": "quick" if turn.how.chord else "patient", "pool": turn.pool}
             | {"efforts": [list(effort) for effort in turn.efforts]}
-            for turn in hunt.rounds
+            for turn in solver.rounds
         ]
         entry = {"title": title, "name": name, "nq": robot.nq, "threads": threads}
         entry |= {"operations": count(loops["quick"].stage).total}
@@ -86,9 +86,9 @@ class Arm:
         kind, pool = turn["kernel"], self.pools[turn["pool"]]
         for starts, steps, gain, enough in turn["efforts"]:
             ends, costs = cp.empty((n, self.entry["nq"])), cp.empty(n)
-            given = 0 if first is None else 1
+            has_first = 0 if first is None else 1
             arrays = (targets, pool if first is None else first, pool, ends, costs)
-            counts = tuple(map(np.int32, (given, starts, steps, len(pool) - 1)))
+            counts = tuple(map(np.int32, (has_first, starts, steps, len(pool) - 1)))
             threads = self.entry["threads"][kind]
             blocks = (min(-(-n // threads), 1024),)
             tail = (cp.zeros(1, cp.uint64), np.int64(n), *counts)
@@ -105,21 +105,21 @@ class Arm:
         self.kernels[kind]((-(-n // threads),), (threads,), (*inputs, out, np.int64(n)))
         return out
 
-    def found(self, targets: Any, q: Any) -> Any:
+    def at_target(self, targets: Any, q: Any) -> Any:
         """Where a posture is at its target and within the limits."""
         missed = self.direct("missed", (q, targets), 1)[:, 0]
         return (missed <= TOLERANCE) & ((q >= self.lower) & (q <= self.upper)).all(axis=1)
 
     def solve(self, targets: Any) -> tuple[Any, Any]:
-        """(q, found), each round for what those before it leave."""
+        """(q, solved), each round for what those before it leave."""
         q = self.search(0, targets)
-        found = self.found(targets, q)
+        solved = self.at_target(targets, q)
         for number in range(1, len(self.entry["rounds"])):
-            left = self.cp.flatnonzero(~found)
+            left = self.cp.flatnonzero(~solved)
             if len(left):
                 ends = self.search(number, targets[left], q[left])
-                q[left], found[left] = ends, self.found(targets[left], ends)
-        return q, found
+                q[left], solved[left] = ends, self.at_target(targets[left], ends)
+        return q, solved
 
 
 def run(folder: Path, log2: int) -> None:
@@ -136,16 +136,16 @@ def run(folder: Path, log2: int) -> None:
         rng = cp.random.default_rng(7)
         share = rng.random((2**log2, entry["nq"]))
         targets = arm.direct("pose", (arm.lower + share * (arm.upper - arm.lower),), 16)
-        left = int((~arm.found(targets, arm.search(0, targets))).sum())
+        left = int((~arm.at_target(targets, arm.search(0, targets))).sum())
         arm.solve(targets)
         first = _seconds(cp, lambda a=arm, t=targets: a.search(0, t))
-        q, found = arm.solve(targets)
+        q, converged = arm.solve(targets)
         whole = _seconds(cp, lambda a=arm, t=targets: a.solve(t))
         # and once more with plain arithmetic, from the pose kernel's numbers
         off = cp.abs(arm.direct("pose", (q,), 16) - targets).max(axis=1)
-        worst = float(off[found].max())
+        worst = float(off[converged].max())
         assert worst < 3e-9, (entry["title"], worst)
-        share_found = float(found.mean())
+        share_found = float(converged.mean())
         print(
             f"| {entry['title']} | {entry['operations']} | {arm.kernels['quick'].num_regs} "
             f"| {100 * share_found:.4f} % | {left} | {2**log2 / first / 1e6:.1f} "
@@ -166,9 +166,9 @@ def library(log2: int) -> None:
         robot = make()
         T = robot.pose(robot.random_state(np.random.default_rng(7), 2**log2)[0])
         targets = cp.asarray(T)
-        q, found = robot.inverse_kinematics(targets)
+        q, converged = robot.inverse_kinematics(targets)
         seconds = _seconds(cp, lambda r=robot, t=targets: r.inverse_kinematics(t))
-        here, there = q.get(), found.get()
+        here, there = q.get(), converged.get()
         assert (here >= robot.lower).all() and (here <= robot.upper).all(), title
         off = np.abs(robot.pose(here[there]) - T[there]).max()
         host = robot.inverse_kinematics(T[:10_000]).found

@@ -94,14 +94,14 @@ def launcher(
 def checked(folder: Path, entry: dict[str, Any], kernel: Any, states: int) -> float:
     """Largest error of the outputs, relative to each output's largest value."""
     dtype, layout, n = entry["dtype"], entry["layout"], len(entry["inputs"])
-    given = [
+    inputs = [
         cp.asarray(np.load(folder / f"{name}.npy").astype(dtype)) for name in entry["arrays"][:n]
     ]
     expected = [np.load(folder / f"{name}.npy") for name in entry["arrays"][n:]]
     shapes = [(states, w) if layout == "row" else (w, states) for w in entry["outputs"]]
     outputs = [cp.full(shape, cp.nan, dtype) for shape in shapes]
     launcher(
-        entry, kernel, [arranged(x, layout) for x in given], outputs, states, entry.get("steps", 0)
+        entry, kernel, [arranged(x, layout) for x in inputs], outputs, states, entry.get("steps", 0)
     )()
     worst = 0.0
     for out, right in zip(outputs, expected, strict=True):
@@ -116,14 +116,14 @@ def timed(entry: dict[str, Any], kernel: Any, count: int) -> tuple[float, float]
     """(states or steps per second, bytes per second)."""
     dtype, layout = entry["dtype"], entry["layout"]
     steps = 200 if entry["kind"] == "rollout" else 0
-    given = [
+    inputs = [
         arranged(cp.random.uniform(-1, 1, (count, w), dtype=cp.dtype(dtype)), layout)
         for w in entry["inputs"]
     ]
     shapes = [(count, w) if layout == "row" else (w, count) for w in entry["outputs"]]
     outputs = [cp.full(shape, cp.nan, dtype) for shape in shapes]
-    time = seconds(launcher(entry, kernel, given, outputs, count, steps))
-    moved = sum(x.nbytes for x in (*given, *outputs))
+    time = seconds(launcher(entry, kernel, inputs, outputs, count, steps))
+    moved = sum(x.nbytes for x in (*inputs, *outputs))
     return count * max(steps, 1) / time, moved / time
 
 

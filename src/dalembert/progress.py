@@ -18,12 +18,12 @@ PATIENCE = 0.5  # s without a bar
 
 
 @contextmanager
-def progress_bar(title: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
+def progress_bar(title: str, enabled: bool = True) -> Iterator[Callable[[float], None]]:
     """A function to call with the share that is done; the bar appears after half a second.
 
     It appears whether or not a share has been reported. Inside another bar it is one more line of it.
     """
-    if not shown:
+    if not enabled:
         yield lambda share: None
         return
     bar = _Bar(title)
@@ -99,31 +99,29 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 @contextmanager
 def counting(report: Callable[[float], None], end: float) -> Iterator[None]:
     """Count steps of work of unknown number: the share approaches `end`."""
-    _counts.append(_Count(report, end))
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+        if steps % _EVERY == 0:
+            report(end * steps / (steps + _HALF))
+
+    _counters.append(count)
     try:
         yield
     finally:
-        _counts.pop()
+        _counters.pop()
 
 
 def step() -> None:
     """Count one step, if inside `counting`."""
-    if _counts:
-        _counts[-1].step()
+    if _counters:
+        _counters[-1]()
 
 
-class _Count:
-    def __init__(self, report: Callable[[float], None], end: float) -> None:
-        self.report, self.end, self.steps = report, end, 0
-
-    def step(self) -> None:
-        self.steps += 1
-        if self.steps % _EVERY == 0:
-            self.report(self.end * self.steps / (self.steps + _HALF))
-
-
-_EVERY, _HALF = 200, 5000  # steps between two reports, and until half of the way
-_counts: list[_Count] = []
+_EVERY, _HALF = 200, 5000  # steps between two reports, and until half of the share
+_counters: list[Callable[[], None]] = []
 
 
 def _started() -> Progress:

@@ -25,10 +25,10 @@ _PLAIN |= {"²": "^2", "³": "^3", "§": "sec. ", "–": "-", "λ": "lam"}
 _LATEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
-    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
 }
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # of Windows
-_LONGEST = 80  # letters of a file's name or an identifier that come from outside
+_LONGEST = 80  # characters of a file's name or an identifier that come from outside
 
 
 def is_plain(text: str) -> bool:
@@ -48,7 +48,7 @@ def plain_name(name: object, what: str) -> str:
 
 
 def short(value: object) -> str:
-    """A value inside a message: one line of at most sixty letters, whatever it is."""
+    """A value inside a message: one line of at most sixty characters, whatever it is."""
     try:
         text = visible(repr(value))
     except Exception:  # of a foreign __repr__
@@ -99,7 +99,7 @@ def visible(text: object) -> str:
 
 
 def plain_ascii(text: str) -> str:
-    """The text in plain letters, for compilers that want nothing else.
+    """The text in ASCII, for compilers that want nothing else.
 
     >>> plain_ascii("∂τ/∂q, M⁻¹")
     'dtau/dq, M^-1'

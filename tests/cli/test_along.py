@@ -30,9 +30,9 @@ def call(*args):
 
 def test_a_motion_gives_torques_a_table_and_a_page(folder):
     """The file of torques reads again by name; the page shows peaks and limits."""
-    found = call("--csv", "path.csv", "--deg", "--out", "torques.csv", "--report")
-    assert found.exit_code == 0, found.output
-    assert "palletiser, 151 rows over 3 s" in found.stdout
+    result = call("--csv", "path.csv", "--deg", "--out", "torques.csv", "--report")
+    assert result.exit_code == 0, result.output
+    assert "palletiser, 151 rows over 3 s" in result.stdout
     robot = dl.load(str(PALLETISER))
     run = dl.torques_along(robot, dl.read_log("path.csv", robot, degrees=True))
     head = (folder / "torques.csv").read_text().splitlines()[0]
@@ -48,13 +48,13 @@ def test_what_is_passed_is_marked_and_named(folder):
     """A limit of 0.1 rad/s at the wrist's file is passed by its first row."""
     text = PALLETISER.read_text().replace('velocity="6.3"', 'velocity="0.1"')
     (folder / "slow.urdf").write_text(text)
-    found = CliRunner().invoke(app, ["inverse", "slow.urdf", "--csv", "path.csv", "--deg"])
-    assert "limit passed: wrist: velocity 2.24999 beyond 0.1 at t = 0 s" in found.stdout
-    assert "% !" in found.stdout
-    shown = CliRunner().invoke(
+    result = CliRunner().invoke(app, ["inverse", "slow.urdf", "--csv", "path.csv", "--deg"])
+    assert "limit passed: wrist: velocity 2.24999 beyond 0.1 at t = 0 s" in result.stdout
+    assert "% !" in result.stdout
+    as_json = CliRunner().invoke(
         app, ["inverse", "slow.urdf", "--csv", "path.csv", "--deg", "--json"]
     )
-    facts = json.loads(shown.stdout)
+    facts = json.loads(as_json.stdout)
     assert facts["joints"] == list(JOINTS) and facts["rows"] == 151
     assert facts["speed_share"][3] == pytest.approx(22.5, rel=1e-4)
     assert facts["limits_passed"][0].startswith("wrist: velocity")
@@ -68,7 +68,7 @@ def test_a_page_without_a_file_goes_to_the_usual_folder(folder):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--csv", "none.csv"), "none.csv cannot be read: No such file"),
         (("--csv", "path.csv", "--q", "0,0,0,0"), "--q is not for --csv"),
@@ -79,7 +79,7 @@ def test_a_page_without_a_file_goes_to_the_usual_folder(folder):
         (("--csv", "path.csv", "--tip-wrench", "1,2"), "needs 6 numbers"),
     ],
 )
-def test_wrong_use_is_one_sentence(folder, args, said):
-    found = call(*args)
-    assert found.exit_code != 0
-    assert said in found.output
+def test_wrong_use_is_one_sentence(folder, args, message):
+    result = call(*args)
+    assert result.exit_code != 0
+    assert message in result.output

@@ -23,16 +23,16 @@ def test_it_shows_verifies_and_clears(tmp_path, monkeypatch):
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "3M")
     for key in "abc":
         cache.put(key, bytes(1000))
-    shown = run()
-    assert str(folder) in shown and "3 entries" in shown and "3 MiB" in shown
-    found = json.loads(run("--json"))
-    assert (found["entries"], found["limit"], found["damaged"]) == (3, 3 * 2**20, [])
+    text = run()
+    assert str(folder) in text and "3 entries" in text and "3 MiB" in text
+    facts = json.loads(run("--json"))
+    assert (facts["entries"], facts["limit"], facts["damaged"]) == (3, 3 * 2**20, [])
     assert "3 of 3 entries are whole" in run("--verify")
     victim = folder / cache._name("b")
     victim.write_bytes(victim.read_bytes()[:-1])
     assert json.loads(run("--json"))["damaged"] == [victim.name]
-    said = run("--verify", code=1)
-    assert victim.name in said and "2 of 3 entries are whole" in said
+    message = run("--verify", code=1)
+    assert victim.name in message and "2 of 3 entries are whole" in message
     assert not victim.exists()
     assert "removed 2 entries" in run("--clear")
     assert not cache.entries()

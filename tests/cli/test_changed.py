@@ -13,9 +13,9 @@ Q = [0.1, -1.2, 1.4, -0.4, 1.2, 0.3]
 
 
 def call(*args):
-    found = CliRunner().invoke(app, [*map(str, args), "--json"])
-    assert found.exit_code == 0, found.output
-    return json.loads(found.stdout)
+    result = CliRunner().invoke(app, [*map(str, args), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
 def test_inverse():
@@ -23,16 +23,16 @@ def test_inverse():
     ur5 = dl.load("ur5")
     loaded = ur5.with_payload(5.0, (0.0, 0.0, 0.1))
     still = np.zeros(6)
-    found = call("inverse", "ur5", "--q", words, "--payload", 5, 0, 0, 0.1)
-    np.testing.assert_allclose(found["tau"], loaded.inverse_dynamics(Q, still, still), rtol=1e-12)
+    result = call("inverse", "ur5", "--q", words, "--payload", 5, 0, 0, 0.1)
+    np.testing.assert_allclose(result["tau"], loaded.inverse_dynamics(Q, still, still), rtol=1e-12)
     wrist = ur5.with_tool(frame="wrist_1_link").with_payload(2.0)
-    found = call("inverse", "ur5", "--q", words, "--payload", 2, "--tip", "wrist_1_link")
-    np.testing.assert_allclose(found["tau"], wrist.inverse_dynamics(Q, still, still), rtol=1e-12)
+    result = call("inverse", "ur5", "--q", words, "--payload", 2, "--tip", "wrist_1_link")
+    np.testing.assert_allclose(result["tau"], wrist.inverse_dynamics(Q, still, still), rtol=1e-12)
     locked = ur5.with_joint_locked("wrist_3_joint", np.radians(30.0))
     angles = [0.0, -90.0, 90.0, 0.0, 45.0]
-    found = call("inverse", "ur5", "--q", *angles, "--deg", "--lock", "wrist_3_joint=30")
+    result = call("inverse", "ur5", "--q", *angles, "--deg", "--lock", "wrist_3_joint=30")
     expected = locked.inverse_dynamics(np.radians(angles), np.zeros(5), np.zeros(5))
-    np.testing.assert_allclose(found["tau"], expected, rtol=1e-12)
+    np.testing.assert_allclose(result["tau"], expected, rtol=1e-12)
     table = call("inverse", "ur5", "--q", words, "--payload", 5, "--table")
     expected = ur5.with_payload(5.0).inverse_dynamics(Q, still, still)
     np.testing.assert_allclose(table["tau"], expected, rtol=1e-12, atol=1e-12)
@@ -41,10 +41,10 @@ def test_inverse():
 def test_ik():
     arm = dl.load("ur5").with_joint_locked("wrist_3_joint", 0.3)
     at = arm.pose(Q[:5], "wrist_2_link")[:3, 3]
-    asked = ("--tip", "wrist_2_link", "--lock", "wrist_3_joint=0.3", "--payload", 1)
-    found = call("ik", "ur5", "--target", *at, *asked)
-    assert found["joints"] == list(arm.coordinates)
-    np.testing.assert_allclose(arm.pose(found["q"][0], "wrist_2_link")[0, :3, 3], at, atol=1e-8)
+    options = ("--tip", "wrist_2_link", "--lock", "wrist_3_joint=0.3", "--payload", 1)
+    result = call("ik", "ur5", "--target", *at, *options)
+    assert result["joints"] == list(arm.coordinates)
+    np.testing.assert_allclose(arm.pose(result["q"][0], "wrist_2_link")[0, :3, 3], at, atol=1e-8)
 
 
 def test_path(tmp_path):
@@ -53,8 +53,8 @@ def test_path(tmp_path):
     names = robot.coordinates[:5]
     rows = np.linspace(Q[:5], np.array(Q[:5]) + 0.5, 3)
     np.savetxt(points, rows, delimiter=",", header=",".join(names), comments="")
-    asked = ("--points", points, "--acceleration", 3, "--out", out)
-    call("path", "ur5", *asked, "--payload", 3, "--lock", "wrist_3_joint=0.3")
+    options = ("--points", points, "--acceleration", 3, "--out", out)
+    call("path", "ur5", *options, "--payload", 3, "--lock", "wrist_3_joint=0.3")
     changed = robot.with_payload(3.0).with_joint_locked("wrist_3_joint", 0.3)
     log = dl.read_log(out, changed)
     tau = changed.inverse_dynamics(log.q.values, log.qd.values, log.qdd.values)
@@ -74,6 +74,6 @@ def test_path(tmp_path):
     ],
 )
 def test_refused(args, message):
-    found = CliRunner().invoke(app, ["inverse", *args])
-    assert found.exit_code == 2
-    assert message in " ".join(found.output.split())
+    result = CliRunner().invoke(app, ["inverse", *args])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dalembert as dl
-from dalembert.cli import bench
+from dalembert.cli import performance
 from dalembert.cli.app import app
 
 Q = [0.1, -1.2, 1.1, 0.3, -0.4, 0.5]
@@ -53,9 +53,9 @@ def test_version():
 
 
 def test_help_names_every_command_and_has_examples():
-    shown = run("--help")
+    output = run("--help")
     for command in ("zoo", "info", "inverse", "forward", "matrices", "bench", "demo"):
-        assert command in shown
+        assert command in output
         assert "Usage" in run(command, "--help")
     assert "Examples: dalembert inverse" in run("inverse", "--help")
 
@@ -81,9 +81,9 @@ def test_info(ur5):
     assert set(facts["frames"]) == set(ur5.frames)
     counts = facts["operation_counts"]["inverse_dynamics"]
     assert counts["multiplications"] == ur5.operation_count("inverse_dynamics").multiplications
-    shown = run("info", "ur5")
+    output = run("info", "ur5")
     for expected in ("Universal Robots UR5", "elbow_joint", "revolute", "8.393", "150 N m", "tool"):
-        assert expected in shown
+        assert expected in output
 
 
 def test_info_writes_missing_limits_as_null():
@@ -93,27 +93,27 @@ def test_info_writes_missing_limits_as_null():
 
 
 def test_inverse(ur5):
-    given = ("--q", text(Q), "--qd", text(QD), "--qdd", text(QDD))
-    data = run_json("inverse", "ur5", *given)
+    options = ("--q", text(Q), "--qd", text(QD), "--qdd", text(QDD))
+    data = run_json("inverse", "ur5", *options)
     assert list(data) == ["robot", "formulation", "joints", "q", "qd", "qdd", "tau", "units"]
     assert data["tau"] == ur5.inverse_dynamics(Q, QD, QDD).tolist()  # every digit survives
     assert data["units"] == ["N m"] * 6
-    shown = run("inverse", "ur5", *given)
-    assert all(f"{torque:.6g}" in shown for torque in data["tau"])
+    output = run("inverse", "ur5", *options)
+    assert all(f"{torque:.6g}" in output for torque in data["tau"])
 
 
 def test_inverse_as_a_table(ur5):
     """Link by link: every digit in JSON, six on paper; what is no tree of links has none."""
-    given = ("--q", text(Q), "--qd", text(QD), "--table", "--formulation", "craig")
+    options = ("--q", text(Q), "--qd", text(QD), "--table", "--formulation", "craig")
     data, table = (
-        run_json("inverse", "ur5", *given),
+        run_json("inverse", "ur5", *options),
         ur5.recursion(Q, QD, [0.0] * 6, formulation="craig"),
     )
     assert data["omega"] == table["omega"].tolist() and data["links"] == list(table.links)
     assert data["units"]["n"] == "N m"
-    shown = run("inverse", "ur5", *given)
-    assert "v̇_C  acceleration of the centre of mass" in shown
-    assert all(f"{x:.6g}" in shown for x in table["n"][2])
+    output = run("inverse", "ur5", *options)
+    assert "v̇_C  acceleration of the centre of mass" in output
+    assert all(f"{x:.6g}" in output for x in table["n"][2])
     refused = CliRunner().invoke(app, ["inverse", "four_bar", "--table"])
     assert refused.exit_code != 0 and "not a tree of links" in refused.output
 
@@ -145,9 +145,9 @@ def test_degrees_leave_lengths_alone():
     np.testing.assert_allclose(data["q"], [np.pi / 2, 0.5], rtol=1e-15)
     np.testing.assert_allclose(data["qd"], [np.pi, 2.0], rtol=1e-15)
     assert data["units"] == ["N m", "N"]
-    shown = run("inverse", "rp", "--q", "90,0.5", "--deg")
-    assert "0.5 m" in shown
-    assert "1.5708 rad" in shown
+    output = run("inverse", "rp", "--q", "90,0.5", "--deg")
+    assert "0.5 m" in output
+    assert "1.5708 rad" in output
 
 
 def test_tip_wrench_and_formulation(ur5):
@@ -161,11 +161,11 @@ def test_tip_wrench_and_formulation(ur5):
 
 def test_forward_undoes_inverse(ur5):
     tau = ur5.inverse_dynamics(Q, QD, QDD)
-    given = ("--q", text(Q), "--qd", text(QD), "--tau", text(tau.tolist()))
-    data = run_json("forward", "ur5", *given)
+    options = ("--q", text(Q), "--qd", text(QD), "--tau", text(tau.tolist()))
+    data = run_json("forward", "ur5", *options)
     assert list(data) == ["robot", "formulation", "joints", "q", "qd", "tau", "qdd", "units"]
     np.testing.assert_allclose(data["qdd"], QDD, rtol=1e-10, atol=1e-12)
-    assert "rad/s²" in run("forward", "ur5", *given)
+    assert "rad/s²" in run("forward", "ur5", *options)
 
 
 def test_matrices(ur5):
@@ -177,9 +177,9 @@ def test_matrices(ur5):
     assert data["potential_energy"] == ur5.potential_energy(Q)
     assert data["pose"] == ur5.pose(Q, frame="ee_link").tolist()
     assert data["jacobian"] == ur5.jacobian(Q, frame="ee_link").tolist()
-    shown = run("matrices", "ur5", "--q", text(Q))
+    output = run("matrices", "ur5", "--q", text(Q))
     for expected in ("Mass matrix", "gravity", "Pose of 'tool'", "Body Jacobian", "kinetic energy"):
-        assert expected in shown
+        assert expected in output
 
 
 def test_quaternions_and_compound_joints(mixed):
@@ -189,15 +189,15 @@ def test_quaternions_and_compound_joints(mixed):
     assert data["units"] == ["N m", "N m", "N m", "N", "N m"]
     np.testing.assert_allclose(data["q"], [0.0, 0.0, 0.0, 1.0, 0.3, np.pi / 2])
     np.testing.assert_allclose(data["qd"], [0.0, 0.0, np.pi / 2, 1.0, 0.0])
-    shown = run("inverse", "mixed")
-    assert "socket[3]" in shown  # q has a table of its own
+    output = run("inverse", "mixed")
+    assert "socket[3]" in output  # q has a table of its own
     assert "spherical" in run("info", "mixed")
     assert run_json("info", "mixed")["joints"][1]["depth"] == 1
     assert "kinetic energy" in run("matrices", "mixed")
 
 
 def test_bench(monkeypatch):
-    monkeypatch.setattr("dalembert.cli.bench.SECONDS", 0.01)
+    monkeypatch.setattr("dalembert.cli.performance.SECONDS", 0.01)
     results = run_json("bench", "planar_2r", "-n", "2000")["results"]
     assert {row["quantity"] for row in results} == {
         "inverse_dynamics",
@@ -220,7 +220,7 @@ def test_bench(monkeypatch):
 def test_bench_measures_the_call_that_users_make(monkeypatch):
     """After three calls a builtin stands in front of the method, fifty times as quick."""
     called = []
-    monkeypatch.setattr(bench, "fastest", lambda call: called.append(call.func) or 1.0)
+    monkeypatch.setattr(performance, "fastest", lambda call: called.append(call.func) or 1.0)
     run("bench", "planar_2r", "-n", "10")
     assert len(called) >= 6
     assert all(isinstance(function, BuiltinFunctionType) for function in called)
@@ -228,8 +228,8 @@ def test_bench_measures_the_call_that_users_make(monkeypatch):
 
 @pytest.mark.parametrize("command", ["info", "inverse", "simulate"])
 def test_flags_take_no_value_in_the_help(command):
-    shown = run(command, "--help")
-    assert "--json" in shown and "<bool>" not in shown
+    output = run(command, "--help")
+    assert "--json" in output and "<bool>" not in output
 
 
 def test_trusted_folders_and_what_is_left_out_of_a_file(tmp_path):
@@ -243,7 +243,7 @@ def test_trusted_folders_and_what_is_left_out_of_a_file(tmp_path):
     main.write_text('<mujoco><include file="../parts/arm.xml"/></mujoco>')
     refused = CliRunner().invoke(app, ["info", str(main)])
     assert refused.exit_code == 1 and "trust='..'" in str(refused.output) + str(refused.exception)
-    shown = " ".join(run("--trust", "..", "info", main).split())
-    assert "what name effect" in shown and "some.servo its forces are not computed" in shown
+    output = " ".join(run("--trust", "..", "info", main).split())
+    assert "what name effect" in output and "some.servo its forces are not computed" in output
     facts = run_json("--trust", "../parts", "info", main)
     assert facts["left_out"][0]["name"] == "some.servo"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dalembert as dl
 from dalembert.cli.app import app
-from dalembert.report import agreement
+from dalembert.report import comparison
 from dalembert.report.figures import ball, tube
 from dalembert.report.motion import POSTURES, move, postures
 from dalembert.report.scene import between_axes, numeric_model, poses_of, skeleton
@@ -21,7 +21,7 @@ def run(*args):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("dalembert.cli.bench.SECONDS", 0.01)
+    monkeypatch.setattr("dalembert.cli.performance.SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_demo_writes_the_page_it_names(tmp_path, name):
 
 
 def test_demo_fails_when_a_check_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr(agreement, "TOLERANCE", 0.0)
+    monkeypatch.setattr(comparison, "TOLERANCE", 0.0)
     result = run("--out", str(tmp_path), "--robot", "planar_2r", "--states", "100")
     assert result.exit_code == 1
     assert "✗" in result.stdout
@@ -73,21 +73,21 @@ def test_demo_says_where_it_cannot_write(tmp_path):
 
 def test_every_formulation_is_checked():
     robot = dl.load("planar_2r")
-    rows = list(agreement.formulations(robot))
+    rows = list(comparison.formulations(robot))
     expected = [
         (quantity.replace("_", " "), name)
-        for quantity in agreement.COMPARED
+        for quantity in comparison.COMPARED
         for name in dl.formulations(quantity)
     ]
     assert [(row.quantity, row.formulation) for row in rows] == expected
     assert all(row.holds for row in rows)
-    laws = list(agreement.identities(robot))
-    assert len(laws) == 4
-    assert all(law.holds for law in laws)
+    identities = list(comparison.identities(robot))
+    assert len(identities) == 4
+    assert all(identity.holds for identity in identities)
 
 
 def test_formulations_that_cannot_treat_the_joints_are_left_out(ball_and_slide):
-    rows = list(agreement.formulations(ball_and_slide))
+    rows = list(comparison.formulations(ball_and_slide))
     names = {row.formulation for row in rows if row.quantity == "inverse dynamics"}
     assert "newton_euler" in names
     assert "lagrange" not in names
@@ -102,21 +102,21 @@ def test_formulations_that_differ_are_found(monkeypatch):
     bad = replace(good, name="bad", implementation=lambda model, q: good.function(model, q) + bump)
     both = replace(quantity, formulations=(good, bad))
     monkeypatch.setitem(dl.formulations.QUANTITIES, "mass_matrix", both)
-    rows = [r for r in agreement.formulations(dl.load("planar_2r")) if r.quantity == "mass matrix"]
+    rows = [r for r in comparison.formulations(dl.load("planar_2r")) if r.quantity == "mass matrix"]
     assert [row.holds for row in rows] == [False, False]
     assert rows[1].apart == pytest.approx(1e-9, rel=1.0)
     assert rows[1].compiled < 1e-12
 
 
 def test_nan_is_a_failure():
-    assert not agreement.Identity("claim", "a", "b", float("nan")).holds
-    assert not agreement.Agreement("q", "f", "c", float("nan"), 0.0).holds
+    assert not comparison.Identity("claim", "a", "b", float("nan")).holds
+    assert not comparison.Agreement("q", "f", "c", float("nan"), 0.0).holds
 
 
 def test_relative_error_is_per_state():
     a, b = np.array([[1e9, 0.0], [1.0, 0.0]]), np.array([[1e9, 0.0], [1.0, 1e-3]])
-    assert agreement.relative_error(a, b) == pytest.approx(1e-3)
-    assert agreement.relative_error(np.zeros((2, 3)), np.zeros((2, 3))) == 0.0
+    assert comparison.relative_error(a, b) == pytest.approx(1e-3)
+    assert comparison.relative_error(np.zeros((2, 3)), np.zeros((2, 3))) == 0.0
 
 
 @pytest.mark.parametrize("name", ["ur5", "puma560", "rp"])

@@ -42,15 +42,15 @@ def test_unknown_quantity():
     assert "no equations of 'gama'" in done.output
 
 
-def test_a_recursion_in_letters():
+def test_a_recursion_with_symbols():
     done = run(app, ["equations", "planar_2r", "--recursion", "craig"])
     assert done.exit_code == 0 and "ω₂ = (0, 0, θ̇₁ + θ̇₂)" in done.output
     latex = run(app, ["equations", "planar_2r", "--recursion", "screw", "--latex"])
     assert latex.output.startswith("\\begin{aligned}") and "V_{2} &=" in latex.output
-    for words, said in (
+    for words, message in (
         (["four_bar", "--recursion", "craig"], "four_bar is not a tree of links"),
         (["rp", "--recursion", "lagrange"], "lagrange has no recursion over the links"),
         (["rp", "--recursion", "craig", "--html"], "as text or LaTeX"),
     ):
         refused = run(app, ["equations", *words])
-        assert refused.exit_code != 0 and said in refused.output
+        assert refused.exit_code != 0 and message in refused.output

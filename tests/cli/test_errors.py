@@ -101,7 +101,7 @@ def test_output_in_a_pipe_is_plain():
     assert "\x1b" not in command("info", "pendulu").stderr
 
 
-def test_encodings_without_our_letters_do_not_break_it():
+def test_encodings_without_our_characters_do_not_break_it():
     run = command("inverse", "pendulum", PYTHONIOENCODING="ascii")
     assert run.returncode == 0
     assert "link1_joint" in run.stdout

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dalembert import zoo
-from dalembert.cli import bench
+from dalembert.cli import performance
 from dalembert.cli.app import app
-from dalembert.report import agreement, page
+from dalembert.report import comparison, page
 
 # each program of a closed biped takes half a minute to compile; smaller closed chains are here
 LARGE = ("cassie",)
@@ -82,13 +82,13 @@ def subject(request, tmp_path):
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """Less of everything that only repeats, and files in a folder of the test."""
-    monkeypatch.setattr(bench, "SECONDS", 0.0)
-    monkeypatch.setattr(agreement, "STATES", 5)
-    monkeypatch.setattr(agreement, "LARGE", 0)
-    monkeypatch.setattr(agreement, "LARGE", 0)
+    monkeypatch.setattr(performance, "SECONDS", 0.0)
+    monkeypatch.setattr(comparison, "STATES", 5)
+    monkeypatch.setattr(comparison, "LARGE", 0)
+    monkeypatch.setattr(comparison, "LARGE", 0)
     # every formulation is compared in tests/formulations and tests/constraints, on a page in
     # tests/report/test_page.py
-    monkeypatch.setattr(agreement, "formulations", lambda system: ())
+    monkeypatch.setattr(comparison, "formulations", lambda system: ())
     monkeypatch.setattr(page, "SECONDS", 0.1)
     monkeypatch.chdir(tmp_path)
 
@@ -107,8 +107,8 @@ def test_it_works_or_says_why_not(quick, command, subject):
     # one sentence, in the words of the user, and no traceback
     assert isinstance(done.exception, SystemExit), repr(done.exception)
     assert done.exit_code in (1, 2)
-    said = " ".join((done.stderr or done.stdout).split())
-    assert re.search(r"(error|failed|diverged|stalled): .{20,}", said), done.output
+    message = " ".join((done.stderr or done.stdout).split())
+    assert re.search(r"(error|failed|diverged|stalled): .{20,}", message), done.output
 
 
 # at its reference posture, the pole, the mass matrix of a spherical pendulum is singular; systems that
@@ -129,8 +129,8 @@ def test_a_state_off_the_constraints_is_refused():
 
 def test_forces_of_constraints_are_listed():
     done = run("forward", "four_bar", "--json")
-    found = json.loads(done.stdout)
-    assert len(found["lam"]) > 0 and len(found["qdd"]) == len(found["joints"])
+    facts = json.loads(done.stdout)
+    assert len(facts["lam"]) > 0 and len(facts["qdd"]) == len(facts["joints"])
 
 
 @pytest.mark.parametrize(("name", "freedoms"), [("two_bars", 2), ("four_bar", 1), ("ur5", 6)])

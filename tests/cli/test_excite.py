@@ -18,9 +18,9 @@ def call(*words):
 
 def test_a_motion_is_written_and_what_it_uses_is_shown(tmp_path):
     out = tmp_path / "motion.csv"
-    found = call(*ARM, "--out", out, "--rate", 50, "--q", "0.2", "0.1", "--inertias-only")
-    assert found.exit_code == 0, found.output
-    assert "4 base parameters" in found.stdout and "velocity" in found.stdout
+    result = call(*ARM, "--out", out, "--rate", 50, "--q", "0.2", "0.1", "--inertias-only")
+    assert result.exit_code == 0, result.output
+    assert "4 base parameters" in result.stdout and "velocity" in result.stdout
     log = dl.read_log(out, dl.load("planar_2r"))
     assert log.sizes["time"] == 251
     np.testing.assert_allclose(log.q.values[[0, -1]], [[0.2, 0.1]] * 2, atol=1e-9)
@@ -34,7 +34,7 @@ def test_json_has_all_of_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("puma560", "--duration", 10), "give velocity="),
         (("four_bar", "--duration", 10), "closed chain"),
@@ -42,7 +42,7 @@ def test_json_has_all_of_it():
         ((*ARM, "--out", "motion.txt"), "must end in"),
     ],
 )
-def test_mistakes_are_said_in_one_line(words, said):
-    found = call(*words)
-    assert found.exit_code != 0
-    assert said in found.stderr and found.stderr.count("\n") == 1
+def test_mistakes_are_said_in_one_line(words, message):
+    result = call(*words)
+    assert result.exit_code != 0
+    assert message in result.stderr and result.stderr.count("\n") == 1

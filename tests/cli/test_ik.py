@@ -43,9 +43,9 @@ def test_a_target_of_a_robot_with_followers(palletiser, poses):
     q, T = poses
     turn = np.degrees(rpy_from_rotation(T[4, :3, :3]))
     target = ",".join(f"{x:.17g}" for x in (*T[4, :3, 3], *turn))
-    found = call("--target", target, "--deg", "--frame", "gripper", "--json")
-    assert found.exit_code == 0, found.output
-    facts = json.loads(found.stdout)
+    result = call("--target", target, "--deg", "--frame", "gripper", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
     assert facts["found"] == [True] and facts["joints"] == list(palletiser.coordinates)
     np.testing.assert_allclose(palletiser.pose(facts["q"][0], "gripper")[0], T[4], atol=1e-8)
     all_of_them = call("--target", target, "--deg", "--frame", "gripper", "--all", "--json")
@@ -60,9 +60,9 @@ def test_a_file_of_poses_becomes_a_file_of_joints(palletiser, poses):
     q, T = poses
     start = ",".join(map(str, q[0]))
     args = ("--csv", "poses.csv", "--out", "q.csv", "--frame", "gripper", "--path", "--q", start)
-    found = call(*args)
-    assert found.exit_code == 0, found.output
-    assert "21 found of 21 targets" in found.stdout and "written: q.csv" in found.stdout
+    result = call(*args)
+    assert result.exit_code == 0, result.output
+    assert "21 found of 21 targets" in result.stdout and "written: q.csv" in result.stdout
     rows = np.loadtxt("q.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(rows[:, 1:5], q, atol=1e-7)
     assert (rows[:, 5] == 1).all()
@@ -81,8 +81,8 @@ def test_a_joint_may_have_any_name_in_the_file_of_joints(poses):
     named = text.replace('name="turn"', "name='a \"turn\", left'")
     assert named != text
     Path("named.urdf").write_text(named, encoding="utf-8")
-    found = call("--csv", "poses.csv", "--frame", "gripper", "--out", "q.csv", robot="named.urdf")
-    assert found.exit_code == 0, found.output
+    result = call("--csv", "poses.csv", "--frame", "gripper", "--out", "q.csv", robot="named.urdf")
+    assert result.exit_code == 0, result.output
     with open("q.csv", encoding="utf-8", newline="") as file:
         head = next(csv.reader(file))
     assert head[1] == 'a "turn", left [rad]' and len(head) == 6
@@ -92,10 +92,10 @@ def test_a_joint_may_have_any_name_in_the_file_of_joints(poses):
 
 
 def test_what_is_out_of_reach_is_said_and_fails(poses):
-    found = call("--target", "30,0,1", "--frame", "gripper", "--restarts", "5")
-    assert found.exit_code == 1
-    assert "not found: the nearest" in found.stdout and "0 found of 1 targets" in found.stdout
-    assert "1 of 1 targets not found, 0: out of reach" in found.stderr
+    result = call("--target", "30,0,1", "--frame", "gripper", "--restarts", "5")
+    assert result.exit_code == 1
+    assert "not found: the nearest" in result.stdout and "0 found of 1 targets" in result.stdout
+    assert "1 of 1 targets not found, 0: out of reach" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_wrong_use_is_one_line(poses, args, words):
     Path("short.csv").write_text("x,y\n1,2\n")
     Path("units.csv").write_text("x [mm],y,z\n1,2,3\n")
     Path("gaps.csv").write_text("x,y,z\n1,2,nan\n")
-    found = call(*args)
-    assert found.exit_code in (1, 2) and found.exception.__class__ is SystemExit
-    assert words in found.stderr and found.stderr.count("\n") == 1
+    result = call(*args)
+    assert result.exit_code in (1, 2) and result.exception.__class__ is SystemExit
+    assert words in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_systems_without_frames_are_refused():
-    found = call("--target", "0,0,0", robot="pendulum_constrained")
-    assert found.exit_code == 1 and "no frames" in found.stderr
+    result = call("--target", "0,0,0", robot="pendulum_constrained")
+    assert result.exit_code == 1 and "no frames" in result.stderr

@@ -52,8 +52,8 @@ def test_json_and_scenario() -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_table_of_a_scenario_is_its_own(name: str) -> None:
     """Forces at the first instant under the scenario's own torques, as its three routes find them."""
-    facts, made = json.loads(run(name, "--json")), scenario(name)
-    loads = made.lagrangian(made.first())
+    facts, example = json.loads(run(name, "--json")), scenario(name)
+    loads = example.lagrangian(example.first())
     np.testing.assert_allclose(facts["forces"]["A on bar2"][:2], loads.A, atol=1e-9)
     np.testing.assert_allclose(facts["forces"]["B on bar3"][:2], loads.B, atol=1e-9)
     torques = [facts["efforts"][key][0] for key in ("T12", "T23")]
@@ -83,8 +83,8 @@ def test_own_numbers_of_a_scenario_as_options(tmp_path: Path) -> None:
     more = ("--phi-end", "-0.5 1.6", "--delta-t", "1.25", "--set", "g=3.7")
     facts = json.loads(run("joint_interpolated", *own, *more, "--json"))
     numbers = {"lengths": (0.7, 1.1), "masses": (1.4, 2.3), "g": 3.7, "delta_t": 1.25}
-    made = scenario("joint_interpolated", phi_start=(0.2, 0.7), phi_end=(-0.5, 1.6), **numbers)
-    loads = made.lagrangian(made.first())
+    example = scenario("joint_interpolated", phi_start=(0.2, 0.7), phi_end=(-0.5, 1.6), **numbers)
+    loads = example.lagrangian(example.first())
     np.testing.assert_allclose(facts["forces"]["A on bar2"][:2], loads.A, atol=1e-9)
     np.testing.assert_allclose(facts["efforts"]["T12"], [loads.T12], atol=1e-9)
     path = tmp_path / "own.toml"
@@ -97,13 +97,13 @@ def test_own_numbers_of_a_scenario_as_options(tmp_path: Path) -> None:
     assert facts["mobility"] == 1
 
 
-def test_the_equations_of_a_scenario_in_letters() -> None:
-    said = run("double_pendulum", "--equations")
-    assert "x_B₃ c₃ φ̇₃² − x_B₂ c₂ φ̇₂²" in said and "−m₂ g" in said
+def test_the_equations_of_a_scenario_with_symbols() -> None:
+    text = run("double_pendulum", "--equations")
+    assert "x_B₃ c₃ φ̇₃² − x_B₂ c₂ φ̇₂²" in text and "−m₂ g" in text
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("joint_interpolated", "--lengths", "1"), "--lengths of the arm needs 2 numbers"),
         (("double_pendulum", "--phi-end", "1,2"), "has no 'phi_end'"),
@@ -112,10 +112,10 @@ def test_the_equations_of_a_scenario_in_letters() -> None:
         (("double_pendulum", "--set", "g=moon"), "'moon' is not a number"),
     ],
 )
-def test_numbers_that_do_not_fit_are_one_line(arguments: tuple[str, ...], said: str) -> None:
+def test_numbers_that_do_not_fit_are_one_line(arguments: tuple[str, ...], message: str) -> None:
     result = CliRunner().invoke(app, ["mechanism", *arguments])
     assert result.exit_code in (1, 2) and "Traceback" not in result.output
-    assert said in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())
 
 
 def test_plots_and_page_show_the_forces_of_the_scenario(tmp_path: Path) -> None:

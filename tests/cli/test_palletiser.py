@@ -24,10 +24,10 @@ def test_from_points_to_torques(tmp_path, monkeypatch):
     Path("points.csv").write_text(
         "x,y,z,roll,pitch,yaw\n1.2,0.3,0.9,0,0,30\n1.1,-0.4,1.1,0,0,-20\n"
     )
-    found = run_json("ik", PALLETISER, "--csv", "points.csv", "--deg", "--out", "postures.csv")
+    result = run_json("ik", PALLETISER, "--csv", "points.csv", "--deg", "--out", "postures.csv")
     robot = dl.load(str(PALLETISER))
     postures = np.loadtxt("postures.csv", delimiter=",", skiprows=1, ndmin=2)[:, 1:5]
-    assert found is not None and postures.shape == (2, 4)
+    assert result is not None and postures.shape == (2, 4)
     np.testing.assert_allclose(robot.pose(postures)[:, :3, 3], [[1.2, 0.3, 0.9], [1.1, -0.4, 1.1]])
     moved = ("--acceleration", "8", "--out", "motion.csv")
     run_json("path", PALLETISER, "--points", "postures.csv", *moved)
@@ -42,7 +42,7 @@ def test_from_points_to_torques(tmp_path, monkeypatch):
 
 
 def test_a_posture_that_was_not_found_is_no_point_of_a_path(tmp_path, monkeypatch):
-    """What ik writes is what path reads, but for targets out of reach."""
+    """The file that ik writes is one that path reads, but for targets out of reach."""
     monkeypatch.chdir(tmp_path)
     Path("q.csv").write_text(
         "pose,turn [rad],shoulder [rad],forearm_pitch [rad],wrist [rad],found\n"

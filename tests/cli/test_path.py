@@ -38,9 +38,9 @@ def poses_of(robot):
 
 
 def test_a_palletiser_is_as_fast_as_its_drives_allow(folder):
-    found = call(PALLETISER, "--points", "points.csv", "--deg", "--out", "motion.csv", "--report")
-    assert found.exit_code == 0, found.output
-    assert "torque" in found.stdout and "written: motion.csv" in found.stdout
+    result = call(PALLETISER, "--points", "points.csv", "--deg", "--out", "motion.csv", "--report")
+    assert result.exit_code == 0, result.output
+    assert "torque" in result.stdout and "written: motion.csv" in result.stdout
     robot = dl.load(str(PALLETISER))
     log = dl.read_log("motion.csv", robot)
     for q in POINTS:
@@ -53,8 +53,8 @@ def test_a_palletiser_is_as_fast_as_its_drives_allow(folder):
 
 
 def test_facts_for_programs(folder):
-    found = call(PALLETISER, "--points", "points.csv", "--deg", "--kind", "lines", "--json")
-    facts = json.loads(found.stdout)
+    result = call(PALLETISER, "--points", "points.csv", "--deg", "--kind", "lines", "--json")
+    facts = json.loads(result.stdout)
     assert facts["robot"] == "palletiser" and len(facts["stops"]) == 1
     assert facts["active"][0]["joint"] in JOINTS
     blend = call(
@@ -68,9 +68,9 @@ def test_facts_for_programs(folder):
 @pytest.mark.parametrize("kind", ["lines", "arc"])
 def test_poses_with_a_posture_to_begin_at(folder, kind):
     robot = dl.load("ur5")
-    places, T = poses_of(robot)
-    save("poses.csv", ("x", "y", "z"), places)
-    found = call(
+    points, T = poses_of(robot)
+    save("poses.csv", ("x", "y", "z"), points)
+    result = call(
         "ur5",
         "--points",
         "poses.csv",
@@ -83,27 +83,27 @@ def test_poses_with_a_posture_to_begin_at(folder, kind):
         "--out",
         "motion.csv",
     )
-    assert found.exit_code == 0, found.output
-    assert "keeps to its path" in found.stdout
+    assert result.exit_code == 0, result.output
+    assert "keeps to its path" in result.stdout
     last = dl.read_log("motion.csv", robot).q.values[-1]
-    np.testing.assert_allclose(robot.pose(last)[:3, 3], places[-1], atol=1e-6)
+    np.testing.assert_allclose(robot.pose(last)[:3, 3], points[-1], atol=1e-6)
     np.testing.assert_allclose(robot.pose(last)[:3, :3], T[:3, :3], atol=1e-6)
 
 
 def test_poses_with_angles_or_quaternions(folder):
     robot = dl.load("ur5")
-    places, T = poses_of(robot)
+    points, T = poses_of(robot)
     turns = np.tile(np.degrees(rpy_from_rotation(T[:3, :3])), (3, 1))
-    save("angles.csv", ("x", "y", "z", "roll", "pitch", "yaw"), np.hstack([places, turns]))
+    save("angles.csv", ("x", "y", "z", "roll", "pitch", "yaw"), np.hstack([points, turns]))
     quaternion = dl.spatial.quaternion_from_matrix(T[:3, :3])
-    table = np.hstack([places, np.tile(quaternion, (3, 1))])
+    table = np.hstack([points, np.tile(quaternion, (3, 1))])
     save("quaternions.csv", ("x", "y", "z", "qw", "qx", "qy", "qz"), table)
     times = []
     for name in ("angles.csv", "quaternions.csv"):
         degrees = [np.degrees(float(x)) for x in HOME.split()]
-        found = call("ur5", "--points", name, "--deg", "--q", *degrees, "--json")
-        assert found.exit_code == 0, found.output
-        times.append(json.loads(found.stdout)["seconds"])
+        result = call("ur5", "--points", name, "--deg", "--q", *degrees, "--json")
+        assert result.exit_code == 0, result.output
+        times.append(json.loads(result.stdout)["seconds"])
     assert times[0] == pytest.approx(times[1], rel=1e-6)
 
 
@@ -131,12 +131,12 @@ def test_poses_with_angles_or_quaternions(folder):
 )
 def test_mistakes_are_said_in_one_line(folder, names, rows, options, message):
     save("wrong.csv", names, rows)
-    found = call(PALLETISER, "--points", "wrong.csv", *options)
-    assert found.exit_code != 0
-    assert message in found.stderr and found.stderr.count("\n") == 1
+    result = call(PALLETISER, "--points", "wrong.csv", *options)
+    assert result.exit_code != 0
+    assert message in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_path_outside_the_joints_ranges_is_said_on_standard_error(folder):
     save("far.csv", JOINTS, POINTS + np.array([10.0, 0.0, 0.0, 0.0]))
-    found = call(PALLETISER, "--points", "far.csv")
-    assert found.exit_code == 0 and "warning: the path takes 'turn' to 11.5" in found.stderr
+    result = call(PALLETISER, "--points", "far.csv")
+    assert result.exit_code == 0 and "warning: the path takes 'turn' to 11.5" in result.stderr

@@ -46,11 +46,13 @@ def test_a_study_is_planned_run_and_gone_on_with(file):
     assert not (file.parent / "study.zarr").exists()
     facts = json.loads(run(file, "--json").stdout)
     assert (facts["runs"], facts["failed"]) == (12, 0)
-    found = xarray.open_dataset(file.parent / "study.zarr", engine="zarr", consolidated=False)
-    assert np.unique(found["payload"]).tolist() == [0.0, 1.0, 2.0]
-    assert facts["outputs"]["peak_torque"]["largest"] == float(found.peak_torque.max())
-    shown = run(file)
-    assert shown.exit_code == 0 and "12 runs in" in shown.stdout and "peak_torque" in shown.stdout
+    study = xarray.open_dataset(file.parent / "study.zarr", engine="zarr", consolidated=False)
+    assert np.unique(study["payload"]).tolist() == [0.0, 1.0, 2.0]
+    assert facts["outputs"]["peak_torque"]["largest"] == float(study.peak_torque.max())
+    output = run(file)
+    assert (
+        output.exit_code == 0 and "12 runs in" in output.stdout and "peak_torque" in output.stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,5 +71,7 @@ def test_a_study_is_planned_run_and_gone_on_with(file):
 def test_what_is_wrong_with_a_file_is_one_line(file, old, new, message):
     assert old in STUDY
     file.write_text(STUDY.replace(old, new))
-    said = run(file)
-    assert said.exit_code in (1, 2) and said.stderr.count("\n") == 1 and message in said.stderr
+    output = run(file)
+    assert (
+        output.exit_code in (1, 2) and output.stderr.count("\n") == 1 and message in output.stderr
+    )

@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from dalembert.cli.app import app
 from dalembert.cli.results import require_writable
 from dalembert.errors import SimulationError
 
@@ -44,3 +46,16 @@ def test_a_store_that_is_there_is_named(tmp_path):
     (tmp_path / "run.zarr").mkdir()
     with pytest.raises(SimulationError, match=r"run\.zarr is there already"):
         require_writable(tmp_path / "run.zarr")
+
+
+def test_an_error_about_a_file_names_the_option_it_came_from(tmp_path):
+    """A report that cannot be written is not an error of --out."""
+    options = ("--report", str(tmp_path / "missing" / "fit.html"))
+    result = CliRunner().invoke(app, ["identify", "pendulum", "log.csv", *options])
+    assert result.exit_code == 1
+    assert "--report" in result.stderr and "--out" not in result.stderr
+    options = ("--report", str(tmp_path / "fit.txt"))
+    result = CliRunner().invoke(app, ["identify", "pendulum", "log.csv", *options])
+    assert result.exit_code == 2
+    assert "fit.txt: the name must end in .html" in " ".join(result.stderr.split())
+    assert "--report" in result.stderr and "--out" not in result.stderr

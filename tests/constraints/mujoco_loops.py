@@ -71,7 +71,7 @@ class Peer(PlainPeer):
 
     def _along(self, i: int) -> np.ndarray:
         """J̇ q̇ of a tendon by differences of J along the motion, to the sixth order."""
-        m, other, found = self.m, mujoco.MjData(self.m), 0.0
+        m, other, total = self.m, mujoco.MjData(self.m), 0.0
         for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
             for step in (k * self.step, -k * self.step):
                 other.qpos[:], other.qvel[:] = self.d.qpos, self.d.qvel
@@ -81,8 +81,8 @@ class Peer(PlainPeer):
                 J = other.efc_J[: other.nefc * m.nv].reshape(other.nefc, m.nv)[mine]
                 if not len(J):  # MuJoCo leaves rows of zeros away
                     continue
-                found = found + np.sign(step) * weight / self.step * (J @ self.d.qvel)
-        return found
+                total = total + np.sign(step) * weight / self.step * (J @ self.d.qvel)
+        return total
 
     def _between(self, i: int) -> np.ndarray:
         m, d = self.m, self.d

@@ -26,11 +26,11 @@ class ClosedTwin:
             pin.StdVec_RigidConstraintData(),
         )
         for first, second in loops:
-            made = pin.RigidConstraintModel(
+            constraint = pin.RigidConstraintModel(
                 kind, self.model, *first, *second, pin.ReferenceFrame.LOCAL
             )
-            self.loops.append(made)
-            self.loop_data.append(made.createData())
+            self.loops.append(constraint)
+            self.loop_data.append(constraint.createData())
         self.settings = pin.ProximalSettings(1e-14, 1e-12, 200)
         pin.initConstraintDynamics(self.model, self.data, self.loops, self.loop_data)
 

@@ -20,9 +20,9 @@ def singular_states(rng: np.random.Generator, count: int) -> tuple[np.ndarray, .
     angles = 2.0 * np.pi * np.arange(3) / 3.0 + np.pi / 2.0
     corners = RADIUS * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     at = rng.integers(3, size=count)
-    reach = corners[at][:, None] - corners
+    offset = corners[at][:, None] - corners
     q, qd = np.zeros((count, 6)), np.zeros((count, 6))
-    q[:, 0::2] = np.arctan2(reach[..., 1], reach[..., 0])
+    q[:, 0::2] = np.arctan2(offset[..., 1], offset[..., 0])
     each = np.arange(count)
     q[each, 2 * at] = rng.uniform(-np.pi, np.pi, count)
     q[each, 2 * at + 1] = np.pi

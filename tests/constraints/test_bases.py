@@ -48,7 +48,7 @@ def test_the_gauge_of_singular_values_takes_redundant_rows():
 
 
 def test_the_printed_gamma_is_that_of_sympy():
-    """Γ = W⁻¹ (Ẇ − ∂vᵀ/∂q) of p.82, derived in letters for the planar 2R and Cholesky's W."""
+    """Γ = W⁻¹ (Ẇ − ∂vᵀ/∂q) of p.82, derived symbolically for the planar 2R and Cholesky's W."""
     q1, q2, d1, d2, a, b, c = sp.symbols("q1 q2 d1 d2 a b c", positive=True)
     M = sp.Matrix([[a + 2 * b * sp.cos(q2), c + b * sp.cos(q2)], [c + b * sp.cos(q2), c]])
     W, rates = M.cholesky(hermitian=False), sp.Matrix([d1, d2])

@@ -49,12 +49,12 @@ def test_weights_move_the_load_between_actuators():
     closed, q, qd, tau = load_states("parallel_3rr", count=6)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
     even, _ = closed.inverse_dynamics(q, qd, qdd, actuators=ACTIVE)
-    heavy, _ = closed.inverse_dynamics(
+    weighted, _ = closed.inverse_dynamics(
         q, qd, qdd, actuators=ACTIVE, weights=np.array([1e4, 1, 1, 1, 1, 1])
     )
-    assert (np.abs(heavy[:, 0]) <= np.abs(even[:, 0]) + 1e-9).all()
+    assert (np.abs(weighted[:, 0]) <= np.abs(even[:, 0]) + 1e-9).all()
     np.testing.assert_allclose(
-        closed.forward_dynamics(q, qd, heavy)[0], qdd, atol=1e-8 * np.abs(qdd).max()
+        closed.forward_dynamics(q, qd, weighted)[0], qdd, atol=1e-8 * np.abs(qdd).max()
     )
 
 

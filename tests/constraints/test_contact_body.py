@@ -99,8 +99,10 @@ def test_the_normal_force_is_prescribed_while_eta_follows():
     _, body = bodies(Torus(1.0, 0.3), Ellipsoid(0.2, 0.3, 0.15))
     closed = Constrained(body, [body.contact("tip")], guess=[*ETA, 0.0])
     target = ETA + np.array([0.1, -0.1, 0.05, 0.1, 0.2])
-    law = Hybrid(closed, body.coordinates[:5], target, 36.0, 12.0, [6.0], ki=3.0, integral=[1.0])
-    run = dl.simulate(closed, [*ETA, 0.0], tau=law, duration=0.5, dt=0.1)
+    controller = Hybrid(
+        closed, body.coordinates[:5], target, 36.0, 12.0, [6.0], ki=3.0, integral=[1.0]
+    )
+    run = dl.simulate(closed, [*ETA, 0.0], tau=controller, duration=0.5, dt=0.1)
     t = run.time.values
     decay = ((1.0 + 6.0 * t) * np.exp(-6.0 * t))[:, None]
     np.testing.assert_allclose(run.q.values[:, :5] - target, (ETA - target) * decay, atol=1e-8)

@@ -146,7 +146,7 @@ def two_balls():
     return dl.Constrained(robot, kinds, guess=guess)
 
 
-def saddle_point(closed, q, qd, tau, rubbing):
+def saddle_point(closed, q, qd, tau, frictional):
     """(q̈, λ) from [M Dᵀ; A 0] by NumPy, friction in D from poses and velocities of the balls."""
     free, A = closed.system, closed.jacobian(q)
     D = A.copy()
@@ -158,7 +158,7 @@ def saddle_point(closed, q, qd, tau, rubbing):
         slip = slip - (slip @ n) * n
         speed = np.sqrt(mu**2 * slip @ slip + gamma**2 * (V[3:] @ n) ** 2)
         force, moment = mu**2 * slip / speed, gamma**2 * (V[3:] @ n) * n / speed
-        if name in rubbing:
+        if name in frictional:
             D[k] += J.T @ np.concatenate([force, moment + np.cross(-0.2 * n, force)])
     K = np.block([[free.mass_matrix(q), D.T], [A, np.zeros((3, 3))]])
     x = np.linalg.solve(K, np.concatenate([tau - free.bias(q, qd), closed.drift(q, qd)]))
@@ -289,7 +289,7 @@ def test_any_contact_that_jams_gives_nan(jammed):
         return tau, 4.0 - R @ tau  # λ by a force −e is λ⁰ + R e
 
     system = SimpleNamespace(
-        rubbing=tuple(range(count)), friction_rows=lambda q, qd, t: (np.eye(count), None)
+        frictional_rows=tuple(range(count)), friction_rows=lambda q, qd, t: (np.eye(count), None)
     )
     result = with_friction(route)(system, np.zeros(3), np.zeros(3), np.zeros(count))
     for array in result:

@@ -37,7 +37,7 @@ CHARTS = {
 points = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
 
 
-def slope(function, x, step=1e-6):
+def derivative(function, x, step=1e-6):
     """∂f/∂x by central differences, the last axis over x."""
     columns = []
     for k in range(len(x)):
@@ -102,9 +102,9 @@ def test_metric_curvature_torsion_are_the_motion_of_the_frame(name, alpha):
     surface, a = SURFACES[name], np.array(alpha)
     patch = surface.at(a)
     np.testing.assert_allclose(patch.frame.T @ patch.frame, np.eye(3), atol=1e-12)
-    moved = np.einsum("ij,jkl->ikl", patch.frame.T, slope(lambda x: surface.at(x).frame, a))
+    moved = np.einsum("ij,jkl->ikl", patch.frame.T, derivative(lambda x: surface.at(x).frame, a))
     np.testing.assert_allclose(
-        patch.frame.T @ slope(lambda x: surface.at(x).point, a),
+        patch.frame.T @ derivative(lambda x: surface.at(x).point, a),
         np.vstack([patch.metric, np.zeros(2)]),
         atol=1e-8,
     )
@@ -129,7 +129,7 @@ def test_the_contact_map_is_the_derivative_of_the_relative_pose(obj, finger, a, 
     o, f = SURFACES[obj], SURFACES[finger]
     eta = np.array([*a, *b, psi])
     g = surfaces.relative_pose(o, f, eta)
-    rates = slope(lambda x: surfaces.relative_pose(o, f, x), eta)
+    rates = derivative(lambda x: surfaces.relative_pose(o, f, x), eta)
     expected = np.stack([se3.vee_se3(np.linalg.inv(g) @ rates[..., k]) for k in range(5)], axis=-1)
     np.testing.assert_allclose(surfaces.body_map(o, f, eta), expected, atol=1e-6)
     # and Montana's equations invert it

@@ -11,7 +11,7 @@ from tests.constraints.test_contact_friction import rod
 BALANCED = ("four_bar", "parallel_3rr", "rolling_disk", "chaplygin_sleigh")
 
 
-def slopes(function, n, h=2e-4):
+def derivatives(function, n, h=2e-4):
     """∂f/∂δ at δ = 0 (n,), one array per output, by central differences extrapolated to h = 0."""
     columns = []
     for step in np.eye(n):
@@ -26,9 +26,9 @@ def slopes(function, n, h=2e-4):
     return [np.stack(parts, axis=-1) for parts in zip(*columns, strict=True)]
 
 
-def close(found, expected, tolerance=1e-9):
+def close(actual, expected, tolerance=1e-9):
     scale = 1.0 + np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, atol=tolerance * scale)
+    np.testing.assert_allclose(actual, expected, atol=tolerance * scale)
 
 
 def away(closed, q):
@@ -49,7 +49,7 @@ def test_forward_dynamics_on_and_off_the_constraints(name, off):
     )
     for k, method in enumerate(methods):
         for own, expected in zip(
-            (result[k], result[3 + k]), slopes(method, closed.nv), strict=True
+            (result[k], result[3 + k]), derivatives(method, closed.nv), strict=True
         ):
             close(own, expected)
 
@@ -68,7 +68,7 @@ def test_inverse_dynamics(name, driven):
     )
     for k, method in enumerate(methods):
         for own, expected in zip(
-            (result[k], result[3 + k]), slopes(method, closed.nv), strict=True
+            (result[k], result[3 + k]), derivatives(method, closed.nv), strict=True
         ):
             close(own, expected)
 
@@ -85,11 +85,11 @@ def test_redundant_rows_and_rolling_along_the_constraints(name):
         qdd, lam = closed.forward_dynamics(at, v, tau)
         return at, v, qdd, lam
 
-    by_qd, by_qdd, by_lam = slopes(lambda s: moved(s)[1:], closed.freedoms)
+    by_qd, by_qdd, by_lam = derivatives(lambda s: moved(s)[1:], closed.freedoms)
     result = closed.forward_dynamics_derivatives(q, qd, tau)
     close(result.dqdd_dq @ N + result.dqdd_dqd @ by_qd, by_qdd)
     close(result.dlam_dq @ N + result.dlam_dqd @ by_qd, by_lam)
-    (by_tau, borne) = slopes(
+    (by_tau, borne) = derivatives(
         lambda s: closed.inverse_dynamics(*moved(s)[:3], actuators=closed.independent),
         closed.freedoms,
     )
@@ -104,8 +104,8 @@ def test_contacts_that_rub():
     theta = np.arctan(2.0)
     q, qd = np.array([0.0, np.sin(theta), theta]), np.array([-1.0, 0.0, 0.0])
     result = closed.forward_dynamics_derivatives(q, qd, np.zeros(3))
-    by_q = slopes(lambda s: closed.forward_dynamics(q + s, qd, np.zeros(3)), 3)
-    by_tau = slopes(lambda s: closed.forward_dynamics(q, qd, s), 3)
+    by_q = derivatives(lambda s: closed.forward_dynamics(q + s, qd, np.zeros(3)), 3)
+    by_tau = derivatives(lambda s: closed.forward_dynamics(q, qd, s), 3)
     close(result.dqdd_dq, by_q[0], 1e-8)
     close(result.dlam_dq, by_q[1], 1e-8)
     close(result.dqdd_dtau, by_tau[0], 1e-8)
@@ -120,7 +120,7 @@ def test_a_driver_that_moves():
     closed = dl.Constrained(particle, [wire], guess=[1.0, 0.0])
     q, qd, tau, t = np.array([0.7, 0.4]), np.array([0.2, 0.9]), np.array([0.3, -0.2]), 0.4
     result = closed.forward_dynamics_derivatives(q, qd, tau, t=t)
-    by_q = slopes(lambda s: closed.forward_dynamics(q + s, qd, tau, t=t), 2)
+    by_q = derivatives(lambda s: closed.forward_dynamics(q + s, qd, tau, t=t), 2)
     close(result.dqdd_dq, by_q[0])
     close(result.dlam_dq, by_q[1])
 

@@ -11,7 +11,7 @@ OBLIQUE = np.array([0.3, -0.5, 0.7]) / np.linalg.norm([0.3, -0.5, 0.7])
 STATE = [0.3], [0.5], [0.0]
 
 
-def door(axis):
+def hinged_panel(axis):
     """One body on a hinge, its centre off the axis."""
     joint = {"type": "revolute", "axis": axis, "name": "hinge", "origin_xyz": (0.1, 0.2, 0.3)}
     body = {"name": "door", "joint": joint, "mass": 1.3, "com": (0.15, 0.05, -0.1)}
@@ -29,8 +29,8 @@ def along(axis, distance):
 
 
 def second_bearing(axis, directions):
-    """The door with another bearing on the axis of its hinge: it holds what is held already."""
-    robot = door(axis)
+    """The panel with another bearing on the axis of its hinge: it holds what is held already."""
+    robot = hinged_panel(axis)
     pose = along(axis, 0.37)
     at = robot.pose([0.0], "door") @ pose
     loop = dl.Loop("base", "door", directions, pose_a=at, pose_b=pose, name="bearing")

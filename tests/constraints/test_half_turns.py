@@ -64,8 +64,8 @@ def test_rows_are_the_rates_of_the_residual_where_it_is_closed(directions):
     assert closed.mobility(q).rank == len(directions)
 
 
-def arm_at_a_door() -> Constrained:
-    """A six-joint arm whose finger grips the handle of a door on a vertical hinge."""
+def arm_at_a_hinge() -> Constrained:
+    """A six-joint arm whose finger grips the handle of a panel on a vertical hinge."""
     links, before = [], None
     turn = ("turn", (1.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.4, (0.0, 0.0, 0.0))
     for name, axis, origin, mass, com in (*ARM, turn):
@@ -82,8 +82,8 @@ def arm_at_a_door() -> Constrained:
     return Constrained(robot, [Loop("handle", "turn_link", "weld", name="grip")])
 
 
-def test_the_hand_at_a_door_is_never_flipped():
-    closed, rng = arm_at_a_door(), np.random.default_rng(0)
+def test_the_hand_at_a_hinge_is_never_flipped():
+    closed, rng = arm_at_a_hinge(), np.random.default_rng(0)
     assert closed.freedoms == 1
     for _ in range(25):
         q = closed.assemble(rng.uniform(-np.pi, np.pi, 7))

@@ -10,7 +10,7 @@ from dalembert.zoo.entry import pinned, pose_at
 from tests.constraints.pinocchio_loops import closed_twin
 from tests.constraints.states import ROUTES
 from tests.constraints.transformed_mechanisms import (
-    Seen,
+    TransformedMechanism,
     closed_in_space,
     in_millimetres,
     reordered,
@@ -20,7 +20,7 @@ from tests.constraints.transformed_mechanisms import (
 SAME = 1e-9
 PLANAR = ("four_bar", "slider_crank", "parallel_3rr")
 SPATIAL = ("arm_on_sphere", "arm_rolling_on_sphere", "stewart_platform")
-GIVEN = ("rolling_disk", "knife_edge", "chaplygin_sleigh", "snakeboard")
+TEXTBOOK = ("rolling_disk", "knife_edge", "chaplygin_sleigh", "snakeboard")
 
 
 def rotation(rng: np.random.Generator) -> np.ndarray:
@@ -33,8 +33,8 @@ def mechanism(name: str) -> Constrained:
     return closed_in_space(dl.load(planar), directions) if directions else dl.load(planar)
 
 
-def relative(found: np.ndarray, expected: np.ndarray) -> float:
-    return np.abs(found - expected).max() / max(1.0, np.abs(expected).max())
+def relative(actual: np.ndarray, expected: np.ndarray) -> float:
+    return np.abs(actual - expected).max() / max(1.0, np.abs(expected).max())
 
 
 def states(closed: Constrained, seed: int, count: int = 2) -> list[tuple[np.ndarray, ...]]:
@@ -48,26 +48,26 @@ def states(closed: Constrained, seed: int, count: int = 2) -> list[tuple[np.ndar
     return result
 
 
-def assert_same(closed: Constrained, seen: Seen, seed: int = 0) -> None:
+def assert_same(closed: Constrained, view: TransformedMechanism, seed: int = 0) -> None:
     """Freedoms, redundant constraints, q̈ and Aᵀλ by four routes, and what is built on them."""
-    there = seen.closed
+    there = view.closed
     here, other = closed.mobility(), there.mobility()
     assert (other.freedoms, other.rank) == (here.freedoms, here.rank)
     assert there.freedoms == closed.freedoms
     assert len(other.redundant) == len(here.redundant)
     for state in states(closed, seed):
-        q, qd, tau = seen.state(*state)
-        assert relative(there.reference("project_velocity", q, qd) / seen.v, state[1]) < SAME
+        q, qd, tau = view.state(*state)
+        assert relative(there.reference("project_velocity", q, qd) / view.v, state[1]) < SAME
         qdd, lam = closed.reference("forward_dynamics", *state)
         force = closed.reference("constraint_force", state[0], lam)
         for route in ROUTES:
             result, multipliers = there.reference("forward_dynamics", q, qd, tau, formulation=route)
-            assert relative(result / seen.v, qdd) < SAME, route
-            carried = there.reference("constraint_force", q, multipliers) * seen.v / seen.force
-            assert relative(carried, force) < SAME, route
-        back, _ = there.reference("inverse_dynamics", q, qd, qdd * seen.v)
+            assert relative(result / view.v, qdd) < SAME, route
+            reaction = there.reference("constraint_force", q, multipliers) * view.v / view.force
+            assert relative(reaction, force) < SAME, route
+        back, _ = there.reference("inverse_dynamics", q, qd, qdd * view.v)
         again, _ = there.reference("forward_dynamics", q, qd, back)
-        assert relative(again / seen.v, qdd) < SAME
+        assert relative(again / view.v, qdd) < SAME
 
 
 LOOPED = [f"{name} {how}" for name in PLANAR for how in ("point", "revolute")]
@@ -87,7 +87,7 @@ def test_metres_or_millimetres(name):
     assert_same(closed, in_millimetres(closed))
 
 
-@pytest.mark.parametrize("name", [*PLANAR, *LOOPED, *SPATIAL, *GIVEN])
+@pytest.mark.parametrize("name", [*PLANAR, *LOOPED, *SPATIAL, *TEXTBOOK])
 def test_the_order_and_size_of_rows_change_nothing(name):
     closed = mechanism(name)
     assert_same(closed, reordered(closed, np.random.default_rng(2)))
@@ -140,15 +140,15 @@ TASKS = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-@pytest.mark.parametrize("law", [Hybrid, RedundantActuation])
-def test_controllers_give_the_same_motion(name, law):
+@pytest.mark.parametrize("kind", [Hybrid, RedundantActuation])
+def test_controllers_give_the_same_motion(name, kind):
     """Not the same torques: the least ones, Σ τ², depend on the units of forces and torques."""
     rng = np.random.default_rng(3)
     closed, task = mechanism(name), TASKS[name]
 
     def moved(system: Constrained, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        built = law(system, task, np.ones(len(task)), 36.0, 12.0)
-        tau, _ = built.law(0.0, q, qd, np.zeros(0), built.constants)
+        built = kind(system, task, np.ones(len(task)), 36.0, 12.0)
+        tau, _ = built.command(0.0, q, qd, np.zeros(0), built.constants)
         return system.reference("forward_dynamics", q, qd, tau)[0]
 
     whole_world = turned(closed, rotation(rng), rng.normal(size=3))

@@ -24,10 +24,10 @@ def test_free_motion_needs_no_torques(name):
     closed = dl.load(name)
     q, qd, _ = consistent_states(closed, np.random.default_rng(0), 40, spread=0.2)
     qdd, lam = closed.forward_dynamics(q, qd, np.zeros(closed.nv))
-    tau, carried = closed.inverse_dynamics(q, qd, qdd)
+    tau, multipliers = closed.inverse_dynamics(q, qd, qdd)
     scale = max(1.0, np.abs(lam).max())
     np.testing.assert_allclose(tau, 0.0, atol=1e-9 * scale)
-    np.testing.assert_allclose(carried, lam, atol=1e-7 * scale)
+    np.testing.assert_allclose(multipliers, lam, atol=1e-7 * scale)
 
 
 def test_a_motion_out_of_reach_is_still_refused():
@@ -42,8 +42,10 @@ def test_a_motion_out_of_reach_is_still_refused():
 def test_redundant_actuation_holds_at_rest():
     closed, desired = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
     q = closed.neutral()
-    law = RedundantActuation(closed, ("theta1", "theta3"), q[[0, 2]], 25.0, 10.0, lam=desired)
-    run = dl.simulate(closed, q, None, law, duration=0.2, dt=0.1)
+    controller = RedundantActuation(
+        closed, ("theta1", "theta3"), q[[0, 2]], 25.0, 10.0, lam=desired
+    )
+    run = dl.simulate(closed, q, None, controller, duration=0.2, dt=0.1)
     np.testing.assert_allclose(run.q.values, np.tile(q, (3, 1)), atol=1e-9)
     np.testing.assert_allclose(run["lambda"].values[-1], desired, atol=1e-5)
 

@@ -76,8 +76,8 @@ def test_out_of_reach_is_the_nearest_closed_posture():
     """The same distance as an optimiser with the loop as its constraint finds."""
     system, frame = dl.load("four_bar"), "coupler_tip"
     away = pose(system, system.neutral(), frame)[0, :3, 3] + np.array([1.5, 0.4, 0.0])
-    q, found = system.inverse_kinematics(away, frame=frame, task="position", restarts=30)
-    assert not found and abs(system.residual(q)).max() < 1e-9
+    q, is_solved = system.inverse_kinematics(away, frame=frame, task="position", restarts=30)
+    assert not is_solved and abs(system.residual(q)).max() < 1e-9
 
     def distance(x):
         return 0.5 * np.sum((system.dynamics.pose(x, frame)[:3, 3] - away) ** 2)
@@ -88,7 +88,7 @@ def test_out_of_reach_is_the_nearest_closed_posture():
             minimize(distance, start, constraints=loop, method="SLSQP", options={"ftol": 1e-14})
             for start in postures(system, 6)
         ),
-        key=lambda found: found.fun if abs(system.residual(found.x)).max() < 1e-8 else np.inf,
+        key=lambda result: result.fun if abs(system.residual(result.x)).max() < 1e-8 else np.inf,
     )
     assert distance(q) == pytest.approx(best.fun, rel=1e-6)
 

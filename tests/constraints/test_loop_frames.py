@@ -16,7 +16,7 @@ def cassie():
     return dl.load("cassie")
 
 
-def held(closed, **changes):
+def with_loops(closed, **changes):
     """The same robot with its loops changed."""
     kinds = [replace(kind, **changes) for kind in closed.dynamics.constraint_set]
     return Constrained(closed.system, kinds, guess=closed.neutral())
@@ -29,7 +29,7 @@ def tilted(closed, count):
 
 @pytest.mark.parametrize("along", ["carrier", "frame"])
 def test_columns_of_the_carrying_body_are_zero_and_not_rounding(cassie, along):
-    closed = held(cassie, along=along)
+    closed = with_loops(cassie, along=along)
     q, _, _ = (x[0] for x in tilted(cassie, 1))
     A = closed.reference("jacobian", q)
     assert (A[:, :9] == 0.0).all()  # pelvis and left hip
@@ -45,7 +45,7 @@ def test_a_rod_within_a_leg_does_not_see_the_pelvis(cassie):
 
 
 def test_the_axes_of_the_rows_change_no_motion_and_no_force(cassie):
-    others = [held(cassie, along=along) for along in ("world", "frame")]
+    others = [with_loops(cassie, along=along) for along in ("world", "frame")]
     for q, qd, tau in zip(*tilted(cassie, 2), strict=True):
         qdd, lam = cassie.reference("forward_dynamics", q, qd, tau)
         forces = reactions(cassie, q, lam)

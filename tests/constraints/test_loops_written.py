@@ -114,8 +114,8 @@ def test_a_point_that_was_read_as_held_in_its_plane_is_written_as_a_point(tmp_pa
 
 def test_a_point_that_slides_out_of_the_plane_is_no_connect():
     arm = dl.load("elbow_3r")
-    slot = dl.Loop("base", "tool", ("x", "y"), name="slot")
-    closed = dl.Constrained(arm, [slot], guess=[0.3, 0.4, 0.5])
+    guide = dl.Loop("base", "tool", ("x", "y"), name="slot")
+    closed = dl.Constrained(arm, [guide], guess=[0.3, 0.4, 0.5])
     with pytest.raises(dl.ModelError, match="loop 'slot': MuJoCo holds points"):
         closed.to_mjcf()
 

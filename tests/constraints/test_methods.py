@@ -10,8 +10,8 @@ from tests.constraints.states import ROUTES, SMALL, load_states
 AGREE = 1e-10  # beside the largest entry, as promised
 
 
-def relative(found, expected):
-    return np.abs(found - expected).max() / max(1.0, np.abs(expected).max())
+def relative(actual, expected):
+    return np.abs(actual - expected).max() / max(1.0, np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.zoo.entry import pinned, pose_at
-from tests.constraints.test_geometry_decisions import OBLIQUE, along, door, parallelogram
+from tests.constraints.test_geometry_decisions import OBLIQUE, along, hinged_panel, parallelogram
 
 MISMATCHES = [0.0, *(10.0**k for k in range(-12, -1)), 3e-8, 3e-7, 3e-6, 3e-5]
 MISMATCHES.sort()
@@ -65,8 +65,8 @@ def cranks(missing):
 
 
 def bearing(missing, tilt=0.0):
-    """A second bearing of a door beside the axis of its hinge, or tilted against it."""
-    robot, pose = door(OBLIQUE), along(OBLIQUE, 0.37)
+    """A second bearing of a hinged panel beside the axis of its hinge, or tilted against it."""
+    robot, pose = hinged_panel(OBLIQUE), along(OBLIQUE, 0.37)
     at = robot.pose([0.0], "door") @ pose
     turned = pose_at((missing, 0.0, 0.0))
     turned[:3, :3] = dl.spatial.rotation_from_rpy((tilt, 0.0, 0.0))

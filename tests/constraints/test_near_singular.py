@@ -41,10 +41,7 @@ def mixed_rows(q):
     """The gap of the loop along axes that the flat posture does not single out."""
     a, b, c = q[0], q[0] + q[1], q[2]
     gap = np.stack(
-        [
-            np.cos(a) + 2 * np.cos(b) - np.cos(c) - 2.0,
-            np.sin(a) + 2 * np.sin(b) - np.sin(c),
-        ]
+        [np.cos(a) + 2 * np.cos(b) - np.cos(c) - 2.0, np.sin(a) + 2 * np.sin(b) - np.sin(c)]
     )
     return np.array([[0.8, 0.6], [-0.6, 0.8]]) @ gap
 
@@ -146,13 +143,13 @@ def test_torques_are_those_of_the_motion(closed, actuators):
     assert (error <= 10.0 * allowed(closed, DISTANCES)).all()
 
 
-@pytest.mark.parametrize("law", [Hybrid, RedundantActuation])
-def test_controllers_give_the_motion_they_were_asked_for(closed, law):
+@pytest.mark.parametrize("kind", [Hybrid, RedundantActuation])
+def test_controllers_give_the_motion_they_were_asked_for(closed, kind):
     """θ̈ = −k_p (θ − 1) − k_v θ̇."""
-    built = law(closed, ("c0",), np.ones(1), 36.0, 12.0)
+    built = kind(closed, ("c0",), np.ones(1), 36.0, 12.0)
     q, qd = states(DISTANCES)
     for k, angle in enumerate(DISTANCES):
-        tau, _ = built.law(0.0, q[k], qd[k], np.zeros(0), built.constants)
+        tau, _ = built.command(0.0, q[k], qd[k], np.zeros(0), built.constants)
         qdd, _ = closed.reference("forward_dynamics", q[k], qd[k], tau)
         expected = -36.0 * (angle - 1.0) - 12.0 * SPEED
         assert abs(qdd[0] - expected) <= 100.0 * allowed(closed, DISTANCES)[k]

@@ -74,9 +74,9 @@ def test_what_is_wrong_is_named():
     network = Network([pendulum, pendulum], [(0, 1, same)])
     with pytest.raises(ShapeError, match="qd has shape"):
         network.forward_dynamics([0.0, 0.0], [0.0], [0.0, 0.0])
-    twice = Network([pendulum, pendulum], [(0, 1, same), (0, 1, other)])
+    doubled = Network([pendulum, pendulum], [(0, 1, same), (0, 1, other)])
     with pytest.raises(ConstraintError, match=r"at link [01] between units 0 and 1"):
-        twice.forward_dynamics([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+        doubled.forward_dynamics([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
 
 
 def test_what_a_network_cannot_do_is_said():

@@ -25,7 +25,7 @@ def test_the_reduced_equations_are_those_of_the_whole(name):
     np.testing.assert_allclose(left, right, atol=1e-8 * (1.0 + np.abs(right).max()))
 
 
-def test_the_numbers_are_those_of_the_letters():
+def test_the_numbers_are_those_of_the_symbolic_form():
     closed, q, qd, _ = load_states("four_bar", count=2)
     symbols = closed.dynamics.symbolic_quantities
     for k in range(2):

@@ -198,13 +198,13 @@ def test_a_slider_crank_hangs_symmetric():
     closed = dl.load("slider_crank")
     low = dl.equilibria(closed)[0]
 
-    def slope(crank):
+    def derivative(crank):
         sides = [
             float(closed.potential_energy(reduced(closed, crank + s, low.q))) for s in (-1e-5, 1e-5)
         ]
         return (sides[1] - sides[0]) / 2e-5
 
-    level = brentq(slope, low.q[0] - 0.2, low.q[0] + 0.3, xtol=1e-10)
+    level = brentq(derivative, low.q[0] - 0.2, low.q[0] + 0.3, xtol=1e-10)
     np.testing.assert_allclose(low.q[0], level, atol=1e-6)
     assert low.stability == "stable"
 

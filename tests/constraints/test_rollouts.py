@@ -133,16 +133,18 @@ class Spring:
         self.constants, self.initial = {"k": np.array(k), "rest": rest}, np.zeros(2)
         self.structure = "spring"
 
-    def law(self, t, q, qd, z, constants):
+    def command(self, t, q, qd, z, constants):
         return -constants["k"] * (q - constants["rest"]) - 0.1 * np.cos(t) * qd, lambda lam: lam
 
 
 def test_a_law_is_compiled_into_the_steps():
     """A controller with a state of its own, asked at every stage and time, as by `simulate`."""
     closed, q, qd, _ = swinging("four_bar")
-    law = Spring(20.0, closed.neutral())
-    result = closed.rollout(q, qd, law, steps=40, dt=1e-3, every=20)
-    run = dl.simulate(closed, q, qd, law, duration=0.04, dt=1e-3, save_every=20, method="rk4")
+    controller = Spring(20.0, closed.neutral())
+    result = closed.rollout(q, qd, controller, steps=40, dt=1e-3, every=20)
+    run = dl.simulate(
+        closed, q, qd, controller, duration=0.04, dt=1e-3, save_every=20, method="rk4"
+    )
     np.testing.assert_allclose(result[0], run.q[1:], atol=1e-12)
     np.testing.assert_allclose(result[1], run.qd[1:], atol=1e-11)
     assert [x.shape for x in result] == [(2, 3, 3), (2, 3, 3), (2, 3, 2)]
@@ -152,7 +154,7 @@ def test_a_law_is_compiled_into_the_steps():
     assert not np.allclose(other[0], result[0])
     assert len(closed._rollouts) == 1  # other gains are other inputs of the same kernel
     with pytest.raises(dl.SettingError, match="not both"):
-        closed.rollout(q, qd, law, 2, 1e-3, controls=[1.0])
+        closed.rollout(q, qd, controller, 2, 1e-3, controls=[1.0])
     with pytest.raises(dl.SettingError, match=r"function.*dl\.simulate"):
         closed.rollout(q, qd, lambda t, q, qd: 0.0 * qd, 2, 1e-3)
 

@@ -13,8 +13,8 @@ from tests.formulations.mechanisms import random_model, seeds
 AGREE = 1e-10
 
 
-def assert_agree(found, expected, allowed=AGREE):
-    for x, y in zip(found, expected, strict=True):
+def assert_agree(actual, expected, allowed=AGREE):
+    for x, y in zip(actual, expected, strict=True):
         assert np.abs(x - y).max() <= allowed * max(1.0, np.abs(y).max())
 
 

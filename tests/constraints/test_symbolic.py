@@ -1,4 +1,4 @@
-"""Constrained systems in letters: the pages of the lecture, SymPy from scratch, and the kernels."""
+"""Constrained systems in symbols: the pages of the lecture, SymPy from scratch, and the kernels."""
 
 # ruff: noqa: SIM300  (A and G are quantities on the left, not constants)
 
@@ -20,8 +20,8 @@ dx, dy, dz, dtheta, dphi = sympy.symbols("dx dy dz dtheta dphi")
 m, g, l, r, rho, I1, I2 = sympy.symbols("m g l r rho I1 I2")
 
 
-def same(found, expected):
-    assert sympy.simplify(sympy.Matrix(found) - sympy.Matrix(expected)).is_zero_matrix
+def same(actual, expected):
+    assert sympy.simplify(sympy.Matrix(actual) - sympy.Matrix(expected)).is_zero_matrix
 
 
 def test_tension_of_the_pendulum_of_p57():
@@ -130,8 +130,8 @@ def test_difference_term_of_p64_from_scratch(make):
         """d/dt along the motion at r̈ = 0."""
         return e.diff(T).subs({dep.diff(T, 2): speed.diff(T)}).subs(still).subs(dep.diff(T), speed)
 
-    def euler(f, v, slope):
-        return rate(f.diff(v.diff(T))) - slope
+    def euler(f, v, derivative):
+        return rate(f.diff(v.diff(T))) - derivative
 
     s = euler(L, dep, L.diff(dep)).subs(dep.diff(T), speed)
     right = [
@@ -149,7 +149,7 @@ MODELS = ("pendulum_constrained", "rolling_disk", "chaplygin_sleigh", "knife_edg
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_letters_are_the_kernels(name):
+def test_symbolic_forms_are_the_kernels(name):
     """λ, P_ω and the reduced equations as NumPy functions, at a state on the constraints."""
     closed = symbolic_model(name)
     keys = ["A", "gamma", "M_r", "h_r", "tau_r", "P_omega", "M_p", "h_p", "tau_p", "lambda"]
@@ -178,8 +178,8 @@ def test_letters_are_the_kernels(name):
         np.testing.assert_allclose(left, value["tau_p"], atol=1e-8)
 
 
-def test_four_bar_in_letters():
-    """Rods of letters: A and the reduced inertia, one number that elimination gives as well."""
+def test_symbolic_four_bar():
+    """Rods with symbols: A and the reduced inertia, one number that elimination gives as well."""
     closed = symbolic_model("four_bar")
     result = closed.equations(["h", "A", "M_r"], timeout=None)
     q = closed.neutral()
@@ -190,7 +190,7 @@ def test_four_bar_in_letters():
     np.testing.assert_allclose(result.lambdify("M_r")(q), [[T @ M @ T]], rtol=1e-10)
 
 
-def test_a_driver_has_time_in_its_letters():
+def test_a_driver_has_time_as_a_symbol():
     """x = sin t drives a particle on a line: λ is the force, −m sin t's acceleration."""
     q, v = sympy.symbols("q v")
     mass = sympy.Symbol("m")
@@ -233,7 +233,7 @@ def test_gyroscopic_and_moving_terms_are_printed():
     same(shaken.g, [-(t**2) * x])
 
 
-def test_what_has_no_letters_is_said():
+def test_quantities_without_symbolic_form_are_errors():
     with pytest.raises(dl.EquationError, match="planar_2r has no constraint matrix"):
         dl.load("planar_2r").equations(["A"])
     redundant = dl.Constrained(

@@ -101,14 +101,14 @@ def test_a_ball_on_an_arm_is_the_contact_with_a_formula():
 
 
 def test_hybrid_control_of_an_egg_along_a_torus():
-    """η̈ = −K_v ė − K_p e and λ = λ_d under the law, in the presence of friction."""
+    """η̈ = −K_v ė − K_p e and λ = λ_d under the controller, in the presence of friction."""
     touching, minimal, _ = egg()
     x = touching.neutral()
     closed = Constrained(touching, [touching.sliding(0.3, torsion=0.02)])
     target = ETA + np.array([0.1, -0.1, 0.05, 0.1, 0.2])
-    law = Hybrid(closed, touching.coordinates[7:12], target, kp=36.0, kd=12.0, lam=[8.0])
+    controller = Hybrid(closed, touching.coordinates[7:12], target, kp=36.0, kd=12.0, lam=[8.0])
     V = minimal.body_map(ETA) @ RATE
-    tau, _ = law.law(0.0, x, V, np.zeros(0), law.constants)
+    tau, _ = controller.command(0.0, x, V, np.zeros(0), controller.constants)
     V_dot, lam = closed.reference("forward_dynamics", x, V, tau)
     np.testing.assert_allclose(lam, 8.0, atol=1e-9)
     # along this acceleration, V of the minimal coordinates

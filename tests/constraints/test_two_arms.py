@@ -10,14 +10,14 @@ from tests.constraints.states import consistent_states
 
 
 @pytest.fixture(scope="module")
-def held():
+def box():
     """(two arms with a box, three states)."""
     closed = dl.load("two_arms_with_box")
     return closed, *consistent_states(closed, np.random.default_rng(0), 3, spread=0.2)
 
 
-def test_pinocchio_agrees_on_two_arms_with_a_box(held):
-    closed, q, qd, tau = held
+def test_pinocchio_agrees_on_two_arms_with_a_box(box):
+    closed, q, qd, tau = box
     assert (closed.nv, closed.rows, closed.freedoms) == (18, 12, 6)
     np.testing.assert_array_equal(closed.residual(closed.neutral()).round(14), 0.0)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
@@ -27,9 +27,9 @@ def test_pinocchio_agrees_on_two_arms_with_a_box(held):
         np.testing.assert_allclose(theirs, qdd[k], atol=1e-9 * np.abs(qdd[k]).max())
 
 
-def test_what_the_palms_exert_moves_the_box(held):
+def test_what_the_palms_exert_moves_the_box(box):
     """Newton and Euler for the box alone: m a = ΣF + m g, and its moments about its centre."""
-    closed, q, qd, tau = held
+    closed, q, qd, tau = box
     tau = tau * (np.arange(closed.nv) >= 6)  # nothing but the palms acts on the box
     qdd, lam = closed.forward_dynamics(q, qd, tau)
     grasps = closed.reactions(q, lam)

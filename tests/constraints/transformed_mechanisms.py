@@ -12,7 +12,7 @@ MILLIMETRES = 1e3
 
 
 @dataclass(frozen=True)
-class Seen:
+class TransformedMechanism:
     """A mechanism, and the factors by which its q and q̇ are multiples of the original's."""
 
     closed: Constrained
@@ -25,7 +25,7 @@ class Seen:
         return q * self.q, qd * self.v, tau * self.force / self.v
 
 
-def turned(closed: Constrained, R: np.ndarray, shift: np.ndarray) -> Seen:
+def turned(closed: Constrained, R: np.ndarray, shift: np.ndarray) -> TransformedMechanism:
     """The whole world moved by (R, shift): base, fixed frames and gravity."""
     model: Model = closed.system.model
     bodies = [
@@ -44,16 +44,11 @@ def turned(closed: Constrained, R: np.ndarray, shift: np.ndarray) -> Seen:
     return _again(closed, built, closed.description.constraints.values())
 
 
-def in_millimetres(closed: Constrained) -> Seen:
+def in_millimetres(closed: Constrained) -> TransformedMechanism:
     """Lengths × 10³: torques are × 10⁶ then, forces × 10³."""
     model, k = closed.system.model, MILLIMETRES
     bodies = [
-        replace(
-            b,
-            translation=k * b.translation,
-            moment=k * b.moment,
-            inertia=k * k * b.inertia,
-        )
+        replace(b, translation=k * b.translation, moment=k * b.moment, inertia=k * k * b.inertia)
         for b in model.bodies
     ]
     frames = {n: replace(f, translation=k * f.translation) for n, f in model.frames.items()}
@@ -74,13 +69,13 @@ def _millimetres(constraint: Constraint) -> Constraint:
     return constraint
 
 
-def reordered(closed: Constrained, rng: np.random.Generator) -> Seen:
+def reordered(closed: Constrained, rng: np.random.Generator) -> TransformedMechanism:
     """Constraints in another order, and the rows of Pfaffian ones in another too."""
     constrained = list(closed.description.constraints.values())
     order = rng.permutation(len(constrained))
     mixed = [_mixed(constrained[k], rng) for k in order]
     built = Constrained(closed.system, mixed, guess=closed.neutral())
-    return Seen(built, np.ones(closed.nq), np.ones(closed.nv))
+    return TransformedMechanism(built, np.ones(closed.nq), np.ones(closed.nv))
 
 
 def _mixed(constraint: Constraint, rng: np.random.Generator) -> Constraint:
@@ -99,8 +94,8 @@ def closed_in_space(closed: Constrained, directions: str = "point") -> Constrain
     return Constrained(closed.system, constrained, guess=closed.neutral(), name=closed.name)
 
 
-def _again(closed, model, held, q=None, v=None, force=1.0) -> Seen:
+def _again(closed, model, constraints, q=None, v=None, force=1.0) -> TransformedMechanism:
     q = np.ones(closed.nq) if q is None else q
     v = np.ones(closed.nv) if v is None else v
-    built = Constrained(Robot(model), list(held), guess=closed.neutral() * q)
-    return Seen(built, q, v, force)
+    built = Constrained(Robot(model), list(constraints), guess=closed.neutral() * q)
+    return TransformedMechanism(built, q, v, force)

@@ -29,10 +29,10 @@ def angle(R) -> float:
 
 
 def moved(T, shift, turn=0.0):
-    made = T.copy()
-    made[:3, 3] += shift
-    made[:3, :3] = made[:3, :3] @ rotation_y(turn)
-    return made
+    pose = T.copy()
+    pose[:3, 3] += shift
+    pose[:3, :3] = pose[:3, :3] @ rotation_y(turn)
+    return pose
 
 
 def test_a_line_turns_by_the_shortest_way_at_an_even_rate() -> None:
@@ -228,8 +228,8 @@ def test_a_screw_that_hardly_turns_is_a_shift():
     start = pose(rotation_x(0.3), [0.4, 0.1, 0.5])
     for turn in (1e-6, 1e-10, 1e-15, 1e-17):
         twist = np.array([0.1, 0.2, 0.0, turn, 0.0, turn])
-        found = CartesianPath.screw(start, twist, 2.0)(1.0)
-        np.testing.assert_allclose(found, exp_se3(2.0 * twist) @ start, atol=1e-15)
+        result = CartesianPath.screw(start, twist, 2.0)(1.0)
+        np.testing.assert_allclose(result, exp_se3(2.0 * twist) @ start, atol=1e-15)
 
 
 def test_poses_in_float32_are_followed():

@@ -13,9 +13,9 @@ Q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
 def test_computed_torque_has_the_poles_it_was_given(method: str) -> None:
     # ë + 2 ζω ė + ω² e = 0 from e(0) = 0.1, ė(0) = 0 in every joint
     robot = dl.load("ur5")
-    law = ComputedTorque(robot, Q0, kp=36.0, kd=12.0)
+    controller = ComputedTorque(robot, Q0, kp=36.0, kd=12.0)
     run = dl.simulate(
-        robot, Q0 + 0.1, None, law, duration=1.0, dt=1e-3, save_every=20, method=method
+        robot, Q0 + 0.1, None, controller, duration=1.0, dt=1e-3, save_every=20, method=method
     )
     t = run.time.values[:, None]
     promised = 0.1 * (1.0 + 6.0 * t) * np.exp(-6.0 * t) * np.ones(6)
@@ -44,8 +44,8 @@ def test_integral_action_removes_the_error_of_an_unknown_payload() -> None:
     q0 = np.array([0.5, 0.5, 0.1])
     errors = {}
     for ki in (None, 500.0):
-        law = ComputedTorque(known, q0, kp=400.0, kd=40.0, ki=ki)
-        run = dl.simulate(loaded, q0, None, law, duration=8.0, dt=0.05)
+        controller = ComputedTorque(known, q0, kp=400.0, kd=40.0, ki=ki)
+        run = dl.simulate(loaded, q0, None, controller, duration=8.0, dt=0.05)
         errors[ki] = float(np.abs(run.q[-1] - q0).max())
     assert errors[None] > 5e-3
     assert errors[500.0] < 1e-4
@@ -54,8 +54,8 @@ def test_integral_action_removes_the_error_of_an_unknown_payload() -> None:
 
 def test_pd_with_gravity_comes_to_rest_at_its_target() -> None:
     robot = dl.load("elbow_3r")
-    law = PDGravity(robot, [0.4, 0.5, -0.6], kp=80.0, kd=40.0)
-    run = dl.simulate(robot, [0.0, 0.0, 0.0], None, law, duration=8.0, dt=0.1)
+    controller = PDGravity(robot, [0.4, 0.5, -0.6], kp=80.0, kd=40.0)
+    run = dl.simulate(robot, [0.0, 0.0, 0.0], None, controller, duration=8.0, dt=0.1)
     np.testing.assert_allclose(run.q[-1], [0.4, 0.5, -0.6], atol=1e-5)
 
 
@@ -65,8 +65,8 @@ def test_gains_and_targets_are_inputs_of_one_kernel() -> None:
     robot = dl.load("planar_2r")
     before = None
     for kp in (10.0, 20.0):
-        law = ComputedTorque(robot, [kp / 100.0, 0.2], kp=kp, kd=5.0)
-        dl.simulate(robot, [0.0, 0.0], None, law, duration=0.1, dt=0.01)
+        controller = ComputedTorque(robot, [kp / 100.0, 0.2], kp=kp, kd=5.0)
+        dl.simulate(robot, [0.0, 0.0], None, controller, duration=0.1, dt=0.01)
         assert before is None or len(_cache) == before
         before = len(_cache)
 
@@ -88,13 +88,13 @@ def test_the_tool_follows_its_line(position_only: bool) -> None:
     robot = dl.load("ur5")
     start, goal = pose_beside(robot, (0.1, 0.1, -0.1), 0.4)
     line = Line.quintic(start, goal, 1.0)
-    law = OperationalSpace(robot, line, kp=100.0, kd=20.0, position_only=position_only)
-    run = dl.simulate(robot, Q0, None, law, duration=1.2, dt=0.02)
+    controller = OperationalSpace(robot, line, kp=100.0, kd=20.0, position_only=position_only)
+    run = dl.simulate(robot, Q0, None, controller, duration=1.2, dt=0.02)
     for t, q in zip(run.time.values, run.q.values, strict=True):
-        wanted, found = line.at(t, line.constants), robot.pose(q)
-        np.testing.assert_allclose(found[:3, 3], wanted.p, atol=1e-9)
+        desired, pose = line.at(t, line.constants), robot.pose(q)
+        np.testing.assert_allclose(pose[:3, 3], desired.p, atol=1e-9)
         if not position_only:
-            np.testing.assert_allclose(found[:3, :3], wanted.R, atol=1e-8)
+            np.testing.assert_allclose(pose[:3, :3], desired.R, atol=1e-8)
 
 
 def test_a_disturbed_tool_returns_with_the_poles_it_was_given() -> None:
@@ -103,8 +103,8 @@ def test_a_disturbed_tool_returns_with_the_poles_it_was_given() -> None:
     goal = start.copy()
     goal[:3, 3] += [0.02, -0.01, 0.03]
     line = Line(goal, goal, dl.control.hold([0.0]))
-    law = OperationalSpace(robot, line, kp=25.0, kd=10.0, position_only=True)
-    run = dl.simulate(robot, Q0, None, law, duration=1.0, dt=0.05)
+    controller = OperationalSpace(robot, line, kp=25.0, kd=10.0, position_only=True)
+    run = dl.simulate(robot, Q0, None, controller, duration=1.0, dt=0.05)
     t = run.time.values[:, None]
     e = robot.pose(run.q.values)[:, :3, 3] - goal[:3, 3]
     np.testing.assert_allclose(e, e[0] * (1.0 + 5.0 * t) * np.exp(-5.0 * t), atol=1e-9)
@@ -114,12 +114,12 @@ def test_redundant_joints_are_damped_without_disturbing_the_task() -> None:
     robot = dl.load("panda")
     q0 = np.array([0.1, -0.4, 0.2, -2.0, 0.1, 1.8, 0.3])
     start = robot.pose(q0)
-    law = OperationalSpace(
+    controller = OperationalSpace(
         robot, Line(start, start, dl.control.hold([0.0])), 100.0, 20.0, damping=5.0
     )
     J = robot.jacobian(q0, expressed_in="world")
     idle = np.linalg.svd(J)[2][-1]  # a velocity that leaves the tool where it is
-    run = dl.simulate(robot, q0, idle, law, duration=1.0, dt=0.1)
+    run = dl.simulate(robot, q0, idle, controller, duration=1.0, dt=0.1)
     np.testing.assert_allclose(
         robot.pose(run.q.values), start[None] * np.ones((11, 1, 1)), atol=1e-6
     )
@@ -150,24 +150,26 @@ def test_an_edited_law_is_not_the_old_one() -> None:
 
     def redefined(sign: float) -> type:
         class Push(ComputedTorque):
-            def law(self, t, q, qd, z, constants):
+            def command(self, t, q, qd, z, constants):
                 return sign * np.ones(1), np.zeros(0)
 
         return Push
 
     ends = []
     for sign in (1.0, -1.0):
-        law = redefined(sign)(robot, [0.0], kp=1.0, kd=1.0)
-        ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
+        controller = redefined(sign)(robot, [0.0], kp=1.0, kd=1.0)
+        ends.append(
+            float(dl.simulate(robot, [0.0], None, controller, duration=0.1, dt=0.01).q[-1, 0])
+        )
     assert ends[0] > 0.0 > ends[1]
 
 
 def test_a_controller_of_a_closed_chain_knows_the_free_one():
     """Computed torque on a Constrained uses its unconstrained model, without Coulomb friction."""
     closed = dl.load("four_bar")
-    law = dl.control.ComputedTorque(closed, closed.neutral(), kp=1.0, kd=1.0)
+    controller = dl.control.ComputedTorque(closed, closed.neutral(), kp=1.0, kd=1.0)
     q, qd = closed.neutral(), np.zeros(closed.nv)
-    tau, _ = law.law(0.0, q, qd, np.zeros(0), law.constants)
+    tau, _ = controller.command(0.0, q, qd, np.zeros(0), controller.constants)
     np.testing.assert_allclose(tau, closed.system.gravity_torque(q), atol=1e-12)
 
 
@@ -176,16 +178,18 @@ SIGN = 1.0
 
 def test_a_law_that_reads_a_changed_global_is_not_the_old_one(monkeypatch) -> None:
     class Push(ComputedTorque):
-        def law(self, t, q, qd, z, constants):
+        def command(self, t, q, qd, z, constants):
             return SIGN * np.ones(1), np.zeros(0)
 
     robot = dl.load("pendulum")
-    law, ends = Push(robot, [0.0], kp=1.0, kd=1.0), []
+    controller, ends = Push(robot, [0.0], kp=1.0, kd=1.0), []
     for sign in (1.0, -1.0):
         monkeypatch.setitem(globals(), "SIGN", sign)
-        ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
-    monkeypatch.setattr(Push, "law", lambda *given: (2.0 * np.ones(1), np.zeros(0)))
-    ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
+        ends.append(
+            float(dl.simulate(robot, [0.0], None, controller, duration=0.1, dt=0.01).q[-1, 0])
+        )
+    monkeypatch.setattr(Push, "command", lambda *settings: (2.0 * np.ones(1), np.zeros(0)))
+    ends.append(float(dl.simulate(robot, [0.0], None, controller, duration=0.1, dt=0.01).q[-1, 0]))
     assert ends[1] < 0.0 < ends[0] < ends[2]
 
 

@@ -12,13 +12,13 @@ SUMS = np.random.default_rng(0).normal(size=(11, 2))
 
 def by_hand(t, period):
     """q, q̇, q̈ (t, n), term by term."""
-    found = np.zeros((3, len(t), 2))
-    found[0] += SUMS[0]
+    result = np.zeros((3, len(t), 2))
+    result[0] += SUMS[0]
     for k in range(1, 6):
         w = 2.0 * np.pi * k / period
         c, s, a, b = np.cos(w * t)[:, None], np.sin(w * t)[:, None], SUMS[k], SUMS[5 + k]
-        found += [a * c + b * s, w * (b * c - a * s), -w * w * (a * c + b * s)]
-    return found
+        result += [a * c + b * s, w * (b * c - a * s), -w * w * (a * c + b * s)]
+    return result
 
 
 def test_polynomials_are_the_series_to_rounding():
@@ -29,8 +29,8 @@ def test_polynomials_are_the_series_to_rounding():
 
 def test_traced_it_is_the_same_motion():
     robot, path = dl.load("planar_2r"), fourier(SUMS, 7.0, 3)
-    law = dl.control.ComputedTorque(robot, path, 100.0, 20.0)
-    run = dl.simulate(robot, path(0.0).q, path(0.0).qd, law, duration=1.0)
+    controller = dl.control.ComputedTorque(robot, path, 100.0, 20.0)
+    run = dl.simulate(robot, path(0.0).q, path(0.0).qd, controller, duration=1.0)
     np.testing.assert_allclose(run.q.values, path(run.time.values).q, atol=1e-8)
 
 

@@ -59,10 +59,10 @@ def independent(system: dl.Constrained) -> list[str]:
 def test_geometric_law_has_its_poles_and_its_integral_rate(name: str) -> None:
     system, task, q0 = posed(name)
     target, lam = q0[task] + 0.05, np.linspace(1.0, 2.0, system.rows)
-    law = Hybrid(
+    controller = Hybrid(
         system, HOLONOMIC[name], target, 36.0, 12.0, lam=lam, ki=3.0, integral=np.ones(system.rows)
     )
-    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.05)
+    run = dl.simulate(system, q0, None, controller, duration=1.0, dt=0.05)
     t = run.time.values[:, None]
     promised = -0.05 * (1.0 + 6.0 * t) * np.exp(-6.0 * t) * np.ones(len(task))
     np.testing.assert_allclose(run.q.values[:, task] - target, promised, atol=1e-9)
@@ -77,12 +77,14 @@ def test_geometric_law_has_its_poles_and_its_integral_rate(name: str) -> None:
 def test_geometric_law_of_velocities(name: str) -> None:
     system = ZOO[name].build()
     u = NONHOLONOMIC[name] or independent(system)
-    wanted, lam = np.linspace(0.3, 0.6, len(u)), np.linspace(1.0, 2.0, system.rows)
-    law = HybridVelocity(system, u, wanted, kp=4.0, lam=lam, ki=2.0, integral=np.ones(system.rows))
-    run = dl.simulate(system, system.neutral(), None, law, duration=1.0, dt=0.05)
+    desired, lam = np.linspace(0.3, 0.6, len(u)), np.linspace(1.0, 2.0, system.rows)
+    controller = HybridVelocity(
+        system, u, desired, kp=4.0, lam=lam, ki=2.0, integral=np.ones(system.rows)
+    )
+    run = dl.simulate(system, system.neutral(), None, controller, duration=1.0, dt=0.05)
     t = run.time.values[:, None]
     np.testing.assert_allclose(
-        run.qd.sel(joint=list(u)), wanted * (1.0 - np.exp(-4.0 * t)), atol=1e-9
+        run.qd.sel(joint=list(u)), desired * (1.0 - np.exp(-4.0 * t)), atol=1e-9
     )
     force = run["lambda"].values - lam
     np.testing.assert_allclose(force, -2.0 * np.exp(-2.0 * t) * np.ones(system.rows), atol=1e-7)
@@ -94,26 +96,26 @@ def test_composite_error_of_the_gauge_law(name: str) -> None:
     m = len(task)
     target = quintic(q0[task], q0[task] + 0.1, 2.0)
     kd = np.diag(np.linspace(3.0, 5.0, m)) + 0.5 * (np.ones((m, m)) - np.eye(m))
-    law = GaugeInvariant(system, HOLONOMIC[name], target, kp=4.0, kd=kd)
+    controller = GaugeInvariant(system, HOLONOMIC[name], target, kp=4.0, kd=kd)
     # a start with errors in position and velocity
     qd0 = system.project_velocity(q0, 0.3 * np.random.default_rng(0).normal(size=system.nv))
     start = dl.simulate(system, q0, qd0, duration=0.1, dt=0.05).isel(time=-1)
     h = 1e-3
-    run = dl.simulate(system, start.q.values, start.qd.values, law, duration=0.4, dt=h)
-    error, Gamma = law.composite_error(run.time.values, run.q.values, run.qd.values)
-    slope = (error[:-4] - 8 * error[1:-3] + 8 * error[3:-1] - error[4:]) / (12 * h)
+    run = dl.simulate(system, start.q.values, start.qd.values, controller, duration=0.4, dt=h)
+    error, Gamma = controller.composite_error(run.time.values, run.q.values, run.qd.values)
+    derivative = (error[:-4] - 8 * error[1:-3] + 8 * error[3:-1] - error[4:]) / (12 * h)
     promised = -((Gamma + kd) @ error[..., None])[2:-2, :, 0]
     # differences of fourth order with h = 1 ms leave about 1e-10
-    np.testing.assert_allclose(slope, promised, atol=2e-8)
+    np.testing.assert_allclose(derivative, promised, atol=2e-8)
     np.testing.assert_allclose(Gamma, -np.swapaxes(Gamma, 1, 2), atol=1e-10)
     assert np.linalg.norm(error[-1]) < np.exp(-2.2 * 0.4) * np.linalg.norm(error[0])
 
 
 def test_the_composite_error_shrinks_at_one_rate_for_one_gain() -> None:
     system, task, q0 = posed("parallel_3rr")
-    law = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task] + 0.1, kp=2.0, kd=5.0)
-    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.1)
-    error, _ = law.composite_error(run.time.values, run.q.values, run.qd.values)
+    controller = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task] + 0.1, kp=2.0, kd=5.0)
+    run = dl.simulate(system, q0, None, controller, duration=1.0, dt=0.1)
+    error, _ = controller.composite_error(run.time.values, run.q.values, run.qd.values)
     size = np.linalg.norm(error, axis=1)
     np.testing.assert_allclose(size, size[0] * np.exp(-5.0 * run.time.values), rtol=1e-7)
 
@@ -152,7 +154,10 @@ def test_mapped_gains_make_the_two_laws_one_but_for_a_known_term(name: str) -> N
     feedback = B @ (feedforward - mapped_kd @ de - mapped_kp @ e)
     composite = B @ (feedforward - kp @ de) - kd @ epsilon
     np.testing.assert_allclose(feedback, composite, atol=1e-9)
-    tau = [law.law(t, q, qd, np.zeros(0), law.constants)[0] for law in (gauge, geometric)]
+    tau = [
+        controller.command(t, q, qd, np.zeros(0), controller.constants)[0]
+        for controller in (gauge, geometric)
+    ]
     term = -(B_dot + parts.Gamma_r @ B) @ np.linalg.solve(B, epsilon)
     difference = np.linalg.solve(parts.W, tau[0] - tau[1])
     np.testing.assert_allclose(parts.V2.T @ difference, term, atol=1e-9)
@@ -167,10 +172,10 @@ def test_passive_joints_carry_no_torque_and_the_motion_is_the_wanted_one() -> No
     system, task, q0 = posed("parallel_3rr")
     target = quintic(q0[task], q0[task] + 0.1, 1.0)
     drives = ("theta1", "theta3", "theta5")
-    law = RedundantActuation(
+    controller = RedundantActuation(
         system, HOLONOMIC["parallel_3rr"], target, 100.0, 20.0, actuators=drives
     )
-    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.05)
+    run = dl.simulate(system, q0, None, controller, duration=1.0, dt=0.05)
     np.testing.assert_allclose(run.q.values[:, task], target(run.time.values).q, atol=1e-8)
     passive = run.tau.sel(joint=["theta2", "theta4", "theta6"])
     np.testing.assert_allclose(passive, 0.0, atol=1e-12)
@@ -184,8 +189,8 @@ def test_with_all_joints_driven_the_internal_forces_are_commanded() -> None:
     system, task, q0 = posed("parallel_3rr")
     target = quintic(q0[task], q0[task] + 0.1, 1.0)
     lam = np.array([1.0, -2.0, 0.5, 3.0])
-    law = RedundantActuation(system, HOLONOMIC["parallel_3rr"], target, 100.0, 20.0, lam=lam)
-    run = dl.simulate(system, q0, None, law, duration=0.5, dt=0.05)
+    controller = RedundantActuation(system, HOLONOMIC["parallel_3rr"], target, 100.0, 20.0, lam=lam)
+    run = dl.simulate(system, q0, None, controller, duration=0.5, dt=0.05)
     np.testing.assert_allclose(run.q.values[:, task], target(run.time.values).q, atol=1e-8)
     np.testing.assert_allclose(run["lambda"], lam * np.ones((11, 1)), atol=1e-6)
 
@@ -217,14 +222,14 @@ CRANKS = [
 @pytest.mark.parametrize(("kind", "options"), CRANKS)
 def test_the_integral_does_not_wind_up_on_a_redundant_loop(kind, options) -> None:
     """Of four wanted forces three are felt; λ ends at the nearest, whatever the four gains are."""
-    cranks, wanted = parallel_cranks(0.6), np.array([20.0, -5.0, 3.0, 8.0])
+    cranks, desired = parallel_cranks(0.6), np.array([20.0, -5.0, 3.0, 8.0])
     gains = np.array([1.0, 2.0, 3.0, 4.0])
-    law = kind(cranks, ("c0",), [1.2], 36.0, 12.0, lam=wanted, ki=gains, **options)
-    run = dl.simulate(cranks, 0.6 * ALONG, None, law, duration=6.0, dt=1.0)
+    controller = kind(cranks, ("c0",), [1.2], 36.0, 12.0, lam=desired, ki=gains, **options)
+    run = dl.simulate(cranks, 0.6 * ALONG, None, controller, duration=6.0, dt=1.0)
     q, rest = run.q.values[-1], np.zeros(4)
     actuators = options.get("actuators", ("c0", "coupler", "c1", "c2"))
-    _, best = cranks.inverse_dynamics(q, rest, rest, actuators=actuators, lam=wanted)
-    assert np.abs(best - wanted).max() > 1.0
+    _, best = cranks.inverse_dynamics(q, rest, rest, actuators=actuators, lam=desired)
+    assert np.abs(best - desired).max() > 1.0
     np.testing.assert_allclose(run["lambda"].values[-1], best, atol=1e-6)
 
 
@@ -248,8 +253,8 @@ def held_in_the_wind() -> dl.Constrained:
 
 def test_hybrid_knows_forces_that_change_with_time() -> None:
     """The law cancels the wind, so that x is the solution of ẍ + 4 ẋ + 4 (x − 1) = 0."""
-    law = Hybrid(held_in_the_wind(), ("x",), [1.0], kp=4.0, kd=4.0)
-    run = dl.simulate(law.system, [0.0, 0.0], None, law, duration=2.0, dt=0.1)
+    controller = Hybrid(held_in_the_wind(), ("x",), [1.0], kp=4.0, kd=4.0)
+    run = dl.simulate(controller.system, [0.0, 0.0], None, controller, duration=2.0, dt=0.1)
     t = run.time.values
     np.testing.assert_allclose(
         run.q.values[:, 0], 1.0 - (1.0 + 2.0 * t) * np.exp(-2.0 * t), atol=1e-8
@@ -281,23 +286,23 @@ def test_gauge_invariant_control_refuses_rows_that_rest_only_where_it_starts() -
 def test_the_gauge_law_is_continuous_for_gains_that_differ() -> None:
     """K_d acts along V₂: a basis that changes sign with an entry of Λ would make τ jump there."""
     system = dl.load("spherical_pendulum_constrained")
-    law = GaugeInvariant(system, ("x", "y"), [0.1, 0.2], kp=[2.0, 3.0], kd=[5.0, 1.0])
+    controller = GaugeInvariant(system, ("x", "y"), [0.1, 0.2], kp=[2.0, 3.0], kd=[5.0, 1.0])
     steps = np.array([-1e-7, 1e-7])
     for x, y in ((0.0, 0.3), (0.3, 0.0), (0.0, -0.4), (-0.2, 0.1)):
         tau = []
         for step in steps:
             at = np.array([x + step, y + step, -np.sqrt(1.0 - (x + step) ** 2 - (y + step) ** 2)])
             qd = system.project_velocity(at, [0.1, 0.2, 0.3])
-            tau.append(law.law(0.0, at, qd, np.zeros(0), law.constants)[0])
+            tau.append(controller.command(0.0, at, qd, np.zeros(0), controller.constants)[0])
         np.testing.assert_allclose(tau[0], tau[1], atol=1e-5)
 
 
 def test_the_factor_of_the_gauge_law_is_that_of_the_inertia_of_its_coordinates() -> None:
     """B is upper triangular with a positive diagonal and Bᵀ B = Jᵀ M J; B θ̇ = V₂ᵀ Wᵀ q̇."""
     system, task, q0 = posed("parallel_3rr")
-    law = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task], kp=2.0, kd=5.0)
+    controller = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task], kp=2.0, kd=5.0)
     qd = system.project_velocity(q0, np.arange(6.0))
-    parts, B, _ = law.frame(0.0, q0, qd)
+    parts, B, _ = controller.frame(0.0, q0, qd)
     assert B[1, 0] == 0.0 and (np.diag(B) > 0.0).all()
     np.testing.assert_allclose(B @ qd[task], parts.v_r, atol=1e-12)
     np.testing.assert_allclose(0.5 * parts.v_r @ parts.v_r, system.kinetic_energy(q0, qd))

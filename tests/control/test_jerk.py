@@ -7,7 +7,7 @@ from dalembert.control import jerk_limited, jerk_limited_duration
 from dalembert.errors import TrajectoryError
 
 
-def kept(path, v, a, j) -> None:
+def assert_within(path, v, a, j) -> None:
     """No limit is passed anywhere, by values inside the pieces and by the third derivative."""
     t = np.linspace(path.breaks[0], path.breaks[-1], 500)[:-1]
     _, qd, qdd = path(t)
@@ -23,7 +23,7 @@ def random_case(rng, size: int):
 
 
 @pytest.mark.parametrize(
-    ("way", "limits", "duration"),
+    ("distance", "limits", "duration"),
     [
         (1.0, (1.0, 2.0, 8.0), 1.75),  # all seven pieces
         (1.0, (9.0, 9.0, 32.0), 1.0),  # jerk alone: 4 (D/2j)^(1/3)
@@ -31,11 +31,11 @@ def random_case(rng, size: int):
         (1.0, (0.5, 9.0, 2.0), 2.0 + 2 * 0.5),  # the largest acceleration is not met
     ],
 )
-def test_durations_in_closed_form(way: float, limits, duration: float) -> None:
-    path = jerk_limited([0.0], [way], *limits)
+def test_durations_in_closed_form(distance: float, limits, duration: float) -> None:
+    path = jerk_limited([0.0], [distance], *limits)
     assert path.duration == pytest.approx(duration, rel=1e-13)
-    assert jerk_limited_duration([0.0], [way], *limits) == pytest.approx(duration, rel=1e-13)
-    kept(path, *limits)
+    assert jerk_limited_duration([0.0], [distance], *limits) == pytest.approx(duration, rel=1e-13)
+    assert_within(path, *limits)
 
 
 @pytest.mark.parametrize("straight", [False, True])
@@ -44,7 +44,7 @@ def test_limits_are_kept_and_goals_met(straight: bool) -> None:
     for size in (1, 2, 6, 6, 6):
         q0, q1, v, a, j = random_case(rng, size)
         path = jerk_limited(q0, q1, v, a, j, straight=straight)
-        kept(path, v, a, j)
+        assert_within(path, v, a, j)
         np.testing.assert_allclose(path(path.duration).q, q1, atol=1e-10)
         np.testing.assert_allclose(path(path.duration - 1e-9).qd, 0.0, atol=1e-6)
         if straight:
@@ -75,7 +75,7 @@ def test_velocities_at_the_ends_are_met() -> None:
         q0, q1, v, a, j = random_case(rng, size)
         v0, v1 = rng.uniform(-1.0, 1.0, (2, size)) * v
         path = jerk_limited(q0, q1, v, a, j, start_velocity=v0, goal_velocity=v1)
-        kept(path, v, a, j)
+        assert_within(path, v, a, j)
         last = path(path.breaks[-1] * (1.0 - 1e-14))
         np.testing.assert_allclose(path(0.0).qd, v0, atol=1e-12)
         np.testing.assert_allclose(last.q, q1, atol=1e-8)
@@ -93,7 +93,7 @@ def test_one_joint_that_stays_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         (([0.0], [1.0, 2.0], 1.0, 1.0, 1.0), "same number"),
         (([0.0], [np.nan], 1.0, 1.0, 1.0), "finite"),
@@ -105,9 +105,9 @@ def test_one_joint_that_stays_stays() -> None:
         (([0.0], [1.0], 1.0, 1.0, 1.0, True, 0.5), "rest to rest"),
     ],
 )
-def test_mistakes_are_said(given, message: str) -> None:
+def test_mistakes_are_said(settings, message: str) -> None:
     with pytest.raises(TrajectoryError, match=message):
-        jerk_limited(*given)
+        jerk_limited(*settings)
 
 
 def test_ruckig_takes_the_same_time() -> None:
@@ -115,11 +115,11 @@ def test_ruckig_takes_the_same_time() -> None:
     rng = np.random.default_rng(4)
     for k in range(200):
         q0, q1, v, a, j = random_case(rng, 1 + k % 6)
-        asked = rk.InputParameter(len(q0))
-        asked.current_position, asked.target_position = q0, q1
-        asked.max_velocity, asked.max_acceleration, asked.max_jerk = v, a, j
+        parameters = rk.InputParameter(len(q0))
+        parameters.current_position, parameters.target_position = q0, q1
+        parameters.max_velocity, parameters.max_acceleration, parameters.max_jerk = v, a, j
         peer = rk.Trajectory(len(q0))
-        rk.Ruckig(len(q0)).calculate(asked, peer)
+        rk.Ruckig(len(q0)).calculate(parameters, peer)
         assert jerk_limited(q0, q1, v, a, j).duration == pytest.approx(peer.duration, rel=1e-9)
 
 

@@ -23,67 +23,70 @@ def cart_pole() -> dl.Robot:
     return dl.Robot.from_links([{**cart, "inertia": np.eye(3)}, pole])
 
 
-def quadratic(run: Any, law: LQR) -> float:
+def quadratic(run: Any, controller: LQR) -> float:
     """∫ xᵀQx + uᵀRu dt of a run."""
-    free = law.linear.free
-    x = np.concatenate([(run.q.values - law.q0)[:, free], run.qd.values[:, free]], axis=1)
-    u = -x @ law.K.T
-    weigh = np.diag(np.asarray(law.Q) * np.ones(x.shape[1]))
-    spent = np.einsum("ti,ij,tj->t", x, weigh, x) + float(law.R) * (u**2).sum(axis=1)
+    free = controller.linear.free
+    x = np.concatenate([(run.q.values - controller.q0)[:, free], run.qd.values[:, free]], axis=1)
+    u = -x @ controller.K.T
+    weigh = np.diag(np.asarray(controller.Q) * np.ones(x.shape[1]))
+    spent = np.einsum("ti,ij,tj->t", x, weigh, x) + float(controller.R) * (u**2).sum(axis=1)
     return float(cumulative_simpson(spent, x=run.time.values)[-1])
 
 
 def test_lqr_has_its_poles_and_its_cost() -> None:
     robot = cart_pole()
-    law = LQR(robot, [0.0, 0.0], Q=[1.0, 10.0, 1.0, 1.0], R=0.1, driven=["cart"])
+    controller = LQR(robot, [0.0, 0.0], Q=[1.0, 10.0, 1.0, 1.0], R=0.1, driven=["cart"])
     x0 = 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
-    run = dl.simulate(robot, x0[:2], x0[2:], law, duration=12.0, dt=0.01)
-    closed = law.linear.A - law.linear.B @ law.K
-    assert sorted(law.poles.real) == pytest.approx(sorted(np.linalg.eigvals(closed).real))
+    run = dl.simulate(robot, x0[:2], x0[2:], controller, duration=12.0, dt=0.01)
+    closed = controller.linear.A - controller.linear.B @ controller.K
+    assert sorted(controller.poles.real) == pytest.approx(sorted(np.linalg.eigvals(closed).real))
     promised = [expm(closed * t) @ x0 for t in run.time.values[::50]]
-    found = np.concatenate([run.q, run.qd], axis=1)[::50]
-    np.testing.assert_allclose(found, promised, atol=1e-9)
-    assert quadratic(run, law) == pytest.approx(x0 @ law.P @ x0, rel=1e-4)
+    result = np.concatenate([run.q, run.qd], axis=1)[::50]
+    np.testing.assert_allclose(result, promised, atol=1e-9)
+    assert quadratic(run, controller) == pytest.approx(x0 @ controller.P @ x0, rel=1e-4)
     assert not run.tau[:, 1].any()
 
 
 def test_a_digital_lqr_moves_from_sample_to_sample_as_its_poles_say() -> None:
     robot, T = cart_pole(), 0.05
-    given = {"Q": [1.0, 10.0, 1.0, 1.0], "R": 0.1, "driven": ["cart"]}
-    law, smooth = LQR(robot, [0.0, 0.0], control_dt=T, **given), LQR(robot, [0.0, 0.0], **given)
+    settings = {"Q": [1.0, 10.0, 1.0, 1.0], "R": 0.1, "driven": ["cart"]}
+    controller, smooth = (
+        LQR(robot, [0.0, 0.0], control_dt=T, **settings),
+        LQR(robot, [0.0, 0.0], **settings),
+    )
     x0 = 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
     run = dl.simulate(
-        *(robot, x0[:2], x0[2:], law), duration=10.0, dt=0.01, control_dt=T, save_every=5
+        *(robot, x0[:2], x0[2:], controller), duration=10.0, dt=0.01, control_dt=T, save_every=5
     )
-    A, B = law.linear.A, law.linear.B
+    A, B = controller.linear.A, controller.linear.B
     step = expm(T * np.block([[A, B], [np.zeros((1, 5))]]))
-    closed = step[:4, :4] - step[:4, 4:] @ law.K
-    assert sorted(abs(law.poles)) == pytest.approx(sorted(abs(np.linalg.eigvals(closed))))
+    closed = step[:4, :4] - step[:4, 4:] @ controller.K
+    assert sorted(abs(controller.poles)) == pytest.approx(sorted(abs(np.linalg.eigvals(closed))))
     x, promised = x0, [x0]
     for _ in range(200):
         x = closed @ x
         promised.append(x)
     np.testing.assert_allclose(np.concatenate([run.q, run.qd], axis=1), promised, atol=1e-9)
     # the same cost, a little more for the hold, and the continuous one in the limit
-    assert 1.0 < (x0 @ law.P @ x0) / (x0 @ smooth.P @ x0) < 1.1
-    near = LQR(robot, [0.0, 0.0], control_dt=1e-4, **given)
+    assert 1.0 < (x0 @ controller.P @ x0) / (x0 @ smooth.P @ x0) < 1.1
+    near = LQR(robot, [0.0, 0.0], control_dt=1e-4, **settings)
     np.testing.assert_allclose(near.K, smooth.K, rtol=1e-2)
 
 
 def test_lqr_regulates_a_closed_chain_in_its_independent_coordinates() -> None:
     closed = dl.load("four_bar")
     q0 = closed.neutral()
-    law = LQR(closed, q0, Q=[100.0, 1.0], R=0.1, driven=["crank"])
-    assert law.K.shape == (1, 2) and law.linear.A.shape == (2, 2)
+    controller = LQR(closed, q0, Q=[100.0, 1.0], R=0.1, driven=["crank"])
+    assert controller.K.shape == (1, 2) and controller.linear.A.shape == (2, 2)
     off = 1e-4
     start = closed.assemble(q0 + off * closed.reduced(q0, np.zeros(3)).N[:, 0])
-    run = dl.simulate(closed, start, None, law, duration=3.0, dt=0.01)
-    free = int(law.linear.free[0])
+    run = dl.simulate(closed, start, None, controller, duration=3.0, dt=0.01)
+    free = int(controller.linear.free[0])
     x0 = np.array([float(run.q[0, free]) - q0[free], 0.0])
-    A = law.linear.A - law.linear.B @ law.K
+    A = controller.linear.A - controller.linear.B @ controller.K
     promised = np.array([expm(A * t) @ x0 for t in run.time.values])
     np.testing.assert_allclose(run.q.values[:, free] - q0[free], promised[:, 0], atol=1e-3 * off)
-    assert quadratic(run, law) == pytest.approx(x0 @ law.P @ x0, rel=1e-3)
+    assert quadratic(run, controller) == pytest.approx(x0 @ controller.P @ x0, rel=1e-3)
     np.testing.assert_allclose(run.tau[0, 1:], 0.0, atol=1e-12)
 
 

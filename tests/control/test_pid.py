@@ -14,9 +14,16 @@ def test_pid_bears_a_payload_it_does_not_know() -> None:
     kp = np.array([600.0, 600.0, 600.0, 600.0, 50.0, 40.0, 3.0])
     ends = {}
     for ki in (0.0, 4.0):
-        law = PID(robot, q0, kp, ki * kp, 0.1 * kp)
+        controller = PID(robot, q0, kp, ki * kp, 0.1 * kp)
         run = dl.simulate(
-            loaded, q0, None, law, duration=6.0, control_dt=1e-3, save_every=100, saturate=True
+            loaded,
+            q0,
+            None,
+            controller,
+            duration=6.0,
+            control_dt=1e-3,
+            save_every=100,
+            saturate=True,
         )
         ends[ki] = float(abs(run.q[-1] - q0).max())
     assert ends[0.0] > 0.02 and ends[4.0] < 1e-5
@@ -33,8 +40,8 @@ def test_an_integral_at_its_limit_does_not_wind_up() -> None:
     robot = axle(1.0)
     over, late = {}, {}
     for tracking in (None, 1e9):
-        law = PID(robot, [3.0], kp=8.0, ki=4.0, kd=6.0, tracking=tracking)
-        run = dl.simulate(robot, [0.0], [0.0], law, duration=30.0, dt=0.01, control_dt=0.01)
+        controller = PID(robot, [3.0], kp=8.0, ki=4.0, kd=6.0, tracking=tracking)
+        run = dl.simulate(robot, [0.0], [0.0], controller, duration=30.0, dt=0.01, control_dt=0.01)
         over[tracking] = float(run.q.max()) - 3.0
         off = np.flatnonzero(abs(run.q.values[:, 0] - 3.0) > 0.02)
         late[tracking] = float(run.time[off[-1]])
@@ -46,10 +53,10 @@ def test_an_integral_at_its_limit_does_not_wind_up() -> None:
 
 def test_pid_runs_batches_and_is_digital() -> None:
     robot = axle(5.0)
-    law = PID(robot, quintic([0.0], [1.0], 1.0), 40.0, 20.0, 10.0)
+    controller = PID(robot, quintic([0.0], [1.0], 1.0), 40.0, 20.0, 10.0)
     options = {"duration": 1.0, "dt": 0.01, "control_dt": 0.01}
-    many = dl.simulate(robot, [[0.0], [0.2]], None, law, **options)
-    alone = dl.simulate(robot, [0.2], None, law, **options)  # reset in between
+    many = dl.simulate(robot, [[0.0], [0.2]], None, controller, **options)
+    alone = dl.simulate(robot, [0.2], None, controller, **options)  # reset in between
     np.testing.assert_allclose(many.q[:, 1], alone.q, atol=1e-12)
     with pytest.raises(dl.SettingError, match="PID is a digital controller"):
-        dl.simulate(robot, [0.0], None, law, duration=1.0)
+        dl.simulate(robot, [0.0], None, controller, duration=1.0)

@@ -57,7 +57,7 @@ def wheel(**friction: float):
     return dl.Robot.from_links([link], gravity=(0.0, 0.0, 0.0))
 
 
-def viscous_time(way: float, inertia: float, tau: float, viscous: float) -> float:
+def viscous_time(distance: float, inertia: float, tau: float, viscous: float) -> float:
     """I q̈ = ±τ − B q̇ from rest to rest: speed up to the v from which braking ends at the goal."""
 
     def ends(v: float) -> tuple[float, float]:
@@ -65,7 +65,7 @@ def viscous_time(way: float, inertia: float, tau: float, viscous: float) -> floa
         down = inertia / viscous * np.log(1.0 + viscous * v / tau)
         return up + down, (tau * up - inertia * v + inertia * v - tau * down) / viscous
 
-    v = brentq(lambda v: ends(v)[1] - way, 1e-9, tau / viscous * (1.0 - 1e-12))
+    v = brentq(lambda v: ends(v)[1] - distance, 1e-9, tau / viscous * (1.0 - 1e-12))
     return ends(v)[0]
 
 
@@ -116,23 +116,23 @@ def test_it_is_the_optimum_of_a_linear_program() -> None:
         m = np.einsum("kij,kj->ki", M, dq)
         for end in (0, 1):
             joints = (dq[end], ddq[end], np.zeros(6), np.full(6, 9.0))
-            for slope, curve, rest, most in (joints, (m[end], c[end], g[end], np.array(UR5))):
+            for derivative, curve, rest, most in (joints, (m[end], c[end], g[end], np.array(UR5))):
                 for sign in (1.0, -1.0):
                     row = np.zeros((6, count))
-                    row[:, i] -= sign * slope / (2 * step)
-                    row[:, i + 1] += sign * slope / (2 * step)
+                    row[:, i] -= sign * derivative / (2 * step)
+                    row[:, i + 1] += sign * derivative / (2 * step)
                     row[:, i + end] += sign * curve
                     A.append(row)
                     b.append(most - sign * rest)
     top = ((2.0 / np.abs(path(grid).dq)) ** 2).min(axis=1)
     top[[0, -1]] = 0.0
     bounds = [(0.0, x) for x in top]
-    found = linprog(-np.ones(count), np.concatenate(A), np.concatenate(b), bounds=bounds)
+    result = linprog(-np.ones(count), np.concatenate(A), np.concatenate(b), bounds=bounds)
     # next to points without inertia the largest next speed is not quite the best of all
-    speed = np.sqrt(found.x)
+    speed = np.sqrt(result.x)
     best = float((2.0 * np.diff(grid) / (speed[1:] + speed[:-1])).sum())
     assert fast.duration == pytest.approx(best, rel=2e-3)
-    same = np.isclose(fast.speed**2, found.x, rtol=1e-6, atol=1e-6)
+    same = np.isclose(fast.speed**2, result.x, rtol=1e-6, atol=1e-6)
     assert same.mean() > 0.6
     assert {limit.kind for limit in fast.active} == {"velocity", "acceleration", "torque"}
 
@@ -261,8 +261,8 @@ def test_a_law_follows_it() -> None:
     robot = dl.load("planar_2r")
     path = through([[0.0, 0.5], [1.0, -0.5], [0.5, 1.0]])
     fast = time_optimal(path, robot, torque=20.0, velocity=3.0, grid=20)
-    law = ComputedTorque(robot, target=fast, kp=400.0, kd=40.0)
-    run = dl.simulate(robot, [0.0, 0.5], [0.0, 0.0], law, duration=1.2, dt=0.01)
+    controller = ComputedTorque(robot, target=fast, kp=400.0, kd=40.0)
+    run = dl.simulate(robot, [0.0, 0.5], [0.0, 0.0], controller, duration=1.2, dt=0.01)
     np.testing.assert_allclose(run.q[-1], [0.5, 1.0], atol=2e-3)
 
 
@@ -279,7 +279,7 @@ def test_limits_that_cannot_be_kept_together_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({}, "at least one of"),
         ({"velocity": -1.0}, "velocity limits must be"),
@@ -292,9 +292,9 @@ def test_limits_that_cannot_be_kept_together_are_named() -> None:
         ({"velocity": 1.0, "end": np.nan}, "end must be"),
     ],
 )
-def test_mistakes_are_said(given, message: str) -> None:
+def test_mistakes_are_reported(options, message: str) -> None:
     with pytest.raises(TrajectoryError, match=message):
-        time_optimal(through([[0.0], [1.0]]), **given)
+        time_optimal(through([[0.0], [1.0]]), **options)
 
 
 def test_paths_of_another_size_or_kind_are_refused() -> None:

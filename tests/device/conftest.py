@@ -13,21 +13,23 @@ from tests.kernels.card import stand_in
 
 @pytest.fixture
 def cupy(monkeypatch, tmp_path):
-    made = ModuleType("cupy")
+    module = ModuleType("cupy")
     for name in ("int32", "int64", "dtype", "broadcast_to"):
-        setattr(made, name, getattr(np, name))
-    made.asarray = lambda x: x if type(x) is DeviceArray else np.asarray(x).view(DeviceArray)
-    made.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
-    made.empty = made.ndarray = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
-    made.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
-    made.cuda = SimpleNamespace(
+        setattr(module, name, getattr(np, name))
+    module.asarray = lambda x: x if type(x) is DeviceArray else np.asarray(x).view(DeviceArray)
+    module.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
+    module.empty = module.ndarray = lambda shape, dtype: np.full(shape, np.nan, dtype).view(
+        DeviceArray
+    )
+    module.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
+    module.cuda = SimpleNamespace(
         get_current_stream=lambda: SimpleNamespace(ptr=7 + Device.now),
         Device=Device,
         runtime=SimpleNamespace(getDevice=lambda: Device.now),
     )
-    monkeypatch.setitem(sys.modules, "cupy", made)
-    with stand_in(monkeypatch, tmp_path) as made.card:
-        yield made
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    with stand_in(monkeypatch, tmp_path) as module.card:
+        yield module
 
 
 @pytest.fixture(scope="session")

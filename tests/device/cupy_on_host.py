@@ -62,11 +62,11 @@ class DeviceArray(np.ndarray):
 def _as_cupy_does(name):
     """Operators and methods that CuPy's arrays have of their own."""
 
-    def method(self, *given, **named):
-        if any(isinstance(x, Enum) for x in given):
+    def method(self, *arguments, **named):
+        if any(isinstance(x, Enum) for x in arguments):
             raise TypeError("CuPy's arrays know plain numbers only")
-        found = getattr(plain(self), name)(*map(plain, given), **named)
-        return np.asarray(found).view(DeviceArray)
+        result = getattr(plain(self), name)(*map(plain, arguments), **named)
+        return np.asarray(result).view(DeviceArray)
 
     return method
 

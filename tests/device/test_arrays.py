@@ -22,13 +22,13 @@ pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [False, True])
 def test_values_and_layout(cupy, robot, states, dtype, columns):
-    given = [x.astype(dtype) for x in states]
-    given = [np.asfortranarray(x) if columns else x for x in given]
-    tau = robot.inverse_dynamics(*map(cupy.asarray, given))
+    inputs = [x.astype(dtype) for x in states]
+    inputs = [np.asfortranarray(x) if columns else x for x in inputs]
+    tau = robot.inverse_dynamics(*map(cupy.asarray, inputs))
     assert isinstance(tau, DeviceArray)
     assert tau.dtype == dtype
     assert plain(tau).flags.f_contiguous == columns
-    expected = robot.inverse_dynamics(*(x.astype(float) for x in given))
+    expected = robot.inverse_dynamics(*(x.astype(float) for x in inputs))
     tolerance = 100 * np.finfo(dtype).eps * np.abs(expected).max()
     np.testing.assert_allclose(plain(tau), expected, rtol=0, atol=tolerance)
 
@@ -37,21 +37,21 @@ def test_values_and_layout(cupy, robot, states, dtype, columns):
 def test_known_shapes_go_straight_to_their_kernel(cupy, states, columns, monkeypatch):
     """A second call makes results and launches, and nothing else; its numbers are the same."""
     robot = dl.load("puma560")
-    place = np.asfortranarray if columns else np.array
-    given = [cupy.asarray(place(x)) for x in states]
-    other = [cupy.asarray(place(x[::-1])) for x in states]
+    arrange = np.asfortranarray if columns else np.array
+    inputs = [cupy.asarray(arrange(x)) for x in states]
+    other = [cupy.asarray(arrange(x[::-1])) for x in states]
     quantities = {"inverse_dynamics": 3, "inverse_dynamics_derivatives": 3, "mass_matrix": 1}
-    first = {name: getattr(robot, name)(*given[:n]) for name, n in quantities.items()}
+    first = {name: getattr(robot, name)(*inputs[:n]) for name, n in quantities.items()}
     monkeypatch.setattr(device, "flatten_states", None)  # what the general way needs
     for name, n in quantities.items():
-        again, turned = (getattr(robot, name)(*x[:n]) for x in (given, other))
+        again, turned = (getattr(robot, name)(*x[:n]) for x in (inputs, other))
         together = (first[name], again, turned)
         for a, b, c in zip(*(x if isinstance(x, tuple) else (x,) for x in together), strict=True):
             assert plain(a).strides == plain(b).strides
             np.testing.assert_array_equal(plain(a), plain(b))
             np.testing.assert_array_equal(plain(a)[::-1], plain(c))
     with pytest.raises(TypeError):  # not known: another shape
-        robot.inverse_dynamics(*(x[:5] for x in given))
+        robot.inverse_dynamics(*(x[:5] for x in inputs))
 
 
 def test_arrays_are_computed_where_they_lie(cupy, states):
@@ -86,10 +86,10 @@ def test_what_needs_a_copy_is_copied_every_time(cupy, states):
     expected = robot.inverse_dynamics(q, qd, qdd)
     one = robot.inverse_dynamics(q, np.broadcast_to(qd[0], qd.shape), qdd)
     for _ in range(3):
-        found = robot.inverse_dynamics(wide, cupy.asarray(qd), cupy.asarray(qdd))
-        np.testing.assert_allclose(plain(found), expected, atol=1e-11)
-        found = robot.inverse_dynamics(cupy.asarray(q), cupy.asarray(qd[0]), cupy.asarray(qdd))
-        np.testing.assert_allclose(plain(found), one, atol=1e-11)
+        results = robot.inverse_dynamics(wide, cupy.asarray(qd), cupy.asarray(qdd))
+        np.testing.assert_allclose(plain(results), expected, atol=1e-11)
+        results = robot.inverse_dynamics(cupy.asarray(q), cupy.asarray(qd[0]), cupy.asarray(qdd))
+        np.testing.assert_allclose(plain(results), one, atol=1e-11)
         mixed = cupy.asarray(q), cupy.asarray(qd.astype(np.float32)), cupy.asarray(qdd)
         np.testing.assert_allclose(plain(robot.inverse_dynamics(*mixed)), expected, atol=1e-4)
 
@@ -97,25 +97,25 @@ def test_what_needs_a_copy_is_copied_every_time(cupy, states):
 def test_a_method_serves_the_host_and_the_card_whichever_came_first(cupy, states):
     one = [x[0] for x in states]
     for order in ([0, 1], [1, 0]):
-        robot, ways = dl.load("puma560"), [one, [cupy.asarray(x) for x in states]]
-        found = {}
+        robot, calls = dl.load("puma560"), [one, [cupy.asarray(x) for x in states]]
+        results = {}
         for k in [*order, *order]:
-            found[k] = robot.inverse_dynamics(*ways[k])
-        assert type(found[0]) is np.ndarray and isinstance(found[1], DeviceArray)
-        np.testing.assert_allclose(found[0], plain(found[1])[0], atol=1e-11)
+            results[k] = robot.inverse_dynamics(*calls[k])
+        assert type(results[0]) is np.ndarray and isinstance(results[1], DeviceArray)
+        np.testing.assert_allclose(results[0], plain(results[1])[0], atol=1e-11)
         again = pickle.loads(pickle.dumps(robot.inverse_dynamics))
-        np.testing.assert_array_equal(again(*one), found[0])
+        np.testing.assert_array_equal(again(*one), results[0])
         assert "puma560" in repr(pickle.loads(pickle.dumps(robot)))
 
 
 def test_several_outputs_broadcast_and_strided(cupy, robot, states):
     q, qd, qdd = states
     wide = np.repeat(q, 2, axis=1)[:, ::2]
-    found = robot.inverse_dynamics_derivatives(
+    results = robot.inverse_dynamics_derivatives(
         cupy.asarray(wide), cupy.asarray(qd[0]), cupy.asarray(qdd)
     )
     expected = robot.inverse_dynamics_derivatives(q, np.broadcast_to(qd[0], qd.shape), qdd)
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(results, expected, strict=True):
         np.testing.assert_allclose(plain(a), b, rtol=0, atol=1e-12 * np.abs(b).max())
 
 
@@ -143,10 +143,10 @@ def test_parameters_from_the_host_keep_single_common_dtype(cupy):
         convention="standard",
     )
     q = np.linspace(-1, 1, 5, dtype="float32")[:, None]
-    found = rod.gravity_torque(cupy.asarray(q), parameters={"length": 0.9})
-    assert found.dtype == np.float32
+    results = rod.gravity_torque(cupy.asarray(q), parameters={"length": 0.9})
+    assert results.dtype == np.float32
     expected = rod.gravity_torque(q.astype(float), parameters={"length": 0.9})
-    np.testing.assert_allclose(plain(found), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(plain(results), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_any_compiled_function(cupy):
@@ -187,12 +187,12 @@ def test_a_kernel_that_is_not_its_programs_is_found_by_the_check(cupy, monkeypat
     monkeypatch.setenv("DALEMBERT_CHECK", "1")
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
     q = np.linspace(0.1, 0.9, 40).reshape(20, 2)
-    given = cupy.asarray(np.asfortranarray(q) if columns else q)
+    inputs = cupy.asarray(np.asfortranarray(q) if columns else q)
     robot.device_kernel("mass_matrix")._source = other.device_kernel("mass_matrix")._source
     for _ in range(2):
         with pytest.raises(
             CompileError, match=r"CHECK: mass_matrix: the CUDA kernel gives M\[0, 0\]"
         ):
-            robot.mass_matrix(given)
-    right = dl.load("planar_2r").mass_matrix(given)
+            robot.mass_matrix(inputs)
+    right = dl.load("planar_2r").mass_matrix(inputs)
     np.testing.assert_allclose(plain(right), robot.mass_matrix(q), rtol=1e-12)

@@ -17,10 +17,10 @@ def card(cupy, monkeypatch):
     """The stand-in, with the little more that a search asks of CuPy's arrays."""
     for name in ("__le__", "nonzero"):
 
-        def method(self, *given, name=name):
-            found = getattr(plain(self), name)(*map(plain, given))
-            made = [np.asarray(x).view(DeviceArray) for x in np.atleast_2d(found)]
-            return tuple(made) if name == "nonzero" else made[0]
+        def method(self, *arguments, name=name):
+            result = getattr(plain(self), name)(*map(plain, arguments))
+            arrays = [np.asarray(x).view(DeviceArray) for x in np.atleast_2d(result)]
+            return tuple(arrays) if name == "nonzero" else arrays[0]
 
         monkeypatch.setattr(DeviceArray, name, method, raising=False)
     return cupy
@@ -32,17 +32,17 @@ def test_the_same_postures_as_on_the_host(card):
     T = robot.pose(robot.random_state(np.random.default_rng(4), 40)[0]).reshape(2, 20, 4, 4)
     T[0, 3, 0, 3] += 10.0
     T[1, 2, 1, 3] = np.nan
-    q, found = robot.inverse_kinematics(card.asarray(T), restarts=20)
+    q, converged = robot.inverse_kinematics(card.asarray(T), restarts=20)
     assert isinstance(q, DeviceArray) and q.shape == (2, 20, 2)
-    q, found = plain(q), plain(found)
+    q, converged = plain(q), plain(converged)
     expected = np.ones((2, 20), dtype=bool)
     expected[0, 3] = expected[1, 2] = False
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_allclose(robot.pose(q)[found], T[found], atol=2e-9)
+    np.testing.assert_array_equal(converged, expected)
+    np.testing.assert_allclose(robot.pose(q)[converged], T[converged], atol=2e-9)
     assert np.isfinite(q).all() and (q >= robot.lower).all() and (q <= robot.upper).all()
     # starts are those of the host, and so are the postures
     host = robot.inverse_kinematics(np.where(np.isnan(T), 0.1, T), restarts=20)
-    np.testing.assert_allclose(q[found], host.q[found], atol=1e-8)
+    np.testing.assert_allclose(q[converged], host.q[converged], atol=1e-8)
 
 
 def test_starts_are_taken_and_what_is_for_the_host_is_refused(card):

@@ -1,4 +1,4 @@
-"""What is left on disk by the package: each operation, and what it gives where nothing fails.
+"""Operations of the package that leave files on disk, with their results where nothing fails.
 
 An operation fills a folder, or goes on with what it finds there, and returns bytes by which its
 result is known. The files of its folder are known by their names: none of them is ever half there.
@@ -48,7 +48,7 @@ def checkpoint(folder: Path) -> bytes:
     """A run that leaves checkpoints, and is gone on with where they are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dl.SimulationWarning)
-        made = dl.simulate(
+        run = dl.simulate(
             dl.load("pendulum"),
             *([0.3], [0.0]),
             duration=0.04,
@@ -56,7 +56,7 @@ def checkpoint(folder: Path) -> bytes:
             method="rk4",
             checkpoint=folder / "points",
         )
-    return b"".join(made[name].values.tobytes() for name in ("time", "q", "qd"))
+    return b"".join(run[name].values.tobytes() for name in ("time", "q", "qd"))
 
 
 def exported(target: str) -> Callable[[Path], bytes]:
@@ -89,11 +89,11 @@ def command(*words: str) -> Callable[[Path], bytes]:
 
         from dalembert.cli.app import app
 
-        made = CliRunner().invoke(app, [word.replace("{}", str(folder)) for word in words])
-        if made.exception is not None and not isinstance(made.exception, SystemExit):
-            raise made.exception
-        if made.exit_code:
-            raise dl.DalembertError(made.stderr)
+        result = CliRunner().invoke(app, [word.replace("{}", str(folder)) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        if result.exit_code:
+            raise dl.DalembertError(result.stderr)
         return b""
 
     return operation
@@ -109,7 +109,7 @@ def _fit() -> Any:
 
 
 def fit(folder: Path) -> bytes:
-    """What was identified, in a file."""
+    """A fit in a file."""
     _fit().save(folder / "fit.npz")
     return b""
 
@@ -119,8 +119,8 @@ def sweep(folder: Path) -> bytes:
     from tests.sweeps.studies import arm, settings
 
     over, store = {"load": [0.0, 1.0]}, folder / "store"
-    found = dl.sweep(arm(), over, settings(), "peak_torque", store, chunk=1, progress=False)
-    read = found.compute(scheduler="synchronous")  # the threads of Dask's own pool survive no fork
+    study = dl.sweep(arm(), over, settings(), "peak_torque", store, chunk=1, progress=False)
+    read = study.compute(scheduler="synchronous")  # the threads of Dask's own pool survive no fork
     return b"".join(np.asarray(read[name].values).tobytes() for name in sorted(read.data_vars))
 
 
@@ -167,7 +167,7 @@ def animation(folder: Path) -> bytes:
 
 def plot(folder: Path) -> bytes:
     """A picture of curves."""
-    from dalembert.report.counts import plot_growth
+    from dalembert.report.comparison import plot_growth
 
     plot_growth([], folder / "counts.png", 4)
     return b""
@@ -179,8 +179,8 @@ def studio(folder: Path) -> bytes:
     if not path.exists():
         with output_file(path) as part:
             part.write_text("<robot name='a'/>" * 100)
-    kept = EditedFile(path)
-    kept.save("<robot name='b'/>" * 100, kept.read()[1])
+    file = EditedFile(path)
+    file.save("<robot name='b'/>" * 100, file.read()[1])
     return b""
 
 

@@ -25,8 +25,8 @@ LATER = (".part", ".partial", ".tmp")  # of a process that was killed, removed b
 
 def files(folder: Path) -> dict[str, bytes]:
     """Names and contents of all files below a folder."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def whole(name: str) -> tuple[bytes, dict[str, bytes]]:
@@ -41,14 +41,14 @@ def tried(name: str, folder: Path, number: int, fault: str) -> tuple[str, bytes]
         try:
             result = OPERATIONS[name](folder)
         except DalembertError as error:
-            result, said = b"", "refused" if str(error) else "refused without a sentence"
+            result, verdict = b"", "refused" if str(error) else "refused without a sentence"
         except MemoryError:
-            result, said = b"", "refused"
+            result, verdict = b"", "refused"
         except BaseException as error:
-            result, said = b"", f"{type(error).__name__}: {error}"
+            result, verdict = b"", f"{type(error).__name__}: {error}"
         else:
-            said = "right"
-    return (f"{said} ({shim.failed})" if shim.failed else ""), result
+            verdict = "right"
+    return (f"{verdict} ({shim.failed})" if shim.failed else ""), result
 
 
 def in_child(name: str, folder: Path, number: int) -> str:
@@ -63,32 +63,32 @@ def in_child(name: str, folder: Path, number: int) -> str:
     return "killed (there)" if os.waitstatus_to_exitcode(status) == DIES else ""
 
 
-def judged(name: str, number: int, fault: str, wanted: tuple[bytes, dict[str, bytes]]) -> str:
-    """What one fault came to; "" where the operation has fewer steps."""
+def judged(name: str, number: int, fault: str, expected: tuple[bytes, dict[str, bytes]]) -> str:
+    """The verdict on one fault; "" where the operation has fewer steps."""
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top)
         if fault == "killed":
-            said, result = in_child(name, folder, number), b""
+            verdict, result = in_child(name, folder, number), b""
         else:
-            said, result = tried(name, folder, number, fault)
-        if not said:
+            verdict, result = tried(name, folder, number, fault)
+        if not verdict:
             return ""
-        if said.startswith("right") and result != wanted[0]:
-            return f"FAILED {said}: another result"
-        if not said.startswith(("right", "refused (", "killed")):
-            return f"FAILED {said}"
+        if verdict.startswith("right") and result != expected[0]:
+            return f"FAILED {verdict}: another result"
+        if not verdict.startswith(("right", "refused (", "killed")):
+            return f"FAILED {verdict}"
         left = files(folder)
-        if found := wrong(left, wanted[1], fault):
-            return f"FAILED {said}: {found}"
+        if damage := wrong(left, expected[1], fault):
+            return f"FAILED {verdict}: {damage}"
         for path in filter(later, left):
             for x in (folder / path, *(folder / path).parents):
                 if x.name.endswith(LATER):
                     os.utime(x, (0.0, 0.0))  # later: long enough to belong to nobody
         again = OPERATIONS[name](folder)
-        if again != wanted[0]:
-            return f"FAILED {said}: another result afterwards"
-        lost = set(wanted[1]) ^ {x for x in files(folder) if not x.endswith(".tmp")}
-        return f"FAILED {said}: afterwards {sorted(lost)}" if lost else said.split(" (")[0]
+        if again != expected[0]:
+            return f"FAILED {verdict}: another result afterwards"
+        lost = set(expected[1]) ^ {x for x in files(folder) if not x.endswith(".tmp")}
+        return f"FAILED {verdict}: afterwards {sorted(lost)}" if lost else verdict.split(" (")[0]
 
 
 def later(path: str) -> bool:
@@ -96,14 +96,14 @@ def later(path: str) -> bool:
     return any(name.endswith(LATER) for name in path.split("/"))
 
 
-def wrong(left: dict[str, bytes], wanted: dict[str, bytes], fault: str) -> str:
+def wrong(left: dict[str, bytes], expected: dict[str, bytes], fault: str) -> str:
     """What is wrong with the files that are there after a fault."""
     for path, data in left.items():
         if later(path):
             if fault != "killed":
                 return f"{path} is left"
-        elif path in wanted and len(data) != len(wanted[path]) and "store" not in path:
-            return f"{path} is half there: {len(data)} of {len(wanted[path])} bytes"
+        elif path in expected and len(data) != len(expected[path]) and "store" not in path:
+            return f"{path} is half there: {len(data)} of {len(expected[path])} bytes"
     return ""
 
 
@@ -113,25 +113,27 @@ ALL = (*FAULTS, "killed")
 def injected(name: str, faults: tuple[str, ...] = ALL, every: int = 1) -> Counter[str]:
     """Outcomes of all steps of an operation, or of every so manieth, failing in these ways."""
     whole(name)  # modules are imported, kernels compiled
-    wanted = whole(name)
-    seen = Counter[str]()
+    expected = whole(name)
+    outcomes = Counter[str]()
     for fault in faults:
         number = 1
-        while said := judged(name, number, fault, wanted):
-            seen[f"{said} at step {number}, {fault}" if said.startswith("FAILED") else said] += 1
+        while verdict := judged(name, number, fault, expected):
+            if verdict.startswith("FAILED"):
+                verdict = f"{verdict} at step {number}, {fault}"
+            outcomes[verdict] += 1
             number += every
-    return seen
+    return outcomes
 
 
 def main() -> int:
     """Print what came of every operation."""
     bad = 0
     for name in sys.argv[1:] or OPERATIONS:
-        seen = injected(name)
-        failed = [text for text in seen if text.startswith("FAILED")]
+        outcomes = injected(name)
+        failed = [text for text in outcomes if text.startswith("FAILED")]
         bad += len(failed)
-        counts = ", ".join(f"{n} {text}" for text, n in seen.items() if text not in failed)
-        print(f"{name}: {sum(seen.values())} points, {counts}", *failed, sep="\n", flush=True)
+        counts = ", ".join(f"{n} {text}" for text, n in outcomes.items() if text not in failed)
+        print(f"{name}: {sum(outcomes.values())} points, {counts}", *failed, sep="\n", flush=True)
     return int(bad > 0)
 
 

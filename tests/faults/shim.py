@@ -35,14 +35,14 @@ class Shim:
 
     def __init__(self, folder: Path, number: int, fault: str) -> None:
         self.folder, self.number, self.fault = str(folder), number, fault
-        self.seen, self.failed = 0, ""
+        self.count, self.failed = 0, ""
         self._lock = threading.Lock()
 
     def step(self, what: str) -> None:
         """Called before every step."""
         with self._lock:
-            self.seen += 1
-            if self.seen != self.number:
+            self.count += 1
+            if self.count != self.number:
                 return
             self.failed = what
         if self.fault == "killed":

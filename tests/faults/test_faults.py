@@ -35,9 +35,9 @@ SHORT = {
 @pytest.mark.parametrize("name", SHORT)
 def test_a_step_that_fails_leaves_nothing_wrong(name):
     faults, every = SHORT[name]
-    seen = injected(name, faults, every)
-    assert [text for text in seen if text.startswith("FAILED")] == []
-    assert sum(seen.values()) >= 4
+    outcomes = injected(name, faults, every)
+    assert [text for text in outcomes if text.startswith("FAILED")] == []
+    assert sum(outcomes.values()) >= 4
 
 
 def test_the_judge_convicts_half_a_file(monkeypatch):
@@ -48,58 +48,58 @@ def test_the_judge_convicts_half_a_file(monkeypatch):
         return b""
 
     monkeypatch.setitem(operations.OPERATIONS, "careless", careless)
-    seen = injected("careless", ("no space",), 2500)
-    assert any("half there" in text or text.startswith("FAILED OSError") for text in seen)
+    outcomes = injected("careless", ("no space",), 2500)
+    assert any("half there" in text or text.startswith("FAILED OSError") for text in outcomes)
 
 
 def test_what_was_there_stays_when_the_new_file_cannot_be_written(tmp_path):
-    place = tmp_path / "a.txt"
-    place.write_text("before")
-    place.chmod(0o640)
-    seen = Counter()
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    path.chmod(0o640)
+    outcomes = Counter()
     for number in range(1, 10):
-        place.write_text("before")
+        path.write_text("before")
         try:
             with (
                 failing(tmp_path, number, "no space"),
-                atomic_file(place) as part,
+                atomic_file(path) as part,
                 open(part, "w") as file,
             ):
                 file.write("after")
         except OSError:
-            assert place.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]
-            seen["refused"] += 1
-    assert seen["refused"] >= 4
-    assert place.read_text() == "after" and place.stat().st_mode & 0o777 == 0o640
+            assert path.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]
+            outcomes["refused"] += 1
+    assert outcomes["refused"] >= 4
+    assert path.read_text() == "after" and path.stat().st_mode & 0o777 == 0o640
 
 
 def test_of_two_writers_of_one_path_the_last_one_s_file_stays_whole(tmp_path):
     """Neither do they mix, nor is a file lost that a user keeps under a name like theirs."""
-    place, own = tmp_path / "a.txt", tmp_path / "a.txt.part"
+    path, own = tmp_path / "a.txt", tmp_path / "a.txt.part"
     own.write_text("mine")
-    with atomic_file(place) as first, atomic_file(place) as second:
+    with atomic_file(path) as first, atomic_file(path) as second:
         first.write_text("first" * 100)
         second.write_text("second")
-    assert place.read_text() == "first" * 100 and own.read_text() == "mine"
+    assert path.read_text() == "first" * 100 and own.read_text() == "mine"
     with atomic_file(tmp_path / ("x" * 250)) as part:
         part.write_text("a name of nearly the longest length")
     assert len(os.listdir(tmp_path)) == 3
 
 
 def test_a_folder_is_whole_or_what_it_was(tmp_path):
-    place = tmp_path / "store"
+    path = tmp_path / "store"
     for text in ("first", "second"):
-        with atomic_folder(place) as part:
+        with atomic_folder(path) as part:
             part.mkdir()
             (part / text).write_text(text)
-        assert os.listdir(place) == [text] and os.listdir(tmp_path) == ["store"]
-    with pytest.raises(OSError, match="full"), atomic_folder(place) as part:
+        assert os.listdir(path) == [text] and os.listdir(tmp_path) == ["store"]
+    with pytest.raises(OSError, match="full"), atomic_folder(path) as part:
         part.mkdir()
         raise OSError("full")
     with pytest.raises(OSError), atomic_folder(tmp_path / "new") as part:
         part.mkdir()
         (tmp_path / "new" / "another's").mkdir(parents=True)
-    assert os.listdir(place) == ["second"] and sorted(os.listdir(tmp_path)) == ["new", "store"]
+    assert os.listdir(path) == ["second"] and sorted(os.listdir(tmp_path)) == ["new", "store"]
 
 
 def test_links_stay_links_and_devices_are_written_themselves(tmp_path):

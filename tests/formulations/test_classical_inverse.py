@@ -25,7 +25,7 @@ from dalembert.kernels.program.trace import trace
 from dalembert.model import Joint, Link, build
 from dalembert.model.joint import Screw
 from dalembert.tracing.interpreter import interpret
-from tests.formulations.laws import ZOO
+from tests.formulations.comparison import ZOO
 from tests.formulations.mechanisms import (
     KINDS,
     SCREW_KINDS,
@@ -63,7 +63,7 @@ def assert_close(actual, expected):
 @settings(max_examples=15)
 @given(seeds)
 def test_agrees_with_newton_euler(module, seed):
-    """Trees and chains of every joint; gravity both ways; tool wrench, moving base, drives."""
+    """Trees and chains of every joint; gravity in both forms; tool wrench, moving base, drives."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, kinds(module), n=5, tree=bool(rng.integers(2)))
     state, shifted = random_state(model, rng), random_motion(rng)
@@ -203,9 +203,9 @@ def test_arithmetic_falls_with_recursion_and_representation():
     totals = [sum(operations(module, model, gravity="base")) for module in steps]
     assert totals == sorted(totals, reverse=True)
     for module in EVERY:
-        ways = [sum(operations(module, model, gravity=gravity)) for gravity in GRAVITY]
+        counts = [sum(operations(module, model, gravity=gravity)) for gravity in GRAVITY]
         # in (1.2) both are gᵀ ∂W_j/∂q_i m_j r_j for each pair of links: nothing is won there
-        assert ways[0] == ways[1] if module is uicker_kahn else ways[0] < ways[1]
+        assert counts[0] == counts[1] if module is uicker_kahn else counts[0] < counts[1]
 
 
 @pytest.mark.parametrize("module", EVERY, ids=name)

@@ -78,7 +78,7 @@ def test_inverse_dynamics_by_differences(seed):
     known = random_motion(rng)
     h = 1e-5  # the error of the difference is h² times a third derivative, and 1e-16/h of rounding
 
-    def slope(shifted) -> np.ndarray:
+    def derivative(shifted) -> np.ndarray:
         columns = [(shifted(h * e) - shifted(-h * e)) / (2 * h) for e in np.eye(model.nv)]
         return np.stack(columns, axis=1)
 
@@ -86,8 +86,8 @@ def test_inverse_dynamics_by_differences(seed):
         return inverse_dynamics(model, x, v, qdd, **known) - friction_steps(model, v)
 
     dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, qdd, **known)
-    close(dq, slope(lambda e: tau(model.integrate(q, e), qd)), 1e-7)
-    close(dqd, slope(lambda e: tau(q, qd + e)), 1e-7)
+    close(dq, derivative(lambda e: tau(model.integrate(q, e), qd)), 1e-7)
+    close(dqd, derivative(lambda e: tau(q, qd + e)), 1e-7)
 
 
 def friction_steps(model: Model, qd: np.ndarray) -> np.ndarray:
@@ -143,12 +143,12 @@ def test_products_with_derivatives(seed):
     model = random_model(rng, n=3)
     robot = Robot(model)
     state = random_state(model, rng)
-    slopes = robot.inverse_dynamics_derivatives(*state)
+    derivatives = robot.inverse_dynamics_derivatives(*state)
     d = rng.normal(size=(3, model.nv))
     forward = robot.jvp("inverse_dynamics", state, d)
-    close(forward, sum(J @ x for J, x in zip(slopes, d, strict=True)), 1e-12)
+    close(forward, sum(J @ x for J, x in zip(derivatives, d, strict=True)), 1e-12)
     w = rng.normal(size=model.nv)
-    for mine, J in zip(robot.vjp("inverse_dynamics", state, (w,)), slopes, strict=True):
+    for mine, J in zip(robot.vjp("inverse_dynamics", state, (w,)), derivatives, strict=True):
         close(mine, J.T @ w, 1e-12)
     second = robot.hvp("inverse_dynamics", state, (w,), d)
     h = 1e-5
@@ -168,8 +168,8 @@ def test_derivative_of_any_quantity():
     M_q = robot.derivative("mass_matrix", (q,))
     h = 1e-6
     for k, e in enumerate(np.eye(3)):
-        slope = (robot.mass_matrix(q + h * e) - robot.mass_matrix(q - h * e)) / (2 * h)
-        np.testing.assert_allclose(M_q[..., k], slope, atol=1e-8)
+        derivative = (robot.mass_matrix(q + h * e) - robot.mass_matrix(q - h * e)) / (2 * h)
+        np.testing.assert_allclose(M_q[..., k], derivative, atol=1e-8)
     with pytest.raises(dl.DalembertError, match="does not depend on 'qd'"):
         robot.derivative("mass_matrix", (q,), wrt="qd")
 
@@ -179,5 +179,7 @@ def test_derivative_with_respect_to_named_parameters():
     l = dl.Parameter("l", 0.5)
     row = {"a": l, "mass": 2.0, "com": (0.0, 0.0, 0.0)}
     robot = dl.Robot.from_dh([row], convention="standard", gravity=(0.0, -9.81, 0.0))
-    slope = robot.derivative("inverse_dynamics", ([0.3], [0.0], [1.5]), wrt="parameters")
-    np.testing.assert_allclose(slope, [[2.0 * 9.81 * np.cos(0.3) + 4.0 * 0.5 * 1.5]], rtol=1e-12)
+    derivative = robot.derivative("inverse_dynamics", ([0.3], [0.0], [1.5]), wrt="parameters")
+    np.testing.assert_allclose(
+        derivative, [[2.0 * 9.81 * np.cos(0.3) + 4.0 * 0.5 * 1.5]], rtol=1e-12
+    )

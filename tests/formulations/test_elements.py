@@ -100,10 +100,10 @@ def test_tendons_and_lifts_relieve_the_joints_they_act_beyond():
     robot = Robot(replace(model, drive=replace(model.drive, **drive)))
     q, qd, qdd = random_state(model, rng)
     tau = robot.reference("inverse_dynamics", q, qd, qdd)
-    for way in dl.formulations("joint_wrenches"):
-        if way == "craig":
+    for formulation in dl.formulations("joint_wrenches"):
+        if formulation == "craig":
             continue  # joints about one axis only
-        F = robot.reference("joint_wrenches", q, qd, qdd, formulation=way)
+        F = robot.reference("joint_wrenches", q, qd, qdd, formulation=formulation)
         for joint, row in zip(model.joints, F, strict=True):
             body, axes = model.bodies[joint.bodies[-1]], model.frames[joint.link].rotation
             rotated = np.concatenate([axes @ row[:3], axes @ row[3:]])
@@ -203,7 +203,7 @@ def test_springs_may_be_parameters_and_are_printed():
     assert "k (θ − r)" in str(robot.equations(["g"]))
 
 
-def test_letters_have_springs_and_absolute_coordinates_refuse_them():
+def test_symbolic_models_have_springs_and_absolute_coordinates_refuse_them():
     robot = two_sprung_links()
     assert {"k1", "k2", "r1"} <= set(with_symbols(robot).model.parameters)
     with pytest.raises(ModelError, match="springs, tendons, drag and lifted weights"):

@@ -16,7 +16,7 @@ from dalembert.linalg.factorisations import (
     upper_cholesky,
 )
 from dalembert.systems.counting import general_chain
-from tests.formulations.laws import ZOO, assert_close, traced
+from tests.formulations.comparison import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
 
 FORWARD = {

@@ -9,7 +9,7 @@ from dalembert.formulations.derivatives import automatic
 from dalembert.formulations.inverse import newton_euler, operator
 from dalembert.formulations.kinematics import energy
 from dalembert.formulations.mass import christoffel, composite_body, jacobian_mass, screw_sum
-from tests.formulations.laws import ZOO, assert_close, asymmetry, mass_matrix_rate, traced
+from tests.formulations.comparison import ZOO, assert_close, asymmetry, mass_matrix_rate, traced
 from tests.formulations.mechanisms import SCREW_KINDS, random_model, random_state, seeds
 
 MASS = {
@@ -107,7 +107,7 @@ def test_derivative_in_closed_form(seed):
     """Property 2, with its misprint corrected, against automatic differentiation; also in trees."""
     model, q, _ = mechanism(seed, one_degree=True)
     expected = automatic.mass_matrix_derivative(model, q)
-    # slopes that vanish are sums of terms as large as M, which cancel to rounding of them
+    # derivatives that vanish are sums of terms as large as M, which cancel to rounding of them
     terms = np.abs(composite_body.mass_matrix(model, q)).max()
     assert_close(screw_sum.mass_matrix_derivative(model, q), expected, terms=terms)
 
@@ -195,9 +195,9 @@ def test_velocity_terms_of_coordinates(seed):
     N, h = newton_euler.gravity_torque(model, q), newton_euler.bias(model, q, qd)
     assert_close(christoffel.bias(model, q, qd), h)
     assert_close(christoffel.coriolis_matrix(model, q, qd) @ qd + N, h)
-    slopes = screw_sum.mass_matrix_derivative(model, q)
-    half = 0.5 * np.einsum("jki,j,k->i", slopes, qd, qd)
-    assert_close(np.einsum("ijk,k,j->i", slopes, qd, qd) - half + N, h)
+    derivatives = screw_sum.mass_matrix_derivative(model, q)
+    half = 0.5 * np.einsum("jki,j,k->i", derivatives, qd, qd)
+    assert_close(np.einsum("ijk,k,j->i", derivatives, qd, qd) - half + N, h)
     B, C = christoffel.coriolis_centrifugal(model, q)
     j, k = np.triu_indices(model.nv, 1)  # 12, 13, …, (n−1)n
     assert_close(B @ (qd[j] * qd[k]) + C @ (qd * qd) + N, h)

@@ -155,11 +155,11 @@ def test_methods_are_batched():
     robot = dl.load("scara")
     q = np.random.default_rng(5).uniform(-1, 1, (3, robot.nq))
     for name in ("velocity_ellipsoid", "force_ellipsoid", "manipulability_gradient"):
-        given = {"task": "position"}
-        every = getattr(robot, name)(q, **given)
+        options = {"task": "position"}
+        every = getattr(robot, name)(q, **options)
         every = every if isinstance(every, tuple) else (every,)
         for k in range(3):
-            one = robot.reference(name, q[k], **given)
+            one = robot.reference(name, q[k], **options)
             for a, b in zip(every, one if isinstance(one, tuple) else (one,), strict=True):
                 # an axis may point either way
                 np.testing.assert_allclose(abs(a[k]), abs(b), rtol=1e-9, atol=1e-12)

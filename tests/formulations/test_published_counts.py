@@ -8,7 +8,7 @@ on paper, not by our tally, and then by every convention a reader may have had i
 import numpy as np
 import pytest
 
-from dalembert.report.counts import PUBLISHED
+from dalembert.report.comparison import PUBLISHED
 from dalembert.systems.counting import general_chain, in_given_frames
 
 # (multiplications, additions)
@@ -53,8 +53,8 @@ def test_the_printed_recursion_costs_what_its_equations_add_up_to(formulation, n
 def test_the_constant_of_the_published_count_is_a_still_base_and_a_free_tip():
     """−48 and −48: four turns and two cross products, each with the sum that takes it in."""
     assert tuple(TIP + RATES) == (48, 48)
-    twice = sum(PRINTED.values()) + SCALE  # θ̇ Z formed for ω and again for ω̇
-    assert tuple(6 * twice - TIP - RATES) == (780, 612)
+    repeated = sum(PRINTED.values()) + SCALE  # θ̇ Z formed for ω and again for ω̇
+    assert tuple(6 * repeated - TIP - RATES) == (780, 612)
 
 
 def test_what_comes_near_the_published_count_and_is_not_it():
@@ -133,5 +133,5 @@ def test_no_listed_convention_gives_the_published_figure():
     per_six = {(6 * m - a, 6 * s - b) for m, s, a, b in total}
     assert PUBLISHED["craig"] not in per_six
     assert (150, 131) not in {(m, s) for m, s, _, _ in total}
-    # the search does find what can be found: θ̇ Z formed twice, terms of the base in v̇ kept
+    # the search does find what can be found: θ̇ Z formed again, terms of the base in v̇ kept
     assert (780, 612) in per_six

@@ -25,7 +25,7 @@ def derived(placement, time):
 
 
 def assert_same(ours, theirs):
-    """Equal expressions, entry by entry, at random numbers for their letters."""
+    """Equal expressions, entry by entry, at random numbers for their symbols."""
     rng = np.random.default_rng(0)
     for a, b in zip(np.ravel(ours), np.ravel(np.array(theirs, dtype=object)), strict=True):
         for _ in range(3):
@@ -34,7 +34,7 @@ def assert_same(ours, theirs):
 
 
 class Symbols:
-    """Letters of a table beside functions of time for SymPy's own derivatives."""
+    """Symbols of a table beside functions of time for SymPy's own derivatives."""
 
     def __init__(self, table):
         self.t = sympy.Symbol("t")
@@ -47,42 +47,42 @@ class Symbols:
             self.back |= {f.diff(self.t, 2): acceleration_of[rate], f.diff(self.t): rate, f: s}
 
     def written(self, e):
-        """Functions of time and their derivatives as the table's letters."""
+        """Functions of time and their derivatives as the table's symbols."""
         return sympy.Matrix(e).subs(self.back)
 
 
-def test_a_planar_arm_in_letters_is_what_sympy_differentiates():
+def test_a_symbolic_planar_arm_is_what_sympy_differentiates():
     """v̇_C = Rᵀ d²r/dt² and N = Rᵀ d(I ω)/dt of both links, from places alone."""
     table = symbolic_model("planar_2r").recursion(formulation="craig", gravity="potential")
-    letters = Symbols(table)
-    one, two = letters.functions
+    symbols = Symbols(table)
+    one, two = symbols.functions
     l1, r1, r2, m1, m2 = sympy.symbols("l1 r1 r2 m1 m2")
     R1, R2 = rotation(one), rotation(one + two)
     x, z = sympy.Matrix([1, 0, 0]), sympy.Matrix([0, 0, 1])
     placements = (R1 * x * r1, R1 * x * l1 + R2 * x * r2)
     for k, (R, placement, m) in enumerate(zip((R1, R2), placements, (m1, m2), strict=True)):
-        felt = letters.written(R.T * derived(placement, letters.t))
+        felt = symbols.written(R.T * derived(placement, symbols.t))
         assert_same(table["v_dot_C"][k], felt)
         assert_same(table["F"][k], m * felt)
-    rotated = letters.written((one + two).diff(letters.t, 2) * z * sympy.Symbol("Iz2"))
+    rotated = symbols.written((one + two).diff(symbols.t, 2) * z * sympy.Symbol("Iz2"))
     assert_same(table["N"][1], rotated)
-    assert_same(table["omega"][1], letters.written(z * (one + two).diff(letters.t)))
+    assert_same(table["omega"][1], symbols.written(z * (one + two).diff(symbols.t)))
 
 
-def test_a_sliding_joint_in_letters_is_what_sympy_differentiates():
+def test_a_symbolic_sliding_joint_is_what_sympy_differentiates():
     """The RP arm: 2 ω × ḋ Z + d̈ Z in v̇ of the sliding link."""
     table = symbolic_model("rp").recursion(formulation="craig", gravity="potential")
-    letters = Symbols(table)
-    theta, d = letters.functions
+    symbols = Symbols(table)
+    theta, d = symbols.functions
     placement = rotation(theta) * sympy.Matrix([d, 0, 0])
     assert_same(table["R"][1], sympy.eye(3))
     assert_same(
-        table["v_dot"][1], letters.written(rotation(theta).T * derived(placement, letters.t))
+        table["v_dot"][1], symbols.written(rotation(theta).T * derived(placement, symbols.t))
     )
 
 
 def test_the_printed_example_of_two_links():
-    """Craig 1986, §6.7: point masses at the ends of two links, gravity along −y, all in letters."""
+    """Craig 1986, §6.7: point masses at the ends of two links, gravity along −y, all in symbols."""
     m1, m2, l1, l2, g = (dl.Parameter(name) for name in ("m1", "m2", "l1", "l2", "g"))
     rows = [
         {"a": 0.0, "mass": m1, "com": [l1, 0.0, 0.0], "inertia": np.zeros((3, 3))},
@@ -118,26 +118,26 @@ def test_the_printed_example_of_two_links():
     assert_same(table["tau"], [tau1, n2])
 
 
-@pytest.mark.parametrize("way", FORMULATIONS)
-def test_every_table_ends_in_the_torques_of_its_formulation(way):
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_every_table_ends_in_the_torques_of_its_formulation(formulation):
     """All terms are there and finite, for every kind of joint, with tool, base and drives."""
     rng = np.random.default_rng(3)
-    kinds = ("revolute", "prismatic", "helical") if way == "craig" else None
+    kinds = ("revolute", "prismatic", "helical") if formulation == "craig" else None
     robot = dl.Robot(random_model(rng, *([kinds] if kinds else []), n=4))
     state, shifted = robot.random_state(rng), random_motion(rng)
-    table = robot.recursion(*state, **shifted, formulation=way)
-    tau = robot.reference("inverse_dynamics", *state, formulation=way, **shifted)
+    table = robot.recursion(*state, **shifted, formulation=formulation)
+    tau = robot.reference("inverse_dynamics", *state, formulation=formulation, **shifted)
     np.testing.assert_allclose(table["tau"], tau, rtol=0, atol=1e-11 * np.abs(tau).max())
     for term in table.terms:
         assert table[term.name].shape == (len(robot.model.bodies), *term.shape)
         assert np.isfinite(table[term.name]).all()
 
 
-@pytest.mark.parametrize("way", ["craig", "hollerbach_3x3", "hollerbach_4x4"])
-def test_terms_are_listed_for_both_kinds_of_gravity(way):
+@pytest.mark.parametrize("formulation", ["craig", "hollerbach_3x3", "hollerbach_4x4"])
+def test_terms_are_listed_for_both_kinds_of_gravity(formulation):
     robot = dl.load("planar_2r")
     for gravity in ("base", "potential"):
-        table = robot.recursion(*STATE, formulation=way, gravity=gravity)
+        table = robot.recursion(*STATE, formulation=formulation, gravity=gravity)
         assert set(table.values) == {*(term.name for term in table.terms), "tau"}
 
 
@@ -148,10 +148,10 @@ def test_recording_costs_a_formulation_nothing():
     from dalembert.systems.counting import general_chain
 
     chain = general_chain(3)
-    for way in FORMULATIONS:
-        if way == "uicker_kahn":
+    for formulation in FORMULATIONS:
+        if formulation == "uicker_kahn":
             continue  # it never forms Ẇ and Ẅ unless they are asked for
-        function = QUANTITIES["inverse_dynamics"].formulation(way).function
+        function = QUANTITIES["inverse_dynamics"].formulation(formulation).function
         counts = [
             tally(
                 lambda f=function, remaining=remaining, **x: f(chain, **x, **remaining),
@@ -159,7 +159,7 @@ def test_recording_costs_a_formulation_nothing():
             )
             for remaining in ({}, {"record": Recorder()})
         ]
-        assert counts[0] == counts[1], way
+        assert counts[0] == counts[1], formulation
 
 
 _IN = ("q", "qd", "qdd")
@@ -190,21 +190,21 @@ def test_a_dataset_has_links_axes_units_and_sources():
     assert float(twists["V"].sel(link="link2", component="angular z")) == pytest.approx(1.5)
 
 
-def test_tables_are_printed_in_numbers_and_in_letters():
+def test_tables_are_printed_in_numbers_and_in_symbols():
     robot = dl.load("planar_2r")
-    numbers, letters = robot.recursion(*STATE), symbolic_model("planar_2r").recursion()
+    numbers, symbols = robot.recursion(*STATE), symbolic_model("planar_2r").recursion()
     text = str(numbers)
     assert "ω  angular velocity, in the link's axes, rad/s\n  link1" in text
     assert f"{numbers['omega'][1, 2]:.6g}" in text and "τ  torque" in text
-    assert "ω₂ = (0, 0, θ̇₁ + θ̇₂)" in str(letters) and "ω̇₁ = (0, 0, θ̈₁)" in str(letters)
-    assert r"\omega_{2} &= \begin{bmatrix} 0 \\ 0 \\ \dot{\theta}_{1}" in letters.latex("omega")
-    assert r"\ddot{\theta}_{1}" in letters._repr_latex_() and letters._repr_html_() is None
+    assert "ω₂ = (0, 0, θ̇₁ + θ̇₂)" in str(symbols) and "ω̇₁ = (0, 0, θ̈₁)" in str(symbols)
+    assert r"\omega_{2} &= \begin{bmatrix} 0 \\ 0 \\ \dot{\theta}_{1}" in symbols.latex("omega")
+    assert r"\ddot{\theta}_{1}" in symbols._repr_latex_() and symbols._repr_html_() is None
     assert numbers._repr_html_().count("<table>") == len(numbers.terms)
     assert numbers._repr_latex_() is None
     assert r"\omega_{2} &= \begin{bmatrix} 0" in numbers.latex("omega")
 
 
-def test_expressions_of_ones_own_stand_where_the_letters_were():
+def test_expressions_of_ones_own_replace_the_symbols():
     a, b = sympy.symbols("a b")
     table = symbolic_model("planar_2r").recursion([a, b], [0, 0], [1, 0], formulation="craig")
     l1, r2 = sympy.symbols("l1 r2")  # the link frames of p.19 are at the centres of mass
@@ -224,16 +224,16 @@ def test_symbols_of_casadi_give_expressions(casadi):
         table.text()
 
 
-def test_letters_evaluate_to_the_numbers():
-    """An arm of numbers with sliding joints and drives: letters, then numbers for them."""
+def test_symbols_evaluate_to_the_numbers():
+    """An arm of numbers with sliding joints and drives: symbols, then numbers for them."""
     robot = dl.load("scara")
     rng = np.random.default_rng(2)
     q, qd, qdd = robot.random_state(rng)
     written, numbers = robot.recursion(formulation="silver"), robot.recursion(q, qd, qdd)
     acceleration_of = {rate: s for s, rate in written.rates.items()}
-    letters = [s for s in acceleration_of if s not in written.rates]
-    rates = [acceleration_of[s] for s in letters]
-    values = dict(zip(letters, q, strict=True)) | dict(zip(rates, qd, strict=True))
+    symbols = [s for s in acceleration_of if s not in written.rates]
+    rates = [acceleration_of[s] for s in symbols]
+    values = dict(zip(symbols, q, strict=True)) | dict(zip(rates, qd, strict=True))
     values |= dict(zip((acceleration_of[s] for s in rates), qdd, strict=True))
     for name, term in (("P", "f"), ("L", "n"), ("omega", "omega")):
         actual = [float(e.xreplace(values)) for e in np.ravel(written[name])]
@@ -243,9 +243,9 @@ def test_letters_evaluate_to_the_numbers():
 
 def test_open_parameters_and_joints_that_follow_others():
     arm = symbolic_model("planar_2r")
-    heavy = arm.recursion(*STATE, parameters={"m1": 2.0}, formulation="craig")
+    changed = arm.recursion(*STATE, parameters={"m1": 2.0}, formulation="craig")
     light = arm.recursion(*STATE, parameters={"m1": 1.0}, formulation="craig")
-    np.testing.assert_allclose(heavy["F"][0], 2.0 * light["F"][0])
+    np.testing.assert_allclose(changed["F"][0], 2.0 * light["F"][0])
     gripper = dl.Robot.from_urdf(_GRIPPER)
     table = gripper.recursion([0.2], [1.0], [0.0])
     assert table.links == ("a", "b") and table["tau"].shape == (1,)

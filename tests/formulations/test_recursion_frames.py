@@ -9,7 +9,7 @@ from dalembert.errors import FormulationError
 from dalembert.formulations import QUANTITIES
 from dalembert.spatial import se3
 from dalembert.systems.recursion import RecordedDynamics
-from tests.formulations import laws
+from tests.formulations import comparison
 from tests.formulations.mechanisms import random_model, with_elements
 
 FORMULATIONS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f.terms]
@@ -17,7 +17,7 @@ FORMULATIONS = [f.name for f in QUANTITIES["inverse_dynamics"].formulations if f
 
 def assert_close(actual, expected):
     """To 1e-11 of the larger of the values and 1: sums of lengths and forces may cancel."""
-    laws.assert_close(actual, expected, terms=1.0)
+    comparison.assert_close(actual, expected, terms=1.0)
 
 
 def loaded(name):
@@ -66,12 +66,12 @@ def test_tables_are_in_the_frames_of_pose_and_joint_wrenches(name):
             continue
         for _, i, k in observed.links:
             at = observed.poses[i]
-            _places(table, i, at, observed.before(i))
+            _placements(table, i, at, observed.before(i))
             _motion(table, i, at, observed.jacobians[i])
             _wrench(table, i, at, observed.wrenches[k], bool(observed.model.elements))
 
 
-def _places(table, i, at, before):
+def _placements(table, i, at, before):
     size = 4 if "W" in table and table["W"].shape[-1] == 4 else 3
     for key in ("R_0", "W"):
         if key in table:

@@ -180,11 +180,11 @@ def test_compiled_regressor_and_slope():
     close(robot.derivative("inverse_dynamics", state, wrt="inertia"), Y, 1e-13)
     # ∂q̈/∂θ = −M⁻¹ Y at the resulting motion
     qdd = robot.forward_dynamics(*state)
-    slope = robot.derivative("forward_dynamics", state, wrt="inertia")
+    derivative = robot.derivative("forward_dynamics", state, wrt="inertia")
     implied = -np.linalg.solve(
         robot.mass_matrix(state[0]), robot.regressor(state[0], state[1], qdd)
     )
-    close(slope, implied, 1e-10)
+    close(derivative, implied, 1e-10)
 
 
 def test_with_parameters():

@@ -10,7 +10,7 @@ SCREWS = np.array(
     [[0, 0, 0, 0, 0, 1], [0, -0.4, 0, -1, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]],
     dtype=float,
 )
-PLACES = ((0.0, 0.2), (0.2, 0.4), (0.5, 0.4), (0.8, 0.1))
+POINTS = ((0.0, 0.2), (0.2, 0.4), (0.5, 0.4), (0.8, 0.1))
 TENSORS = [m * np.diag([0.03, 0.01, 0.02]) for m in (6.0, 4.0, 2.0, 1.0)]
 MASSES = (6.0, 4.0, 2.0, 1.0)
 H, CLOSE = 1e-5, {"atol": 1e-7}  # central differences: h² and ε/h of numbers of order ten
@@ -19,7 +19,7 @@ H, CLOSE = 1e-5, {"atol": 1e-7}  # central differences: h² and ε/h of numbers 
 @pytest.fixture(scope="module")
 def arm():
     """Three turning joints and a sliding one, link frames at the centres of mass."""
-    frames = [spatial.pose(p=[0, y, z]) for y, z in PLACES]
+    frames = [spatial.pose(p=[0, y, z]) for y, z in POINTS]
     return dl.Robot.from_screws(SCREWS, frames, list(zip(MASSES, TENSORS, strict=True)), name="arm")
 
 

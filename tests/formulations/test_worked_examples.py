@@ -10,7 +10,7 @@ from dalembert.formulations.kinematics import frames as kinematics
 from dalembert.formulations.mass import christoffel, jacobian_mass, screw_sum
 from dalembert.spatial import se3
 from dalembert.zoo import textbook
-from tests.formulations.laws import assert_close, mass_matrix_rate
+from tests.formulations.comparison import assert_close, mass_matrix_rate
 from tests.formulations.mechanisms import seeds
 
 few = settings(max_examples=25)
@@ -151,10 +151,10 @@ def test_rp_arm(seed):
     G = [(m1 * l1 + m2 * d2) * g * c1, m2 * g * s1]
     assert_close(energy.gravity_torque(model, q), G)
     # only m_112 = ∂M_11/∂d_2 is not zero
-    slopes = np.zeros((2, 2, 2))
-    slopes[0, 0, 1] = 2 * m2 * d2
+    derivatives = np.zeros((2, 2, 2))
+    derivatives[0, 0, 1] = 2 * m2 * d2
     for derivative in (screw_sum.mass_matrix_derivative, automatic.mass_matrix_derivative):
-        assert_close(derivative(model, q), slopes)
+        assert_close(derivative(model, q), derivatives)
 
 
 def test_misprint_of_property_2():
@@ -163,11 +163,11 @@ def test_misprint_of_property_2():
     xi, A, inertia, J = screw_sum.screws(model, q)
     expected = automatic.mass_matrix_derivative(model, q)[:, :, k]
 
-    def slope(row):
+    def derivative(row):
         brackets = [se3.bracket((A[row, i] @ xi[i])[:, 0], xi[k][:, 0]) for i in range(k)]
         # the only link beyond joint 3 is link 3, and A_33 = 1
         half = np.stack([*brackets, np.zeros(6)]) @ inertia[k] @ J[k]
         return half + half.T
 
-    assert_close(slope(k), expected)
-    assert np.abs(slope(k - 1) - expected).max() > 0.01 * np.abs(expected).max()
+    assert_close(derivative(k), expected)
+    assert np.abs(derivative(k - 1) - expected).max() > 0.01 * np.abs(expected).max()

@@ -35,43 +35,45 @@ def system(name):
 
 def operations(name):
     """(name, operation) of every quantity that the system has, optional inputs included."""
-    made = system(name)
-    for quantity in made.dynamics.catalogue.values():
+    mechanism = system(name)
+    for quantity in mechanism.dynamics.catalogue.values():
         if (name, quantity.name) in NO_SLOPES:
             continue
         choices = {key: True for key in quantity.optional if key not in ("wrenches", "near")}
         if "constraint" in quantity.static:
             if quantity.name != "wrench":
                 continue  # of contacts, which none of these has
-            choices["constraint"] = next(iter(made.description.constraints))
-        way = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
-        found = quantity_operation(made, made._variant(quantity.name, way, choices))
+            choices["constraint"] = next(iter(mechanism.description.constraints))
+        formulation = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
+        result = quantity_operation(
+            mechanism, mechanism._variant(quantity.name, formulation, choices)
+        )
         # tendons and actuators are nowhere here: arrays without entries have no kernels
-        if all(port.size for port in (*found.inputs, *found.outputs)) and _has(found):
-            yield quantity.name, found
+        if all(port.size for port in (*result.inputs, *result.outputs)) and _has(result):
+            yield quantity.name, result
 
 
-def _has(found):
+def _has(result):
     """Whether the system has the quantity: not every one has coordinates for it, or enough joints."""
     try:
-        found.program  # noqa: B018
+        result.program  # noqa: B018
     except dl.FormulationError:
         return False
     return True
 
 
-def state(name, found: Operation, rng, size=()):
+def state(name, result: Operation, rng, size=()):
     """Random inputs (*size, ...): q assembled, quaternions of length one."""
-    made, inputs = system(name), []
-    for port in found.inputs:
+    mechanism, inputs = system(name), []
+    for port in result.inputs:
         x = rng.normal(size=(*size, *port.shape))
         if port.name in ("q", "to"):
-            x = made.integrate(made.neutral(), 0.5 + 0.3 * x[..., : made.nv])
+            x = mechanism.integrate(mechanism.neutral(), 0.5 + 0.3 * x[..., : mechanism.nv])
         if port.name == "weights":
             x = 0.5 + np.abs(x)
         if port.name == "parameters":
-            x = np.broadcast_to(made.parameter_array(), (*size, *port.shape)).copy()
-        if port.name == "q" and made.dynamics.rows:
-            x = np.broadcast_to(made.neutral(), (*size, made.nq)).copy()
+            x = np.broadcast_to(mechanism.parameter_array(), (*size, *port.shape)).copy()
+        if port.name == "q" and mechanism.dynamics.rows:
+            x = np.broadcast_to(mechanism.neutral(), (*size, mechanism.nq)).copy()
         inputs.append(x)
     return inputs

@@ -14,11 +14,20 @@ from tests.frameworks.six import system
 from tests.systems.test_time_and_gyroscopic import everything
 
 SOLVED = [
-    *(("ur5", "forward_dynamics", way) for way in ("articulated_body", "tree_factor")),
-    *(("ur5", "forward_dynamics", way) for way in ("composite_body", "square_root", "operator")),
+    *(
+        ("ur5", "forward_dynamics", formulation)
+        for formulation in ("articulated_body", "tree_factor")
+    ),
+    *(
+        ("ur5", "forward_dynamics", formulation)
+        for formulation in ("composite_body", "square_root", "operator")
+    ),
     *((name, "forward_dynamics", None) for name in ("free", "coupled", "lagrangian")),
     ("lagrangian", "forward_dynamics", "cholesky"),
-    *(("four_bar", "forward_dynamics", way) for way in ("multiplier", "elimination", "projection")),
+    *(
+        ("four_bar", "forward_dynamics", formulation)
+        for formulation in ("multiplier", "elimination", "projection")
+    ),
     ("parallel_3rr", "forward_dynamics", "gauge"),
     ("bennett", "forward_dynamics", None),
     *((name, "inverse_dynamics", None) for name in ("four_bar", "parallel_3rr", "bennett")),
@@ -27,50 +36,52 @@ SOLVED = [
 ]
 
 
-def of(name, quantity, way=None, **choices):
-    made = system(name)
-    return made, quantity_operation(made, made._variant(quantity, way, choices))
+def of(name, quantity, formulation=None, **choices):
+    mechanism = system(name)
+    return mechanism, quantity_operation(
+        mechanism, mechanism._variant(quantity, formulation, choices)
+    )
 
 
-def inputs_of(made, found, rng):
+def inputs_of(mechanism, result, rng):
     """A state on the constraints, and directions along them: off them λ of redundant rows has none."""
     q = (
-        made.neutral()
-        if made.dynamics.rows
-        else made.integrate(made.neutral(), rng.normal(size=made.nv))
+        mechanism.neutral()
+        if mechanism.dynamics.rows
+        else mechanism.integrate(mechanism.neutral(), rng.normal(size=mechanism.nv))
     )
     x, d = [], []
-    for port in found.inputs:
+    for port in result.inputs:
         x.append(rng.normal(size=port.shape))
         d.append(rng.normal(size=port.shape))
         if port.name == "q":
             x[-1] = q
-            if made.dynamics.rows:
-                d[-1] = made.project_velocity(q, d[-1][: made.nv])
-        if port.name == "qd" and made.dynamics.rows:
-            x[-1] = made.project_velocity(q, x[-1])
+            if mechanism.dynamics.rows:
+                d[-1] = mechanism.project_velocity(q, d[-1][: mechanism.nv])
+        if port.name == "qd" and mechanism.dynamics.rows:
+            x[-1] = mechanism.project_velocity(q, x[-1])
         if port.name == "parameters":
-            x[-1] = made.parameter_array()
+            x[-1] = mechanism.parameter_array()
         if port.name == "weights":
             x[-1] = 1.0 + x[-1] ** 2
     return x, d
 
 
-@pytest.mark.parametrize(("name", "quantity", "way"), SOLVED)
-def test_derivatives_through_the_equations_are_those_of_the_solving(name, quantity, way):
-    made, found = of(name, quantity, way)
+@pytest.mark.parametrize(("name", "quantity", "formulation"), SOLVED)
+def test_derivatives_through_the_equations_are_those_of_the_solving(name, quantity, formulation):
+    mechanism, result = of(name, quantity, formulation)
     rng = np.random.default_rng(5)
-    x, d = inputs_of(made, found, rng)
-    slopes = directional(found.program, x, d)
+    x, d = inputs_of(mechanism, result, rng)
+    derivatives = directional(result.program, x, d)
     every = tuple(range(len(x)))
-    pushed = interpret(found.jvp(every).program, *x, *d)
-    weights = [rng.normal(size=np.shape(y)) for y in slopes]
-    pulled = interpret(found.vjp(every).program, *x, *weights)
+    pushed = interpret(result.jvp(every).program, *x, *d)
+    weights = [rng.normal(size=np.shape(y)) for y in derivatives]
+    pulled = interpret(result.vjp(every).program, *x, *weights)
     terms = np.concatenate([a.ravel() * b.ravel() for a, b in zip(pulled, d, strict=True)])
-    size = max(np.abs(terms).max(), *(np.abs(y).max() for y in slopes))
-    for a, b in zip(pushed, slopes, strict=True):
+    size = max(np.abs(terms).max(), *(np.abs(y).max() for y in derivatives))
+    for a, b in zip(pushed, derivatives, strict=True):
         assert np.abs(a - b).max() < 1e-12 * size
-    total = sum((w * y).sum() for w, y in zip(weights, slopes, strict=True))
+    total = sum((w * y).sum() for w, y in zip(weights, derivatives, strict=True))
     assert abs(terms.sum() - total) < 1e-12 * size
 
 
@@ -80,39 +91,41 @@ def test_time_wrenches_and_parameters_go_through_the_equations_too():
     moving = dl.Constrained(dl.Lagrangian(*everything()), [rod], guess=[1.0, 0.0])
     open_bar = build_four_bar(coupler=dl.Parameter("coupler", 0.9))
     rng = np.random.default_rng(4)
-    for made, choices in ((moving, {"t": True}), (open_bar, {"tip_wrench": True})):
-        found = quantity_operation(made, made._variant("forward_dynamics", None, choices))
-        x, d = inputs_of(made, found, rng)
-        slopes = directional(found.program, x, d)
+    for mechanism, choices in ((moving, {"t": True}), (open_bar, {"tip_wrench": True})):
+        result = quantity_operation(
+            mechanism, mechanism._variant("forward_dynamics", None, choices)
+        )
+        x, d = inputs_of(mechanism, result, rng)
+        derivatives = directional(result.program, x, d)
         every = tuple(range(len(x)))
-        for a, b in zip(interpret(found.jvp(every).program, *x, *d), slopes, strict=True):
+        for a, b in zip(interpret(result.jvp(every).program, *x, *d), derivatives, strict=True):
             assert np.abs(a - b).max() < 1e-12 * np.abs(b).max()
-        w = [rng.normal(size=np.shape(y)) for y in slopes]
-        pulled = interpret(found.vjp(every).program, *x, *w)
+        w = [rng.normal(size=np.shape(y)) for y in derivatives]
+        pulled = interpret(result.vjp(every).program, *x, *w)
         total = sum((np.asarray(a) * b).sum() for a, b in zip(pulled, d, strict=True))
-        expected = sum((a * b).sum() for a, b in zip(w, slopes, strict=True))
+        expected = sum((a * b).sum() for a, b in zip(w, derivatives, strict=True))
         assert abs(total - expected) < 1e-12 * max(np.abs(a).max() for a in pulled)
 
 
 def test_friction_of_contacts_goes_through_the_equations_too():
     """A block on a floor that is tilted under it by its own weight's components."""
     floor = dl.Sliding("to_z", dl.Plane(), mu=0.3, width=1e-3, name="floor")
-    made = dl.Constrained(slider(gravity=(1.0, 0.5, -9.81)), [floor])
-    found = quantity_operation(made, made._variant("forward_dynamics", None, {}))
+    mechanism = dl.Constrained(slider(gravity=(1.0, 0.5, -9.81)), [floor])
+    result = quantity_operation(mechanism, mechanism._variant("forward_dynamics", None, {}))
     rng = np.random.default_rng(6)
-    x, d = inputs_of(made, found, rng)
-    slopes = directional(found.program, x, d)
-    for a, b in zip(interpret(found.jvp((0, 1, 2)).program, *x, *d), slopes, strict=True):
+    x, d = inputs_of(mechanism, result, rng)
+    derivatives = directional(result.program, x, d)
+    for a, b in zip(interpret(result.jvp((0, 1, 2)).program, *x, *d), derivatives, strict=True):
         assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
 
 
-def of_the_solving(found):
+def of_the_solving(result):
     """The vjp by differentiating every operation of the solve, as a program."""
     from dalembert.kernels.program.derivatives import vjp
     from dalembert.kernels.program.trace import replay
     from dalembert.systems.evaluator import traced
 
-    program = found.program
+    program = result.program
     taken = vjp(lambda **x: replay(program, x), [port.name for port in program.inputs])
     weights = [type(port)(f"bar_{port.name}", port.shape) for port in program.outputs]
     return traced(taken, [*program.inputs, *weights], "unrolled")
@@ -133,33 +146,33 @@ def of_the_solving(found):
 def test_the_equations_have_fewer_operations_to_differentiate_than_the_solving(
     name, quantity, saved
 ):
-    _, found = of(name, quantity)
-    adjoint = found.vjp(tuple(range(len(found.inputs)))).program
-    assert len(adjoint) <= (1.0 - saved) * len(of_the_solving(found))
+    _, result = of(name, quantity)
+    adjoint = result.vjp(tuple(range(len(result.inputs)))).program
+    assert len(adjoint) <= (1.0 - saved) * len(of_the_solving(result))
 
 
 def test_redundant_rows_have_the_slopes_of_the_library_off_the_constraints_too():
-    made, found = of("bennett", "inverse_dynamics")
+    mechanism, result = of("bennett", "inverse_dynamics")
     rng = np.random.default_rng(1)
-    x = made.random_state(rng)
-    w = [rng.normal(size=port.shape) for port in found.outputs]
-    slopes = made.inverse_dynamics_derivatives(*x)
-    pulled = interpret(found.vjp((0, 1, 2)).program, *x, *w)
+    x = mechanism.random_state(rng)
+    w = [rng.normal(size=port.shape) for port in result.outputs]
+    derivatives = mechanism.inverse_dynamics_derivatives(*x)
+    pulled = interpret(result.vjp((0, 1, 2)).program, *x, *w)
     for k, a in enumerate(pulled):
-        b = w[0] @ slopes[k] + w[1] @ slopes[k + 3]
+        b = w[0] @ derivatives[k] + w[1] @ derivatives[k + 3]
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 * np.abs(b).max())
 
 
 def test_a_state_without_an_answer_has_no_gradient_and_spoils_no_other():
     """A four-bar folded into a line loses a row; the next lanes are as without it."""
-    made, found = of("four_bar", "forward_dynamics")
+    mechanism, result = of("four_bar", "forward_dynamics")
     rng = np.random.default_rng(2)
-    q = np.tile(made.neutral(), (3, 1))
+    q = np.tile(mechanism.neutral(), (3, 1))
     qd, tau, w = rng.normal(size=(3, 3, 3))
     lam = rng.normal(size=(3, 2))
-    good = found.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
+    good = result.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
     q[1] = np.nan
-    lost = found.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
+    lost = result.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
     for a, b in zip(good, lost, strict=True):
         assert np.isnan(b[1]).all()
         np.testing.assert_array_equal(np.delete(a, 1, 0), np.delete(b, 1, 0))
@@ -168,13 +181,13 @@ def test_a_state_without_an_answer_has_no_gradient_and_spoils_no_other():
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_near_a_singular_posture_as_many_digits_are_left_as_of_the_solving(name):
     """On its branch the gradient of the flat crank is known: θ̈ = (1, −1, 1)·τ / I + …"""
-    made = SYSTEMS[name]()
-    found = quantity_operation(made, made._variant("forward_dynamics", None, {}))
-    adjoint, unrolled = found.vjp((0, 1, 2)).program, of_the_solving(found)
+    mechanism = SYSTEMS[name]()
+    result = quantity_operation(mechanism, mechanism._variant("forward_dynamics", None, {}))
+    adjoint, unrolled = result.vjp((0, 1, 2)).program, of_the_solving(result)
     assert len(adjoint) <= 1.01 * len(unrolled)  # the reverse of two rows is hardly longer
-    first, coupler, last = made.system.model.bodies
+    first, coupler, last = mechanism.system.model.bodies
     inertia = first.inertia[2, 2] + coupler.mass + last.inertia[2, 2]
-    weights = (np.array([0.3, -0.5, 0.9]), np.zeros(made.dynamics.rows))
+    weights = (np.array([0.3, -0.5, 0.9]), np.zeros(mechanism.dynamics.rows))
     expected = (weights[0] @ ALONG) * ALONG / inertia
     for angle in 10.0 ** -np.arange(1.0, 9.0):
         x = (angle * ALONG, 0.7 * ALONG, TORQUE)

@@ -13,28 +13,28 @@ ROUNDING = 1e-12  # of the largest slope, or of one
 FEWEST = {"lagrangian": 14}  # quantities; those that a system cannot have are left out
 
 
-def near(found, expected, margin=1.0):
-    for x, y in zip(found, expected, strict=True):
+def near(result, expected, margin=1.0):
+    for x, y in zip(result, expected, strict=True):
         atol = margin * ROUNDING * max(1.0, np.abs(y).max())
         np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quantity_forward_and_reverse(name):
-    rng, found = np.random.default_rng(7), dict(operations(name))
-    assert len(found) >= FEWEST.get(name, 24)
-    for quantity, f in found.items():
+    rng, result = np.random.default_rng(7), dict(operations(name))
+    assert len(result) >= FEWEST.get(name, 24)
+    for quantity, f in result.items():
         wrt = tuple(range(len(f.inputs)))
         x = state(name, f, rng)
         d = [rng.normal(size=port.shape) for port in f.inputs]
         w = [rng.normal(size=port.shape) for port in f.outputs]
-        slopes = directional(f.program, x, d)
+        derivatives = directional(f.program, x, d)
         # turns of principal axes are quotients by differences of radii, by which rounding grows too
         turning = 10.0 if "ellipsoid" in str(quantity) else 1.0
-        near(interpret(f.jvp(wrt).program, *x, *d), slopes, turning)
+        near(interpret(f.jvp(wrt).program, *x, *d), derivatives, turning)
         # ⟨w, J d⟩ = ⟨Jᵀ w, d⟩
         pulled = interpret(f.vjp(wrt).program, *x, *w)
-        terms = [(a * b).ravel() for a, b in zip(w, slopes, strict=True)]
+        terms = [(a * b).ravel() for a, b in zip(w, derivatives, strict=True)]
         size = max(1.0, np.abs(np.concatenate(terms)).max())
         assert sum(map(np.sum, terms)) == pytest.approx(
             sum((a * b).sum() for a, b in zip(pulled, d, strict=True)), abs=10 * ROUNDING * size
@@ -61,14 +61,14 @@ def test_second_order_of_the_dynamics(name):
 
 @pytest.mark.parametrize("name", ["ur5", "coupled"])
 def test_the_same_as_along_the_manifold_where_it_is_flat(name):
-    made, rng = system(name), np.random.default_rng(9)
-    q, qd, qdd, w = rng.normal(size=(4, 5, made.nv))
+    mechanism, rng = system(name), np.random.default_rng(9)
+    q, qd, qdd, w = rng.normal(size=(4, 5, mechanism.nv))
     for quantity, inputs in (
         ("inverse_dynamics", (q, qd, qdd)),
         ("forward_dynamics", (q, qd, qdd)),
     ):
-        f = quantity_operation(made, made._variant(quantity, None, {}))
+        f = quantity_operation(mechanism, mechanism._variant(quantity, None, {}))
         pulled = f.vjp((0, 1, 2)).kernel.ufunc(*inputs, w)
-        slopes = getattr(made, f"{quantity}_derivatives")(*inputs)
-        near(pulled, [np.einsum("ni,nij->nj", w, slope) for slope in slopes])
-        near(pulled, made.vjp(quantity, inputs, [w]))
+        derivatives = getattr(mechanism, f"{quantity}_derivatives")(*inputs)
+        near(pulled, [np.einsum("ni,nij->nj", w, derivative) for derivative in derivatives])
+        near(pulled, mechanism.vjp(quantity, inputs, [w]))

@@ -26,29 +26,29 @@ def by_jax(name, f, x, w):
     def results(*x):
         return call(dl.jax(system(name)), f, x)
 
-    found, pull = jax.vjp(jax.jit(results), *x)
-    return found, pull([*map(jax.numpy.asarray, w)])
+    result, pull = jax.vjp(jax.jit(results), *x)
+    return result, pull([*map(jax.numpy.asarray, w)])
 
 
 def by_torch(name, f, x, w):
     torch = pytest.importorskip("torch", reason="PyTorch is installed by make test-frameworks")
     inputs = [torch.tensor(a, requires_grad=True) for a in x]
-    found = call(dl.torch(system(name)), f, inputs)
-    used = [(y, torch.tensor(b)) for y, b in zip(found, w, strict=True) if y.requires_grad]
+    result = call(dl.torch(system(name)), f, inputs)
+    used = [(y, torch.tensor(b)) for y, b in zip(result, w, strict=True) if y.requires_grad]
     results, weights = zip(*used, strict=True)
-    slopes = torch.autograd.grad(results, inputs, weights)
-    return [y.detach() for y in found], slopes
+    derivatives = torch.autograd.grad(results, inputs, weights)
+    return [y.detach() for y in result], derivatives
 
 
 def call(there, f, x):
     """The quantity by name, its optional inputs by keyword."""
-    given = dict(zip([port.name for port in f.inputs], x, strict=True))
-    inputs = [given.pop(key) for key in f.root.variant.quantity.inputs]
-    way, static = f.root.variant.formulation.name, dict(f.root.variant.static)
-    found = there.evaluate(
-        f.root.variant.quantity.name, *inputs, formulation=way, **given, **static
+    arguments = dict(zip([port.name for port in f.inputs], x, strict=True))
+    inputs = [arguments.pop(key) for key in f.root.variant.quantity.inputs]
+    formulation, static = f.root.variant.formulation.name, dict(f.root.variant.static)
+    result = there.evaluate(
+        f.root.variant.quantity.name, *inputs, formulation=formulation, **arguments, **static
     )
-    return list(found) if isinstance(found, tuple) else [found]
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,8 +58,8 @@ def test_values_and_slopes(framework, name):
         rng = np.random.default_rng([7, *quantity.encode()])  # its own, whatever comes before it
         x = state(name, f, rng)
         w, d = ([rng.normal(size=port.shape) for port in ports] for ports in (f.outputs, f.inputs))
-        found, pulled = framework(name, f, x, w)
-        for a, b in zip(found, call(system(name), f, x), strict=True):
+        result, pulled = framework(name, f, x, w)
+        for a, b in zip(result, call(system(name), f, x), strict=True):
             np.testing.assert_array_equal(np.asarray(a), b, err_msg=quantity)
         terms = [a * b for a, b in zip(w, directional(f.program, x, d), strict=True)]
         back = [np.asarray(a) * b for a, b in zip(pulled, d, strict=True)]
@@ -71,9 +71,11 @@ def test_values_and_slopes(framework, name):
 
 def at_random(name, rng):
     """A state of one of the systems: q, q̇ and accelerations or torques."""
-    made = system(name)
-    q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
-    return made.neutral() if made.dynamics.rows else q, *rng.normal(size=(2, made.nv))
+    mechanism = system(name)
+    q = mechanism.integrate(mechanism.neutral(), 0.4 * rng.normal(size=mechanism.nv))
+    return mechanism.neutral() if mechanism.dynamics.rows else q, *rng.normal(
+        size=(2, mechanism.nv)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,15 +83,17 @@ def test_slopes_along_the_manifold_are_the_analytical_derivatives(name):
     """Quaternions moved by `integrate`, closed chains with their multipliers."""
     from tests.frameworks.jax_here import jax
 
-    made = system(name)
-    there, (q, qd, x) = dl.jax(made), at_random(name, np.random.default_rng(4))
+    mechanism = system(name)
+    there, (q, qd, x) = dl.jax(mechanism), at_random(name, np.random.default_rng(4))
     for quantity in ("inverse_dynamics", "forward_dynamics"):
         dynamics = getattr(there, quantity)
         moved = lambda s, v, a, f=dynamics: f(there.integrate(q, s), v, a)  # noqa: E731
-        slopes = getattr(made, f"{quantity}_derivatives")(q, qd, x)
-        for way in (jax.jacfwd, jax.jacrev):
-            found = jax.tree.leaves(jax.jit(way(moved, (0, 1, 2)))(np.zeros(made.nv), qd, x))
-            for a, b in zip(found, slopes, strict=True):
+        derivatives = getattr(mechanism, f"{quantity}_derivatives")(q, qd, x)
+        for formulation in (jax.jacfwd, jax.jacrev):
+            result = jax.tree.leaves(
+                jax.jit(formulation(moved, (0, 1, 2)))(np.zeros(mechanism.nv), qd, x)
+            )
+            for a, b in zip(result, derivatives, strict=True):
                 atol = 1e-12 * max(1.0, np.abs(b).max())
                 np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=quantity)
 

@@ -22,10 +22,10 @@ def arm():
     return dl.jax(dl.load("elbow_3r"))
 
 
-def same(found, expected):
-    found = found if isinstance(found, tuple | list) else (found,)
+def same(result, expected):
+    result = result if isinstance(result, tuple | list) else (result,)
     expected = expected if isinstance(expected, tuple | list) else (expected,)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         assert np.asarray(x).dtype == np.asarray(y).dtype
         np.testing.assert_array_equal(np.asarray(x), y)
 
@@ -43,28 +43,28 @@ def test_results_are_those_of_the_ufunc_to_the_bit(arm, batch, dtype):
 
 
 def test_every_quantity_of_a_catalogue():
-    made, rng = system("lagrangian"), np.random.default_rng(2)
-    there = dl.jax(made)
+    mechanism, rng = system("lagrangian"), np.random.default_rng(2)
+    there = dl.jax(mechanism)
     for name, f in operations("lagrangian"):
         x = state("lagrangian", f, rng, (9,))
-        given = dict(zip([port.name for port in f.inputs], x, strict=True))
-        numbers = given.pop("parameters")
-        inputs = [given.pop(key) for key in f.root.variant.quantity.inputs]
-        found = there.evaluate(name, *inputs, parameters=numbers, **given)
-        same(found, made.evaluate(name, *inputs, parameters=numbers, **given))
+        arguments = dict(zip([port.name for port in f.inputs], x, strict=True))
+        numbers = arguments.pop("parameters")
+        inputs = [arguments.pop(key) for key in f.root.variant.quantity.inputs]
+        result = there.evaluate(name, *inputs, parameters=numbers, **arguments)
+        same(result, mechanism.evaluate(name, *inputs, parameters=numbers, **arguments))
 
 
 def test_closed_chains_and_their_wrenches():
-    made = system("four_bar")
-    there, q = dl.jax(made), made.neutral()
-    qd, tau, F = made.project_velocity(q, RNG.normal(size=3)), RNG.normal(size=3), np.ones(6)
-    same(there.forward_dynamics(q, qd, tau), made.forward_dynamics(q, qd, tau))
+    mechanism = system("four_bar")
+    there, q = dl.jax(mechanism), mechanism.neutral()
+    qd, tau, F = mechanism.project_velocity(q, RNG.normal(size=3)), RNG.normal(size=3), np.ones(6)
+    same(there.forward_dynamics(q, qd, tau), mechanism.forward_dynamics(q, qd, tau))
     loads = {"wrenches": {"coupler_tip": F}}
-    found = there.forward_dynamics(q, qd, tau, **loads)
-    same(found, made.forward_dynamics(q, qd, tau, **loads))
-    first = [made.dynamics.velocities[0]]
-    expected = made.inverse_dynamics(q, qd, found[0], actuators=first)
-    same(there.inverse_dynamics(q, qd, found[0], actuators=first), expected)
+    result = there.forward_dynamics(q, qd, tau, **loads)
+    same(result, mechanism.forward_dynamics(q, qd, tau, **loads))
+    first = [mechanism.dynamics.velocities[0]]
+    expected = mechanism.inverse_dynamics(q, qd, result[0], actuators=first)
+    same(there.inverse_dynamics(q, qd, result[0], actuators=first), expected)
 
 
 @pytest.mark.parametrize("out", [0, 1])
@@ -99,9 +99,9 @@ def test_nan_stays_in_its_lane(arm):
     q = RNG.normal(size=(11, 3))
     clean = jax.vmap(jax.grad(arm.potential_energy))(q)
     q[4, 1] = np.nan
-    found = np.asarray(jax.vmap(jax.grad(arm.potential_energy))(q))
-    assert np.isnan(found[4]).any()
-    np.testing.assert_array_equal(np.delete(found, 4, 0), np.delete(clean, 4, 0))
+    result = np.asarray(jax.vmap(jax.grad(arm.potential_energy))(q))
+    assert np.isnan(result[4]).any()
+    np.testing.assert_array_equal(np.delete(result, 4, 0), np.delete(clean, 4, 0))
 
 
 ONES = np.ones(3)
@@ -160,8 +160,8 @@ def test_a_mechanism_of_bodies_says_what_to_give_instead():
         dl.jax(mechanism)
     closed, still = mechanism.constrained(), np.zeros(mechanism.nv)
     q = closed.neutral()
-    found = dl.jax(closed).forward_dynamics(q, still, still)
-    same(found, closed.forward_dynamics(q, still, still))
+    result = dl.jax(closed).forward_dynamics(q, still, still)
+    same(result, closed.forward_dynamics(q, still, still))
     with pytest.raises(dl.FormulationError, match="unit by unit"):
         dl.jax(dl.load("n_four_bar"))
 
@@ -186,11 +186,11 @@ def test_pickled_and_compared(arm):
 def test_threads(arm):
     """As many of the user's as there are, and the kernel's own."""
     q = RNG.normal(size=(50000, 3))
-    expected, found = arm.system.gravity_torque(q), {}
+    expected, result = arm.system.gravity_torque(q), {}
     evaluate = jax.jit(arm.gravity_torque)
 
     def work(i):
-        found[i] = np.asarray(evaluate(q))
+        result[i] = np.asarray(evaluate(q))
 
     before = dl.get_num_threads()
     try:
@@ -203,4 +203,4 @@ def test_threads(arm):
     finally:
         dl.set_num_threads(before)
     for i in range(4):
-        same(found[i], expected)
+        same(result[i], expected)

@@ -106,7 +106,7 @@ def test_settings_that_are_none_are_named(arm, case):
 
 def test_every_method_of_a_closed_chain_is_there(bar):
     """Those too that refuse in words, or flag, on numbers."""
-    made, q, v = bar.system, bar.system.neutral(), np.ones(3)
+    mechanism, q, v = bar.system, bar.system.neutral(), np.ones(3)
     for name, extra in (
         ("forward_dynamics_derivatives", (v,)),
         ("inverse_dynamics_derivatives", (v,)),
@@ -114,37 +114,37 @@ def test_every_method_of_a_closed_chain_is_there(bar):
         ("reduced_regressor", (v,)),
         ("project_velocity", ()),
     ):
-        found = jax.jit(getattr(bar, name))(q, v, *extra)
+        result = jax.jit(getattr(bar, name))(q, v, *extra)
         for a, b in zip(
-            jax.tree.leaves(found), _leaves(getattr(made, name)(q, v, *extra)), strict=True
+            jax.tree.leaves(result), _leaves(getattr(mechanism, name)(q, v, *extra)), strict=True
         ):
             np.testing.assert_array_equal(a, b)
     along = jax.jit(lambda q: bar.frame_jacobian(q, "coupler_tip", ["crank"]))(q)
-    np.testing.assert_array_equal(along, made.frame_jacobian(q, "coupler_tip", ["crank"]))
+    np.testing.assert_array_equal(along, mechanism.frame_jacobian(q, "coupler_tip", ["crank"]))
     flagged = jax.jit(lambda q: tuple(bar.forward_dynamics(q, v, v, errors="flag")))
     states = np.stack([q, np.full(3, np.nan)])
     np.testing.assert_array_equal(
-        flagged(states)[-1], made.forward_dynamics(states, v, v, errors="flag").status
+        flagged(states)[-1], mechanism.forward_dynamics(states, v, v, errors="flag").status
     )
 
 
-def _leaves(found):
-    return found if isinstance(found, tuple) else (found,)
+def _leaves(result):
+    return result if isinstance(result, tuple) else (result,)
 
 
 @pytest.mark.parametrize("name", ["planar_2r", "four_bar"])
 def test_nan_stays_in_its_lane_of_the_gradient_of_a_motion(name):
-    made = dl.load(name)
-    there, rng = dl.jax(made), np.random.default_rng(1)
-    q = np.tile(made.neutral(), (5, 1))
-    tau = rng.normal(size=(5, made.nv))
+    mechanism = dl.load(name)
+    there, rng = dl.jax(mechanism), np.random.default_rng(1)
+    q = np.tile(mechanism.neutral(), (5, 1))
+    tau = rng.normal(size=(5, mechanism.nv))
 
     def loss(q, tau):
-        return (there.rollout(q, np.zeros(made.nv), tau, 6, DT, every=3)[0] ** 2).sum()
+        return (there.rollout(q, np.zeros(mechanism.nv), tau, 6, DT, every=3)[0] ** 2).sum()
 
-    slopes = jax.jit(jax.grad(loss, (0, 1)))
-    clean = slopes(q, tau)
+    derivatives = jax.jit(jax.grad(loss, (0, 1)))
+    clean = derivatives(q, tau)
     q[2] = np.nan
-    for found, other in zip(slopes(q, tau), clean, strict=True):
-        assert np.isnan(found[2]).all()
-        np.testing.assert_array_equal(np.delete(found, 2, 0), np.delete(other, 2, 0))
+    for result, other in zip(derivatives(q, tau), clean, strict=True):
+        assert np.isnan(result[2]).all()
+        np.testing.assert_array_equal(np.delete(result, 2, 0), np.delete(other, 2, 0))

@@ -23,18 +23,20 @@ def card(monkeypatch, tmp_path):
     monkeypatch.setattr(jax_primitive, "_registered", {})
     keep = lambda name, capsule, platform: registered.append((name, platform))  # noqa: E731
     monkeypatch.setattr(jax.ffi, "register_ffi_target", keep)
-    with stand_in(monkeypatch, tmp_path) as made:
-        made.registered = registered
-        yield made
+    with stand_in(monkeypatch, tmp_path) as mechanism:
+        mechanism.registered = registered
+        yield mechanism
 
 
 def test_a_gradient_for_a_card_calls_a_handler_for_it(card):
     arm = dl.jax(dl.load("planar_2r"))
-    slope = jax.jit(jax.vmap(jax.grad(arm.potential_energy)))
-    text = slope.trace(np.zeros((9, 2))).lower(lowering_platforms=("cuda",)).as_text()
+    derivative = jax.jit(jax.vmap(jax.grad(arm.potential_energy)))
+    text = derivative.trace(np.zeros((9, 2))).lower(lowering_platforms=("cuda",)).as_text()
     (target,) = [name for name, platform in card.registered if platform == "CUDA"]
     assert f"custom_call @{target}(" in text
-    text = slope.trace(np.zeros((9, 2), "float32")).lower(lowering_platforms=("cuda",)).as_text()
+    text = (
+        derivative.trace(np.zeros((9, 2), "float32")).lower(lowering_platforms=("cuda",)).as_text()
+    )
     assert f"@{target}(" not in text
 
 
@@ -52,8 +54,8 @@ def test_without_a_gpu_xla_says_that_it_has_no_stream(monkeypatch, tmp_path):
     """The handler hands on what XLA itself says, here on a CPU."""
     with stand_in(monkeypatch, tmp_path):
         system = dl.load("planar_2r")
-        made = quantity_operation(system, system._variant("gravity_torque", None, {}))
-        address, owner = spread(made).handler("float64")
+        mechanism = quantity_operation(system, system._variant("gravity_torque", None, {}))
+        address, owner = spread(mechanism).handler("float64")
         jax_primitive._registered["no_stream"] = owner
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
         jax.ffi.register_ffi_target("no_stream", capsule, platform="cpu")

@@ -32,10 +32,10 @@ def spread(mesh):
     return jax.device_put(x, jax.sharding.NamedSharding(mesh, ROWS))
 
 
-def near(found, expected, tolerance=1e-13):
+def near(result, expected, tolerance=1e-13):
     expected = np.asarray(expected)
     atol = tolerance * max(1.0, np.abs(expected).max())
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=0, atol=atol)
 
 
 def loss(arm, x, w):
@@ -62,18 +62,18 @@ OF_STATES = {
 
 def test_pmap(arm):
     x = np.random.default_rng(4).normal(size=(2, 4, 3))
-    found = jax.pmap(arm.inverse_dynamics, in_axes=(0, 0, None))(x, x, x[0, 0])
-    np.testing.assert_array_equal(found, arm.system.inverse_dynamics(x, x, x[0, 0]))
+    result = jax.pmap(arm.inverse_dynamics, in_axes=(0, 0, None))(x, x, x[0, 0])
+    np.testing.assert_array_equal(result, arm.system.inverse_dynamics(x, x, x[0, 0]))
 
 
 @pytest.mark.parametrize("name", OF_STATES)
 def test_every_device_computes_its_share_under_jit(arm, spread, name):
     function = lambda x, w: OF_STATES[name](arm, x, w)  # noqa: E731
     compiled = jax.jit(function).lower(spread, W).compile()
-    found = compiled(spread, W)
-    near(found, function(np.asarray(spread), W))
+    result = compiled(spread, W)
+    near(result, function(np.asarray(spread), W))
     if DIVIDES:  # from 0.6 on; before, arrays are gathered
-        assert found.sharding.spec == ROWS
+        assert result.sharding.spec == ROWS
         assert "all-gather" not in compiled.as_text()
 
 
@@ -83,8 +83,8 @@ def test_states_that_are_torn_apart_are_put_together(mesh):
     x = np.random.default_rng(5).normal(size=(7, 2))
     columns = jax.sharding.PartitionSpec(None, "batch")
     torn = jax.device_put(x, jax.sharding.NamedSharding(mesh, columns))
-    found = jax.jit(dl.jax(robot).inverse_dynamics)(torn, torn, torn)
-    np.testing.assert_array_equal(found, robot.inverse_dynamics(x, x, x))
+    result = jax.jit(dl.jax(robot).inverse_dynamics)(torn, torn, torn)
+    np.testing.assert_array_equal(result, robot.inverse_dynamics(x, x, x))
 
 
 @pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="jax.shard_map is there from 0.6 on")

@@ -28,16 +28,16 @@ def test_slopes_by_inertias_are_the_regressor(arm):
 
 
 def test_free_numbers_for_real_bodies():
-    made = system("free")
+    mechanism = system("free")
     there = dl.jax(dl.load("ur5"))
     robot = there.system
     np.testing.assert_allclose(there.inertia_of(there.log_cholesky), robot.parameters, atol=1e-13)
-    slope = jax.jacfwd(there.inertia_of)(there.log_cholesky)
-    assert np.isfinite(slope).all() and slope.shape == (60, 60)
+    derivative = jax.jacfwd(there.inertia_of)(there.log_cholesky)
+    assert np.isfinite(derivative).all() and derivative.shape == (60, 60)
     heavier = there.log_cholesky.copy()
     heavier[::10] += np.log(2.0) / 2  # e^2α is the mass
     np.testing.assert_allclose(there.inertia_of(heavier), 2 * robot.parameters, atol=1e-13)
-    assert made.nv  # a random model has points and rods among its bodies
+    assert mechanism.nv  # a random model has points and rods among its bodies
     with pytest.raises(dl.InertiaError, match="without extent"):
         dl.jax(dl.load("pendulum")).log_cholesky  # noqa: B018
 

@@ -17,11 +17,11 @@ def arm():
     return dl.jax(dl.load("planar_2r"))
 
 
-def near(found, expected, tolerance):
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape
+def near(result, expected, tolerance):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.shape == expected.shape
     atol = tolerance * max(1.0, np.abs(expected).max())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=atol)
 
 
 def central(loss, x, d, h=1e-4):
@@ -42,8 +42,8 @@ def test_motions_are_those_of_the_system(arm, every, lead):
     tau = RNG.normal(size=(*lead, 2))
     spread = np.broadcast_to(tau, (20, 3, 2)) if lead else tau
     expected = arm.system.rollout(q, qd, spread, 20, DT, every=every)
-    for found, states in zip(arm.rollout(q, qd, tau, 20, DT, every=every), expected, strict=True):
-        near(found, states, 1e-13)
+    for result, states in zip(arm.rollout(q, qd, tau, 20, DT, every=every), expected, strict=True):
+        near(result, states, 1e-13)
 
 
 @pytest.mark.parametrize("every", [1, 7])
@@ -55,10 +55,10 @@ def test_gradients_of_a_loss_on_the_motion(arm, every):
     q, qd = RNG.normal(size=(2, 3, 2))
     x = [q, qd, RNG.normal(size=(20, 1, 2)), np.array(DT)]
     d = [RNG.normal(size=a.shape) for a in x[:3]] + [np.array(DT)]
-    slopes = jax.jit(jax.grad(loss, (0, 1, 2, 3)))(*x)
-    assert [a.shape for a in slopes] == [a.shape for a in x]
-    found = sum((a * b).sum() for a, b in zip(slopes, d, strict=True))
-    near(found, central(loss, x, d), 1e-9)
+    derivatives = jax.jit(jax.grad(loss, (0, 1, 2, 3)))(*x)
+    assert [a.shape for a in derivatives] == [a.shape for a in x]
+    result = sum((a * b).sum() for a, b in zip(derivatives, d, strict=True))
+    near(result, central(loss, x, d), 1e-9)
 
 
 def test_memory_grows_with_the_root_of_the_steps(arm):
@@ -67,8 +67,8 @@ def test_memory_grows_with_the_root_of_the_steps(arm):
     tau = np.zeros((8, 2))
     last = lambda q: arm.rollout(q, q, tau, steps, DT, every=steps)[0].sum()  # noqa: E731
     _, pull = jax.vjp(last, q)
-    kept = sum(np.size(x) for x in jax.tree.leaves(pull))
-    assert kept < 3 * 2 * np.sqrt(steps) * 2 * q.size
+    stored = sum(np.size(x) for x in jax.tree.leaves(pull))
+    assert stored < 3 * 2 * np.sqrt(steps) * 2 * q.size
 
 
 def test_what_xla_keeps_for_a_gradient_grows_so_too(arm):
@@ -83,10 +83,10 @@ def test_what_xla_keeps_for_a_gradient_grows_so_too(arm):
 
 
 def test_closed_chains_stay_closed():
-    made = system("four_bar")
-    there, q = dl.jax(made), made.neutral()
-    qd, tau, d = made.project_velocity(q, np.ones(3)), np.ones(3), np.array([1.0, 0.0, 0.5])
-    run = dl.simulate(made, q, qd, tau=tau, duration=0.2, dt=DT, method="rk4", save_every=5)
+    mechanism = system("four_bar")
+    there, q = dl.jax(mechanism), mechanism.neutral()
+    qd, tau, d = mechanism.project_velocity(q, np.ones(3)), np.ones(3), np.array([1.0, 0.0, 0.5])
+    run = dl.simulate(mechanism, q, qd, tau=tau, duration=0.2, dt=DT, method="rk4", save_every=5)
     near(there.rollout(q, qd, tau, 20, DT, every=5)[0], run.q.values[1:], 1e-13)
     loss = lambda tau: there.rollout(q, qd, tau, 20, DT, every=5)[0][-1].sum()  # noqa: E731
     near(jax.grad(loss)(tau) @ d, central(loss, [tau], [d]), 1e-9)
@@ -120,8 +120,8 @@ def test_wrong_arguments_are_named(arm):
         arm.rollout(q, q, q, 3, DT, method="RK45")
     with pytest.raises(dl.UnknownNameError, match="rk4"):
         arm.rollout(q, q, q, 3, DT, method="rk5")
-    rubbing, rest = dl.jax(dl.load("puma560")), np.zeros(6)
+    frictional, rest = dl.jax(dl.load("puma560")), np.zeros(6)
     with pytest.raises(dl.SettingError, match="smoothing="):
-        rubbing.rollout(rest, rest, rest, 3, DT)
+        frictional.rollout(rest, rest, rest, 3, DT)
     with pytest.raises(dl.SettingError, match="friction must be one of"):
-        rubbing.rollout(rest, rest, rest, 3, DT, friction="none")
+        frictional.rollout(rest, rest, rest, 3, DT, friction="none")

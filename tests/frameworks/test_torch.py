@@ -39,18 +39,18 @@ def random(*shape, **kind):
     return torch.tensor(RNG.normal(size=shape), **kind)
 
 
-def same(found, expected):
-    found = found if isinstance(found, tuple | list) else (found,)
+def same(result, expected):
+    result = result if isinstance(result, tuple | list) else (result,)
     expected = expected if isinstance(expected, tuple | list) else (expected,)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         assert x.numpy().dtype == np.asarray(y).dtype
         np.testing.assert_array_equal(x.numpy(), y)
 
 
-def near(found, expected, tolerance=1e-12):
-    found, expected = np.asarray(found), np.asarray(expected)
+def near(result, expected, tolerance=1e-12):
+    result, expected = np.asarray(result), np.asarray(expected)
     atol = tolerance * max(1.0, np.abs(expected).max())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -80,8 +80,8 @@ def test_the_short_way_gives_what_the_long_way_gives():
     numbers = [a.numpy() for a in x]
     for _ in range(2):
         same(there.inverse_dynamics(*x), robot.inverse_dynamics(*numbers))
-        way = {"formulation": "lagrange"}
-        same(there.inverse_dynamics(*x, **way), robot.inverse_dynamics(*numbers, **way))
+        transform = {"formulation": "lagrange"}
+        same(there.inverse_dynamics(*x, **transform), robot.inverse_dynamics(*numbers, **transform))
         same(there.inverse_dynamics(*x[:2], x[2].tolist()), robot.inverse_dynamics(*numbers))
         one = robot.inverse_dynamics(numbers[0][0], *numbers[1:])
         same(there.inverse_dynamics(x[0][0], *x[1:]), one)
@@ -93,8 +93,8 @@ def test_the_short_way_gives_what_the_long_way_gives():
 
 def test_a_method_of_a_subclass_is_not_passed_over():
     class Doubled(dl.Robot):
-        def gravity_torque(self, q, **given):
-            return 2 * self._evaluate("gravity_torque", (q,), **given)
+        def gravity_torque(self, q, **arguments):
+            return 2 * self._evaluate("gravity_torque", (q,), **arguments)
 
     there, plain = dl.torch(Doubled(dl.load("planar_2r").model)), dl.torch(dl.load("planar_2r"))
     q = random(3, 2)
@@ -103,11 +103,11 @@ def test_a_method_of_a_subclass_is_not_passed_over():
 
 
 def test_tensors_left_over_from_a_transform(arm):
-    kept, x = [], random(2, 3)
-    torch.func.grad(lambda a: (kept.append(a), (a**2).sum())[1])(x)
-    same(arm.bias(kept[0], x).detach(), arm.system.bias(x.numpy(), x.numpy()))
+    values, x = [], random(2, 3)
+    torch.func.grad(lambda a: (values.append(a), (a**2).sum())[1])(x)
+    same(arm.bias(values[0], x).detach(), arm.system.bias(x.numpy(), x.numpy()))
     tracked = x.clone().requires_grad_()
-    arm.bias(kept[0], tracked).sum().backward()
+    arm.bias(values[0], tracked).sum().backward()
     expected = torch.func.grad(lambda v: arm.bias(x, v).sum())(x)
     near(tracked.grad, expected)
 
@@ -115,10 +115,12 @@ def test_tensors_left_over_from_a_transform(arm):
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
 def test_jacobians_are_the_analytical_derivatives(arm, quantity):
     x = tuple(random(3, 3))
-    slopes = getattr(arm.system, f"{quantity}_derivatives")(*(a.numpy() for a in x))
-    for way in (torch.func.jacrev, torch.func.jacfwd):
-        for found, expected in zip(way(getattr(arm, quantity), (0, 1, 2))(*x), slopes, strict=True):
-            near(found, expected)
+    derivatives = getattr(arm.system, f"{quantity}_derivatives")(*(a.numpy() for a in x))
+    for transform in (torch.func.jacrev, torch.func.jacfwd):
+        for result, expected in zip(
+            transform(getattr(arm, quantity), (0, 1, 2))(*x), derivatives, strict=True
+        ):
+            near(result, expected)
 
 
 def test_gradcheck_and_gradgradcheck(arm):
@@ -132,41 +134,41 @@ def test_gradcheck_and_gradgradcheck(arm):
 
 @pytest.mark.parametrize("name", ["free", "coupled", "four_bar", "parallel_3rr"])
 def test_directions_and_weights_through_the_dynamics(name):
-    made, rng = system(name), np.random.default_rng(1)
-    there = dl.torch(made)
-    q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
-    q = made.neutral() if made.dynamics.rows else q
-    x, d = [[a, *rng.normal(size=(2, made.nv))] for a in (q, rng.normal(size=made.nq))]
-    f = quantity_operation(made, made._variant("forward_dynamics", None, {}))
-    slopes = directional(f.program, x, d)
+    mechanism, rng = system(name), np.random.default_rng(1)
+    there = dl.torch(mechanism)
+    q = mechanism.integrate(mechanism.neutral(), 0.4 * rng.normal(size=mechanism.nv))
+    q = mechanism.neutral() if mechanism.dynamics.rows else q
+    x, d = [[a, *rng.normal(size=(2, mechanism.nv))] for a in (q, rng.normal(size=mechanism.nq))]
+    f = quantity_operation(mechanism, mechanism._variant("forward_dynamics", None, {}))
+    derivatives = directional(f.program, x, d)
     tensors = [torch.tensor(a, requires_grad=True) for a in x]
     along = tuple(map(torch.tensor, d))
-    found = torch.func.jvp(there.forward_dynamics, tuple(tensors), along)[1]
-    found = found if isinstance(found, tuple) else (found,)
-    for a, b in zip(found, slopes, strict=True):
+    result = torch.func.jvp(there.forward_dynamics, tuple(tensors), along)[1]
+    result = result if isinstance(result, tuple) else (result,)
+    for a, b in zip(result, derivatives, strict=True):
         near(a.detach(), b)
     results = there.forward_dynamics(*tensors)
     results = results if isinstance(results, tuple) else (results,)
     weights = [random(*y.shape) for y in results]
     torch.autograd.backward(results, weights)
-    expected = sum((w.numpy() * y).sum() for w, y in zip(weights, slopes, strict=True))
+    expected = sum((w.numpy() * y).sum() for w, y in zip(weights, derivatives, strict=True))
     near(sum((a.grad * b).sum() for a, b in zip(tensors, along, strict=True)), expected)
 
 
 def test_gradgradcheck_of_a_closed_chain():
-    made = system("four_bar")
-    there = dl.torch(made)
-    q, qd, tau = torch.tensor(made.neutral(), requires_grad=True), random(3), random(3)
+    mechanism = system("four_bar")
+    there = dl.torch(mechanism)
+    q, qd, tau = torch.tensor(mechanism.neutral(), requires_grad=True), random(3), random(3)
     acceleration = lambda q, tau: there.forward_dynamics(q, qd, tau)[0]  # noqa: E731
     assert torch.autograd.gradgradcheck(acceleration, (q, tau.requires_grad_()))
 
 
 def test_batches_of_hessians(arm):
     q = random(4, 3)
-    found = torch.func.vmap(torch.func.hessian(arm.potential_energy))(q)
-    near(found, arm.system.derivative("gravity_torque", (q.numpy(),)))
+    result = torch.func.vmap(torch.func.hessian(arm.potential_energy))(q)
+    near(result, arm.system.derivative("gravity_torque", (q.numpy(),)))
     reverse = torch.func.jacrev(torch.func.jacrev(arm.potential_energy))
-    near(torch.func.vmap(reverse)(q), found)
+    near(torch.func.vmap(reverse)(q), result)
     nested = torch.func.vmap(torch.func.vmap(arm.bias, (0, None)), (None, 1), out_dims=1)
     qd = random(3, 6)
     expected = arm.system.bias(q.numpy(), qd.numpy().T[:, None])
@@ -196,18 +198,18 @@ def test_compiled_as_one_graph(arm, backend):
     x = [random(5, 3, requires_grad=True) for _ in range(3)]
     expected = torch.autograd.grad(loss(*x), x)
     compiled = torch.compile(loss, fullgraph=True, backend=backend)
-    for found, slope in zip(torch.autograd.grad(compiled(*x), x), expected, strict=True):
-        near(found, slope, 1e-14)
+    for result, derivative in zip(torch.autograd.grad(compiled(*x), x), expected, strict=True):
+        near(result, derivative, 1e-14)
 
 
 def test_named_parameters_are_differentiated():
-    made = system("lagrangian")
-    there, x = dl.torch(made), torch.tensor([0.4, 0.9], dtype=torch.float64)
+    mechanism = system("lagrangian")
+    there, x = dl.torch(mechanism), torch.tensor([0.4, 0.9], dtype=torch.float64)
     mass = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
     tau = there.inverse_dynamics(x, x, x, parameters={"m": mass})
-    same(tau.detach(), made.inverse_dynamics(*[x.numpy()] * 3, parameters={"m": 1.5}))
-    (found,) = torch.autograd.grad(tau.sum(), mass)
-    near(found, tau.sum().detach() / 1.5)  # τ is linear in the mass
+    same(tau.detach(), mechanism.inverse_dynamics(*[x.numpy()] * 3, parameters={"m": 1.5}))
+    (result,) = torch.autograd.grad(tau.sum(), mass)
+    near(result, tau.sum().detach() / 1.5)  # τ is linear in the mass
 
 
 def test_inertias_are_differentiated(arm):
@@ -220,8 +222,8 @@ def test_inertias_are_differentiated(arm):
 
 def test_it_learns():
     """A parameter by gradient steps through the dynamics, as in a training loop."""
-    made = system("lagrangian")
-    there, x = dl.torch(made), random(50, 2)
+    mechanism = system("lagrangian")
+    there, x = dl.torch(mechanism), random(50, 2)
     goal = there.inverse_dynamics(x, x, x, parameters={"m": 3.0}).detach()
     mass = torch.nn.Parameter(torch.tensor(1.0, dtype=torch.float64))
     steps = torch.optim.LBFGS([mass], max_iter=20)
@@ -241,24 +243,28 @@ def test_motions_are_those_of_the_system_with_gradients(arm, every):
     q, qd, tau = random(3, 3), random(3, 3), random(20, 3, 3)
     numbers = [x.numpy() for x in (q, qd, tau)]
     expected = arm.system.rollout(*numbers, 20, 1e-2, every=every)
-    for found, states in zip(arm.rollout(q, qd, tau, 20, 1e-2, every=every), expected, strict=True):
-        near(found, states, 1e-12)
+    for result, states in zip(
+        arm.rollout(q, qd, tau, 20, 1e-2, every=every), expected, strict=True
+    ):
+        near(result, states, 1e-12)
     loss = lambda q, tau: (arm.rollout(q, qd, tau, 20, 1e-2, every=every)[0] ** 2).sum()  # noqa: E731
     x = q[:1].clone().requires_grad_(), random(20, 1, 3, requires_grad=True)
     assert torch.autograd.gradcheck(loss, x)
-    slope = torch.func.grad(loss, (0, 1))(*x)
-    for found, other in zip(slope, torch.autograd.grad(loss(*x), x), strict=True):
-        near(found.detach(), other)
+    derivative = torch.func.grad(loss, (0, 1))(*x)
+    for result, other in zip(derivative, torch.autograd.grad(loss(*x), x), strict=True):
+        near(result.detach(), other)
 
 
 def test_laws_of_the_library_and_of_the_user_have_gradients_through_a_motion(arm):
     """Gains of a compiled law with a state of its own; weights of a function of tensors."""
-    law = dl.control.PDGravity(arm.system, [0.4, -0.3, 0.1], kp=20.0, kd=4.0, ki=3.0)
+    controller = dl.control.PDGravity(arm.system, [0.4, -0.3, 0.1], kp=20.0, kd=4.0, ki=3.0)
     q, qd = random(2, 3), random(2, 3)
-    run = dl.simulate(arm.system, q.numpy(), qd.numpy(), law, duration=0.1, dt=1e-2, method="rk4")
-    found, _ = arm.rollout(q, qd, law, 10, 1e-2)
-    near(found, run.q.transpose("time", "sample", ...).values[1:])
-    by_gain = lambda kp: arm.rollout(q, qd, law, 10, 1e-2, every=5, gains={"kp": kp})[0]  # noqa: E731
+    run = dl.simulate(
+        arm.system, q.numpy(), qd.numpy(), controller, duration=0.1, dt=1e-2, method="rk4"
+    )
+    result, _ = arm.rollout(q, qd, controller, 10, 1e-2)
+    near(result, run.q.transpose("time", "sample", ...).values[1:])
+    by_gain = lambda kp: arm.rollout(q, qd, controller, 10, 1e-2, every=5, gains={"kp": kp})[0]  # noqa: E731
     assert torch.autograd.gradcheck(by_gain, random(2, 3, requires_grad=True))
 
     def policy(W):
@@ -287,26 +293,26 @@ def test_memory_of_a_motion_grows_with_the_root_of_its_steps(arm):
     q, W = random(8, 3, requires_grad=True), random(3, 3, requires_grad=True)
     for tau in (random(8, 3), lambda t, q, qd: torch.tanh(q @ W)):
         for steps in (100, 400):
-            seen: dict[int, int] = {}
+            storages: dict[int, int] = {}
 
-            def keep(x, seen=seen):
-                seen[x.untyped_storage().data_ptr()] = x.nbytes
+            def keep(x, storages=storages):
+                storages[x.untyped_storage().data_ptr()] = x.nbytes
                 return x
 
             with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
                 arm.rollout(q, q, tau, steps, 1e-2, every=steps)[0].sum()
-            assert sum(seen.values()) < 2 * steps**0.5 * 2 * q.nbytes
+            assert sum(storages.values()) < 2 * steps**0.5 * 2 * q.nbytes
 
 
 def test_nan_stays_in_its_lane(arm):
     q = random(11, 3)
-    slope = torch.func.vmap(torch.func.grad(arm.potential_energy))
-    clean = slope(q)
+    derivative = torch.func.vmap(torch.func.grad(arm.potential_energy))
+    clean = derivative(q)
     q[4, 1] = np.nan
-    found = slope(q)
-    assert found[4].isnan().any()
+    result = derivative(q)
+    assert result[4].isnan().any()
     keep = [i for i in range(11) if i != 4]
-    assert torch.equal(found[keep], clean[keep])
+    assert torch.equal(result[keep], clean[keep])
 
 
 WRONG = {
@@ -341,10 +347,13 @@ def test_a_missing_framework_names_its_extra(monkeypatch):
 
 
 def test_two_devices_are_an_error_that_names_both_arguments(arm):
-    given = {"q": Argument(ONES, "float64", "cuda:0"), "qd": Argument(ONES, "float64", "cuda:1")}
+    arguments = {
+        "q": Argument(ONES, "float64", "cuda:0"),
+        "qd": Argument(ONES, "float64", "cuda:1"),
+    }
     with pytest.raises(dl.ShapeError, match=r"bias: q is on cuda:0 and qd is on cuda:1"):
-        arm._common("bias", given)
-    assert arm._common("bias", {"q": given["q"], "qd": Argument(ONES, None)}) == (
+        arm._common("bias", arguments)
+    assert arm._common("bias", {"q": arguments["q"], "qd": Argument(ONES, None)}) == (
         "float64",
         "cuda:0",
     )
@@ -366,17 +375,17 @@ def test_a_forked_child_computes_too(arm):
 
 def test_threads(arm):
     """Ops are made once, however many threads ask for them at the same time."""
-    there, found = dl.torch(dl.load("planar_2r")), {}
+    there, result = dl.torch(dl.load("planar_2r")), {}
     q = random(500, 2)
 
     def work(i):
         x = q.clone().requires_grad_()
         there.gravity_torque(x).sum().backward()
-        found[i] = x.grad
+        result[i] = x.grad
 
     workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(found) == 6 and all(torch.equal(found[0], x) for x in found.values())
+    assert len(result) == 6 and all(torch.equal(result[0], x) for x in result.values())

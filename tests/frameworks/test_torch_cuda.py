@@ -1,7 +1,6 @@
 """Tensors on a card that is not there: how kernels are launched for PyTorch, on host memory."""
 
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +21,11 @@ RNG = np.random.default_rng(3)
 
 @pytest.fixture
 def card(monkeypatch, tmp_path):
-    with stand_in(monkeypatch, tmp_path) as made:
-        yield made
+    """A CUDA driver on the host, and PyTorch's part of CUDA replaced."""
+    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 7, raising=False)
+    with stand_in(monkeypatch, tmp_path) as driver:
+        yield driver
 
 
 class Host:
@@ -49,12 +51,10 @@ class Host:
 
 
 def launched(name, quantity):
-    """The launches of an operation, PyTorch's part of CUDA replaced."""
+    """The launches of an operation."""
     robot = dl.load(name)
-    made = TorchLaunch(spread(quantity_operation(robot, robot._variant(quantity, None, {}))))
-    own = {"_cuda_getDevice": lambda: 0, "_cuda_getCurrentRawStream": lambda index: 7}
-    made.torch = SimpleNamespace(_C=SimpleNamespace(**own), float32=torch.float32)
-    return robot, made
+    operation = quantity_operation(robot, robot._variant(quantity, None, {}))
+    return robot, TorchLaunch(spread(operation))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -74,8 +74,8 @@ def test_batches_of_every_kind(card, dtype):
     ]:
         batch = torch.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
         for _ in range(2):  # the second one is done as the first was
-            (found,) = bias([Host(q), Host(qd)], lambda _, batch=batch: [(*batch, 2)])
-        near(found.numpy(), robot.bias(q.double().numpy(), qd.double().numpy()), dtype)
+            (result,) = bias([Host(q), Host(qd)], lambda _, batch=batch: [(*batch, 2)])
+        near(result.numpy(), robot.bias(q.double().numpy(), qd.double().numpy()), dtype)
     assert {launch[1:] for launch in card.launches} == {(32, 7)}
     assert len(card.launches) == 12
 

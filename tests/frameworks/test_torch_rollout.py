@@ -36,8 +36,8 @@ def test_gradients_by_all_that_a_motion_depends_on(rod, every):
 
         def motion(*x):
             q, qd, tau, dt, mass = x
-            given = {"every": every, "parameters": {"mass": mass}}
-            return rod.rollout(q, qd, tau, 7, dt, **given)
+            options = {"every": every, "parameters": {"mass": mass}}
+            return rod.rollout(q, qd, tau, 7, dt, **options)
 
         assert torch.autograd.gradcheck(motion, (q, qd, tau, dt, mass), fast_mode=True)
 
@@ -53,8 +53,8 @@ def test_the_two_ways_agree(rod):
     x = tensors((5, 2), (5, 2), (9, 5, 2))
     results = []
     for create_graph in (False, True):
-        found = sum((a**2).sum() for a in rod.rollout(*x, 9, 1e-2, every=4))
-        results.append(torch.autograd.grad(found, x, create_graph=create_graph))
+        result = sum((a**2).sum() for a in rod.rollout(*x, 9, 1e-2, every=4))
+        results.append(torch.autograd.grad(result, x, create_graph=create_graph))
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b.detach(), rtol=1e-13, atol=1e-13)
     assert not results[0][2][8].any()  # after the last state that is returned
@@ -75,7 +75,7 @@ def test_the_step_moves_the_times_of_a_system_that_depends_on_time():
     there = dl.torch(dl.Lagrangian(*shaken_pendulum()))
     q, dt = torch.tensor([0.3], dtype=torch.float64), torch.tensor(1e-2, dtype=torch.float64)
     run = dl.simulate(there.system, [0.3], [0.3], duration=0.2, dt=1e-2, method="rk4")
-    found = there.rollout(q, q, None, 20, dt)[0]
-    np.testing.assert_allclose(found, run.q.values[1:], rtol=0, atol=1e-13)
+    result = there.rollout(q, q, None, 20, dt)[0]
+    np.testing.assert_allclose(result, run.q.values[1:], rtol=0, atol=1e-13)
     motion = lambda dt: there.rollout(q, q, None, 20, dt, every=5)  # noqa: E731
     assert torch.autograd.gradcheck(motion, dt.requires_grad_())

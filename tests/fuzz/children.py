@@ -1,6 +1,6 @@
 """Cases tried in processes of their own: what crashes there is an outcome, and its case is known.
 
-python -m tests.fuzz.children DOOR SEED FIRST COUNT FILE       # what `in_child` starts
+python -m tests.fuzz.children TARGET SEED FIRST COUNT FILE       # what `in_child` starts
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fuzz.run import DOORS, TOP, run
+from tests.fuzz.run import TARGETS, TOP, run
 
 MEMORY = 6 * 2**30  # bytes of address space of a child; a case that wants more gets a MemoryError
 
 
 def in_children(name: str, seed: int, first: int, cases: int, processes: int) -> Counter[str]:
     """The cases in chunks, several at a time."""
-    size = DOORS[name].chunk
+    size = TARGETS[name].chunk
     chunks = [(k, min(size, first + cases - k)) for k in range(first, first + cases, size)]
     with ThreadPoolExecutor(processes) as pool:
-        found = pool.map(lambda chunk: in_child(name, seed, *chunk), chunks)
-        return sum(found, Counter[str]())
+        counts = pool.map(lambda chunk: in_child(name, seed, *chunk), chunks)
+        return sum(counts, Counter[str]())
 
 
 def in_child(name: str, seed: int, first: int, count: int) -> Counter[str]:
     """Outcomes of cases tried in an empty folder; after a crash another child goes on."""
-    seen, begin, end = Counter[str](), first, first + count
+    outcomes, begin, end = Counter[str](), first, first + count
     while begin < end:
         with tempfile.TemporaryDirectory() as folder:
             at = Path(folder) / "at"
             fault = _tried(name, seed, begin, end - begin, at, Path(folder))
-            done = json.loads(at.read_text()) if at.exists() else {"number": begin, "seen": {}}
-        seen += Counter(done["seen"])
+            done = json.loads(at.read_text()) if at.exists() else {"number": begin, "outcomes": {}}
+        outcomes += Counter(done["outcomes"])
         if not fault:
-            return seen
-        seen[f"FAILED {name} case {done['number']}: {fault}"] += 1
+            return outcomes
+        outcomes[f"FAILED {name} case {done['number']}: {fault}"] += 1
         begin = done["number"] + 1
-    return seen
+    return outcomes
 
 
 def _tried(name: str, seed: int, first: int, count: int, at: Path, folder: Path) -> str:
@@ -71,8 +71,8 @@ def _child(name: str, seed: int, first: int, count: int, at: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    def note(number: int, seen: Counter[str]) -> None:
-        at.write_text(json.dumps({"number": number, "seen": seen}))
+    def note(number: int, outcomes: Counter[str]) -> None:
+        at.write_text(json.dumps({"number": number, "outcomes": outcomes}))
 
     note(first + count, run(name, seed, first, count, note, guided=True))
 

@@ -1,4 +1,4 @@
-"""The door of the command line: any words end in an answer or in one line that says why not."""
+"""Fuzz target of the command line: any words end in an answer or in one line that says why not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYSTEMS = (
     *("nobody", "", "../x", "/etc/passwd", "broken.urdf", "m.toml", "run.nc", ".", "/dev/null"),
 )
 NUMBERS = ("0", "1", "0.1,0.2", "0.1 0.2", "nan", "inf", "x", "", "1e400", "--", "1,,2", "-1")
-PLACES = ("new/a.html", "a.html", ".", "", "/proc/x/y", "run.nc", "b.nc", "b.zarr", "a/b/c.png")
+PATHS = ("new/a.html", "a.html", ".", "", "/proc/x/y", "run.nc", "b.nc", "b.zarr", "a/b/c.png")
 WORDS = ("inverse_dynamics", "mass_matrix", "bias", "pose", "nothing", "", "tool", "M", "g", "C")
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "zoo": {"--json": ()},
@@ -39,7 +39,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "ik": {
         "--target": (*NUMBERS, "1e308,0,0"),
-        **{"--frame": (*WORDS, "base"), "--q": NUMBERS, "--out": (*PLACES, "q.csv")},
+        **{"--frame": (*WORDS, "base"), "--q": NUMBERS, "--out": (*PATHS, "q.csv")},
         **{
             "--csv": ("poses.csv", "arm.urdf", "nowhere.csv", "."),
             "--restarts": ("3", "0", "-1", "x"),
@@ -58,7 +58,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--dt": ("0.01", "0", "-1", "nan", "1e-300", "x", "inf"),
         "--save-every": ("1", "0", "1000000"),
         "--restitution": ("0.5", "2", "nan"),
-        "--out": PLACES,
+        "--out": PATHS,
         "--checkpoint": ("point", "arm.urdf", ""),
         **{"--deg": (), "--json": (), "--kp": ("nan", "1"), "--kd": ("inf", "1")},
     },
@@ -75,18 +75,18 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--quantity": WORDS,
         "--simplify": ("fast", "fast", "x"),
         "--timeout": ("1", "0", "-1", "nan"),
-        "--out": PLACES,
+        "--out": PATHS,
         **{"--latex": (), "--html": (), "--pdf-ready": ()},
     },
     "export": {
         "--quantity": WORDS,
         "--target": ("c", "cuda", "casadi", "x", ""),
-        "--out": PLACES,
+        "--out": PATHS,
         "--dtype": ("float64", "float32", "int8", "x", ""),
         "--layout": ("row", "column", "x"),
         "--formulation": ("newton_euler", "x"),
     },
-    "report": {"--out": PLACES, "--robot": ("pendulum", "ur5", "nobody", "four_bar")},
+    "report": {"--out": PATHS, "--robot": ("pendulum", "ur5", "nobody", "four_bar")},
 }
 EARLY = re.compile(r'^(stalled|diverged): |"status": "(stalled|diverged)"', re.MULTILINE)
 
@@ -122,11 +122,11 @@ def outcome(words: list[str]) -> str:
         raise result.exception
     if result.exit_code == 0:
         return "accepted"
-    said = result.stderr.strip()
-    if result.exit_code == 1 and not said and EARLY.search(result.stdout):
+    message = result.stderr.strip()
+    if result.exit_code == 1 and not message and EARLY.search(result.stdout):
         return "accepted"  # a run that ended early, which its result says
-    if result.exit_code not in (1, 2) or not said or "Traceback" in said:
-        return f"exit code {result.exit_code}: {said[-200:]!r}"
+    if result.exit_code not in (1, 2) or not message or "Traceback" in message:
+        return f"exit code {result.exit_code}: {message[-200:]!r}"
     return "refused"
 
 
@@ -136,7 +136,7 @@ def _pick(options: tuple[str, ...], rng: np.random.Generator) -> str:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """What lies in the folder of every case."""
+    """The files in the folder of every case."""
     with tempfile.TemporaryDirectory() as folder:
         run = dl.simulate(dl.load("pendulum"), [0.3], [0.0], duration=0.1, dt=0.02, method="rk4")
         path = Path(folder) / "run.nc"

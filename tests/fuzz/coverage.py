@@ -41,11 +41,11 @@ class Coverage:
             inside = code.co_filename.startswith(PACKAGE)
             left = {line for *_, line in code.co_lines() if line} if inside else set()
             self.left[code] = left
-        return self._reached if left else None
+        return self._trace_line if left else None
 
-    def _reached(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def _trace_line(self, frame: FrameType, event: str, arg: Any) -> Any:
         left = self.left[frame.f_code]
         if frame.f_lineno in left:
             left.discard(frame.f_lineno)
             self.new += 1
-        return self._reached
+        return self._trace_line

@@ -1,4 +1,4 @@
-"""The doors for data in Python: hostile values in `from_links`, `from_dh` and `from_screws`."""
+"""Fuzz targets for data in Python: hostile values in `from_links`, `from_dh` and `from_screws`."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def case(rng: np.random.Generator, earlier: Call | None = None) -> Call:
     """A builder's name and its arguments, mostly right, with up to three things changed."""
     if earlier is None:
         kind = ("from_links", "from_dh", "from_screws")[int(rng.integers(3))]
-        given = {"from_links": _links, "from_dh": _dh, "from_screws": _screws}[kind](rng)
+        arguments = {"from_links": _links, "from_dh": _dh, "from_screws": _screws}[kind](rng)
     else:
-        kind, given = earlier[0], _copied(earlier[1])
+        kind, arguments = earlier[0], _copied(earlier[1])
     for _ in range(int(rng.choice([0, 1, 1, 1, 2, 3]))):
-        _change(given, rng)
-    return kind, given
+        _change(arguments, rng)
+    return kind, arguments
 
 
 def _copied(value: Any) -> Any:
@@ -63,11 +63,11 @@ def _copied(value: Any) -> Any:
     return [_copied(x) for x in value] if isinstance(value, list) else value
 
 
-def outcome(made: Call) -> str:
-    """What the builder makes of it."""
-    kind, given = made
+def outcome(call: Call) -> str:
+    """The outcome of the builder."""
+    kind, arguments = call
     with np.errstate(all="ignore"):
-        return sound_robot(getattr(Robot, kind)(**given))
+        return sound_robot(getattr(Robot, kind)(**arguments))
 
 
 def _pick(options: Any, rng: np.random.Generator) -> Any:
@@ -94,12 +94,16 @@ def _links(rng: np.random.Generator) -> dict[str, Any]:
             joint["limits"] = (-1.0, 2.0)
         parent = None if k == 0 or rng.random() < 0.2 else f"link{int(rng.integers(k))}"
         links.append({"name": f"link{k}", "parent": parent, "joint": joint, **_body(rng)})
-    given: dict[str, Any] = {"links": links}
+    arguments: dict[str, Any] = {"links": links}
     if rng.random() < 0.3:
-        given |= {"base": np.eye(4), "tool": np.eye(4), "gravity": (0, 0, -9.81)}
+        arguments |= {"base": np.eye(4), "tool": np.eye(4), "gravity": (0, 0, -9.81)}
     if rng.random() < 0.2:
-        given |= {"frames": {"camera": ("link0", np.eye(4))}, "tool_link": "link0", "name": "arm"}
-    return given
+        arguments |= {
+            "frames": {"camera": ("link0", np.eye(4))},
+            "tool_link": "link0",
+            "name": "arm",
+        }
+    return arguments
 
 
 def _dh(rng: np.random.Generator) -> dict[str, Any]:
@@ -120,9 +124,9 @@ def _screws(rng: np.random.Generator) -> dict[str, Any]:
     return {"screws": screws, "frames": frames, "inertias": inertias, **more}
 
 
-def _change(given: dict[str, Any], rng: np.random.Generator) -> None:
+def _change(arguments: dict[str, Any], rng: np.random.Generator) -> None:
     """One entry, at any depth, becomes something else, is lost, or gets an unknown neighbour."""
-    holder: Any = given
+    holder: Any = arguments
     while True:
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
         if not keys:
@@ -134,10 +138,12 @@ def _change(given: dict[str, Any], rng: np.random.Generator) -> None:
             continue
         break
     draw = rng.random()
-    if draw < 0.1 and (holder is not given or key not in ("links", "rows", "screws", "convention")):
-        if holder is not given:
+    if draw < 0.1 and (
+        holder is not arguments or key not in ("links", "rows", "screws", "convention")
+    ):
+        if holder is not arguments:
             del holder[key]
-    elif draw < 0.2 and isinstance(holder, dict) and holder is not given:
+    elif draw < 0.2 and isinstance(holder, dict) and holder is not arguments:
         holder[_pick(("colour", "", 3, None, "offset", "pitch", "axis2", "origin"), rng)] = _value(
             rng
         )

@@ -31,11 +31,11 @@ class Writer:
 
     def numbers(self, *values: float) -> str:
         """The values, separated by spaces."""
-        return " ".join(self._told(repr(float(x)), NUMBERS) for x in values)
+        return " ".join(self._maybe_wrong(repr(float(x)), NUMBERS) for x in values)
 
     def word(self, text: str) -> str:
         """The word."""
-        return self._told(text, WORDS)
+        return self._maybe_wrong(text, WORDS)
 
     def normal(self, count: int, scale: float = 1.0) -> str:
         """Random numbers of both signs."""
@@ -50,7 +50,7 @@ class Writer:
         points = self.rng.normal(size=(4, 3))
         return np.einsum("kx,kx->", points, points) * np.eye(3) - points.T @ points
 
-    def _told(self, text: str, others: tuple[bytes, ...]) -> str:
+    def _maybe_wrong(self, text: str, others: tuple[bytes, ...]) -> str:
         if self.rng.random() < self.wrong:
             return self.pick(others).decode(errors="replace")
         return text
@@ -113,7 +113,7 @@ def mjcf(rng: np.random.Generator) -> bytes:
 
 
 def _body(w: Writer, depth: int, names: list[str], free: bool) -> str:
-    place = f'pos="{w.normal(3)}" quat="{w.normal(4)}"'
+    pose_words = f'pos="{w.normal(3)}" quat="{w.normal(4)}"'
     parts = ["<freejoint/>"] if free and not depth else []
     for _ in range(0 if parts else int(w.rng.integers(0 if depth else 1, 3))):
         parts.append(_joint(w, names))
@@ -132,7 +132,7 @@ def _body(w: Writer, depth: int, names: list[str], free: bool) -> str:
         parts.append(_body(w, depth + 1, names, False))
         if w.sometimes(0.5):
             break
-    return f"<body {place}>{''.join(parts)}</body>"
+    return f"<body {pose_words}>{''.join(parts)}</body>"
 
 
 def _joint(w: Writer, names: list[str]) -> str:
@@ -161,7 +161,7 @@ def _ends(w: Writer, names: list[str]) -> str:
         "actuator": lambda: f'<motor joint="{a}" gear="{w.normal(1)}"/>',
         "equality": lambda: f'<joint joint1="{a}" joint2="{b}" polycoef="{w.normal(2)} 0 0 0"/>',
     }
-    return "".join(f"<{key}>{made()}</{key}>" for key, made in parts.items() if w.sometimes(0.3))
+    return "".join(f"<{key}>{part()}</{key}>" for key, part in parts.items() if w.sometimes(0.3))
 
 
 def mechanism(rng: np.random.Generator) -> str:

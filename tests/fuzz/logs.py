@@ -1,4 +1,4 @@
-"""The door for logs: tables of every kind with something wrong in them, as files and as arrays."""
+"""Fuzz targets for logs: tables of every kind with something wrong in them, as files and as arrays."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def case(rng: np.random.Generator) -> tuple[str, Any, dict[str, Any]]:
     """(kind, bytes of a file or a mapping, options of `read_log`)."""
     names, values = _table(rng)
     kind = str(rng.choice(KINDS))
-    made: Any = dict(zip(names, values.T, strict=True)) if kind == "mapping" else None
-    if made is None:
-        made = _bytes(kind, names, values)
+    data: Any = dict(zip(names, values.T, strict=True)) if kind == "mapping" else None
+    if data is None:
+        data = _bytes(kind, names, values)
         # bytes that are not what was written; HDF5 itself may never return from such a file
         if kind != "nc" and rng.random() < 0.4:
-            data = bytearray(made)
+            data = bytearray(data)
             for _ in range(int(rng.integers(1, 6))):
                 data[int(rng.integers(len(data)))] = int(rng.integers(256))
-            made = bytes(
+            data = bytes(
                 data[: int(rng.integers(1, len(data) + 1))] if rng.random() < 0.3 else data
             )
     chosen = [name for name in OPTIONS if rng.random() < 0.08]
     options = {name: OPTIONS[name][int(rng.integers(len(OPTIONS[name])))] for name in chosen}
-    return kind, made, options
+    return kind, data, options
 
 
-def outcome(made: tuple[str, Any, dict[str, Any]]) -> str:
-    """Accepted only with finite numbers at times that increase; a record is made of those too."""
-    kind, data, options = made
+def outcome(case: tuple[str, Any, dict[str, Any]]) -> str:
+    """Accepted only with finite numbers at times that increase; so must be the record of them."""
+    kind, data, options = case
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         source = data
@@ -125,8 +125,8 @@ def _bytes(kind: str, names: list[str], values: np.ndarray) -> bytes:
             "q": (("time", "joint"), values[:, 1:3]),
             "tau": (("time", "joint"), values[:, 3:]),
         }
-        made = xarray.Dataset(fields, {"time": values[:, 0]})
+        data = xarray.Dataset(fields, {"time": values[:, 0]})
         with tempfile.TemporaryDirectory() as folder:
-            made.to_netcdf(Path(folder) / "a.nc", engine="h5netcdf")
+            data.to_netcdf(Path(folder) / "a.nc", engine="h5netcdf")
             return (Path(folder) / "a.nc").read_bytes()
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""The door for mechanisms in TOML: mutated texts, hostile values for every key."""
+"""Fuzz targets for mechanisms in TOML: mutated texts, hostile values for every key."""
 
 from __future__ import annotations
 
@@ -183,20 +183,22 @@ def case(rng: np.random.Generator, earlier: str | None = None) -> str:
 def outcome(text: str) -> str:
     """Read it; what was let in has finite numbers, and says what it is."""
     source = text + "\n"
-    made = read_scenario(source).mechanism if names_scenario(source) else read_mechanism(source)
-    d = made.description
+    mechanism = (
+        read_scenario(source).mechanism if names_scenario(source) else read_mechanism(source)
+    )
+    d = mechanism.description
     for body in d.bodies:
         if not all(np.isfinite(np.asarray(x, float)).all() for x in (body.mass, body.inertia)):
             return "accepted with a number that is not finite"
-    made.forward_dynamics()
+    mechanism.forward_dynamics()
     return "accepted"
 
 
 def _replace(pattern: re.Pattern[str], text: str, rng: np.random.Generator, by: str) -> str:
-    found = list(pattern.finditer(text))
-    if not found:
+    matches = list(pattern.finditer(text))
+    if not matches:
         return text
-    at = found[int(rng.integers(len(found)))]
+    at = matches[int(rng.integers(len(matches)))]
     return text[: at.start()] + by + text[at.end() :]
 
 
@@ -216,8 +218,8 @@ def change_number(text: str, rng: np.random.Generator) -> str:
 
 def change_key(text: str, rng: np.random.Generator) -> str:
     """A key gets the name of another."""
-    found = KEY.findall(text)
-    return _replace(KEY, text, rng, found[int(rng.integers(len(found)))]) if found else text
+    matches = KEY.findall(text)
+    return _replace(KEY, text, rng, matches[int(rng.integers(len(matches)))]) if matches else text
 
 
 def drop_line(text: str, rng: np.random.Generator) -> str:

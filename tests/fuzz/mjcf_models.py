@@ -61,9 +61,9 @@ class Model(Writer):
 
     def name(self, kind: str, known: list[str]) -> str:
         """A new name as an attribute; some things have none."""
-        made = f"{kind}{len(known)}_{self.rng.integers(3)}"
-        known.append(made)
-        return f'name="{made}"'
+        name = f"{kind}{len(known)}_{self.rng.integers(3)}"
+        known.append(name)
+        return f'name="{name}"'
 
     @property
     def scalars(self) -> list[str]:
@@ -231,17 +231,17 @@ def _tendon(w: Model) -> str:
     words += w.maybe(0.1, lambda: f'range="{w.numbers(0.1, 3.0)}"')
     words += w.maybe(0.1, lambda: w.range_of("actuatorfrcrange"))
     words += w.maybe(0.05, lambda: f'springyield="{w.positive()}"')
-    heavy = w.maybe(0.15, lambda: f'armature="{w.positive()}"')
+    armature = w.maybe(0.15, lambda: f'armature="{w.positive()}"')
     if w.scalars and (len(w.sites) < 2 or w.sometimes(0.4)):
         over = w.rng.permutation(w.scalars)[: int(w.rng.integers(1, 4))]
         inside = "".join(f'<joint joint="{name}" coef="{w.normal(1)}"/>' for name in over)
-        return f"<fixed {words}{heavy}>{inside}</fixed>"
+        return f"<fixed {words}{armature}>{inside}</fixed>"
     if len(w.sites) < 2:
         w.tendons.pop()
         return ""
     path = _path(w)
-    heavy = "" if "<geom" in path else heavy  # MuJoCo has no armature of tendons over geoms
-    return f"<spatial {words}{heavy}>{path}</spatial>"
+    armature = "" if "<geom" in path else armature  # MuJoCo has no armature of tendons over geoms
+    return f"<spatial {words}{armature}>{path}</spatial>"
 
 
 def _path(w: Model) -> str:
@@ -284,21 +284,21 @@ def _equality(w: Model) -> str:
 
 def _target(w: Model, kinds: tuple[str, ...]) -> str:
     """What an actuator pulls at, with its gear."""
-    found: dict[str, Callable[[], str]] = {}
+    targets: dict[str, Callable[[], str]] = {}
     if w.joints:
-        found["joint"] = lambda: f'joint="{w.pick(list(w.joints))}"'
-        found["jointinparent"] = lambda: f'jointinparent="{w.pick(list(w.joints))}"'
+        targets["joint"] = lambda: f'joint="{w.pick(list(w.joints))}"'
+        targets["jointinparent"] = lambda: f'jointinparent="{w.pick(list(w.joints))}"'
     if w.tendons:
-        found["tendon"] = lambda: f'tendon="{w.pick(w.tendons)}"'
+        targets["tendon"] = lambda: f'tendon="{w.pick(w.tendons)}"'
     if len(w.sites) > 1:
-        found["pair"] = lambda: f'site="{w.pick(w.sites)}" refsite="{w.pick(w.sites)}"'
-        found["site"] = lambda: f'site="{w.pick(w.sites)}"'
-        found["crank"] = lambda: (
+        targets["pair"] = lambda: f'site="{w.pick(w.sites)}" refsite="{w.pick(w.sites)}"'
+        targets["site"] = lambda: f'site="{w.pick(w.sites)}"'
+        targets["crank"] = lambda: (
             f'cranksite="{w.pick(w.sites)}" slidersite="{w.pick(w.sites)}" '
             f'cranklength="{w.positive()}"'
         )
-    known = [kind for kind in kinds if kind in found]
-    return "" if not known else found[w.pick(known)]()
+    known = [kind for kind in kinds if kind in targets]
+    return "" if not known else targets[w.pick(known)]()
 
 
 ALL = ("joint", "joint", "jointinparent", "tendon", "site", "pair", "crank")
@@ -367,7 +367,7 @@ def outcome(data: bytes) -> str:
     """Accepted with MuJoCo's accelerations, also under the equalities; or how they differ."""
     text = data.decode()
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda said: None)
+    mujoco.set_mju_user_warning(lambda text: None)
     try:
         peer = Beside(text)
     except ValueError:
@@ -419,9 +419,9 @@ class Beside(Peer):
             self.forget(row)
         flags = m.opt.disableflags
         m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-        found = self._at_random(robot)
+        difference = self._at_random(robot)
         m.opt.disableflags = flags
-        return found
+        return difference
 
     def forget(self, row: LeftOut) -> None:
         """Switch off in MuJoCo what our reader has left out."""
@@ -453,9 +453,9 @@ class Beside(Peer):
         inside = [a.activation_range for a in robot.model.driven_by.active]
         w = np.array([0.9 * np.clip(rng.uniform(-1.0, 1.0), *ends) for ends in inside])
         T, drift = self.set(q, qd)
-        places = [self.actuators.index(name) for name in robot.actuators]
+        indices = [self.actuators.index(name) for name in robot.actuators]
         active = [self.actuators.index(a.name) for a in robot.model.driven_by.active]
-        d.ctrl[m.actuator_ctrladr[places]] = u
+        d.ctrl[m.actuator_ctrladr[indices]] = u
         d.act[m.actuator_actadr[active]] = w
         d.qfrc_applied[:] = T.T @ tau
         mujoco.mj_forward(m, d)
@@ -470,7 +470,7 @@ class Beside(Peer):
         if np.linalg.cond(M) > SINGULAR:
             return ""
         driven, rates = np.zeros(robot.nv), np.zeros(0)
-        if places:
+        if indices:
             state = {"activation": w} if active else {}
             driven = robot.reference("actuator_forces", q, qd, u, **state)
             rates = robot.reference("activation_rate", u, w) if active else rates

@@ -67,8 +67,8 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _pick(pattern: re.Pattern[bytes], data: bytes, rng: np.random.Generator):
-    found = list(pattern.finditer(data))
-    return found[int(rng.integers(len(found)))] if found else None
+    matches = list(pattern.finditer(data))
+    return matches[int(rng.integers(len(matches)))] if matches else None
 
 
 def _choice(options, rng: np.random.Generator):
@@ -113,8 +113,8 @@ def insert_chunk(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _replace(pattern: re.Pattern[bytes], text: bytes, data: bytes, rng) -> bytes:
-    found = _pick(pattern, data, rng)
-    return data[: found.start()] + text + data[found.end() :] if found else data
+    match = _pick(pattern, data, rng)
+    return data[: match.start()] + text + data[match.end() :] if match else data
 
 
 def change_number(data: bytes, rng: np.random.Generator) -> bytes:
@@ -145,17 +145,17 @@ def drop_element(data: bytes, rng: np.random.Generator) -> bytes:
 
 def repeat_element(data: bytes, rng: np.random.Generator) -> bytes:
     """An element comes twice."""
-    found = _pick(ELEMENT, data, rng)
-    return data[: found.end()] + found.group() + data[found.end() :] if found else data
+    match = _pick(ELEMENT, data, rng)
+    return data[: match.end()] + match.group() + data[match.end() :] if match else data
 
 
 def rename_tag(data: bytes, rng: np.random.Generator) -> bytes:
     """An element gets the name of another."""
     other = _pick(TAG, data, rng)
-    found = _pick(TAG, data, rng)
-    if not found:
+    match = _pick(TAG, data, rng)
+    if not match:
         return data
-    return data[: found.start(2)] + other.group(2) + data[found.end(2) :]
+    return data[: match.start(2)] + other.group(2) + data[match.end(2) :]
 
 
 MUTATIONS = (

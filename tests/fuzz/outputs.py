@@ -31,11 +31,11 @@ def case(rng: np.random.Generator) -> str:
 
 
 def outcome(name: str) -> str:
-    """ "accepted" if every output is sound, "refused" by the door, or the output that is not."""
-    made = robot(name)
+    """ "accepted" if every output is sound, "refused" by the reader, or the output that is not."""
+    named = robot(name)
     for check in (sources, exports, robot_files, latex_text, html_text, console_text):
-        if said := check(made):
-            return f"{check.__name__}: {said}"
+        if fault := check(named):
+            return f"{check.__name__}: {fault}"
     return "accepted"
 
 
@@ -60,39 +60,39 @@ def plain_code(target: str) -> str:
     return code(robot("plain").source("gravity_torque", target), "dalembert_plain_gravity_torque")
 
 
-def sources(made: dl.Robot) -> str:
+def sources(robot: dl.Robot) -> str:
     """The code of C and CUDA is the same for every name."""
-    function = c_identifier(f"dalembert_{made.name}_gravity_torque")
+    function = c_identifier(f"dalembert_{robot.name}_gravity_torque")
     for target in ("c", "h", "cuda"):
-        if code(made.source("gravity_torque", target), function) != plain_code(target):
+        if code(robot.source("gravity_torque", target), function) != plain_code(target):
             return f"{target} differs"
     return ""
 
 
-def exports(made: dl.Robot) -> str:
+def exports(robot: dl.Robot) -> str:
     """Files lie in their folder, and nowhere else."""
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top) / "a" / "b"
-        written = set(export(made, "gravity_torque", "c", folder))
-        found = {path for path in Path(top).rglob("*") if path.is_file()}
-    name = file_name(made.name)
-    good = written == found and {p.parent for p in written} == {folder} and Path(name).name == name
-    return "" if good else f"{sorted(map(str, found))}"
+        written = set(export(robot, "gravity_torque", "c", folder))
+        files = {path for path in Path(top).rglob("*") if path.is_file()}
+    name = file_name(robot.name)
+    good = written == files and {p.parent for p in written} == {folder} and Path(name).name == name
+    return "" if good else f"{sorted(map(str, files))}"
 
 
-def robot_files(made: dl.Robot) -> str:
+def robot_files(robot: dl.Robot) -> str:
     """URDF reads back the same names, or refuses to hold them."""
     try:
-        again = dl.Robot.from_urdf(made.to_urdf())
+        again = dl.Robot.from_urdf(robot.to_urdf())
     except (ModelError, ImportFileError):
         return ""
-    same = again.joints[0].name == made.joints[0].name and again.name == (made.name or "robot")
+    same = again.joints[0].name == robot.joints[0].name and again.name == (robot.name or "robot")
     return "" if same else f"reads back {again!r}"
 
 
-def latex_text(made: dl.Robot) -> str:
+def latex_text(robot: dl.Robot) -> str:
     """No command, no group, no comment."""
-    return "" if HARMLESS_LATEX.fullmatch(latex(made.name)) else latex(made.name)
+    return "" if HARMLESS_LATEX.fullmatch(latex(robot.name)) else latex(robot.name)
 
 
 class Tags(HTMLParser):
@@ -132,21 +132,21 @@ def plain_tags() -> list[Any]:
     return small_page("plain").tags
 
 
-def html_text(made: dl.Robot) -> str:
+def html_text(robot: dl.Robot) -> str:
     """The same elements on every page, and the name as it is in the data."""
-    found = small_page(made.name)
-    title = json.loads(found.data)["charts"][0]["title"] if found.data else None
-    return "" if found.tags == plain_tags() and title == made.name else "page differs"
+    page = small_page(robot.name)
+    title = json.loads(page.data)["charts"][0]["title"] if page.data else None
+    return "" if page.tags == plain_tags() and title == robot.name else "page differs"
 
 
-def console_text(made: dl.Robot) -> str:
+def console_text(robot: dl.Robot) -> str:
     """Marks are words, and no terminal obeys them."""
     screen = Console(file=StringIO(), width=9000, highlight=False, emoji=False)
-    table = output.table(made.name, made.name)
-    table.add_row(f"j{made.name}|")
+    table = output.table(robot.name, robot.name)
+    table.add_row(f"j{robot.name}|")
     screen.print(table)
-    output.say(screen, (f"k{made.name}", "bold"), "|")
+    output.say(screen, (f"k{robot.name}", "bold"), "|")
     text = screen.file.getvalue()
-    shown = visible(made.name)
-    good = f"j{shown}|" in text and f"k{shown}|" in text and "\x1b" not in text
+    expected = visible(robot.name)
+    good = f"j{expected}|" in text and f"k{expected}|" in text and "\x1b" not in text
     return "" if good else text[:200]

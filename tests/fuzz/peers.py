@@ -1,4 +1,4 @@
-"""What was let in, in Pinocchio or MuJoCo: the torques of a random motion must be the same."""
+"""Accepted files in Pinocchio or MuJoCo: the torques of a random motion must be the same."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _motion(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return q, qd, qdd
 
 
-def _difference(robot: Robot, motion, theirs: np.ndarray, loss: np.ndarray, whose: str) -> str:
+def _difference(robot: Robot, motion, theirs: np.ndarray, loss: np.ndarray, peer: str) -> str:
     """Compared beside the largest term of M q̈ + h: numbers of 1e12 in a file cancel to less."""
     if robot.model.parameters or not robot.nv:
         return ""
@@ -76,12 +76,12 @@ def _difference(robot: Robot, motion, theirs: np.ndarray, loss: np.ndarray, whos
     scale = max(1.0, np.abs(ours).max(), np.abs(theirs).max(), np.abs(M).max() * np.abs(qdd).max())
     error = np.abs(ours - theirs).max()
     close = error <= AGREEMENT * scale + ROUNDING * _largest_moment(robot)
-    return "" if close else f"torques {error / scale:.1e} from {whose}'s"
+    return "" if close else f"torques {error / scale:.1e} from {peer}'s"
 
 
 def _largest_moment(robot: Robot) -> float:
     """Σ |I| + Σ m (Σ l)², kg m²: what is added up, and cancels where somebody writes 1e12 m."""
     bodies = robot.model.tree.bodies
-    reach = sum(np.linalg.norm((*body.translation, *body.offset)) for body in bodies)
+    length = sum(np.linalg.norm((*body.translation, *body.offset)) for body in bodies)
     mass = sum(float(body.mass) for body in bodies)
-    return float(sum(np.abs(body.inertia).sum() for body in bodies) + mass * reach**2)
+    return float(sum(np.abs(body.inertia).sum() for body in bodies) + mass * length**2)

@@ -1,4 +1,4 @@
-"""The doors for robot files: URDF and MJCF, mutated or made by a grammar."""
+"""Fuzz targets for robot files: URDF and MJCF, mutated or made by a grammar."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ BY_GRAMMAR = 0.3  # share of cases
 def corpus(kind: str) -> list[bytes]:
     """Our own files, and the smaller ones of example-robot-data where it is installed."""
     ending = {"urdf": "*.urdf", "mjcf": "*.xml"}[kind]
-    found = [path.read_bytes() for path in sorted(CORPUS.glob(ending))]
+    files_read = [path.read_bytes() for path in sorted(CORPUS.glob(ending))]
     if kind == "urdf":
         try:
             shipped = [f for f in files("example-robot-data") or () if f.suffix == ".urdf"]
         except PackageNotFoundError:
             shipped = []
         texts = [Path(str(f.locate())).read_bytes() for f in sorted(shipped)]
-        found += [text for text in texts if len(text) < 20_000]
-    return found
+        files_read += [text for text in texts if len(text) < 20_000]
+    return files_read
 
 
 def urdf(rng: np.random.Generator, earlier: bytes | None = None) -> bytes:
     """A mutated URDF, or one of the grammar's."""
-    return _made("urdf", rng, earlier)
+    return _case("urdf", rng, earlier)
 
 
 def mjcf(rng: np.random.Generator, earlier: bytes | None = None) -> bytes:
     """A mutated MJCF, or one of the grammar's."""
-    return _made("mjcf", rng, earlier)
+    return _case("mjcf", rng, earlier)
 
 
-def _made(kind: str, rng: np.random.Generator, earlier: bytes | None) -> bytes:
+def _case(kind: str, rng: np.random.Generator, earlier: bytes | None) -> bytes:
     if earlier is not None:
         return mutated(earlier, rng)
     if rng.random() < BY_GRAMMAR:
@@ -58,10 +58,10 @@ def read_urdf(data: bytes) -> str:
     Where nothing is to be said of a file, its torques are Pinocchio's.
     """
     robot = Robot.from_urdf(data)
-    if found := faults(data):
-        return f"accepted silently: {found[0]}"
-    if (found := slips(data)) and not robot.notes.warnings:
-        return f"accepted without a warning: {found[0]}"
+    if problems := faults(data):
+        return f"accepted silently: {problems[0]}"
+    if (problems := slips(data)) and not robot.notes.warnings:
+        return f"accepted without a warning: {problems[0]}"
     differs = "" if robot.notes.warnings else like_pinocchio(robot, data)
     return differs or sound_robot(robot)
 

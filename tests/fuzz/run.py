@@ -1,11 +1,11 @@
-"""Fuzz the doors: whatever comes in is taken right or refused with an error of this package.
+"""Fuzz the entry points: whatever comes in is taken right or refused with an error of this package.
 
-    python tests/fuzz/run.py                                       # every door, a summary at the end
-    python tests/fuzz/run.py --door dictionaries --cases 20000 --seed 7 --processes 8
-    python tests/fuzz/run.py --door urdf --seed 7 --only 4711      # one case again, and what it is
+    python tests/fuzz/run.py                                       # every target, a summary at the end
+    python tests/fuzz/run.py --target dictionaries --cases 20000 --seed 7 --processes 8
+    python tests/fuzz/run.py --target urdf --seed 7 --only 4711      # one case again, and what it is
 
 Inputs are mutated from real ones, made by a grammar, or grown from earlier cases of the same chunk
-that reached lines of the package which none before had. Every case is known by door, seed and
+that reached lines of the package which none before had. Every case is known by target, seed and
 number. Work is done in child processes of limited memory, so that a crash inside a foreign library
 is found and its case named; a case that takes more than ten seconds of processor time hangs.
 """
@@ -36,15 +36,15 @@ from dalembert.errors import DalembertError  # noqa: E402
 
 LONGEST = 10.0  # seconds of processor time for one case
 GOOD = ("accepted", "refused", "set apart: redundant or idle rows")
-GROWN, KEPT = 0.4, 300  # share of cases grown from earlier ones, and how many of these are kept
+GROWN, MAX_EARLIER = 0.4, 300  # share of cases grown from earlier ones, and their number
 SETTLED = 20  # cases after which a line that is new says something about the case
 # after so many cases only every so manieth is watched: it takes three times as long as the others
 FAMILIAR, WATCHED = 200, 8
 
 
 @dataclass(frozen=True)
-class Door:
-    """Where the cases of a door are made and tried, and how many a long run takes.
+class Target:
+    """Where the cases of a target are generated and tried, and how many a long run takes.
 
     `grows` says that `make` also takes an earlier case, and changes it further.
     """
@@ -64,30 +64,30 @@ class Door:
             return make(rng, earlier[int(rng.integers(len(earlier)))])
         return make(rng)
 
-    def outcome(self, made: Any) -> str:
+    def outcome(self, case: Any) -> str:
         """What comes of it, unless an exception does."""
-        return getattr(import_module(f"tests.fuzz.{self.module}"), self.tried)(made)
+        return getattr(import_module(f"tests.fuzz.{self.module}"), self.tried)(case)
 
 
-DOORS = {
-    "urdf": Door("readers", "urdf", "read_urdf", 70_000, 1000, grows=True),
-    "urdf_trees": Door("urdf_trees", "case", "outcome", 10_000),
-    "mjcf": Door("readers", "mjcf", "read_mjcf", 20_000, 1000, grows=True),
-    "mjcf_models": Door("mjcf_models", "case", "outcome", 2_000),
-    "dictionaries": Door("dictionaries", "case", "outcome", 80_000, 2000, grows=True),
-    "mechanisms": Door("mechanisms", "case", "outcome", 15_000, 1000, grows=True),
-    "runs": Door("runs", "case", "outcome", 2_000),
-    "checkpoints": Door("stored", "checkpoint", "resumed", 3_000),
-    "caches": Door("stored", "cached", "served", 3_000),
-    "stores": Door("stored", "store", "continued", 2_000),
-    "fits": Door("stored", "fit", "refitted", 2_000),
-    "names": Door("outputs", "case", "outcome", 2_000),
-    "logs": Door("logs", "case", "outcome", 8_000),
-    "commands": Door("commands", "case", "outcome", 2_000),
-    "studio": Door("studio", "case", "outcome", 2_000),
-    "crashes": Door("crashes", "case", "outcome", 6, 6),
+TARGETS = {
+    "urdf": Target("readers", "urdf", "read_urdf", 70_000, 1000, grows=True),
+    "urdf_trees": Target("urdf_trees", "case", "outcome", 10_000),
+    "mjcf": Target("readers", "mjcf", "read_mjcf", 20_000, 1000, grows=True),
+    "mjcf_models": Target("mjcf_models", "case", "outcome", 2_000),
+    "dictionaries": Target("dictionaries", "case", "outcome", 80_000, 2000, grows=True),
+    "mechanisms": Target("mechanisms", "case", "outcome", 15_000, 1000, grows=True),
+    "runs": Target("runs", "case", "outcome", 2_000),
+    "checkpoints": Target("stored", "checkpoint", "resumed", 3_000),
+    "caches": Target("stored", "cached", "served", 3_000),
+    "stores": Target("stored", "store", "continued", 2_000),
+    "fits": Target("stored", "fit", "refitted", 2_000),
+    "names": Target("outputs", "case", "outcome", 2_000),
+    "logs": Target("logs", "case", "outcome", 8_000),
+    "commands": Target("commands", "case", "outcome", 2_000),
+    "studio": Target("studio", "case", "outcome", 2_000),
+    "crashes": Target("crashes", "case", "outcome", 6, 6),
 }
-FOR_THE_JUDGE = ("crashes",)  # a door behind which the interpreter dies, to see that it is noticed
+FOR_THE_JUDGE = ("crashes",)  # the interpreter dies there, to see that it is noticed
 
 
 class Hang(BaseException):
@@ -113,12 +113,12 @@ def hang_detector() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def outcome(door: Door, made: Any) -> str:
+def outcome(target: Target, case: Any) -> str:
     """What a case comes to; anything but "accepted" and "refused" is a failure."""
     try:
         with hang_detector(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return door.outcome(made)
+            return target.outcome(case)
     except DalembertError as error:
         return "refused" if str(error) and len(str(error)) < 4000 else "refused without a reason"
     except Hang:
@@ -132,34 +132,34 @@ def run(
     seed: int,
     first: int,
     count: int,
-    seen_by: Callable[[int, Counter[str]], Any] = lambda number, seen: None,
+    report: Callable[[int, Counter[str]], Any] = lambda number, outcomes: None,
     guided: bool = False,
 ) -> Counter[str]:
     """Outcomes of `count` cases, failures with the number of their first case."""
-    seen = Counter[str]()
-    for number, made, watch in made_cases(name, seed, first, count, guided):
-        seen_by(number, seen)
+    outcomes = Counter[str]()
+    for number, case, watch in generate_cases(name, seed, first, count, guided):
+        report(number, outcomes)
         with watch:
-            result = outcome(DOORS[name], made)
-        seen[result if result in GOOD else f"FAILED {name} case {number}: {result}"] += 1
-    return seen
+            result = outcome(TARGETS[name], case)
+        outcomes[result if result in GOOD else f"FAILED {name} case {number}: {result}"] += 1
+    return outcomes
 
 
-def made_cases(
+def generate_cases(
     name: str, seed: int, first: int, count: int, guided: bool
 ) -> Iterator[tuple[int, Any, Any]]:
     """(number, case, what to try it under); guided, cases that reach new lines are grown further."""
     from tests.fuzz.coverage import Coverage
 
-    door, kept, coverage = DOORS[name], list[Any](), Coverage()
-    guided = guided and door.grows
+    target, earlier, coverage = TARGETS[name], list[Any](), Coverage()
+    guided = guided and target.grows
     for number in range(first, first + count):
-        made = door.case(seed, number, kept)
+        case = target.case(seed, number, earlier)
         tried = number - first
         watched = guided and (tried < FAMILIAR or tried % WATCHED == 0)
-        yield number, made, coverage.watched() if watched else nullcontext()
-        if watched and coverage.new and tried >= SETTLED and len(kept) < KEPT:
-            kept.append(made)
+        yield number, case, coverage.watched() if watched else nullcontext()
+        if watched and coverage.new and tried >= SETTLED and len(earlier) < MAX_EARLIER:
+            earlier.append(case)
 
 
 def long_run(name: str, seed: int, first: int, cases: int, processes: int) -> bool:
@@ -167,12 +167,12 @@ def long_run(name: str, seed: int, first: int, cases: int, processes: int) -> bo
     from tests.fuzz.children import in_children
 
     start = time.perf_counter()
-    seen = in_children(name, seed, first, cases, processes)
+    outcomes = in_children(name, seed, first, cases, processes)
     spent = time.perf_counter() - start
-    print(f"{name}: {sum(seen.values())} cases in {spent:.0f} s, seed {seed}, ", end="")
-    print(f"{seen['accepted']} accepted, {seen['refused']} refused with a reason", end="")
-    print("".join(f", {seen[kind]} {kind}" for kind in GOOD[2:] if seen[kind]))
-    bad = [text for text in seen if text.startswith("FAILED")]
+    print(f"{name}: {sum(outcomes.values())} cases in {spent:.0f} s, seed {seed}, ", end="")
+    print(f"{outcomes['accepted']} accepted, {outcomes['refused']} refused with a reason", end="")
+    print("".join(f", {outcomes[kind]} {kind}" for kind in GOOD[2:] if outcomes[kind]))
+    bad = [text for text in outcomes if text.startswith("FAILED")]
     print("\n".join(bad) or "no foreign exception, no hang, no silent acceptance", flush=True)
     return not bad
 
@@ -182,38 +182,40 @@ def show(name: str, seed: int, number: int, first: int) -> None:
 
     That is its chunk, or what comes from `first` on: after a crash cases begin anew.
     """
-    first = max(first, number - number % DOORS[name].chunk)
-    for k, made, watch in made_cases(name, seed, first, number - first + 1, guided=True):
+    first = max(first, number - number % TARGETS[name].chunk)
+    for k, case, watch in generate_cases(name, seed, first, number - first + 1, guided=True):
         with watch:
-            result = outcome(DOORS[name], made)
+            result = outcome(TARGETS[name], case)
         if k == number:
-            text = made.decode(errors="replace") if isinstance(made, bytes) else str(made)
+            text = case.decode(errors="replace") if isinstance(case, bytes) else str(case)
             print(text, result, sep="\n")
 
 
 def main() -> int:
     """Run and print the summary; the exit status says whether all cases came out well."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--door", choices=DOORS, help="one door; default: all")
-    parser.add_argument("--cases", type=int, help="default: as many as the door deserves")
+    parser.add_argument("--target", choices=TARGETS, help="one target; default: all")
+    parser.add_argument("--cases", type=int, help="default: as many as the target deserves")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="a multiple of the door's chunk")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--only", type=int, help="print this case of the door and what it comes to")
+    parser.add_argument(
+        "--only", type=int, help="print this case of the target and what it comes to"
+    )
     options = parser.parse_args()
-    doors = [options.door] if options.door else [x for x in DOORS if x not in FOR_THE_JUDGE]
+    targets = [options.target] if options.target else [x for x in TARGETS if x not in FOR_THE_JUDGE]
     if options.only is not None:
-        show(doors[0], options.seed, options.only, options.first)
+        show(targets[0], options.seed, options.only, options.first)
         return 0
     good = [
         long_run(
             name,
             options.seed,
             options.first,
-            options.cases or DOORS[name].cases,
+            options.cases or TARGETS[name].cases,
             options.processes,
         )
-        for name in doors
+        for name in targets
     ]
     return int(not all(good))
 

@@ -1,4 +1,4 @@
-"""The door for stored runs: NetCDF files and Zarr folders, damaged in bytes or in meaning."""
+"""Fuzz targets for stored runs: NetCDF files and Zarr folders, damaged in bytes or in meaning."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _stored(run: xarray.Dataset, form: str, path: Path) -> bool:
             run.to_zarr(path, zarr_format=2)
         else:
             run.to_netcdf(path, engine=form)
-    except Exception:  # what cannot be stored never reaches the door
+    except Exception:  # what cannot be stored never gets to the reader
         return False
     return True
 
@@ -158,14 +158,14 @@ def _model(run: xarray.Dataset, rng: np.random.Generator) -> xarray.Dataset:
     """Another model inside, with a digest that fits where one can be taken."""
     text = str(run.attrs.get("model", ""))
     for _ in range(int(rng.integers(1, 3))):
-        found = list(WORD.finditer(text))
-        if found:
-            at = found[int(rng.integers(len(found)))]
+        matches = list(WORD.finditer(text))
+        if matches:
+            at = matches[int(rng.integers(len(matches)))]
             new = MODEL_WORDS[int(rng.integers(len(MODEL_WORDS)))]
             text = text[: at.start()] + new + text[at.end() :]
     try:
         content = model_from_text(text).content
-    except Exception:  # the text is refused at the door, or so strange that it has no digest
+    except Exception:  # the text is refused by the reader, or so strange that it has no digest
         content = ""
     return run.assign_attrs(model=text, model_content=content)
 

@@ -29,26 +29,26 @@ def faults(data: bytes) -> list[str]:
 def slips(data: bytes) -> list[str]:
     """What is read all the same but must be said: no mass or tensor, two parts, strange limits."""
     robot = _parsed(data)
-    assert robot is not None  # nobody asks before `faults` has found nothing
-    found = []
+    assert robot is not None  # nobody asks before `faults` found nothing
+    problems = []
     for inertial in (link.find("inertial") for link in robot.findall("link")):
         if inertial is not None:
-            found += _attributes(inertial, "mass", "value", needed=True)
-            found += _attributes(inertial, "inertia", *MOMENTS, needed=True)
+            problems += _attributes(inertial, "mass", "value", needed=True)
+            problems += _attributes(inertial, "inertia", *MOMENTS, needed=True)
     for joint in robot.findall("joint"):
-        found += [f"two {tag}" for tag in ("origin", "axis") if len(joint.findall(tag)) > 1]
+        problems += [f"two {tag}" for tag in ("origin", "axis") if len(joint.findall(tag)) > 1]
         if joint.get("type", "").strip() != "fixed":
             bounds = _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
             infinite = re.compile("=' *[+-]?inf(inity)? *'", re.I)
-            found += [bound for bound in bounds if not infinite.search(bound)]
-    return found
+            problems += [bound for bound in bounds if not infinite.search(bound)]
+    return problems
 
 
 def _parsed(data: bytes) -> ElementTree.Element | None:
     """The root, read as leniently as others do: dashes in comments, space before the declaration."""
     for text in (data, re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL).strip(b"\0 \t\r\n")):
         try:
-            # prefixes without a namespace are found in real files, and no URDF reader minds them
+            # prefixes without a namespace occur in real files, and no URDF reader minds them
             return ElementTree.fromstring(re.sub(rb"([<\s/])(\w+):(?=\w)", rb"\1\2_", text))
         except (ElementTree.ParseError, ValueError, LookupError):
             continue
@@ -59,24 +59,24 @@ def _tree_faults(robot: ElementTree.Element) -> list[str]:
     links = [link.get("name", "").strip() for link in robot.findall("link")]
     joints = robot.findall("joint")
     names = [joint.get("name", "").strip() for joint in joints]
-    found = []
+    problems = []
     if len(set(links)) < len(links) or len(set(names)) < len(names):
-        found.append("duplicate names")
+        problems.append("duplicate names")
     if "" in (*links, *names):
-        found.append("missing name")
+        problems.append("missing name")
     ends = [tuple(_end(joint, tag) for tag in ("parent", "child")) for joint in joints]
     if "world" not in links and any(parent == "world" for parent, _ in ends):
         links.append("world")
     if any(end not in links for pair in ends for end in pair):
-        found.append("unknown link")
+        problems.append("unknown link")
     children = [child for _, child in ends]
     if len(set(children)) < len(children):
-        found.append("two parents")
+        problems.append("two parents")
     if len(links) - len(set(children)) != 1:
-        found.append("roots")
+        problems.append("roots")
     if any(joint.get("type", "").strip() not in KINDS for joint in joints):
-        found.append("kind")
-    return found + ([] if found else _unreached(links, ends))
+        problems.append("kind")
+    return problems + ([] if problems else _unreached(links, ends))
 
 
 def _end(joint: ElementTree.Element, tag: str) -> str:
@@ -85,29 +85,29 @@ def _end(joint: ElementTree.Element, tag: str) -> str:
 
 
 def _unreached(links: list[str], ends: list[tuple[str, str]]) -> list[str]:
-    reached = set(links) - {child for _, child in ends}
-    while new := {child for parent, child in ends if parent in reached} - reached:
-        reached |= new
-    return [] if len(reached) == len(links) else ["cycle"]
+    connected = set(links) - {child for _, child in ends}
+    while new := {child for parent, child in ends if parent in connected} - connected:
+        connected |= new
+    return [] if len(connected) == len(links) else ["cycle"]
 
 
 def _number_faults(robot: ElementTree.Element) -> list[str]:
-    found = []
+    problems = []
     for link in robot.findall("link"):
         for inertial in link.findall("inertial")[:1]:
-            found += _attributes(inertial, "origin", "xyz", "rpy")
-            found += _attributes(inertial, "mass", "value")
-            found += _attributes(inertial, "inertia", *MOMENTS)
+            problems += _attributes(inertial, "origin", "xyz", "rpy")
+            problems += _attributes(inertial, "mass", "value")
+            problems += _attributes(inertial, "inertia", *MOMENTS)
             mass = inertial.find("mass")
-            if mass is not None and not found and float(mass.get("value", "0")) < 0:
-                found.append("negative mass")
+            if mass is not None and not problems and float(mass.get("value", "0")) < 0:
+                problems.append("negative mass")
     for joint in robot.findall("joint"):
-        found += _attributes(joint, "origin", "xyz", "rpy")
-        found += _attributes(joint, "axis", "xyz")
+        problems += _attributes(joint, "origin", "xyz", "rpy")
+        problems += _attributes(joint, "axis", "xyz")
         if joint.get("type", "").strip() != "fixed":
-            found += _attributes(joint, "dynamics", "damping", "friction")
-            found += _attributes(joint, "mimic", "multiplier", "offset")
-    return found
+            problems += _attributes(joint, "dynamics", "damping", "friction")
+            problems += _attributes(joint, "mimic", "multiplier", "offset")
+    return problems
 
 
 def _attributes(
@@ -116,16 +116,16 @@ def _attributes(
     child = element.find(tag)
     if child is None:
         return [f"no {tag}"] if needed else []
-    found = []
+    problems = []
     for name in names:
         text = child.get(name)
         if text is None:
-            found += [f"no {name}"] if needed else []
+            problems += [f"no {name}"] if needed else []
             continue
         words = text.split()
         if len(words) != COUNTS.get(name, 1) or not all(_finite(word) for word in words):
-            found.append(f"{tag} {name}={text!r}")
-    return found
+            problems.append(f"{tag} {name}={text!r}")
+    return problems
 
 
 def _finite(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""The doors for what the package itself has left on disk: checkpoints, cached kernels, stores of
+"""Fuzz targets for what the package itself has left on disk: checkpoints, cached kernels, stores of
 sweeps, stored fits. Damaged in any way, they give the numbers they gave before, or are refused.
 """
 
@@ -104,8 +104,8 @@ def _kernels(folder: Path) -> bytes:
     """Torques by kernels of the folder, which are compiled where they are not there."""
     with _cache_in(folder):
         robot = dl.Robot(dl.load("pendulum").model)  # with no kernel yet
-        found = robot.inverse_dynamics(*STATE), robot.mass_matrix(STATE[0])
-        return b"".join(np.asarray(x).tobytes() for x in found)
+        values = robot.inverse_dynamics(*STATE), robot.mass_matrix(STATE[0])
+        return b"".join(np.asarray(x).tobytes() for x in values)
 
 
 def served(case: Damage) -> str:
@@ -124,8 +124,8 @@ def _sweep(folder: Path) -> dict[str, bytes]:
     from tests.sweeps.studies import REDUCE, arm, settings
 
     over = {"load": [0.0, 1.0], "friction": [0.1, 0.5]}
-    found = dl.sweep(arm(), over, settings(), REDUCE, folder, chunk=2, progress=False)
-    return {str(name): np.asarray(x.values).tobytes() for name, x in found.data_vars.items()}
+    study = dl.sweep(arm(), over, settings(), REDUCE, folder, chunk=2, progress=False)
+    return {str(name): np.asarray(x.values).tobytes() for name, x in study.data_vars.items()}
 
 
 def continued(case: Damage) -> str:

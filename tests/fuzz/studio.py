@@ -1,4 +1,4 @@
-"""The door of the studio: any bytes on its socket are answered with JSON and a sentence."""
+"""Fuzz target of the studio: any bytes on its socket are answered with JSON and a sentence."""
 
 from __future__ import annotations
 
@@ -77,9 +77,11 @@ def case(rng: np.random.Generator) -> Request:
         path = str(rng.choice(["/make", "/make", "/save", "/close"]))
         if rng.random() < 0.3:
             return Request("POST", path, {}, _pick(BODIES, rng))
-        given = {key: _pick(VALUES, rng) for key in ("tab", "text", "name", "zoo", "kept", "stamp")}
-        shown = {"tab": TAB} | {key: x for key, x in given.items() if rng.random() < 0.6}
-        return Request("POST", path, {}, json.dumps(shown).encode())
+        values = {
+            key: _pick(VALUES, rng) for key in ("tab", "text", "name", "zoo", "kept", "stamp")
+        }
+        message = {"tab": TAB} | {key: x for key, x in values.items() if rng.random() < 0.6}
+        return Request("POST", path, {}, json.dumps(message).encode())
     names = [name for name in HEADERS if rng.random() < 0.3]
     changes = {name: _pick(HEADERS[name], rng) for name in names}
     method = _pick(METHODS, rng) if rng.random() < 0.5 else "POST"
@@ -89,8 +91,8 @@ def case(rng: np.random.Generator) -> Request:
 def _text(rng: np.random.Generator) -> dict[str, Any]:
     """A mutated text under some name; now and then its page is asked for too."""
     make = (readers.urdf, readers.mjcf, mechanisms.case)[int(rng.integers(3))]
-    made = make(rng)
-    data = made if isinstance(made, bytes) else str(made).encode(errors="surrogatepass")
+    text = make(rng)
+    data = text if isinstance(text, bytes) else str(text).encode(errors="surrogatepass")
     name = _pick(NAMES, rng) if rng.random() < 0.9 else hostile_name(rng)
     only = "stage" if rng.random() < 0.01 else "read"
     return {"tab": TAB, "text": data.decode(errors="replace"), "name": name, "only": only}
@@ -109,37 +111,37 @@ def _server() -> Any:
     return stack.enter_context(running(longest=60.0))
 
 
-def outcome(made: Request) -> str:
+def outcome(request: Request) -> str:
     """ "accepted" for a text that is read, "refused" for one sentence of JSON that says why not."""
     server = _server()
-    given = {"Host": f"127.0.0.1:{server.port}", **headers(server)}
-    given |= {"Content-Length": str(len(made.body)), **made.changes}
+    fields = {"Host": f"127.0.0.1:{server.port}", **headers(server)}
+    fields |= {"Content-Length": str(len(request.body)), **request.changes}
     lines = [
-        f"{made.method} {made.path} HTTP/1.1",
-        *(f"{k}: {v}" for k, v in given.items()),
+        f"{request.method} {request.path} HTTP/1.1",
+        *(f"{k}: {v}" for k, v in fields.items()),
         "",
         "",
     ]
     with socket.create_connection(("127.0.0.1", server.port), timeout=90) as line:
         with suppress(OSError):  # refused before all was sent
-            line.sendall("\r\n".join(lines).encode("utf-8", errors="replace") + made.body)
+            line.sendall("\r\n".join(lines).encode("utf-8", errors="replace") + request.body)
         head, _, body = line.makefile("rb").read().partition(b"\r\n\r\n")
-    return judged(head, body, made)
+    return judged(head, body, request)
 
 
-def judged(head: bytes, body: bytes, made: Request) -> str:
+def judged(head: bytes, body: bytes, request: Request) -> str:
     """What an answer comes to; one that is no JSON, or says nothing, is a failure."""
     if not head.startswith(b"HTTP/1.1 ") or b"nosniff" not in head:
         return f"no answer: {head[:200]!r}"
     if b"chunked" in head:
         body = b"".join(body.split(b"\r\n")[1::2])
-    if made.method == "HEAD" and not body:
+    if request.method == "HEAD" and not body:
         return "refused"
-    said = {key: x for line in body.splitlines() for key, x in json.loads(line).items()}
-    wrong = said.get("error") or said.get("lacking") or said.get("ended")
-    if "not your fault" in (wrong or "") or "ended" in said:
+    answer = {key: x for line in body.splitlines() for key, x in json.loads(line).items()}
+    wrong = answer.get("error") or answer.get("lacking") or answer.get("ended")
+    if "not your fault" in (wrong or "") or "ended" in answer:
         return f"a fault of ours: {wrong}"
     if wrong:
         return "refused" if len(wrong) < 4000 else "refused without end"
-    good = {"remarks", "closed", "kept", "stamp"} & set(said)
+    good = {"remarks", "closed", "kept", "stamp"} & set(answer)
     return "accepted" if good and b" 200 " in head[:20] else f"no sentence: {body[:200]!r}"

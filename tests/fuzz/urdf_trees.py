@@ -102,16 +102,16 @@ class File:
 
     def _link(self, k: int) -> str:
         w = self.w
-        looks = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * w.sometimes(0.2)
+        visual = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * w.sometimes(0.2)
         if w.sometimes(0.15):
-            return f'<link name="{self.link(k)}">{looks}</link>'
+            return f'<link name="{self.link(k)}">{visual}</link>'
         I = 10.0 ** w.rng.uniform(-4, 1) * w.moments() * (not w.sometimes(0.1))
         names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         values = [I[i, j] for i in range(3) for j in range(i, 3)]
         tensor = " ".join(f'{n}="{w.numbers(x)}"' for n, x in zip(names, values, strict=True))
         mass = f'<mass value="{w.numbers(10.0 ** w.rng.uniform(-3, 2))}"/>'
         inertial = f"<inertial>{self._origin()}{mass}<inertia {tensor}/></inertial>"
-        return f'<link name="{self.link(k)}">{inertial}{looks}</link>'
+        return f'<link name="{self.link(k)}">{inertial}{visual}</link>'
 
     def _origin(self) -> str:
         """An <origin>, often left out in part, with quarter turns as files print them."""
@@ -155,8 +155,8 @@ class File:
 
     def _friction(self) -> list[str]:
         w = self.w
-        given = [f'{word}="{w.positive()}"' for word in ("damping", "friction") if w.sometimes(0.5)]
-        return [f"<dynamics {' '.join(given)}/>"] if given else []
+        words = [f'{word}="{w.positive()}"' for word in ("damping", "friction") if w.sometimes(0.5)]
+        return [f"<dynamics {' '.join(words)}/>"] if words else []
 
     def _mimic(self, k: int) -> list[str]:
         """Leaders of any kind, before or after their followers, followers themselves, or fixed."""
@@ -174,17 +174,17 @@ class File:
 
 def case(rng: np.random.Generator, earlier: Case | None = None) -> Case:
     """A file, and how it is to be read."""
-    made = File(rng)
-    text = made.text()
-    if made.w.sometimes(WRONG):
-        old, new = made.w.pick([pair for pair in MISTAKES if pair[0] in text])
+    file = File(rng)
+    text = file.text()
+    if file.w.sometimes(WRONG):
+        old, new = file.w.pick([pair for pair in MISTAKES if pair[0] in text])
         text = text.replace(old, new, 1)
-    options: dict[str, Any] = {"base": made.w.pick(("fixed", "free"))}
-    if made.w.sometimes(0.3):
-        kinds = {unescape(name): kind for name, kind in made.kinds.items()}
-        followers = {unescape(name) for name in made.followers}
+    options: dict[str, Any] = {"base": file.w.pick(("fixed", "free"))}
+    if file.w.sometimes(0.3):
+        kinds = {unescape(name): kind for name, kind in file.kinds.items()}
+        followers = {unescape(name) for name in file.followers}
         moving = [name for name, kind in kinds.items() if kind != "fixed" and name not in followers]
-        options["joints"] = [name for name in moving if made.w.sometimes(0.7)]
+        options["joints"] = [name for name in moving if file.w.sometimes(0.7)]
         options["posture"] = {
             name: float(rng.normal())
             for name in moving
@@ -193,18 +193,18 @@ def case(rng: np.random.Generator, earlier: Case | None = None) -> Case:
     return text.encode(), options
 
 
-def outcome(made: Case) -> str:
+def outcome(case: Case) -> str:
     """Accepted only with Pinocchio's numbers, or with Pinocchio's refusal and nothing wrong to see."""
-    data, options = made
+    data, options = case
     robot = Robot.from_urdf(data, **options)
-    if found := faults(data):
-        return f"accepted silently: {found[0]}"
-    if (found := slips(data)) and not robot.notes.warnings:
-        return f"accepted without a warning: {found[0]}"
+    if problems := faults(data):
+        return f"accepted silently: {problems[0]}"
+    if (problems := slips(data)) and not robot.notes.warnings:
+        return f"accepted without a warning: {problems[0]}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "robot.urdf"
         path.write_bytes(data)
-        peer = held_peer(path, robot, options)
+        peer = locked_peer(path, robot, options)
     return (
         compared(robot, peer)
         or limits(robot, peer)
@@ -213,11 +213,11 @@ def outcome(made: Case) -> str:
     )
 
 
-def held_peer(path: Path, robot: Robot, options: dict[str, Any]) -> Any:
+def locked_peer(path: Path, robot: Robot, options: dict[str, Any]) -> Any:
     """Pinocchio's model of the file, in the coordinates of a robot some of whose joints are held."""
     from tests.oracles.pinocchio_urdf import Peer
 
-    class Held(Peer):
+    class Locked(Peer):
         """Joints held at a posture are constants, planar ones move in the moved frame."""
 
         def _velocity_map(self) -> np.ndarray:
@@ -279,7 +279,7 @@ def held_peer(path: Path, robot: Robot, options: dict[str, Any]) -> Any:
             tau = T.T @ pinocchio.rnea(self.model, self.data, p, v, T @ qdd + drift) + loss
             return M, h, tau
 
-    return Held(path, robot, options["base"])
+    return Locked(path, robot, options["base"])
 
 
 def _cos_sin(angle: float) -> list[float]:
@@ -295,17 +295,17 @@ def compared(robot: Robot, peer: Any, traced: bool = True) -> str:
         M, h, tau = peer.dynamics(q, qd, qdd)
         scale = max(1.0, *(np.abs(x).max(initial=0.0) for x in (M, h, tau)))
         theirs = {"mass_matrix": M, "inverse_dynamics": tau}
-        given = {"mass_matrix": (q,), "inverse_dynamics": (q, qd, qdd)}
+        arguments = {"mass_matrix": (q,), "inverse_dynamics": (q, qd, qdd)}
         if np.linalg.cond(M) < CONDITION:
             theirs["forward_dynamics"] = qdd
-            given["forward_dynamics"] = (q, qd, tau)
+            arguments["forward_dynamics"] = (q, qd, tau)
         for name, expected in theirs.items():
             size = scale * (np.linalg.cond(M) if name == "forward_dynamics" else 1.0)
-            ours = {"reference": robot.reference(name, *given[name])}
+            ours = {"reference": robot.reference(name, *arguments[name])}
             if traced and k == 0:
-                ours["program"] = _program(robot, name, given[name], ours["reference"])
-            for which, found in ours.items():
-                error = np.abs(found - expected).max()
+                ours["program"] = _program(robot, name, arguments[name], ours["reference"])
+            for which, value in ours.items():
+                error = np.abs(value - expected).max()
                 if not error <= AGREEMENT * size:
                     return f"{name} ({which}): {error:.1e} from Pinocchio's beside {size:.1e}"
         for name, (pose, J) in peer.frames(q).items():

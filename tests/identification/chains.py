@@ -55,7 +55,7 @@ def delta(payload: float = 0.0) -> Constrained:
     return Constrained(Robot.from_links(links, frames=frames, name="delta"), loops, guess=home)
 
 
-def driven(truth: Any, joints: tuple[str, ...], t: np.ndarray, reach: float) -> Record:
+def driven(truth: Any, joints: tuple[str, ...], t: np.ndarray, amplitude: float) -> Record:
     """A periodic motion of these joints and the torques it takes; NaN where nobody drives."""
     rng = np.random.default_rng(0)
     k = np.arange(1.0, 6.0)[:, None, None]  # harmonics, then times, then joints
@@ -66,9 +66,11 @@ def driven(truth: Any, joints: tuple[str, ...], t: np.ndarray, reach: float) -> 
     w = 2.0 * np.pi * k / t[-1]
     s, c = np.sin(w * t[:, None] + phase), np.cos(w * t[:, None] + phase)
     x, xd, xdd = (part.sum(axis=0) for part in (a * s, a * w * c, -a * w**2 * s))
-    x, xd, xdd = (reach / np.abs(x).max() * part for part in (x, xd, xdd))
-    made = truth.dynamics
-    q_at, v_at = ([list(n).index(j) for j in joints] for n in (made.coordinates, made.velocities))
+    x, xd, xdd = (amplitude / np.abs(x).max() * part for part in (x, xd, xdd))
+    dynamics = truth.dynamics
+    q_at, v_at = (
+        [list(n).index(j) for j in joints] for n in (dynamics.coordinates, dynamics.velocities)
+    )
     q = close_chain(truth, dict(zip(q_at, (x + truth.neutral()[q_at]).T, strict=True)), t)
     qd = np.zeros((len(t), truth.nv))
     qd[:, v_at] = xd

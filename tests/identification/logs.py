@@ -56,7 +56,7 @@ REAL = Ugly(
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class SyntheticLog:
     """A log with the truth behind it."""
 
     log: Any  # xarray.Dataset with q, tau, and qd where asked for
@@ -95,12 +95,12 @@ def fourier(
     lower, upper = (
         np.where(np.isfinite(x), x, s * 2.0) for x, s in ((robot.lower, -1), (robot.upper, 1))
     )
-    centre, reach = 0.5 * (lower + upper), np.minimum(0.4 * (upper - lower), 1.5)
+    centre, amplitude = 0.5 * (lower + upper), np.minimum(0.4 * (upper - lower), 1.5)
     speed = np.where(np.isfinite(robot.velocity_limit), 0.8 * robot.velocity_limit, 2.0)
     a, b = rng.normal(size=(2, HARMONICS, robot.nv)) / np.arange(1, HARMONICS + 1)[:, None]
     unit = Fourier(np.zeros(robot.nv), a, b, 2 * np.pi / period)
     q, qd, _ = unit(np.linspace(0.0, period, 500))
-    scale = np.minimum(reach / np.abs(q).max(axis=0), speed / np.abs(qd).max(axis=0))
+    scale = np.minimum(amplitude / np.abs(q).max(axis=0), speed / np.abs(qd).max(axis=0))
     scale[list(still)] = 0.0
     return replace(unit, centre=centre, sines=a * scale, cosines=b * scale)
 
@@ -108,7 +108,7 @@ def fourier(
 def other_robot(robot: Any, seed: int = 0, off: float = 0.2) -> Any:
     """The same robot with other inertias, all of them physical: P' = U B Bᵀ Uᵀ, P = U Uᵀ, B ≈ 1."""
     rng = np.random.default_rng((11, seed))
-    found = []
+    parameters = []
     for theta in robot.parameters.reshape(-1, 10):
         inertia = np.zeros((3, 3))
         for (i, j), value in zip(TENSOR, theta[4:], strict=True):
@@ -119,8 +119,8 @@ def other_robot(robot: Any, seed: int = 0, off: float = 0.2) -> Any:
         U = U @ (np.eye(4) + 0.5 * off * rng.normal(size=(4, 4)))
         P = U @ U.T
         tensor = from_silver_tensor(P[:3, :3])
-        found += [P[3, 3], *P[:3, 3], *(tensor[i, j] for i, j in TENSOR)]
-    return robot.with_parameters(found)
+        parameters += [P[3, 3], *P[:3, 3], *(tensor[i, j] for i, j in TENSOR)]
+    return robot.with_parameters(parameters)
 
 
 def with_drive(robot: Any, viscous: Any, coulomb: Any, rotor: Any = None) -> Any:
@@ -134,7 +134,7 @@ def with_drive(robot: Any, viscous: Any, coulomb: Any, rotor: Any = None) -> Any
 
 def ugly_log(
     prior: Any, ugly: Ugly = USUAL, robot: Any = None, motion: Fourier | None = None
-) -> Made:
+) -> SyntheticLog:
     """A log of `robot` (the prior itself where None) moving along `motion`, recorded badly."""
     prior = dl.load(prior) if isinstance(prior, str) else prior
     robot = prior if robot is None else robot
@@ -146,9 +146,11 @@ def ugly_log(
     peak = np.maximum(np.abs(bare.inverse_dynamics(*motion(t))).max(axis=0), 1e-3)
     speed = np.maximum(np.abs(qd).max(axis=0), 1e-3)
     true = with_drive(robot, ugly.friction * peak / speed, ugly.friction * peak)
-    made = Made(None, prior, true, ugly.offset * peak, ugly.stribeck * peak, ugly.delay)
-    now = _torque(made, motion, t)
-    tau = now if not ugly.delay else _torque(made, motion, t - ugly.delay)
+    synthetic = SyntheticLog(
+        None, prior, true, ugly.offset * peak, ugly.stribeck * peak, ugly.delay
+    )
+    now = _torque(synthetic, motion, t)
+    tau = now if not ugly.delay else _torque(synthetic, motion, t - ugly.delay)
     tau += ugly.drift * peak * (t / t[-1])[:, None] * rng.choice([-1, 1], robot.nv)
     tau += ugly.ripple * peak * np.sin(40 * q)
     tau += ugly.noise * peak * rng.normal(size=tau.shape)
@@ -158,10 +160,10 @@ def ugly_log(
     if ugly.rates:
         values["qd"] = qd + ugly.rates * rng.normal(size=qd.shape)
     values["tau"] = _stepped(tau, ugly.torque_step * peak)
-    keep = _kept(ugly, t, rng)
+    keep = _is_recorded(ugly, t, rng)
     values = {name: _first_rows(x[keep], ugly) for name, x in values.items()}
     stamps = np.concatenate([np.full(ugly.repeated, t[keep][0]), t[keep]])
-    return replace(made, log=labelled(prior.dynamics, stamps, values, {"system": prior.name}))
+    return replace(synthetic, log=labelled(prior.dynamics, stamps, values, {"system": prior.name}))
 
 
 def write_csv(log: Any, path: Path, names: str = "{quantity}_{joint}", start: float = 0.0) -> Path:
@@ -188,11 +190,13 @@ def _stamps(ugly: Ugly, rng: np.random.Generator) -> np.ndarray:
     return t + (ugly.jitter / ugly.rate) * rng.uniform(0.0, 1.0, len(t))
 
 
-def _torque(made: Made, motion: Fourier, t: np.ndarray) -> np.ndarray:
+def _torque(synthetic: SyntheticLog, motion: Fourier, t: np.ndarray) -> np.ndarray:
     """τ (n, nv) with Stribeck's friction and offsets: what the drives really gave."""
     q, qd, qdd = motion(t)
     slow = np.sign(qd) * np.exp(-((qd / 0.1) ** 2))
-    return made.robot.inverse_dynamics(q, qd, qdd) + made.stribeck * slow + made.offset
+    return (
+        synthetic.robot.inverse_dynamics(q, qd, qdd) + synthetic.stribeck * slow + synthetic.offset
+    )
 
 
 def _stepped(x: np.ndarray, step: Any) -> np.ndarray:
@@ -200,7 +204,7 @@ def _stepped(x: np.ndarray, step: Any) -> np.ndarray:
     return np.where(step > 0.0, np.round(x / np.where(step > 0.0, step, 1.0)) * step, x)
 
 
-def _kept(ugly: Ugly, t: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _is_recorded(ugly: Ugly, t: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Which rows there are: some are lost one by one, and all of a gap."""
     keep = rng.uniform(size=len(t)) >= ugly.missing
     middle = t[-1] / 2

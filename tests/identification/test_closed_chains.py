@@ -31,11 +31,11 @@ def driven(truth, t):
     x, xd, xdd = crank_motion(t)
     q = closed_rows(truth, {0: x}, t)
     qd = np.outer(xd, [1.0, 0.0, 0.0])
-    made = truth.reduced(q, qd, ["crank"])
-    qd = made.N[..., 0] * xd[:, None]
+    reduced = truth.reduced(q, qd, ["crank"])
+    qd = reduced.N[..., 0] * xd[:, None]
     tau = np.zeros_like(q)
-    lost = (made.N[..., 0] * truth.generalized_forces(q, qd)).sum(axis=1)
-    tau[:, 0] = made.M_r[:, 0, 0] * xdd + made.h_r[:, 0] - lost
+    lost = (reduced.N[..., 0] * truth.generalized_forces(q, qd)).sum(axis=1)
+    tau[:, 0] = reduced.M_r[:, 0, 0] * xdd + reduced.h_r[:, 0] - lost
     return q, qd, truth.forward_dynamics(q, qd, tau)[0], tau
 
 
@@ -80,15 +80,15 @@ def test_a_log_of_crank_and_motor_alone_is_enough(linkage, truth, tmp_path):
     np.savetxt(path, rows, "%.9g", ",", header="time,crank_position,crank_torque", comments="")
     everywhere = dict.fromkeys(("crank", "coupler", "rocker"), ("viscous", "coulomb"))
     fit = dl.identify(linkage, path, friction=everywhere, rotor=False)
-    found, true = (
+    fitted, true = (
         fit.base,
         fit.grouping.matrix @ build_regressor(truth).values[: len(fit.regressor.names)],
     )
-    assert (np.abs(found["value"] - true) < 3.0 * found["std"]).all()
-    rubbing = [name for name in found.index if name.endswith(("viscous", "coulomb"))]
-    assert len(rubbing) == 6 and (found["std"][rubbing] < 0.1).all()
-    held = fit.errors().loc["held_out"].loc["crank"]
-    assert held["consistent"] < 1.2 * noise.std() < 0.3 * held["prior"]
+    assert (np.abs(fitted["value"] - true) < 3.0 * fitted["std"]).all()
+    frictional = [name for name in fitted.index if name.endswith(("viscous", "coulomb"))]
+    assert len(frictional) == 6 and (fitted["std"][frictional] < 0.1).all()
+    errors = fit.errors().loc["held_out"].loc["crank"]
+    assert errors["consistent"] < 1.2 * noise.std() < 0.3 * errors["prior"]
 
 
 def test_a_floating_robot_is_found_from_its_joints_torques():
@@ -138,30 +138,42 @@ CHAINS = {
 @pytest.fixture(scope="module", params=CHAINS)
 def chain(request):
     """(prior, truth, exact record) of a closed chain; the Delta carries 0.4 kg more."""
-    joints, reach, count = CHAINS[request.param]
+    joints, amplitude, count = CHAINS[request.param]
     if request.param == "delta":
         prior, true = chains.delta(), chains.delta(0.4)
     else:
         prior = dl.load(request.param)
         true = prior.with_robot(other_robot(prior.robot, seed=1))
-    return prior, true, chains.driven(true, joints, np.arange(0.0, 4.0, 0.01), reach), joints, count
+    return (
+        prior,
+        true,
+        chains.driven(true, joints, np.arange(0.0, 4.0, 0.01), amplitude),
+        joints,
+        count,
+    )
 
 
-@pytest.mark.parametrize("rubbing", [False, True])
-def test_an_exact_log_of_a_closed_chain_is_explained_to_rounding(chain, rubbing):
+@pytest.mark.parametrize("has_friction", [False, True])
+def test_an_exact_log_of_a_closed_chain_is_explained_to_rounding(chain, has_friction):
     prior, truth, log, joints, count = chain
-    asked = {} if rubbing else {"friction": (), "rotor": False}
-    fit = dl.identify(prior, log, **asked)
+    options = {} if has_friction else {"friction": (), "rotor": False}
+    fit = dl.identify(prior, log, **options)
     assert not fit.warnings and fit.regressor.rows == joints
     errors = fit.errors().xs("all", level="joint")
     assert (errors["unconstrained"] < 1e-10 * errors["torque"]).all()
     assert (errors["consistent"] < 1e-6 * errors["torque"]).all()
     assert (errors["consistent"] < 1e-4 * errors["prior"]).all()
-    rubs = [name for name in fit.base.index if name.partition(":")[2][:1] not in "mS"]
-    assert len(fit.base) == count + len(rubs) and len(rubs) in (0, 3 * len(joints), 4 * len(joints))
-    true = fit.grouping.matrix @ build_regressor(truth, **asked).values
-    seen = np.isfinite(fit.deviations) & fit.base["seen"]
-    np.testing.assert_allclose(fit.base["value"][seen], true[seen], atol=1e-6 * np.abs(true).max())
+    frictional = [name for name in fit.base.index if name.partition(":")[2][:1] not in "mS"]
+    assert len(fit.base) == count + len(frictional) and len(frictional) in (
+        0,
+        3 * len(joints),
+        4 * len(joints),
+    )
+    true = fit.grouping.matrix @ build_regressor(truth, **options).values
+    observed = np.isfinite(fit.deviations) & fit.base["seen"]
+    np.testing.assert_allclose(
+        fit.base["value"][observed], true[observed], atol=1e-6 * np.abs(true).max()
+    )
 
 
 def test_a_noisy_log_of_a_closed_chain_is_explained_to_its_noise(chain):
@@ -174,19 +186,19 @@ def test_a_noisy_log_of_a_closed_chain_is_explained_to_its_noise(chain):
     for data, most in (("fit", 1.1), ("held_out", 1.6)):
         own = errors.loc[data].loc[list(joints)]
         assert (own["consistent"] < most * noise).all() and (own["consistent"] < own["prior"]).all()
-    found, true = (
+    fitted, true = (
         fit.base,
         fit.grouping.matrix @ build_regressor(truth, friction=(), rotor=False).values,
     )
-    assert (np.abs(found["value"] - true) < 4.0 * found["std"])[found["seen"]].all()
+    assert (np.abs(fitted["value"] - true) < 4.0 * fitted["std"])[fitted["seen"]].all()
 
 
 def test_friction_is_asked_of_joints_that_move_and_are_driven():
     """Pins of a linkage have none unless they are named, nor have joints that stand still."""
     chain = dl.load("four_bar")
     joints = ("viscous", "coulomb", "offset", "rotor")
-    made = build_regressor(chain, driven=np.array([True, False, False]))
-    free = [name for name, own in zip(made.names, made.free, strict=True) if own]
+    regressor = build_regressor(chain, driven=np.array([True, False, False]))
+    free = [name for name, own in zip(regressor.names, regressor.free, strict=True) if own]
     assert [name for name in free if name.endswith(joints)] == [f"crank:{kind}" for kind in joints]
     named = build_regressor(chain, {"rocker": "viscous", "crank": ["coulomb"]}, rotor=False)
     free = [name for name, own in zip(named.names, named.free, strict=True) if own]

@@ -66,7 +66,7 @@ def test_it_finds_what_a_general_solver_finds_on_free_numbers(distance):
     truth = np.append(near(prior[:10], 0.5, rng), 0.8)
     A = rng.normal(size=(8, 11)) * 20.0  # fewer rows than unknowns
     b = A @ truth + rng.normal(size=8)
-    found = consistent_parameters(A, b, prior, ["link"], gamma=0.7, distance=distance)
+    fit = consistent_parameters(A, b, prior, ["link"], gamma=0.7, distance=distance)
     L = np.linalg.cholesky(pseudo_inertias(prior[:10])[0])
     scale = np.linalg.norm(b) / np.linalg.norm(A[:, 10])
 
@@ -81,9 +81,9 @@ def test_it_finds_what_a_general_solver_finds_on_free_numbers(distance):
         other = minimize(objective, z, method="BFGS", jac="3-point", options={"gtol": 1e-8})
         z = other.x
     x = np.append(physical_parameters(other.x[:10]), np.exp(other.x[10]))
-    ours = np.append(log_cholesky_parameters(found.x[:10]), np.log(found.x[10]))
+    ours = np.append(log_cholesky_parameters(fit.x[:10]), np.log(fit.x[10]))
     assert objective(ours) <= other.fun + 1e-7
-    np.testing.assert_allclose(found.x, x, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(fit.x, x, rtol=1e-3, atol=1e-4)
 
 
 def test_optimality_conditions_hold_with_friction_at_its_bound():
@@ -95,20 +95,20 @@ def test_optimality_conditions_hold_with_friction_at_its_bound():
     b = A @ np.append(near(prior[:10], 0.3, rng), [-1.0, 0.5, -0.2]) + rng.normal(size=30)
     names = ["m"] * 10 + ["viscous", "coulomb", "offset"]
     low = np.array([0.0, 0.0, -np.inf])
-    found = consistent_parameters(A, b, prior, ["link"], names=names, lower=low, gamma=0.1)
-    assert found.x[10] == 0.0 and found.x[12] < 0.0
-    assert set(found.active) == {"viscous ≥ 0"} and found.gap < 1e-9
+    fit = consistent_parameters(A, b, prior, ["link"], names=names, lower=low, gamma=0.1)
+    assert fit.x[10] == 0.0 and fit.x[12] < 0.0
+    assert set(fit.active) == {"viscous ≥ 0"} and fit.gap < 1e-9
     # ∇f is the multiplier of the bound, and zero otherwise
     X0 = np.linalg.inv(pseudo_inertias(prior[:10])[0])
-    P = pseudo_inertias(found.x[:10])[0]
+    P = pseudo_inertias(fit.x[:10])[0]
     scale = np.linalg.norm(b) / np.linalg.norm(A[:, 10:], axis=0)
-    slope = A.T @ (A @ found.x - b)
+    gradient = A.T @ (A @ fit.x - b)
     units = pseudo_inertias(np.eye(10).ravel())
-    slope[:10] += 0.1 * np.tensordot(units, X0 - np.linalg.inv(P), 2)
-    slope[10:] += 0.1 * (found.x[10:] - prior[10:]) / scale**2
+    gradient[:10] += 0.1 * np.tensordot(units, X0 - np.linalg.inv(P), 2)
+    gradient[10:] += 0.1 * (fit.x[10:] - prior[10:]) / scale**2
     size = np.abs(A).sum() * np.linalg.norm(b)
-    assert slope[10] == pytest.approx(found.active["viscous ≥ 0"], rel=1e-6)
-    assert np.abs(np.delete(slope, 10)).max() < 1e-9 * size
+    assert gradient[10] == pytest.approx(fit.active["viscous ≥ 0"], rel=1e-6)
+    assert np.abs(np.delete(gradient, 10)).max() < 1e-9 * size
 
 
 def _moved(theta: np.ndarray, pose: np.ndarray, mass: float) -> np.ndarray:
@@ -143,9 +143,9 @@ def test_what_the_data_do_not_see_keeps_the_value_of_the_prior():
     A = rng.normal(size=(200, 77)) * 50.0
     unseen = np.r_[20:30, 50:60, 73]
     A[:, unseen] = 0.0
-    found = consistent_parameters(A, A @ truth + rng.normal(size=200), prior, LINKS)
-    np.testing.assert_allclose(found.x[unseen], prior[unseen], rtol=1e-6)
-    assert np.abs(found.x[:20] - truth[:20]).max() < np.abs(prior[:20] - truth[:20]).max()
+    fit = consistent_parameters(A, A @ truth + rng.normal(size=200), prior, LINKS)
+    np.testing.assert_allclose(fit.x[unseen], prior[unseen], rtol=1e-6)
+    assert np.abs(fit.x[:20] - truth[:20]).max() < np.abs(prior[:20] - truth[:20]).max()
     # a prior that is already true stays as it is
     same = consistent_parameters(A, A @ prior, prior, LINKS)
     np.testing.assert_allclose(same.x, prior, rtol=1e-9, atol=1e-12)
@@ -160,9 +160,9 @@ def test_the_result_is_always_real_whatever_the_noise(seed, noise, wrong):
     A = rng.normal(size=(25, 24)) * 10.0 ** rng.uniform(-2, 2, 24)
     b = A @ np.append(truth, rng.normal(size=4))
     b = b + noise * np.abs(b).max() * rng.normal(size=25)
-    found = consistent_parameters(A, b, np.append(prior, np.zeros(4)), ["a", "b"])
-    assert is_real(found.x[:20]) and (found.x[20:] >= 0.0).all()
-    assert found.misfit <= np.sum((A @ np.append(prior, np.zeros(4)) - b) ** 2) * (1 + 1e-9) + 1e-9
+    fit = consistent_parameters(A, b, np.append(prior, np.zeros(4)), ["a", "b"])
+    assert is_real(fit.x[:20]) and (fit.x[20:] >= 0.0).all()
+    assert fit.misfit <= np.sum((A @ np.append(prior, np.zeros(4)) - b) ** 2) * (1 + 1e-9) + 1e-9
 
 
 def test_held_out_torques_are_as_good_as_those_of_unconstrained_least_squares():
@@ -170,7 +170,7 @@ def test_held_out_torques_are_as_good_as_those_of_unconstrained_least_squares():
     truth = np.concatenate([near(ARM.parameters, 0.2, rng), rng.uniform(0.2, 1.0, 14), np.zeros(7)])
     prior = np.append(ARM.parameters, np.zeros(21))
     A, b, sigma = data(columns(ARM, 400, rng), truth, 0.01, rng)
-    found = consistent_parameters(A, b, prior, LINKS)
+    fit = consistent_parameters(A, b, prior, LINKS)
     plain = np.linalg.lstsq(A, b, rcond=None)[0]
     W, fresh = columns(ARM, 200, rng), rng.normal(size=(200, 7))
     noisy = W @ truth / sigma + fresh
@@ -178,13 +178,13 @@ def test_held_out_torques_are_as_good_as_those_of_unconstrained_least_squares():
     def rms(x: np.ndarray) -> float:
         return float(np.sqrt(np.mean((W @ x / sigma - noisy) ** 2)))
 
-    assert rms(found.x) < 1.02 * rms(plain) < 1.1 < rms(prior)
-    assert not found.conflict and is_real(found.x[:70]) and found.gap < 1e-6
+    assert rms(fit.x) < 1.02 * rms(plain) < 1.1 < rms(prior)
+    assert not fit.conflict and is_real(fit.x[:70]) and fit.gap < 1e-6
     # nothing real: torques of a robot with negative masses
     denied = consistent_parameters(A, -b, prior, LINKS)
     assert denied.conflict and is_real(denied.x[:70])
-    assert "no real bodies" in denied.warnings(2800)[0] and not found.warnings(2800)
-    assert not replace(found, misfit=found.least_misfit + 150.0).warnings(
+    assert "no real bodies" in denied.warnings(2800)[0] and not fit.warnings(2800)
+    assert not replace(fit, misfit=fit.least_misfit + 150.0).warnings(
         100_000
     )  # 0.1 %: said nowhere
 
@@ -200,18 +200,18 @@ def test_total_mass_is_kept_exactly_and_shapes_hold_the_mass():
         "a": transformed_forms(WithinBox([-0.05] * 3, [0.05] * 3).forms(), pose),
         "b": WithinEllipsoid([0.1, 0.1, 0.3], center=[0.0, 0.02, 0.0]).forms(),
     }
-    found = consistent_parameters(A, b, prior, ["a", "b"], total_mass=6.5, shapes=shapes)
-    P = pseudo_inertias(found.x)
-    assert found.x[0] + found.x[10] == pytest.approx(6.5, rel=1e-12)
+    fit = consistent_parameters(A, b, prior, ["a", "b"], total_mass=6.5, shapes=shapes)
+    P = pseudo_inertias(fit.x)
+    assert fit.x[0] + fit.x[10] == pytest.approx(6.5, rel=1e-12)
     for k, link in enumerate("ab"):
         assert np.tensordot(shapes[link], P[k], 2).min() > -1e-10
-    inside = np.linalg.inv(pose) @ np.append(found.x[1:4] / found.x[0], 1.0)
-    assert (np.abs(inside[:3]) < 0.05).all() and found.active
-    assert found.gap < 1e-8 and is_real(found.x)
-    _no_allowed_step_is_better(found, A, b, prior, shapes)
+    inside = np.linalg.inv(pose) @ np.append(fit.x[1:4] / fit.x[0], 1.0)
+    assert (np.abs(inside[:3]) < 0.05).all() and fit.active
+    assert fit.gap < 1e-8 and is_real(fit.x)
+    _no_allowed_step_is_better(fit, A, b, prior, shapes)
 
 
-def _no_allowed_step_is_better(found, A, b, prior, shapes):
+def _no_allowed_step_is_better(fit, A, b, prior, shapes):
     """Of many small steps that keep the total mass and the shapes none lowers the objective."""
     roots = np.linalg.cholesky(pseudo_inertias(prior))
     rng = np.random.default_rng(0)
@@ -219,19 +219,19 @@ def _no_allowed_step_is_better(found, A, b, prior, shapes):
     def objective(x: np.ndarray) -> float:
         half = np.linalg.solve(roots, pseudo_inertias(x))
         X = np.linalg.solve(roots, half.swapaxes(1, 2))
-        return 0.5 * np.sum((A @ x - b) ** 2) + found.gamma * DISTANCES["entropic"].value(X)
+        return 0.5 * np.sum((A @ x - b) ** 2) + fit.gamma * DISTANCES["entropic"].value(X)
 
     def allowed(x: np.ndarray) -> bool:
         P = pseudo_inertias(x)
         return all(np.tensordot(shapes[k], P["ab".index(k)], 2).min() >= 0.0 for k in shapes)
 
-    least, tried = objective(found.x), 0
+    least, tried = objective(fit.x), 0
     for _ in range(3000):
-        step = 10.0 ** rng.uniform(-5, -2) * rng.normal(size=20) * np.abs(found.x)
+        step = 10.0 ** rng.uniform(-5, -2) * rng.normal(size=20) * np.abs(fit.x)
         step[10] = -step[0]
-        if allowed(found.x + step):
+        if allowed(fit.x + step):
             tried += 1
-            assert objective(found.x + step) >= least - 1e-9
+            assert objective(fit.x + step) >= least - 1e-9
     assert tried > 100
 
 
@@ -246,10 +246,10 @@ def test_payload_only_is_found_with_and_without_unknown_friction():
         free[60:70] = True
         free[70:] = not friction_known
         start = prior if friction_known else np.append(prior[:70], np.zeros(21))
-        found = consistent_parameters(A, b, start, LINKS, free=free)
-        assert np.array_equal(found.x[~free], start[~free])
-        mass = found.x[60] - ARM.parameters[60]
-        moment = (found.x[61:64] - ARM.parameters[61:64]) / 2.0
+        fit = consistent_parameters(A, b, start, LINKS, free=free)
+        assert np.array_equal(fit.x[~free], start[~free])
+        mass = fit.x[60] - ARM.parameters[60]
+        moment = (fit.x[61:64] - ARM.parameters[61:64]) / 2.0
         added = (load.parameters - ARM.parameters)[61:64] / 2.0
         assert mass == pytest.approx(2.0, abs=0.02)
         np.testing.assert_allclose(moment, added, atol=3e-3)
@@ -262,16 +262,16 @@ def test_hard_cases_converge():
     bad = U @ np.diag(np.logspace(6, -6, 20)) @ U.T  # condition number 1e12
     far = np.concatenate([100.0 * prior[:10], 0.01 * prior[10:]])
     for A, truth in ((bad, near(prior, 0.3, rng)), (rng.normal(size=(40, 20)) * 1e3, far)):
-        found = consistent_parameters(A, A @ truth + rng.normal(size=len(A)), prior, ["a", "b"])
-        assert is_real(found.x) and not found.conflict
+        fit = consistent_parameters(A, A @ truth + rng.normal(size=len(A)), prior, ["a", "b"])
+        assert is_real(fit.x) and not fit.conflict
     # a rod, noise-free: at the border of what is real
     rod = np.array([1.0, 0, 0, 0.5, 1 / 3, 0, 0, 1 / 3, 0, 0])
     A = rng.normal(size=(40, 10)) * 1e6
-    found = consistent_parameters(
+    fit = consistent_parameters(
         A, A @ rod, near(np.array([2.0, 0, 0, 0, 3, 0, 0, 3, 0, 3.0]), 0.1), ["rod"]
     )
-    assert is_real(found.x) and not found.conflict
-    np.testing.assert_allclose(found.x, rod, atol=1e-5)
+    assert is_real(fit.x) and not fit.conflict
+    np.testing.assert_allclose(fit.x, rod, atol=1e-5)
 
 
 def test_a_hopeless_problem_still_begins_where_the_prior_rules(monkeypatch):
@@ -286,8 +286,8 @@ def test_a_hopeless_problem_still_begins_where_the_prior_rules(monkeypatch):
     solve = consistency._solve
     monkeypatch.setattr(consistency, "_solve", reluctant)
     A = np.random.default_rng(0).normal(size=(12, 10))
-    found = consistent_parameters(A, A @ near(ARM.parameters[:10], 0.2), ARM.parameters[:10], ["a"])
-    assert is_real(found.x) and tried[2] == pytest.approx(1e4 * tried[0])
+    fit = consistent_parameters(A, A @ near(ARM.parameters[:10], 0.2), ARM.parameters[:10], ["a"])
+    assert is_real(fit.x) and tried[2] == pytest.approx(1e4 * tried[0])
 
 
 def test_priors_on_the_border_or_beyond_it_are_made_real_and_said():
@@ -297,16 +297,16 @@ def test_priors_on_the_border_or_beyond_it_are_made_real_and_said():
     flywheel = [0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0.4]
     fine = ARM.parameters[:10]
     theta = np.concatenate([point, plate, impossible, flywheel, np.zeros(10), fine])
-    made, said = admissible(theta, list("abcdef"))
-    P = pseudo_inertias(made)
-    assert is_real(made[:40]) and not P[4].any()
-    np.testing.assert_allclose(made[50:], fine, rtol=1e-12)
-    assert len(said) == 5 and "point mass" in said[0] and "'e' has no mass" in said[4]
-    np.testing.assert_allclose(made[:4], point[:4], rtol=1e-12)
+    corrected, notes = admissible(theta, list("abcdef"))
+    P = pseudo_inertias(corrected)
+    assert is_real(corrected[:40]) and not P[4].any()
+    np.testing.assert_allclose(corrected[50:], fine, rtol=1e-12)
+    assert len(notes) == 5 and "point mass" in notes[0] and "'e' has no mass" in notes[4]
+    np.testing.assert_allclose(corrected[:4], point[:4], rtol=1e-12)
     # a link without mass stays so in a fit
     A = RNG.normal(size=(30, 60))
-    found = consistent_parameters(A, A @ made + RNG.normal(size=30), theta, list("abcdef"))
-    assert not found.x[40:50].any() and is_real(found.x[:40])
+    fit = consistent_parameters(A, A @ corrected + RNG.normal(size=30), theta, list("abcdef"))
+    assert not fit.x[40:50].any() and is_real(fit.x[:40])
     with pytest.raises(dl.IdentificationError, match="link 'arm'"):
         admissible(np.append(-1.0, np.ones(9)), ["arm"])
 

@@ -27,9 +27,9 @@ def test_friction_and_rotors_are_never_negative_and_offsets_may_be(arm):
         f"{joint}:{kind}" for joint in arm.dynamics.velocities for kind in ("viscous", "coulomb")
     ]
     assert min(x[name] for name in bounded) < 0.0
-    found = fit.friction
-    assert found[["viscous", "coulomb", "rotor"]].to_numpy().min() >= 0.0
-    np.testing.assert_allclose(found["offset"], [-0.5, -0.3], atol=0.1)
+    friction = fit.friction
+    assert friction[["viscous", "coulomb", "rotor"]].to_numpy().min() >= 0.0
+    np.testing.assert_allclose(friction["offset"], [-0.5, -0.3], atol=0.1)
 
 
 def test_bodies_are_as_near_to_the_prior_as_noise_allows():
@@ -38,9 +38,9 @@ def test_bodies_are_as_near_to_the_prior_as_noise_allows():
     robot = dl.load("panda")
     prior, truth = robot.parameters[:20], other_robot(robot, 2, 0.3).parameters[:20]
     A = 1e3 * rng.normal(size=(60, 20)) / np.abs(prior)
-    found = consistent_parameters(A, A @ truth + rng.normal(size=60), prior, ["a", "b"])
-    assert found.rank == 20
-    assert 0.15 * found.rank < found.rise <= 0.25 * found.rank
+    fit = consistent_parameters(A, A @ truth + rng.normal(size=60), prior, ["a", "b"])
+    assert fit.rank == 20
+    assert 0.15 * fit.rank < fit.rise <= 0.25 * fit.rank
 
 
 def test_a_payload_is_found_with_the_friction_of_a_fit_of_the_empty_arm(arm):
@@ -50,13 +50,13 @@ def test_a_payload_is_found_with_the_friction_of_a_fit_of_the_empty_arm(arm):
     loaded = empty.with_payload(1.0, [0.2, 0.1, 0], inertia)
     first = dl.identify(arm, ugly_log(arm, SHORT, empty).log).robot
     drive = ugly_log(arm, SHORT, empty).robot.description.drive
-    made = ugly_log(arm, replace(SHORT, seed=1, friction=0.0), loaded)
-    qd = np.gradient(made.log.q.values, made.log.time.values, axis=0)
-    made.log.tau.values[:] += drive.viscous * qd + drive.coulomb_positive * np.sign(qd)
-    fit = dl.identify(first, made.log, links="link2")
-    kept = fit.robot.description.drive
-    np.testing.assert_array_equal(kept.viscous, first.description.drive.viscous)
-    np.testing.assert_array_equal(kept.coulomb_positive, first.description.drive.coulomb_positive)
+    synthetic = ugly_log(arm, replace(SHORT, seed=1, friction=0.0), loaded)
+    qd = np.gradient(synthetic.log.q.values, synthetic.log.time.values, axis=0)
+    synthetic.log.tau.values[:] += drive.viscous * qd + drive.coulomb_positive * np.sign(qd)
+    fit = dl.identify(first, synthetic.log, links="link2")
+    after, before = (robot.description.drive for robot in (fit.robot, first))
+    np.testing.assert_array_equal(after.viscous, before.viscous)
+    np.testing.assert_array_equal(after.coulomb_positive, before.coulomb_positive)
     added = fit.grouping.matrix[:, :20] @ (loaded.parameters - empty.parameters)
-    found = fit.base["value"] - fit.base["prior"]
-    np.testing.assert_allclose(found, added, atol=0.03 * np.abs(added).max())
+    change = fit.base["value"] - fit.base["prior"]
+    np.testing.assert_allclose(change, added, atol=0.03 * np.abs(added).max())

@@ -31,15 +31,15 @@ def good(name, ugly=PLAIN, seed=1, off=0.5):
 def findings(name, log):
     system, records = arm(name), prepare(arm(name), log)
     widths = np.max([record.rate_noise for record in records], axis=0)
-    return check_log(system, [log], records, build_regressor(system).with_widths(widths))
+    return check_log([log], records, build_regressor(system).with_widths(widths))
 
 
 def changed(log, **columns):
     """The log with other numbers: a function of the columns (n, nv) of q, tau or qd."""
-    made = log.copy(deep=True)
+    copy = log.copy(deep=True)
     for name, change in columns.items():
-        made[name].values[:] = change(made[name].values.copy())
-    return made
+        copy[name].values[:] = change(copy[name].values.copy())
+    return copy
 
 
 def times(j, factor):
@@ -62,8 +62,10 @@ def exchange(i, j):
 @pytest.mark.parametrize("ugly", (PLAIN, replace(REAL, rate=250.0), replace(PLAIN, noise=0.05)))
 def test_good_logs_of_arms_whose_prior_is_half_off_raise_no_alarm(name, ugly):
     for seed in (1, 2):
-        found = findings(name, good(name, ugly, seed))
-        assert [x for x in found if "limit of its drive" not in x.message] == []  # which is true
+        diagnostics = findings(name, good(name, ugly, seed))
+        assert [
+            x for x in diagnostics if "limit of its drive" not in x.message
+        ] == []  # which is true
 
 
 CASES = {
@@ -112,44 +114,44 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_log_that_is_not_what_it_says_is_refused_with_its_joint(case):
-    changes, said = CASES[case]
-    found = findings("ur5", changed(good("ur5"), **changes))
+    changes, message = CASES[case]
+    diagnostics = findings("ur5", changed(good("ur5"), **changes))
     with pytest.raises(dl.IdentificationError) as error:
-        report(found)
-    for piece in said:
+        report(diagnostics)
+    for piece in message:
         assert piece in str(error.value)
     assert "on_inconsistent='warn'" in str(error.value)
 
 
 def test_doubts_may_be_warnings():
-    found = findings("ur5", changed(good("ur5"), tau=exchange(1, 2)))
+    diagnostics = findings("ur5", changed(good("ur5"), tau=exchange(1, 2)))
     with pytest.warns(dl.IdentificationWarning, match="are exchanged"):
-        said = report(found, "warn")
-    assert "are exchanged" in said[0]
+        messages = report(diagnostics, "warn")
+    assert "are exchanged" in messages[0]
 
 
 def test_a_friction_driven_last_joint_with_the_wrong_sign_is_found():
     # its inertia is next to nothing, so that no other joint can tell
-    found = findings("panda", changed(good("panda"), tau=times(6, -1.0)))
-    assert any(x.is_inconsistent and x.joint == "panda_joint7" for x in found)
+    diagnostics = findings("panda", changed(good("panda"), tau=times(6, -1.0)))
+    assert any(x.is_inconsistent and x.joint == "panda_joint7" for x in diagnostics)
 
 
 @pytest.mark.parametrize("name", ("planar_2r", "ur5"))
 def test_gravity_that_points_elsewhere_is_said(name):
     aside = arm(name).with_gravity([9.81, 0.0, 0.0])
     log = ugly_log(aside, PLAIN, other_robot(aside, 1, 0.5)).log
-    found = findings(name, log)
-    messages = [x.message for x in found if x.is_inconsistent]
+    diagnostics = findings(name, log)
+    messages = [x.message for x in diagnostics if x.is_inconsistent]
     assert any("gravity" in message and "(9.81, 0.00, 0.00)" in message for message in messages)
 
 
 @pytest.mark.parametrize("late", (0.02, -0.02, 0.1))
 def test_the_delay_of_torques_is_measured(late):
     log = ugly_log(arm("planar_2r"), replace(PLAIN, delay=late)).log
-    (found,) = findings("planar_2r", log)
-    assert found.is_inconsistent == (late == 0.1)
-    assert ("lag behind" if late > 0 else "come before") in found.message
-    assert float(found.message.rpartition("delay=")[2].removesuffix(" more")) == pytest.approx(
+    (diagnostic,) = findings("planar_2r", log)
+    assert diagnostic.is_inconsistent == (late == 0.1)
+    assert ("lag behind" if late > 0 else "come before") in diagnostic.message
+    assert float(diagnostic.message.rpartition("delay=")[2].removesuffix(" more")) == pytest.approx(
         late, abs=2e-3
     )
 
@@ -157,20 +159,20 @@ def test_the_delay_of_torques_is_measured(late):
 def test_a_log_of_another_robot_is_refused():
     prior = arm("ur5")
     other = good("puma560").assign_coords(joint=list(prior.dynamics.velocities))
-    assert any(found.is_inconsistent for found in findings("ur5", other))
+    assert any(diagnostic.is_inconsistent for diagnostic in findings("ur5", other))
 
 
 def test_recorded_velocities_are_compared_with_positions():
     log = good("planar_2r", replace(PLAIN, rates=0.01))
     assert findings("planar_2r", log) == ()
-    for change, said in (
+    for change, message in (
         (times(1, 180 / np.pi), "57.3, as if degrees"),
         (times(1, 1e3), "1000, as if milliseconds"),
         (times(1, -1.0), "wrong sign"),
         (exchange(0, 1), "is that of 'link2_joint'"),
     ):
         diagnostics = findings("planar_2r", changed(log, qd=change))
-        assert any(x.is_inconsistent and said in x.message for x in diagnostics)
+        assert any(x.is_inconsistent and message in x.message for x in diagnostics)
 
 
 def test_times_in_milliseconds_are_said():
@@ -184,8 +186,8 @@ def test_times_in_milliseconds_are_said():
 def test_a_joint_that_never_moves_is_named_and_the_others_are_fitted():
     prior = arm("planar_2r")
     log = ugly_log(prior, PLAIN, motion=fourier(prior, 0, still=(1,))).log
-    (found,) = findings("planar_2r", log)
-    assert not found.is_inconsistent and "'link2_joint' never moves" in found.message
+    (diagnostic,) = findings("planar_2r", log)
+    assert not diagnostic.is_inconsistent and "'link2_joint' never moves" in diagnostic.message
     log = ugly_log(prior, PLAIN, motion=fourier(prior, 0, still=(0, 1))).log
     assert any(
         x.is_inconsistent and "no joint moves" in x.message for x in findings("planar_2r", log)
@@ -194,11 +196,11 @@ def test_a_joint_that_never_moves_is_named_and_the_others_are_fitted():
 
 def test_an_arm_that_rests_at_its_largest_torque_is_not_taken_for_a_clipped_one():
     log = good("ur5")
-    held = log.copy(deep=True)
-    at = int(np.argmin(held.tau.values[:, 1]))
+    resting = log.copy(deep=True)
+    at = int(np.argmin(resting.tau.values[:, 1]))
     for name in ("q", "tau"):  # a second of rest there
-        held[name].values[at : at + 250] = held[name].values[at]
-    assert not any("cut off" in found.message for found in findings("ur5", held))
+        resting[name].values[at : at + 250] = resting[name].values[at]
+    assert not any("cut off" in diagnostic.message for diagnostic in findings("ur5", resting))
 
 
 def test_warnings_point_to_the_line_that_asked_for_the_fit():
@@ -212,13 +214,13 @@ def test_warnings_point_to_the_line_that_asked_for_the_fit():
 
 def test_torques_without_gravity_are_told_and_what_to_fit():
     """A controller that adds gravity logs the rest: that is not another robot."""
-    made = ugly_log(arm("ur5"), PLAIN, other_robot(arm("ur5"), 1, 0.5))
-    weight = made.robot.gravity_torque(made.log.q.values)
-    found = findings("ur5", changed(made.log, tau=lambda x: x - weight))
+    synthetic = ugly_log(arm("ur5"), PLAIN, other_robot(arm("ur5"), 1, 0.5))
+    weight = synthetic.robot.gravity_torque(synthetic.log.q.values)
+    diagnostics = findings("ur5", changed(synthetic.log, tau=lambda x: x - weight))
     with pytest.raises(
         dl.IdentificationError, match=r"hold no gravity.*with_gravity\(\(0, 0, 0\)\)"
     ):
-        report(found)
+        report(diagnostics)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +240,11 @@ def test_a_zero_or_a_gear_that_is_a_little_off_is_found(columns, says):
 def test_a_measured_velocity_that_is_discarded_is_a_warning():
     robot = arm("planar_2r")
     log = good("planar_2r", replace(PLAIN, rates=1e-3))
-    found = findings("planar_2r", changed(log, qd=times(1, 1.01)))
-    said = [x for x in found if "recorded velocity is off the derivative" in x.message]
-    assert len(said) == 1 and not said[0].is_inconsistent
-    assert robot.dynamics.velocities[1] in said[0].message
-    assert robot.dynamics.velocities[0] not in said[0].message
+    diagnostics = findings("planar_2r", changed(log, qd=times(1, 1.01)))
+    messages = [x for x in diagnostics if "recorded velocity is off the derivative" in x.message]
+    assert len(messages) == 1 and not messages[0].is_inconsistent
+    assert robot.dynamics.velocities[1] in messages[0].message
+    assert robot.dynamics.velocities[0] not in messages[0].message
 
 
 def test_recorded_accelerations_are_said_to_be_unused():

@@ -78,8 +78,8 @@ def test_an_arm_is_found_from_its_power_alone():
     robot = dl.load("puma560")
     columns = build_regressor(robot)
     parts = [waved(robot, 4001, 8.0, seed) for seed in range(3)]
-    made = [energy_rows(columns, part, 40) for part in parts]
-    W, y = (np.concatenate(x)[:, 0] for x in zip(*made, strict=True))
+    equations = [energy_rows(columns, part, 40) for part in parts]
+    W, y = (np.concatenate(x)[:, 0] for x in zip(*equations, strict=True))
     full = np.concatenate([columns.evaluate(part) for part in parts])
     x = np.linalg.lstsq(W / np.linalg.norm(W, axis=0).clip(1e-9), y, rcond=1e-9)[0]
     x = x / np.linalg.norm(W, axis=0).clip(1e-9)
@@ -121,9 +121,9 @@ def test_the_fit_takes_balances_as_it_takes_torques():
     columns = build_regressor(prior, friction=["viscous"])
     base = base_parameters(columns)
     record = replace(waved(truth, 8001, 8.0), qdd=np.full((8001, 2), np.nan), cutoff=5.0)
-    found = estimate(energy_equations(columns, base, [record]), base.matrix @ columns.values)
+    fit = estimate(energy_equations(columns, base, [record]), base.matrix @ columns.values)
     true = base.matrix @ build_regressor(truth, friction=["viscous"]).values
-    np.testing.assert_allclose(found.beta, true, atol=1e-5)
+    np.testing.assert_allclose(fit.beta, true, atol=1e-5)
 
 
 def test_too_few_windows_are_refused_in_words():

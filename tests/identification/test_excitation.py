@@ -65,11 +65,11 @@ def test_torque_limits_hold_by_pinocchio_too(ur5, motion):
 def test_coulomb_friction_is_taken_off_the_torque_limits():
     puma = dl.load("puma560")
     limit = np.array([100.0, 190.0, 90.0, 20.0, 20.0, 20.0])
-    found = dl.excitation(puma, 10, velocity=1.0, torque=limit, budget=60)
-    tau = puma.inverse_dynamics(*found(np.linspace(0.0, 10.0, 4_001)))
+    excitation = dl.excitation(puma, 10, velocity=1.0, torque=limit, budget=60)
+    tau = puma.inverse_dynamics(*excitation(np.linspace(0.0, 10.0, 4_001)))
     assert (np.abs(tau) < limit).all()
     positive, _ = puma.dynamics.coulomb
-    np.testing.assert_allclose(found.limits.loc["torque"].upper, limit - positive)
+    np.testing.assert_allclose(excitation.limits.loc["torque"].upper, limit - positive)
 
 
 def test_it_is_periodic_and_at_rest_at_both_ends(motion):
@@ -85,13 +85,15 @@ def test_it_is_periodic_and_at_rest_at_both_ends(motion):
 
 def test_the_condition_is_that_of_the_base_regressor(ur5):
     """By the robot's own regressor and NumPy, columns of unit length, rows by their noise."""
-    found = dl.excitation(ur5, 10, friction=(), rotor=False, budget=120)
+    excitation = dl.excitation(ur5, 10, friction=(), rotor=False, budget=120)
     t = np.linspace(0.0, 10.0, 4_000, endpoint=False)
-    A = ur5.base_regressor(*found(t)) / (0.01 * ur5.effort_limit)[:, None]
+    A = ur5.base_regressor(*excitation(t)) / (0.01 * ur5.effort_limit)[:, None]
     A = A.reshape(-1, A.shape[-1])
-    assert found.condition == pytest.approx(np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6)
+    assert excitation.condition == pytest.approx(
+        np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6
+    )
     information = np.linalg.slogdet(A.T @ A / len(t))[1]
-    assert found.information == pytest.approx(information, rel=1e-6)
+    assert excitation.information == pytest.approx(information, rel=1e-6)
 
 
 def test_other_base_columns_have_another_condition_and_the_same_torques(ur5):
@@ -99,25 +101,25 @@ def test_other_base_columns_have_another_condition_and_the_same_torques(ur5):
     rng = np.random.default_rng(0)
     states = [s * rng.uniform(-1.0, 1.0, (100, 6)) for s in (3.0, 2.0, 5.0)]
     picked = np.sort(qr(ur5.regressor(*states).reshape(600, -1), pivoting=True)[2][:36])
-    asked = {"friction": (), "rotor": False, "scaled": False, "noise": 1.0, "budget": 40}
-    found = dl.excitation(ur5, 10, combinations=np.eye(60)[:, picked], **asked)
-    W = ur5.regressor(*found(np.arange(0.0, 10.0, 0.005))).reshape(-1, 60)
-    assert found.condition == pytest.approx(np.linalg.cond(W[:, picked]), rel=1e-6)
-    beta = found.deviations()["prior"].to_numpy()
+    options = {"friction": (), "rotor": False, "scaled": False, "noise": 1.0, "budget": 40}
+    excitation = dl.excitation(ur5, 10, combinations=np.eye(60)[:, picked], **options)
+    W = ur5.regressor(*excitation(np.arange(0.0, 10.0, 0.005))).reshape(-1, 60)
+    assert excitation.condition == pytest.approx(np.linalg.cond(W[:, picked]), rel=1e-6)
+    beta = excitation.deviations()["prior"].to_numpy()
     np.testing.assert_allclose(W[:, picked] @ beta, W @ ur5.parameters, atol=1e-9)
 
 
 @pytest.mark.parametrize("objective", ["condition", "information"])
 def test_it_is_far_better_than_random_motions(ur5, objective):
-    found = dl.excitation(ur5, 10, objective=objective, budget=300, seed=1)
+    excitation = dl.excitation(ur5, 10, objective=objective, budget=300, seed=1)
     rng = np.random.default_rng(5)
-    centres = feasible_configurations(found.problem, rng)
-    z, rough = random_motions(found.problem, centres, 20, rng)
-    random = [found.problem.quality(x) for x in z[np.isfinite(rough)]]
+    centres = feasible_configurations(excitation.problem, rng)
+    z, rough = random_motions(excitation.problem, centres, 20, rng)
+    random = [excitation.problem.quality(x) for x in z[np.isfinite(rough)]]
     if objective == "condition":
-        assert found.condition < 0.5 * np.median([x.condition for x in random])
+        assert excitation.condition < 0.5 * np.median([x.condition for x in random])
     else:
-        assert found.information > np.max([x.information for x in random]) + 10.0
+        assert excitation.information > np.max([x.information for x in random]) + 10.0
 
 
 @pytest.mark.parametrize(
@@ -125,18 +127,20 @@ def test_it_is_far_better_than_random_motions(ur5, objective):
 )
 def test_slopes_are_those_of_finite_differences(ur5, objective, scaled):
     space = {"above": 0.0, "spheres": [((0.0, 0.0, 1.0), 0.1)], "frames": ["tool"]}
-    found = dl.excitation(ur5, 10, objective=objective, scaled=scaled, workspace=space, budget=1)
-    problem, rng = found.problem, np.random.default_rng(2)
-    z, d = found.z, rng.normal(size=found.z.shape)
+    excitation = dl.excitation(
+        ur5, 10, objective=objective, scaled=scaled, workspace=space, budget=1
+    )
+    problem, rng = excitation.problem, np.random.default_rng(2)
+    z, d = excitation.z, rng.normal(size=excitation.z.shape)
     step = 1e-6
     for p in (1.0, 8.0):
-        slope = problem.value(z, p)[1]
+        gradient = problem.value(z, p)[1]
         # of fourth order: with steps of 1e-6 rounding of the condition number would be seen
         near, far = (
             (problem.value(z + s * d, p)[0] - problem.value(z - s * d, p)[0]) / (2.0 * s)
             for s in (1e-5, 2e-5)
         )
-        assert slope @ d == pytest.approx((4.0 * near - far) / 3.0, rel=1e-6)
+        assert gradient @ d == pytest.approx((4.0 * near - far) / 3.0, rel=1e-6)
     push, _ = problem.barrier_derivatives(z)
     ahead, behind = (problem.barrier(z + s * d) for s in (step, -step))
     assert push @ d == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
@@ -144,21 +148,21 @@ def test_slopes_are_those_of_finite_differences(ur5, objective, scaled):
 
 def test_the_same_seed_finds_the_same_and_another_one_another():
     robot = dl.load("planar_2r")
-    ways = [
+    sums = [
         dl.excitation(robot, 5, velocity=2.0, torque=60.0, budget=60, seed=seed).trajectory.sums
         for seed in (3, 3, 4)
     ]
-    np.testing.assert_array_equal(ways[0], ways[1])
-    assert not np.allclose(ways[0], ways[2])
+    np.testing.assert_array_equal(sums[0], sums[1])
+    assert not np.allclose(sums[0], sums[2])
 
 
 def test_a_larger_budget_is_never_worse():
     robot = dl.load("planar_2r")
-    found = [
+    conditions = [
         dl.excitation(robot, 5, velocity=2.0, torque=60.0, budget=budget).condition
         for budget in (40, 400)
     ]
-    assert found[1] < found[0]
+    assert conditions[1] < conditions[0]
 
 
 def test_csv_comes_back_by_read_log(motion, tmp_path):
@@ -166,51 +170,51 @@ def test_csv_comes_back_by_read_log(motion, tmp_path):
     log = dl.read_log(file, motion.robot)
     t = log.time.values
     np.testing.assert_allclose(np.diff(t), 0.02, atol=1e-9)
-    for name, wanted in zip(("q", "qd", "qdd"), motion(t), strict=True):
-        np.testing.assert_allclose(log[name].values[:-1], wanted[:-1], atol=1e-9)
+    for name, expected in zip(("q", "qd", "qdd"), motion(t), strict=True):
+        np.testing.assert_allclose(log[name].values[:-1], expected[:-1], atol=1e-9)
     tau = motion.robot.inverse_dynamics(*motion(t))
     np.testing.assert_allclose(log.tau.values, tau, atol=1e-9)
 
 
 def test_a_controller_follows_it_in_a_simulation():
     robot = dl.load("planar_2r")
-    found = dl.excitation(robot, 4, velocity=2.0, torque=60.0, budget=40)
-    law = dl.control.ComputedTorque(robot, found.trajectory, 100.0, 20.0)
-    run = dl.simulate(robot, found.q(0.0), [0.0, 0.0], law, duration=4.0)
-    np.testing.assert_allclose(run.q.values[:-1], found.q(run.time.values)[:-1], atol=1e-8)
+    excitation = dl.excitation(robot, 4, velocity=2.0, torque=60.0, budget=40)
+    controller = dl.control.ComputedTorque(robot, excitation.trajectory, 100.0, 20.0)
+    run = dl.simulate(robot, excitation.q(0.0), [0.0, 0.0], controller, duration=4.0)
+    np.testing.assert_allclose(run.q.values[:-1], excitation.q(run.time.values)[:-1], atol=1e-8)
 
 
 def test_expected_deviations_are_those_of_least_squares(ur5, motion):
     """Torques with the noise of the settings, fitted many times, spread as was said."""
-    said = motion.deviations(rate=20.0)["std"].values
+    expected = motion.deviations(rate=20.0)["std"].values
     t = np.arange(0.0, 20.0, 1.0 / 20.0)
     W = motion.problem.columns(motion(t))
     A = motion.problem.objective.weighted(W)
     solve = np.linalg.pinv(A)
-    found = np.linalg.norm(solve, axis=1)
-    np.testing.assert_allclose(said, found, rtol=0.02)
+    std = np.linalg.norm(solve, axis=1)
+    np.testing.assert_allclose(expected, std, rtol=0.02)
 
 
 def test_identify_finds_parameters_as_well_as_was_promised():
     """Torques with white noise: deviations of the fit are those expected of the motion."""
     robot = dl.load("planar_2r")
-    found = dl.excitation(robot, 20, velocity=3.0, torque=60.0, noise=0.05, budget=60)
-    log, rng = found.sampled(rate=200.0), np.random.default_rng(1)
+    excitation = dl.excitation(robot, 20, velocity=3.0, torque=60.0, noise=0.05, budget=60)
+    log, rng = excitation.sampled(rate=200.0), np.random.default_rng(1)
     log["tau"] = log.tau + 0.05 * rng.normal(size=log.tau.shape)
     fit = dl.identify(robot, log, held_out=None, consistent=False)
-    said = found.deviations(rate=200.0)
-    assert list(said.index) == list(fit.base.index)
-    np.testing.assert_allclose(fit.base["std"], said["std"], rtol=0.15)
-    assert (np.abs(fit.base["value"] - said["prior"]) < 4.0 * said["std"]).all()
-    assert fit.condition == pytest.approx(found.condition, rel=0.1)
+    expected = excitation.deviations(rate=200.0)
+    assert list(expected.index) == list(fit.base.index)
+    np.testing.assert_allclose(fit.base["std"], expected["std"], rtol=0.15)
+    assert (np.abs(fit.base["value"] - expected["prior"]) < 4.0 * expected["std"]).all()
+    assert fit.condition == pytest.approx(excitation.condition, rel=0.1)
 
 
 def test_a_time_limit_ends_the_search(ur5, monkeypatch):
     """On a clock that goes on by a second whenever it is looked at, so the search ends by count."""
     looked = count()
     monkeypatch.setattr(design.time, "monotonic", lambda: next(looked))
-    found = dl.excitation(ur5, 10, budget=10**6, time_limit=20.0)
-    assert np.isfinite(found.condition) and (found.limits.margin > 0.0).all()
+    excitation = dl.excitation(ur5, 10, budget=10**6, time_limit=20.0)
+    assert np.isfinite(excitation.condition) and (excitation.limits.margin > 0.0).all()
     assert 20 < next(looked) < 100
 
 
@@ -224,38 +228,41 @@ def test_axes_that_a_file_has_rounded_do_not_spoil_the_motion():
         joint = dl.Joint(origin=origin, name=f"j{k}")
         links.append(dl.Link(f"l{k}", parent, joint, **body))
     arm = dl.Robot.from_links(links)
-    found = dl.excitation(arm, 10, velocity=2.0, friction=(), rotor=False, budget=60)
-    assert found.condition < 30.0
-    assert len(found.parameters) < len(arm.base_parameters.kept)
-    assert any("hardly show" in sentence for sentence in found.notes)
-    beta = found.deviations()["prior"].to_numpy()
+    excitation = dl.excitation(arm, 10, velocity=2.0, friction=(), rotor=False, budget=60)
+    assert excitation.condition < 30.0
+    assert len(excitation.parameters) < len(arm.base_parameters.kept)
+    assert any("hardly show" in sentence for sentence in excitation.notes)
+    beta = excitation.deviations()["prior"].to_numpy()
     t = np.linspace(0.0, 10.0, 200)
-    tau = found.problem.columns(found(t)) @ beta
-    np.testing.assert_allclose(tau, arm.inverse_dynamics(*found(t)), atol=1e-3)
+    tau = excitation.problem.columns(excitation(t)) @ beta
+    np.testing.assert_allclose(tau, arm.inverse_dynamics(*excitation(t)), atol=1e-3)
 
 
 def test_joints_that_follow_others_are_moved_by_their_leaders():
     """The base columns are those of the reduced coordinates."""
     arm = dl.load(str(ROBOTS / "palletiser.urdf"))
-    found = dl.excitation(arm, 10, velocity=1.0, friction=(), rotor=False, budget=40)
-    W = arm.regressor(*found(np.arange(0.0, 10.0, 0.005))) @ found.problem.columns.base.selection
-    W = (W / found.settings["noise"][:, None]).reshape(-1, len(found.parameters))
-    assert found.trajectory.size == arm.nv == 4
+    excitation = dl.excitation(arm, 10, velocity=1.0, friction=(), rotor=False, budget=40)
+    W = (
+        arm.regressor(*excitation(np.arange(0.0, 10.0, 0.005)))
+        @ excitation.problem.columns.base.selection
+    )
+    W = (W / excitation.settings["noise"][:, None]).reshape(-1, len(excitation.parameters))
+    assert excitation.trajectory.size == arm.nv == 4
     scaled = W / np.linalg.norm(W, axis=0)
-    assert found.condition == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
+    assert excitation.condition == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
 
 
 def test_a_start_is_where_it_begins(ur5):
     start = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.1])
-    found = dl.excitation(ur5, 10, start=start, budget=60)
-    np.testing.assert_allclose(found.q([0.0, 10.0]), [start, start], atol=1e-9)
-    assert np.abs(found.qd(0.0)).max() < 1e-9 and (found.limits.margin > 0.0).all()
+    excitation = dl.excitation(ur5, 10, start=start, budget=60)
+    np.testing.assert_allclose(excitation.q([0.0, 10.0]), [start, start], atol=1e-9)
+    assert np.abs(excitation.qd(0.0)).max() < 1e-9 and (excitation.limits.margin > 0.0).all()
 
 
 def test_payload_only_shows_ten_numbers_of_one_link(ur5):
     link = ur5.dynamics.description.bodies[-1].name
-    found = dl.excitation(ur5, 10, friction=(), rotor=False, links=[link], budget=40)
-    assert len(found.parameters) == 10 and found.condition < 50.0
+    excitation = dl.excitation(ur5, 10, friction=(), rotor=False, links=[link], budget=40)
+    assert len(excitation.parameters) == 10 and excitation.condition < 50.0
 
 
 def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion):
@@ -265,8 +272,8 @@ def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion)
     tight = replace(problem, limits=replace(problem.limits, velocity=most))
     z, pull = certify(tight, motion.z)
     assert pull > 0.0
-    reach = np.abs(tight.motion(z, tight.basis.shapes(5_000))[1]).max(axis=0)
-    assert (reach < most).all()
+    fastest = np.abs(tight.motion(z, tight.basis.shapes(5_000))[1]).max(axis=0)
+    assert (fastest < most).all()
 
 
 def test_what_a_notebook_shows_is_harmless(motion):

@@ -47,10 +47,10 @@ def pinocchio_torques(robot: dl.Robot, q, qd, qdd) -> np.ndarray:
             )
             v[peer.idx_v : peer.idx_v + peer.nv] = qd[k, joint.v]
             a[peer.idx_v : peer.idx_v + peer.nv] = qdd[k, joint.v]
-        found = pin.rnea(model, data, there, v, a)
+        tau = pin.rnea(model, data, there, v, a)
         for joint in robot.model.tree.joints:
             peer = model.joints[model.getJointId(joint.name)]
-            torques[k, joint.v] = found[peer.idx_v : peer.idx_v + peer.nv]
+            torques[k, joint.v] = tau[peer.idx_v : peer.idx_v + peer.nv]
     return torques
 
 
@@ -58,8 +58,8 @@ def pinocchio_torques(robot: dl.Robot, q, qd, qdd) -> np.ndarray:
 def test_pinocchio_reads_the_same_rigid_bodies_from_a_fitted_urdf(name):
     rng = np.random.default_rng(0)
     free = name == HUMANOID
-    made = dl.Robot.from_urdf(described()[name], base="free") if free else dl.load(name)
-    robot = fitted(made, rng)
+    prior = dl.Robot.from_urdf(described()[name], base="free") if free else dl.load(name)
+    robot = fitted(prior, rng)
     q, qd, qdd = robot.random_state(rng, 10)
     rigid = robot.regressor(q, qd, qdd) @ robot.parameters
     theirs = pinocchio_torques(robot, q, qd, qdd)
@@ -114,21 +114,21 @@ def test_notes_of_a_fit_are_only_text_in_files():
     x = np.array(columns.values)
     x[columns.names.index("link1_joint:stribeck")] = 0.25
     lines = ("log --> <joint name='evil'/> \x1b[2J\n&amp;", "second --")
-    made = with_provenance(columns.system_with(x), columns, x, lines)
-    assert made.model.notes.left_out[-1].name == "link1_joint"
-    for text in (made.to_urdf(), made.to_mjcf()):
+    robot = with_provenance(columns.system_with(x), columns, x, lines)
+    assert robot.model.notes.left_out[-1].name == "link1_joint"
+    for text in (robot.to_urdf(), robot.to_mjcf()):
         assert "second" in text and "\x1b" not in text
-    assert dl.Robot.from_urdf(made.to_urdf()).nv == 2
-    assert dl.Robot.from_mjcf(made.to_mjcf()).nv == 2
+    assert dl.Robot.from_urdf(robot.to_urdf()).nv == 2
+    assert dl.Robot.from_mjcf(robot.to_mjcf()).nv == 2
     log = xarray.Dataset(attrs={"source": "/data/arm.csv"})
-    said = provenance_lines(
+    provenance = provenance_lines(
         columns, [log, None], {"cutoff": 5.0}, np.array([0.1, 0.2]), ["resampled"]
     )
     assert (
-        "to arm.csv, a log by" in said[0]
-        and "cutoff=5.0" in said[0]
-        and "link2_joint 0.2" in said[1]
-        and said[2] == "resampled"
+        "to arm.csv, a log by" in provenance[0]
+        and "cutoff=5.0" in provenance[0]
+        and "link2_joint 0.2" in provenance[1]
+        and provenance[2] == "resampled"
     )
 
 
@@ -138,15 +138,15 @@ def test_only_inertias_and_drives_change(name):
     columns = build_regressor(system)
     x = np.array(columns.values)
     x[: columns.inertial] *= 1.5
-    made = with_provenance(columns.system_with(x), columns, x, ["scaled"])
-    assert type(made) is type(system) and made.coordinates == system.coordinates
-    before, after = (s.robot.model for s in (system, made))
+    robot = with_provenance(columns.system_with(x), columns, x, ["scaled"])
+    assert type(robot) is type(system) and robot.coordinates == system.coordinates
+    before, after = (s.robot.model for s in (system, robot))
     assert (
         before.followers == after.followers
         and before.tree.frames.keys() == after.tree.frames.keys()
     )
-    np.testing.assert_array_equal(made.lower, system.lower)
-    np.testing.assert_array_equal(made.effort_limit, system.effort_limit)
+    np.testing.assert_array_equal(robot.lower, system.lower)
+    np.testing.assert_array_equal(robot.effort_limit, system.effort_limit)
     same = after.tree.with_bodies(before.tree.bodies)
     assert replace(same, drive=before.tree.drive).content == before.tree.content
     assert after.tree.notes.provenance == ("scaled",)
@@ -169,7 +169,7 @@ def test_a_payload_is_identified_with_all_else_known():
 def test_a_fitted_robot_is_written_as_c_and_says_its_origin_in_a_report():
     robot = fitted(dl.load("planar_2r"), np.random.default_rng(2))
     columns = build_regressor(robot)
-    said = with_provenance(robot, columns, columns.values, ["from arm.csv"])
-    assert describe(said)["provenance"] == ["from arm.csv"]
-    assert "inverse_dynamics" in said.source("inverse_dynamics", target="c")
-    assert "__global__" in said.source("inverse_dynamics", target="cuda")
+    noted = with_provenance(robot, columns, columns.values, ["from arm.csv"])
+    assert describe(noted)["provenance"] == ["from arm.csv"]
+    assert "inverse_dynamics" in noted.source("inverse_dynamics", target="c")
+    assert "__global__" in noted.source("inverse_dynamics", target="cuda")

@@ -12,9 +12,11 @@ from tests.identification.logs import REAL, Ugly, other_robot, ugly_log
 @pytest.mark.filterwarnings("ignore::dalembert.IdentificationWarning")  # they are looked at
 def test_a_short_log_that_shows_too_little_is_named():
     prior = dl.load("ur5")
-    made = ugly_log(prior, Ugly(rate=250.0, duration=12.0, seed=5), other_robot(prior, 5, 0.3))
-    short = made.log.isel(time=slice(0, 450))  # 1.8 s for 58 numbers
-    fit = dl.identify(prior, short, held_out=made.log, on_inconsistent="warn", consistent=False)
+    synthetic = ugly_log(prior, Ugly(rate=250.0, duration=12.0, seed=5), other_robot(prior, 5, 0.3))
+    short = synthetic.log.isel(time=slice(0, 450))  # 1.8 s for 58 numbers
+    fit = dl.identify(
+        prior, short, held_out=synthetic.log, on_inconsistent="warn", consistent=False
+    )
     assert any("on data held out" in says for says in fit.warnings)
 
 

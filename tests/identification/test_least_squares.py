@@ -36,9 +36,11 @@ def test_triangles_of_blocks_are_that_of_one_qr():
     whole = np.linalg.qr(np.column_stack([W, y]), mode="r")
     signs = np.sign(np.diag(R)) * np.sign(np.diag(whole))
     np.testing.assert_allclose(R, signs[:, None] * whole, rtol=1e-9, atol=1e-12 * abs(whole).max())
-    wanted = np.linalg.lstsq(W, y, rcond=None)[0]
-    found = np.linalg.solve(R[:-1, :-1], R[:-1, -1])
-    np.testing.assert_allclose(found * abs(W).max(axis=0), wanted * abs(W).max(axis=0), atol=1e-12)
+    expected = np.linalg.lstsq(W, y, rcond=None)[0]
+    solution = np.linalg.solve(R[:-1, :-1], R[:-1, -1])
+    np.testing.assert_allclose(
+        solution * abs(W).max(axis=0), expected * abs(W).max(axis=0), atol=1e-12
+    )
 
 
 def test_a_triangle_of_few_rows_is_square():
@@ -55,9 +57,11 @@ def test_rows_thinned_by_blocks_are_those_of_one_convolution(puma, step):
     rows = decimate(columns, base, [record, record], step)
     h = root_raised_cosine(step)
     whole = columns.evaluate(record) @ base.selection
-    for j, places in enumerate(rows.indices):
-        wanted = np.stack([np.convolve(column, h, "valid") for column in whole[:, j, places].T], 1)
-        one = wanted[::step]
+    for j, indices in enumerate(rows.indices):
+        expected = np.stack(
+            [np.convolve(column, h, "valid") for column in whole[:, j, indices].T], 1
+        )
+        one = expected[::step]
         np.testing.assert_allclose(rows.W[j], np.tile(one, (2, 1)), atol=1e-11 * abs(one).max())
         y = np.convolve(record.tau[:, j], h, "valid")[::step]
         np.testing.assert_allclose(rows.y[:, j], np.tile(y, 2), atol=1e-11 * abs(y).max())
@@ -67,11 +71,11 @@ def test_rows_thinned_by_blocks_are_those_of_one_convolution(puma, step):
 def test_without_noise_the_truth_is_found(puma):
     columns, base, x = puma
     record = driven(columns, fourier_record(columns.system), x)
-    found = identify(columns.system, record, consistent=False)
+    fit = identify(columns.system, record, consistent=False)
     truth = base.matrix @ x
-    np.testing.assert_allclose(found.base["value"], truth, atol=1e-9 * abs(truth).max())
-    assert found.errors()["unconstrained"].max() < 1e-9 * abs(record.tau).max()
-    assert found.base["seen"].all() and not found.unseen
+    np.testing.assert_allclose(fit.base["value"], truth, atol=1e-9 * abs(truth).max())
+    assert fit.errors()["unconstrained"].max() < 1e-9 * abs(record.tau).max()
+    assert fit.base["seen"].all() and not fit.unseen
 
 
 def test_equal_weights_give_numpys_least_squares(puma):
@@ -79,15 +83,15 @@ def test_equal_weights_give_numpys_least_squares(puma):
     columns, base, x = puma
     record = driven(columns, fourier_record(columns.system, duration=4.0), x, noise=0.1)
     rows = decimate(columns, base, [record], 1)
-    found = estimate(rows, base.matrix @ x)
-    A = (columns.evaluate(record) @ base.selection) / found.noise[:, None]
-    wanted = np.linalg.lstsq(
-        A.reshape(-1, A.shape[2]), (record.tau / found.noise).ravel(), rcond=None
+    fit = estimate(rows, base.matrix @ x)
+    A = (columns.evaluate(record) @ base.selection) / fit.noise[:, None]
+    expected = np.linalg.lstsq(
+        A.reshape(-1, A.shape[2]), (record.tau / fit.noise).ravel(), rcond=None
     )[0]
-    np.testing.assert_allclose(found.beta, wanted, atol=1e-9 * abs(wanted).max())
+    np.testing.assert_allclose(fit.beta, expected, atol=1e-9 * abs(expected).max())
     plain = np.linalg.inv(np.einsum("njk,njl->kl", A, A))
-    assert (np.diag(found.covariance) >= np.diag(plain) * (1 - 1e-6)).all()
-    np.testing.assert_allclose(found.noise, 0.1, rtol=0.1)
+    assert (np.diag(fit.covariance) >= np.diag(plain) * (1 - 1e-6)).all()
+    np.testing.assert_allclose(fit.noise, 0.1, rtol=0.1)
 
 
 def test_deviations_are_those_of_many_fits(puma):
@@ -114,24 +118,24 @@ def test_deviations_hold_where_leftovers_go_together(puma):
         white = np.random.default_rng(seed).normal(size=clean.tau.shape)
         coloured = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)
         record = replace(clean, tau=clean.tau + noise * coloured)
-        found = estimate(decimate(columns, base, [record], 2), truth)
-        z.append((found.beta - truth) / np.sqrt(np.diag(found.covariance)))
-        alone = np.diag(np.linalg.inv(found.A.T @ found.A))
-        plain.append((found.beta - truth) / np.sqrt(alone))
+        fit = estimate(decimate(columns, base, [record], 2), truth)
+        z.append((fit.beta - truth) / np.sqrt(np.diag(fit.covariance)))
+        alone = np.diag(np.linalg.inv(fit.A.T @ fit.A))
+        plain.append((fit.beta - truth) / np.sqrt(alone))
     assert 0.8 < np.sqrt(np.mean(np.square(z))) < 1.1
     assert np.mean(np.abs(z) < 3.0) > 0.99 > 0.8 > np.mean(np.abs(plain) < 3.0)
 
 
 def test_noise_is_not_smaller_for_many_parameters_of_few_rows():
     """Two equations of 60 rows share 40 parameters: each pays for its part of them."""
-    found = []
+    errors = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
         W, every = rng.normal(size=(2, 60, 40)), np.arange(40)
         y = rng.normal(size=(60, 2)) * [1.0, 3.0]
         rows = LinearEquations((every, every), tuple(W), y, np.zeros(60, int), 40, 1)
-        found.append(estimate(rows, np.zeros(40)).noise)
-    np.testing.assert_allclose(np.mean(np.square(found), axis=0), [1.0, 9.0], rtol=0.15)
+        errors.append(estimate(rows, np.zeros(40)).noise)
+    np.testing.assert_allclose(np.mean(np.square(errors), axis=0), [1.0, 9.0], rtol=0.15)
 
 
 def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():
@@ -139,16 +143,16 @@ def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():
     columns = build_regressor(arm)
     x = numbers(columns)
     record = driven(columns, fourier_record(arm, still=(1,)), x, noise=1e-3)
-    asked = dict.fromkeys(arm.dynamics.velocities, ("viscous", "coulomb", "offset"))
+    friction = dict.fromkeys(arm.dynamics.velocities, ("viscous", "coulomb", "offset"))
     with pytest.warns(dl.IdentificationWarning, match="'link2_joint' never moves"):
-        found = identify(arm, record, friction=asked, consistent=False)
-    reasons = dict(found.unseen)
+        fit = identify(arm, record, friction=friction, consistent=False)
+    reasons = dict(fit.unseen)
     assert "link2_joint never moves" in reasons["link2_joint:viscous"]
-    table = found.base
+    table = fit.base
     hidden = table[~table["seen"]]
     assert hidden.loc["link2_joint:viscous", "value"] == hidden.loc["link2_joint:viscous", "prior"]
     assert not np.isfinite(hidden.loc["link2_joint:viscous", "std"])
-    assert found.errors()["unconstrained"].max() < 2e-3
+    assert fit.errors()["unconstrained"].max() < 2e-3
 
 
 def test_only_the_named_link_is_asked_for(puma):
@@ -156,29 +160,29 @@ def test_only_the_named_link_is_asked_for(puma):
     columns = build_regressor(robot, links=["link6"])
     x = numbers(columns)
     record = driven(columns, fourier_record(robot), x)
-    found = identify(robot, record, links=["link6"], consistent=False)
-    assert {name.partition(":")[0] for name in found.base.index} == {"link6"}
-    np.testing.assert_allclose(found.base["value"], found.grouping.matrix @ x, atol=1e-9)
+    fit = identify(robot, record, links=["link6"], consistent=False)
+    assert {name.partition(":")[0] for name in fit.base.index} == {"link6"}
+    np.testing.assert_allclose(fit.base["value"], fit.grouping.matrix @ x, atol=1e-9)
     others = ~columns.free
-    np.testing.assert_array_equal(found.values["unconstrained"][others], columns.values[others])
+    np.testing.assert_array_equal(fit.values["unconstrained"][others], columns.values[others])
 
 
 def test_predictions_are_the_columns_times_the_models(puma):
     columns, _, x = puma
     record = driven(columns, fourier_record(columns.system), x, noise=0.1)
-    found = identify(columns.system, record, held_out=0.5, consistent=False)
-    tau = found.predict(record.q, record.qd, record.qdd, "unconstrained")
-    np.testing.assert_allclose(tau, columns.evaluate(record) @ found.values["unconstrained"])
-    assert [len(r.t) for r in (*found.records, *found.held_out)] == [1000, 1000]
-    left = found.residuals["unconstrained"].values
+    fit = identify(columns.system, record, held_out=0.5, consistent=False)
+    tau = fit.predict(record.q, record.qd, record.qdd, "unconstrained")
+    np.testing.assert_allclose(tau, columns.evaluate(record) @ fit.values["unconstrained"])
+    assert [len(r.t) for r in (*fit.records, *fit.held_out)] == [1000, 1000]
+    left = fit.residuals["unconstrained"].values
     np.testing.assert_allclose(left, record.tau - tau, atol=1e-9)
     rms = np.sqrt(np.mean(left[1000:] ** 2, axis=0))
-    table = found.errors()
+    table = fit.errors()
     np.testing.assert_allclose(table.loc["held_out"]["unconstrained"].iloc[:-1], rms)
-    shares = found.errors(normalised=True).loc["held_out"]["unconstrained"].iloc[:-1]
+    shares = fit.errors(normalised=True).loc["held_out"]["unconstrained"].iloc[:-1]
     np.testing.assert_allclose(shares, rms / record.tau[1000:].std(axis=0))
     with pytest.raises(dl.UnknownNameError, match="consistant"):
-        found.predict(record.q, record.qd, record.qdd, "consistant")
+        fit.predict(record.q, record.qd, record.qdd, "consistant")
 
 
 def test_the_robot_is_real_and_predicts_as_the_truth():
@@ -188,13 +192,13 @@ def test_the_robot_is_real_and_predicts_as_the_truth():
     x = numbers(columns)
     x[: columns.inertial] = other_robot(prior).parameters
     record = driven(columns, fourier_record(prior), x)
-    found = identify(prior, record)
-    errors = found.errors(normalised=True).loc["held_out"]
+    fit = identify(prior, record)
+    errors = fit.errors(normalised=True).loc["held_out"]
     assert errors["unconstrained"].max() < 1e-9
     assert errors["consistent"].max() < 1e-4 < errors["prior"].min()
-    tau = found.robot.inverse_dynamics(record.q, record.qd, record.qdd)
-    np.testing.assert_allclose(tau, found.predict(record.q, record.qd, record.qdd), atol=1e-9)
-    P = pseudo_inertias(found.values["consistent"][: columns.inertial])
+    tau = fit.robot.inverse_dynamics(record.q, record.qd, record.qdd)
+    np.testing.assert_allclose(tau, fit.predict(record.q, record.qd, record.qdd), atol=1e-9)
+    P = pseudo_inertias(fit.values["consistent"][: columns.inertial])
     assert np.linalg.eigvalsh(P).min() > 0.0
 
 
@@ -206,10 +210,10 @@ def test_base_parameters_of_random_trees_are_found(seed):
     columns = build_regressor(robot)
     x = numbers(columns, seed)
     record = driven(columns, fourier_record(robot, seed), x)
-    found = identify(robot, record, held_out=None, consistent=False)
-    truth = found.grouping.matrix @ x
-    seen = found.base["seen"].to_numpy()
-    error = (found.base["value"] - truth).to_numpy()
-    scale = np.linalg.norm(found.estimate.A, axis=0)  # of what each is worth in torque
-    assert (abs(error * scale)[seen] <= 1e-8 * np.linalg.norm(found.estimate.b)).all()
-    assert found.errors()["unconstrained"].max() <= 1e-8 * abs(record.tau).max()
+    fit = identify(robot, record, held_out=None, consistent=False)
+    truth = fit.grouping.matrix @ x
+    observed = fit.base["seen"].to_numpy()
+    error = (fit.base["value"] - truth).to_numpy()
+    scale = np.linalg.norm(fit.estimate.A, axis=0)  # of what each is worth in torque
+    assert (abs(error * scale)[observed] <= 1e-8 * np.linalg.norm(fit.estimate.b)).all()
+    assert fit.errors()["unconstrained"].max() <= 1e-8 * abs(record.tau).max()

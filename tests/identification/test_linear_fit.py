@@ -69,10 +69,10 @@ def test_friction_that_changes_sides_a_sample_late_is_no_outlier(arm):
     turn = int(np.flatnonzero(np.diff(friction[:, 0]))[1])
     left[turn, 0] += 6.0
     left[turn + 100, 0] += 6.0
-    made, count = remove_spikes([replace(record, tau=friction + left)], [left])
+    clean, count = remove_spikes([replace(record, tau=friction + left)], [left])
     assert count.tolist() == [1, 0]
-    assert made[0].tau[turn, 0] == friction[turn, 0] + left[turn, 0]
-    assert abs(made[0].tau[turn + 100, 0] - friction[turn + 100, 0]) < 0.3
+    assert clean[0].tau[turn, 0] == friction[turn, 0] + left[turn, 0]
+    assert abs(clean[0].tau[turn + 100, 0] - friction[turn + 100, 0]) < 0.3
 
 
 def test_the_cut_off_is_lowered_where_joints_are_elastic():
@@ -81,46 +81,48 @@ def test_the_cut_off_is_lowered_where_joints_are_elastic():
     columns = build_regressor(prior)
     base = base_parameters(columns)
     for ugly, lowered in ((REAL, True), (replace(CLEAN, bits=16), False)):
-        made = ugly_log(prior, ugly, robot=other_robot(prior))
-        own = load_records(prior, made.log)[0].cutoff
-        found = choose_cutoff(columns, base, lambda c, log=made.log: load_records(prior, log, c))
-        assert (found < own) == lowered
+        synthetic = ugly_log(prior, ugly, robot=other_robot(prior))
+        own = load_records(prior, synthetic.log)[0].cutoff
+        cutoff = choose_cutoff(
+            columns, base, lambda c, log=synthetic.log: load_records(prior, log, c)
+        )
+        assert (cutoff < own) == lowered
 
 
 def test_friction_that_rises_slowly_is_seen(arm):
     columns, _, x = arm
     slow = columns.with_widths([0.15, 0.0])
     record = driven(slow, fourier_record(columns.system, rate=400.0), x, noise=0.01)
-    found = dl.identify(columns.system, record)
-    assert 0.05 < found.regressor.widths[0] < 0.3 and found.regressor.widths[1] < 0.02
-    errors = found.errors().loc["held_out"]["unconstrained"]
+    fit = dl.identify(columns.system, record)
+    assert 0.05 < fit.regressor.widths[0] < 0.3 and fit.regressor.widths[1] < 0.02
+    errors = fit.errors().loc["held_out"]["unconstrained"]
     assert errors.max() < 0.02
 
 
 def test_what_is_held_out_is_the_last_of_the_time(arm):
     record, other = (fourier_record(arm[0].system, seed) for seed in (0, 1))
-    fitted, held = split(arm[0].system, (record, other), 0.75, None)
+    fitted, tested = split((record, other), 0.75)
     assert [len(r.t) for r in fitted] == [1000]
-    assert [len(r.t) for r in held] == [1000, 2000]
-    assert held[0].t[0] > fitted[0].t[-1] and held[1] is other
-    assert (fitted[0].q == record.q[:1000]).all() and (held[0].q == record.q[1000:]).all()
+    assert [len(r.t) for r in tested] == [1000, 2000]
+    assert tested[0].t[0] > fitted[0].t[-1] and tested[1] is other
+    assert (fitted[0].q == record.q[:1000]).all() and (tested[0].q == record.q[1000:]).all()
     with pytest.raises(dl.SettingError, match="held_out"):
-        split(arm[0].system, (record,), 1.5, None)
-    assert split(arm[0].system, (record,), None, None) == ((record,), ())
+        dl.identify(arm[0].system, record, held_out=1.5)
+    assert split((record,), 0.0) == ((record,), ())
 
 
 def test_a_filter_is_chosen_without_what_is_held_out():
     """Of one log its end, of two the whole of the second, which is longer."""
     arm = dl.load("planar_2r")
     first, second = (ugly_log(arm, replace(CLEAN, rate=100.0, duration=s)).log for s in (4.0, 8.0))
-    for logs, share, rows, whose in (
+    for logs, share, rows, longest in (
         ((second,), 0.25, 600, second),
         ((first, second), 0.7, 360, first),
         ((first, second), None, 800, second),
     ):
         (some,) = longest_fitted_part(logs, share)
         assert some.sizes["time"] == rows
-        assert (some.tau.values == whose.tau.values[:rows]).all()
+        assert (some.tau.values == longest.tau.values[:rows]).all()
 
 
 def test_what_is_no_log_is_refused(arm):
@@ -132,16 +134,16 @@ def test_noise_of_a_joint_that_stands_is_no_motion():
     """An encoder that flickers by a step shows neither friction nor inertia."""
     prior = dl.load("planar_2r")
     still = fourier(prior, 1, still=(1,))
-    made = ugly_log(prior, replace(CLEAN, bits=14, seed=1), motion=still)
-    log = made.log.copy(deep=True)
+    synthetic = ugly_log(prior, replace(CLEAN, bits=14, seed=1), motion=still)
+    log = synthetic.log.copy(deep=True)
     flicker = np.random.default_rng(0).integers(-1, 2, log.sizes["time"])
     log.q.values[:, 1] += flicker * 2.0 * np.pi / 2**14
     with pytest.warns(dl.IdentificationWarning, match="'link2_joint' never moves"):
-        found = dl.identify(prior, log)
-    asked = {
-        name for name, free in zip(found.regressor.names, found.regressor.free, strict=True) if free
+        fit = dl.identify(prior, log)
+    unknown = {
+        name for name, free in zip(fit.regressor.names, fit.regressor.free, strict=True) if free
     }
-    assert not asked & {"link2_joint:viscous", "link2_joint:coulomb", "link2_joint:rotor"}
-    assert found.records[0].qd[:, 1].any() == 0
-    table = found.errors(normalised=True).loc["held_out"]
+    assert not unknown & {"link2_joint:viscous", "link2_joint:coulomb", "link2_joint:rotor"}
+    assert fit.records[0].qd[:, 1].any() == 0
+    table = fit.errors(normalised=True).loc["held_out"]
     assert table.loc["link1_joint", "unconstrained"] < 0.05

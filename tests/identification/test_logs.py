@@ -19,11 +19,13 @@ from tests.identification.logs import (
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_clean_log_is_the_torque_of_the_true_robot(name):
     prior = dl.load(name)
-    made = ugly_log(prior, Ugly(**{**vars(CLEAN), "noise": 0.0, "duration": 2.0}))
+    synthetic = ugly_log(prior, Ugly(**{**vars(CLEAN), "noise": 0.0, "duration": 2.0}))
     motion = fourier(prior, 0)
-    want = made.robot.inverse_dynamics(*motion(made.log.time.values))
-    assert np.allclose(made.log.tau.values, want, atol=1e-9)
-    assert (made.log.q.values >= prior.lower).all() and (made.log.q.values <= prior.upper).all()
+    want = synthetic.robot.inverse_dynamics(*motion(synthetic.log.time.values))
+    assert np.allclose(synthetic.log.tau.values, want, atol=1e-9)
+    assert (synthetic.log.q.values >= prior.lower).all() and (
+        synthetic.log.q.values <= prior.upper
+    ).all()
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -44,13 +46,13 @@ def test_the_same_seed_makes_the_same_log_and_another_one_does_not():
 
 
 def test_a_real_looking_log_has_all_that_real_ones_have():
-    made = ugly_log("planar_2r", REAL)
-    t, q = made.log.time.values, made.log.q.values
+    synthetic = ugly_log("planar_2r", REAL)
+    t, q = synthetic.log.time.values, synthetic.log.q.values
     steps = np.diff(t)
     assert (steps[:8] == 0).all() and (steps[8:] > 0).all()  # rows that come twice
     assert (q[:16] == q[0]).all()  # then held
     assert steps.max() > 0.149 and 0.15 < np.std(steps[20:] * 1e3) < 5
-    levels = made.log.tau.values[:, 0] / (2e-3 * np.abs(made.log.tau.values[:, 0]).max())
+    levels = synthetic.log.tau.values[:, 0] / (2e-3 * np.abs(synthetic.log.tau.values[:, 0]).max())
     assert len(np.unique(levels.round(6))) < 1500
     assert 19300 < len(t) < 19700
 
@@ -68,7 +70,9 @@ def test_a_delay_moves_torque_behind_motion():
 
 
 def test_a_text_file_holds_the_log(tmp_path):
-    made = ugly_log("planar_2r", Ugly(duration=0.2))
-    path = write_csv(made.log, tmp_path / "log.csv", "{quantity}{k}")
+    synthetic = ugly_log("planar_2r", Ugly(duration=0.2))
+    path = write_csv(synthetic.log, tmp_path / "log.csv", "{quantity}{k}")
     assert path.read_text().splitlines()[0] == "time,q1,q2,tau1,tau2"
-    assert np.allclose(np.loadtxt(path, delimiter=",", skiprows=1)[:, 3:], made.log.tau, rtol=1e-8)
+    assert np.allclose(
+        np.loadtxt(path, delimiter=",", skiprows=1)[:, 3:], synthetic.log.tau, rtol=1e-8
+    )

@@ -52,11 +52,23 @@ def test_a_robot_whose_joints_follow_is_found_with_its_followers():
     truth = prior.with_parameters(1.2 * prior.parameters)
     fit = dl.identify(prior, moved(truth), consistent=False)
     true = fit.grouping.matrix @ build_regressor(truth).values
-    seen = [name not in dict(fit.unseen) for name in fit.grouping.names]
-    np.testing.assert_allclose(fit.base.value[seen], true[seen], atol=1e-7 * np.abs(true).max())
+    observed = [name not in dict(fit.unseen) for name in fit.grouping.names]
+    np.testing.assert_allclose(
+        fit.base.value[observed], true[observed], atol=1e-7 * np.abs(true).max()
+    )
     assert fit.robot.model.followers == prior.model.followers
     state = prior.random_state(rng, 5)
     tau = truth.inverse_dynamics(*state)
     np.testing.assert_allclose(
         fit.robot.inverse_dynamics(*state), tau, atol=1e-6 * np.abs(tau).max()
     )
+
+
+def test_a_noisy_log_of_a_robot_whose_joints_follow_is_fitted():
+    tree = random_model(np.random.default_rng(5), kinds=("revolute",), n=4)
+    follow = {"joint2": Follow("joint0", -0.7, 0.3), "joint3": Follow("joint1", 1.5, 0.0)}
+    driven = with_drive(Robot(tree), [0.1] * 4, [0.2] * 4)
+    prior = Robot(couple(driven.description, follow))
+    log = replace(moved(prior), rate_noise=np.full(2, 1e-3))
+    fit = dl.identify(prior, log, consistent=False)
+    assert any("Coulomb friction rises over" in note for note in fit.notes)

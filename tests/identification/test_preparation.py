@@ -6,8 +6,8 @@ import xarray
 
 import dalembert as dl
 from dalembert.errors import IdentificationError, SettingError, TrajectoryError
-from dalembert.identification.noise import quantization_step
 from dalembert.identification.preparation import prepare
+from dalembert.identification.record import quantization_step
 
 STEP = 2.0 * np.pi / 2**18  # rad of the encoder
 RATE = 1000.0
@@ -39,9 +39,9 @@ def rounded(x):
 
 def errors(record):
     """Largest errors of q, q̇, q̈, τ beside their size."""
-    found = (record.q, record.qd, record.qdd, record.tau)
+    arrays = (record.q, record.qd, record.qdd, record.tau)
     true = motion(record.t)
-    return [np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found, true, strict=True)]
+    return [np.abs(a - b).max() / np.abs(b).max() for a, b in zip(arrays, true, strict=True)]
 
 
 def plain(t=T, **more):
@@ -92,13 +92,13 @@ def test_noise_of_velocities_is_what_is_found(arm):
     """`rate_noise` against the deviation of q̇ from the truth, for noise and an encoder."""
     q, _, _, tau = motion(T)
     for cutoff in (5.0, 40.0):
-        found = []
+        ratios = []
         for seed in range(3):
             noise = 2e-5 * np.random.default_rng(seed).normal(size=q.shape)
             (record,) = prepare(arm, log_of(T, rounded(q + noise), tau), cutoff=cutoff)
             off = record.qd - motion(record.t)[1]
-            found.append(record.rate_noise / off.std(axis=0))
-        np.testing.assert_allclose(np.mean(found, axis=0), 1.0, atol=0.2)
+            ratios.append(record.rate_noise / off.std(axis=0))
+        np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.2)
 
 
 def test_the_step_of_an_encoder_is_found(arm):
@@ -157,8 +157,8 @@ def test_rows_that_hold_old_numbers_while_the_motion_goes_on_are_left_out(arm):
     (record,) = prepare(arm, log)
     assert errors(record)[2] < 1e-3 and errors(record)[3] < 1e-3
     assert any("16 rows that hold the numbers of the row before" in line for line in record.notes)
-    twice = plain(T[::2]).isel(time=np.repeat(np.arange(len(T) // 2), 2)).assign_coords(time=T)
-    (record,) = prepare(arm, twice)  # a log faster than what it records
+    repeated = plain(T[::2]).isel(time=np.repeat(np.arange(len(T) // 2), 2)).assign_coords(time=T)
+    (record,) = prepare(arm, repeated)  # a log faster than what it records
     assert errors(record)[2] < 5e-3
 
 
@@ -180,8 +180,8 @@ def test_missing_numbers_are_bridged_and_pauses_cut_the_log(arm):
     first, second = prepare(arm, log)
     assert first.t[-1] < 5.0 < 5.6 < second.t[0]
     assert max(errors(first)[2], errors(second)[2]) < 2e-3
-    said = "\n".join(first.notes)
-    assert "600 rows with missing numbers left out" in said and "cut into 2 stretches" in said
+    notes = "\n".join(first.notes)
+    assert "600 rows with missing numbers left out" in notes and "cut into 2 stretches" in notes
 
 
 def test_short_pauses_are_bridged(arm):
@@ -261,8 +261,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_logs_without_what_a_fit_needs_are_refused(arm, kind):
-    change, said = REFUSED[kind]
-    with pytest.raises(IdentificationError, match=said):
+    change, message = REFUSED[kind]
+    with pytest.raises(IdentificationError, match=message):
         prepare(arm, change(plain()))
 
 

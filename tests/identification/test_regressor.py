@@ -23,8 +23,8 @@ EXACT = 1e-12
 def moved(system, seed=0, n=5):
     """Random states with the torques of the system itself."""
     record = random_record(system, np.random.default_rng(seed), n)
-    found = system.inverse_dynamics(record.q, record.qd, record.qdd)
-    return replace(record, tau=found[0] if system.dynamics.rows else found)
+    torques = system.inverse_dynamics(record.q, record.qd, record.qdd)
+    return replace(record, tau=torques[0] if system.dynamics.rows else torques)
 
 
 def relative(x, y):
@@ -79,8 +79,8 @@ def test_forces_of_closed_loops_fall_out_of_the_equations(name):
     columns = build_regressor(closed)
     x = np.random.default_rng(1).uniform(0.1, 1.0, len(columns.names))
     other = changed(closed.robot, x, columns)
-    held = closed.dynamics.constraint_set
-    again = dl.Constrained(other, held, guess=closed.neutral(), independent=columns.rows)
+    constraints = closed.dynamics.constraint_set
+    again = dl.Constrained(other, constraints, guess=closed.neutral(), independent=columns.rows)
     record = random_record(closed, np.random.default_rng(2), 6)
     tau, _ = again.inverse_dynamics(record.q, record.qd, record.qdd, actuators=columns.rows)
     assert np.count_nonzero(np.abs(tau).max(axis=0)) == closed.freedoms
@@ -94,12 +94,12 @@ def test_a_free_base_has_neither_friction_nor_rotor():
     robot = Robot(random_model(rng, kinds=("free", "revolute"), n=3, tree=False))
     columns = build_regressor(robot)
     free = [j for j in robot.joints if j.kind == "free"]
-    held = {robot.dynamics.velocities[k] for j in free for k in range(j.v.start, j.v.stop)}
-    assert held
+    floating = {robot.dynamics.velocities[k] for j in free for k in range(j.v.start, j.v.stop)}
+    assert floating
     for name, open_ in zip(
         columns.names[columns.inertial :], columns.free[columns.inertial :], strict=True
     ):
-        assert open_ == (name.rsplit(":", 1)[0] not in held)
+        assert open_ == (name.rsplit(":", 1)[0] not in floating)
 
 
 def test_friction_of_a_drive_is_its_columns_times_its_numbers():
@@ -141,8 +141,8 @@ def test_what_cannot_be_identified_is_refused_in_words():
 
 def test_a_closed_chain_of_another_robot_keeps_its_constraints():
     closed = dl.load("four_bar")
-    heavy = closed.robot.with_parameters(2.0 * closed.robot.parameters)
-    other = closed.with_robot(heavy)
+    doubled = closed.robot.with_parameters(2.0 * closed.robot.parameters)
+    other = closed.with_robot(doubled)
     q = closed.neutral()
     assert other.constraints == closed.constraints
     np.testing.assert_allclose(other.mass_matrix(q), 2.0 * closed.mass_matrix(q))

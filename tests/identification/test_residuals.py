@@ -16,22 +16,22 @@ def clean():
 
 def test_leftovers_of_a_true_model_are_white(clean):
     *_, fit = clean
-    found = fit.whiteness("unconstrained")
-    assert (found["next"].abs() < 0.08).all() and (found["beyond"] < 0.4).all()
+    table = fit.whiteness("unconstrained")
+    assert (table["next"].abs() < 0.08).all() and (table["beyond"] < 0.4).all()
     assert list(fit.whiteness(held_out=True).index) == ["link1_joint", "link2_joint"]
 
 
 def test_leftovers_of_a_wrong_model_are_not(clean):
     *_, fit = clean
-    found = fit.whiteness("prior")
-    assert (found["next"] > 0.5).all() and (found["p"] < 1e-6).all()
+    table = fit.whiteness("prior")
+    assert (table["next"] > 0.5).all() and (table["p"] < 1e-6).all()
 
 
 def test_folds_of_time_leave_no_more_than_noise_of_a_true_model(clean):
     *_, fit = clean
-    found = fit.cross_validation(folds=4)
-    assert list(found.columns) == ["fold 1", "fold 2", "fold 3", "fold 4", "all", "fit"]
-    assert (found["all"] < 1.5 * found["fit"]).all()
+    table = fit.cross_validation(folds=4)
+    assert list(table.columns) == ["fold 1", "fold 2", "fold 3", "fold 4", "all", "fit"]
+    assert (table["all"] < 1.5 * table["fit"]).all()
     with pytest.raises(dl.SettingError, match="folds=1 must be 2 to"):
         fit.cross_validation(folds=1)
 

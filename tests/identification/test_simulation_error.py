@@ -24,7 +24,7 @@ from dalembert.identification.simulation_error import (
 from dalembert.simulation.results import labelled
 from tests.identification.logs import fourier, other_robot, with_drive
 
-RUBBING = ("viscous", "coulomb")
+FRICTION = ("viscous", "coulomb")
 
 
 def true_robot(prior, motion, t, coulomb=0.05, seed=3):
@@ -44,7 +44,7 @@ def exact(robot, motion, t):
 
 def test_slopes_of_windows_are_those_of_the_simulated_motion():
     robot = dl.load("planar_2r")
-    columns = build_regressor(robot, friction=RUBBING)
+    columns = build_regressor(robot, friction=FRICTION)
     base = base_parameters(columns)
     shooter = Simulator(columns, base)
     record = exact(robot, fourier(robot, 2, 3.0), np.arange(0.0, 1.0, 0.02))
@@ -62,8 +62,8 @@ def test_slopes_of_windows_are_those_of_the_simulated_motion():
         ahead, behind = (
             shooter.simulate(x, windows._replace(qd=windows.qd + s * step)).q for s in (1, -1)
         )
-        slope = shot.by_state[..., 2 + k]
-        np.testing.assert_allclose((ahead - behind) / (2 * small), slope, atol=1e-8)
+        derivative = shot.by_state[..., 2 + k]
+        np.testing.assert_allclose((ahead - behind) / (2 * small), derivative, atol=1e-8)
     pushed = np.array(windows.tau)
     pushed[0, :, :, 1] += small
     moved = shooter.simulate(x, windows._replace(tau=pushed)).q - shot.q
@@ -101,10 +101,10 @@ def test_an_arm_is_found_from_far_away_without_velocities_or_accelerations():
     wrong = replace(record, qd=0.9 * record.qd, qdd=np.zeros_like(record.qd))
     columns = build_regressor(prior, friction=["viscous"], rotor=False)
     base = base_parameters(columns)
-    found = fit_simulation(columns, base, [wrong], np.array(columns.values))
+    fit = fit_simulation(columns, base, [wrong], np.array(columns.values))
     true = base.matrix @ build_regressor(truth, friction=["viscous"], rotor=False).values
-    np.testing.assert_allclose(found.estimate.beta, true, atol=1e-4)
-    assert found.misfits[-1] < 1e-3 * found.misfits[0]
+    np.testing.assert_allclose(fit.estimate.beta, true, atol=1e-4)
+    assert fit.misfits[-1] < 1e-3 * fit.misfits[0]
 
 
 def noisy_fits(name, noise, rate, period, duration, seeds):
@@ -113,14 +113,14 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
     t, motion = np.arange(0.0, duration, 1.0 / rate), fourier(prior, 1, period)
     truth = true_robot(prior, motion, t)
     clean = exact(truth, motion, t)
-    columns = build_regressor(prior, friction=RUBBING, rotor=False)
+    columns = build_regressor(prior, friction=FRICTION, rotor=False)
     base = base_parameters(columns)
-    true = base.matrix @ build_regressor(truth, friction=RUBBING, rotor=False).values
+    true = base.matrix @ build_regressor(truth, friction=FRICTION, rotor=False).values
 
-    def bodies(found, x):
-        return fit_bodies(columns.with_values(x), base, found).x
+    def bodies(solution, x):
+        return fit_bodies(replace(columns, values=x), base, solution).x
 
-    found = []
+    errors = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         q = clean.q + noise * rng.normal(size=clean.q.shape)
@@ -134,20 +134,20 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
             base.matrix @ columns.values,
         )
         start = bodies(plain, columns.values)
-        made = fit_simulation(columns, base, records, start, fit_bodies=bodies)
-        found.append(
-            [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, made.estimate)]
+        shooting = fit_simulation(columns, base, records, start, fit_bodies=bodies)
+        errors.append(
+            [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, shooting.estimate)]
         )
-    return np.array(found)  # (seeds, route, (error, deviation), base)
+    return np.array(errors)  # (seeds, route, (error, deviation), base)
 
 
 @pytest.mark.parametrize("name", ["planar_2r", "elbow_3r"])
 def test_very_noisy_positions_are_used_better_than_by_accelerations(name):
     """50 samples per second and 5 mrad of noise: a motion of 1.7 Hz shows little of its q̈."""
-    found = noisy_fits(name, 5e-3, 50.0, 3.0, 20.0, 2)
-    error = np.sqrt((found[:, :, 0] ** 2).mean(axis=0))  # (route, base)
+    fits = noisy_fits(name, 5e-3, 50.0, 3.0, 20.0, 2)
+    error = np.sqrt((fits[:, :, 0] ** 2).mean(axis=0))  # (route, base)
     assert np.median(error[1] / error[0]) < 0.75
-    z = found[:, 1, 0] / found[:, 1, 1]
+    z = fits[:, 1, 0] / fits[:, 1, 1]
     assert np.abs(z).max() < 3.5 and np.sqrt((z**2).mean()) < 1.4
 
 
@@ -168,11 +168,11 @@ def test_identify_goes_on_from_accelerations_to_simulation():
     rng = np.random.default_rng(0)
     q = clean.q + 5e-3 * rng.normal(size=clean.q.shape)
     log = labelled(prior.dynamics, t, {"q": q, "tau": clean.tau}, {})
-    held = labelled(prior.dynamics, t, {"q": clean.q, "tau": clean.tau}, {})
+    held_out = labelled(prior.dynamics, t, {"q": clean.q, "tau": clean.tau}, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a log this noisy
         fits = [
-            dl.identify(prior, log, held_out=held, rotor=False, method=method)
+            dl.identify(prior, log, held_out=held_out, rotor=False, method=method)
             for method in ("inverse_dynamics", "simulation")
         ]
     assert "simulated motion" in " ".join(fits[1].notes)
@@ -192,8 +192,8 @@ def test_a_motion_that_no_model_makes_leaves_the_linear_fit():
     t, motion = np.arange(0.0, 12.0, 0.005), fourier(prior, 1, 3.0)
     clean = exact(prior, motion, t)
     sprung = replace(clean, tau=clean.tau + 30.0 * np.sin(5.0 * clean.q))
-    columns = build_regressor(prior, friction=RUBBING, rotor=False)
+    columns = build_regressor(prior, friction=FRICTION, rotor=False)
     base = base_parameters(columns)
     linear = solve(columns, base, [sprung])
-    found, said = refine_by_simulation(linear, base)
-    assert found is linear and "the linear fit is kept" in said[0]
+    refined, notes = refine_by_simulation(linear, base)
+    assert refined is linear and "the linear fit is kept" in notes[0]

@@ -14,7 +14,7 @@ from tests.identification.logs import CLEAN, other_robot, replace, ugly_log, wri
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def stored(tmp_path_factory):
     prior = dl.load("planar_2r")
     ugly = replace(CLEAN, rate=100.0, duration=6.0)
     log = ugly_log(prior, ugly, other_robot(prior, 1, 0.3)).log
@@ -23,8 +23,8 @@ def made(tmp_path_factory):
     return fit, fit.save(path / "fit.npz")
 
 
-def test_a_stored_fit_is_made_again_to_the_last_bit(made):
-    fit, path = made
+def test_a_stored_fit_is_made_again_to_the_last_bit(stored):
+    fit, path = stored
     again = dl.refit(path)
     assert np.array_equal(again.estimate.beta, fit.estimate.beta)
     for model, x in fit.values.items():
@@ -33,17 +33,17 @@ def test_a_stored_fit_is_made_again_to_the_last_bit(made):
     assert again.robot.to_urdf() == fit.robot.to_urdf()
 
 
-def test_records_other_logs_and_shapes_are_stored_too(made, tmp_path):
-    fit, _ = made
+def test_records_other_logs_and_shapes_are_stored_too(stored, tmp_path):
+    fit, _ = stored
     box = dl.WithinBox([-3, -3, -3], [3, 3, 3])
-    given = {"held_out": fit.inputs.logs[0], "shapes": {"link2": box}, "on_inconsistent": "warn"}
-    other = dl.identify(fit.prior, list(fit.records), **given)
+    options = {"held_out": fit.inputs.logs[0], "shapes": {"link2": box}, "on_inconsistent": "warn"}
+    other = dl.identify(fit.prior, list(fit.records), **options)
     again = dl.refit(other.save(tmp_path / "other.npz"))
     assert np.array_equal(again.values["consistent"], other.values["consistent"])
 
 
-def test_a_log_that_is_changed_after_the_fit_does_not_change_the_fit(made, tmp_path):
-    fit, _ = made
+def test_a_log_that_is_changed_after_the_fit_does_not_change_the_fit(stored, tmp_path):
+    fit, _ = stored
     log = fit.inputs.logs[0].copy(deep=True)
     other = dl.identify(fit.prior, log, held_out=log)
     log.q.values[:] = log.tau.values[:] = 0.0
@@ -53,8 +53,8 @@ def test_a_log_that_is_changed_after_the_fit_does_not_change_the_fit(made, tmp_p
         other.inputs.logs[0].tau.values[0] = 1.0
 
 
-def test_a_fit_comes_back_from_pickle_and_no_array_of_it_can_be_written(made):
-    fit, _ = made
+def test_a_fit_comes_back_from_pickle_and_no_array_of_it_can_be_written(stored):
+    fit, _ = stored
     for each in (fit, pickle.loads(pickle.dumps(fit))):
         owners = (each.regressor, each.grouping, each.estimate, each.consistency, each.records[0])
         values = [getattr(one, field.name) for one in owners for field in fields(one)]
@@ -76,7 +76,7 @@ def changed(path, out, **changes):
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     (
         ({"facts": {"format": "another"}}, "its format is 'another'"),
         ({"facts": {"logs": [{"kind": "dataset"}]}}, "cannot be read as a fit"),
@@ -90,11 +90,11 @@ def changed(path, out, **changes):
         ({"beta": np.zeros(10)}, "deviations off"),
     ),
 )
-def test_a_changed_file_is_refused(made, tmp_path, change, said):
-    _, path = made
+def test_a_changed_file_is_refused(stored, tmp_path, change, message):
+    _, path = stored
     if "beta" in change and len(change["beta"]) == 10:
-        change = {"beta": np.zeros_like(made[0].estimate.beta)}
-    with pytest.raises(dl.IdentificationError, match=said):
+        change = {"beta": np.zeros_like(stored[0].estimate.beta)}
+    with pytest.raises(dl.IdentificationError, match=message):
         dl.refit(changed(path, tmp_path / "changed.npz", **change))
 
 
@@ -114,8 +114,8 @@ def test_files_that_are_no_fits_are_refused(tmp_path, monkeypatch):
         dl.refit(tmp_path / "big")
 
 
-def test_a_fit_is_written_whole_or_not_at_all(made, tmp_path):
-    fit, _ = made
+def test_a_fit_is_written_whole_or_not_at_all(stored, tmp_path):
+    fit, _ = stored
     with pytest.raises(dl.SettingError, match=r"must end in \.npz"):
         fit.save(tmp_path / "fit.pkl")
     with pytest.raises(dl.IdentificationError, match="cannot be written"):

@@ -8,8 +8,8 @@ import pytest
 import dalembert as dl
 from dalembert.identification.diagnostics import check_clipping
 from dalembert.identification.hypotheses import LogSample, hypotheses, sample_noise
-from dalembert.identification.noise import rounding_deviation
 from dalembert.identification.preparation import prepare
+from dalembert.identification.record import rounding_deviation
 from dalembert.identification.regressor import build_regressor
 from dalembert.identification.residuals import find_spikes
 
@@ -61,9 +61,9 @@ def test_a_filter_that_nobody_asked_for_is_not_said_to_be_asked_for(arm):
     """The reason of a chosen cut-off is said; of one that is given there is none."""
     log = dl.read_log(table(arm), arm)
     chosen = " ".join(dl.identify(arm, log, consistent=False).notes)
-    given = " ".join(dl.identify(arm, log, consistent=False, cutoff=5.0).notes)
+    notes = " ".join(dl.identify(arm, log, consistent=False, cutoff=5.0).notes)
     assert "cut-off was chosen" in chosen and "as asked" not in chosen
-    assert "filtered at 5 Hz" in given and "was chosen" not in given
+    assert "filtered at 5 Hz" in notes and "was chosen" not in notes
 
 
 def written(tmp_path, names, cells):
@@ -94,9 +94,9 @@ STAMPS = {
 @pytest.mark.parametrize("names", STAMPS)
 def test_stamps_of_clocks_are_times(arm, tmp_path, names):
     """Dates, times of day past midnight, and seconds and nanoseconds in two columns."""
-    given = table(arm, seconds=1.0)
-    own = [x for name, x in given.items() if name != "time"]
-    path = written(tmp_path, [*names.split(","), *list(given)[1:]], [*STAMPS[names], *texts(own)])
+    columns = table(arm, seconds=1.0)
+    own = [x for name, x in columns.items() if name != "time"]
+    path = written(tmp_path, [*names.split(","), *list(columns)[1:]], [*STAMPS[names], *texts(own)])
     t = dl.read_log(path, arm).time.values
     assert t - t[0] == pytest.approx(np.arange(100) * 0.01, abs=1e-5)
 
@@ -105,8 +105,8 @@ def test_numbered_columns_that_are_too_few_say_which_joints_to_hold(arm):
     """Seven columns q1 … q7 beside a URDF with fingers are no riddle."""
     log = table(arm, seconds=1.0)
     few = {name: x for name, x in log.items() if not name.endswith("3")}
-    said = "2 columns like it are too few for its 3 joints.*with_joint_locked.*--lock"
-    with pytest.raises(dl.TrajectoryError, match=said):
+    message = "2 columns like it are too few for its 3 joints.*with_joint_locked.*--lock"
+    with pytest.raises(dl.TrajectoryError, match=message):
         dl.read_log(few, arm)
 
 
@@ -116,9 +116,9 @@ def test_recorded_velocities_are_compared_where_the_filter_does_not_ring(arm):
     w = 2.0 * np.pi * np.array([1.5, 1.2, 1.05])
     q, qd = np.cos(np.outer(t, w)), -w * np.sin(np.outer(t, w))
     q, qd = np.round(q, 4), np.round(qd, 3)
-    given = {"time": t} | {f"q{j + 1}": x for j, x in enumerate(q.T)}
-    given |= {f"dq{j + 1}": x for j, x in enumerate(qd.T)}
-    log = dl.read_log(given | {f"tau{j + 1}": x for j, x in enumerate(qd.T)}, arm)
+    columns = {"time": t} | {f"q{j + 1}": x for j, x in enumerate(q.T)}
+    columns |= {f"dq{j + 1}": x for j, x in enumerate(qd.T)}
+    log = dl.read_log(columns | {f"tau{j + 1}": x for j, x in enumerate(qd.T)}, arm)
     (record,) = prepare(arm, log, cutoff=2.0)
     assert not any("not used" in line for line in record.notes), record.notes
 
@@ -134,8 +134,8 @@ def test_a_torque_below_its_resolution_is_no_cut_off_torque(arm):
     x = np.zeros(1500)
     x[::300] = -1.0
     q = np.column_stack([np.sin(np.linspace(0.0, 9.0, 1500))] * 3)
-    (found,) = check_clipping("wrist", x, q)
-    assert "rounded too coarsely" in found.message and not found.is_inconsistent
+    (diagnostic,) = check_clipping("wrist", x, q)
+    assert "rounded too coarsely" in diagnostic.message and not diagnostic.is_inconsistent
 
 
 def test_a_torque_rounded_to_nothing_does_not_outweigh_the_others():
@@ -150,14 +150,14 @@ def test_a_torque_rounded_to_nothing_does_not_outweigh_the_others():
     log = dl.read_log(log | {f"tau{j + 1}": x for j, x in enumerate(tau.T)}, robot)
     with pytest.warns(dl.IdentificationWarning, match="'joint6' is 0 for 99.9% of the time"):
         fit = dl.identify(robot, log, consistent=False)
-    held = fit.errors(normalised=True).loc["held_out", "unconstrained"]
-    assert (held[:3] < 0.1).all(), held
+    errors = fit.errors(normalised=True).loc["held_out", "unconstrained"]
+    assert (errors[:3] < 0.1).all(), errors
 
 
 def test_motions_of_less_than_half_a_turn_are_not_told_to_be_degrees(arm):
     """Friction can look as if an arm hardly moved; degrees of that would be no motion at all."""
     (record,) = prepare(arm, dl.read_log(table(arm), arm))
     columns = build_regressor(arm).with_widths(record.rate_noise)
-    for size, told in ((1.0, False), (57.3, True)):
-        look = LogSample(arm, columns, replace(record, q=size * record.q), np.zeros(3))
-        assert any("degrees" in story.message for story in hypotheses(look)) == told
+    for size, expected in ((1.0, False), (57.3, True)):
+        look = LogSample(columns, replace(record, q=size * record.q), np.zeros(3))
+        assert any("degrees" in hypothesis.message for hypothesis in hypotheses(look)) == expected

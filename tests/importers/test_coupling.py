@@ -257,7 +257,7 @@ def test_a_follower_that_rubs_sticks_and_slips():
     assert float(abs(run.qd[-1, 0])) == 0.0
 
 
-def test_letters_keep_who_follows_whom(arms):
+def test_symbols_keep_who_follows_whom(arms):
     """The symbolic twin has the same coordinates, and with its defaults the same mass matrix."""
     from dalembert.zoo.symbolic_models import with_symbols
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dalembert as dl
-from dalembert.cli.sweep import read as read_study
+from dalembert.cli.simulate import read_study
 from dalembert.errors import (
     IdentificationError,
     ImportFileError,
@@ -18,7 +18,7 @@ from dalembert.errors import (
 )
 from dalembert.mechanisms.file import MAX_PARTS, read_mechanism
 from dalembert.report.runs import open_run
-from dalembert.sweeps.recent import is_study
+from dalembert.sweeps.store import is_study
 from dalembert.systems.robot import Robot
 from tests.importers.test_bad_files import mass
 
@@ -103,8 +103,8 @@ def test_a_log_may_come_through_a_pipe_of_the_shell():
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_mujoco_is_not_sent_to_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "a.stl")
-    asset, shown = '<asset><mesh name="a" file="a.stl"/></asset>', '<geom type="mesh" mesh="a"/>'
-    (tmp_path / "m.xml").write_text(mjcf(BODY.replace("</body>", f"{shown}</body>"), asset))
+    asset, geom = '<asset><mesh name="a" file="a.stl"/></asset>', '<geom type="mesh" mesh="a"/>'
+    (tmp_path / "m.xml").write_text(mjcf(BODY.replace("</body>", f"{geom}</body>"), asset))
     with pytest.raises(ImportFileError, match="is no file, or too large"):
         Robot.from_mjcf(tmp_path / "m.xml")
 

@@ -1,4 +1,4 @@
-"""What a URDF may say, one thing at a time, against what it means."""
+"""Elements of URDF, one at a time, against their meaning."""
 
 import numpy as np
 import pytest

@@ -68,27 +68,31 @@ def load(name: str) -> Any:
 
 def variants(system: Any, every: bool = False) -> Iterator[tuple[Variant, Program]]:
     """Quantities of the catalogue, `every` formulation of the main ones; choices are the first."""
-    seen = system.dynamics
-    for name, quantity in seen.catalogue.items():
+    dynamics = system.dynamics
+    for name, quantity in dynamics.catalogue.items():
         choices: dict[str, Any] = {}
         if "constraint" in quantity.static:
-            there = seen.options("constraint") if name == "wrench" else seen.contact_names
+            there = dynamics.options("constraint") if name == "wrench" else dynamics.contact_names
             if not there:
                 continue
-            choices["constraint"] = seen.options("constraint")[0]
-        if "frame" in quantity.static and seen.frames and "tool" not in seen.frames:
-            choices["frame"] = seen.frames[-1]
-        ways = [way.name for way in quantity.formulations] if every and name in MAIN else [None]
-        for way in ways:
+            choices["constraint"] = dynamics.options("constraint")[0]
+        if "frame" in quantity.static and dynamics.frames and "tool" not in dynamics.frames:
+            choices["frame"] = dynamics.frames[-1]
+        formulations = (
+            [formulation.name for formulation in quantity.formulations]
+            if every and name in MAIN
+            else [None]
+        )
+        for formulation in formulations:
             try:
-                program = system.program(name, way, **choices)
+                program = system.program(name, formulation, **choices)
             except DalembertError:
                 # a formulation may not fit a system (a table of screws, a tree), a quantity must
                 floats = system.nq != system.nv and name in NOT_FLOATING
-                assert way is not None or floats or name in NOT_EVERYWHERE, name
+                assert formulation is not None or floats or name in NOT_EVERYWHERE, name
                 continue
-            own = name if way is None else f"{name} {way}"
-            yield Variant(own, name, way, choices), program
+            own = name if formulation is None else f"{name} {formulation}"
+            yield Variant(own, name, formulation, choices), program
 
 
 def states(system: Any, program: Program, rng: np.random.Generator) -> list[np.ndarray]:
@@ -113,15 +117,15 @@ def settled(named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return named
 
 
-def error(found: np.ndarray, expected: np.ndarray) -> float:
+def error(actual: np.ndarray, expected: np.ndarray) -> float:
     """Largest difference (states, …), relative to the largest number of its result, or to one."""
     finite = np.isfinite(expected)
-    if not np.array_equal(np.isfinite(found), finite):
+    if not np.array_equal(np.isfinite(actual), finite):
         return np.inf
     axes = tuple(range(1, expected.ndim))
     size = np.abs(np.where(finite, expected, 0.0)).max(axis=axes, keepdims=True, initial=1.0)
     with np.errstate(invalid="ignore"):
-        return float(np.max(np.abs(np.where(finite, found - expected, 0.0)) / size, initial=0.0))
+        return float(np.max(np.abs(np.where(finite, actual - expected, 0.0)) / size, initial=0.0))
 
 
 class Worst(NamedTuple):
@@ -156,16 +160,16 @@ class Case:
         """Of all numbers."""
         return sum(x.size for outputs in self.expected for x in outputs.values())
 
-    def worst(self, found: list[list[list[str]]]) -> Worst:
+    def worst(self, computed: list[list[list[str]]]) -> Worst:
         """The largest error, or the largest that does not hold."""
         errors = []
-        beside = zip(self.calls, found, self.expected, self.interpreted, strict=True)
-        for (name, _), outputs, wanted, plain in beside:
+        beside = zip(self.calls, computed, self.expected, self.interpreted, strict=True)
+        for (name, _), outputs, reference, plain in beside:
             arrays = {
                 port: np.array(x, dtype=float).reshape(y.shape)
-                for x, (port, y) in zip(outputs, wanted.items(), strict=True)
+                for x, (port, y) in zip(outputs, reference.items(), strict=True)
             }
-            mine, theirs, by_hand = map(settled, (arrays, wanted, plain))
+            mine, theirs, by_hand = map(settled, (arrays, reference, plain))
             errors += [
                 Worst(
                     error(mine[port][None], theirs[port][None]),
@@ -180,27 +184,27 @@ class Case:
 def case(name: str, every: bool = False) -> Case:
     """All quantities of a system in one module; compiled for the CPU, too."""
     system, rng = load(name).compiled, np.random.default_rng(0)
-    made = list(variants(system, every))
+    selected = list(variants(system, every))
     calls, expected, interpreted = [], [], []
-    for one, program in made:
+    for one, program in selected:
         arrays = states(system, program, rng)
         results, plain = computed(system, one, program, arrays), interpret(program, *arrays)
         for i in range(STATES):
             ports = zip(program.inputs, arrays, strict=True)
             calls.append((one.name, {port.name: np.ravel(x[i]).tolist() for port, x in ports}))
-            for kept, values in ((expected, results), (interpreted, plain)):
+            for collected, values in ((expected, results), (interpreted, plain)):
                 named = zip(program.outputs, values, strict=True)
-                kept.append({port.name: np.asarray(x[i]) for port, x in named})
-    module = system.wasm({one.name: program for one, program in made}, batch=False)
-    return Case(name, module, len(made), calls, expected, interpreted)
+                collected.append({port.name: np.asarray(x[i]) for port, x in named})
+    module = system.wasm({one.name: program for one, program in selected}, batch=False)
+    return Case(name, module, len(selected), calls, expected, interpreted)
 
 
 def computed(system: Any, one: Variant, program: Program, arrays: list[np.ndarray]) -> Any:
     """Outputs (STATES, …) of the CPU's kernel; there is none with an axis without entries."""
     if any(0 in port.shape for port in program.outputs):
         return interpret(program, *arrays)
-    found = system.kernel(one.quantity, one.formulation, **one.choices)(*arrays)
-    return found if isinstance(found, tuple) else (found,)
+    results = system.kernel(one.quantity, one.formulation, **one.choices)(*arrays)
+    return results if isinstance(results, tuple) else (results,)
 
 
 def in_node(function: str, argument: Any) -> Any:
@@ -233,21 +237,21 @@ def in_browser(browser: Any, function: str, argument: Any) -> Any:
 def main(names: list[str]) -> None:
     """Print the table."""
     with launched() as browser:
-        places: dict[str, Callable[[Any], Any]] = {
+        runtimes: dict[str, Callable[[Any], Any]] = {
             "Node": lambda tasks: in_node(EVALUATE, tasks),
             "Chromium": lambda tasks: in_browser(browser, EVALUATE, tasks),
         }
         print(
             f"{'':20}{'functions':>10}{'numbers':>10}{'bytes':>10}",
-            *map("{:>10}".format, (*places, "the CPU's")),
+            *map("{:>10}".format, (*runtimes, "the CPU's")),
         )
         for name in names:
-            made = case(name, every=True)
-            worst = [made.worst(run([made.task])[0]) for run in places.values()]
-            head = f"{name:20}{made.functions:10}{made.count:10}{len(made.module):10}"
-            shown = [*(one.error for one in worst), worst[0].own]
-            said = " holds " if all(one.holds for one in worst) else " FAILS "
-            print(head, *(f"{x:10.1e}" for x in shown), said, worst[0].where, flush=True)
+            tested = case(name, every=True)
+            worst = [tested.worst(run([tested.task])[0]) for run in runtimes.values()]
+            head = f"{name:20}{tested.functions:10}{tested.count:10}{len(tested.module):10}"
+            numbers = [*(one.error for one in worst), worst[0].own]
+            verdict = " holds " if all(one.holds for one in worst) else " FAILS "
+            print(head, *(f"{x:10.1e}" for x in numbers), verdict, worst[0].where, flush=True)
 
 
 if __name__ == "__main__":

@@ -54,10 +54,10 @@ class Card(driver.CudaDriver):
     def _require(self, code: int, name: str) -> None:
         assert code == 0, name
 
-    def _launched(self, handle, blocks, _y, _z, threads, _v, _w, shared, stream, places, extra):
+    def _launched(self, handle, blocks, _y, _z, threads, _v, _w, shared, stream, pointers, extra):
         self.launches.append((blocks, threads, stream))
         if not self.code:
-            self.kernels[handle - 1](blocks, threads, ctypes.c_void_p(places))
+            self.kernels[handle - 1](blocks, threads, ctypes.c_void_p(pointers))
         return self.code
 
 
@@ -66,9 +66,9 @@ def _on_host(folder: Path, code: bytes, name: str):
     text = code.decode()
     (head,) = re.findall(rf"\n{name}\((.*?)\)\n{{", text)
     kinds = [re.sub(r"\w+$", "", x.replace("__restrict__", "")) for x in head.split(", ")]
-    given = ", ".join(f"*({kind.strip()} *)places[{k}]" for k, kind in enumerate(kinds))
+    arguments = ", ".join(f"*({kind.strip()} *)places[{k}]" for k, kind in enumerate(kinds))
     folder.mkdir()
-    body = f"launch((long long)blocks * threads, threads, [=] {{ {name}({given}); }});"
+    body = f"launch((long long)blocks * threads, threads, [=] {{ {name}({arguments}); }});"
     head = f'extern "C" void run(unsigned blocks, unsigned threads, void **places) {{ {body} }}\n'
     (folder / "kernel.cpp").write_text(f'#include "{SHIM}"\n{text}\n{head}')
     flags = ["-std=c++17", "-O0", "-Wno-unknown-pragmas", "-fPIC", "-shared", "-pthread"]
@@ -88,9 +88,9 @@ def stand_in(monkeypatch, folder: Path):
     driver.driver.cache_clear()
 
 
-def near(found, expected, dtype) -> None:
+def near(actual, expected, dtype) -> None:
     """Equal up to rounding of a few hundred operations."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.dtype == dtype and found.shape == expected.shape
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.dtype == dtype and actual.shape == expected.shape
     atol = 300 * np.finfo(dtype).eps * max(1.0, np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)

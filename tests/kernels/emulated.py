@@ -50,18 +50,18 @@ class Emulated(Raw):
     @classmethod
     def from_c(cls, program: Program, text: str, name: str, dtype: str = "float64"):
         """The exported C of a program, which has a function for one state only."""
-        made = cls.__new__(cls)
-        made.program, made.dtype = program, np.dtype(dtype)
+        emulated = cls.__new__(cls)
+        emulated.program, emulated.dtype = program, np.dtype(dtype)
         ins = [f"in[{k}]" for k in range(len(program.inputs))]
         outs = [f"out[{k}]" for k in range(len(program.outputs))]
-        door = (
+        wrapper = (
             f"{text}\nvoid dalembert_one(void *const *in, void *const *out)"
             f" {{ {name}({', '.join(ins + outs)}); }}\n"
             "void dalembert_loop(char **a, long *b, long *c, void *d)"
             " { (void)a; (void)b; (void)c; (void)d; }\n"
         )
-        made._link([("kernel.c", door.encode("ascii"))])
-        return made
+        emulated._link([("kernel.c", wrapper.encode("ascii"))])
+        return emulated
 
     def _link(self, files):
         folder = Path(tempfile.mkdtemp("-emulated", "dalembert"))
@@ -122,5 +122,5 @@ def _span(x):
     """Bytes from the first entry of an array to the end of its last."""
     if not x.size:
         return 0
-    reach = sum((n - 1) * step for n, step in zip(x.shape, x.strides, strict=True))
-    return int(reach + x.itemsize)
+    extent = sum((n - 1) * step for n, step in zip(x.shape, x.strides, strict=True))
+    return int(extent + x.itemsize)

@@ -27,7 +27,7 @@ def payload(key: int) -> bytes:
 def work(seed: int, steps: int) -> tuple[int, int]:
     """(found, not there) of random reads and writes; what is found is what belongs to its key."""
     rng = np.random.default_rng(seed)
-    found = missed = 0
+    hits = missed = 0
     for key in rng.integers(KEYS, size=steps).tolist():
         stored = cache.get(f"key {key}")
         assert stored in (None, payload(key)), f"key {key} has the bytes of something else"
@@ -35,8 +35,8 @@ def work(seed: int, steps: int) -> tuple[int, int]:
             missed += 1
             cache.put(f"key {key}", payload(key))
         else:
-            found += 1
-    return found, missed
+            hits += 1
+    return hits, missed
 
 
 def together(processes: int, steps: int, folder: Path) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def together(processes: int, steps: int, folder: Path) -> tuple[int, int]:
     entries = cache.entries()
     assert not left and all(entry.intact for entry in entries)
     assert 0 < sum(entry.size for entry in entries) <= LIMIT
-    return sum(found for found, _ in counts), sum(missed for _, missed in counts)
+    return sum(hits for hits, _ in counts), sum(missed for _, missed in counts)
 
 
 if __name__ == "__main__":
@@ -71,7 +71,7 @@ if __name__ == "__main__":
         print(*work(*map(int, sys.argv[2:4])))
     else:
         with tempfile.TemporaryDirectory() as top:
-            found, missed = together(*map(int, sys.argv[1:3]), Path(top) / "cache")
+            hits, missed = together(*map(int, sys.argv[1:3]), Path(top) / "cache")
         print(
-            f"{found} entries found, {missed} not there; all whole, none foreign, within the limit"
+            f"{hits} entries found, {missed} not there; all whole, none foreign, within the limit"
         )

@@ -13,26 +13,26 @@ class Frame:
     """A frame on NumPy arrays, and the errors that a handler makes; `stream` None: there is none."""
 
     def __init__(self, inputs, outputs, stream=STREAM):
-        self.said: list[tuple[str, int]] = []
+        self.errors: list[tuple[str, int]] = []
         self.stream = stream
-        self._asked = _ASK(self._stream), _ASK(self._error)
+        self._callbacks = _ASK(self._stream), _ASK(self._error)
         self.api = (_I * 11)()
-        self.api[10], self.api[6] = (ctypes.cast(f, _P).value for f in self._asked)
-        self._kept = []
+        self.api[10], self.api[6] = (ctypes.cast(f, _P).value for f in self._callbacks)
+        self._references = []
         # size, extensions, interface, context, stage, then (size, extensions, number, kinds, arrays)
         self.words = (_I * 20)(0, 0, ctypes.addressof(self.api), 5, 3)
         self.words[7], self.words[9] = len(inputs), self._buffers(inputs)
         self.words[12], self.words[14] = len(outputs), self._buffers(outputs)
 
     def _buffers(self, arrays):
-        places = []
+        addresses = []
         for x in arrays:
             extents = (_I * max(x.ndim, 1))(*x.shape)
             buffer = (_I * 6)(48, 0, 12, x.ctypes.data, x.ndim, ctypes.addressof(extents))
-            self._kept += [x, extents, buffer]
-            places.append(ctypes.addressof(buffer))
-        self._kept.append((_I * len(places))(*places))
-        return ctypes.addressof(self._kept[-1])
+            self._references += [x, extents, buffer]
+            addresses.append(ctypes.addressof(buffer))
+        self._references.append((_I * len(addresses))(*addresses))
+        return ctypes.addressof(self._references[-1])
 
     def _stream(self, words):
         assert list(words[0:3]) == [32, 0, 5]
@@ -42,7 +42,7 @@ class Frame:
         return None
 
     def _error(self, words):
-        self.said.append((ctypes.string_at(words[2]).decode(), words[3]))
+        self.errors.append((ctypes.string_at(words[2]).decode(), words[3]))
         return 77
 
     def call(self, address):

@@ -40,8 +40,8 @@ def states(program, dtype, count=STATES):
     return [rng.uniform(-2, 2, (count, *port.shape)).astype(dtype) for port in program.inputs]
 
 
-def same(found, expected, dtype):
-    for mine, other in zip(found, expected, strict=True):
+def same(actual, expected, dtype):
+    for mine, other in zip(actual, expected, strict=True):
         scale = np.abs(other).reshape(len(other), -1).max(axis=1).max()
         assert np.isfinite(mine).all()
         assert np.abs(mine - other).max() <= CLOSE[dtype] * scale
@@ -50,17 +50,17 @@ def same(found, expected, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("robot", "quantity"), KERNELS)
 def test_a_kernel_gives_the_numbers_of_this_machine(robot, quantity, dtype):
-    made = program(robot, quantity)
-    inputs = states(made, dtype)
-    same(Emulated(made, dtype).loop(*inputs), Raw(made, dtype).loop(*inputs), dtype)
+    traced = program(robot, quantity)
+    inputs = states(traced, dtype)
+    same(Emulated(traced, dtype).loop(*inputs), Raw(traced, dtype).loop(*inputs), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_one_state_columns_and_threads(dtype):
     """The second function, arrays column by column, a broadcast input, and several threads."""
-    made = program("ur5", "inverse_dynamics")
-    here, there = Raw(made, dtype), Emulated(made, dtype)
-    q, qd, qdd = states(made, dtype, 501)
+    traced = program("ur5", "inverse_dynamics")
+    here, there = Raw(traced, dtype), Emulated(traced, dtype)
+    q, qd, qdd = states(traced, dtype, 501)
     one = [there.one(*(x[k] for x in (q, qd, qdd)))[0] for k in (0, 5)]
     expected = here.loop(q, qd, qdd)
     same([np.array(one)], [expected[0][[0, 5]]], dtype)
@@ -74,19 +74,19 @@ def test_one_state_columns_and_threads(dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sine_and_cosine_over_their_whole_range(dtype):
     x = _angles(dtype)
-    found = Emulated(trace(lambda x: (np.sin(x), np.cos(x)), {"x": ()}), dtype).loop(x)
-    for mine, exact in zip(found, _exact(x), strict=True):
+    actual = Emulated(trace(lambda x: (np.sin(x), np.cos(x)), {"x": ()}), dtype).loop(x)
+    for mine, exact in zip(actual, _exact(x), strict=True):
         assert np.abs(mine - exact).max() <= ACCURACY[dtype]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics", "pose"])
 def test_exported_c_gives_the_numbers_of_this_machine(quantity, dtype):
-    robot, made = dl.load("ur5"), program("ur5", quantity)
+    robot, traced = dl.load("ur5"), program("ur5", quantity)
     text = robot.source(quantity, dtype=dtype)
-    there = Emulated.from_c(made, text, f"dalembert_ur5_{quantity}", dtype)
-    inputs = states(made, dtype, 3)
-    expected = Raw(made, dtype).loop(*inputs)
+    there = Emulated.from_c(traced, text, f"dalembert_ur5_{quantity}", dtype)
+    inputs = states(traced, dtype, 3)
+    expected = Raw(traced, dtype).loop(*inputs)
     for k in range(3):
-        found = there.one(*(x[k] for x in inputs))
-        same([y[None] for y in found], [y[k : k + 1] for y in expected], dtype)
+        actual = there.one(*(x[k] for x in inputs))
+        same([y[None] for y in actual], [y[k : k + 1] for y in expected], dtype)

@@ -38,12 +38,12 @@ def test_every_run_takes_scipys_steps(method, stages):
     """As many tries, rejected ones included, and the same states, also within steps."""
     q, qd, tau = starts()
     often = {"steps": 100, "dt": 1e-2, "every": 1}  # several saved states in one step
-    found = ROBOT.rollout(q, qd, tau, **often, method=method, rtol=1e-5, atol=1e-7, errors="flag")
+    result = ROBOT.rollout(q, qd, tau, **often, method=method, rtol=1e-5, atol=1e-7, errors="flag")
     for k in (0, 5, 36):
         peer = scipys(method, q[k], qd[k], 1e-5, 1e-7, 100)
-        assert found.attempts[k] == 1 + (peer.nfev - 1) / stages
-        np.testing.assert_allclose(found.q[:, k], peer.y[:3].T, atol=1e-11)
-        np.testing.assert_allclose(found.qd[:, k], peer.y[3:].T, atol=1e-10)
+        assert result.attempts[k] == 1 + (peer.nfev - 1) / stages
+        np.testing.assert_allclose(result.q[:, k], peer.y[:3].T, atol=1e-11)
+        np.testing.assert_allclose(result.qd[:, k], peer.y[3:].T, atol=1e-10)
 
 
 def test_errors_are_as_large_as_they_may_be():
@@ -59,8 +59,8 @@ def test_errors_are_as_large_as_they_may_be():
         ).max()
         for x in (1e-5, 1e-8, 1e-11)
     ]
-    slopes = np.diff(np.log10(errors)) / -3.0
-    assert ((slopes > 0.8) & (slopes < 1.2)).all() and errors[-1] < 1e-8
+    orders = np.diff(np.log10(errors)) / -3.0
+    assert ((orders > 0.8) & (orders < 1.2)).all() and errors[-1] < 1e-8
 
 
 def test_a_run_is_what_it_is_alone():
@@ -82,32 +82,32 @@ def test_a_mixed_batch_costs_what_its_runs_need():
     """Tries of whole registers against tries of their runs; nobody waits for the slowest."""
     speeds = np.where(np.arange(400) % 20 == 0, 30.0, 0.3)[:, None]
     q, qd, tau = starts(400, speeds)
-    found = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
+    result = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
     loop = ROBOT._rollouts["RK45", "smooth", False, ""].host
     base = np.concatenate(
         [q, qd, np.zeros((400, 11)), np.tile([1e-6, 1e-12, 1.0, 1e5], (400, 1))], 1
     )
     ended = loop(base, np.zeros((400, 3)), 4, 0.25)
-    np.testing.assert_array_equal(ended.saved[..., :3].swapaxes(0, 1), found.q)
-    width, needs = native().width("float64"), int(found.attempts.sum())
-    assert found.attempts.max() > 5 * np.median(found.attempts)
+    np.testing.assert_array_equal(ended.saved[..., :3].swapaxes(0, 1), result.q)
+    width, needs = native().width("float64"), int(result.attempts.sum())
+    assert result.attempts.max() > 5 * np.median(result.attempts)
     threads = dl.get_num_threads()  # each ends with runs that have no neighbours any more
-    assert needs <= width * ended.turns <= needs + threads * width * found.attempts.max()
-    waiting = sum(found.attempts[k : k + width].max() for k in range(0, 400, width))
-    assert ended.turns < 0.7 * waiting  # what registers would take that end together
+    assert needs <= width * ended.turns <= needs + threads * width * result.attempts.max()
+    together = sum(result.attempts[k : k + width].max() for k in range(0, 400, width))
+    assert ended.turns < 0.7 * together  # what registers would take that end together
 
 
 def test_what_does_not_finish_is_flagged_and_named():
     q, qd, tau = starts(4)
     q[1, 0], qd[2] = np.nan, 1e200
     few = {**SAVED, "method": "RK45", "rtol": 1e-9}
-    found = ROBOT.rollout(q, qd, tau, **few, errors="flag")
-    assert [dl.Status(x).name for x in found.status] == ["OK", "NOT_FINITE", "UNFINISHED", "OK"]
-    assert np.isnan(found.q[:, 1]).all() and np.isfinite(found.q[:, [0, 3]]).all()
-    assert found.attempts[1] == 0 or np.isnan(found.q[:, 2]).all()
-    found = ROBOT.rollout(*starts(4), **few, max_steps=60, errors="flag")
-    assert (found.status == dl.Status.UNFINISHED).all() and (found.attempts == 60).all()
-    assert np.isfinite(found.q[0]).any() and np.isnan(found.q[-1]).all()
+    result = ROBOT.rollout(q, qd, tau, **few, errors="flag")
+    assert [dl.Status(x).name for x in result.status] == ["OK", "NOT_FINITE", "UNFINISHED", "OK"]
+    assert np.isnan(result.q[:, 1]).all() and np.isfinite(result.q[:, [0, 3]]).all()
+    assert result.attempts[1] == 0 or np.isnan(result.q[:, 2]).all()
+    result = ROBOT.rollout(*starts(4), **few, max_steps=60, errors="flag")
+    assert (result.status == dl.Status.UNFINISHED).all() and (result.attempts == 60).all()
+    assert np.isfinite(result.q[0]).any() and np.isnan(result.q[-1]).all()
     with pytest.raises(dl.SimulationError, match=r"run 0 stops at t = 0\.\d+ s: after 60 of max_s"):
         ROBOT.rollout(*starts(4), **few, max_steps=60)
     with pytest.raises(dl.SimulationError, match="not finite"):
@@ -131,26 +131,26 @@ def test_what_cannot_be():
 
 def test_bodies_that_turn():
     body, q, qd = free_body()
-    found = body.rollout(q, qd, np.zeros(6), **SAVED, method="RK45", rtol=1e-9, errors="flag")
+    result = body.rollout(q, qd, np.zeros(6), **SAVED, method="RK45", rtol=1e-9, errors="flag")
     run = dl.simulate(body, q, qd, duration=1.0, dt=0.25, method="DOP853", rtol=1e-12)
-    np.testing.assert_allclose(found.q, run.q[1:], atol=1e-8)
-    np.testing.assert_allclose(found.qd, run.qd[1:], atol=1e-8)
-    assert found.attempts < 100  # of order five on the group as well
+    np.testing.assert_allclose(result.q, run.q[1:], atol=1e-8)
+    np.testing.assert_allclose(result.qd, run.qd[1:], atol=1e-8)
+    assert result.attempts < 100  # of order five on the group as well
 
 
 def test_closed_chains_and_laws():
     """Brought back after every step and at every saved time; z gathers the forces of the loop."""
     closed, q, qd, _ = swinging("four_bar", 5)
-    law = Spring(20.0, closed.neutral())
-    found = closed.rollout(q, qd, law, 100, 1e-3, every=20, method="RK45", rtol=1e-9)
-    fine = closed.rollout(q, qd, law, 1000, 1e-4, every=200)
-    for a, b in zip(found, fine, strict=True):
+    controller = Spring(20.0, closed.neutral())
+    result = closed.rollout(q, qd, controller, 100, 1e-3, every=20, method="RK45", rtol=1e-9)
+    fine = closed.rollout(q, qd, controller, 1000, 1e-4, every=200)
+    for a, b in zip(result, fine, strict=True):
         np.testing.assert_allclose(a, b, atol=2e-7)
-    assert np.abs(closed.residual(found[0])).max() < 1e-14
-    assert np.abs(closed.velocity_residual(*found[:2])).max() < 1e-14
+    assert np.abs(closed.residual(result[0])).max() < 1e-14
+    assert np.abs(closed.velocity_residual(*result[:2])).max() < 1e-14
     off = q + np.array([0.1, 0.0, 0.0])
     with pytest.raises(dl.SimulationError, match=r"q misses the constraints of four_bar"):
-        closed.rollout(off, qd, law, 100, 1e-3, method="RK45")
+        closed.rollout(off, qd, controller, 100, 1e-3, method="RK45")
 
 
 def test_with_friction_a_run_is_what_it_is_alone_whatever_the_times_saved():
@@ -158,11 +158,11 @@ def test_with_friction_a_run_is_what_it_is_alone_whatever_the_times_saved():
     robot = dl.load("puma560")
     q, qd, tau = robot.random_state(np.random.default_rng(0), 4)
     q[3], qd, how = np.nan, 0.2 * qd, {"method": "RK45", "rtol": 1e-7, "errors": "flag"}
-    found = robot.rollout(q, qd, 0 * tau, 10, 1e-2, every=10, **how)
-    assert found.status.tolist() == [0, 0, 0, dl.Status.NOT_FINITE]
+    result = robot.rollout(q, qd, 0 * tau, 10, 1e-2, every=10, **how)
+    assert result.status.tolist() == [0, 0, 0, dl.Status.NOT_FINITE]
     for k in range(3):
         alone = robot.rollout(q[k], qd[k], 0 * tau[k], 10, 1e-2, every=10, **how)
-        np.testing.assert_array_equal(alone.q, found.q[:, k])
+        np.testing.assert_array_equal(alone.q, result.q[:, k])
         once = robot.rollout(q[k], qd[k], 0 * tau[k], 1, 0.1, smoothing=1e-3, **how)
         np.testing.assert_array_equal(once.q, alone.q)
 
@@ -185,8 +185,8 @@ def test_times_that_do_not_go_forward_are_refused():
 def test_torques_that_are_no_numbers_are_named():
     q, qd, _ = starts(2)
     tau = np.array([[0.0, 0.0, 0.0], [0.0, np.nan, 0.0]])
-    found = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
-    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE]
+    result = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
+    assert result.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE]
     with pytest.raises(dl.SimulationError, match=r"tau.*has entries that are not finite"):
         ROBOT.rollout(q, qd, tau, **SAVED, method="RK45")
 
@@ -195,18 +195,18 @@ def test_a_step_that_cannot_be_closed_is_tried_shorter():
     """Tolerances so loose that ends of steps are beyond Newton's steps: seven of these were lost."""
     closed, q, qd, tau = swinging("four_bar", 16, 0.3)
     how = {"method": "RK45", "rtol": 0.1, "atol": 0.1}
-    found = closed.rollout(q, 30.0 * qd, 0 * tau, 7, 0.5 / 7, **how, errors="flag")
-    assert not found.status.any() and np.isfinite(found.q).all()
-    assert np.abs(closed.residual(found.q)).max() < 1e-5
+    result = closed.rollout(q, 30.0 * qd, 0 * tau, 7, 0.5 / 7, **how, errors="flag")
+    assert not result.status.any() and np.isfinite(result.q).all()
+    assert np.abs(closed.residual(result.q)).max() < 1e-5
 
 
 def test_a_run_that_cannot_be_closed_by_any_step_is_lost():
     """A piston pushed beyond its reach, by steps that take every error for small."""
     driven, q, qd = pushed()
     state, how = (q, qd, np.zeros(3), 6, 0.1), {"method": "RK45", "rtol": 0.9, "atol": 10.0}
-    found = driven.rollout(*state, **how, errors="flag")
-    assert found.status == dl.Status.LOST and found.attempts < 100
-    assert np.isfinite(found.q[:4]).all() and np.isnan(found.q[5]).all()
+    result = driven.rollout(*state, **how, errors="flag")
+    assert result.status == dl.Status.LOST and result.attempts < 100
+    assert np.isfinite(result.q[:4]).all() and np.isnan(result.q[5]).all()
     with pytest.raises(
         dl.SimulationError, match=r"t = 0\.5\d* s: it cannot be brought back .* dead"
     ):
@@ -220,10 +220,10 @@ def test_short_steps_are_short_beside_the_time_gone_by():
     arm = dl.load("ur5")
     state = np.full(6, 0.5), np.zeros(6), np.full(6, 5.0)
     for duration in (1.0, 100.0):  # s; the longer one was given up after its first try
-        found = arm.rollout(
+        result = arm.rollout(
             *state, 1, duration, method="RK45", rtol=1e-3, max_steps=20, errors="flag"
         )
-        assert found.attempts == 20
+        assert result.attempts == 20
     pendulum = dl.load("pendulum")
-    found = pendulum.rollout([0.0], [0.0], [0.0], 1, 1.11e-4, method="RK45", errors="flag")
-    assert found.status == dl.Status.OK and found.attempts < 10
+    result = pendulum.rollout([0.0], [0.0], [0.0], 1, 1.11e-4, method="RK45", errors="flag")
+    assert result.status == dl.Status.OK and result.attempts < 10

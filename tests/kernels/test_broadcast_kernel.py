@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler
 
 @pytest.fixture
 def card(monkeypatch, tmp_path):
-    with stand_in(monkeypatch, tmp_path) as made:
-        yield made
+    with stand_in(monkeypatch, tmp_path) as host_card:
+        yield host_card
 
 
 def computed(kernel, dtype, arrays, batch):
@@ -43,10 +43,10 @@ def test_inputs_broadcast_along_every_axis(card, quantity, dtype):
     for leads in [((5,), (5,), (5,)), ((2, 1, 7), (1, 3, 1), (2, 3, 7)), ((37, 1), (1, 1), (1, 2))]:
         x = [rng.normal(size=(*lead, 3)).astype(dtype) for lead in leads]
         batch = np.broadcast_shapes(*leads)
-        found = computed(kernel, dtype, x, batch)
+        results = computed(kernel, dtype, x, batch)
         expected = robot.evaluate(quantity, *(a.astype(float) for a in x))
         for a, b in zip(
-            found, expected if isinstance(expected, tuple) else (expected,), strict=True
+            results, expected if isinstance(expected, tuple) else (expected,), strict=True
         ):
             near(a, b, dtype)
     assert card.launches == [(1, 32, 7), (2, 32, 7), (3, 32, 7)]
@@ -57,8 +57,8 @@ def test_rows_too_wide_for_shared_memory_are_written_straight(card):
         lambda x: np.stack([x * k for k in range(1, 500)]), {"x": ()}
     ).program
     x = np.arange(40.0)
-    (found,) = computed(BroadcastKernel(program, "wide"), "float64", [x], (40,))
-    np.testing.assert_array_equal(found, x[:, None] * np.arange(1, 500))
+    (results,) = computed(BroadcastKernel(program, "wide"), "float64", [x], (40,))
+    np.testing.assert_array_equal(results, x[:, None] * np.arange(1, 500))
 
 
 def test_nothing_is_launched_for_no_states(card):
@@ -82,13 +82,13 @@ def test_the_handler_launches_on_the_stream_of_xla(card, dtype):
     rng = np.random.default_rng(0)
     for leads in [((), ()), ((5,), (5,)), ((4, 1, 3), (1, 40, 1)), ((2, 1, 2, 1), (1, 2, 1, 2))]:
         q, qd = (rng.normal(size=(*lead, 2)).astype(dtype) for lead in leads)
-        for made, given, expected in (
+        for launched, arguments, expected in (
             (kernel, [q], robot.mass_matrix(q.astype(float))),
             (bias, [q, qd], robot.bias(q.astype(float), qd.astype(float))),
         ):
             out = np.full(expected.shape, np.nan, dtype)
-            address, _owner = made.handler(dtype)
-            assert Frame(given, [out]).call(address) is None
+            address, _owner = launched.handler(dtype)
+            assert Frame(arguments, [out]).call(address) is None
             near(out, expected, dtype)
     blocks = [launch[0] for launch in card.launches]
     assert blocks == [1, 1, 1, 1, 1, 15, 1, 1, 1]  # only the last one is in two pieces
@@ -107,4 +107,4 @@ def test_the_handler_says_what_went_wrong(card):
     card.code = 719
     frame = Frame(x[:2], x[2:])
     assert frame.call(address) == 77
-    assert frame.said == [("dalembert: cuLaunchKernel failed with CUDA error 719", 13)]
+    assert frame.errors == [("dalembert: cuLaunchKernel failed with CUDA error 719", 13)]

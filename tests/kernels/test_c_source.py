@@ -184,13 +184,13 @@ def test_the_header_names_every_entry_in_order_with_its_unit():
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         ("cpp", "target='cpp' is unknown; there are: c, h, cuda, wasm"),
         ("cudaa", "target='cudaa' is unknown; did you mean 'cuda'? There are: c, h, cuda, wasm"),
     ],
 )
-def test_unknown_targets_are_refused_in_whole_sentences(target, said):
+def test_unknown_targets_are_refused_in_whole_sentences(target, message):
     with pytest.raises(dl.UnknownNameError) as caught:
         dl.load("pendulum").source("bias", target=target)
-    assert str(caught.value) == said
+    assert str(caught.value) == message

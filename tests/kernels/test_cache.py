@@ -252,50 +252,50 @@ def test_the_least_recently_used_go_first(folder, monkeypatch):
 def test_of_many_entries_not_all_are_looked_at_for_each_new_one(folder, monkeypatch):
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "320000")
     monkeypatch.setattr(cache, "_MANY_ENTRIES", 8)
-    looks, look = [], Folder.files
-    monkeypatch.setattr(Folder, "files", lambda self: looks.append(self) or look(self))
+    scans, look = [], Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: scans.append(self) or look(self))
     for key in range(9):
         cache.put(str(key), bytes(10_000))
-    assert len(looks) == 9  # few are, always
+    assert len(scans) == 9  # few are, always
     for key in range(9, 11):
         cache.put(str(key), bytes(10_000))
-    assert len(looks) == 9  # 230 kB were free, of which this process may take an eighth
+    assert len(scans) == 9  # 230 kB were free, of which this process may take an eighth
     for key in range(11, 100):
         cache.put(str(key), bytes(10_000))
         assert sum(each.stat().st_size for each in folder.iterdir()) <= 320_000
     monkeypatch.setattr(Folder, "files", look)
     assert 20 < sum(cache.get(str(key)) is not None for key in range(100)) < 32
-    assert len(looks) < 100
+    assert len(scans) < 100
 
 
 @pytest.fixture
-def looks(folder, monkeypatch):
+def scans(folder, monkeypatch):
     """How often all entries are looked at, of a cache with many that has just been looked at."""
     monkeypatch.setattr(cache, "_MANY_ENTRIES", 8)
     for key in range(9):
         cache.put(str(key), bytes(100))
-    seen, look = [], Folder.files
-    monkeypatch.setattr(Folder, "files", lambda self: seen.append(self) or look(self))
-    return seen
+    scanned, look = [], Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: scanned.append(self) or look(self))
+    return scanned
 
 
-def test_all_entries_are_looked_at_again_after_some_however_small(looks):
+def test_all_entries_are_looked_at_again_after_some_however_small(scans):
     for key in range(cache._MAX_UNSEEN):
         cache.put(f"small {key}", b"")
-    assert len(looks) == 0
+    assert len(scans) == 0
     cache.put("one more", b"")
-    assert len(looks) == 1
+    assert len(scans) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_forked_process_looks_for_itself(looks):
+def test_a_forked_process_looks_for_itself(scans):
     """Else each of many children would fill what their parent had found free."""
     child = os.fork()
     if not child:
         try:
             cache.put("of the child", b"")
         finally:
-            os._exit(len(looks))
+            os._exit(len(scans))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
@@ -363,19 +363,19 @@ def test_only_its_own_files_are_ever_removed(folder):
 
 def test_threads_never_see_half_an_entry(folder):
     payloads = {bytes([n]) * 50_000 for n in range(4)}
-    seen = set()
+    scanned = set()
 
     def work(payload):
         for _ in range(30):
             cache.put(KEY, payload)
-            seen.add(cache.get(KEY))
+            scanned.add(cache.get(KEY))
 
     threads = [threading.Thread(target=work, args=(p,)) for p in payloads]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert seen <= payloads
+    assert scanned <= payloads
     assert os.listdir(folder) == [cache._name(KEY)]
 
 

@@ -120,9 +120,9 @@ def test_interrupted_it_cleans_up(tmp_path):
 @contextlib.contextmanager
 def at_once(folder: Path, questions: list[str]):
     """Processes that have imported the package, and a pipe: once it is closed, all ask at once."""
-    waiting, gate = os.pipe()
-    processes = [start(folder, question, stdin=waiting) for question in questions]
-    os.close(waiting)
+    reader, gate = os.pipe()
+    processes = [start(folder, question, stdin=reader) for question in questions]
+    os.close(reader)
     try:
         assert all(process.stdout.readline() == "ready\n" for process in processes)
         assert not folder.exists()
@@ -198,8 +198,8 @@ def test_processes_that_evict_each_others_entries_never_read_a_wrong_one(tmp_pat
     """``python -m tests.kernels.eviction 50 200`` does it with fifty."""
     monkeypatch.setenv("DALEMBERT_CACHE", "")  # both are set below and restored afterwards
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "")
-    found, missed = together(4, 60, tmp_path / "cache")
-    assert found + missed == 240 and missed > 0
+    hits, missed = together(4, 60, tmp_path / "cache")
+    assert hits + missed == 240 and missed > 0
 
 
 DAMAGES = {

@@ -76,9 +76,9 @@ def test_a_poisoned_entry_raises_with_both_numbers_every_time(monkeypatch):
 
 
 def test_a_short_call_is_checked_too(monkeypatch):
-    made = poisoned(monkeypatch, "poisoned for one state")
+    poison = poisoned(monkeypatch, "poisoned for one state")
     with pytest.raises(CompileError, match="DALEMBERT_CHECK"):
-        fast_call(made, made.ufunc, "f", "")
+        fast_call(poison, poison.ufunc, "f", "")
 
 
 def test_the_plain_function_is_asked_as_well():
@@ -150,38 +150,38 @@ def test_a_rollout_is_checked_too(monkeypatch, dtype, moving):
     """Code of another robot under its key, and its own; where torques change from step to step, too."""
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
     q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2)).astype(dtype)
-    given = (q, qd, np.stack([tau * k for k in range(5)]) if moving else tau)
+    inputs = (q, qd, np.stack([tau * k for k in range(5)]) if moving else tau)
     mistaken = iteration(other.dynamics.bound(), "rk4")
     with monkeypatch.context() as patch:
         load_mistaken(patch, mistaken)
         for _ in range(2):
             with pytest.raises(CompileError, match=r"rk4_stage and .* kernel gives q.*program"):
-                robot.rollout(*given, steps=5, dt=0.01)
-    found = robot.rollout(*given, steps=5, dt=0.01)
+                robot.rollout(*inputs, steps=5, dt=0.01)
+    result = robot.rollout(*inputs, steps=5, dt=0.01)
     monkeypatch.delenv("DALEMBERT_CHECK")
-    expected = dl.load("planar_2r").rollout(*given, steps=5, dt=0.01)
-    for a, b in zip(found, expected, strict=True):
+    expected = dl.load("planar_2r").rollout(*inputs, steps=5, dt=0.01)
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_an_adaptive_rollout_is_checked_too(monkeypatch):
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
-    given = np.random.default_rng(0).standard_normal((3, 20, 2))
-    given[0, 3] = np.nan  # ends at once, and is not waited for
+    inputs = np.random.default_rng(0).standard_normal((3, 20, 2))
+    inputs[0, 3] = np.nan  # ends at once, and is not waited for
     mistaken = adaptive_iteration(other.dynamics.bound(), "RK45")
     options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
     with monkeypatch.context() as patch:
         load_mistaken(patch, mistaken)
         for _ in range(2):
             with pytest.raises(CompileError, match=r"RK45_stage: .* kernel gives q.*program"):
-                robot.rollout(*given, **options)
-    assert (robot.rollout(*given, **options).status == 0).sum() == 19
+                robot.rollout(*inputs, **options)
+    assert (robot.rollout(*inputs, **options).status == 0).sum() == 19
 
 
 def test_states_saved_within_a_step_are_checked_too(monkeypatch):
     """The steps are right, and what is told of the times between them is not."""
     robot = dl.load("planar_2r")
-    given = np.random.default_rng(0).standard_normal((3, 20, 2))
+    inputs = np.random.default_rng(0).standard_normal((3, 20, 2))
     right = adaptive_iteration(robot.dynamics.bound(), "RK45")
     constants = np.where(right.between.constants == 1.0, 1.0, 1.001 * right.between.constants)
     mistaken = replace(right, between=replace(right.between, constants=constants))
@@ -189,19 +189,19 @@ def test_states_saved_within_a_step_are_checked_too(monkeypatch):
     with monkeypatch.context() as patch:
         load_mistaken(patch, mistaken)
         with pytest.raises(CompileError, match=r"RK45_stage, between two steps: .*gives q"):
-            robot.rollout(*given, **options)
-    assert (robot.rollout(*given, **options).status == 0).all()
+            robot.rollout(*inputs, **options)
+    assert (robot.rollout(*inputs, **options).status == 0).all()
 
 
 def test_the_plain_functions_of_a_rollout_are_asked_as_well(monkeypatch):
     """A program traced from another robot, and compiled as it is."""
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
-    made = iteration(robot.dynamics.bound(), "rk4")
-    mistaken = replace(made, plain=iteration(other.dynamics.bound(), "rk4").plain)
+    stepped = iteration(robot.dynamics.bound(), "rk4")
+    mistaken = replace(stepped, plain=iteration(other.dynamics.bound(), "rk4").plain)
     q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2))
     with pytest.raises(CompileError, match=r"kernel gives q.*plain NumPy"):
         RolloutLoop(mistaken)((q, qd), (tau,), 3, 1, 0.01)
-    assert len(RolloutLoop(made)((q, qd), (tau,), 3, 1, 0.01)) == 2
+    assert len(RolloutLoop(stepped)((q, qd), (tau,), 3, 1, 0.01)) == 2
 
 
 def test_rollouts_that_are_right_pass(monkeypatch):
@@ -283,9 +283,9 @@ def test_an_equation_that_is_met_but_for_rounding_passes(dtype):
     program = trace(residual, {"q": (2,)}, name="h")
     for angle in (0.0, 1e-9):
         q = np.full((1, 2), angle, dtype)
-        (found,) = interpret(program, q)
-        shifted = found + 2 * np.finfo(dtype).eps
+        (result,) = interpret(program, q)
+        shifted = result + 2 * np.finfo(dtype).eps
         Confirmation("h", program.inputs, program.outputs, [q], [shifted]).by_program(program)
-        wrong = found + np.array(1e-4 if dtype == "float32" else 1e-12, dtype)
+        wrong = result + np.array(1e-4 if dtype == "float32" else 1e-12, dtype)
         with pytest.raises(CompileError, match="the program"):
             Confirmation("h", program.inputs, program.outputs, [q], [wrong]).by_program(program)

@@ -34,12 +34,12 @@ def test_every_operation(dtype, target):
     a, b = (grid.ravel().astype(dtype) for grid in np.meshgrid(VALUES, VALUES))
     expected = interpret(p, a.astype(float), b.astype(float))
     tolerance = 8 * np.finfo(dtype).eps
-    for port, found, exact in zip(
+    for port, actual, exact in zip(
         p.outputs, Raw(p, dtype, target).loop(a, b), expected, strict=True
     ):
         with np.errstate(over="ignore"):
             exact = exact.astype(dtype)
-        np.testing.assert_allclose(found, exact, rtol=tolerance, atol=tolerance, err_msg=port.name)
+        np.testing.assert_allclose(actual, exact, rtol=tolerance, atol=tolerance, err_msg=port.name)
 
 
 def test_truth_values_combine():
@@ -53,8 +53,8 @@ def test_truth_values_combine():
 
 
 def test_constant_outputs():
-    (found,) = Raw(trace(lambda x: np.arange(3.0), {"x": (2,)})).loop(np.zeros((9, 2)))
-    np.testing.assert_array_equal(found, np.tile(np.arange(3.0), (9, 1)))
+    (actual,) = Raw(trace(lambda x: np.arange(3.0), {"x": (2,)})).loop(np.zeros((9, 2)))
+    np.testing.assert_array_equal(actual, np.tile(np.arange(3.0), (9, 1)))
 
 
 def test_aarch64_uses_its_vector_registers():

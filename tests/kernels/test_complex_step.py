@@ -20,12 +20,12 @@ def test_every_operation_against_differences(op):
         for i in range(len(x)):
             d = np.eye(len(x))[i]
             up, down = (interpret(program, *(x + s * h * d))[0] for s in (1, -1))
-            (slope,) = directional(program, np.array(x), d)
-            assert slope == pytest.approx((up - down) / (2 * h), abs=1e-8)
+            (derivative,) = directional(program, np.array(x), d)
+            assert derivative == pytest.approx((up - down) / (2 * h), abs=1e-8)
 
 
 def test_batches_broadcast():
     program = _one_operation(Op.MUL)
     x, y = np.arange(6.0).reshape(3, 2), np.array([2.0, 5.0])
-    (slope,) = directional(program, [x, y], [np.ones(2), np.zeros(())])
-    np.testing.assert_array_equal(slope, np.broadcast_to(y, (3, 2)))
+    (derivative,) = directional(program, [x, y], [np.ones(2), np.zeros(())])
+    np.testing.assert_array_equal(derivative, np.broadcast_to(y, (3, 2)))

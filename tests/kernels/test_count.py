@@ -13,9 +13,9 @@ def test_by_hand():
     expected = Count(
         multiplications=2, additions=2, divisions=1, square_roots=1, trigonometric=2, other=1
     )
-    found = count(trace(function, {"x": (), "y": ()}))
-    assert found == expected
-    assert found.total == 9
+    counted = count(trace(function, {"x": (), "y": ()}))
+    assert counted == expected
+    assert counted.total == 9
 
 
 def test_inputs_constants_and_signs_are_free():

@@ -25,11 +25,11 @@ needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="no CUDA compil
 LAYOUTS = ("row", "column")
 
 
-def on_host(folder: Path, made: CudaSource, parameters: list[str]) -> ctypes._CFuncPtr:
+def on_host(folder: Path, kernel: CudaSource, parameters: list[str]) -> ctypes._CFuncPtr:
     """`run(arguments…)`: the kernel launched over all its states; `count` must be an argument."""
     names = ", ".join(re.split(r"[ *]", p)[-1] for p in parameters)
-    text = f'#include "{SHIM}"\n{made.text}\nextern "C" void run({", ".join(parameters)})\n'
-    text += f"{{ launch(count, {made.threads}, [=] {{ {made.name}({names}); }}); }}\n"
+    text = f'#include "{SHIM}"\n{kernel.text}\nextern "C" void run({", ".join(parameters)})\n'
+    text += f"{{ launch(count, {kernel.threads}, [=] {{ {kernel.name}({names}); }}); }}\n"
     source, library = folder / "kernel.cpp", folder / "kernel.so"
     source.write_text(text)
     flags = ["-std=c++17", "-O1", "-Wno-unknown-pragmas", "-fPIC", "-shared", "-pthread"]
@@ -49,14 +49,14 @@ def arranged(x: np.ndarray, layout: str) -> np.ndarray:
 
 def run(folder: Path, program: Program, dtype: str, layout: str, arrays: list[np.ndarray]) -> list:
     """All outputs (states, …) of the kernel of a program; what it does not write stays NaN."""
-    made = cuda_source(program, "kernel", dtype, layout)
+    source = cuda_source(program, "kernel", dtype, layout)
     count, T = len(arrays[0]), Scalar.of(dtype).type
     inputs = [f"const {T} *a{k}" for k in range(len(arrays))]
     outputs = [f"{T} *o{k}" for k in range(len(program.outputs))]
-    function = on_host(folder, made, [*inputs, *outputs, "long long count"])
-    given = [arranged(x.astype(dtype), layout) for x in arrays]
+    function = on_host(folder, source, [*inputs, *outputs, "long long count"])
+    typed = [arranged(x.astype(dtype), layout) for x in arrays]
     results = [arranged(np.full((count, p.size), np.nan, dtype), layout) for p in program.outputs]
-    function(*map(pointer, (*given, *results)), ctypes.c_longlong(count))
+    function(*map(pointer, (*typed, *results)), ctypes.c_longlong(count))
     shaped = [x if layout == "row" else x.T for x in results]
     return [x.reshape(count, *p.shape) for x, p in zip(shaped, program.outputs, strict=True)]
 
@@ -109,7 +109,7 @@ def test_rollout(tmp_path, method, moving, layout):
     rng = np.random.default_rng(1)
     q, qd = rng.normal(size=(2, count, 2))
     tau = rng.normal(size=(steps if moving else 1, count, 2))
-    made = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", layout)
+    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", layout)
     arguments = [
         "const double *q",
         "const double *qd",
@@ -118,14 +118,14 @@ def test_rollout(tmp_path, method, moving, layout):
         "double *qds",
     ]
     arguments += ["long long count", "int steps", "int every", "int moving", "double dt"]
-    function = on_host(tmp_path, made, arguments)
+    function = on_host(tmp_path, source, arguments)
     saved = [np.full((steps // every, count, 2), np.nan) for _ in range(2)]
     if layout == "column":
         saved = [np.full((steps // every, 2, count), np.nan) for _ in range(2)]
     forces = np.ascontiguousarray(tau if layout == "row" else tau.transpose(0, 2, 1))
-    given = (arranged(q, layout), arranged(qd, layout), forces, *saved)
+    inputs = (arranged(q, layout), arranged(qd, layout), forces, *saved)
     counts = (ctypes.c_longlong(count), steps, every, moving, ctypes.c_double(dt))
-    function(*map(pointer, given), *counts)
+    function(*map(pointer, inputs), *counts)
     if layout == "column":
         saved = [x.transpose(0, 2, 1) for x in saved]
     for step in range(steps):
@@ -145,17 +145,17 @@ def test_rollout_turns_on_groups(tmp_path, method):
     robot = dl.Robot.from_links([ball, arm])
     count, steps, dt = 5, 6, 0.01
     q, qd, tau = robot.random_state(np.random.default_rng(1), count)
-    made = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", "row")
+    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", "row")
     arguments = [f"const double *{name}" for name in ("q", "qd", "tau", "width")]
     arguments += ["double *qs", "double *qds"]
     arguments += ["long long count", "int steps", "int every", "int moving", "double dt"]
-    function = on_host(tmp_path, made, arguments)
+    function = on_host(tmp_path, source, arguments)
     saved = [np.full((2, count, size), np.nan) for size in (robot.nq, robot.nv)]
-    given = (q, qd, tau, np.full((count, robot.nv), 0.05), *saved)
+    inputs = (q, qd, tau, np.full((count, robot.nv), 0.05), *saved)
     counts = (ctypes.c_longlong(count), steps, 3, 0, ctypes.c_double(dt))
-    function(*map(pointer, given), *counts)
-    found = robot.rollout(q, qd, tau, steps, dt, method=method, every=3, smoothing=0.05)
-    for mine, other in zip(saved, found, strict=True):
+    function(*map(pointer, inputs), *counts)
+    expected = robot.rollout(q, qd, tau, steps, dt, method=method, every=3, smoothing=0.05)
+    for mine, other in zip(saved, expected, strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-13)
 
 
@@ -165,13 +165,13 @@ def taken(robot, method, q, qd, tau, dt):
         qd = qd + dt * robot.forward_dynamics(q, qd, tau)
         return q + dt * qd, qd
 
-    def slope(x, v):
+    def rate(x, v):
         return v, robot.forward_dynamics(x, v, tau)
 
-    k1 = slope(q, qd)
-    k2 = slope(q + dt / 2 * k1[0], qd + dt / 2 * k1[1])
-    k3 = slope(q + dt / 2 * k2[0], qd + dt / 2 * k2[1])
-    k4 = slope(q + dt * k3[0], qd + dt * k3[1])
+    k1 = rate(q, qd)
+    k2 = rate(q + dt / 2 * k1[0], qd + dt / 2 * k1[1])
+    k3 = rate(q + dt / 2 * k2[0], qd + dt / 2 * k2[1])
+    k4 = rate(q + dt * k3[0], qd + dt * k3[1])
     rows = zip(k1, k2, k3, k4, strict=True)
     dq, dqd = (dt / 6 * (a + 2 * b + 2 * c + d) for a, b, c, d in rows)
     return q + dq, qd + dqd
@@ -194,8 +194,8 @@ def test_nvcc_keeps_everything_in_registers(tmp_path, layout):
 def test_nvcc_gives_registers_to_a_long_program_in_double(tmp_path):
     """Without a word on blocks, ptxas gave the reverse of a step 32 of them and 29 kB of stack."""
     step = step_operation(dl.load("panda"), "rk4", "plain", None)
-    made = broadcast_source(step.vjp((0, 1, 2)).program, "back", "float64")
-    (tmp_path / "kernel.cu").write_text(made.text)
+    source = broadcast_source(step.vjp((0, 1, 2)).program, "back", "float64")
+    (tmp_path / "kernel.cu").write_text(source.text)
     command = ["nvcc", "-arch=sm_90", "-cubin", "-Xptxas", "-v", "kernel.cu", "-o", "kernel.cubin"]
     report = subprocess.run(
         command, cwd=tmp_path, check=True, capture_output=True, text=True

@@ -31,11 +31,11 @@ def test_backward_is_the_loop_in_python(lines: int) -> None:
 def test_forward_is_the_loop_in_python(lines: int) -> None:
     rng = np.random.default_rng(lines)
     n = 40
-    slope, at = rng.normal(size=(2, n, lines))
+    factors, at = rng.normal(size=(2, n, lines))
     low, high = rng.uniform(-2.0, 0.0, n + 1), rng.uniform(0.0, 2.0, n + 1)
     x = np.full(n + 1, 0.5)
-    forward(pad_lines(slope, 0.0), pad_lines(at, 1e30), low, high, x)
+    forward(pad_lines(factors, 0.0), pad_lines(at, 1e30), low, high, x)
     now = 0.5
     for i in range(n):
-        now = max(min((slope[i] * now + at[i]).min(), high[i + 1]), low[i + 1])
+        now = max(min((factors[i] * now + at[i]).min(), high[i + 1]), low[i + 1])
         assert x[i + 1] == pytest.approx(now, rel=1e-14, abs=1e-14)

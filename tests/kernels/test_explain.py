@@ -12,7 +12,7 @@ GOOD = (np.zeros((3, 6)), np.zeros((4, 4)), 0.0)
 
 
 @pytest.mark.parametrize(
-    ("position", "bad", "said"),
+    ("position", "bad", "message"),
     [
         (0, np.zeros(5), "q has shape (5,), expected (..., 6)"),
         (0, 1.0, "q has shape (), expected (..., 6)"),
@@ -27,17 +27,17 @@ GOOD = (np.zeros((3, 6)), np.zeros((4, 4)), 0.0)
         (2, np.zeros(4), "do not broadcast together: q (3, 6), T (4, 4), t (4,)"),
     ],
 )
-def test_it_names_the_argument(position, bad, said):
+def test_it_names_the_argument(position, bad, message):
     args = list(GOOD)
     args[position] = bad
     error = explain_error(ValueError("core dimension"), PORTS, args)
     assert isinstance(error, ShapeError)
-    assert said in str(error)
+    assert message in str(error)
 
 
 def test_all_wrong_arguments_are_named():
-    said = str(explain_error(ValueError(), PORTS, (np.zeros(1), np.zeros(2), 0.0)))
-    assert said == "q has shape (1,), expected (..., 6); T has shape (2,), expected (..., 4, 4)"
+    message = str(explain_error(ValueError(), PORTS, (np.zeros(1), np.zeros(2), 0.0)))
+    assert message == "q has shape (1,), expected (..., 6); T has shape (2,), expected (..., 4, 4)"
 
 
 def test_a_wrong_number_of_arguments():

@@ -33,8 +33,8 @@ PROGRAM = trace(extremes, {"x": (), "y": ()}, name="extremes")
 EXPECTED = list(extremes(X, Y).values())
 
 
-def same(found, expected=EXPECTED):
-    for a, b in zip(found, expected, strict=True):
+def same(actual, expected=EXPECTED):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(a, dtype=float).ravel(), b)
 
 
@@ -58,12 +58,12 @@ def test_in_c(tmp_path):
     command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "f.c", "-o", "f.so"]
     subprocess.run([*command, "-lm"], check=True, cwd=tmp_path)
     function = ctypes.CDLL(str(tmp_path / "f.so")).f
-    found = np.full((4, len(X)), 7.0)
+    actual = np.full((4, len(X)), 7.0)
     for k, state in enumerate(zip(X, Y, strict=True)):
         numbers = [ctypes.c_double(v) for v in (*state, 0.0, 0.0, 0.0, 0.0)]
         function(*map(ctypes.byref, numbers))
-        found[:, k] = [v.value for v in numbers[2:]]
-    same(found)
+        actual[:, k] = [v.value for v in numbers[2:]]
+    same(actual)
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
@@ -89,5 +89,5 @@ def test_the_clamp_of_friction_keeps_a_lost_state_lost():
     """A NaN velocity must not come back as a finite friction torque."""
     clamp = dl.compile_function(lambda qd: np.minimum(np.maximum(qd / 1e-3, -1.0), 1.0), {"qd": 3})
     np.testing.assert_array_equal(clamp([np.nan, 5.0, -5.0]), [np.nan, 1.0, -1.0])
-    slope = clamp.jacobian("qd")([1e-4, 5.0, -5.0])
-    np.testing.assert_allclose(slope, np.diag([1000.0, 0.0, 0.0]))
+    derivative = clamp.jacobian("qd")([1e-4, 5.0, -5.0])
+    np.testing.assert_allclose(derivative, np.diag([1000.0, 0.0, 0.0]))

@@ -316,21 +316,20 @@ def test_no_layout_makes_the_check_itself_crash():
 
 def test_a_wrong_result_is_noticed(monkeypatch):
     kernel, other = kernel_of("vector"), kernel_of("several")
-    steps = fast_call_module._steps(other)
-    struct_of_other = fast_call_module._call_struct(other, other.ufunc, ctypes.addressof(steps))
+    struct_of_other = fast_call_module._call_struct(other, other.ufunc)
     monkeypatch.setattr(fast_call_module, "_call_struct", lambda *kernel: struct_of_other)
     assert fast_call(kernel, kernel.ufunc, "vector", "") is kernel.ufunc
 
 
 def test_threads_that_ask_at_once_share_one_stub():
     """Two would be loaded otherwise, and the one that nobody keeps unloaded under whoever calls it."""
-    made = []
+    loads = []
 
     def load():
-        made.append(object())
+        loads.append(object())
         time.sleep(0.05)
-        return made[-1]
+        return loads[-1]
 
     shared = stubs._once(load)
     with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(lambda _: shared(), range(4)))) == len(made) == 1
+        assert len(set(pool.map(lambda _: shared(), range(4)))) == len(loads) == 1

@@ -37,8 +37,8 @@ def test_damage_is_found_and_the_oldest_goes_first(by_path, monkeypatch):
     assert cache.get("c") == PAYLOAD  # used now
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "800")
     cache.put("d", PAYLOAD)
-    kept = {key for key in "abcd" if cache.get(key) is not None}
-    assert kept == {"c", "d"}
+    remaining = {key for key in "abcd" if cache.get(key) is not None}
+    assert remaining == {"c", "d"}
     (by_path / cache._name("d")).write_bytes(b"damaged")
     assert cache.get("d") is None
     cache.clear()
@@ -70,5 +70,5 @@ def test_each_system_has_its_place(monkeypatch, system, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(cache.sys, "platform", system)
-    found = cache.directory()
-    assert (found and found.as_posix()) == (expected and f"{expected}/dalembert")
+    actual = cache.directory()
+    assert (actual and actual.as_posix()) == (expected and f"{expected}/dalembert")

@@ -35,25 +35,25 @@ def scene(count, odd=0.0, links=SIZE, total=False):
             row = np.outer(c, b) + np.outer(np.cos(a), a) * np.sum(b)
             zeros = [np.zeros((links, links))] * count
             blocks.append(np.concatenate([*zeros[:g], row, *zeros[g + 1 :]], axis=1))
-        found = {"blocks": np.concatenate(blocks), "copy": x, "one": np.ones(3)}
+        outputs = {"blocks": np.concatenate(blocks), "copy": x, "one": np.ones(3)}
         diagonal = [b[i, links * g + i] for g, b in enumerate(blocks) for i in range(links)]
-        return {**found, "total": sum(diagonal[1:], diagonal[0])} if total else found
+        return {**outputs, "total": sum(diagonal[1:], diagonal[0])} if total else outputs
 
     return trace(function, {"x": (links * count,), "y": (links * count,), "h": ()}, name="scene")
 
 
 def through_calls(schedule, arrays, outputs):
     """Every call by interpretation."""
-    frame = np.full(schedule.slots, np.nan)
-    given = np.concatenate(arrays)
-    frame[: len(given)] = given
+    frame = np.full(schedule.size, np.nan)
+    inputs = np.concatenate(arrays)
+    frame[: len(inputs)] = inputs
     if schedule.zeroed:
-        frame[len(given) : len(given) + outputs] = 0.0
+        frame[len(inputs) : len(inputs) + outputs] = 0.0
     for each in schedule.calls:
         (part,) = schedule.frames[each.part].parts
-        (found,) = interpret(part.program, frame[list(each.reads)])
-        frame[list(each.writes)] = found
-    return frame[len(given) : len(given) + outputs]
+        (values,) = interpret(part.program, frame[list(each.reads)])
+        frame[list(each.writes)] = values
+    return frame[len(inputs) : len(inputs) + outputs]
 
 
 @pytest.mark.parametrize("total", [False, True])
@@ -75,10 +75,10 @@ def test_equal_groups_are_compiled_once():
 
 def test_a_sum_over_all_groups_comes_after_them():
     for count in (2, 4, 8):
-        found = find_groups(scene(count, total=True), many=0, small=0)
-        assert len(found.parts) == 3  # the group, what no operation makes, and the sum
-        assert len(found.calls) == count + 2
-        assert found.crossing == count * SIZE
+        groups = find_groups(scene(count, total=True), many=0, small=0)
+        assert len(groups.parts) == 3  # the group, what no operation makes, and the sum
+        assert len(groups.calls) == count + 2
+        assert groups.crossing == count * SIZE
     assert not find_groups(scene(4, total=True), many=10**9).calls
 
 
@@ -98,7 +98,7 @@ def test_zeros_are_no_work():
     whole = make_schedule(scene(8))
     assert not whole.calls and whole.zeroed
     (part,) = whole.frames[0].parts
-    assert len(part.slots) == total - zero
+    assert len(part.writes) == total - zero
 
 
 def test_a_short_program_with_few_zeros_stays_as_it_is():
@@ -164,8 +164,8 @@ def test_groups_in_cuda_are_the_whole(tmp_path, monkeypatch, layout, count):
     p = scene(count, 0.5, total=True)
     monkeypatch.setattr(cuda_text, "find_groups", partial(find_groups, many=0, small=0))
     arrays = [*np.random.default_rng(3).normal(size=(2, 37, count * SIZE)), np.full(37, 0.3)]
-    found = on_cuda(tmp_path, p, "float64", layout, arrays)
+    results = on_cuda(tmp_path, p, "float64", layout, arrays)
     for k in range(37):
         expected = interpret(p, *(x[k] for x in arrays))
-        for mine, other in zip(found, expected, strict=True):
+        for mine, other in zip(results, expected, strict=True):
             np.testing.assert_allclose(mine[k], other, rtol=0.0, atol=1e-14)

@@ -77,9 +77,9 @@ def test_batches_of_any_length(f, count):
 def test_batches_broadcast_without_copying_their_inputs(f):
     q, v = random(1000, 1, N), random(1, 500, N, seed=1)
     out = np.empty((1000, 500, N))
-    seen = _peak_of(lambda: f(q, v, out=out))
+    peak = _peak_of(lambda: f(q, v, out=out))
     close(out, reference(q, v))
-    assert seen < out.nbytes / 10
+    assert peak < out.nbytes / 10
 
 
 def _peak_of(action) -> int:
@@ -186,20 +186,20 @@ def scaled():
     """x times a number, with a second number that is added."""
     shapes = {"x": (3,), "s": (), "t": ()}
     ports = [Port(name, shape) for name, shape in shapes.items()]
-    made = build(
+    kernel = build(
         "scaled", lambda: trace(lambda x, s, t: s * x + t, shapes), ports, [Port("y", (3,))], "f"
     )
-    return made.ufunc
+    return kernel.ufunc
 
 
 def test_plain_numbers_beside_float32_leave_it_float32(scaled):
     """Python's numbers have no precision of their own; NumPy's have."""
     x = np.array([0.1, 0.2, 0.3], np.float32)
     for s, t in ((0.5, 1), (2, 0.25), (np.float32(0.5), 3.0), (x, 0.5), (7, x)):
-        found = scaled(x, s, t)
-        assert found.dtype == np.float32
+        result = scaled(x, s, t)
+        assert result.dtype == np.float32
         expected = np.asarray(s, "f")[..., None] * x + np.asarray(t, "f")[..., None]
-        np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-6)
+        np.testing.assert_allclose(result, np.broadcast_to(expected, result.shape), rtol=1e-6)
     assert scaled(x, 0.5, 1.0, out=np.empty(3)).dtype == np.float64
     assert scaled(x, 0.5, 1.0, dtype=np.float64).dtype == np.float64
 
@@ -239,9 +239,9 @@ def test_labelled_arrays_go_through_apply_ufunc(f):
     xarray = pytest.importorskip("xarray")
     q, v = (xarray.DataArray(random(3, N, seed=k), dims=("time", "joint")) for k in (0, 1))
     core = ["joint"]
-    found = xarray.apply_ufunc(f, q, v, input_core_dims=[core, core], output_core_dims=[core])
-    assert found.dims == ("time", "joint")
-    close(found.values, reference(q.values, v.values))
+    labelled = xarray.apply_ufunc(f, q, v, input_core_dims=[core, core], output_core_dims=[core])
+    assert labelled.dims == ("time", "joint")
+    close(labelled.values, reference(q.values, v.values))
     with pytest.raises(NotImplementedError, match="apply_ufunc"):
         f(q, v)
 
@@ -362,22 +362,22 @@ def test_a_failing_float32_compilation_is_raised_every_time(monkeypatch, shape):
 
 
 def test_the_code_lives_as_long_as_the_ufunc(monkeypatch):
-    made = []
+    references = []
     real = gufunc._Buffers
 
     def remembered(*args):
         buffers = real(*args)
-        made.append(weakref.ref(buffers))
+        references.append(weakref.ref(buffers))
         return buffers
 
     monkeypatch.setattr(gufunc, "_Buffers", remembered)
     f = new_kernel("short-lived").ufunc
     gc.collect()
     close(f(np.ones(N), np.ones(N)), reference(np.ones(N), np.ones(N)))
-    assert made[0]() is not None
+    assert references[0]() is not None
     del f
     gc.collect()
-    assert made[0]() is None
+    assert references[0]() is None
 
 
 def test_empty_axes_are_refused():

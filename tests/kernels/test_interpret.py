@@ -44,8 +44,8 @@ def test_every_operation_has_a_meaning():
     ],
 )
 def test_meaning(op, arguments, expected):
-    (found,) = interpret(_one_operation(op), *arguments)
-    np.testing.assert_equal(found, expected)
+    (actual,) = interpret(_one_operation(op), *arguments)
+    np.testing.assert_equal(actual, expected)
 
 
 def test_batches_broadcast():

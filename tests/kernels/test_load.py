@@ -90,12 +90,12 @@ class WithoutSymbols(dict):
 
 
 def test_code_without_its_symbols_is_given_back_and_says_no_more(monkeypatch):
-    said, tracker = [], WithoutSymbols()
-    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    messages, tracker = [], WithoutSymbols()
+    monkeypatch.setattr(sys, "unraisablehook", messages.append)
     with pytest.raises(KeyError):
         Loaded(tracker, None, ["f"])
     gc.collect()
-    assert tracker.closed and not said
+    assert tracker.closed and not messages
 
 
 def test_code_that_outlives_its_module_at_exit_is_silent():
@@ -112,7 +112,7 @@ def test_code_that_outlives_its_module_at_exit_is_silent():
 def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
     """Of two, one would be unloaded while a ufunc that was made of it runs."""
     code = kernel._Code("f", "key", lambda: None, None)
-    entered, found, others = [], [], []
+    entered, results, others = [], [], []
     second = threading.Event()
 
     def linked(key, symbols, compiled):
@@ -120,7 +120,7 @@ def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
         if len(entered) > 1:
             second.set()
             return object()
-        other = threading.Thread(target=lambda: found.append(code.loaded("float32")))
+        other = threading.Thread(target=lambda: results.append(code.loaded("float32")))
         others.append(other)
         other.start()
         second.wait(0.3)  # as long as another thread would need to come in, if it could
@@ -128,7 +128,7 @@ def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
 
     monkeypatch.setattr(kernel, "load_or_compile", linked)
     monkeypatch.setattr(code, "cache_key", lambda dtype: dtype)
-    found.append(code.loaded("float32"))
+    results.append(code.loaded("float32"))
     others[0].join()
     assert entered == ["float32"]
-    assert found[0] is found[1]
+    assert results[0] is results[1]

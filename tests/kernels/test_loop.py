@@ -34,8 +34,8 @@ def _states(count, dtype="float64"):
 def test_arm_on_every_instruction_set(count, dtype, target):
     x = _states(count, dtype)
     expected = interpret(_arm(), *x.astype(float))[0]
-    (found,) = _compiled(dtype, target).loop(*x)
-    assert np.abs(found - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max()
+    (actual,) = _compiled(dtype, target).loop(*x)
+    assert np.abs(actual - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -63,16 +63,16 @@ def test_results_may_take_the_place_of_inputs(count, order):
     for k in range(3):
         if order == "column" or (order == "one of each" and k):
             x[k] = np.asfortranarray(x[k])
-        given = [y.copy(order="K") for y in x]
-        _compiled().loop(*given, outputs=[given[k]])
-        np.testing.assert_array_equal(given[k], expected)
+        copies = [y.copy(order="K") for y in x]
+        _compiled().loop(*copies, outputs=[copies[k]])
+        np.testing.assert_array_equal(copies[k], expected)
 
 
 def test_a_huge_angle_beside_one_that_is_none_is_reduced():
     p = trace(lambda x: (np.sin(x[0]), np.sin(x[1]), np.sin(x[2])), {"x": (3,)})
     x = np.array([[1e300, np.nan, 0.5], [np.nan, 1e300, 0.5], [0.5, np.nan, 1e300]])
-    for found, angle in zip(Raw(p).loop(x), x.T, strict=True):
-        np.testing.assert_allclose(found, np.sin(angle), rtol=0, atol=2e-15)
+    for actual, angle in zip(Raw(p).loop(x), x.T, strict=True):
+        np.testing.assert_allclose(actual, np.sin(angle), rtol=0, atol=2e-15)
 
 
 def test_empty_batch():

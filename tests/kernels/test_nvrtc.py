@@ -61,8 +61,8 @@ def test_wheels_and_toolkits_are_searched_the_newest_first(monkeypatch, tmp_path
         (tmp_path / "lib64").mkdir(exist_ok=True)
         (tmp_path / "lib64" / name).touch()
     monkeypatch.setenv("CUDA_PATH", str(tmp_path))
-    found = [path.name for path in driver._nvrtc_paths() if tmp_path in path.parents]
-    assert found == ["libnvrtc.so.13", "libnvrtc.so.12"]
+    names = [path.name for path in driver._nvrtc_paths() if tmp_path in path.parents]
+    assert names == ["libnvrtc.so.13", "libnvrtc.so.12"]
 
 
 def test_without_a_driver_that_is_said(nowhere):

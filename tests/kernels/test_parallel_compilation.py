@@ -17,16 +17,16 @@ def chain(x):
 
 
 def test_threads_give_the_same_bytes():
-    made = trace(chain, {"x": (4,)})
-    assert len(llvm_ir(made, "float64", native())) > 1
-    alone, together = (object_code(made, "float64", native(), threads=n) for n in (1, 3))
+    program = trace(chain, {"x": (4,)})
+    assert len(llvm_ir(program, "float64", native())) > 1
+    alone, together = (object_code(program, "float64", native(), threads=n) for n in (1, 3))
     assert alone == together
 
 
 def test_progress_ends_with_the_whole():
-    told = []
-    compile_in_parallel([lambda: "a", lambda: "b", lambda: "c"], str.encode, 2, told.append)
-    assert sorted(told) == told and told[-1] == 1.0 and len(told) == 3
+    shares = []
+    compile_in_parallel([lambda: "a", lambda: "b", lambda: "c"], str.encode, 2, shares.append)
+    assert sorted(shares) == shares and shares[-1] == 1.0 and len(shares) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -79,10 +79,10 @@ def test_casadi_operations(casadi):
         return np.stack([*parts, np.logical_and(x < y, y < 1.0) * x, np.floor(x), np.fmod(x, y)])
 
     program = trace(function, {"x": (), "y": ()})
-    made = to_casadi(program)
+    exported = to_casadi(program)
     for x, y in ((0.3, 0.7), (-1.2, 0.4), (2.5, -0.6)):
         np.testing.assert_allclose(
-            np.array(made(x, y)).ravel(),
+            np.array(exported(x, y)).ravel(),
             interpret(program, np.array(x), np.array(y))[0],
             atol=1e-15,
         )
@@ -92,26 +92,26 @@ def test_compile_a_function():
     def spring(x, k):
         return {"energy": 0.5 * k * (x @ x), "force": -k * x}
 
-    made = dl.compile_function(spring, {"x": 3, "k": ()})
+    compiled = dl.compile_function(spring, {"x": 3, "k": ()})
     x = np.arange(12.0).reshape(4, 3)
-    energy, force = made(x, 2.0)
+    energy, force = compiled(x, 2.0)
     np.testing.assert_allclose(energy, (x**2).sum(axis=1))
     np.testing.assert_allclose(force, -2.0 * x)
-    slope = made.jvp("x")(x, 2.0, np.ones(3))
-    np.testing.assert_allclose(slope[0], 2.0 * x.sum(axis=1))
-    gradient = made.vjp("x", "k")(x, 2.0, 1.0, np.zeros(3))
+    derivative = compiled.jvp("x")(x, 2.0, np.ones(3))
+    np.testing.assert_allclose(derivative[0], 2.0 * x.sum(axis=1))
+    gradient = compiled.vjp("x", "k")(x, 2.0, 1.0, np.zeros(3))
     np.testing.assert_allclose(gradient[0], 2.0 * x)
     np.testing.assert_allclose(gradient[1], 0.5 * (x**2).sum(axis=1))
-    hessian = made.vjp("x").jacobian("x")(x, 2.0, 1.0, np.zeros(3))
+    hessian = compiled.vjp("x").jacobian("x")(x, 2.0, 1.0, np.zeros(3))
     np.testing.assert_allclose(hessian, np.broadcast_to(2.0 * np.eye(3), (4, 3, 3)))
-    assert "void spring(" in made.source("c")
-    assert "__global__" in made.source("cuda", dtype="float32")
+    assert "void spring(" in compiled.source("c")
+    assert "__global__" in compiled.source("cuda", dtype="float32")
 
 
 def test_compile_a_casadi_function(casadi):
     x = casadi.SX.sym("x", 2)
-    made = dl.compile_function(casadi.Function("f", [x], [casadi.sin(x), casadi.dot(x, x)]))
-    sine, square = made([0.5, 2.0])
+    compiled = dl.compile_function(casadi.Function("f", [x], [casadi.sin(x), casadi.dot(x, x)]))
+    sine, square = compiled([0.5, 2.0])
     np.testing.assert_allclose(sine, np.sin([0.5, 2.0]))
     assert square == pytest.approx(4.25)
 
@@ -155,6 +155,6 @@ def test_long_solutions_for_many_right_sides_go_by_columns(monkeypatch):
     monkeypatch.setattr(passes, "_MAX_INSTRUCTIONS", 100)
     by_uses = trace(solutions, shapes)
     assert distant_uses(by_uses) < distant_uses(by_waiting)
-    given = np.random.default_rng(0).normal(size=(3, 10, 10))
-    for one, other in zip(interpret(by_uses, *given), interpret(by_waiting, *given), strict=True):
+    inputs = np.random.default_rng(0).normal(size=(3, 10, 10))
+    for one, other in zip(interpret(by_uses, *inputs), interpret(by_waiting, *inputs), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -37,14 +37,14 @@ def test_an_import_that_fails_is_left_to_whoever_needs_it(monkeypatch):
             thread.join()
 
 
-@pytest.mark.parametrize(("threads", "made"), [(1, 0), (2, 2)])
-def test_tools_for_two_threads_are_there_after_the_block(monkeypatch, threads, made):
+@pytest.mark.parametrize(("threads", "expected"), [(1, 0), (2, 2)])
+def test_tools_for_two_threads_are_there_after_the_block(monkeypatch, threads, expected):
     target = by_name("native")
     monkeypatch.setattr(codegen, "_idle", {})
     with codegen.prepared_tools(target, threads):
         pass
     tools = codegen._idle.get(target, [])
-    assert len(tools) == made
+    assert len(tools) == expected
     with codegen.prepared_tools(target, threads):  # those that are there are enough
         pass
     assert codegen._idle.get(target, []) == tools

@@ -12,7 +12,7 @@ from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_state
 
 
-def slope(robot, q, qd, tau):
+def rate(robot, q, qd, tau):
     return qd, robot.forward_dynamics(q, qd, tau)
 
 
@@ -21,10 +21,10 @@ def taken(robot, method, q, qd, tau, dt):
     if method == "semi_implicit":
         qd = qd + dt * robot.forward_dynamics(q, qd, tau)
         return q + dt * qd, qd
-    k1 = slope(robot, q, qd, tau)
-    k2 = slope(robot, q + dt / 2 * k1[0], qd + dt / 2 * k1[1], tau)
-    k3 = slope(robot, q + dt / 2 * k2[0], qd + dt / 2 * k2[1], tau)
-    k4 = slope(robot, q + dt * k3[0], qd + dt * k3[1], tau)
+    k1 = rate(robot, q, qd, tau)
+    k2 = rate(robot, q + dt / 2 * k1[0], qd + dt / 2 * k1[1], tau)
+    k3 = rate(robot, q + dt / 2 * k2[0], qd + dt / 2 * k2[1], tau)
+    k4 = rate(robot, q + dt * k3[0], qd + dt * k3[1], tau)
     rows = zip(k1, k2, k3, k4, strict=True)
     dq, dqd = (dt / 6 * (a + 2 * b + 2 * c + d) for a, b, c, d in rows)
     return q + dq, qd + dqd
@@ -195,9 +195,9 @@ def test_rollouts_of_plain_robots_cost_what_they_did():
     most = {"ur5": (784, 736), "panda": (1488, 1432)}
     for name, counts in most.items():
         for method, count in zip(("rk4", "semi_implicit"), counts, strict=True):
-            made = iteration(dl.load(name).dynamics, method)
-            assert len(made.stage) <= count
-            assert len(made.finish) == 2 * made.base[0].size
+            stepped = iteration(dl.load(name).dynamics, method)
+            assert len(stepped.stage) <= count
+            assert len(stepped.finish) == 2 * stepped.base[0].size
 
 
 @pytest.mark.parametrize("name", ["planar_2r", "puma560"])  # without friction, and with it
@@ -219,12 +219,12 @@ def test_friction_rises_over_the_width_of_the_parameters_given():
     def arm(c):
         return Robot.from_links([{**body, "joint": {**joint, "coulomb": c}}], name="arm")
 
-    given = np.array([[5.0], [30.0]])
+    stiffness = np.array([[5.0], [30.0]])
     open_ = arm(dl.Parameter("c", 1.0))
-    for values, frictions in ((given[1], 30.0), (given, [5.0, 30.0]), (None, 1.0)):
-        found = smoothing_width(open_, 1e-2, parameters=values)
+    for values, frictions in ((stiffness[1], 30.0), (stiffness, [5.0, 30.0]), (None, 1.0)):
+        result = smoothing_width(open_, 1e-2, parameters=values)
         each = [smoothing_width(arm(c), 1e-2) for c in np.atleast_1d(frictions)]
-        np.testing.assert_allclose(found, each if np.ndim(frictions) else each[0], rtol=1e-14)
+        np.testing.assert_allclose(result, each if np.ndim(frictions) else each[0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("moving", [False, True])
@@ -236,11 +236,11 @@ def test_a_run_with_friction_is_what_it_is_alone(method, moving):
     tau = 0.1 * np.stack([tau] * 20) if moving else 0.1 * tau
     good, how = np.arange(9) != 4, {"steps": 20, "dt": 1e-2, "method": method}
     q[4] = np.nan
-    found = robot.rollout(q, 0.2 * qd, tau, **how, errors="flag")
-    assert (found.status == np.where(good, dl.Status.OK, dl.Status.NOT_FINITE)).all()
+    result = robot.rollout(q, 0.2 * qd, tau, **how, errors="flag")
+    assert (result.status == np.where(good, dl.Status.OK, dl.Status.NOT_FINITE)).all()
     for k in np.flatnonzero(good):
         alone = robot.rollout(q[k], 0.2 * qd[k], tau[..., k, :], **how)
-        np.testing.assert_array_equal(alone[0], found.q[:, k])
+        np.testing.assert_array_equal(alone[0], result.q[:, k])
 
 
 def test_simulate_and_rollout_smooth_friction_alike_in_a_batch():
@@ -248,8 +248,8 @@ def test_simulate_and_rollout_smooth_friction_alike_in_a_batch():
     q, qd, tau = robot.random_state(np.random.default_rng(0), 3)
     how = {"dt": 1e-2, "method": "rk4"}
     run = dl.simulate(robot, q, 0.2 * qd, 0 * tau, duration=0.2, **how)
-    found = robot.rollout(q, 0.2 * qd, 0 * tau, steps=20, **how)
-    np.testing.assert_allclose(found[0], run.q[1:], atol=1e-11)
+    result = robot.rollout(q, 0.2 * qd, 0 * tau, steps=20, **how)
+    np.testing.assert_allclose(result[0], run.q[1:], atol=1e-11)
     widths = ", ".join(f"{x:g}" for x in smoothing_width(robot, 1e-2))
     assert run.attrs["smoothing"] == widths
 
@@ -257,7 +257,7 @@ def test_simulate_and_rollout_smooth_friction_alike_in_a_batch():
 def test_arguments_are_refused_in_words():
     robot, zero = dl.load("planar_2r"), np.zeros(2)
     whole, number = "steps must be a positive whole number", "dt must be a finite number"
-    for steps, dt, said in (
+    for steps, dt, message in (
         (4.0, 0.1, whole),
         (10**400, 0.1, whole),
         (4, np.nan, number),
@@ -266,7 +266,7 @@ def test_arguments_are_refused_in_words():
         (4, None, number),
         (4, [0.1], number),
     ):
-        with pytest.raises(dl.SettingError, match=said):
+        with pytest.raises(dl.SettingError, match=message):
             robot.rollout(zero, zero, zero, steps, dt)
     with pytest.raises(
         dl.ShapeError, match=r"q \(3, 2\), qd \(2,\), tau \(5, 2\): the axes before"
@@ -286,9 +286,9 @@ def test_torques_that_are_no_numbers_are_told_apart():
     robot, q = dl.load("planar_2r"), np.zeros((3, 2))
     tau = np.zeros((4, 3, 2))
     tau[2, 1, 0] = np.nan
-    found = robot.rollout(q, q, tau, 4, 0.1, errors="flag")
-    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
-    assert np.isfinite(found.q[:2]).all()  # until then
+    result = robot.rollout(q, q, tau, 4, 0.1, errors="flag")
+    assert result.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
+    assert np.isfinite(result.q[:2]).all()  # until then
     closed = dl.load("four_bar")
     with pytest.raises(dl.SimulationError, match=r"tau.*has entries that are not finite"):
         closed.rollout(closed.neutral(), np.zeros(3), np.full(3, np.nan), 4, 1e-3)
@@ -305,8 +305,8 @@ def test_bad_input_never_comes_back_as_nan_in_silence(method):
             robot.rollout(*state, 4, 0.1, method=method)
         with pytest.raises(dl.SimulationError, match=f"rollout: {name} has entries that are not"):
             robot.rollout(*state[:, 1], 4, 0.1, method=method)
-    found = robot.rollout(*state, 4, 0.1, method=method, errors="flag")
-    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
+    result = robot.rollout(*state, 4, 0.1, method=method, errors="flag")
+    assert result.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
 
 
 def test_torques_of_a_step_and_states_that_overflow_are_named():
@@ -327,5 +327,5 @@ def test_a_quaternion_of_length_zero_is_no_start():
     body, q, qd = free_body()
     q[3:] = 0.0
     for method in ("rk4", "RK45"):
-        found = body.rollout(q, qd, np.zeros(6), 2, 1e-3, method=method, errors="flag")
-        assert found.status == dl.Status.NOT_FINITE
+        result = body.rollout(q, qd, np.zeros(6), 2, 1e-3, method=method, errors="flag")
+        assert result.status == dl.Status.NOT_FINITE

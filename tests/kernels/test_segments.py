@@ -36,14 +36,14 @@ def random_program(seed):
 
 def through_the_frame(frame, inputs, outputs):
     """Run every part by interpretation; a slot that nobody has written holds NaN."""
-    slots = np.full(frame.slots, np.nan)
-    slots[: len(inputs)] = inputs
+    vectors = np.full(frame.size, np.nan)
+    vectors[: len(inputs)] = inputs
     for part in frame.parts:
         read = {part.program.a[k] for k in np.flatnonzero(part.program.op == Op.INPUT)}
-        assert not read & set(part.slots), "a part may not write what it reads"
-        (found,) = interpret(part.program, slots)
-        slots[list(part.slots)] = found
-    return slots[len(inputs) : len(inputs) + outputs]
+        assert not read & set(part.writes), "a part may not write what it reads"
+        (results,) = interpret(part.program, vectors)
+        vectors[list(part.writes)] = results
+    return vectors[len(inputs) : len(inputs) + outputs]
 
 
 @settings(max_examples=200, deadline=None)
@@ -74,7 +74,7 @@ def test_slots_are_used_again():
         return x
 
     p = trace(chain, {"x": (2,)})
-    assert split_into_parts(p, long=0, longest=20).slots < 16
+    assert split_into_parts(p, long=0, longest=20).size < 16
 
 
 def test_short_programs_stay_whole():
@@ -95,12 +95,12 @@ def test_compiled_parts(monkeypatch, dtype, target):
     )
     assert len(llvm_ir(p, dtype, by_name(target))) > 4
     cut = Raw(p, dtype, target)
-    found = cut.loop(*inputs)
+    results = cut.loop(*inputs)
     # products and sums on both sides of a cut are not fused
     tolerance = 2000 * np.finfo(dtype).eps
-    for a, b in zip(whole, found, strict=True):
+    for a, b in zip(whole, results, strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(a).max())
-    for a, b in zip(cut.one(*(x[5] for x in inputs)), found, strict=True):
+    for a, b in zip(cut.one(*(x[5] for x in inputs)), results, strict=True):
         np.testing.assert_array_equal(a, b[5])
 
 
@@ -109,11 +109,11 @@ def test_compiling_parts_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(
         partition, "split_into_parts", partial(split_into_parts, long=0, longest=40)
     )
-    told = []
-    object_code(p, "float64", native(), told.append)
-    assert len(told) > 3
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    shares = []
+    object_code(p, "float64", native(), shares.append)
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
@@ -123,16 +123,16 @@ def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
     assert ("@malloc" in text) == (n * n * native().bits // 8 > MAX_ON_STACK)
     raw = Raw(p)
     x = np.random.default_rng(0).uniform(-1, 1, (11, n))
-    (found,) = raw.loop(x)
-    np.testing.assert_array_equal(found, x[:, :, None] * np.arange(1.0, n + 1))
-    np.testing.assert_array_equal(raw.one(x[3])[0], found[3])
+    (results,) = raw.loop(x)
+    np.testing.assert_array_equal(results, x[:, :, None] * np.arange(1.0, n + 1))
+    np.testing.assert_array_equal(raw.one(x[3])[0], results[3])
 
 
-def sum_of_products(count, waiting):
+def sum_of_products(count, delayed):
     """Σ k x, its products all made before the sum, or each just before it is added."""
     leaves = [(Op.INPUT, 0, -1), *((Op.CONST, k, -1) for k in range(count))]
     first = len(leaves)
-    if waiting:
+    if delayed:
         products = [(Op.MUL, 0, 1 + k) for k in range(count)]
         sums = [
             (Op.ADD, first + count + k - 1 if k else first, first + k + 1) for k in range(count - 1)
@@ -149,11 +149,11 @@ def sum_of_products(count, waiting):
 
 
 def test_programs_with_more_alive_than_the_first_cache_holds_are_cut():
-    at_once, waiting = (sum_of_products(1000, flag) for flag in (False, True))
+    at_once, delayed = (sum_of_products(1000, flag) for flag in (False, True))
     assert len(split_into_parts(at_once).parts) == 1
-    frame = split_into_parts(waiting)
+    frame = split_into_parts(delayed)
     assert len(frame.parts) > 1
-    (whole,) = interpret(waiting, 0.5)
+    (whole,) = interpret(delayed, 0.5)
     assert whole == interpret(at_once, 0.5)[0] == 0.5 * sum(range(1000))
     assert through_the_frame(frame, [0.5], 1) == [whole]
 

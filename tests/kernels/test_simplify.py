@@ -94,12 +94,12 @@ def test_reading_alone_does_not_simplify(casadi):
 @pytest.mark.parametrize("swapped", [False, True])
 def test_squares_of_sine_and_cosine_are_one_of_the_same_angle_only(swapped):
     def squares(x, y):
-        found = np.sin(x[0]) ** 2, np.cos(y[0]) ** 2
-        return found[1] + found[0] if swapped else found[0] + found[1]
+        terms = np.sin(x[0]) ** 2, np.cos(y[0]) ** 2
+        return terms[1] + terms[0] if swapped else terms[0] + terms[1]
 
-    made = trace(squares, {"x": (1,), "y": (1,)})
+    program = trace(squares, {"x": (1,), "y": (1,)})
     x, y = np.array([0.3]), np.array([1.1])
-    np.testing.assert_allclose(interpret(made, x, y)[0], np.sin(0.3) ** 2 + np.cos(1.1) ** 2)
+    np.testing.assert_allclose(interpret(program, x, y)[0], np.sin(0.3) ** 2 + np.cos(1.1) ** 2)
     same = trace(lambda x: squares(x, x), {"x": (1,)})
     assert count(same).total == 0
     np.testing.assert_array_equal(interpret(same, x)[0], 1.0)

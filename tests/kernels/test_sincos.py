@@ -45,8 +45,8 @@ def _angles(dtype, count=400):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_accuracy(dtype, target):
     x = _angles(dtype)
-    for found, expected in zip(_compiled(dtype, target).loop(x), _exact(x), strict=True):
-        assert np.abs(found - expected).max() <= ACCURACY[dtype]
+    for actual, expected in zip(_compiled(dtype, target).loop(x), _exact(x), strict=True):
+        assert np.abs(actual - expected).max() <= ACCURACY[dtype]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -76,16 +76,16 @@ def test_angles_that_depend_on_sines():
     p = trace(lambda x: np.sin(x + 100.0 * np.cos(x)), {"x": ()})
     x = np.linspace(-2.0, 2.0, 50)
     exact = [mpmath.sin(v + 100 * mpmath.cos(v)) for v in map(mpmath.mpf, x)]
-    (found,) = Raw(p).loop(x)
+    (actual,) = Raw(p).loop(x)
     # the argument, of size 100, carries a few of its own roundings (1.4e-14 each)
-    np.testing.assert_allclose(found, np.array(exact, float), rtol=0, atol=6e-14)
+    np.testing.assert_allclose(actual, np.array(exact, float), rtol=0, atol=6e-14)
 
 
 def test_cold_and_warm_stages_together():
     """Huge angles in some lanes of the second stage leave the other lanes and |value| ≤ 1 alone."""
     p = trace(lambda x, big: np.sin(x + big * np.sin(3.0 * x)), {"x": (), "big": ()})
     x, big = np.linspace(-2.0, 2.0, 50), np.where(np.arange(50) % 3, 0.0, 1e13)
-    (found,) = Raw(p).loop(x, big)
-    assert np.all(np.abs(found) <= 1.0)
+    (actual,) = Raw(p).loop(x, big)
+    assert np.all(np.abs(actual) <= 1.0)
     warm = big == 0.0
-    np.testing.assert_allclose(found[warm], np.sin(x[warm]), rtol=0, atol=4e-16)
+    np.testing.assert_allclose(actual[warm], np.sin(x[warm]), rtol=0, atol=4e-16)

@@ -65,12 +65,12 @@ def use(factor: float) -> None:
 @linux
 def test_hundreds_of_kernels_leave_nothing_behind(monkeypatch):
     """Compiled once and linked anew each time, which is what would leak; 0.2 MB and 4 maps each."""
-    made = {}
+    kernels = {}
 
     def once(program, dtype, target, *more, **options):
-        if dtype not in made:
-            made[dtype] = object_code(program, dtype, target)
-        return made[dtype]
+        if dtype not in kernels:
+            kernels[dtype] = object_code(program, dtype, target)
+        return kernels[dtype]
 
     monkeypatch.setattr("dalembert.kernels.llvm.codegen.object_code", once)
     for k in range(100):
@@ -121,16 +121,16 @@ def test_a_cycle_through_a_ufunc_is_collected():
 
 def test_a_ufunc_that_is_held_computes_after_all_else_is_gone():
     """In both precisions, the second of which is only then compiled from what the ufunc owns."""
-    kept = []
+    references = []
     for k in range(40):
         owner = Owner(100.0 + k)
-        kept.append(owner.kernel.ufunc if k % 2 else owner.call)
+        references.append(owner.kernel.ufunc if k % 2 else owner.call)
         del owner
     gc.collect()
     load._unload_dead()
-    for k, call in enumerate(kept):
+    for k, call in enumerate(references):
         np.testing.assert_allclose(call(STATE), np.sin(STATE) * (100.0 + k), rtol=1e-14)
-    single = kept[1](STATE.astype("f"))
+    single = references[1](STATE.astype("f"))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, np.sin(STATE) * 101.0, rtol=1e-6)
 
@@ -161,23 +161,23 @@ def test_code_dropped_while_llvm_is_busy_is_freed_later(monkeypatch):
 
 def test_dropped_code_does_not_wait_for_the_collectors_own_time(monkeypatch):
     """Python's objects are few beside their machine code, so the collector is asked to come."""
-    monkeypatch.setattr(load._pressure, "most", len(load._held) + 20)
-    thresholds, made = gc.get_threshold(), []
+    monkeypatch.setattr(load._linkers, "most", len(load._libraries) + 20)
+    thresholds, references = gc.get_threshold(), []
     gc.set_threshold(0)  # it never comes by itself
     try:
         for k in range(40):
             owner = Owner(1000.0 + k)
             owner.call(STATE)
-            made.append(weakref.ref(owner))
+            references.append(weakref.ref(owner))
     finally:
         gc.set_threshold(*thresholds)
-    assert made[0]() is None and made[-1]() is owner
+    assert references[0]() is None and references[-1]() is owner
 
 
 def test_the_buffers_of_an_unknown_numpy_stay(monkeypatch):
     """Where a ufunc's fields are not what they were, nothing is written and nothing freed."""
-    monkeypatch.setattr(gufunc, "_unowned", kept := [])
+    monkeypatch.setattr(gufunc, "_unowned", unowned := [])
     monkeypatch.setattr(gufunc.UfuncFields, "ptr", 1)
     f = build("unknown", lambda: trace(lambda q: q + 1.0, {"q": (3,)}), INPUTS, OUTPUTS, "g").ufunc
-    assert len(kept) == 1
+    assert len(unowned) == 1
     np.testing.assert_array_equal(f(STATE), STATE + 1.0)

@@ -27,7 +27,7 @@ from tests.kernels.test_cuda_source import needs_compiler, needs_nvcc, run
 
 
 @pytest.fixture(scope="module")
-def slopes():
+def derivatives():
     return reciprocals(dl.load("panda").program("forward_dynamics_derivatives"))
 
 
@@ -58,27 +58,29 @@ def most_held(program, most):
     return np.cumsum(change).max()
 
 
-def test_no_more_values_in_registers_than_there_are(slopes):
+def test_no_more_values_in_registers_than_there_are(derivatives):
     program = dl.load("elbow_3r").program("forward_dynamics_derivatives")
     for most in (20, 30):
         assert most_held(program, most) <= most
         done = [k for do, k in spill_schedule(program, most) if do is Action.COMPUTE]
         assert done == [k for k, (op, *_) in enumerate(program.rows) if op != Op.CONST]
     few, many = (
-        sum(do is not Action.COMPUTE for do, _ in spill_schedule(slopes, k)) for k in (90, 110)
+        sum(do is not Action.COMPUTE for do, _ in spill_schedule(derivatives, k)) for k in (90, 110)
     )
     assert many < few
-    assert all(do is Action.COMPUTE for do, _ in spill_schedule(slopes, max_alive(slopes) + 1))
+    assert all(
+        do is Action.COMPUTE for do, _ in spill_schedule(derivatives, max_alive(derivatives) + 1)
+    )
 
 
-def test_halves_compute_the_same_with_fewer_values_alive(slopes):
+def test_halves_compute_the_same_with_fewer_values_alive(derivatives):
     """Derivatives of forward dynamics forget all but q̈, M⁻¹ and the angles at half time."""
-    halves = split_at_vertex_cut(slopes)
-    assert max_alive(halves.program) < 0.7 * max_alive(slopes)
-    assert count(halves.program).total < 1.15 * count(slopes).total
+    halves = split_at_vertex_cut(derivatives)
+    assert max_alive(halves.program) < 0.7 * max_alive(derivatives)
+    assert count(halves.program).total < 1.15 * count(derivatives).total
     state = dl.load("panda").random_state(np.random.default_rng(0), 3)
     for mine, other in zip(
-        interpret(halves.program, *state), interpret(slopes, *state), strict=True
+        interpret(halves.program, *state), interpret(derivatives, *state), strict=True
     ):
         np.testing.assert_array_equal(mine, other)
 
@@ -115,8 +117,8 @@ def test_a_tree_is_gathered_limb_by_limb_and_its_poses_are_computed_again(
     np.testing.assert_array_equal(interpret(back.program, *state)[0], expected)
     text = cuda_source(program, "kernel", "float64", "row").text
     assert len(re.findall(r"const double v\d+", text)) > len(program)  # some of them twice
-    (found,) = run(tmp_path, program, "float64", "row", state)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * abs(expected).max())
+    (results,) = run(tmp_path, program, "float64", "row", state)
+    np.testing.assert_allclose(results, expected, rtol=0, atol=1e-12 * abs(expected).max())
 
 
 def test_no_way_back_where_first_results_come_soon():
@@ -135,10 +137,10 @@ def test_a_place_is_never_taken_twice_at_a_time():
     ]
     walk += [(Action.SAVE, 3), (Action.LOAD, 3)]
     tiles = [MemorySlot("tile", [(4, 9)])]
-    found = allocate_spill_slots(walk, tiles, 1, "own{}".format, "far{}".format)
-    names = {k: place.name for k, place in found.of.items()}
+    allocated = allocate_spill_slots(walk, tiles, 1, "own{}".format, "far{}".format)
+    names = {k: spill_slot.name for k, spill_slot in allocated.of.items()}
     assert names[1] == "tile" and len({names[k] for k in (0, 1, 2)}) == 3
-    assert (found.shared, found.local) == (1, 1)
+    assert (allocated.shared, allocated.local) == (1, 1)
 
 
 @needs_compiler
@@ -151,8 +153,8 @@ def test_the_same_numbers_with_far_angles_and_a_ragged_batch(tmp_path, crowded, 
     state = [x.astype(dtype).astype(float) for x in state]
     program = robot.program("forward_dynamics_derivatives")
     assert "at1[" in cuda_source(program, "kernel", dtype, layout).text
-    found = run(tmp_path, program, dtype, layout, state)
-    for mine, other in zip(found, robot.forward_dynamics_derivatives(*state), strict=True):
+    results = run(tmp_path, program, dtype, layout, state)
+    for mine, other in zip(results, robot.forward_dynamics_derivatives(*state), strict=True):
         scale = abs(other).max()
         np.testing.assert_allclose(mine, other, rtol=0, atol=100 * np.finfo(dtype).eps * scale)
 
@@ -167,8 +169,8 @@ def test_constant_results_and_the_memory_of_the_device(tmp_path, crowded, monkey
     for layout in ("row", "column"):
         folder = tmp_path / layout
         folder.mkdir()
-        found = run(folder, program, "float64", layout, state)
-        for mine, other in zip(found, robot.inverse_dynamics_derivatives(*state), strict=True):
+        results = run(folder, program, "float64", layout, state)
+        for mine, other in zip(results, robot.inverse_dynamics_derivatives(*state), strict=True):
             np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13 * abs(other).max())
     monkeypatch.setattr(spilling, "SHARED_LIMIT", 32 * 8 * 2)
     assert "rest[" in cuda_source(program, "kernel", "float64", "column").text

@@ -80,14 +80,14 @@ def test_threads_with_small_stacks_run_big_kernels():
 
 def frames(text: str) -> dict[str, int]:
     """Bytes of stack of every function of x86 assembly."""
-    found: dict[str, int] = {}
+    used: dict[str, int] = {}
     name = ""
     for line in text.splitlines():
         if start := re.match(r"(\w+):", line):
             name = start[1]
         if taken := re.match(r"\s+subq\s+\$(\d+), %rsp", line):
-            found[name] = max(found.get(name, 0), int(taken[1]))
-    return found
+            used[name] = max(used.get(name, 0), int(taken[1]))
+    return used
 
 
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4"])

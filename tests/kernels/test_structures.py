@@ -47,22 +47,22 @@ def swapped(fields, first, second):
 def test_a_ufunc_with_other_fields_is_not_written_into(monkeypatch, pair):
     monkeypatch.setattr(gufunc, "UfuncFields", swapped(gufunc.UfuncFields, *pair))
     monkeypatch.setattr(gufunc, "_unowned", [])
-    made = kernel(f"ufunc {pair}")
-    np.testing.assert_allclose(made.ufunc(Q, V), np.sin(Q) * V, rtol=1e-14)
+    built = kernel(f"ufunc {pair}")
+    np.testing.assert_allclose(built.ufunc(Q, V), np.sin(Q) * V, rtol=1e-14)
     assert len(gufunc._unowned) == 1  # kept as long as the process, and so is the code
     gc.collect()
     batch = np.tile(Q, (9, 1))
-    np.testing.assert_allclose(made.ufunc(batch, V), np.sin(batch) * V, rtol=1e-14)
+    np.testing.assert_allclose(built.ufunc(batch, V), np.sin(batch) * V, rtol=1e-14)
 
 
 def test_without_numpys_kinds_of_plain_numbers_the_result_is_float64(monkeypatch):
     gufunc._promoter.cache_clear()
     monkeypatch.setattr(gufunc, "_all_subclasses", lambda kind: iter(()))
     try:
-        made = kernel("weak", scalar=True)
-        found = made.ufunc(Q.astype(np.float32), 2.0)
-        np.testing.assert_allclose(found, np.sin(Q) * 2.0, rtol=1e-6)
-        assert found.dtype == np.float64
+        built = kernel("weak", scalar=True)
+        result = built.ufunc(Q.astype(np.float32), 2.0)
+        np.testing.assert_allclose(result, np.sin(Q) * 2.0, rtol=1e-6)
+        assert result.dtype == np.float64
     finally:
         gufunc._promoter.cache_clear()
 

@@ -11,9 +11,9 @@ from dalembert.kernels.llvm.target import by_name, native
     ("name", "doubles"), [("x86-64", 2), ("x86-64-v3", 4), ("x86-64-v4", 8), ("aarch64", 2)]
 )
 def test_width(name, doubles):
-    found = by_name(name)
-    assert (found.width("float64"), found.width("float32")) == (doubles, 2 * doubles)
-    assert found.is_x86 == name.startswith("x86")
+    machine = by_name(name)
+    assert (machine.width("float64"), machine.width("float32")) == (doubles, 2 * doubles)
+    assert machine.is_x86 == name.startswith("x86")
 
 
 def test_environment_chooses(monkeypatch):
@@ -29,7 +29,7 @@ def test_native_is_a_name_for_the_environment_too(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("machine", "wanted"),
+    ("machine", "requested"),
     [
         ("x86-64", "x86-64-v3"),
         ("x86-64-v3", "x86-64-v4"),
@@ -37,12 +37,12 @@ def test_native_is_a_name_for_the_environment_too(monkeypatch):
         ("aarch64", "x86-64"),
     ],
 )
-def test_code_for_another_machine_is_refused_before_it_runs(monkeypatch, machine, wanted):
+def test_code_for_another_machine_is_refused_before_it_runs(monkeypatch, machine, requested):
     monkeypatch.setattr(target, "_level", lambda: machine)
-    monkeypatch.setenv("DALEMBERT_TARGET", wanted)
-    with pytest.raises(CompileError, match=f"runs {machine}, and code for {wanted} would crash"):
+    monkeypatch.setenv("DALEMBERT_TARGET", requested)
+    with pytest.raises(CompileError, match=f"runs {machine}, and code for {requested} would crash"):
         native()
-    assert by_name(wanted).bits  # code may still be written for it
+    assert by_name(requested).bits  # code may still be written for it
 
 
 def test_unknown_name():

@@ -20,14 +20,14 @@ def around(function, point=POINT, order=ORDER):
 def by_sympy(expression, symbols, point=POINT, order=ORDER):
     """∂^α f / α! for every monomial of the algebra."""
     values = dict(zip(symbols, point, strict=True))
-    found = []
+    coefficients = []
     for word in algebra(len(symbols), order).words:
-        slope = expression
+        partial = expression
         for k in word:
-            slope = slope.diff(symbols[k])
+            partial = partial.diff(symbols[k])
         counts = [word.count(k) for k in range(len(symbols))]
-        found.append(float(slope.subs(values)) / prod(map(factorial, counts)))
-    return np.array(found)
+        coefficients.append(float(partial.subs(values)) / prod(map(factorial, counts)))
+    return np.array(coefficients)
 
 
 A, B = sympy.symbols("a b", positive=True)
@@ -59,27 +59,29 @@ SINGLE = {
 @pytest.mark.parametrize("name", SINGLE)
 def test_functions_of_a_product(name):
     ours, theirs = SINGLE[name]
-    found = around(lambda x: ours(x[0] * x[1] + 0.1 * x[0]))
+    coefficients = around(lambda x: ours(x[0] * x[1] + 0.1 * x[0]))
     expected = by_sympy(theirs(A * B + A / 10), (A, B))
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(coefficients, expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1), (-1, -1), (5, 1), (1, 5)])
 def test_functions_of_two_arguments(signs):
     s, t = signs
-    found = around(lambda x: np.arctan2(s * x[0], t * x[1]))
+    coefficients = around(lambda x: np.arctan2(s * x[0], t * x[1]))
     expected = by_sympy(sympy.atan2(s * A, t * B), (A, B))
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-    found = around(lambda x: np.hypot(s * x[0], t * x[1]) + x[0] ** x[1])
+    np.testing.assert_allclose(coefficients, expected, rtol=1e-11, atol=1e-11)
+    coefficients = around(lambda x: np.hypot(s * x[0], t * x[1]) + x[0] ** x[1])
     expected = by_sympy(sympy.sqrt((s * A) ** 2 + (t * B) ** 2) + A**B, (A, B))
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(coefficients, expected, rtol=1e-11, atol=1e-11)
 
 
 def test_pieces_are_those_of_the_point():
-    found = around(lambda x: np.where(x[0] < x[1], x[0] * x[1], np.sin(x[0])) + np.sign(x[0]))
-    np.testing.assert_allclose(found, by_sympy(A * B + 1, (A, B)), atol=1e-15)
-    found = around(lambda x: np.maximum(x[0], x[1]) * np.minimum(x[0], x[1]))
-    np.testing.assert_allclose(found, by_sympy(A * B, (A, B)), atol=1e-15)
+    coefficients = around(
+        lambda x: np.where(x[0] < x[1], x[0] * x[1], np.sin(x[0])) + np.sign(x[0])
+    )
+    np.testing.assert_allclose(coefficients, by_sympy(A * B + 1, (A, B)), atol=1e-15)
+    coefficients = around(lambda x: np.maximum(x[0], x[1]) * np.minimum(x[0], x[1]))
+    np.testing.assert_allclose(coefficients, by_sympy(A * B, (A, B)), atol=1e-15)
 
 
 def test_a_kink_has_no_series():
@@ -96,9 +98,9 @@ def test_a_whole_power_of_zero_is_smooth():
 def test_only_inputs_that_are_read_are_variables():
     program = trace(lambda x: np.stack([x[2] ** 2, x[0]]), {"x": (4,)})
     assert variables(program).tolist() == [0, 2]
-    (found,) = taylor(program, np.arange(4.0), 2)
-    np.testing.assert_allclose(found[:, 0], [4, 0, 4, 0, 0, 1])
-    assert found.shape == (6, 2)
+    (coefficients,) = taylor(program, np.arange(4.0), 2)
+    np.testing.assert_allclose(coefficients[:, 0], [4, 0, 4, 0, 0, 1])
+    assert coefficients.shape == (6, 2)
 
 
 def test_slopes_are_derivatives_of_the_series():
@@ -107,7 +109,7 @@ def test_slopes_are_derivatives_of_the_series():
     expected = [sympy.exp(A) * sympy.sin(B), sympy.exp(A) * sympy.cos(B)]
     for k in range(2):
         np.testing.assert_allclose(
-            series.slopes(f)[:, k], by_sympy(expected[k], (A, B), order=3), rtol=1e-12
+            series.gradient(f)[:, k], by_sympy(expected[k], (A, B), order=3), rtol=1e-12
         )
 
 

@@ -34,10 +34,10 @@ RNG = np.random.default_rng(1)
 )
 def test_shapes_and_order(shape, function):
     x = RNG.standard_normal(shape)
-    (found,) = interpret(trace(function, {"x": shape}), x)
+    (actual,) = interpret(trace(function, {"x": shape}), x)
     expected = np.asarray(function(x))
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=1e-15)
 
 
 def test_outputs_are_named():
@@ -59,8 +59,8 @@ def test_branches():
         return np.where(x > 0.0, np.sqrt(x), -x)
 
     x = np.array([4.0, -3.0, 0.0])
-    (found,) = interpret(trace(function, {"x": (3,)}), x)
-    np.testing.assert_array_equal(found, [2.0, 3.0, 0.0])
+    (actual,) = interpret(trace(function, {"x": (3,)}), x)
+    np.testing.assert_array_equal(actual, [2.0, 3.0, 0.0])
 
 
 def test_from_casadi_keeps_positions_of_sparse_matrices(casadi):
@@ -123,7 +123,7 @@ def test_a_mask_chooses_entries():
 
 
 @pytest.mark.parametrize(
-    ("function", "why"),
+    ("function", "reason"),
     [
         (lambda x: None, "function cannot be traced: its output 'out' is None; is a return"),
         (lambda x: (x, None), "output 'out1' is None"),
@@ -138,9 +138,9 @@ def test_a_mask_chooses_entries():
         (lambda x: x @ np.zeros(4), "function cannot be traced: .*mismatch"),
     ],
 )
-def test_a_function_without_numbers_to_return_is_refused(function, why):
+def test_a_function_without_numbers_to_return_is_refused(function, reason):
     """A forgotten return was NaN, and what has no outputs failed where it was called."""
-    with pytest.raises(CompileError, match=why):
+    with pytest.raises(CompileError, match=reason):
         dl.compile_function(function, {"x": 3})
 
 

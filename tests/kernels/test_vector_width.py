@@ -105,6 +105,6 @@ def test_both_widths_compute_the_same_but_for_rounding():
 
 @pytest.mark.skipif(WIDE not in runnable_targets(), reason="this machine has no such registers")
 def test_both_widths_are_timed():
-    found = vector_width.time_both_widths()
-    assert list(found) == [WIDE, NARROW]
-    assert all(0.0 < ns < np.inf for ns in found.values())
+    measured = vector_width.time_both_widths()
+    assert list(measured) == [WIDE, NARROW]
+    assert all(0.0 < ns < np.inf for ns in measured.values())

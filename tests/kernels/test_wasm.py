@@ -46,14 +46,14 @@ def samples(op):
 @pytest.mark.parametrize("op", [op for op in Op if op not in LEAVES], ids=lambda op: op.name)
 def test_every_operation(op):
     """Also of infinities, zeros of both signs, NaN and the smallest and largest numbers."""
-    made, arrays = single(op), samples(op)
-    (expected,) = interpret(made, *arrays)
-    (found,) = Loaded(wasm_module({"f": made})).many("f", *arrays)
+    program, arrays = single(op), samples(op)
+    (expected,) = interpret(program, *arrays)
+    (actual,) = Loaded(wasm_module({"f": program})).many("f", *arrays)
     # a power is e^(y ln x), whose rounding is multiplied by up to 710; other functions are a few
     # units in the last place from the C library's
     rtol = 2e-13 if op == Op.POW else 1e-15
     atol = 1e-15 if op in (Op.SIN, Op.COS) else 5e-324
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol)
 
 
 def test_one_state_and_many_give_the_same_numbers():
@@ -84,8 +84,8 @@ def test_sine_of_every_angle():
     loaded = Loaded(wasm_module({"f": trace(lambda x: (np.sin(x), np.cos(x)), {"x": ()})}))
     with mp.workdps(400):
         exact = np.array([[float(mp.sin(mp.mpf(x))), float(mp.cos(mp.mpf(x)))] for x in angles])
-    found = np.stack(loaded.many("f", angles), axis=-1)
-    np.testing.assert_allclose(found, exact, rtol=0, atol=4e-16)
+    actual = np.stack(loaded.many("f", angles), axis=-1)
+    np.testing.assert_allclose(actual, exact, rtol=0, atol=4e-16)
 
 
 def means(length):
@@ -103,29 +103,29 @@ def test_long_programs_are_cut_into_functions(monkeypatch):
     """To the last bit: there is nothing but sums and products."""
     monkeypatch.setattr(module, "LONG", 2000)
     monkeypatch.setattr(module, "LONGEST", 500)
-    made = means(6001)
-    loaded = Loaded(wasm_module({"f": made}))
+    program = means(6001)
+    loaded = Loaded(wasm_module({"f": program}))
     x = np.random.default_rng(3).normal(size=(3, 4))
-    (expected,) = interpret(made, x)
-    (found,) = loaded.many("f", x)
-    np.testing.assert_array_equal(found, expected)
+    (expected,) = interpret(program, x)
+    (actual,) = loaded.many("f", x)
+    np.testing.assert_array_equal(actual, expected)
     np.testing.assert_array_equal(loaded.one("f", x[2])[0], expected[2])
 
 
 @pytest.mark.parametrize("limit", ["LONGEST_BODY", "MOST_LOCALS"])
 def test_a_function_beyond_what_browsers_take_is_refused(monkeypatch, limit):
-    made = trace(lambda x: np.cumsum(x) * x, {"x": (40,)}, name="wide")
-    wasm_module({"wide": made})
+    program = trace(lambda x: np.cumsum(x) * x, {"x": (40,)}, name="wide")
+    wasm_module({"wide": program})
     monkeypatch.setattr(binary, limit, 3)
     with pytest.raises(dl.CompileError, match=r"wide.*more than browsers accept"):
-        wasm_module({"wide": made})
+        wasm_module({"wide": program})
 
 
 @pytest.mark.parametrize("names", [["memory"], [""], ["f", "f_batch"], ["f_batch", "f"]])
 def test_names_are_taken_once(names):
-    made = trace(lambda x: x + 1.0, {"x": ()})
+    program = trace(lambda x: x + 1.0, {"x": ()})
     with pytest.raises(dl.CompileError, match="cannot be named"):
-        wasm_module(dict.fromkeys(names, made))
+        wasm_module(dict.fromkeys(names, program))
 
 
 def test_functions_may_be_named_like_those_of_the_library():
@@ -134,10 +134,10 @@ def test_functions_may_be_named_like_those_of_the_library():
 
 
 def test_the_same_bytes_every_time():
-    def made():
+    def program():
         return trace(lambda x, y: np.sin(x) * y + np.exp(x), {"x": (3,), "y": ()})
 
-    assert wasm_module({"f": made()}) == wasm_module({"f": made()})
+    assert wasm_module({"f": program()}) == wasm_module({"f": program()})
 
 
 def test_foreign_bytes_are_refused():

@@ -36,15 +36,15 @@ def programs(system):
 def test_every_quantity(name):
     """All in one module; `interpret` is what kernels of the CPU are compared with, too."""
     system = dl.load(name).compiled
-    made = dict(programs(system))
-    loaded, rng = Loaded(wasm_module(made)), np.random.default_rng(SEED.get(name, 0))
-    for quantity, program in made.items():
+    traced = dict(programs(system))
+    loaded, rng = Loaded(wasm_module(traced)), np.random.default_rng(SEED.get(name, 0))
+    for quantity, program in traced.items():
         arrays = states(system, program, rng)
         names = [port.name for port in program.outputs]
         last = [x[-1] for x in arrays]
         expected, many, one = (
-            settled(dict(zip(names, found, strict=True)))
-            for found in (
+            settled(dict(zip(names, result, strict=True)))
+            for result in (
                 interpret(program, *arrays),
                 loaded.many(quantity, *arrays),
                 loaded.one(quantity, *last),
@@ -61,8 +61,8 @@ def test_beside_the_compiled_kernels():
     loaded = Loaded(robot.wasm(names))
     for name in names:
         arrays = states(robot, robot.program(name), rng)
-        (found,), expected = loaded.many(name, *arrays), robot.evaluate(name, *arrays)
-        assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+        (result,), expected = loaded.many(name, *arrays), robot.evaluate(name, *arrays)
+        assert np.abs(result - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 def test_choices_have_names_of_their_own():
@@ -79,11 +79,11 @@ def test_choices_have_names_of_their_own():
     q, qd, qdd = robot.random_state(np.random.default_rng(2))
     wrench = np.arange(6.0)
     np.testing.assert_allclose(loaded.one("hand", q)[0], robot.pose(q, "wrist_3_link"), atol=1e-14)
-    held = robot.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
-    np.testing.assert_allclose(loaded.one("holding", q, qd, qdd, wrench)[0], held, rtol=1e-12)
+    torque = robot.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
+    np.testing.assert_allclose(loaded.one("holding", q, qd, qdd, wrench)[0], torque, rtol=1e-12)
     tau = robot.inverse_dynamics(q, qd, qdd)
     np.testing.assert_allclose(loaded.one("craig", q, qd, qdd)[0], tau, rtol=1e-12)
-    assert loaded.said["functions"]["hand"]["choices"] == {"frame": "wrist_3_link"}
+    assert loaded.description["functions"]["hand"]["choices"] == {"frame": "wrist_3_link"}
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
@@ -94,15 +94,15 @@ def test_rollout(method):
     loaded = Loaded(content)
     q, qd, tau = robot.random_state(np.random.default_rng(3))
     values = {"q": q, "qd": qd, "tau": tau, "width": np.full(6, 0.05)}
-    found = loaded.roll("rollout", 50, 1e-3, **values)
+    result = loaded.roll("rollout", 50, 1e-3, **values)
     expected = robot.rollout(q, qd, tau, steps=50, dt=1e-3, method=method, smoothing=0.05)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-12)
     # the same places: the energy of where it is now
-    energy = loaded.said["functions"]["kinetic_energy"]
+    energy = loaded.description["functions"]["kinetic_energy"]
     loaded.run("kinetic_energy", *(p["at"] for p in (*energy["inputs"], *energy["outputs"])))
     K = loaded.read(energy["outputs"][0]["at"], ())
-    np.testing.assert_allclose(K, robot.kinetic_energy(*found), rtol=1e-12)
+    np.testing.assert_allclose(K, robot.kinetic_energy(*result), rtol=1e-12)
 
 
 def test_rollout_on_a_group():
@@ -110,8 +110,8 @@ def test_rollout_on_a_group():
     ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "com": (0.1, 0, -0.4)}
     robot = dl.Robot.from_links([{**ball, "inertia": np.diag([0.6, 0.5, 0.2])}])
     q, qd, tau = robot.random_state(np.random.default_rng(4))
-    found = Loaded(robot.wasm(["rollout"])).roll("rollout", 20, 1e-2, q=q, qd=qd, tau=tau)
-    for x, y in zip(found, robot.rollout(q, qd, tau, steps=20, dt=1e-2), strict=True):
+    result = Loaded(robot.wasm(["rollout"])).roll("rollout", 20, 1e-2, q=q, qd=qd, tau=tau)
+    for x, y in zip(result, robot.rollout(q, qd, tau, steps=20, dt=1e-2), strict=True):
         np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-12)
 
 
@@ -125,17 +125,17 @@ def test_parameters_are_inputs():
 
     robot = arm(dl.Parameter("m", 1.0), dl.Parameter("rub", 0.2))
     loaded = Loaded(robot.wasm(["inverse_dynamics", "rollout"]))
-    assert loaded.said["parameters"] == {"m": 1.0, "rub": 0.2}
+    assert loaded.description["parameters"] == {"m": 1.0, "rub": 0.2}
     values, (q, qd, tau) = np.array([2.5, 0.4]), np.array([[0.3], [2.0], [0.7]])
     np.testing.assert_allclose(
         loaded.one("inverse_dynamics", q, qd, tau, values)[0],
         arm(*values).inverse_dynamics(q, qd, tau),
         rtol=1e-13,
     )
-    given = {"q": q, "qd": qd, "tau": tau, "width": [0.1], "parameters": values}
-    found = loaded.roll("rollout", 100, 1e-2, **given)
+    inputs = {"q": q, "qd": qd, "tau": tau, "width": [0.1], "parameters": values}
+    result = loaded.roll("rollout", 100, 1e-2, **inputs)
     expected = arm(*values).rollout(q, qd, tau, steps=100, dt=1e-2, smoothing=0.1)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y[-1], rtol=1e-11)
 
 
@@ -143,9 +143,9 @@ def test_a_rollout_stays_on_the_constraints():
     """Newton's steps and the nearest velocity are functions of the module, called after each step."""
     closed = dl.load("four_bar")
     q, still = closed.neutral(), np.zeros(3)
-    found = Loaded(closed.wasm(["rollout"])).roll("rollout", 50, 1e-2, q=q, qd=still, tau=still)
+    result = Loaded(closed.wasm(["rollout"])).roll("rollout", 50, 1e-2, q=q, qd=still, tau=still)
     expected = closed.rollout(q, still, still, steps=50, dt=1e-2, every=50)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y[-1], atol=1e-11)
 
 
@@ -154,10 +154,10 @@ def test_actuators_drive_the_rollout():
     arm = dl.Robot.from_mjcf(ARM)
     q, qd, u = np.array([0.3, -0.5, 0.02]), np.array([0.1, 0.2, -0.1]), np.array([0.8, 2.0, 0.1])
     loaded = Loaded(arm.wasm({"rollout": {"controls": True}}))
-    assert loaded.said["functions"]["rollout"]["controls"] == ["servo", "motor", "drift"]
-    found = loaded.roll("rollout", 50, 2e-3, q=q, qd=qd, w=np.zeros(2), tau=u)
+    assert loaded.description["functions"]["rollout"]["controls"] == ["servo", "motor", "drift"]
+    result = loaded.roll("rollout", 50, 2e-3, q=q, qd=qd, w=np.zeros(2), tau=u)
     expected = arm.rollout(q, qd, None, steps=50, dt=2e-3, controls=u)
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-13)
 
 
@@ -168,22 +168,22 @@ def test_reach(task, frame):
     loaded = Loaded(robot.wasm({"reach": {"frame": frame, "task": task}}))
     q = np.array([0.3, -0.4, 0.5, 0.2, 0.7, 0.1])
     target = robot.pose(q, frame)
-    gain = loaded.said["functions"]["reach"]["gain"]
-    (found,) = loaded.roll("reach", 8, gain, q=q + 0.2, target=target)
+    gain = loaded.description["functions"]["reach"]["gain"]
+    (result,) = loaded.roll("reach", 8, gain, q=q + 0.2, target=target)
     where = np.s_[:3, 3] if task == "position" else np.s_[:]
-    np.testing.assert_allclose(robot.pose(found, frame)[where], target[where], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(robot.pose(result, frame)[where], target[where], rtol=0, atol=1e-9)
 
 
 def test_the_description_says_what_a_page_needs():
     robot = dl.load("panda")
-    said = description(robot.source("inverse_dynamics", target="wasm"))
-    assert said["name"] == "panda" and said["format"] == 1
-    assert said["coordinates"] == list(robot.coordinates)
-    assert said["limits"]["upper"] == robot.upper.tolist()
-    ports = said["functions"]["inverse_dynamics"]["inputs"]
+    contents = description(robot.source("inverse_dynamics", target="wasm"))
+    assert contents["name"] == "panda" and contents["format"] == 1
+    assert contents["coordinates"] == list(robot.coordinates)
+    assert contents["limits"]["upper"] == robot.upper.tolist()
+    ports = contents["functions"]["inverse_dynamics"]["inputs"]
     assert [(p["name"], p["shape"]) for p in ports] == [("q", [7]), ("qd", [7]), ("qdd", [7])]
-    places = [p["at"] for p in (*ports, *said["functions"]["inverse_dynamics"]["outputs"])]
-    assert len({*places}) == 4 and max(places) + 56 <= said["heap"]
+    addresses = [p["at"] for p in (*ports, *contents["functions"]["inverse_dynamics"]["outputs"])]
+    assert len({*addresses}) == 4 and max(addresses) + 56 <= contents["heap"]
     # no limit is null: JSON has no infinity
     free = description(dl.load("pendulum").source("bias", target="wasm"))
     assert None in free["limits"]["upper"] and "Infinity" not in json.dumps(free)
@@ -223,7 +223,7 @@ def test_bad_requests_are_refused():
 
 
 def test_command_writes_the_module(tmp_path):
-    asked = [
+    requests = [
         "export",
         "planar_2r",
         "--quantity",
@@ -233,6 +233,6 @@ def test_command_writes_the_module(tmp_path):
         "--out",
         str(tmp_path),
     ]
-    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert CliRunner().invoke(app, requests).exit_code == 0
     content = (tmp_path / "planar_2r_bias.wasm").read_bytes()
     assert content == dl.load("planar_2r").source("bias", target="wasm")

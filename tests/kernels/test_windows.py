@@ -49,13 +49,13 @@ def test_objects_need_only_what_the_system_has(triple, dtype):
     there = Target(triple, "x86-64-v3" if wide else "generic", "", 256 if wide else 128)
     under = "_" if form == "Mach-O" else ""
     for program in (trace(everything, {"x": (3,), "y": (3,)}), robot()):
-        found = [read(code) for code in unpack(object_code(program, dtype, there))]
-        assert {(one.format, one.machine) for one in found} == {(form, machine)}
-        defined = set().union(*(one.defined for one in found))
-        needed = set().union(*(one.needed for one in found)) - defined
+        objects = [read(code) for code in unpack(object_code(program, dtype, there))]
+        assert {(one.format, one.machine) for one in objects} == {(form, machine)}
+        defined = set().union(*(one.defined for one in objects))
+        needed = set().union(*(one.needed for one in objects)) - defined
         assert {name.removeprefix(under) for name in defined} >= EXPORTED
         assert {name.removeprefix(under) for name in needed} <= known
-        assert set().union(*(one.relocations for one in found)) <= relocations
+        assert set().union(*(one.relocations for one in objects)) <= relocations
 
 
 def robot():

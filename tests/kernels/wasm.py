@@ -23,7 +23,7 @@ class Loaded:
     """A module with its memory; arrays are float64."""
 
     def __init__(self, content: bytes) -> None:
-        self.said = description(content)
+        self.description = description(content)
         self.store = wasmtime.Store(engine())
         module = wasmtime.Module(engine(), content)
         assert not module.imports
@@ -48,33 +48,37 @@ class Loaded:
 
     def one(self, name: str, *arrays) -> list[np.ndarray]:
         """A function of one state, at the places reserved for it."""
-        said = self.said["functions"][name]
-        for port, x in zip(said["inputs"], arrays, strict=True):
+        arguments = self.description["functions"][name]
+        for port, x in zip(arguments["inputs"], arrays, strict=True):
             assert np.shape(x) == tuple(port["shape"]), port
             self.write(port["at"], np.asarray(x))
-        for port in said["outputs"]:
+        for port in arguments["outputs"]:
             self.write(port["at"], np.full(port["shape"], np.nan))
-        self.run(name, *(port["at"] for port in (*said["inputs"], *said["outputs"])))
-        return [self.read(port["at"], port["shape"]) for port in said["outputs"]]
+        self.run(name, *(port["at"] for port in (*arguments["inputs"], *arguments["outputs"])))
+        return [self.read(port["at"], port["shape"]) for port in arguments["outputs"]]
 
     def many(self, name: str, *arrays) -> list[np.ndarray]:
         """A function of a batch (n, *shape), behind the heap."""
-        said, n, at = self.said["functions"][name], len(arrays[0]), self.said["heap"]
-        blank = [np.full((n, *port["shape"]), np.nan) for port in said["outputs"]]
-        places = []
+        arguments, n, at = (
+            self.description["functions"][name],
+            len(arrays[0]),
+            self.description["heap"],
+        )
+        blank = [np.full((n, *port["shape"]), np.nan) for port in arguments["outputs"]]
+        addresses = []
         for x in (*arrays, *blank):
             self.write(at, np.asarray(x))
-            places.append(at)
+            addresses.append(at)
             at += x.nbytes
-        self.run(said["batch"], n, *places)
-        outputs = places[len(arrays) :]
-        return [self.read(place, x.shape) for place, x in zip(outputs, blank, strict=True)]
+        self.run(arguments["batch"], n, *addresses)
+        outputs = addresses[len(arrays) :]
+        return [self.read(address, x.shape) for address, x in zip(outputs, blank, strict=True)]
 
     def roll(self, name: str, steps: int, dt: float, **values) -> list[np.ndarray]:
         """The state after steps of a rollout."""
-        said = self.said["functions"][name]
-        ports = (*said["state"], *said["inputs"])
+        arguments = self.description["functions"][name]
+        ports = (*arguments["state"], *arguments["inputs"])
         for port in ports:
             self.write(port["at"], np.asarray(values[port["name"]], dtype=float))
         self.run(name, steps, dt, *(port["at"] for port in ports))
-        return [self.read(port["at"], port["shape"]) for port in said["state"]]
+        return [self.read(port["at"], port["shape"]) for port in arguments["state"]]

@@ -38,16 +38,16 @@ def test_units_of_fields_are_read(arm, tmp_path, kind):
         pytest.importorskip("zarr")
         log.to_zarr(tmp_path / "log.zarr", zarr_format=2)
         log = tmp_path / "log.zarr"
-    found = dl.read_log(log, arm)
-    np.testing.assert_allclose(found.time, T, atol=1e-15)
-    np.testing.assert_allclose(found.q[:, 0], np.sin(T), atol=1e-14)
-    np.testing.assert_allclose(found.tau[:, 1], np.cos(T), atol=1e-14)
-    assert "0.0174533" in found.attrs["preparation"]
+    result = dl.read_log(log, arm)
+    np.testing.assert_allclose(result.time, T, atol=1e-15)
+    np.testing.assert_allclose(result.q[:, 0], np.sin(T), atol=1e-14)
+    np.testing.assert_allclose(result.tau[:, 1], np.cos(T), atol=1e-14)
+    assert "0.0174533" in result.attrs["preparation"]
 
 
 def test_units_that_are_stated_come_before_those_of_the_file(arm):
-    found = dl.read_log(written(arm, q_unit="furlong"), arm, units={"q": "deg"})
-    np.testing.assert_allclose(found.q[:, 0], np.sin(T), atol=1e-14)
+    result = dl.read_log(written(arm, q_unit="furlong"), arm, units={"q": "deg"})
+    np.testing.assert_allclose(result.q[:, 0], np.sin(T), atol=1e-14)
     with pytest.raises(TrajectoryError, match="unit 'furlong' is none of rad, deg"):
         dl.read_log(written(arm, q_unit="furlong"), arm)
     with pytest.raises(TrajectoryError, match="2 columns, and its attribute units has 3"):
@@ -55,8 +55,8 @@ def test_units_that_are_stated_come_before_those_of_the_file(arm):
 
 
 def test_times_of_a_calendar_count_from_their_start(arm):
-    found = dl.read_log(written(arm, t_unit="milliseconds since 2024-05-01"), arm)
-    np.testing.assert_allclose(found.time, T, atol=1e-15)
+    result = dl.read_log(written(arm, t_unit="milliseconds since 2024-05-01"), arm)
+    np.testing.assert_allclose(result.time, T, atol=1e-15)
 
 
 def test_a_run_that_was_stored_is_read_as_it_was(arm, tmp_path):
@@ -71,9 +71,9 @@ def test_a_run_that_was_stored_is_read_as_it_was(arm, tmp_path):
 
 
 def test_a_dataset_that_is_identified_is_in_its_units(arm):
-    (made,) = load_logs(arm, written(arm))
-    np.testing.assert_allclose(made.time, T, atol=1e-15)
-    np.testing.assert_allclose(made.q[:, 0], np.sin(T), atol=1e-14)
-    np.testing.assert_allclose(made.tau[:, 1], np.cos(T), atol=1e-14)
-    (again,) = load_logs(arm, made)
-    np.testing.assert_array_equal(again.q, made.q)
+    (log,) = load_logs(arm, written(arm))
+    np.testing.assert_allclose(log.time, T, atol=1e-15)
+    np.testing.assert_allclose(log.q[:, 0], np.sin(T), atol=1e-14)
+    np.testing.assert_allclose(log.tau[:, 1], np.cos(T), atol=1e-14)
+    (again,) = load_logs(arm, log)
+    np.testing.assert_array_equal(again.q, log.q)

@@ -18,10 +18,10 @@ def panda():
 
 def table(q, tau, first=0, time="time", **more):
     """Columns of two styles, with numbers in the place of {}."""
-    made = {time: T}
-    made |= {q.replace("{}", str(first + k)): Q[:, k] for k in range(7)}
-    made |= {tau.replace("{}", str(first + k)): TAU[:, k] for k in range(7)}
-    return made | more
+    columns = {time: T}
+    columns |= {q.replace("{}", str(first + k)): Q[:, k] for k in range(7)}
+    columns |= {tau.replace("{}", str(first + k)): TAU[:, k] for k in range(7)}
+    return columns | more
 
 
 STYLES = [
@@ -58,36 +58,36 @@ def test_names_of_joints_inside_longer_names_are_found():
     """/joint_states/shoulder_pan_joint/effort, as tools for bags of messages write it."""
     arm = dl.load("ur5")
     names = list(arm.dynamics.velocities)
-    made = {"t": T} | {f"/js/{n}/position": Q[:, k] for k, n in enumerate(names)}
-    made |= {f"/js/effort/{n}": TAU[:, k] for k, n in enumerate(names)}
-    log = dl.read_log(dict(reversed(made.items())), arm)
+    columns = {"t": T} | {f"/js/{n}/position": Q[:, k] for k, n in enumerate(names)}
+    columns |= {f"/js/effort/{n}": TAU[:, k] for k, n in enumerate(names)}
+    log = dl.read_log(dict(reversed(columns.items())), arm)
     np.testing.assert_array_equal(log.q, Q[:, :6])
     np.testing.assert_array_equal(log.tau, TAU[:, :6])
 
 
 def test_commands_beside_measurements_are_not_taken(panda):
     """A log of a controller: desired values, external torques and temperatures are others."""
-    made = table("q_{}", "tau_J_{}", 1)
+    columns = table("q_{}", "tau_J_{}", 1)
     for other in ("q_d_{}", "tau_J_d_{}", "tau_ext_hat_filtered_{}", "temp_{}", "dtau_J_{}"):
-        made |= {other.replace("{}", str(k)): 9.0 + T for k in range(1, 8)}
-    made |= {f"dq_{k}": np.gradient(Q[:, k - 1], T) for k in range(1, 8)}
-    log = dl.read_log(made, panda)
+        columns |= {other.replace("{}", str(k)): 9.0 + T for k in range(1, 8)}
+    columns |= {f"dq_{k}": np.gradient(Q[:, k - 1], T) for k in range(1, 8)}
+    log = dl.read_log(columns, panda)
     np.testing.assert_array_equal(log.q, Q)
     np.testing.assert_array_equal(log.tau, TAU)
     assert log.attrs["recorded"] == "q, qd, tau"
     assert "35 columns ignored: q_d_1" in log.attrs["preparation"]
     with pytest.raises(TrajectoryError, match="column 'q_d_1' belongs to no joint"):
-        dl.read_log(made, panda, others="refuse")
+        dl.read_log(columns, panda, others="refuse")
 
 
 def test_patterns_choose_columns(panda):
     """{} or * stands for the number or the joint; a list names them one by one."""
-    made = table("pos_{}", "load_{}", 1) | {f"angle_{k}": T for k in range(1, 8)}
-    log = dl.read_log(made, panda, columns={"q": "pos_*", "tau": "load_{}"})
+    columns = table("pos_{}", "load_{}", 1) | {f"angle_{k}": T for k in range(1, 8)}
+    log = dl.read_log(columns, panda, columns={"q": "pos_*", "tau": "load_{}"})
     np.testing.assert_array_equal(log.q, Q)
     np.testing.assert_array_equal(log.tau, TAU)
     turned = [f"pos_{k}" for k in (2, 1, 3, 4, 5, 6, 7)]
-    log = dl.read_log(made, panda, columns={"q": turned, "tau": "load_{}"})
+    log = dl.read_log(columns, panda, columns={"q": turned, "tau": "load_{}"})
     np.testing.assert_array_equal(log.q[:, 0], Q[:, 1])
     joints = panda.dynamics.velocities
     named = {"clock": T} | {f"p<{j}>": Q[:, k] for k, j in enumerate(joints)}
@@ -105,9 +105,9 @@ def test_what_may_be_read_in_two_ways_is_refused_with_both(panda):
     arms = table("left_q{}", "tau{}") | {f"right_q{k}": T for k in range(7)}
     with pytest.raises(TrajectoryError, match=r"'left_q{}' and 'right_q{}'"):
         dl.read_log(arms, panda)
-    twice = table("q{}", "tau{}", 1) | {"q01": T}
+    repeated = table("q{}", "tau{}", 1) | {"q01": T}
     with pytest.raises(TrajectoryError, match="'q1' and 'q01' say the same"):
-        dl.read_log(twice, panda)
+        dl.read_log(repeated, panda)
     with pytest.raises(TrajectoryError, match="'stamp_a_t' and 'stamp_b_t' are both times"):
         dl.read_log(table("q{}", "tau{}", time="stamp_a_t") | {"stamp_b_t": T}, panda)
 
@@ -133,51 +133,51 @@ def test_numbers_beside_other_names_of_joints_are_refused(panda):
 
 
 def test_what_a_pattern_does_not_fit_is_said(panda):
-    made = table("pos_{}", "tau_{}")
+    columns = table("pos_{}", "tau_{}")
     with pytest.raises(
         TrajectoryError, match=r"columns\['q'\]: 'place_\*' fits 'nothing'; 7 columns"
     ):
-        dl.read_log(made, panda, columns={"q": "place_*"})
+        dl.read_log(columns, panda, columns={"q": "place_*"})
     with pytest.raises(TrajectoryError, match=r"no column is called 'x'; 7 different columns"):
-        dl.read_log(made, panda, columns={"q": ["x"]})
+        dl.read_log(columns, panda, columns={"q": ["x"]})
     with pytest.raises(UnknownNameError, match="no column 'nothing'"):
-        dl.read_log(made, panda, columns={"nothing": "q_1"})
+        dl.read_log(columns, panda, columns={"nothing": "q_1"})
 
 
 def test_units_are_stated_for_a_quantity(panda):
-    made = table("q{}", "tau{}") | {f"qd{k}": np.full_like(T, 60.0) for k in range(7)}
-    made |= {f"q{k}": np.degrees(Q[:, k]) for k in range(7)} | {"time": 1e3 * T}
+    columns = table("q{}", "tau{}") | {f"qd{k}": np.full_like(T, 60.0) for k in range(7)}
+    columns |= {f"q{k}": np.degrees(Q[:, k]) for k in range(7)} | {"time": 1e3 * T}
     units = {"q": "deg", "qd": "rpm", "tau": "mNm", "time": "ms"}
-    log = dl.read_log(made, panda, units=units)
+    log = dl.read_log(columns, panda, units=units)
     np.testing.assert_allclose(log.q, Q, atol=1e-15)
     np.testing.assert_allclose(log.qd, 2.0 * np.pi)
     np.testing.assert_allclose(log.tau, 1e-3 * TAU)
     np.testing.assert_allclose(log.time, T, atol=1e-15)
-    counts = dl.read_log(made, panda, units=units | {"q": 2.0 * np.pi / 4096})
+    counts = dl.read_log(columns, panda, units=units | {"q": 2.0 * np.pi / 4096})
     np.testing.assert_allclose(counts.q, np.degrees(Q) * 2.0 * np.pi / 4096)
     with pytest.raises(TrajectoryError, match=r"units\['tau'\]: unit 'mA' is none of Nm"):
-        dl.read_log(made, panda, units={"tau": "mA"})
+        dl.read_log(columns, panda, units={"tau": "mA"})
     with pytest.raises(SettingError, match="no quantity 'torque'"):
-        dl.read_log(made, panda, units={"torque": "Nm"})
+        dl.read_log(columns, panda, units={"torque": "Nm"})
     with pytest.raises(SettingError, match=r"units\['q'\] is 0"):
-        dl.read_log(made, panda, units={"q": 0})
+        dl.read_log(columns, panda, units={"q": 0})
 
 
 def test_motor_angles_and_currents_become_those_of_the_joints(panda):
     """q = θ/N, τ = N k i, for one gear, one per joint, and where only torques are the motors'."""
     gear, k = np.array([100, 100, 80, 80, 50, -50, 50.0]), 0.05
-    made = {"t": T} | {f"motor_pos_{j}": gear[j] * Q[:, j] for j in range(7)}
-    made |= {f"current_{j} [mA]": 1e3 * TAU[:, j] / (gear[j] * k) for j in range(7)}
-    log = dl.read_log(made, panda, gear=gear, torque_constant=k)
+    columns = {"t": T} | {f"motor_pos_{j}": gear[j] * Q[:, j] for j in range(7)}
+    columns |= {f"current_{j} [mA]": 1e3 * TAU[:, j] / (gear[j] * k) for j in range(7)}
+    log = dl.read_log(columns, panda, gear=gear, torque_constant=k)
     np.testing.assert_allclose(log.q, Q, rtol=1e-12)
     np.testing.assert_allclose(log.tau, TAU, rtol=1e-12)
     assert "100, 100, 80, 80, 50, -50, 50" in log.attrs["preparation"]
-    joints = made | {f"motor_pos_{j}": Q[:, j] for j in range(7)}
+    joints = columns | {f"motor_pos_{j}": Q[:, j] for j in range(7)}
     log = dl.read_log(joints, panda, gear=gear, torque_constant=k, motor=["tau"])
     np.testing.assert_array_equal(log.q, Q)
     np.testing.assert_allclose(log.tau, TAU, rtol=1e-12)
     with pytest.raises(TrajectoryError, match="are currents; give torque_constant="):
-        dl.read_log(made, panda)
+        dl.read_log(columns, panda)
 
 
 def test_coupled_gears_keep_the_power():
@@ -191,8 +191,8 @@ def test_coupled_gears_keep_the_power():
 
 
 def test_gears_that_make_no_sense_are_refused(panda):
-    made = table("q{}", "tau{}")
-    for wrong, said in (
+    columns = table("q{}", "tau{}")
+    for wrong, message in (
         ({"gear": 0.0}, "numbers other than 0"),
         ({"gear": [1.0, 2.0]}, "one number, or 7"),
         ({"gear": np.ones((7, 7))}, "singular"),
@@ -201,8 +201,8 @@ def test_gears_that_make_no_sense_are_refused(panda):
         ({"motor": ["tau"]}, "give their gear="),
         ({"gear": 2.0, "motor": ["torque"]}, "no quantity 'torque'"),
     ):
-        with pytest.raises(SettingError, match=said):
-            dl.read_log(made, panda, **wrong)
+        with pytest.raises(SettingError, match=message):
+            dl.read_log(columns, panda, **wrong)
 
 
 def test_times_have_the_names_and_ticks_of_loggers(panda):
@@ -223,12 +223,14 @@ def test_a_floating_base_has_no_torques():
     links += [{"name": n, "parent": "base", "joint": {"axis": [0, 0, 1]}, **body} for n in "ab"]
     robot = dl.Robot.from_links(links)
     pose = np.tile(robot.neutral()[:7], (len(T), 1))
-    made = {"t": T} | {f"base[{k}]": pose[:, k] for k in range(7)}
-    made |= {f"pos_{k}": Q[:, k - 1] for k in (1, 2)} | {f"tau_{k}": TAU[:, k - 1] for k in (1, 2)}
-    log = dl.read_log(made | {"battery": T}, robot)
+    columns = {"t": T} | {f"base[{k}]": pose[:, k] for k in range(7)}
+    columns |= {f"pos_{k}": Q[:, k - 1] for k in (1, 2)} | {
+        f"tau_{k}": TAU[:, k - 1] for k in (1, 2)
+    }
+    log = dl.read_log(columns | {"battery": T}, robot)
     np.testing.assert_allclose(log.q[:, 7:], Q[:, :2], atol=1e-15)
     np.testing.assert_array_equal(log.tau[:, 6:], TAU[:, :2])
     assert not log.tau.values[:, :6].any()
-    del made["tau_2"]
+    del columns["tau_2"]
     with pytest.raises(TrajectoryError, match=r"belongs to no joint|the torque of"):
-        dl.read_log(made, robot)
+        dl.read_log(columns, robot)

@@ -12,7 +12,7 @@ PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
 T = np.linspace(0.0, 2.0, 201)
 SWING = np.column_stack([np.sin(1.5 * T), 0.5 * np.cos(T)])
 RATES = np.column_stack([1.5 * np.cos(1.5 * T), -0.5 * np.sin(T)])
-SLOPES = np.column_stack([-2.25 * np.sin(1.5 * T), -0.5 * np.cos(T)])
+ACCELERATIONS = np.column_stack([-2.25 * np.sin(1.5 * T), -0.5 * np.cos(T)])
 NAMES = ("link1_joint", "link2_joint")
 
 
@@ -25,7 +25,7 @@ def arm():
 def write(tmp_path):
     """A file of these columns, as text or as numbers."""
 
-    def made(header, rows, delimiter=","):
+    def write_rows(header, rows, delimiter=","):
         path = tmp_path / "motion.csv"
         if isinstance(rows, str):
             path.write_text(f"{header}\n{rows}\n", encoding="utf-8")
@@ -33,7 +33,7 @@ def write(tmp_path):
             np.savetxt(path, np.column_stack(rows), delimiter=delimiter, header=header, comments="")
         return path
 
-    return made
+    return write_rows
 
 
 def test_columns_are_found_by_name_in_any_order_and_spelling(arm, write):
@@ -55,9 +55,9 @@ def test_missing_derivatives_are_those_of_a_spline(arm, write, times):
     swing = np.column_stack([np.sin(1.5 * times), 0.5 * np.cos(times)])
     log = dl.read_log(write("time,link1_joint,link2_joint", [times, swing]), arm)
     rates = np.column_stack([1.5 * np.cos(1.5 * times), -0.5 * np.sin(times)])
-    slopes = np.column_stack([-2.25 * np.sin(1.5 * times), -0.5 * np.cos(times)])
+    accelerations = np.column_stack([-2.25 * np.sin(1.5 * times), -0.5 * np.cos(times)])
     np.testing.assert_allclose(log.qd, rates, atol=1e-8)
-    np.testing.assert_allclose(log.qdd, slopes, atol=1e-6)
+    np.testing.assert_allclose(log.qdd, accelerations, atol=1e-6)
 
 
 def test_what_the_file_has_is_taken(arm, write):
@@ -66,10 +66,10 @@ def test_what_the_file_has_is_taken(arm, write):
     head = "time,link1_joint,link2_joint,link1_joint_vel,link2_joint_vel"
     log = dl.read_log(write(head, [T, SWING, off]), arm)
     np.testing.assert_array_equal(log.qd, off)
-    np.testing.assert_allclose(log.qdd, SLOPES, atol=1e-7)
+    np.testing.assert_allclose(log.qdd, ACCELERATIONS, atol=1e-7)
     head += ",link1_joint_acc,link2_joint_acc,tau_link1_joint,tau_link2_joint"
-    full = dl.read_log(write(head, [T, SWING, off, SLOPES, SWING]), arm)
-    np.testing.assert_array_equal(full.qdd, SLOPES)
+    full = dl.read_log(write(head, [T, SWING, off, ACCELERATIONS, SWING]), arm)
+    np.testing.assert_array_equal(full.qdd, ACCELERATIONS)
     np.testing.assert_array_equal(full.tau, SWING)
     assert full.attrs["derivatives"].startswith("none")
     part = dl.read_log(
@@ -98,13 +98,13 @@ def test_a_filter_takes_noise_without_delay(arm, write):
     """Noise of 1e-4 rad ruins q̈; below 3 Hz it is right again but at the ends, and not late."""
     t = np.linspace(0.0, 8.0, 801)
     swing = np.column_stack([np.sin(1.5 * t), 0.5 * np.cos(t)])
-    slopes = np.column_stack([-2.25 * np.sin(1.5 * t), -0.5 * np.cos(t)])
+    accelerations = np.column_stack([-2.25 * np.sin(1.5 * t), -0.5 * np.cos(t)])
     noise = 1e-4 * np.random.default_rng(1).normal(size=swing.shape)
     path = write("time,link1_joint,link2_joint", [t, swing + noise])
     inner = slice(100, -100)  # a filter does not know what comes before and after
     raw, smooth = dl.read_log(path, arm), dl.read_log(path, arm, lowpass=3.0)
-    assert np.abs(raw.qdd.values - slopes)[inner].max() > 1.0
-    assert np.abs(smooth.qdd.values - slopes)[inner].max() < 0.03
+    assert np.abs(raw.qdd.values - accelerations)[inner].max() > 1.0
+    assert np.abs(smooth.qdd.values - accelerations)[inner].max() < 0.03
     assert np.abs(smooth.q.values - swing)[inner].max() < 1e-4
     with pytest.raises(SettingError, match="between 0 and 50 Hz"):
         dl.read_log(path, arm, lowpass=80.0)
@@ -151,8 +151,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("header", REFUSED)
 def test_bad_files_are_refused_with_line_and_column(arm, write, header):
-    rows, said = REFUSED[header]
-    with pytest.raises(TrajectoryError, match=rf"motion\.csv.*{said}"):
+    rows, message = REFUSED[header]
+    with pytest.raises(TrajectoryError, match=rf"motion\.csv.*{message}"):
         dl.read_log(write(header, rows), arm)
 
 
@@ -220,14 +220,14 @@ def test_torques_power_and_peaks_stand_beside_limits(arm, write):
     tau = arm.inverse_dynamics(log.q.values, log.qd.values, log.qdd.values)
     np.testing.assert_allclose(run.tau, tau)
     np.testing.assert_allclose(run.power, tau * log.qd.values)
-    most, found = np.abs(tau).argmax(axis=0), dl.peaks(run)
-    np.testing.assert_allclose(found.torque, tau[most, [0, 1]])
-    np.testing.assert_allclose(found.torque_time, T[most])
-    np.testing.assert_allclose(found.torque_share[0], np.abs(tau[:, 0]).max() / 30.0)
-    np.testing.assert_allclose(found.speed_share[0], 1.5)
-    assert np.isinf(found.torque_limit[1]) and found.torque_share[1] == 0.0
+    most, peaks = np.abs(tau).argmax(axis=0), dl.peaks(run)
+    np.testing.assert_allclose(peaks.torque, tau[most, [0, 1]])
+    np.testing.assert_allclose(peaks.torque_time, T[most])
+    np.testing.assert_allclose(peaks.torque_share[0], np.abs(tau[:, 0]).max() / 30.0)
+    np.testing.assert_allclose(peaks.speed_share[0], 1.5)
+    assert np.isinf(peaks.torque_limit[1]) and peaks.torque_share[1] == 0.0
     np.testing.assert_allclose(
-        found.torque_rms, np.sqrt(np.trapezoid(tau**2, T, axis=0) / T[-1]), rtol=1e-12
+        peaks.torque_rms, np.sqrt(np.trapezoid(tau**2, T, axis=0) / T[-1]), rtol=1e-12
     )
     assert run.attrs["limits_passed"].startswith("link1_joint: velocity 1.5 beyond 1 at t = 0 s")
     other = dl.load("ur5")

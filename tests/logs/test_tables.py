@@ -143,18 +143,18 @@ def test_words_for_missing_numbers_are_gaps_and_others_are_named(arm, tmp_path):
 
 def rough():
     """The recording with a repeated start, an empty cell, and a pause."""
-    made = np.vstack([VALUES[:1], VALUES[:1], VALUES])
-    made[50, 1] = np.nan
-    made[80:90, 4] = np.nan
-    return pandas.DataFrame(made, columns=NAMES)
+    values = np.vstack([VALUES[:1], VALUES[:1], VALUES])
+    values[50, 1] = np.nan
+    values[80:90, 4] = np.nan
+    return pandas.DataFrame(values, columns=NAMES)
 
 
 def test_recordings_are_repaired_and_planned_motions_refused(arm, tmp_path):
     """What was done is said; without torques, or when asked to, the same rows are an error."""
     log = dl.read_log(rough(), arm)
-    said = log.attrs["preparation"]
-    assert "2 rows with the time of the row before left out, 2 of them at the start" in said
-    assert "1 missing numbers interpolated" in said and "10 rows with missing numbers" in said
+    notes = log.attrs["preparation"]
+    assert "2 rows with the time of the row before left out, 2 of them at the start" in notes
+    assert "1 missing numbers interpolated" in notes and "10 rows with missing numbers" in notes
     assert log.sizes["time"] == 191 and np.abs(log.q.values[48, 0] - SWING[48, 0]) < 1e-4
     planned = rough()[["time", "q1", "q2"]]
     for wrong in (planned, rough()):
@@ -205,9 +205,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_files_that_are_none_are_named(arm, tmp_path, name):
-    data, said = BROKEN[name]
+    data, message = BROKEN[name]
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(TrajectoryError, match=rf"{name} {said}"):
+    with pytest.raises(TrajectoryError, match=rf"{name} {message}"):
         dl.read_log(tmp_path / name, arm)
     with pytest.raises(TrajectoryError, match=rf"none{name[1:]} cannot be read"):
         dl.read_log(tmp_path / f"none{name[1:]}", arm)
@@ -251,10 +251,10 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_no_log_is_refused_in_words(arm, kind):
-    source, said = WRONG[kind]
+    source, message = WRONG[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(TrajectoryError, match=said):
+        with pytest.raises(TrajectoryError, match=message):
             dl.read_log(source, arm)
 
 

@@ -15,8 +15,8 @@ def test_a_robot_that_floats_has_a_column_for_each_coordinate():
     robot = floating()
     head = run_header(blank(robot.dynamics, {}))
     assert len(head) == 1 + robot.nq + 2 * robot.nv
-    found = match_columns(head, robot)
-    assert [len(found.entries[name]) for name in ("q", "qd", "tau")] == [robot.nq, 7, 7]
+    columns = match_columns(head, robot)
+    assert [len(columns.entries[name]) for name in ("q", "qd", "tau")] == [robot.nq, 7, 7]
 
 
 @pytest.mark.parametrize("name", ["four_bar", "two_bars", "rolling_disk"])
@@ -24,7 +24,7 @@ def test_the_table_of_a_page_is_understood(name):
     """Velocities have names of their own, and coordinates without units no brackets."""
     system = dl.load(name).compiled
     head = empty_run(system, system)["table"].split(",")
-    found = match_columns(head, system, others="ignore")
-    assert found.ignored == ("kinetic [J]", "potential [J]", "work [J]")
-    sizes = [len(found.entries[one]) for one in ("q", "qd", "tau")]
+    columns = match_columns(head, system, others="ignore")
+    assert columns.ignored == ("kinetic [J]", "potential [J]", "work [J]")
+    sizes = [len(columns.entries[one]) for one in ("q", "qd", "tau")]
     assert sizes == [system.nq, system.nv, system.nv]

@@ -152,15 +152,15 @@ def test_a_loose_body_and_a_gear_have_a_robot_too() -> None:
 @pytest.mark.parametrize("t", [math.nan, math.inf, -math.inf, [0.1, math.nan]])
 def test_times_that_are_no_numbers_are_refused(t: Any) -> None:
     """A continuation towards them would never arrive."""
-    made = scenario("joint_interpolated").mechanism
-    for ask in (made.inverse_dynamics, made.kinematics):
+    mechanism = scenario("joint_interpolated").mechanism
+    for ask in (mechanism.inverse_dynamics, mechanism.kinematics):
         with pytest.raises(ParameterError, match="expected a finite time t"):
             ask(t)
     if not np.ndim(t):
         for ask in (
-            lambda t: made.forward_dynamics(t=t),
-            lambda t: made.assemble(t=t),
-            lambda t: made.dae(t=t),
+            lambda t: mechanism.forward_dynamics(t=t),
+            lambda t: mechanism.assemble(t=t),
+            lambda t: mechanism.dae(t=t),
         ):
             with pytest.raises(ParameterError, match="expected a finite time t"):
                 ask(t)

@@ -51,28 +51,28 @@ def pendulum_in_space() -> SpatialMechanism:
     )
 
 
-def state(made: Any) -> tuple[np.ndarray, np.ndarray]:
+def state(mechanism: Any) -> tuple[np.ndarray, np.ndarray]:
     """A posture and a velocity, not on the constraints: the functions are there all the same."""
     rng = np.random.default_rng(7)
-    q, _ = made.start()
-    step = 0.2 * rng.normal(size=made.nv)
-    return made.description.integrate(q, step), rng.normal(size=made.nv)
+    q, _ = mechanism.start()
+    step = 0.2 * rng.normal(size=mechanism.nv)
+    return mechanism.description.integrate(q, step), rng.normal(size=mechanism.nv)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_system_has_the_printed_size_and_solves_to_the_motion(name: str) -> None:
-    made = scenario(name)
-    arm, first = made.mechanism, made.first()
-    torques = None if made.torques is None else made.torques(0.0, first.q, first.v)
-    found = arm.dae(first.q, first.v, 0.0, torques)
+    case = scenario(name)
+    arm, first = case.mechanism, case.first()
+    torques = None if case.torques is None else case.torques(0.0, first.q, first.v)
+    dae = arm.dae(first.q, first.v, 0.0, torques)
     size = SIZES[name]
-    assert found.matrix.shape == (size, size) and found.right.shape == (size,)
-    m, J, g = made.arm.m, made.arm.J, made.arm.g
-    np.testing.assert_allclose(np.diag(found.M), [m[0], m[0], J[0], m[1], m[1], J[1]])
+    assert dae.matrix.shape == (size, size) and dae.right.shape == (size,)
+    m, J, g = case.arm.m, case.arm.J, case.arm.g
+    np.testing.assert_allclose(np.diag(dae.M), [m[0], m[0], J[0], m[1], m[1], J[1]])
     T = (0.0, 0.0) if torques is None else (torques["T12"], torques["T23"])
     expected = [0, -m[0] * g, T[0] - T[1], 0, -m[1] * g, T[1]]  # {Q}_EXT of the last page
-    np.testing.assert_allclose(found.Q, expected, atol=1e-12)
-    x = np.linalg.solve(found.matrix, found.right)
+    np.testing.assert_allclose(dae.Q, expected, atol=1e-12)
+    x = np.linalg.solve(dae.matrix, dae.right)
     np.testing.assert_allclose(x[:6], first.a, atol=1e-9)
     np.testing.assert_allclose(x[6:], first.multipliers, atol=1e-9)
 
@@ -80,22 +80,22 @@ def test_the_system_has_the_printed_size_and_solves_to_the_motion(name: str) -> 
 @pytest.mark.parametrize("build", [engine, crane, lambda: scenario("straight_line").mechanism])
 def test_numbers_agree_with_finite_differences_along_a_motion(build: Callable[[], Any]) -> None:
     """Along q(t) with q̇ = v + a t: Φ̇ = Φ_q v − ν and Φ̈ = Φ_q a − γ."""
-    made = build()
-    q, v = state(made)
-    a, t, h = np.random.default_rng(8).normal(size=made.nv), 0.3, 1e-4
+    mechanism = build()
+    q, v = state(mechanism)
+    a, t, h = np.random.default_rng(8).normal(size=mechanism.nv), 0.3, 1e-4
 
     def phi(s: float) -> np.ndarray:
         # to second order ω̇ = a: Ω = ω s + ½ a s² on the manifold of q
-        return made.phi(made.description.integrate(q, v * s + 0.5 * a * s * s), t + s)
+        return mechanism.phi(mechanism.description.integrate(q, v * s + 0.5 * a * s * s), t + s)
 
     ahead, here, behind = phi(h), phi(0.0), phi(-h)
-    speed = made.phi_q(q, t) @ v - made.nu(q, t)
+    speed = mechanism.phi_q(q, t) @ v - mechanism.nu(q, t)
     np.testing.assert_allclose((ahead - behind) / (2 * h), speed, atol=2e-6)
-    second = made.phi_q(q, t) @ a - made.gamma(q, v, t)
+    second = mechanism.phi_q(q, t) @ a - mechanism.gamma(q, v, t)
     np.testing.assert_allclose((ahead - 2 * here + behind) / h**2, second, atol=2e-5)
-    found = made.dae(q, v, t)
-    np.testing.assert_array_equal(found.phi, here)
-    np.testing.assert_array_equal(found.gamma, made.gamma(q, v, t))
+    dae = mechanism.dae(q, v, t)
+    np.testing.assert_array_equal(dae.phi, here)
+    np.testing.assert_array_equal(dae.gamma, mechanism.gamma(q, v, t))
 
 
 def printed_arm() -> tuple[sympy.Matrix, list[sympy.Symbol], list[sympy.Symbol]]:
@@ -116,7 +116,7 @@ def zero(matrix: sympy.Matrix) -> bool:
     return matrix.applyfunc(sympy.simplify).is_zero_matrix
 
 
-def test_letters_are_those_of_the_notes() -> None:
+def test_symbols_are_those_of_the_notes() -> None:
     written = scenario("double_pendulum").mechanism.dae_equations()
     phi, q, qd = printed_arm()
     assert zero(written.Phi - phi)
@@ -132,7 +132,7 @@ def test_letters_are_those_of_the_notes() -> None:
     assert "x_B₃ c₃ φ̇₃²" in written.text("gamma") and r"\Phi" in written.latex("Phi")
 
 
-def test_the_letters_of_a_line_led_tool_have_the_term_that_is_not_printed() -> None:
+def test_the_symbols_of_a_line_led_tool_have_the_term_that_is_not_printed() -> None:
     """γ of the straight line is A₃ s₃^C φ̇₃², and ν the speed of C."""
     written = scenario("straight_line").mechanism.dae_equations()
     p3, rate, x = sympy.symbols("phi3 dphi3 x_tool3")
@@ -142,30 +142,30 @@ def test_the_letters_of_a_line_led_tool_have_the_term_that_is_not_printed() -> N
     assert zero(written.gamma[4:, :] - sympy.Matrix(second) - whirl)
 
 
-@pytest.mark.parametrize("letters", [True, False])
+@pytest.mark.parametrize("symbolic", [True, False])
 @pytest.mark.parametrize(
     "build", [engine, pendulum_in_space, lambda: scenario("joint_interpolated").mechanism]
 )
-def test_written_equations_are_the_numbers(build: Callable[[], Any], letters: bool) -> None:
-    made = build()
-    q, v = state(made)
+def test_written_equations_are_the_numbers(build: Callable[[], Any], symbolic: bool) -> None:
+    mechanism = build()
+    q, v = state(mechanism)
     t = 0.3
-    found, written = made.dae(q, v, t), made.dae_equations(letters)
-    given = {}
-    if letters:
-        for driver in made.description.drivers:
+    dae, written = mechanism.dae(q, v, t), mechanism.dae_equations(symbolic)
+    values = {}
+    if symbolic:
+        for driver in mechanism.description.drivers:
             motion = [float(np.ravel(driver.motion(t + h))[0]) for h in (-1e-3, 0.0, 1e-3)]
-            given[f"s_{driver.name}"] = motion[1]
-            given[f"v_{driver.name}"] = (motion[2] - motion[0]) / 2e-3
-            given[f"a_{driver.name}"] = (motion[2] - 2 * motion[1] + motion[0]) / 1e-6
+            values[f"s_{driver.name}"] = motion[1]
+            values[f"v_{driver.name}"] = (motion[2] - motion[0]) / 2e-3
+            values[f"a_{driver.name}"] = (motion[2] - 2 * motion[1] + motion[0]) / 1e-6
     else:
-        given["t"] = t
+        values["t"] = t
     for key in ("Phi", "Phi_q", "nu", "gamma", "M", "Q"):
-        numbers = written.lambdify(key)(q, v, **given)
-        wanted = getattr(found, {"Phi": "phi", "Phi_q": "phi_q"}.get(key, key))
-        # differences of s(t) stand in ν and γ where motions are letters
-        close = {"rtol": 1e-4, "atol": 1e-5} if letters else {"rtol": 1e-10, "atol": 1e-10}
-        np.testing.assert_allclose(numbers.reshape(wanted.shape), wanted, **close)
+        numbers = written.lambdify(key)(q, v, **values)
+        expected = getattr(dae, {"Phi": "phi", "Phi_q": "phi_q"}.get(key, key))
+        # differences of s(t) stand in ν and γ where motions are symbols
+        close = {"rtol": 1e-4, "atol": 1e-5} if symbolic else {"rtol": 1e-10, "atol": 1e-10}
+        np.testing.assert_allclose(numbers.reshape(expected.shape), expected, **close)
 
 
 def test_names_of_bodies_become_indices() -> None:
@@ -182,35 +182,35 @@ def test_states_of_the_wrong_size_are_refused() -> None:
 
 def test_the_symbols_of_computed_torque_have_the_efforts_of_the_last_page() -> None:
     """{Q}_EXT = {0, −m₂g, T₁₂ − T₂₃, 0, −m₃g, T₂₃} (004, p.7)."""
-    made = scenario("computed_torque").mechanism
+    mechanism = scenario("computed_torque").mechanism
     m2, m3, g, T12, T23 = sympy.symbols("m2 m3 g T12 T23")
     printed = sympy.Matrix([0, -m2 * g, T12 - T23, 0, -m3 * g, T23])
-    written = made.dae_equations()
+    written = mechanism.dae_equations()
     assert zero(written.Q - printed)
     assert "T₁₂ − T₂₃" in written.text("Q")
-    numbers = made.dae_equations(symbolic=False)
+    numbers = mechanism.dae_equations(symbolic=False)
     assert numbers.Q.free_symbols == {T12, T23}
-    q, v = made.start()
-    given = {"T12": 3.0, "T23": -0.7}
-    wanted = made.dae(q, v, 0.0, given).Q
+    q, v = mechanism.start()
+    values = {"T12": 3.0, "T23": -0.7}
+    expected = mechanism.dae(q, v, 0.0, values).Q
     for each in (written, numbers):
-        np.testing.assert_allclose(each.lambdify("Q")(q, v, **given).ravel(), wanted, atol=1e-12)
+        np.testing.assert_allclose(each.lambdify("Q")(q, v, **values).ravel(), expected, atol=1e-12)
 
 
 def test_efforts_are_symbols_beside_drivers_springs_and_taken_names() -> None:
     """An actuator called m2 is u_m2, for m₂ is a mass; a force along a distance has its Jᵀ."""
-    made = scenario("proximal_driven").mechanism
-    made.actuator("m2", "B").actuator("cylinder", between=("ground", "bar3"))
-    q, v = state(made)
-    found = made.dae(q, v, 0.3, {"m2": 2.0, "cylinder": -5.0}).Q
-    written = made.dae_equations(symbolic=False).lambdify("Q")
-    np.testing.assert_allclose(written(q, v, t=0.3, u_m2=2.0, cylinder=-5.0).ravel(), found)
+    mechanism = scenario("proximal_driven").mechanism
+    mechanism.actuator("m2", "B").actuator("cylinder", between=("ground", "bar3"))
+    q, v = state(mechanism)
+    expected = mechanism.dae(q, v, 0.3, {"m2": 2.0, "cylinder": -5.0}).Q
+    written = mechanism.dae_equations(symbolic=False).lambdify("Q")
+    np.testing.assert_allclose(written(q, v, t=0.3, u_m2=2.0, cylinder=-5.0).ravel(), expected)
 
 
 def test_q_of_open_actuators_is_not_taken_as_zero() -> None:
-    made = scenario("computed_torque").mechanism
+    mechanism = scenario("computed_torque").mechanism
     for torques in (None, {"T12": 1.0}):
         with pytest.raises(ParameterError, match=r"every open actuator.*T23"):
-            made.dae(torques=torques)
-    assert made.phi().shape == (4,) and made.phi_q().shape == (4, 6)
-    assert made.dae(torques={"T12": 0.0, "T23": 0.0}).Q[2] == 0.0
+            mechanism.dae(torques=torques)
+    assert mechanism.phi().shape == (4,) and mechanism.phi_q().shape == (4, 6)
+    assert mechanism.dae(torques={"T12": 0.0, "T23": 0.0}).Q[2] == 0.0

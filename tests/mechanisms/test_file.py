@@ -147,9 +147,9 @@ name = "motor"
 on = "pin"
 value = 2.0
 """
-    made = read_mechanism(text)
-    assert made.mobility == 1
-    state = made.forward_dynamics()
+    mechanism = read_mechanism(text)
+    assert mechanism.mobility == 1
+    state = mechanism.forward_dynamics()
     # (0.1 + 1/4) α = 2 + g/2 about y, down at x = ½
     np.testing.assert_allclose(state.a[4], (2.0 + 9.81 / 2) / 0.35, rtol=1e-12)
 

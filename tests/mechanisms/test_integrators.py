@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dalembert as dl
-from dalembert.constraints.sparse.linear import Banded
+from dalembert.constraints.sparse_solver import Banded
 from dalembert.errors import ConvergenceError, SettingError, UnknownNameError
 from dalembert.mechanisms.motions import Sine
 from dalembert.simulation.checkpoint import SimulationWarning
@@ -81,9 +81,9 @@ def test_accelerations_on_a_flat_position_are_those_of_the_motion() -> None:
 
 
 def test_adaptive_steps_may_start_on_a_flat_position() -> None:
-    made = double_four_bar(angle=0.0, speed=4.0)
-    assert made.freedoms() > 1
-    run = made.simulate(1.0, 0.05, rtol=1e-11, atol=1e-12)
+    mechanism = double_four_bar(angle=0.0, speed=4.0)
+    assert mechanism.freedoms() > 1
+    run = mechanism.simulate(1.0, 0.05, rtol=1e-11, atol=1e-12)
     theta = parallelogram(run.time.values, 0.0, 4.0)
     assert 2 * np.abs(run.q.values[-1, 0] - 0.5 * np.cos(theta[-1])) < 1e-7
     assert np.ptp((run.kinetic + run.potential).values) < 1e-6
@@ -131,8 +131,8 @@ def test_adaptive_keeps_energy_of_a_driven_arm_in_balance() -> None:
 
 
 def test_compiled_step_is_the_same_method() -> None:
-    made = four_bar(start=0.5)
-    slow, quick = (made.simulate(0.3, 2e-3, method="rk4", compiled=c) for c in (False, True))
+    mechanism = four_bar(start=0.5)
+    slow, quick = (mechanism.simulate(0.3, 2e-3, method="rk4", compiled=c) for c in (False, True))
     np.testing.assert_allclose(quick.q.values, slow.q.values, atol=1e-11)
     np.testing.assert_allclose(quick.qd.values, slow.qd.values, atol=1e-9)
     np.testing.assert_allclose(quick["lambda"].values, slow["lambda"].values, atol=1e-7)
@@ -147,15 +147,15 @@ def test_long_run_of_the_four_bar_stays_closed() -> None:
 
 
 def test_bad_settings_are_named() -> None:
-    made = cartesian_pendulum()
+    mechanism = cartesian_pendulum()
     with pytest.raises(UnknownNameError, match="rk4"):
-        made.simulate(1.0, method="rk5")
+        mechanism.simulate(1.0, method="rk5")
     with pytest.raises(TypeError, match="rtoll"):
-        made.simulate(1.0, rtoll=1e-3)
+        mechanism.simulate(1.0, rtoll=1e-3)
     with pytest.raises(SettingError, match="positive"):
-        made.simulate(-1.0)
+        mechanism.simulate(-1.0)
     with pytest.raises(SettingError, match="rho"):
-        made.simulate(1.0, method="generalized_alpha", rho=1.5)
+        mechanism.simulate(1.0, method="generalized_alpha", rho=1.5)
 
 
 @pytest.mark.parametrize(("duration", "dt"), [(1.0, 0.7), (0.035, 0.01)])
@@ -182,8 +182,8 @@ def test_a_mechanism_is_a_system_for_the_engine() -> None:
 
 def test_a_second_run_is_the_same_to_the_bit() -> None:
     """What the solver has learned of its rows changes when it looks, not what it finds."""
-    made, again = four_bar(start=0.5), four_bar(start=0.5)
-    runs = [made.simulate(0.5, 0.05), made.simulate(0.5, 0.05), again.simulate(0.5, 0.05)]
+    mechanism, again = four_bar(start=0.5), four_bar(start=0.5)
+    runs = [mechanism.simulate(0.5, 0.05), mechanism.simulate(0.5, 0.05), again.simulate(0.5, 0.05)]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.q.values, runs[0].q.values)
         np.testing.assert_array_equal(run["lambda"].values, runs[0]["lambda"].values)
@@ -207,16 +207,16 @@ def test_runs_of_the_first_version_can_still_be_read() -> None:
 
 @pytest.mark.parametrize("method", ["rk4", "DOP853"])
 def test_a_digital_controller_of_a_mechanism_is_asked_once_a_sample(method: str) -> None:
-    asked: list[float] = []
+    times: list[float] = []
 
     def torques(t: float, q: np.ndarray, v: np.ndarray) -> dict[str, float]:
-        asked.append(t)
-        return {"T": float(len(asked))}
+        times.append(t)
+        return {"T": float(len(times))}
 
     late = {"control_dt": 0.05, "control_delay": 0.05}
     arm = two_bars().actuator("T", "A")
     run = arm.simulate(0.2, 0.01, method=method, torques=torques, every=5, **late)
-    np.testing.assert_allclose(asked, [0.0, 0.05, 0.1, 0.15])
+    np.testing.assert_allclose(times, [0.0, 0.05, 0.1, 0.15])
     np.testing.assert_array_equal(run.actuation[:, 0], [0.0, 1.0, 2.0, 3.0, 4.0])
     assert run.attrs["status"] == "complete" and float(run.residual.max()) < 1e-9
 
@@ -237,9 +237,9 @@ def test_a_driver_beyond_reach_is_named_and_nothing_is_lost() -> None:
 
 def test_a_long_ladder_keeps_its_branch_with_default_settings() -> None:
     """16 four-bars pass flat positions together; rows are many enough for the banded solver."""
-    made = double_four_bar(loops=16)
-    assert isinstance(made._solver.linear, Banded)
-    run = made.simulate(1.5, 0.5)
+    mechanism = double_four_bar(loops=16)
+    assert isinstance(mechanism._solver.linear, Banded)
+    run = mechanism.simulate(1.5, 0.5)
     cranks, links = 17, 16
     inertia, weight = cranks / 3 + links, cranks / 2 + links
     theta = solve_ivp(

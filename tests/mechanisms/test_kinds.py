@@ -7,8 +7,7 @@ import pytest
 
 from dalembert.spatial.rotations import exp_so3
 from dalembert.systems.bodies import planar, spatial
-from dalembert.systems.bodies.kind import Kind
-from dalembert.systems.bodies.space import PLANAR, SPATIAL, Space
+from dalembert.systems.bodies.space import PLANAR, SPATIAL, Kind, Space
 
 ALL = [
     *planar.JOINTS.values(),

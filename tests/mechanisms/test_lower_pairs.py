@@ -37,15 +37,17 @@ def bodies(name: str) -> SpatialMechanism:
     )
 
 
-def moving(made: Any, seed: int) -> State:
+def moving(mechanism: Any, seed: int) -> State:
     """A posture and a velocity that the joints allow."""
     rng = np.random.default_rng(seed)
-    q, _ = made.start()
-    d = made.description
+    q, _ = mechanism.start()
+    d = mechanism.description
     for _ in range(3):  # a little way along allowed motions, so that the posture is no special one
-        step = made._solver.velocity(0.0, q, 0.15 * rng.normal(size=made.nv))
-        q = made._solver.position(0.0, d.integrate(q, step))
-    return made.forward_dynamics(q, made._solver.velocity(0.0, q, rng.normal(size=made.nv)))
+        step = mechanism._solver.velocity(0.0, q, 0.15 * rng.normal(size=mechanism.nv))
+        q = mechanism._solver.position(0.0, d.integrate(q, step))
+    return mechanism.forward_dynamics(
+        q, mechanism._solver.velocity(0.0, q, rng.normal(size=mechanism.nv))
+    )
 
 
 def accelerations(converted: Converted, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -53,12 +55,12 @@ def accelerations(converted: Converted, q: np.ndarray, qd: np.ndarray) -> np.nda
     return converted.system().dynamics.bound().motion(0.0, q, qd, np.zeros(len(qd)))[0]
 
 
-def agree(made: Any, seed: int = 1) -> Converted:
-    state, converted = moving(made, seed), made.to_robot()
+def agree(mechanism: Any, seed: int = 1) -> Converted:
+    state, converted = moving(mechanism, seed), mechanism.to_robot()
     q, qd, qdd = converted.coordinates(state)
-    found = accelerations(converted, q, qd)
-    np.testing.assert_allclose(found, qdd, atol=1e-8 * max(1.0, np.abs(qdd).max()))
-    for name in made.bodies:
+    acceleration = accelerations(converted, q, qd)
+    np.testing.assert_allclose(acceleration, qdd, atol=1e-8 * max(1.0, np.abs(qdd).max()))
+    for name in mechanism.bodies:
         pose = converted.robot.pose(q, frame=name)
         np.testing.assert_allclose(pose[:2, 3], state.body(name)[:2], atol=1e-11)
     return converted
@@ -67,22 +69,22 @@ def agree(made: Any, seed: int = 1) -> Converted:
 @pytest.mark.parametrize("ends", [("a", "b"), ("b", "a")])
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_pair_in_the_tree_moves_as_in_the_mechanism(kind: str, ends: tuple[str, str]) -> None:
-    made = bodies(kind)
-    getattr(made, kind)("pair", *ends, at=AT, **PAIRS[kind])
-    converted = agree(made)
+    mechanism = bodies(kind)
+    getattr(mechanism, kind)("pair", *ends, at=AT, **PAIRS[kind])
+    converted = agree(mechanism)
     assert not converted.loops
-    assert converted.robot.nv == made.mobility
+    assert converted.robot.nv == mechanism.mobility
 
 
 @pytest.mark.parametrize("kind", [kind for kind in PAIRS if kind not in ("fixed", "prismatic")])
 def test_a_pair_as_a_loop_moves_as_in_the_mechanism(kind: str) -> None:
     """The second body hangs on a ball; the pair closes the chain to a third on the ground."""
-    made = bodies(kind)
-    made.body("c", 0.9, (0.04, 0.05, 0.06), at=(1.2, 0.1, 0.2))
-    made.spherical("ball", "a", "b", at=(0.7, 0.3, -0.2))
-    made.spherical("foot", "ground", "c", at=(1.5, 0.0, 0.0))
-    getattr(made, kind)("pair", "b", "c", at=AT, **PAIRS[kind])
-    converted = agree(made)
+    mechanism = bodies(kind)
+    mechanism.body("c", 0.9, (0.04, 0.05, 0.06), at=(1.2, 0.1, 0.2))
+    mechanism.spherical("ball", "a", "b", at=(0.7, 0.3, -0.2))
+    mechanism.spherical("foot", "ground", "c", at=(1.5, 0.0, 0.0))
+    getattr(mechanism, kind)("pair", "b", "c", at=AT, **PAIRS[kind])
+    converted = agree(mechanism)
     assert [loop.label for loop in converted.loops] == ["pair"]
 
 
@@ -95,7 +97,7 @@ def test_bodies_without_joints_are_free() -> None:
 
 
 def test_planar_gears_racks_and_welds_close_a_robot() -> None:
-    made = (
+    mechanism = (
         PlanarMechanism("train")
         .body("a", 1.0, 0.02, at=(0.0, 0.0))
         .body("b", 2.0, 0.05, at=(0.3, 0.0))
@@ -108,11 +110,11 @@ def test_planar_gears_racks_and_welds_close_a_robot() -> None:
         .gear("teeth", "a", "b", (0.1, 0.2))
         .rack("rack", "slider", "a", direction=0.0, radius=-0.1)
     )
-    converted = agree(made)
+    converted = agree(mechanism)
     assert {loop.label for loop in converted.loops} == {"teeth", "rack"}
 
 
 def test_a_function_of_quaternions_is_refused_in_words() -> None:
-    made = bodies("own").constrain("own", ["a", "b"], lambda q: (q[0] - q[1])[:1])
+    mechanism = bodies("own").constrain("own", ["a", "b"], lambda q: (q[0] - q[1])[:1])
     with pytest.raises(FormulationError, match="'own' is a function of quaternions"):
-        made.to_robot()
+        mechanism.to_robot()

@@ -9,9 +9,8 @@ import pytest
 
 from dalembert import PlanarMechanism
 from dalembert.mechanisms import read_mechanism
-from dalembert.systems.bodies.kind import Kind
 from dalembert.systems.bodies.planar import JOINTS, between
-from dalembert.systems.bodies.space import PLANAR
+from dalembert.systems.bodies.space import PLANAR, Kind
 
 
 def ellipse(q: Any, p: Any) -> Any:
@@ -28,21 +27,23 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("listed")
 def test_a_new_kind_works_everywhere_at_once() -> None:
-    made = PlanarMechanism("bead").body("bead", 1.0, 1.0, at=(2.0, 0.0))
-    made.joint("ellipse", "wire", "ground", "bead", wide=2.0, high=1.0)
-    run = made.simulate(0.5, 0.1)
+    mechanism = PlanarMechanism("bead").body("bead", 1.0, 1.0, at=(2.0, 0.0))
+    mechanism.joint("ellipse", "wire", "ground", "bead", wide=2.0, high=1.0)
+    run = mechanism.simulate(0.5, 0.1)
     x, y = run.q.values[:, 0], run.q.values[:, 1]
     np.testing.assert_allclose((x / 2.0) ** 2 + y**2, 1.0, atol=1e-12)
     assert float(abs(run.balance).max()) < 1e-8
-    state = made.states(run)[-1]
-    _, lam = made.constrained().forward_dynamics(state.q, state.v, np.zeros(3), formulation="gauge")
+    state = mechanism.states(run)[-1]
+    _, lam = mechanism.constrained().forward_dynamics(
+        state.q, state.v, np.zeros(3), formulation="gauge"
+    )
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-9)
     assert state.force("wire", on="bead").shape == (2,)
 
 
 @pytest.mark.usefixtures("listed")
 def test_a_new_kind_is_known_to_files() -> None:
-    made = read_mechanism(
+    mechanism = read_mechanism(
         """
         [[body]]
         name = "bead"
@@ -57,4 +58,4 @@ def test_a_new_kind_is_known_to_files() -> None:
         high = 1.0
         """
     )
-    assert made.mobility == 2
+    assert mechanism.mobility == 2

@@ -36,23 +36,23 @@ def train() -> PlanarMechanism:
 
 
 def test_every_joint_of_a_train() -> None:
-    made = train().assemble()
-    assert made.mobility == 1 and made.freedoms() == 0
-    state = made.inverse_dynamics(0.3)
-    found = free_bodies(state)
+    mechanism = train().assemble()
+    assert mechanism.mobility == 1 and mechanism.freedoms() == 0
+    state = mechanism.inverse_dynamics(0.3)
+    diagram = free_bodies(state)
     for joint, on in (("A", "a"), ("B", "b"), ("L", "lever"), ("w", "arm")):
-        np.testing.assert_allclose(found.force(joint, on), state.force(joint, on), atol=1e-9)
-    assert abs(found["D"] - state.torque("D")) < 1e-10
-    assert abs(found["w.M"] - state.moment("w", "arm")) < 1e-9
-    np.testing.assert_allclose([found["P.N"], found["P.M"]], state.effort("P"), atol=1e-9)
-    np.testing.assert_allclose(found["r"], state.effort("r")[0], atol=1e-9)
+        np.testing.assert_allclose(diagram.force(joint, on), state.force(joint, on), atol=1e-9)
+    assert abs(diagram["D"] - state.torque("D")) < 1e-10
+    assert abs(diagram["w.M"] - state.moment("w", "arm")) < 1e-9
+    np.testing.assert_allclose([diagram["P.N"], diagram["P.M"]], state.effort("P"), atol=1e-9)
+    np.testing.assert_allclose(diagram["r"], state.effort("r")[0], atol=1e-9)
     # the gear's measure runs against the tangent on which its tooth force is drawn
-    np.testing.assert_allclose(found["g"], -state.effort("g")[0], atol=1e-9)
+    np.testing.assert_allclose(diagram["g"], -state.effort("g")[0], atol=1e-9)
 
 
 def test_the_teeth_push_on_the_bearings() -> None:
     """A tooth force at the pitch point: on its wheel it is balanced by the pin."""
-    made = (
+    mechanism = (
         PlanarMechanism(gravity=(0.0, 0.0))
         .body("a", 1.0, 0.1)
         .body("b", 1.0, 0.2, at=(1.0, 0.0))
@@ -62,13 +62,15 @@ def test_the_teeth_push_on_the_bearings() -> None:
         .torque("load", "b", -6.0)
         .drive("D", "A", Sine(0.0, 0.0, 1.0))
     )
-    state = made.inverse_dynamics(0.0)
+    state = mechanism.inverse_dynamics(0.0)
     assert abs(state.torque("D") - -4.0) < 1e-12  # 6 N m at 0.6 m, seen at 0.4 m
     np.testing.assert_allclose(np.abs(state.force("B", "b")), [0.0, 10.0], atol=1e-12)
     np.testing.assert_allclose(state.force("A", "a"), -state.force("B", "b"), atol=1e-12)
 
 
 def test_only_in_the_plane() -> None:
-    made = SpatialMechanism().body("b", 1.0, (1, 1, 1)).spherical("s", "ground", "b", at=(0, 0, 1))
+    mechanism = (
+        SpatialMechanism().body("b", 1.0, (1, 1, 1)).spherical("s", "ground", "b", at=(0, 0, 1))
+    )
     with pytest.raises(FormulationError, match="planar"):
-        free_bodies(made.forward_dynamics())
+        free_bodies(mechanism.forward_dynamics())

@@ -32,8 +32,8 @@ def needed(theta: float, acceleration: float) -> float:
 
 def quintic_by_hand(t: float) -> tuple[float, float]:
     """θ and θ̈ of 0.1 + 0.8 (10x³ − 15x⁴ + 6x⁵), x = t/2."""
-    x, way = t / 2.0, 0.8
-    return 0.1 + way * (10 * x**3 - 15 * x**4 + 6 * x**5), way * (
+    x, distance = t / 2.0, 0.8
+    return 0.1 + distance * (10 * x**3 - 15 * x**4 + 6 * x**5), distance * (
         60 * x - 180 * x**2 + 120 * x**3
     ) / 4.0
 
@@ -52,13 +52,13 @@ def test_a_spline_through_points_drives(path: Any) -> None:
     points, times = [0.1, 0.9, 0.4, -0.5], [0.0, 0.8, 1.3, 2.0]
     still = [(1, 0.0), (2, 0.0)]
     exact = make_interp_spline(times, points, k=5, bc_type=(still, still))
-    made = rod(path(points, times))
+    mechanism = rod(path(points, times))
     for t in (0.2, 0.8, 1.0, 1.7):
-        state = made.inverse_dynamics(t)
+        state = mechanism.inverse_dynamics(t)
         assert abs(state.q[2] - exact(t)) < 1e-11
         assert abs(state.v[2] - exact(t, 1)) < 1e-10
-        wanted = needed(float(exact(t)), float(exact(t, 2)))
-        assert abs(state.torque("motor") - wanted) < 1e-9
+        expected = needed(float(exact(t)), float(exact(t, 2)))
+        assert abs(state.torque("motor") - expected) < 1e-9
 
 
 def test_a_trapezoid_is_the_path_of_control() -> None:
@@ -73,16 +73,16 @@ def test_a_point_is_led_along_a_line_of_poses() -> None:
     """A ball in space on `Line`: the force is m (p̈ − g) with p̈ of the quintic."""
     start, goal = np.eye(4), np.eye(4)
     goal[:3, 3] = 1.0, 2.0, -1.0
-    made = (
+    mechanism = (
         SpatialMechanism("ball")
         .body("ball", 2.0, (0.1, 0.1, 0.1))
         .drive("hand", "ball", Line.quintic(start, goal, 2.0))
     )
-    state = made.forward_dynamics(t=0.6)
+    state = mechanism.forward_dynamics(t=0.6)
     x = 0.3
     second = goal[:3, 3] * (60 * x - 180 * x**2 + 120 * x**3) / 4.0
-    wanted = 2.0 * (second + np.array([0.0, 0.0, 9.81]))
-    np.testing.assert_allclose(state.effort("hand"), wanted, atol=1e-10)
+    expected = 2.0 * (second + np.array([0.0, 0.0, 9.81]))
+    np.testing.assert_allclose(state.effort("hand"), expected, atol=1e-10)
 
 
 def test_a_spline_in_a_file() -> None:

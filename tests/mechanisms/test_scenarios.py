@@ -20,11 +20,11 @@ from dalembert.zoo.two_bar import SCENARIOS, TOOL_END, TOOL_START, read_scenario
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_dae_newtonian_and_lagrangian_agree(name: str) -> None:
-    made = SCENARIOS[name]()
-    states = made.states(np.linspace(0.02, made.duration, 100))
+    case = SCENARIOS[name]()
+    states = case.states(np.linspace(0.02, case.duration, 100))
     dae, newtonian, lagrangian = (
         np.array([route(state).array for state in states])
-        for route in (made.dae, made.newtonian, made.lagrangian)
+        for route in (case.dae, case.newtonian, case.lagrangian)
     )
     assert np.abs(dae).max() > 10.0
     np.testing.assert_allclose(dae, newtonian, atol=1e-10, rtol=0)
@@ -45,11 +45,11 @@ def test_forces_are_those_on_the_named_body() -> None:
 
 
 def test_effective_tool_force_becomes_torques_as_on_page_6() -> None:
-    made = scenario("straight_line")
+    case = scenario("straight_line")
     for t in (0.1, 0.9, 1.7):
-        state = made.mechanism.inverse_dynamics(t)
-        place = np.array(TOOL_START) + (np.array(TOOL_END) - TOOL_START) * t / 2.0
-        np.testing.assert_allclose(state.point("bar3.C"), place, atol=1e-12)
+        state = case.mechanism.inverse_dynamics(t)
+        position = np.array(TOOL_START) + (np.array(TOOL_END) - TOOL_START) * t / 2.0
+        np.testing.assert_allclose(state.point("bar3.C"), position, atol=1e-12)
         phi, theta = relative(state.q)
         r2, r3 = 1.0, 0.8
         J = np.array(
@@ -62,7 +62,7 @@ def test_effective_tool_force_becomes_torques_as_on_page_6() -> None:
         np.testing.assert_allclose(state.effort("tool"), -printed)
         torques = state.equivalent_torques(["A", "B"])
         np.testing.assert_allclose(torques, -J.T @ printed, atol=1e-11)
-        np.testing.assert_allclose(torques, made.lagrangian(state).array[:2], atol=1e-11)
+        np.testing.assert_allclose(torques, case.lagrangian(state).array[:2], atol=1e-11)
 
 
 def test_straight_line_driver_needs_its_gamma() -> None:
@@ -75,36 +75,36 @@ def test_straight_line_driver_needs_its_gamma() -> None:
 
 
 def test_computed_torque_tracks() -> None:
-    made = SCENARIOS["computed_torque"]()
-    last = made.states(np.linspace(0.02, 2.0, 3))[-1]
-    wanted = np.array([0.4, 0.9]) + 0.5 * np.sin(4.0)
+    case = SCENARIOS["computed_torque"]()
+    last = case.states(np.linspace(0.02, 2.0, 3))[-1]
+    expected = np.array([0.4, 0.9]) + 0.5 * np.sin(4.0)
     # critically damped at 6 rad/s from errors (0.4, 0.9): below 1e-3 after 2 s
-    assert np.abs(relative(last.q) - wanted).max() < 1e-3
+    assert np.abs(relative(last.q) - expected).max() < 1e-3
 
 
 @pytest.mark.parametrize("name", ["double_pendulum", "proximal_driven", "joint_interpolated"])
 def test_states_are_at_the_times_that_were_asked_for(name: str) -> None:
     """In any order, twice, at no common interval, and at the start."""
-    made = scenario(name)
+    case = scenario(name)
     times = [0.17, 0.4, 0.05, 0.0, 0.4, 0.123]
-    found = made.states(times)
-    np.testing.assert_allclose([state.t for state in found], times, rtol=1e-15)
-    even = dict(zip((0.05, 0.1, 0.4), made.states((0.05, 0.1, 0.4)), strict=True))
+    states = case.states(times)
+    np.testing.assert_allclose([state.t for state in states], times, rtol=1e-15)
+    even = dict(zip((0.05, 0.1, 0.4), case.states((0.05, 0.1, 0.4)), strict=True))
     for k in (1, 2, 4):
         same = even[times[k]]
-        np.testing.assert_allclose(found[k].q, same.q, atol=1e-11)
-        np.testing.assert_allclose(made.dae(found[k]).array, made.dae(same).array, atol=1e-9)
-    np.testing.assert_array_equal(found[3].q, made.first().q)
-    assert made.states([]) == []
+        np.testing.assert_allclose(states[k].q, same.q, atol=1e-11)
+        np.testing.assert_allclose(case.dae(states[k]).array, case.dae(same).array, atol=1e-9)
+    np.testing.assert_array_equal(states[3].q, case.first().q)
+    assert case.states([]) == []
 
 
 def test_times_that_have_no_state_are_refused() -> None:
-    made = scenario("double_pendulum")
+    case = scenario("double_pendulum")
     for times in ([0.1, np.nan], [np.inf], [[0.1]], 0.1):
         with pytest.raises(ParameterError, match="finite times"):
-            made.states(times)  # type: ignore[arg-type]
+            case.states(times)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"times from 0 on, got -0\.1"):
-        made.states([0.2, -0.1])
+        case.states([0.2, -0.1])
 
 
 def test_unknown_scenario_suggests() -> None:
@@ -144,30 +144,30 @@ def printed(q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_own_numbers_give_the_torques_of_the_printed_equations(name: str) -> None:
-    made = scenario(name, **OWN, **NUMBERS[name])
-    assert made.duration == NUMBERS[name]["delta_t"]
-    for state in made.states([0.25, 0.5]):
-        wanted = printed(relative(state.q), relative(state.v), relative(state.a))
-        np.testing.assert_allclose(made.dae(state).array[:2], wanted, atol=1e-9)
-        np.testing.assert_allclose(made.dae(state).array, made.newtonian(state).array, atol=1e-9)
-        np.testing.assert_allclose(made.dae(state).array, made.lagrangian(state).array, atol=1e-9)
+    case = scenario(name, **OWN, **NUMBERS[name])
+    assert case.duration == NUMBERS[name]["delta_t"]
+    for state in case.states([0.25, 0.5]):
+        expected = printed(relative(state.q), relative(state.v), relative(state.a))
+        np.testing.assert_allclose(case.dae(state).array[:2], expected, atol=1e-9)
+        np.testing.assert_allclose(case.dae(state).array, case.newtonian(state).array, atol=1e-9)
+        np.testing.assert_allclose(case.dae(state).array, case.lagrangian(state).array, atol=1e-9)
 
 
 def test_scenarios_start_and_end_where_told() -> None:
     numbers = NUMBERS["joint_interpolated"]
-    made = scenario("joint_interpolated", **OWN, **numbers).mechanism
-    np.testing.assert_allclose(relative(made.kinematics(0.0).q), numbers["phi_start"], atol=1e-12)
-    np.testing.assert_allclose(relative(made.kinematics(1.25).q), numbers["phi_end"], atol=1e-12)
+    arm = scenario("joint_interpolated", **OWN, **numbers).mechanism
+    np.testing.assert_allclose(relative(arm.kinematics(0.0).q), numbers["phi_start"], atol=1e-12)
+    np.testing.assert_allclose(relative(arm.kinematics(1.25).q), numbers["phi_end"], atol=1e-12)
     speed = (np.array(numbers["phi_end"]) - numbers["phi_start"]) / 1.25
-    np.testing.assert_allclose(relative(made.kinematics(0.4).v), speed, atol=1e-12)
+    np.testing.assert_allclose(relative(arm.kinematics(0.4).v), speed, atol=1e-12)
     line = scenario("straight_line", **OWN, phi_start=(0.2, 0.7), phi_end=(0.9, 0.8)).mechanism
     r2, r3 = OWN["lengths"]
     for t, (phi, theta) in ((0.0, (0.2, 0.7)), (2.0, (0.9, 0.8))):
-        place = [
+        position = [
             r2 * np.cos(phi) + r3 * np.cos(phi + theta),
             r2 * np.sin(phi) + r3 * np.sin(phi + theta),
         ]
-        np.testing.assert_allclose(line.kinematics(t).point("bar3.C"), place, atol=1e-11)
+        np.testing.assert_allclose(line.kinematics(t).point("bar3.C"), position, atol=1e-11)
     moved = scenario("computed_torque", **OWN, **NUMBERS["computed_torque"]).states([0.5])[-1]
     np.testing.assert_allclose(relative(moved.q), (0.9, -0.4), atol=1e-8)
 
@@ -178,20 +178,17 @@ def test_a_scenario_file_is_the_same_call(tmp_path: Path) -> None:
         "scenario = 'joint_interpolated'\nlengths = [0.7, 1.1]\nmasses = [1.4, 2.3]\n"
         "phi_start = [0.2, 0.7]\nphi_end = [-0.5, 1.6]\ndelta_t = 1.25\n"
     )
-    wanted = scenario(
-        "joint_interpolated",
-        lengths=(0.7, 1.1),
-        masses=(1.4, 2.3),
-        **NUMBERS["joint_interpolated"],
+    expected = scenario(
+        "joint_interpolated", lengths=(0.7, 1.1), masses=(1.4, 2.3), **NUMBERS["joint_interpolated"]
     )
-    found = read_scenario(path)
+    stored = read_scenario(path)
     for t in (0.0, 0.6):
-        a, b = (made.mechanism.inverse_dynamics(t).multipliers for made in (found, wanted))
+        a, b = (case.mechanism.inverse_dynamics(t).multipliers for case in (stored, expected))
         np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("lengths = [0.7]", "line 2: lengths must be two finite numbers"),
         ("masses = [1.0, -2.0]", "line 2: masses must be positive"),
@@ -200,8 +197,8 @@ def test_a_scenario_file_is_the_same_call(tmp_path: Path) -> None:
         ("frequency = 2.0", "line 2: scenario 'joint_interpolated' has no 'frequency'"),
     ],
 )
-def test_bad_numbers_of_a_file_are_named_with_their_line(line: str, said: str) -> None:
-    with pytest.raises(ImportFileError, match=said):
+def test_bad_numbers_of_a_file_are_named_with_their_line(line: str, message: str) -> None:
+    with pytest.raises(ImportFileError, match=message):
         read_scenario(f"scenario = 'joint_interpolated'\n{line}\n")
 
 

@@ -21,8 +21,10 @@ def about_the_axis(angle: float) -> tuple[float, float]:
     c, s = np.cos(angle), np.sin(angle)
     rods = ROD * (0.05 + 0.5 * c) ** 2 + ALONG * s * s + ACROSS * c * c
     balls = BALL * (0.05 + c) ** 2
-    slope = -ROD * (0.05 + 0.5 * c) * s + 2 * (ALONG - ACROSS) * s * c - 2 * BALL * (0.05 + c) * s
-    return UPRIGHT + 2 * (rods + balls), 2 * slope
+    derivative = (
+        -ROD * (0.05 + 0.5 * c) * s + 2 * (ALONG - ACROSS) * s * c - 2 * BALL * (0.05 + c) * s
+    )
+    return UPRIGHT + 2 * (rods + balls), 2 * derivative
 
 
 @cache
@@ -33,7 +35,7 @@ def governor(k: float = 8e5, c: float = 4e4) -> tuple[np.ndarray, np.ndarray]:
 
     def rates(t: float, y: np.ndarray) -> list[float]:
         s, angle, sd, turn = y
-        inertia, slope = about_the_axis(angle)
+        inertia, derivative = about_the_axis(angle)
         cosine, sine = np.cos(angle), np.sin(angle)
         x, z = 0.5 * cosine, 1 - 0.5 * sine - s  # from the slider to the middle of a rod
         l = np.hypot(x, z)
@@ -41,14 +43,14 @@ def governor(k: float = 8e5, c: float = 4e4) -> tuple[np.ndarray, np.ndarray]:
         pull = -k * (l - 0.5) - c * (by_angle * turn + by_slider * sd)
         sdd = 2 * pull * by_slider / SLIDER - G
         weight = 2 * G * (0.5 * ROD + BALL) * cosine
-        spin = 0.5 * slope * (momentum / inertia) ** 2
+        spin = 0.5 * derivative * (momentum / inertia) ** 2
         return [sd, turn, sdd, (spin + 2 * pull * by_angle + weight) / swing]
 
     times = np.linspace(0.0, 0.1, 6)
     start = [0.5, np.pi / 6, 0.0, 0.0]
     tight = {"method": "Radau", "rtol": 1e-11, "atol": 1e-13, "t_eval": times}
-    found = solve_ivp(rates, (0.0, 0.1), start, **tight)
-    return found.y[0], found.y[1]
+    solution = solve_ivp(rates, (0.0, 0.1), start, **tight)
+    return solution.y[0], solution.y[1]
 
 
 def heights(dt: float) -> np.ndarray:
@@ -80,8 +82,8 @@ def test_the_governor_runs_by_radau() -> None:
 @pytest.mark.parametrize("stiffness", [1e5, 1e7])
 def test_a_spring_of_any_stiffness_tends_to_a_weld(stiffness: float) -> None:
     """ω h is 50 and 500: what is left is the pendulum of two bars as one, 0.3 s from the level."""
-    made = two_bars().spring("k", "B", stiffness=stiffness, damping=1e-3 * stiffness)
-    run = made.simulate(0.3, 5e-3, method="generalized_alpha", rho=0.5, every=60)
+    mechanism = two_bars().spring("k", "B", stiffness=stiffness, damping=1e-3 * stiffness)
+    run = mechanism.simulate(0.3, 5e-3, method="generalized_alpha", rho=0.5, every=60)
     inertia = 2 * 0.25 + 1 / 6 + 1.4**2 + 0.16 / 3
     weight = 9.81 * (2 * 0.5 + 1.4)
     exact = solve_ivp(

@@ -11,8 +11,8 @@ import pytest
 import sympy
 
 from dalembert import PlanarMechanism, SpatialMechanism, load
-from dalembert.constraints.sparse.linear import Banded, Dense, Scale, solver
-from dalembert.constraints.sparse.rows import targets
+from dalembert.constraints.sparse_rows import targets
+from dalembert.constraints.sparse_solver import Banded, Dense, Scale, solver
 from dalembert.errors import ModelError, ShapeError
 from dalembert.mechanisms.motions import (
     ConstantAcceleration,
@@ -34,15 +34,15 @@ def test_a_mechanism_gives_quantities_of_its_own_by_quick_calls() -> None:
 
 def test_long_chains_are_banded_and_agree_with_dense() -> None:
     for size in (40, 80):
-        made = hanging_chain(size)
-        state = made.forward_dynamics()
-        linear = made._solver.linear
+        mechanism = hanging_chain(size)
+        state = mechanism.forward_dynamics()
+        linear = mechanism._solver.linear
         assert isinstance(linear, Banded) and linear.band <= 5
-        rows = made._solver.rows
-        dense = Dense(made.nv, rows.at, Scale(rows.starts))
+        rows = mechanism._solver.rows
+        dense = Dense(mechanism.nv, rows.at, Scale(rows.starts))
         terms = rows.terms(0.0, state.q, state.v)
         dense.fill(terms.data)
-        f = made._solver.units.force(0.0, state.q, state.v, np.zeros(made.nv))
+        f = mechanism._solver.units.force(0.0, state.q, state.v, np.zeros(mechanism.nv))
         expected = dense.solve(dense.times(f) - terms.gamma)
         np.testing.assert_allclose(state.multipliers, expected, atol=1e-9)
 
@@ -68,8 +68,8 @@ def test_banded_solver_with_redundant_rows() -> None:
     linear.fill(data)
     x = rng.normal(size=columns)
     r = linear.times(x)
-    found = linear.transposed(linear.solve(r))
-    np.testing.assert_allclose(linear.times(found), r, atol=1e-6)
+    x = linear.transposed(linear.solve(r))
+    np.testing.assert_allclose(linear.times(x), r, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_drivers_on_joints_coordinates_and_points(on: str) -> None:
 
 def test_distance_driver_and_actuator_lift_a_bar() -> None:
     """A hydraulic cylinder between the ground and a bar: statics by moments."""
-    made = (
+    mechanism = (
         PlanarMechanism("crane")
         .ground(base=(0.4, -0.5))
         .body("boom", 10.0, 3.0, at=(1.0, 0.0), points={"O": (-1.0, 0.0), "rod": (-0.4, 0.0)})
@@ -133,24 +133,24 @@ def test_distance_driver_and_actuator_lift_a_bar() -> None:
             motion=lambda t: 0.53851648071345 + 0 * t,
         )
     )
-    state = made.inverse_dynamics(0.0)
+    state = mechanism.inverse_dynamics(0.0)
     d = np.array([0.2, 0.5]) / np.hypot(0.2, 0.5)
     # about O: F (0.6 × d_y) = m g · 1
     assert abs(state.torque("cylinder") - 10 * 9.81 / (0.6 * d[1])) < 1e-8
 
 
 def test_assembly_from_a_rough_start() -> None:
-    made = four_bar(start=0.7)
-    q, _ = made.start()
+    mechanism = four_bar(start=0.7)
+    q, _ = mechanism.start()
     rough = q + 0.1 * np.random.default_rng(1).normal(size=9)
-    closed = made._solver.position(0.0, rough)
-    assert np.abs(made._solver.terms(0.0, closed, np.zeros(9)).phi).max() < 1e-13
+    closed = mechanism._solver.position(0.0, rough)
+    assert np.abs(mechanism._solver.terms(0.0, closed, np.zeros(9)).phi).max() < 1e-13
 
 
 def test_kinematics_is_followed_over_turns_in_any_order() -> None:
-    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
-    late = made.kinematics(3.25)
-    early = made.kinematics(0.25)
+    mechanism = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    late = mechanism.kinematics(3.25)
+    early = mechanism.kinematics(0.25)
     np.testing.assert_allclose(late.body("coupler"), early.body("coupler"), atol=1e-11)
     np.testing.assert_allclose(
         late.body("crank")[2] - early.body("crank")[2], 6 * np.pi, atol=1e-11
@@ -160,34 +160,36 @@ def test_kinematics_is_followed_over_turns_in_any_order() -> None:
 
 def test_custom_constraint() -> None:
     """A bead on a parabola y = x², differentiated automatically."""
-    made = PlanarMechanism("bead").body("bead", 1.0, 1.0, at=(0.5, 0.25))
-    made.constrain("wire", ["bead"], lambda q: np.stack([q[0, 1] - q[0, 0] ** 2]))
-    run = made.simulate(1.0, 0.1, rtol=1e-11, atol=1e-12)
+    mechanism = PlanarMechanism("bead").body("bead", 1.0, 1.0, at=(0.5, 0.25))
+    mechanism.constrain("wire", ["bead"], lambda q: np.stack([q[0, 1] - q[0, 0] ** 2]))
+    run = mechanism.simulate(1.0, 0.1, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(run.q.values[:, 1], run.q.values[:, 0] ** 2, atol=1e-12)
     assert np.ptp((run.kinetic + run.potential).values) < 1e-8
 
 
 def test_kinematics_and_forces_over_an_array_of_times() -> None:
-    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    mechanism = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
     times = np.array([0.1, 0.2, 0.3])
-    for many, one in zip(made.inverse_dynamics(times), times, strict=True):
-        np.testing.assert_allclose(many.multipliers, made.inverse_dynamics(one).multipliers)
-    assert [state.t for state in made.kinematics(times)] == list(times)
+    for many, one in zip(mechanism.inverse_dynamics(times), times, strict=True):
+        np.testing.assert_allclose(many.multipliers, mechanism.inverse_dynamics(one).multipliers)
+    assert [state.t for state in mechanism.kinematics(times)] == list(times)
 
 
 def test_a_mechanism_answers_as_every_system_does() -> None:
-    made = four_bar(start=0.5)
-    q, v = made.start()
-    state = made.forward_dynamics()
-    a, lam = made.forward_dynamics(q, v, np.zeros(9))
+    mechanism = four_bar(start=0.5)
+    q, v = mechanism.start()
+    state = mechanism.forward_dynamics()
+    a, lam = mechanism.forward_dynamics(q, v, np.zeros(9))
     np.testing.assert_allclose(a, state.a, atol=1e-12)
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-12)
-    assert made.mass_matrix(q).shape == (9, 9) and made.kernel("forward_dynamics").nout == 2
-    made.body("more", 1.0, 1.0)  # what was derived before is forgotten
-    assert made.nq == 12 and made.mass_matrix(made.neutral()).shape == (12, 12)
+    assert (
+        mechanism.mass_matrix(q).shape == (9, 9) and mechanism.kernel("forward_dynamics").nout == 2
+    )
+    mechanism.body("more", 1.0, 1.0)  # what was derived before is forgotten
+    assert mechanism.nq == 12 and mechanism.mass_matrix(mechanism.neutral()).shape == (12, 12)
 
 
-def test_bodies_in_letters_have_a_constant_mass_and_gyroscopic_moments() -> None:
+def test_symbolic_bodies_have_a_constant_mass_and_gyroscopic_moments() -> None:
     top = SpatialMechanism("top").body("b", 1.0, (1.0, 2.0, 2.5)).spherical("s", "ground", "b")
     bodies, v = top.system.dynamics, np.arange(1.0, 7.0)
     C = bodies.coriolis_matrix(top.neutral(), v)
@@ -198,25 +200,25 @@ def test_bodies_in_letters_have_a_constant_mass_and_gyroscopic_moments() -> None
 
 
 def test_a_mechanism_that_was_used_can_be_pickled() -> None:
-    made = four_bar(start=0.4)
-    expected = made.forward_dynamics().multipliers
-    again = pickle.loads(pickle.dumps(made))
+    mechanism = four_bar(start=0.4)
+    expected = mechanism.forward_dynamics().multipliers
+    again = pickle.loads(pickle.dumps(mechanism))
     np.testing.assert_array_equal(again.forward_dynamics().multipliers, expected)
 
 
 @pytest.mark.parametrize("kind", ["prismatic", "point_on_line", "rack"])
 def test_a_direction_is_an_angle_or_a_vector(kind: str) -> None:
-    def made(direction: object) -> PlanarMechanism:
+    def built(direction: object) -> PlanarMechanism:
         bare = PlanarMechanism().body("slider", mass=1.0, inertia=0.1, at=(0.3, 0.4))
         more = {"radius": 0.2} if kind == "rack" else {}
         return getattr(bare, kind)("rail", "ground", "slider", direction=direction, **more)
 
-    by_angle, by_vector = made(np.arctan2(4.0, 3.0)), made((3.0, 4.0))
+    by_angle, by_vector = built(np.arctan2(4.0, 3.0)), built((3.0, 4.0))
     q = np.array([0.1, 0.9, 0.4])
     np.testing.assert_allclose(by_vector.phi(q), by_angle.phi(q), atol=1e-15)
     for wrong in ((0.0, 0.0), (1.0, 0.0, 0.0), "x", np.nan, None):
         with pytest.raises(ModelError, match="'rail': direction must be an angle in rad or a vec"):
-            made(wrong)
+            built(wrong)
 
 
 def test_a_number_of_a_joint_is_one_number() -> None:
@@ -226,16 +228,18 @@ def test_a_number_of_a_joint_is_one_number() -> None:
 
 
 def test_forward_dynamics_is_called_as_that_of_every_system() -> None:
-    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
-    at, tau = made.kinematics(0.7), np.arange(9.0)
-    given = {"q": at.q, "qd": at.v, "tau": tau}
-    for found in (
-        made.forward_dynamics(at.q, at.v, tau, t=0.7),
-        made.forward_dynamics(**given, t=0.7),
+    mechanism = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    at, tau = mechanism.kinematics(0.7), np.arange(9.0)
+    inputs = {"q": at.q, "qd": at.v, "tau": tau}
+    for result in (
+        mechanism.forward_dynamics(at.q, at.v, tau, t=0.7),
+        mechanism.forward_dynamics(**inputs, t=0.7),
     ):
-        for x, y in zip(found, made.constrained().forward_dynamics(**given, t=0.7), strict=True):
+        for x, y in zip(
+            result, mechanism.constrained().forward_dynamics(**inputs, t=0.7), strict=True
+        ):
             np.testing.assert_array_equal(x, y)
-    state = made.forward_dynamics(at.q, at.v, t=0.7)
+    state = mechanism.forward_dynamics(at.q, at.v, t=0.7)
     np.testing.assert_allclose(state.a, at.a, atol=1e-9)
     with pytest.raises(ShapeError, match="q must have the shape"):
-        made.forward_dynamics(0.7)
+        mechanism.forward_dynamics(0.7)

@@ -30,18 +30,18 @@ def norton() -> State:
     masses, inertias = (0.004, 0.020, 0.015), (0.4, 1.5, 0.8)
     names, lengths = ("crank", "coupler", "rocker"), (5.0, 15.0, 10.0)
     ends = (("A", "B"), ("B", "C"), ("D", "C"))
-    made = PlanarMechanism("norton_11_3", gravity=(0.0, 0.0))
+    mechanism = PlanarMechanism("norton_11_3", gravity=(0.0, 0.0))
     for k in range(3):
         c = centres[k]
         points = {ends[k][0]: -c, ends[k][1]: np.array([lengths[k], 0.0]) - c, "P": polar(3, 100)}
         at = pins[k] + turned(angles[k], c)
-        made.body(names[k], masses[k], inertias[k], at, angles[k], points)
-    made.revolute("A", "ground", "crank.A").revolute("B", "crank.B", "coupler.B")
-    made.revolute("C", "coupler.C", "rocker.C").revolute("D", ("ground", (19, 0)), "rocker.D")
-    made.drive("T12", "A", ConstantAcceleration(60.0 * DEG, 25.0, -40.0))
-    made.force("P", "coupler.P", polar(80, 330)).torque("T4", "rocker", 120.0)
-    assert made.mobility == 3 * (4 - 1) - 2 * 4 == 1
-    return made.inverse_dynamics(0.0)
+        mechanism.body(names[k], masses[k], inertias[k], at, angles[k], points)
+    mechanism.revolute("A", "ground", "crank.A").revolute("B", "crank.B", "coupler.B")
+    mechanism.revolute("C", "coupler.C", "rocker.C").revolute("D", ("ground", (19, 0)), "rocker.D")
+    mechanism.drive("T12", "A", ConstantAcceleration(60.0 * DEG, 25.0, -40.0))
+    mechanism.force("P", "coupler.P", polar(80, 330)).torque("T4", "rocker", 120.0)
+    assert mechanism.mobility == 3 * (4 - 1) - 2 * 4 == 1
+    return mechanism.inverse_dynamics(0.0)
 
 
 def test_norton_four_bar_kinematics_and_forces() -> None:
@@ -53,20 +53,20 @@ def test_norton_four_bar_kinematics_and_forces() -> None:
     np.testing.assert_allclose(sizes, [1878.84, 3646.1, 1416.8], rtol=2e-5)
     np.testing.assert_allclose(state.force("A", on="crank"), [-117.65, -107.84], atol=5e-3)
     assert abs(state.torque("T12") - 243.23) < 5e-3
-    found = free_bodies(state)
-    np.testing.assert_allclose(found.force("A", "crank"), state.force("A", "crank"), atol=1e-10)
-    assert abs(found["T12"] - state.torque("T12")) < 1e-10
+    diagram = free_bodies(state)
+    np.testing.assert_allclose(diagram.force("A", "crank"), state.force("A", "crank"), atol=1e-10)
+    assert abs(diagram["T12"] - state.torque("T12")) < 1e-10
 
 
 def test_marghitu_slider_crank() -> None:
     """D. B. Marghitu, Mechanisms and Robots Analysis with MATLAB (2009), eqs. 4.51–4.52."""
-    made = slider_crank(
+    mechanism = slider_crank(
         crank=1.0, rod=1.0, crank_mass=1.0, rod_mass=1.0, piston_mass=1.0, start=45 * DEG, g=10.0
     )
-    made.drive("M", "A", ConstantAcceleration(45 * DEG, 1.0, 0.0))
-    made.force("F", "piston", (100.0, 0.0))
-    assert made.mobility == 3 * (4 - 1) - 2 * 4 == 1
-    state = made.inverse_dynamics(0.0)
+    mechanism.drive("M", "A", ConstantAcceleration(45 * DEG, 1.0, 0.0))
+    mechanism.force("F", "piston", (100.0, 0.0))
+    assert mechanism.mobility == 3 * (4 - 1) - 2 * 4 == 1
+    state = mechanism.inverse_dynamics(0.0)
     root = np.sqrt(2.0)
     on_rod = [-(400.0 + 7.0 * root) / 4.0, 5.0 * (84.0 + root) / 4.0]
     np.testing.assert_allclose(state.force("B", on="rod"), on_rod, atol=1e-10)
@@ -75,8 +75,8 @@ def test_marghitu_slider_crank() -> None:
 def test_slider_crank_torque_by_power() -> None:
     """T ω is the power of inertia: all by hand from the closed kinematics of the engine."""
     r, l, omega, theta = 0.1, 0.3, 40.0, np.pi / 3
-    made = slider_crank(crank=r, rod=l, start=theta)
-    state = made.drive("M", "A", ConstantAcceleration(theta, omega, 0.0)).inverse_dynamics(0.0)
+    mechanism = slider_crank(crank=r, rod=l, start=theta)
+    state = mechanism.drive("M", "A", ConstantAcceleration(theta, omega, 0.0)).inverse_dynamics(0.0)
 
     def energy(t: float) -> float:
         a = theta + omega * t
@@ -100,6 +100,8 @@ def test_slider_crank_torque_by_power() -> None:
 def test_grübler_counts() -> None:
     assert four_bar().mobility == 1
     assert four_bar().freedoms() == 1
-    made = PlanarMechanism().body("a", 1, 1).body("b", 1, 1, at=(1, 0)).revolute("A", "ground", "a")
-    made.revolute("B", ("ground", (1, 0)), "b").gear("g", "a", "b", (0.4, 0.6))
-    assert made.mobility == 3 * (3 - 1) - 2 * 2 - 1 == made.freedoms() == 1
+    mechanism = (
+        PlanarMechanism().body("a", 1, 1).body("b", 1, 1, at=(1, 0)).revolute("A", "ground", "a")
+    )
+    mechanism.revolute("B", ("ground", (1, 0)), "b").gear("g", "a", "b", (0.4, 0.6))
+    assert mechanism.mobility == 3 * (3 - 1) - 2 * 2 - 1 == mechanism.freedoms() == 1

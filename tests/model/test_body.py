@@ -28,14 +28,14 @@ def body(**arguments: object) -> Body:
 
 
 def test_a_body_holds_moments_about_its_origin():
-    made = body()
+    arm = body()
     assert {"mass", "moment", "inertia"} < {f.name for f in fields(Body)}
-    np.testing.assert_array_equal(made.moment, 2.0 * CENTER)
-    np.testing.assert_array_equal(made.inertia, parallel_axis(TENSOR, 2.0, CENTER))
-    np.testing.assert_allclose(made.center, CENTER, rtol=1e-15)
-    np.testing.assert_allclose(made.inertia_about_center, TENSOR, rtol=0, atol=1e-16)
+    np.testing.assert_array_equal(arm.moment, 2.0 * CENTER)
+    np.testing.assert_array_equal(arm.inertia, parallel_axis(TENSOR, 2.0, CENTER))
+    np.testing.assert_allclose(arm.center, CENTER, rtol=1e-15)
+    np.testing.assert_allclose(arm.inertia_about_center, TENSOR, rtol=0, atol=1e-16)
     np.testing.assert_allclose(
-        made.spatial_inertia, spatial_inertia(2.0, CENTER, TENSOR), rtol=0, atol=1e-16
+        arm.spatial_inertia, spatial_inertia(2.0, CENTER, TENSOR), rtol=0, atol=1e-16
     )
 
 
@@ -79,8 +79,8 @@ def arrays(record: object) -> list[np.ndarray]:
     return []
 
 
-def given_arrays() -> dict[str, np.ndarray]:
-    """What a user hands to a builder, by name."""
+def input_arrays() -> dict[str, np.ndarray]:
+    """Arrays that a user hands to a builder, by name."""
     return {
         "gravity": np.array([0.0, 0.0, -9.81]),
         "mass": np.array(2.0),
@@ -129,11 +129,11 @@ def from_screws(a: dict[str, np.ndarray]) -> Model:
     return dl.Robot.from_screws(a["screws"], a["frames"], arguments, **options).model
 
 
-@pytest.mark.parametrize("made", [from_links, from_dh, from_screws])
-def test_a_model_keeps_nothing_of_what_it_was_given(made):
-    given = given_arrays()
-    model, untouched = made(given), made(given_arrays())
-    for array in given.values():
+@pytest.mark.parametrize("importer", [from_links, from_dh, from_screws])
+def test_a_model_keeps_nothing_of_what_it_was_given(importer):
+    arrays = input_arrays()
+    model, untouched = importer(arrays), importer(input_arrays())
+    for array in arrays.values():
         array += 1.0
     assert model.content == untouched.content
     state = [0.3], [0.4], [0.5]

@@ -1,4 +1,4 @@
-"""What building a model checks, orders and merges."""
+"""Building a model: checks, order of links, merged links."""
 
 import pickle
 from dataclasses import replace

@@ -151,8 +151,8 @@ def test_every_force_a_file_can_state_is_mujocos():
 
 @pytest.mark.parametrize("flag", ["spring", "damper", "gravity"])
 def test_forces_that_the_file_switches_off_are_off(flag):
-    given = f'<flag {flag}="disable"/>'
-    peer = written(FORCES.replace('<option gravity="0.5 -1 -9"/>', f"<option>{given}</option>"))
+    option = f'<flag {flag}="disable"/>'
+    peer = written(FORCES.replace('<option gravity="0.5 -1 -9"/>', f"<option>{option}</option>"))
     assert peer.disagreement() < AGREEMENT
 
 
@@ -209,9 +209,9 @@ def test_armature_of_free_and_ball_joints_is_mujocos_without_a_warning():
     peer = written(text)
     assert not peer.robot.notes.warnings and not peer.robot.notes.left_out
     assert peer.disagreement() < AGREEMENT
-    # forward dynamics by other ways: articulated bodies know of it too
+    # forward dynamics by other formulations: articulated bodies know of it too
     q, qd, tau = peer.robot.neutral(), np.linspace(-1, 1, 9), np.ones(9)
     theirs = peer.acceleration(q, qd, tau)
-    for way in ("articulated_body", "composite_body", "operator"):
-        ours = peer.robot.reference("forward_dynamics", q, qd, tau, formulation=way)
+    for formulation in ("articulated_body", "composite_body", "operator"):
+        ours = peer.robot.reference("forward_dynamics", q, qd, tau, formulation=formulation)
         np.testing.assert_allclose(ours, theirs, atol=1e-11)

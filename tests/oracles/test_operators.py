@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 import dalembert as dl
-from tests.formulations.laws import assert_close
+from tests.formulations.comparison import assert_close
 from tests.formulations.mechanisms import random_model, random_state
 from tests.oracles.pinocchio_twin import configuration, twin
 
@@ -42,11 +42,11 @@ def test_operators_are_those_of_pinocchio(case):
     pin.computeJointJacobians(built, data, at)
     for i, body in enumerate(robot.model.bodies):
         # Γ carries the parent's twist into the body: V_i = Ad_{g⁻¹} V_parent
-        carried = data.liMi[i + 1].toActionMatrixInverse()
+        Ad_inv = data.liMi[i + 1].toActionMatrixInverse()
         for j in range(len(robot.model.bodies)):
-            expected = carried if j == body.parent else np.zeros((6, 6))
+            expected = Ad_inv if j == body.parent else np.zeros((6, 6))
             assert_close(blocks(op.Gamma, i, j), expected)
-        assert_close(op.P_0[6 * i : 6 * i + 6], carried if body.parent < 0 else np.zeros((6, 6)))
+        assert_close(op.P_0[6 * i : 6 * i + 6], Ad_inv if body.parent < 0 else np.zeros((6, 6)))
         # V = G ξ q̇: the body Jacobians of all links in one matrix
         assert_close(
             J[6 * i : 6 * i + 6],

@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.spatial.inertia import pseudo_inertia_of_moments
-from tests.formulations.laws import assert_close
+from tests.formulations.comparison import assert_close
 from tests.formulations.mechanisms import KINDS, SCREW_KINDS, random_model, random_motion
 from tests.oracles.pinocchio_twin import configuration, twin
 
@@ -27,13 +27,13 @@ class Peer:
         self.model = self.robot.model
         self.state = self.robot.random_state(rng)
         self.tip = random_motion(rng)["tip_wrench"]
-        self.made = twin(self.model)
-        self.data = self.made.createData()
+        self.twin_model = twin(self.model)
+        self.data = self.twin_model.createData()
         q, qd, qdd = self.state
         self.seats = [self.seat(i) for i in range(len(self.model.bodies))]
         at = configuration(self.model, q)
-        pin.forwardKinematics(self.made, self.data, at)
-        pin.rnea(self.made, self.data, at, qd, qdd, self.outer())
+        pin.forwardKinematics(self.twin_model, self.data, at)
+        pin.rnea(self.twin_model, self.data, at, qd, qdd, self.outer())
 
     def seat(self, i: int) -> pin.SE3:
         """The user's link frame on body i; a body inside a joint keeps its own."""
@@ -63,7 +63,7 @@ class Peer:
         """The tool's wrench on its environment, as a wrench of the environment on its link."""
         tool, forces = self.model.frame("tool"), pin.StdVec_Force()
         placed = pin.SE3(np.asarray(tool.rotation), np.asarray(tool.translation))
-        for i in range(self.made.njoints):
+        for i in range(self.twin_model.njoints):
             on_tool = i == tool.body + 1
             forces.append(placed.act(pin.Force(-self.tip)) if on_tool else pin.Force.Zero())
         return forces
@@ -72,9 +72,11 @@ class Peer:
         """Placements and world angular velocities of all links at time t, joints of one axis."""
         q, qd, qdd = self.state
         at = configuration(self.model, q + t * qd + 0.5 * t * t * qdd)
-        data = self.made.createData()
-        pin.forwardKinematics(self.made, data, at, qd + t * qdd)
-        rotated = [data.oMi[i].rotation @ data.v[i].angular for i in range(1, self.made.njoints)]
+        data = self.twin_model.createData()
+        pin.forwardKinematics(self.twin_model, data, at, qd + t * qdd)
+        rotated = [
+            data.oMi[i].rotation @ data.v[i].angular for i in range(1, self.twin_model.njoints)
+        ]
         return [data.oMi[i + 1] * seat for i, seat in enumerate(self.seats)], rotated
 
     def difference(self, value) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +162,7 @@ def test_moments_about_the_origin():
     peer = Peer(KINDS, 7)
     table = peer.robot.recursion(*peer.state, formulation="newton_euler")
     for i in range(len(table.links)):
-        inertia, twist = peer.seats[i].actInv(peer.made.inertias[i + 1]), peer.twist(i)
+        inertia, twist = peer.seats[i].actInv(peer.twin_model.inertias[i + 1]), peer.twist(i)
         alone = inertia * peer.felt(i) + twist.cross(inertia * twist)
         assert_close(np.concatenate([table["F"][i], table["N"][i]]), alone.vector)
 

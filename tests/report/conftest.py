@@ -69,11 +69,11 @@ def path(ur5_page):
 
 
 @pytest.fixture
-def shown(open_page, path):
+def tab(open_page, path):
     """The live robot of that page."""
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    return made
+    tab = open_page(path, at=0.0)
+    tab.locator(".modes button").nth(1).click()
+    return tab
 
 
 def outside(url, wrong):

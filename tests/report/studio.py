@@ -25,13 +25,13 @@ def running(file=None, trust=(), longest=120.0):
 
 
 def headers(server, **more):
-    given = {
+    fields = {
         "Origin": f"http://127.0.0.1:{server.port}",
         "X-Token": server.token,
         "Content-Type": "application/json",
         **{name.replace("_", "-"): value for name, value in more.items()},
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def post(server, path, body, **more):
@@ -40,10 +40,10 @@ def post(server, path, body, **more):
     return fetch(server, "POST", path, data, headers(server, **more))
 
 
-def fetch(server, method, path, body=None, given=None):
+def fetch(server, method, path, body=None, fields=None):
     """(status, headers, lines of JSON, or text where the answer is none)."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request(method, path, body, given or {})
+    connection.request(method, path, body, fields or {})
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()
@@ -51,7 +51,7 @@ def fetch(server, method, path, body=None, given=None):
     return answer.status, answer.headers, lines
 
 
-def made(server, text, name="robot.urdf", **more):
+def make(server, text, name="robot.urdf", **more):
     """Everything said of a text, by key."""
     status, _, lines = post(server, "/make", {"tab": TAB, "text": text, "name": name, **more})
     assert status == 200, lines

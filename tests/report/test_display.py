@@ -1,4 +1,4 @@
-"""What notebooks show: robots as tables, equations as formulas, runs with their accessor."""
+"""Displays in notebooks: robots as tables, equations as formulas, runs with their accessor."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What readers expect of a plot and a page: pointer, keys, fingers, paper, all kinds of sight."""
+"""Handling of plots and pages: pointer, keys, fingers, paper, all kinds of sight."""
 
 import itertools
 import json
@@ -29,17 +29,17 @@ def path(tmp_path_factory):
     rows = [(str(k), "x" * 30, str(k**3)) for k in range(60)]
     more = "<details class='box'><summary>more</summary><p id='more'>folded</p></details>"
     text = more + table("abc", rows)
-    found = tmp_path_factory.mktemp("handling") / "page.html"
-    write_page(page("A page", "", "", data, [("table", "Table", text)]), found)
-    return found
+    file = tmp_path_factory.mktemp("handling") / "page.html"
+    write_page(page("A page", "", "", data, [("table", "Table", text)]), file)
+    return file
 
 
-def now(shown):
-    return float(shown.locator("#now").text_content().removesuffix(" s"))
+def now(tab):
+    return float(tab.locator("#now").text_content().removesuffix(" s"))
 
 
-def svg_box(shown, k=0):
-    return shown.locator("#charts svg").nth(k).bounding_box()
+def svg_box(tab, k=0):
+    return tab.locator("#charts svg").nth(k).bounding_box()
 
 
 def at(box, time, whole=(0.0, 2.0)):
@@ -48,23 +48,23 @@ def at(box, time, whole=(0.0, 2.0)):
 
 
 def test_the_pointer_shows_the_nearest_sample(open_page, path):
-    shown = open_page(path, at=0.0)
-    box = svg_box(shown)
-    shown.mouse.move(at(box, 0.503), box["y"] + 10)
-    tip = shown.locator(".tip").first
+    tab = open_page(path, at=0.0)
+    box = svg_box(tab)
+    tab.mouse.move(at(box, 0.503), box["y"] + 10)
+    tip = tab.locator(".tip").first
     assert tip.locator("b").text_content() == "t = 0.500 s"
     assert tip.locator("span").all_text_contents() == ["<b>ramp</b>", "sine"]
     assert tip.locator("em").all_text_contents() == ["2.500", f"{np.sin(1.5):.3f}"]
-    assert shown.locator(".marks circle").count() == 2
+    assert tab.locator(".marks circle").count() == 2
     inside = tip.bounding_box()
     assert box["y"] <= inside["y"] <= box["y"] + box["height"]
-    shown.mouse.move(5, 5)
+    tab.mouse.move(5, 5)
     assert tip.is_hidden()
 
 
 def test_the_legend_hides_curves_and_the_axis_follows(open_page, path):
-    shown = open_page(path, at=0.0)
-    chart = shown.locator(".chart").first
+    tab = open_page(path, at=0.0)
+    chart = tab.locator(".chart").first
     ramp = chart.locator(".legend button").nth(1)
     assert ramp.get_attribute("aria-pressed") == "true"
     ramp.click()
@@ -80,84 +80,84 @@ def test_the_legend_hides_curves_and_the_axis_follows(open_page, path):
 
 
 def test_dragging_zooms_all_plots_and_there_are_ways_back(open_page, path):
-    shown = open_page(path, at=0.0)
-    box = svg_box(shown)
+    tab = open_page(path, at=0.0)
+    box = svg_box(tab)
 
     def labels():
-        return shown.locator("#charts svg").nth(1).locator("text").all_text_contents()
+        return tab.locator("#charts svg").nth(1).locator("text").all_text_contents()
 
     whole = labels()
     backs = [
-        lambda: shown.locator(".back").first.click(),
-        lambda: shown.keyboard.press("Escape"),
-        lambda: shown.mouse.dblclick(at(box, 1.0), box["y"] + 30),
+        lambda: tab.locator(".back").first.click(),
+        lambda: tab.keyboard.press("Escape"),
+        lambda: tab.mouse.dblclick(at(box, 1.0), box["y"] + 30),
     ]
     for back in backs:
-        shown.mouse.move(at(box, 0.5), box["y"] + 40)
-        shown.mouse.down()
-        shown.mouse.move(at(box, 0.9), box["y"] + 60, steps=3)
-        shown.mouse.up()
+        tab.mouse.move(at(box, 0.5), box["y"] + 40)
+        tab.mouse.down()
+        tab.mouse.move(at(box, 0.9), box["y"] + 60, steps=3)
+        tab.mouse.up()
         assert "0.7" in labels() and "2.0" not in labels()
-        assert shown.locator(".back").first.is_visible()
-        shown.locator("#charts svg").first.focus()
+        assert tab.locator(".back").first.is_visible()
+        tab.locator("#charts svg").first.focus()
         back()
         assert labels() == whole
-        assert shown.locator(".back").first.is_hidden()
-    shown.locator("#charts svg").first.focus()
-    shown.keyboard.press("+")
+        assert tab.locator(".back").first.is_hidden()
+    tab.locator("#charts svg").first.focus()
+    tab.keyboard.press("+")
     assert labels() != whole
-    shown.keyboard.press("-")
+    tab.keyboard.press("-")
     assert labels() == whole
 
 
 def test_the_cursor_of_now_can_be_dragged(open_page, path):
-    shown = open_page(path, at=0.5)
-    box = svg_box(shown)
-    shown.mouse.move(at(box, 0.5), box["y"] + 40)
-    shown.mouse.down()
-    shown.mouse.move(at(box, 1.5), box["y"] + 40, steps=4)
-    shown.mouse.up()
-    assert now(shown) == pytest.approx(1.5, abs=0.02)
-    assert shown.locator(".back").first.is_hidden()
+    tab = open_page(path, at=0.5)
+    box = svg_box(tab)
+    tab.mouse.move(at(box, 0.5), box["y"] + 40)
+    tab.mouse.down()
+    tab.mouse.move(at(box, 1.5), box["y"] + 40, steps=4)
+    tab.mouse.up()
+    assert now(tab) == pytest.approx(1.5, abs=0.02)
+    assert tab.locator(".back").first.is_hidden()
 
 
 def test_keys_play_and_step(open_page, path):
-    shown = open_page(path, at=0.5)
+    tab = open_page(path, at=0.5)
     for key, time in [("ArrowRight", 0.52), ("ArrowLeft", 0.5), ("Shift+ArrowRight", 0.7)]:
-        shown.keyboard.press(key)
-        assert now(shown) == pytest.approx(time)
-    shown.keyboard.press("End")
-    assert now(shown) == 2.0
-    shown.keyboard.press("Home")
-    assert now(shown) == 0.0
-    shown.keyboard.press(" ")
-    assert shown.locator("#play").text_content() == "Pause"
-    shown.keyboard.press(" ")
-    assert shown.locator("#play").text_content() == "Play"
+        tab.keyboard.press(key)
+        assert now(tab) == pytest.approx(time)
+    tab.keyboard.press("End")
+    assert now(tab) == 2.0
+    tab.keyboard.press("Home")
+    assert now(tab) == 0.0
+    tab.keyboard.press(" ")
+    assert tab.locator("#play").text_content() == "Pause"
+    tab.keyboard.press(" ")
+    assert tab.locator("#play").text_content() == "Play"
     # a button's own key is the button's
-    shown.locator("#play").focus()
-    shown.keyboard.press(" ")
-    assert shown.locator("#play").text_content() == "Pause"
+    tab.locator("#play").focus()
+    tab.keyboard.press(" ")
+    assert tab.locator("#play").text_content() == "Pause"
 
 
 def test_whoever_has_the_focus_shows_it_and_says_what_it_is(open_page, path):
-    shown = open_page(path, at=0.0)
-    seen = set()
+    tab = open_page(path, at=0.0)
+    distances = set()
     for _ in range(25):
-        shown.keyboard.press("Tab")
-        told = shown.evaluate(
+        tab.keyboard.press("Tab")
+        labels = tab.evaluate(
             """(() => { const e = document.activeElement, s = getComputedStyle(e);
             const said = e.getAttribute("aria-label") || (e.closest("label") || e).textContent;
             return [e.id || e.tagName.toLowerCase(), s.outlineStyle, parseFloat(s.outlineWidth), said];
             })()"""
         )
-        if told[0] == "body":
+        if labels[0] == "body":
             break
-        assert told[1] != "none" and told[2] >= 2, told
-        assert told[3].strip(), told
-        seen.add(told[0])
-    assert {"arm", "play", "time", "inertia", "svg", "button", "summary"} <= seen
-    assert shown.locator("#time").get_attribute("aria-valuetext") == "0.00 s"
+        assert labels[1] != "none" and labels[2] >= 2, labels
+        assert labels[3].strip(), labels
+        distances.add(labels[0])
+    assert {"arm", "play", "time", "inertia", "svg", "button", "summary"} <= distances
+    assert tab.locator("#time").get_attribute("aria-valuetext") == "0.00 s"
 
 
 # where the page has come to rest: the same for thirty frames
@@ -173,74 +173,74 @@ AT_REST = """() => new Promise((done) => {
 
 
 def test_wheel_and_finger_scroll_the_page_past_the_picture(open_page, path):
-    shown = open_page(path, at=0.0)
-    box = shown.locator("#arm").bounding_box()
-    shown.mouse.move(box["x"] + 200, box["y"] + 200)
-    shown.mouse.wheel(0, 120)
-    wait_until(shown, lambda: shown.evaluate("scrollY") > 50)
-    assert "wheel" in shown.locator(".hint").inner_text()
-    assert shown.locator("#arm canvas").evaluate("e => e.style.touchAction") == "pan-y"
-    shown.evaluate("scrollTo(0, 0)")
-    finger = shown.context.new_cdp_session(shown)
+    tab = open_page(path, at=0.0)
+    box = tab.locator("#arm").bounding_box()
+    tab.mouse.move(box["x"] + 200, box["y"] + 200)
+    tab.mouse.wheel(0, 120)
+    wait_until(tab, lambda: tab.evaluate("scrollY") > 50)
+    assert "wheel" in tab.locator(".hint").inner_text()
+    assert tab.locator("#arm canvas").evaluate("e => e.style.touchAction") == "pan-y"
+    tab.evaluate("scrollTo(0, 0)")
+    finger = tab.context.new_cdp_session(tab)
     for k in range(12):
         touch = [{"x": box["x"] + 200, "y": box["y"] + 300 - 20 * k}]
         kind = "touchMove" if k else "touchStart"
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touch})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    wait_until(shown, lambda: shown.evaluate("scrollY") > 50)
-    shown.evaluate(AT_REST)  # a finger's swing goes on after it has left
-    shown.evaluate("scrollTo(0, 0)")
-    shown.mouse.click(box["x"] + 200, box["y"] + 200)  # now it is meant
-    shown.mouse.wheel(0, 120)
-    assert shown.evaluate(AT_REST) == 0
+    wait_until(tab, lambda: tab.evaluate("scrollY") > 50)
+    tab.evaluate(AT_REST)  # a finger's swing goes on after it has left
+    tab.evaluate("scrollTo(0, 0)")
+    tab.mouse.click(box["x"] + 200, box["y"] + 200)  # now it is meant
+    tab.mouse.wheel(0, 120)
+    assert tab.evaluate(AT_REST) == 0
 
 
 def test_the_view_comes_back(open_page, path):
-    shown = open_page(path, at=0.3)
-    first = pixels(shown)
-    shown.locator("#arm").focus()
+    tab = open_page(path, at=0.3)
+    first = pixels(tab)
+    tab.locator("#arm").focus()
     for key in ("Shift+ArrowLeft", "Shift+ArrowUp", "+"):
-        shown.keyboard.press(key)
-    assert changed(first, pixels(shown)) > 0.01
-    shown.locator(".again").click()
-    shown.evaluate("document.activeElement.blur()")
-    assert changed(first, pixels(shown)) < 2e-3
+        tab.keyboard.press(key)
+    assert changed(first, pixels(tab)) > 0.01
+    tab.locator(".again").click()
+    tab.evaluate("document.activeElement.blur()")
+    assert changed(first, pixels(tab)) < 2e-3
 
 
 def test_paper_shows_the_picture_and_everything_folded(open_page, path):
-    shown = open_page(path, scheme="dark", at=0.5)
-    assert shown.locator("#more").is_hidden()
-    shown.emulate_media(media="print")
-    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
-    picture = shown.locator("#arm img.paper")
+    tab = open_page(path, scheme="dark", at=0.5)
+    assert tab.locator("#more").is_hidden()
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    picture = tab.locator("#arm img.paper")
     assert picture.get_attribute("alt") == "The mechanism at 0.50 s"
     assert picture.get_attribute("src").startswith("data:image/png")
     assert picture.evaluate("e => e.decode().then(() => e.naturalWidth)") > 200
-    assert shown.locator("#more").is_visible()
-    assert shown.locator("#arm canvas").is_hidden() and shown.locator(".controls").is_hidden()
+    assert tab.locator("#more").is_visible()
+    assert tab.locator("#arm canvas").is_hidden() and tab.locator(".controls").is_hidden()
     assert (
-        shown.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--c0')")
+        tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--c0')")
         == PALETTE[0]
     )
-    cut = shown.evaluate(
+    cut = tab.evaluate(
         "[...document.querySelectorAll('.wide')].some((e) => e.scrollWidth > e.clientWidth + 1)"
     )
     assert not cut
-    shown.evaluate("dispatchEvent(new Event('afterprint'))")
-    shown.emulate_media(media="screen")
-    assert shown.locator("#more").is_hidden() and shown.locator("img").count() == 0
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    tab.emulate_media(media="screen")
+    assert tab.locator("#more").is_hidden() and tab.locator("img").count() == 0
     assert (
-        shown.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--c0')")
+        tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--c0')")
         == ON_DARK[0]
     )
 
 
 def test_without_scripts_the_rest_can_be_read(browser, path):
     context = browser.new_context(java_script_enabled=False)
-    shown = context.new_page()
-    shown.goto(path.as_uri())
-    assert "Scripts are off" in shown.locator("noscript").inner_text()
-    assert shown.locator("table tbody tr").count() == 60
+    tab = context.new_page()
+    tab.goto(path.as_uri())
+    assert "Scripts are off" in tab.locator("noscript").inner_text()
+    assert tab.locator("table tbody tr").count() == 60
     context.close()
 
 
@@ -280,9 +280,9 @@ def lab(rgb):
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize(("colours", "paper"), [(PALETTE, "#ffffff"), (ON_DARK, "#1a2029")])
 def test_curves_can_be_told_apart_by_every_reader(colours, paper, sight):
-    seen = [lab(np.clip(np.array(SIGHT[sight]) @ linear(c), 0, 1)) for c in colours]
+    perceived = [lab(np.clip(np.array(SIGHT[sight]) @ linear(c), 0, 1)) for c in colours]
     # 2.3 is just noticeable; the colours before these came down to 1.5
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 12
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(perceived, 2)) > 12
     ground = XYZ[1] @ linear(paper)
     for colour in colours:
         bright, dark = sorted([XYZ[1] @ linear(colour), ground], reverse=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import dalembert as dl
-from dalembert.report.svg import ticks
+from dalembert.report.sections import ticks
 from tests.identification.logs import REAL, other_robot, replace, ugly_log
 
 
@@ -39,9 +39,9 @@ def test_the_page_doubts_joints_whose_leftovers_are_not_noise(fit, tmp_path):
     coloured = fit.whiteness()["p"] < 1e-3
     assert coloured.any() and not fit.warnings  # elastic joints, and Stribeck's friction
     text = fit.report(tmp_path / "fit.html").read_text()
-    doubts = text[text.index("<h2>Warnings</h2>") : text.index("<h2>What is left</h2>")]
-    assert "None." not in doubts and "is not white noise" in doubts
-    assert all(joint in doubts for joint in coloured.index[coloured])
+    warnings = text[text.index("<h2>Warnings</h2>") : text.index("<h2>What is left</h2>")]
+    assert "None." not in warnings and "is not white noise" in warnings
+    assert all(joint in warnings for joint in coloured.index[coloured])
     assert "not filtered" in text
 
 
@@ -58,5 +58,5 @@ def _fields(fit):
 def test_round_numbers_lie_between_the_ends():
     assert ticks(-1.0, 1.0) == [-1.0, -0.5, 0.0, 0.5, 1.0]
     for low, high in ((0.0, 1e-9), (-3e7, 1.0), (0.2, 0.9)):
-        found = ticks(low, high)
-        assert 2 <= len(found) <= 7 and low <= found[0] and found[-1] <= high * (1 + 1e-9)
+        marks = ticks(low, high)
+        assert 2 <= len(marks) <= 7 and low <= marks[0] and marks[-1] <= high * (1 + 1e-9)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.report import agreement
+from dalembert.report import comparison
 from dalembert.report.live import live_data
-from dalembert.report.live_forces import can_rest, forces_part, loads_part
+from dalembert.report.live_forces import forces_part, loads_part
 from dalembert.report.live_kernels import page_kernels
 from dalembert.report.motion import free_motion
 from dalembert.report.page import motion_data, page, write_page
@@ -21,22 +21,22 @@ NEAR = {"rtol": 0, "atol": 1e-9}
 SUMS, PARTS, CHOSEN, APART = (f".forces .loads >> nth={k} >> data" for k in range(4))
 
 
-def turn(shown, name="Forces"):
-    shown.get_by_role("tab", name=name).click()
+def turn(tab, name="Forces"):
+    tab.get_by_role("tab", name=name).click()
 
 
-def cells(shown, selector, columns):
+def cells(tab, selector, columns):
     """All digits of a table's numbers, by rows."""
-    found = shown.locator(selector).evaluate_all("all => all.map((one) => Number(one.value))")
-    return np.array(found).reshape(-1, columns)
+    values = tab.locator(selector).evaluate_all("all => all.map((one) => Number(one.value))")
+    return np.array(values).reshape(-1, columns)
 
 
-def require_wrenches(shown, q, qd, qdd):
+def require_wrenches(tab, q, qd, qdd):
     """The tables say what the library does."""
     robot = dl.load("ur5")
     expected = robot.joint_wrenches(q, qd, qdd)
-    np.testing.assert_allclose(cells(shown, PARTS, 6), expected, **NEAR)
-    sums = cells(shown, SUMS, 5)
+    np.testing.assert_allclose(cells(tab, PARTS, 6), expected, **NEAR)
+    sums = cells(tab, SUMS, 5)
     force, moment = (np.linalg.norm(expected[:, part], axis=1) for part in (slice(3), slice(3, 6)))
     np.testing.assert_allclose(sums[:, :2], np.stack([force, moment]).T, **NEAR)
     # the UR5 has no friction: along the axes go the torques, all else is for the bearings
@@ -47,24 +47,24 @@ def require_wrenches(shown, q, qd, qdd):
     np.testing.assert_allclose(sums[:, 4], across, rtol=0, atol=1e-6)
 
 
-def test_wrenches_of_a_posture_typed_in_are_those_that_hold_it(shown):
-    pose(shown)
-    turn(shown)
-    require_wrenches(shown, Q, np.zeros(6), np.zeros(6))
-    assert "Held at rest" in shown.locator(".forces p").nth(1).text_content()
+def test_wrenches_of_a_posture_typed_in_are_those_that_hold_it(tab):
+    pose(tab)
+    turn(tab)
+    require_wrenches(tab, Q, np.zeros(6), np.zeros(6))
+    assert "Held at rest" in tab.locator(".forces p").nth(1).text_content()
 
 
-def test_wrenches_in_motion_are_those_of_its_acceleration(shown):
-    pose(shown)
-    turn(shown)
-    shown.evaluate("live.advance(0.2); live.tell('paused')")
-    q, qd = state(shown), state(shown, "qd")
+def test_wrenches_in_motion_are_those_of_its_acceleration(tab):
+    pose(tab)
+    turn(tab)
+    tab.evaluate("live.advance(0.2); live.tell('paused')")
+    q, qd = state(tab), state(tab, "qd")
     qdd = dl.load("ur5").forward_dynamics(q, qd, np.zeros(6))
-    require_wrenches(shown, q, qd, qdd)
-    assert "In motion" in shown.locator(".forces p").nth(1).text_content()
-    shown.get_by_label("state", exact=True).select_option("rest")
-    require_wrenches(shown, q, np.zeros(6), np.zeros(6))
-    np.testing.assert_array_equal(state(shown, "qd"), qd)  # looking at it does not stop it
+    require_wrenches(tab, q, qd, qdd)
+    assert "In motion" in tab.locator(".forces p").nth(1).text_content()
+    tab.get_by_label("state", exact=True).select_option("rest")
+    require_wrenches(tab, q, np.zeros(6), np.zeros(6))
+    np.testing.assert_array_equal(state(tab, "qd"), qd)  # looking at it does not stop it
 
 
 ENDS = """live.forceArrows.map(({ arrows, scale }) => ({ scale, arrows: arrows.map((arrow) => {
@@ -75,12 +75,12 @@ ENDS = """live.forceArrows.map(({ arrows, scale }) => ({ scale, arrows: arrows.m
 }) }))"""
 
 
-def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):
-    pose(shown)
-    turn(shown)
+def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(tab):
+    pose(tab)
+    turn(tab)
     robot, poses = dl.load("ur5"), poses_of(numeric_model(dl.load("ur5")), np.array(Q))
     wrenches = robot.joint_wrenches(Q, np.zeros(6), np.zeros(6))
-    for kind, part in zip(shown.evaluate(ENDS), (slice(3), slice(3, 6)), strict=True):
+    for kind, part in zip(tab.evaluate(ENDS), (slice(3), slice(3, 6)), strict=True):
         assert any(visible for visible, *_ in kind["arrows"])
         for k, (visible, start, tip) in enumerate(kind["arrows"]):
             if not visible:
@@ -91,41 +91,41 @@ def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):
             np.testing.assert_allclose(tip, end, rtol=0, atol=1e-6)
 
 
-def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):
+def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(tab):
     visible = "live.forceArrows.map(({ arrows }) => arrows.filter((a) => a.group.visible).length)"
-    pose(shown)
-    assert shown.evaluate(visible) == [0, 0]
-    turn(shown)
-    assert min(shown.evaluate(visible)) > 1
-    shown.get_by_label("moments").uncheck()
-    assert shown.evaluate(visible)[1] == 0
-    turn(shown, "Motion")
-    assert shown.evaluate(visible) == [0, 0]
-    turn(shown)
-    shown.get_by_label("on every tab").check()
-    turn(shown, "Motion")
-    assert shown.evaluate(visible)[0] > 1
+    pose(tab)
+    assert tab.evaluate(visible) == [0, 0]
+    turn(tab)
+    assert min(tab.evaluate(visible)) > 1
+    tab.get_by_label("moments").uncheck()
+    assert tab.evaluate(visible)[1] == 0
+    turn(tab, "Motion")
+    assert tab.evaluate(visible) == [0, 0]
+    turn(tab)
+    tab.get_by_label("on every tab").check()
+    turn(tab, "Motion")
+    assert tab.evaluate(visible)[0] > 1
 
 
-def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):
-    pose(shown)
-    turn(shown)
-    shown.evaluate("live.advance(0.1); live.tau.fill(0.7); live.tell('paused')")
-    robot, (q, qd) = dl.load("ur5"), (state(shown), state(shown, "qd"))
+def test_every_formulation_in_the_page_says_what_it_says_in_the_library(tab):
+    pose(tab)
+    turn(tab)
+    tab.evaluate("live.advance(0.1); live.tau.fill(0.7); live.tell('paused')")
+    robot, (q, qd) = dl.load("ur5"), (state(tab), state(tab, "qd"))
     tau = np.full(6, 0.7)
     qdd = robot.forward_dynamics(q, qd, tau)
-    entries = json.loads(shown.evaluate("JSON.stringify(live.given.formulations.entries)"))
-    select = shown.get_by_label("formulation", exact=True)
+    entries = json.loads(tab.evaluate("JSON.stringify(live.given.formulations.entries)"))
+    select = tab.get_by_label("formulation", exact=True)
     for entry in (one for one in entries if one["quantity"] != "mass_matrix"):
         select.select_option(entry["kernel"])
-        given = (q, qd, qdd if entry["quantity"] == "inverse_dynamics" else tau)
-        expected = robot.kernel(entry["quantity"], entry["name"])(*given)
-        found = cells(shown, CHOSEN, 2)[:, 0]
+        inputs = (q, qd, qdd if entry["quantity"] == "inverse_dynamics" else tau)
+        expected = robot.kernel(entry["quantity"], entry["name"])(*inputs)
+        values = cells(tab, CHOSEN, 2)[:, 0]
         np.testing.assert_allclose(
-            found, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
+            values, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
         )
-        assert entry["citation"] in shown.locator(".source").text_content()
-    table = cells(shown, APART, 5)
+        assert entry["citation"] in tab.locator(".source").text_content()
+    table = cells(tab, APART, 5)
     assert len(entries) == len(table) >= 12
     assert (table[:, 1] < 1e-12).all() and (table[:, 1] > 0).any()
     counts = [robot.operation_count(entry["quantity"], entry["name"]) for entry in entries]
@@ -136,81 +136,81 @@ def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):
 
 def test_formulations_that_are_too_large_are_named_and_not_carried(monkeypatch):
     robot = dl.load("planar_2r")
-    monkeypatch.setattr(agreement, "EACH", 30)
-    data = agreement.formulations_part(robot).data["formulations"]
-    carried = {
+    monkeypatch.setattr(comparison, "EACH", 30)
+    data = comparison.formulations_part(robot).data["formulations"]
+    included = {
         entry["name"] for entry in data["entries"] if entry["quantity"] == "inverse_dynamics"
     }
-    assert "newton_euler" in carried  # the page's own
+    assert "newton_euler" in included  # the page's own
     assert any("uicker_kahn" in text for text in data["left_out"])
-    assert "uicker_kahn" not in carried
+    assert "uicker_kahn" not in included
 
 
-def test_a_push_does_not_go_through_the_joints_that_carry_the_link(shown):
+def test_a_push_does_not_go_through_the_joints_that_carry_the_link(tab):
     """Without torques and friction nothing goes along any joint, whoever pushes."""
-    pose(shown)
-    turn(shown)
-    shown.evaluate("live.push.give(3, [30, -20, 10], 5); live.advance(0.1); live.tell('paused')")
-    sums = cells(shown, SUMS, 5)
+    pose(tab)
+    turn(tab)
+    tab.evaluate("live.push.give(3, [30, -20, 10], 5); live.advance(0.1); live.tell('paused')")
+    sums = cells(tab, SUMS, 5)
     assert sums[:, 0].max() > 10
     np.testing.assert_allclose(sums[:, 2], 0.0, rtol=0, atol=1e-9)
-    robot, q, qd = dl.load("ur5"), state(shown), state(shown, "qd")
-    acting = np.array(shown.evaluate("Array.from(live.kernels.call('push').tau)"))
+    robot, q, qd = dl.load("ur5"), state(tab), state(tab, "qd")
+    acting = np.array(tab.evaluate("Array.from(live.kernels.call('push').tau)"))
     qdd = robot.forward_dynamics(q, qd, acting)
-    carried = robot.joint_wrenches(q, qd, qdd)[0, :3]  # the first joint: less the whole push
+    wrench = robot.joint_wrenches(q, qd, qdd)[0, :3]  # the first joint: less the whole push
     R = robot.pose(q, frame=robot.joints[0].link)[:3, :3]
-    expected = R @ carried - [30, -20, 10]
-    np.testing.assert_allclose(R @ cells(shown, PARTS, 6)[0, :3], expected, **NEAR)
+    expected = R @ wrench - [30, -20, 10]
+    np.testing.assert_allclose(R @ cells(tab, PARTS, 6)[0, :3], expected, **NEAR)
 
 
 @pytest.fixture(scope="module")
 def chain_path(tmp_path_factory):
-    found = tmp_path_factory.mktemp("chain") / "page.html"
+    file = tmp_path_factory.mktemp("chain") / "page.html"
     system = dl.load("four_bar")
     run = free_motion(system)
     t, q = run["time"].values, run["q"].values
     data = {**motion_data(system.robot, t, q, []), "live": live_data(system, q[0])[0]}
-    write_page(page(system.name, "", "A motion.", data, []), found)
-    return found
+    write_page(page(system.name, "", "A motion.", data, []), file)
+    return file
 
 
 def test_the_page_of_a_closed_chain_shows_its_constraint_force(open_page, chain_path):
-    made = open_page(chain_path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    turn(made)
+    tab = open_page(chain_path, at=0.0)
+    tab.locator(".modes button").nth(1).click()
+    turn(tab)
     chain = dl.load("four_bar")
-    made.evaluate("live.advance(0.3); live.tell('paused')")
-    q, qd = state(made), state(made, "qd")
+    tab.evaluate("live.advance(0.3); live.tell('paused')")
+    q, qd = state(tab), state(tab, "qd")
     qdd, lam = chain.forward_dynamics(q, qd, np.zeros(3))
-    np.testing.assert_allclose(cells(made, PARTS, 6), chain.joint_wrenches(q, qd, qdd, lam), **NEAR)
+    np.testing.assert_allclose(cells(tab, PARTS, 6), chain.joint_wrenches(q, qd, qdd, lam), **NEAR)
     rows, points = (f".forces .loads >> nth={k}" for k in (2, 3))
-    np.testing.assert_allclose(cells(made, f"{rows} >> data", 2)[:, 0], lam, **NEAR)
-    assert made.locator(f"{rows} >> tbody tr").all_text_contents()[0].startswith("pin[0]")
+    np.testing.assert_allclose(cells(tab, f"{rows} >> data", 2)[:, 0], lam, **NEAR)
+    assert tab.locator(f"{rows} >> tbody tr").all_text_contents()[0].startswith("pin[0]")
     force = chain.reactions(q, lam)["pin"]["force"]
-    np.testing.assert_allclose(cells(made, f"{points} >> data", 5)[0, 1:4], force, **NEAR)
-    made.get_by_label("state", exact=True).select_option("rest")
-    _, held = chain.inverse_dynamics(q, np.zeros(3), np.zeros(3))
-    np.testing.assert_allclose(cells(made, f"{rows} >> data", 2)[:, 0], held, **NEAR)
-    start = made.evaluate("live.forceArrows[0].others[0].group.position.toArray()")
+    np.testing.assert_allclose(cells(tab, f"{points} >> data", 5)[0, 1:4], force, **NEAR)
+    tab.get_by_label("state", exact=True).select_option("rest")
+    _, multipliers = chain.inverse_dynamics(q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(cells(tab, f"{rows} >> data", 2)[:, 0], multipliers, **NEAR)
+    start = tab.evaluate("live.forceArrows[0].others[0].group.position.toArray()")
     np.testing.assert_allclose(start, chain.robot.pose(q, frame="rocker_tip")[:3, 3], **NEAR)
 
 
 def test_constraint_forces_and_joints_in_node():
     chain = dl.load("slider_crank")
     part, loaded = forces_part(chain), loads_part(chain)
-    made = page_kernels(chain, None, {**part.kernels, **loaded.kernels})
-    text = base64.b64encode(made).decode("ascii")
+    module = page_kernels(chain, None, {**part.kernels, **loaded.kernels})
+    text = base64.b64encode(module).decode("ascii")
     q, qd, _ = chain.random_state(np.random.default_rng(3))
     tau = np.array([2.0, 0.5, -0.3])
     qdd, lam = chain.forward_dynamics(q, qd, tau)
-    given = {"q": q.tolist(), "qd": qd.tolist()}
-    loads = {**given, "qdd": qdd.tolist(), "lam": lam.tolist(), "pushed": [0, 0, 0]}
-    calls = [["forward_dynamics", {**given, "tau": tau.tolist()}], ["loads", loads]]
-    ((_, found), outputs) = (
+    inputs = {"q": q.tolist(), "qd": qd.tolist()}
+    loads = {**inputs, "qdd": qdd.tolist(), "lam": lam.tolist(), "pushed": [0, 0, 0]}
+    calls = [["forward_dynamics", {**inputs, "tau": tau.tolist()}], ["loads", loads]]
+    ((_, multipliers), outputs) = (
         [np.array(x, dtype=float) for x in one] for one in in_node(EVALUATE, [[text, calls]])[0]
     )
     local, _, _, drive, _, reaction, spot = outputs
-    np.testing.assert_allclose(found, lam, **NEAR)
+    np.testing.assert_allclose(multipliers, lam, **NEAR)
     np.testing.assert_allclose(local, chain.joint_wrenches(q, qd, qdd, lam).ravel(), **NEAR)
     np.testing.assert_allclose(drive, tau, **NEAR)
     force = chain.reactions(q, lam)["pin"]["force"]
@@ -224,7 +224,14 @@ def test_constraint_forces_and_joints_in_node():
 def test_a_page_offers_rest_only_where_every_configuration_allows_it():
     """q̇₂ = q₁ is at rest at the neutral configuration alone, a driver from rest only at t = 0."""
     arm, row = dl.load("planar_2r"), lambda q: np.array([[0.0, 1.0]])
-    carried = dl.Pfaffian(row, b=lambda q, t: q[:1], name="carried")
+    moving = dl.Pfaffian(row, b=lambda q, t: q[:1], name="carried")
     started = dl.Driver(lambda q, t: q[:1] - t * t, name="started")
-    assert [can_rest(dl.Constrained(arm, [kind])) for kind in (carried, started)] == [False, False]
-    assert can_rest(dl.Constrained(arm, [dl.Pfaffian(row, name="held")])) and can_rest(arm)
+    rests = [
+        forces_part(system).data["forces"]["rests"]
+        for system in (
+            *(dl.Constrained(arm, [kind]) for kind in (moving, started)),
+            dl.Constrained(arm, [dl.Pfaffian(row, name="held")]),
+            arm,
+        )
+    ]
+    assert rests == [False, False, True, True]

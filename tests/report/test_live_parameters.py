@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.report import live_parameters
-from dalembert.report.live_forces import ellipsoids
+from dalembert.report.live_forces import ellipsoids_part
 from dalembert.report.live_parameters import nice_number, parameters_part, with_page_parameters
 from dalembert.report.scene import numeric_model, poses_of
 from dalembert.tracing.interpreter import interpret
@@ -42,49 +42,50 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture
-def shown(shown):
+def tab(tab):
     """The parameters of the live arm, in the posture START."""
-    pose(shown, START)
-    shown.get_by_role("tab", name="Parameters").click()
-    return shown
+    pose(tab, START)
+    tab.get_by_role("tab", name="Parameters").click()
+    return tab
 
 
-def give(shown, name, value):
-    shown.get_by_label(name, exact=True).fill(str(value))
+def give(tab, name, value):
+    tab.get_by_label(name, exact=True).fill(str(value))
 
 
-def compare(shown, **others):
+def compare(tab, **others):
     """Setting B with these values, A as it is; B is the live robot's now."""
-    shown.get_by_label("compare two settings").check()
-    shown.get_by_role("button", name="B", exact=True).click()
+    tab.get_by_label("compare two settings").check()
+    tab.get_by_role("button", name="B", exact=True).click()
     for name, value in others.items():
-        give(shown, name, value)
+        give(tab, name, value)
 
 
 def test_a_robot_without_parameters_gets_a_payload_at_its_tool():
     ur5 = dl.load("ur5")
-    made = with_page_parameters(ur5)
-    assert dict(made.named_parameters) == {"payload": 0.0}
-    heavy = made.gravity_torque(Q, parameters={"payload": 2.5})
-    np.testing.assert_allclose(heavy, ur5.with_payload(2.5).gravity_torque(Q), atol=1e-12)
-    (row,) = parameters_part(made).data["parameters"]
+    parametric = with_page_parameters(ur5)
+    assert dict(parametric.named_parameters) == {"payload": 0.0}
+    torque = parametric.gravity_torque(Q, parameters={"payload": 2.5})
+    np.testing.assert_allclose(torque, ur5.with_payload(2.5).gravity_torque(Q), atol=1e-12)
+    (row,) = parameters_part(parametric).data["parameters"]
     expected = {"name": "payload", "value": 0.0, "low": 0.0, "high": 5.0, "unit": "kg"}
     assert row == {**expected, "least": 0.0}
-    assert with_page_parameters(made) is made
+    assert with_page_parameters(parametric) is parametric
 
 
 def test_friction_of_a_robot_without_parameters_has_a_factor():
     puma, state = dl.load("puma560"), (np.array(Q), 0.3 * np.array(Q), np.zeros(6))
-    made = with_page_parameters(puma)
-    assert dict(made.named_parameters) == {"payload": 0.0, "friction": 1.0}
-    torque = made.inverse_dynamics(*state)
+    parametric = with_page_parameters(puma)
+    assert dict(parametric.named_parameters) == {"payload": 0.0, "friction": 1.0}
+    torque = parametric.inverse_dynamics(*state)
     np.testing.assert_allclose(torque, puma.inverse_dynamics(*state), atol=1e-12)
     doubled, none = (
-        made.inverse_dynamics(*state, parameters={"friction": factor}) for factor in (2.0, 0.0)
+        parametric.inverse_dynamics(*state, parameters={"friction": factor})
+        for factor in (2.0, 0.0)
     )
     assert np.abs(doubled - torque).min() > 1e-3
     np.testing.assert_allclose(doubled - torque, torque - none, atol=1e-12)
-    rows = parameters_part(made).data["parameters"]
+    rows = parameters_part(parametric).data["parameters"]
     assert [(row["name"], row["high"], row["unit"]) for row in rows][1] == ("friction", 2.0, "×")
 
 
@@ -121,103 +122,103 @@ def test_a_parameter_that_takes_mass_away_has_a_slider():
 @pytest.mark.parametrize("payload", [0.0, 2.0])
 def test_ellipsoids_are_those_of_the_library(payload):
     robot = dl.load("ur5").with_payload(payload)
-    found = interpret(
-        ellipsoids(with_page_parameters(dl.load("ur5"))), np.array(Q), np.array([payload])
+    rows = interpret(
+        ellipsoids_part(with_page_parameters(dl.load("ur5"))).kernels["ellipsoids"],
+        np.array(Q),
+        np.array([payload]),
     )
     J = robot.jacobian(Q, expressed_in="world")[:3]
-    np.testing.assert_allclose(found[0], J @ J.T, atol=1e-12)
+    np.testing.assert_allclose(rows[0], J @ J.T, atol=1e-12)
     mobility = J @ np.linalg.solve(robot.mass_matrix(Q), J.T)
-    np.testing.assert_allclose(found[1], mobility, rtol=1e-10)
+    np.testing.assert_allclose(rows[1], mobility, rtol=1e-10)
     radii = robot.velocity_ellipsoid(Q)[0]
-    np.testing.assert_allclose(np.sqrt(np.linalg.eigvalsh(found[0]))[::-1], radii, rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(np.linalg.eigvalsh(rows[0]))[::-1], radii, rtol=1e-9)
 
 
-def test_a_parameter_typed_in_changes_all_that_is_shown(shown):
-    give(shown, "m", 2.25)
-    give(shown, "l", 1.1)
-    shown.get_by_role("tab", name="Posture").click()
+def test_a_parameter_typed_in_changes_all_that_is_shown(tab):
+    give(tab, "m", 2.25)
+    give(tab, "l", 1.1)
+    tab.get_by_role("tab", name="Posture").click()
     robot = arm(m=2.25, l=1.1)
-    np.testing.assert_allclose(numbers(shown, ".joint"), robot.gravity_torque(START), **NEAR)
+    np.testing.assert_allclose(numbers(tab, ".joint"), robot.gravity_torque(START), **NEAR)
     M = robot.mass_matrix(START)
-    np.testing.assert_allclose(numbers(shown, ".matrix"), M.ravel(), **NEAR)
-    potential = shown.locator("[data-of='potential energy']").evaluate("(one) => Number(one.value)")
+    np.testing.assert_allclose(numbers(tab, ".matrix"), M.ravel(), **NEAR)
+    potential = tab.locator("[data-of='potential energy']").evaluate("(one) => Number(one.value)")
     assert potential == pytest.approx(robot.potential_energy(START), abs=1e-9)
-    found = numbers(shown, ".ellipsoid").reshape(2, 3)
+    rows = numbers(tab, ".ellipsoid").reshape(2, 3)
     J = robot.jacobian(START, expressed_in="world")[:3]
     # the plane of the arm: the third axis has neither velocity nor mobility
     squares = np.linalg.eigvalsh(J @ J.T)[:0:-1]
-    np.testing.assert_allclose(found[0, :2], np.sqrt(squares), rtol=1e-9)
+    np.testing.assert_allclose(rows[0, :2], np.sqrt(squares), rtol=1e-9)
     mobile = np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))[:0:-1]
-    np.testing.assert_allclose(found[1, :2], 1.0 / mobile, rtol=1e-9)
-    assert found[:, 2].tolist() == [0.0, np.inf]
-    shown.get_by_role("tab", name="Parameters").click()
-    shown.get_by_role("button", name="m as it was given").click()
-    assert state(shown, "parameters").tolist() == at(arm(), l=1.1)
-    shown.locator(".parameters .back").click()
-    assert state(shown, "parameters").tolist() == at(arm())
+    np.testing.assert_allclose(rows[1, :2], 1.0 / mobile, rtol=1e-9)
+    assert rows[:, 2].tolist() == [0.0, np.inf]
+    tab.get_by_role("tab", name="Parameters").click()
+    tab.get_by_role("button", name="m as it was given").click()
+    assert state(tab, "parameters").tolist() == at(arm(), l=1.1)
+    tab.locator(".parameters .back").click()
+    assert state(tab, "parameters").tolist() == at(arm())
 
 
-def test_the_picture_follows_a_length_and_leaves_with_the_live_robot(shown):
+def test_the_picture_follows_a_length_and_leaves_with_the_live_robot(tab):
     """The link before the elbow is as long as the parameter says, and the bodies are there."""
     length = "Math.max(...view.bones.parts.map(({ mesh }) => mesh.geometry.parameters.height ?? 0))"
-    give(shown, "l", 1.3)
-    assert shown.evaluate(length) == pytest.approx(1.3, abs=1e-4)
-    places = np.array(shown.evaluate("view.groups.map((one) => one.position.toArray())"))
+    give(tab, "l", 1.3)
+    assert tab.evaluate(length) == pytest.approx(1.3, abs=1e-4)
+    positions = np.array(tab.evaluate("view.groups.map((one) => one.position.toArray())"))
     robot = arm(l=1.3)
     np.testing.assert_allclose(
-        places, poses_of(numeric_model(robot), np.array(START))[:, :3, 3], **NEAR
+        positions, poses_of(numeric_model(robot), np.array(START))[:, :3, 3], **NEAR
     )
-    shown.locator(".modes button").nth(0).click()
-    assert shown.evaluate(length) == pytest.approx(0.8, abs=1e-4)
-    assert not shown.evaluate("view.aids.visible")
+    tab.locator(".modes button").nth(0).click()
+    assert tab.evaluate(length) == pytest.approx(0.8, abs=1e-4)
+    assert not tab.evaluate("view.aids.visible")
 
 
-def test_two_settings_stand_side_by_side_and_are_let_go_together(shown):
-    light, heavy = arm(m=1.0), arm(m=2.8, b=0.1)
-    give(shown, "m", 1.0)
-    compare(shown, m=2.8, b=0.1)
-    found = numbers(shown, ".comparison").reshape(-1, 3)
-    torques = np.stack([one.gravity_torque(START) for one in (light, heavy)], axis=1)
-    np.testing.assert_allclose(found[:2, :2], torques, **NEAR)
-    diagonals = np.stack([one.mass_matrix(START).diagonal() for one in (light, heavy)], axis=1)
-    np.testing.assert_allclose(found[2:4, :2], diagonals, **NEAR)
-    energies = [one.potential_energy(START) for one in (light, heavy)]
-    np.testing.assert_allclose(found[5, :2], energies, **NEAR)
-    np.testing.assert_allclose(found[:, 2], found[:, 1] - found[:, 0], atol=1e-12)
-    shown.evaluate("live.advance(0.3); live.tell('moved')")
-    for name, robot in (("", heavy), ("settings.other.", light)):
+def test_two_settings_stand_side_by_side_and_are_let_go_together(tab):
+    light, loaded = arm(m=1.0), arm(m=2.8, b=0.1)
+    give(tab, "m", 1.0)
+    compare(tab, m=2.8, b=0.1)
+    rows = numbers(tab, ".comparison").reshape(-1, 3)
+    torques = np.stack([one.gravity_torque(START) for one in (light, loaded)], axis=1)
+    np.testing.assert_allclose(rows[:2, :2], torques, **NEAR)
+    diagonals = np.stack([one.mass_matrix(START).diagonal() for one in (light, loaded)], axis=1)
+    np.testing.assert_allclose(rows[2:4, :2], diagonals, **NEAR)
+    energies = [one.potential_energy(START) for one in (light, loaded)]
+    np.testing.assert_allclose(rows[5, :2], energies, **NEAR)
+    np.testing.assert_allclose(rows[:, 2], rows[:, 1] - rows[:, 0], atol=1e-12)
+    tab.evaluate("live.advance(0.3); live.tell('moved')")
+    for name, robot in (("", loaded), ("settings.other.", light)):
         q, qd = robot.rollout(START, np.zeros(2), np.zeros(2), steps=300, dt=1e-3)
-        np.testing.assert_allclose(state(shown, f"{name}q"), q[-1], **NEAR)
-        np.testing.assert_allclose(state(shown, f"{name}qd"), qd[-1], **NEAR)
-    assert shown.evaluate("live.recording.rows") == 301  # of the live robot alone
+        np.testing.assert_allclose(state(tab, f"{name}q"), q[-1], **NEAR)
+        np.testing.assert_allclose(state(tab, f"{name}qd"), qd[-1], **NEAR)
+    assert tab.evaluate("live.recording.rows") == 301  # of the live robot alone
     ghost = np.array(
-        shown.evaluate("live.settings.ghost.groups.map((one) => one.position.toArray())")
+        tab.evaluate("live.settings.ghost.groups.map((one) => one.position.toArray())")
     )
-    there = np.array(shown.evaluate("Array.from(live.settings.other.q)"))
+    there = np.array(tab.evaluate("Array.from(live.settings.other.q)"))
     np.testing.assert_allclose(ghost, poses_of(numeric_model(light), there)[:, :3, 3], **NEAR)
-    shown.get_by_role("button", name="A", exact=True).click()
-    np.testing.assert_allclose(state(shown), there, **NEAR)
+    tab.get_by_role("button", name="A", exact=True).click()
+    np.testing.assert_allclose(state(tab), there, **NEAR)
 
 
-def test_a_push_and_a_drive_act_on_both(shown):
+def test_a_push_and_a_drive_act_on_both(tab):
     """The same kernels with the same parameters: two robots that begin together stay together."""
-    compare(shown)
-    shown.locator(".run select").nth(1).select_option("gravity")
-    shown.evaluate(
-        "live.forces.forEach((one) => one.give?.(1, [0, 0, 20], 0.05)); live.advance(0.2)"
-    )
-    assert np.abs(state(shown, "qd")).max() > 0.01
-    np.testing.assert_array_equal(state(shown), state(shown, "settings.other.q"))
-    assert shown.evaluate("live.work") == shown.evaluate("live.settings.other.work")
+    compare(tab)
+    tab.locator(".run select").nth(1).select_option("gravity")
+    tab.evaluate("live.forces.forEach((one) => one.give?.(1, [0, 0, 20], 0.05)); live.advance(0.2)")
+    assert np.abs(state(tab, "qd")).max() > 0.01
+    np.testing.assert_array_equal(state(tab), state(tab, "settings.other.q"))
+    assert tab.evaluate("live.work") == tab.evaluate("live.settings.other.work")
 
 
-def test_a_change_on_the_way_is_no_loss_of_energy(shown):
-    give(shown, "b", 0.0)
-    shown.evaluate("live.advance(0.2); live.tell('moved')")
-    give(shown, "m", 2.9)
-    assert shown.evaluate("live.time") == pytest.approx(0.2)
-    shown.evaluate("live.advance(0.2)")
-    assert abs(shown.evaluate("live.lost()")) < 1e-7
+def test_a_change_on_the_way_is_no_loss_of_energy(tab):
+    give(tab, "b", 0.0)
+    tab.evaluate("live.advance(0.2); live.tell('moved')")
+    give(tab, "m", 2.9)
+    assert tab.evaluate("live.time") == pytest.approx(0.2)
+    tab.evaluate("live.advance(0.2)")
+    assert abs(tab.evaluate("live.lost()")) < 1e-7
 
 
 @pytest.mark.parametrize(
@@ -227,20 +228,20 @@ def test_a_change_on_the_way_is_no_loss_of_energy(shown):
         ("b", -0.5, "Joint 'upper': viscous is -0.5; it cannot be negative."),
     ],
 )
-def test_what_no_body_can_be_is_refused_in_words(shown, name, value, words):
-    give(shown, name, value)
-    assert words in shown.locator(".refused").text_content()
-    assert state(shown, "parameters").tolist() == at(arm())
-    give(shown, name, 0.25)
-    assert shown.locator(".refused").text_content() == ""
+def test_what_no_body_can_be_is_refused_in_words(tab, name, value, words):
+    give(tab, name, value)
+    assert words in tab.locator(".refused").text_content()
+    assert state(tab, "parameters").tolist() == at(arm())
+    give(tab, name, 0.25)
+    assert tab.locator(".refused").text_content() == ""
 
 
-def test_the_address_holds_both_settings(shown, open_page, path):
-    give(shown, "l", 1.25)
-    compare(shown, m=2.5)
-    wait_until(shown, lambda: "&b=" in shown.evaluate("location.hash"))
+def test_the_address_holds_both_settings(tab, open_page, path):
+    give(tab, "l", 1.25)
+    compare(tab, m=2.5)
+    wait_until(tab, lambda: "&b=" in tab.evaluate("location.hash"))
     again = open_page(path)
-    again.goto(path.as_uri() + shown.evaluate("location.hash"))
+    again.goto(path.as_uri() + tab.evaluate("location.hash"))
     again.reload()
     wait_until(again, lambda: again.locator("#live").is_visible())
     np.testing.assert_array_equal(state(again), START)

@@ -1,4 +1,4 @@
-"""What a reader takes along from a live page: the library reads it, to the same bits."""
+"""Files that a reader saves from a live page: the library reads them, to the same bits."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,10 @@ def begun(page):
 
 
 def saved(page, button, folder):
-    with page.expect_download() as waiting:
+    with page.expect_download() as download:
         page.locator(".share").get_by_role("button", name=button).click()
-    path = folder / waiting.value.suggested_filename
-    waiting.value.save_as(path)
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
     return path
 
 
@@ -44,11 +44,11 @@ def path(tmp_path_factory):
 @pytest.fixture
 def moved(open_page, path):
     """Half a second let go, and a quarter of one with gravity held."""
-    shown = begun(open_page(path))
-    shown.evaluate(f"live.pose({list(Q)}); live.advance(0.5)")
-    shown.locator(".run select").nth(1).select_option("gravity")
-    shown.evaluate("live.advance(0.25); live.tell('moved')")
-    return shown
+    tab = begun(open_page(path))
+    tab.evaluate(f"live.pose({list(Q)}); live.advance(0.5)")
+    tab.locator(".run select").nth(1).select_option("gravity")
+    tab.evaluate("live.advance(0.25); live.tell('moved')")
+    return tab
 
 
 def test_a_saved_run_is_the_recording_and_what_the_library_simulates(moved, tmp_path):
@@ -64,8 +64,8 @@ def test_a_saved_run_is_the_recording_and_what_the_library_simulates(moved, tmp_
     again = dl.simulate(robot, Q, np.zeros(3), torques, **how)
     for name in ("time", "q", "qd", "tau", "kinetic", "potential"):
         # the last torques are those of the last step, not of one that never came
-        made, simulated = run[name].values[:-1], again[name].values[:-1]
-        np.testing.assert_allclose(made, simulated, rtol=0, atol=1e-9)
+        saved_values, simulated = run[name].values[:-1], again[name].values[:-1]
+        np.testing.assert_allclose(saved_values, simulated, rtol=0, atol=1e-9)
         assert run[name].attrs == again[name].attrs and run[name].dims == again[name].dims
     np.testing.assert_allclose(run["work"], again["work"], rtol=0, atol=1e-6)
     assert list(run.joint.values) == list(again.joint.values)
@@ -96,9 +96,9 @@ def test_what_pushed_is_told_beside_the_drives(moved, tmp_path):
     moved.evaluate("live.pose(live.home); live.advance(0.1); live.tell('moved')")
     run = open_run(saved(moved, "Run file", tmp_path))
     np.testing.assert_allclose(run["push"], np.tile(push, (101, 1)), atol=1e-12)
-    law = {"duration": 0.1, "method": "rk4", "control_dt": 1e-3, "progress": False}
+    settings = {"duration": 0.1, "method": "rk4", "control_dt": 1e-3, "progress": False}
     again = dl.simulate(
-        robot, run.q[0], run.qd[0], lambda t, q, qd: robot.gravity_torque(q) + push, **law
+        robot, run.q[0], run.qd[0], lambda t, q, qd: robot.gravity_torque(q) + push, **settings
     )
     np.testing.assert_allclose(run["q"], again["q"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(run["tau"][:-1] + push, again["tau"][:-1], rtol=0, atol=1e-9)
@@ -159,11 +159,11 @@ def test_the_link_that_is_copied_holds_the_state(moved):
 def test_names_in_files_are_text(open_page, tmp_path):
     name = '=cmd|"x",<b>/é'
     robot = named(name)
-    shown = begun(open_page(staged(robot, tmp_path)))
-    shown.locator(".run button").nth(1).click()
-    run = open_run(saved(shown, "Run file", tmp_path))
+    tab = begun(open_page(staged(robot, tmp_path)))
+    tab.locator(".run button").nth(1).click()
+    run = open_run(saved(tab, "Run file", tmp_path))
     assert list(run.joint.values) == list(robot.dynamics.velocities)
-    log = dl.read_log(saved(shown, "Table", tmp_path), robot)
+    log = dl.read_log(saved(tab, "Table", tmp_path), robot)
     np.testing.assert_array_equal(log.q.values, run.q.values)
 
 
@@ -172,12 +172,12 @@ def test_parameters_are_told_and_others_than_the_defaults_are_no_model_of_the_fi
 ):
     rows = [{"a": dl.Parameter("l", 1.0), "mass": dl.Parameter("m", 2.0)}]
     robot = dl.Robot.from_dh(rows, convention="standard", gravity=(0, -9.81, 0))
-    shown = begun(open_page(staged(robot, tmp_path)))
-    shown.evaluate("live.advance(0.01); live.tell('moved')")
-    run = open_run(saved(shown, "Run file", tmp_path))
+    tab = begun(open_page(staged(robot, tmp_path)))
+    tab.evaluate("live.advance(0.01); live.tell('moved')")
+    run = open_run(saved(tab, "Run file", tmp_path))
     assert system_of(run).model.content == robot.model.bind(robot.model.parameter_values()).content
-    shown.evaluate("live.parameters[1] = 0.5; live.advance(0.011); live.tell('moved')")
-    run = open_run(saved(shown, "Run file", tmp_path))
+    tab.evaluate("live.parameters[1] = 0.5; live.advance(0.011); live.tell('moved')")
+    run = open_run(saved(tab, "Run file", tmp_path))
     assert run.attrs["parameters"] == '{"m":2,"l":0.5}' and run.sizes["time"] == 11
     assert system_of(run, robot) is robot and "model" not in run.attrs
     again = dl.simulate(
@@ -188,7 +188,7 @@ def test_parameters_are_told_and_others_than_the_defaults_are_no_model_of_the_fi
     long = dl.Robot(robot.model.bind(robot.model.parameter_values({"l": 0.5, "m": 2.0})))
     assert robot_to_draw(run, robot) == (long, "") and system_of_run(run, robot) == long
     assert system_of_run(run.assign_attrs(parameters="{}"), robot) is None
-    log = dl.read_log(saved(shown, "Table", tmp_path), robot)
+    log = dl.read_log(saved(tab, "Table", tmp_path), robot)
     assert "model" not in log.attrs and log.attrs["model_digest"] == run.attrs["model_digest"]
 
 
@@ -196,9 +196,9 @@ def test_a_run_with_a_payload_of_the_page_is_drawn_with_it(moved, tmp_path):
     moved.evaluate("Settings.of(live).put([2.5]); live.pose(live.home); live.advance(0.01)")
     moved.evaluate("live.tell('moved')")
     run = open_run(saved(moved, "Run file", tmp_path))
-    made, loaded = system_of_run(run, None), dl.load("elbow_3r").with_payload(2.5)
-    assert robot_to_draw(run, None) == (made, "")
-    np.testing.assert_allclose(made.gravity_torque(Q), loaded.gravity_torque(Q), rtol=1e-12)
+    own, loaded = system_of_run(run, None), dl.load("elbow_3r").with_payload(2.5)
+    assert robot_to_draw(run, None) == (own, "")
+    np.testing.assert_allclose(own.gravity_torque(Q), loaded.gravity_torque(Q), rtol=1e-12)
 
 
 def test_the_page_of_a_run_takes_any_system():

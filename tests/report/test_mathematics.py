@@ -6,25 +6,19 @@ import numpy as np
 import sympy
 
 import dalembert as dl
-from dalembert.report.live_equations import (
-    DIGITS,
-    MOST,
-    _folded,
-    page_equations,
-    with_symbols,
-    without_noise,
-)
+from dalembert.report import live_equations
+from dalembert.report.live_equations import DIGITS, page_equations, with_symbols, without_noise
 from dalembert.report.page import style
 from dalembert.symbolic.notation import dotted
 
 
-def test_small_robots_are_written_in_the_letters_of_their_source():
+def test_small_robots_are_written_with_the_symbols_of_their_source():
     html = page_equations(dl.load("planar_2r")).html
     assert "<mi>β</mi>" in html
     assert html.count("<details") == html.count(" open>") == 4
 
 
-def test_own_robots_get_letters():
+def test_own_robots_get_symbols():
     rows = [{"a": 0.4, "mass": 1.5, "com": (-0.2, 0, 0), "inertia": 0.1 * np.eye(3)}]
     robot = dl.Robot.from_dh(rows, convention="standard", gravity=(0, -9.81, 0))
     assert "m1" in with_symbols(robot).model.parameters
@@ -35,20 +29,25 @@ def test_own_robots_get_letters():
 
 def test_numbers_are_short_and_rounding_noise_is_left_out():
     robot = dl.load("ur5")
-    found = without_noise(robot.equations(["M"], progress=False))
-    numbers = {str(x) for x in found.M.atoms(sympy.Float)}
+    equations = without_noise(robot.equations(["M"], progress=False))
+    numbers = {str(x) for x in equations.M.atoms(sympy.Float)}
     assert all(abs(float(x)) > 1e-9 for x in numbers)
     q = np.linspace(0.2, 1.2, 6)
     exact = robot.mass_matrix(q)
-    assert np.abs(found.lambdify("M")(q) - exact).max() < 1e-12 * np.abs(exact).max()
-    printed = re.findall(r"<mn>(\d+\.\d+)</mn>", found.sections(DIGITS)[0].body)
+    assert np.abs(equations.lambdify("M")(q) - exact).max() < 1e-12 * np.abs(exact).max()
+    printed = re.findall(r"<mn>(\d+\.\d+)</mn>", equations.sections(DIGITS)[0].body)
     assert max(len(x.replace(".", "").lstrip("0")) for x in printed) == DIGITS
 
 
-def test_long_mathematics_is_folded_or_left_out():
-    assert " open" in _folded("M", "short", 0)
-    assert " open" not in _folded("M", "x" * 50_000, 0)
-    assert "robot.equations()" in _folded("M", "x" * (MOST + 1), 0)
+def test_long_mathematics_is_folded_or_left_out(monkeypatch):
+    robot = dl.load("planar_2r")
+    monkeypatch.setattr(live_equations, "OPEN", 0)
+    equations = page_equations(robot)
+    assert len(equations.sections) == equations.html.count("<details") == 4
+    assert " open>" not in equations.html and "robot.equations()" not in equations.html
+    monkeypatch.setattr(live_equations, "MOST", 0)
+    equations = page_equations(robot)
+    assert equations.html.count("robot.equations()") == 4 and not equations.sections
 
 
 def test_what_cannot_be_written_says_why():
@@ -58,14 +57,14 @@ def test_what_cannot_be_written_says_why():
     assert "Traceback" not in html
 
 
-def test_dots_stand_clear_of_their_letters(open_page, tmp_path):
-    """Browsers set an accent onto the top of its letter: a dot over V touched the serifs."""
+def test_dots_stand_clear_of_their_symbols(open_page, tmp_path):
+    """Browsers set an accent onto the top of its symbol: a dot over V touched the serifs."""
     path = tmp_path / "equations.html"
-    letters = "".join(
+    symbols = "".join(
         f"<math>{dotted(f'<mi>{x}</mi>', dot)}</math>" for x in "ωqVθ" for dot in "˙¨"
     )
     path.write_text(
-        f"<!doctype html><meta charset='utf-8'><style>{style()}</style>{letters}", "utf-8"
+        f"<!doctype html><meta charset='utf-8'><style>{style()}</style>{symbols}", "utf-8"
     )
     gaps = open_page(path).evaluate(
         """[...document.querySelectorAll("mover")].map((over) => {

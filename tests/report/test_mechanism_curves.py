@@ -9,7 +9,7 @@ import pytest
 
 from dalembert import SpatialMechanism
 from dalembert.mechanisms.state import loads
-from dalembert.report.mechanism_figures import draw, panels
+from dalembert.report.figures import draw_mechanism, panels
 from dalembert.zoo.absolute import hanging_chain
 from dalembert.zoo.two_bar import scenario
 
@@ -17,35 +17,35 @@ from dalembert.zoo.two_bar import scenario
 @pytest.mark.parametrize("name", ["joint_interpolated", "straight_line", "computed_torque"])
 def test_forces_at_the_pins_are_those_of_newton(name: str) -> None:
     """F at B is m₃ (a₃ − g), F at A carries both bars; a from differences of the run itself."""
-    made = scenario(name, delta_t=0.4)
-    run = made.mechanism.simulate(0.4, 1e-3, torques=made.torques, rtol=1e-10, atol=1e-11)
-    found = loads(made.mechanism, run.isel(time=slice(1, -1, 40)), made.moved)
+    example = scenario(name, delta_t=0.4)
+    run = example.mechanism.simulate(0.4, 1e-3, torques=example.torques, rtol=1e-10, atol=1e-11)
+    curves = loads(example.mechanism, run.isel(time=slice(1, -1, 40)), example.moved)
     v = run.qd.values
     a = ((v[2:] - v[:-2]) / 2e-3)[::40]
     weight = np.array([0.0, 9.81])
-    at_B = made.arm.m[1] * (a[:, 3:5] + weight)
-    at_A = made.arm.m[0] * (a[:, 0:2] + weight) + at_B
-    wanted = np.concatenate([at_A, at_B], axis=1)
-    np.testing.assert_allclose(found.joint_force.values, wanted, atol=2e-3)
+    at_B = example.arm.m[1] * (a[:, 3:5] + weight)
+    at_A = example.arm.m[0] * (a[:, 0:2] + weight) + at_B
+    expected = np.concatenate([at_A, at_B], axis=1)
+    np.testing.assert_allclose(curves.joint_force.values, expected, atol=2e-3)
 
 
 def test_every_coordinate_and_every_pin_has_its_curve() -> None:
-    made = scenario("joint_interpolated", delta_t=0.4)
-    run = made.mechanism.simulate(0.4, 0.1)
-    found = {panel.label: panel.curves for panel in panels(made.mechanism, run, made.moved)}
-    assert [c.label for c in found["position / m"]] == ["bar2 x", "bar2 y", "bar3 x", "bar3 y"]
-    assert [c.label for c in found["φ / rad"]] == ["bar2 φ", "bar3 φ"]
-    assert len(found["velocity / m/s"]) == 4 and len(found["angular velocity / rad/s"]) == 2
-    assert [c.label for c in found["joint forces / N"]][:2] == ["A.x on bar2", "A.y on bar2"]
-    assert [c.label for c in found["drives / N m, N"]] == ["T12", "T23"]
-    np.testing.assert_array_equal(found["φ / rad"][1].values, run.q.values[:, 5])
+    example = scenario("joint_interpolated", delta_t=0.4)
+    run = example.mechanism.simulate(0.4, 0.1)
+    curves = panels(example.mechanism, run, example.moved)
+    assert [c.label for c in curves["position / m"]] == ["bar2 x", "bar2 y", "bar3 x", "bar3 y"]
+    assert [c.label for c in curves["φ / rad"]] == ["bar2 φ", "bar3 φ"]
+    assert len(curves["velocity / m/s"]) == 4 and len(curves["angular velocity / rad/s"]) == 2
+    assert [c.label for c in curves["joint forces / N"]][:2] == ["A.x on bar2", "A.y on bar2"]
+    assert [c.label for c in curves["drives / N m, N"]] == ["T12", "T23"]
+    np.testing.assert_array_equal(curves["φ / rad"][1].values, run.q.values[:, 5])
 
 
 def test_large_and_spatial_mechanisms_are_drawn(tmp_path: Path) -> None:
     chain = hanging_chain(bodies=12)
     run = chain.simulate(0.1, 0.05)
-    assert len(panels(chain, run)[0].curves) == 12  # x and y of the first six
+    assert len(panels(chain, run)["position / m"]) == 12  # x and y of the first six
     top = SpatialMechanism("top").body("rod", 1.0, (0.1, 0.1, 0.2), at=(0.5, 0.0, 0.0))
     top.spherical("tip", "ground", "rod", at=(0.0, 0.0, 0.0))
-    path = draw(top, top.simulate(0.1, 0.05), tmp_path / "top.png")
+    path = draw_mechanism(top, top.simulate(0.1, 0.05), tmp_path / "top.png")
     assert path.read_bytes()[:4] == b"\x89PNG"

@@ -63,9 +63,9 @@ def test_play_moves_and_pause_holds(open_page, puma):
     page.locator("#play").click()
     wait_until(page, lambda: page.locator("#now").text_content() > "0.45")
     page.locator("#play").click()
-    held = page.locator("#now").text_content()
+    instant = page.locator("#now").text_content()
     page.wait_for_timeout(200)
-    assert page.locator("#now").text_content() == held
+    assert page.locator("#now").text_content() == instant
 
 
 def test_it_plays_by_itself_unless_calm_is_asked_for(open_page, puma):
@@ -77,8 +77,8 @@ def test_clicking_a_plot_seeks(open_page, puma):
     page = open_page(puma, at=0.0)
     box = page.locator(".chart svg").first.bounding_box()
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 40)
-    shown = float(page.locator("#now").text_content().removesuffix(" s"))
-    assert 1.4 < shown < 2.0
+    instant = float(page.locator("#now").text_content().removesuffix(" s"))
+    assert 1.4 < instant < 2.0
 
 
 def test_inertia_ellipsoids_are_drawn_when_asked_for(open_page, puma):

@@ -23,18 +23,18 @@ def cases():
     return [case(name) for name in ("rp", "spherical_pendulum", "cartesian_pendulum")]
 
 
-def require_same(found):
-    for made, outputs in zip(cases(), found, strict=True):
-        worst = made.worst(outputs)
-        assert worst.holds, f"{made.name} {worst}"
+def require_same(results):
+    for case_, outputs in zip(cases(), results, strict=True):
+        worst = case_.worst(outputs)
+        assert worst.holds, f"{case_.name} {worst}"
 
 
 def test_every_quantity_in_node():
-    require_same(in_node(EVALUATE, [made.task for made in cases()]))
+    require_same(in_node(EVALUATE, [case_.task for case_ in cases()]))
 
 
 def test_every_quantity_in_a_browser(browser):
-    require_same(in_browser(browser, EVALUATE, [made.task for made in cases()]))
+    require_same(in_browser(browser, EVALUATE, [case_.task for case_ in cases()]))
 
 
 LET_GO = """async ([text, q, seconds]) => {
@@ -118,8 +118,8 @@ def test_a_dragged_tool_arrives():
     q = np.array([0.3, -0.9, 1.2, 0.2, 0.7, 0.1])
     target = robot.pose(q, "tool")
     target[:3, 3] += [0.05, -0.08, 0.1]
-    found = in_node(drag, [text_of(robot, "tool"), q.tolist(), target.ravel().tolist()])
-    assert np.abs(robot.pose(found, "tool") - target)[:3, 3].max() < 1e-6
+    results = in_node(drag, [text_of(robot, "tool"), q.tolist(), target.ravel().tolist()])
+    assert np.abs(robot.pose(results, "tool") - target)[:3, 3].max() < 1e-6
 
 
 def test_what_is_wrong_is_said():
@@ -130,14 +130,14 @@ def test_what_is_wrong_is_said():
       return Promise.all([...asked, () => Kernels.fromBase64(empty)].map(said));
     }"""
     calls = [["bia", {}], ["bias", {"Q": [0.0]}], ["bias", {"q": [0.0, 1.0]}]]
-    said = in_node(refused, [text_of(dl.load("pendulum")), calls])
+    messages = in_node(refused, [text_of(dl.load("pendulum")), calls])
     expected = (
         "no function 'bia'",
         "no input 'Q'",
         "'q' has 1 numbers, not 2",
         "none of dalembert's",
     )
-    assert [part in message for part, message in zip(expected, said, strict=True)] == [True] * 4
+    assert [part in message for part, message in zip(expected, messages, strict=True)] == [True] * 4
 
 
 def test_outputs_are_the_same_arrays_every_time():
@@ -145,13 +145,13 @@ def test_outputs_are_the_same_arrays_every_time():
     joint = {"type": "revolute", "axis": (0, 1, 0)}
     link = {"name": "arm", "joint": joint, "mass": dl.Parameter("m", 2.0), "com": (0.5, 0, 0)}
     robot = dl.Robot.from_links([{**link, "inertia": 0.1 * np.eye(3)}])
-    twice = """async ([text]) => {
+    two_payloads = """async ([text]) => {
       const kernels = await Kernels.fromBase64(text);
       const first = Object.values(kernels.call("gravity_torque", { q: [0.1] }))[0], before = first[0];
       const again = Object.values(kernels.call("gravity_torque", { parameters: [4.0] }))[0];
       return [first === again, before, again[0]];
     }"""
-    same, light, heavy = in_node(twice, [text_of(robot)])
+    same, bare, loaded = in_node(two_payloads, [text_of(robot)])
     assert same
-    np.testing.assert_allclose(light, robot.gravity_torque([0.1])[0], rtol=1e-14)
-    np.testing.assert_allclose(heavy, 2.0 * light, rtol=1e-14)
+    np.testing.assert_allclose(bare, robot.gravity_torque([0.1])[0], rtol=1e-14)
+    np.testing.assert_allclose(loaded, 2.0 * bare, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""What the viewer is told: parts in body frames, poses, and ellipsoids of inertia."""
+"""Scenes of the viewer: parts in body frames, poses, and ellipsoids of inertia."""
 
 import json
 
@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import dalembert as dl
 from dalembert.report.motion import move
-from dalembert.report.scene import ellipsoid, scene, skeleton
+from dalembert.report.scene import ellipsoid, scene, skeleton, thickness
 from dalembert.spatial.shapes import box_inertia
 
 COUPLED = """<robot name="gripper"><link name="base"/>
@@ -27,37 +27,52 @@ COUPLED = """<robot name="gripper"><link name="base"/>
 def test_the_viewer_and_the_picture_show_the_same_arm(name):
     robot = dl.load(name)
     q = np.linspace(0.3, 0.9, robot.nq)
-    made = scene(robot, np.array([0.0, 1.0]), np.stack([robot.neutral(), q]))
+    drawn = scene(robot, np.array([0.0, 1.0]), np.stack([robot.neutral(), q]))
     shape = skeleton(robot, q)
-    poses = np.array(made["poses"][1]).reshape(-1, 7)
+    poses = np.array(drawn["poses"][1]).reshape(-1, 7)
     # positions and quaternions are rounded to 1e-5
     np.testing.assert_allclose(poses[:, :3], shape.joints, atol=1e-5)
     axes = Rotation.from_quat(poses[:, 3:]).apply([0.0, 0.0, 1.0])
     np.testing.assert_allclose(axes, shape.axes, atol=5e-5)
-    np.testing.assert_allclose(made["way"][1], shape.tool[:3, 3], atol=1e-5)
+    np.testing.assert_allclose(drawn["way"][1], shape.tool[:3, 3], atol=1e-5)
+
+
+def test_joints_of_a_branched_robot_are_as_thick_as_the_viewer_draws_them():
+    """Depths belong to joints, not to the polylines of links, of which a branch has more."""
+    robot = dl.load("panda")
+    q = robot.neutral()
+    shape = skeleton(robot, q)
+    assert len(shape.joint_depths) == len(shape.joints) != len(shape.depths)
+    parts = scene(robot, np.array([0.0]), q[None])
+    radii = [part["r"] for part in parts["parts"] if part["kind"] == "drum" and part["body"] >= 0]
+    bodies = [
+        part["body"] for part in parts["parts"] if part["kind"] == "drum" and part["body"] >= 0
+    ]
+    expected = [1.42 * thickness(parts["radius"], shape.joint_depths[body]) for body in bodies]
+    np.testing.assert_allclose(radii, expected, rtol=1e-4)
 
 
 def test_links_join_the_joints():
     """The parts of a body end where its children begin."""
     robot = dl.load("puma560")
-    made = scene(robot, np.zeros(1), np.zeros((1, 6)))
+    drawn = scene(robot, np.zeros(1), np.zeros((1, 6)))
     for body in robot.model.bodies:
-        ends = [p["b"] for p in made["parts"] if p["body"] == body.parent and p["kind"] == "link"]
-        reach = [np.abs(np.array(end) - body.translation).max() for end in ends]
-        assert min(reach, default=0.0) < 1e-5 or np.abs(body.translation).max() < 1e-9
+        ends = [p["b"] for p in drawn["parts"] if p["body"] == body.parent and p["kind"] == "link"]
+        offsets = [np.abs(np.array(end) - body.translation).max() for end in ends]
+        assert min(offsets, default=0.0) < 1e-5 or np.abs(body.translation).max() < 1e-9
 
 
 def test_sliding_joints_have_rods():
-    made = scene(dl.load("scara"), np.zeros(1), np.zeros((1, 4)))
-    assert [rod["child"] for rod in made["sliders"]] == [3]
+    drawn = scene(dl.load("scara"), np.zeros(1), np.zeros((1, 4)))
+    assert [rod["child"] for rod in drawn["sliders"]] == [3]
     assert scene(dl.load("ur5"), np.zeros(1), np.zeros((1, 6)))["sliders"] == []
 
 
 def test_joints_that_follow_others_move_with_them():
     robot = dl.Robot.from_urdf(COUPLED)
     assert robot.nq == 1
-    made = scene(robot, np.array([0.0, 1.0]), np.array([[0.0], [0.5]]))
-    turns = np.array(made["poses"][1]).reshape(2, 7)[:, 3:]
+    drawn = scene(robot, np.array([0.0, 1.0]), np.array([[0.0], [0.5]]))
+    turns = np.array(drawn["poses"][1]).reshape(2, 7)[:, 3:]
     angles = Rotation.from_quat(turns).as_rotvec()
     np.testing.assert_allclose(np.linalg.norm(angles, axis=1), 0.5, atol=1e-4)
     np.testing.assert_allclose(angles[0], -angles[1], atol=1e-4)
@@ -69,13 +84,13 @@ def test_ellipsoid_has_the_inertia_of_its_link():
     inertia = turn @ box_inertia(mass, size) @ turn.T
     link = {"name": "box", "joint": {"type": "free"}, "mass": mass, "inertia": inertia}
     robot = dl.Robot.from_links([{**link, "com": (0.1, 0.2, 0.3)}])
-    found = ellipsoid(robot.model, 0)
-    a2 = np.square(found["axes"])
-    axes = Rotation.from_quat(found["turn"]).as_matrix()
+    shape = ellipsoid(robot.model, 0)
+    a2 = np.square(shape["axes"])
+    axes = Rotation.from_quat(shape["turn"]).as_matrix()
     # a uniform ellipsoid has I_x = m (b² + c²)/5
     again = axes @ np.diag(mass / 5 * (a2.sum() - a2)) @ axes.T
     np.testing.assert_allclose(again, inertia, atol=1e-4)
-    assert found["centre"] == [0.1, 0.2, 0.3]
+    assert shape["centre"] == [0.1, 0.2, 0.3]
 
 
 def test_massless_bodies_have_no_ellipsoid():
@@ -90,18 +105,18 @@ def test_every_joint_can_be_shown(joint):
     link = {"name": "a", "joint": {"type": joint}, "mass": 1.0, "inertia": np.eye(3)}
     robot = dl.Robot.from_links([link])
     motion = move(robot)
-    made = scene(robot, motion.t[::400], motion.q[::400])
-    json.dumps(made, allow_nan=False)
-    assert made["parts"]
-    assert len(made["poses"]) == len(made["t"])
+    drawn = scene(robot, motion.t[::400], motion.q[::400])
+    json.dumps(drawn, allow_nan=False)
+    assert drawn["parts"]
+    assert len(drawn["poses"]) == len(drawn["t"])
 
 
 def test_parameters_take_their_defaults():
     length = dl.Parameter("length", 0.7)
     rows = [{"a": length, "mass": 1.0, "inertia": np.eye(3)}]
     robot = dl.Robot.from_dh(rows, convention="standard")
-    made = scene(robot, np.zeros(1), np.zeros((1, 1)))
-    np.testing.assert_allclose(made["way"][0], [0.7, 0, 0], atol=1e-5)
+    drawn = scene(robot, np.zeros(1), np.zeros((1, 1)))
+    np.testing.assert_allclose(drawn["way"][0], [0.7, 0, 0], atol=1e-5)
 
 
 BOX = {"mass": 1.0, "inertia": np.eye(3)}
@@ -122,13 +137,13 @@ def test_nothing_ties_a_floating_robot_to_the_world_and_a_fall_does_not_swell_it
     robot = dl.Robot.from_links([*FLOATING[kind], {**LEG, **BOX}])
     fall = np.stack([robot.neutral(), robot.neutral()])
     fall[1, 2 if kind == "free" else 1] = -5.0
-    made = scene(robot, np.array([0.0, 1.0]), fall)
+    drawn = scene(robot, np.array([0.0, 1.0]), fall)
     still = scene(robot, np.zeros(1), fall[:1])
-    assert made["sliders"] == []
-    torso = made["bodies"].index("torso")
+    assert drawn["sliders"] == []
+    torso = drawn["bodies"].index("torso")
     # a base would be fixed to the world, a link towards the torso to what carries it
-    assert {part["body"] for part in made["parts"]} == {torso, torso + 1}
-    assert made["radius"] == pytest.approx(still["radius"])
-    assert (made["follow"], still["follow"]) == (torso, -1)
-    drawn = skeleton(robot, fall[1])
-    assert max(np.ptp(path, axis=0).max() for path in drawn.paths) < 0.5
+    assert {part["body"] for part in drawn["parts"]} == {torso, torso + 1}
+    assert drawn["radius"] == pytest.approx(still["radius"])
+    assert (drawn["follow"], still["follow"]) == (torso, -1)
+    posture = skeleton(robot, fall[1])
+    assert max(np.ptp(path, axis=0).max() for path in posture.paths) < 0.5

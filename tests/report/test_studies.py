@@ -11,8 +11,7 @@ from dalembert.cli.app import app
 from dalembert.errors import SimulationError
 from dalembert.report import studies as pages
 from dalembert.report.studies import columns, extremes, study_page, thinned
-from dalembert.sweeps import recent
-from dalembert.sweeps.recent import is_study, open_study
+from dalembert.sweeps.store import is_study, open_study
 from tests.sweeps.studies import arm, settings
 
 # the law is far too stiff for its step where kp is 1e7
@@ -21,17 +20,17 @@ REDUCE = ["peak_torque", "work"]
 
 
 @pytest.fixture(scope="module")
-def found():
+def study():
     how = settings(duration=0.4, dt=4e-3, save_every=2)
     return dl.sweep(arm(), OVER, how, REDUCE)
 
 
 @pytest.fixture(scope="module")
-def path(found, tmp_path_factory):
-    return found.dl.report(tmp_path_factory.mktemp("study") / "study.html")
+def path(study, tmp_path_factory):
+    return study.dl.report(tmp_path_factory.mktemp("study") / "study.html")
 
 
-def said(text):
+def data_of(text):
     """The data inside a page."""
     return json.loads(text.split('id="data">')[1].split("</script>")[0])
 
@@ -114,39 +113,39 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page, path):
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_a_motion_on_the_page_is_the_runs_own(found, path):
-    motion = said(path.read_text(encoding="utf-8"))["motions"]["9"]
+def test_a_motion_on_the_page_is_the_runs_own(study, path):
+    motion = data_of(path.read_text(encoding="utf-8"))["motions"]["9"]
     tau = [
         s["y"] for c in motion["charts"] if c["title"].startswith("Torques") for s in c["series"]
     ]
     peak = np.abs(np.array(tau, float)).max(axis=1)
-    np.testing.assert_allclose(peak, found.peak_torque[9], rtol=1e-6)  # seven digits on the page
+    np.testing.assert_allclose(peak, study.peak_torque[9], rtol=1e-6)  # seven digits on the page
 
 
-def test_what_came_out_of_failed_runs_is_not_drawn(found):
-    made, left = columns(found)
-    assert [c.name for c in made] == [*OVER, "peak_torque", "peak_torque", "work"] and not left
-    failed = found.status.values != 0
+def test_what_came_out_of_failed_runs_is_not_drawn(study):
+    drawn, left = columns(study)
+    assert [c.name for c in drawn] == [*OVER, "peak_torque", "peak_torque", "work"] and not left
+    failed = study.status.values != 0
     assert failed.sum() == 8
-    assert all(np.isnan(c.values[failed]).all() for c in made if not c.varied)
-    assert int(np.nanargmax(np.where(failed, np.nan, found.work))) in extremes(made)
+    assert all(np.isnan(c.values[failed]).all() for c in drawn if not c.varied)
+    assert int(np.nanargmax(np.where(failed, np.nan, study.work))) in extremes(drawn)
 
 
-def test_large_studies_are_thinned_and_say_so(found, monkeypatch):
+def test_large_studies_are_thinned_and_say_so(study, monkeypatch):
     monkeypatch.setattr(pages, "DRAWN", 20)
     monkeypatch.setattr(pages, "MOTIONS", 5)
-    text = study_page(found)
-    data = said(text)
+    text = study_page(study)
+    data = data_of(text)
     assert len(data["runs"]) == 20 and len(data["motions"]) == 5
     assert "20 of them are drawn" in text and "5 runs, marked ▶" in text
     assert {str(k) for k in data["runs"]} >= set(data["motions"])
 
 
 def test_a_run_without_a_motion_names_the_most_similar_that_has_one(
-    open_page, found, tmp_path, monkeypatch
+    open_page, study, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(pages, "MOTIONS", 5)
-    page = open_page(found.dl.report(tmp_path / "few.html"), at=0.1)
+    page = open_page(study.dl.report(tmp_path / "few.html"), at=0.1)
     page.locator("#table tbody tr").last.locator("button").click()
     assert "This page has no motion of it" in page.locator("#picked").text_content()
     assert page.locator("#stage").is_hidden()
@@ -160,9 +159,9 @@ def test_thinning_does_not_meet_the_period_of_a_grid():
     assert len(set((few % 10).tolist())) == 10
 
 
-def test_names_on_the_page_are_only_text(found):
+def test_names_on_the_page_are_only_text(study):
     evil = "</script><script>alert(1)</script>"
-    text = study_page(found.assign_attrs(system=evil).rename(work=evil))
+    text = study_page(study.assign_attrs(system=evil).rename(work=evil))
     assert evil not in text and "<script>alert" not in text
 
 
@@ -184,10 +183,10 @@ def test_the_command_draws_a_store_and_moves_it_by_the_file_beside(tmp_path, mon
     call = ["report", str(store), "--out", str(page)]
     assert CliRunner().invoke(app, ["sweep", str(file)]).exit_code == 0
     assert is_study(store) and not is_study(tmp_path)
-    monkeypatch.setattr(recent, "_made", {})  # as in another process
+    monkeypatch.setattr("dalembert.sweeps.store._recent", {})  # as in another process
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output
-    assert len(said(page.read_text(encoding="utf-8"))["motions"]) == 3
+    assert len(data_of(page.read_text(encoding="utf-8"))["motions"]) == 3
     file.write_text(STUDY.replace("0.5", "0.6"))
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 1 and "another study: design was" in result.output + result.stderr

@@ -16,11 +16,11 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import ImportFileError
-from dalembert.report.studio import pool, worker
 from dalembert.report.studio import server as serving
+from dalembert.report.studio import worker
 from dalembert.report.studio.files import EditedFile, safe_name
 from dalembert.report.studio.worker import line_of
-from tests.report.studio import TAB, fetch, headers, made, post, running
+from tests.report.studio import TAB, fetch, headers, make, post, running
 
 ARM = dl.load("pendulum").to_urdf()
 STL = b"""solid a
@@ -34,8 +34,8 @@ WITH_MESH = """<robot name="meshed"><link name="base"/><link name="arm">
 
 @pytest.fixture(scope="module")
 def server():
-    with running() as found:
-        yield found
+    with running() as server:
+        yield server
 
 
 def wait_for(holds, seconds=120.0):  # on a loaded machine; it only ends what would hang
@@ -46,14 +46,14 @@ def wait_for(holds, seconds=120.0):  # on a loaded machine; it only ends what wo
 
 
 def test_the_page_is_for_who_knows_the_token(server):
-    status, given, text = fetch(server, "GET", server.address.partition(str(server.port))[2])
+    status, fields, text = fetch(server, "GET", server.address.partition(str(server.port))[2])
     assert status == 200 and "Drop a URDF, MJCF or TOML here" in text and "planar_2r" in text
     assert server.token not in text
-    nonce = re.search(r"script-src 'nonce-([\w-]+)'", given["Content-Security-Policy"])[1]
-    assert text.count(f'nonce="{nonce}"') == 3 and "unsafe" not in given["Content-Security-Policy"]
-    assert given["X-Content-Type-Options"] == "nosniff" and given["Cache-Control"] == "no-store"
-    assert given["Referrer-Policy"] == "no-referrer"
-    assert not [name for name in given if name.lower().startswith("access-control")]
+    nonce = re.search(r"script-src 'nonce-([\w-]+)'", fields["Content-Security-Policy"])[1]
+    assert text.count(f'nonce="{nonce}"') == 3 and "unsafe" not in fields["Content-Security-Policy"]
+    assert fields["X-Content-Type-Options"] == "nosniff" and fields["Cache-Control"] == "no-store"
+    assert fields["Referrer-Policy"] == "no-referrer"
+    assert not [name for name in fields if name.lower().startswith("access-control")]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,13 @@ def test_the_page_is_for_who_knows_the_token(server):
 def test_others_are_refused_with_a_sentence(server, method, path, change, status):
     """As bytes on a socket, so that no client mends what is wrong with them."""
     path = path.replace("TOKEN", f"/?token={server.token}")
-    given = {"Host": f"127.0.0.1:{server.port}", **headers(server), "Content-Length": "2", **change}
-    lines = [f"{name}: {value}" for name, value in given.items() if value is not None]
+    fields = {
+        "Host": f"127.0.0.1:{server.port}",
+        **headers(server),
+        "Content-Length": "2",
+        **change,
+    }
+    lines = [f"{name}: {value}" for name, value in fields.items() if value is not None]
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as line:
         line.sendall("\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", "{]"]).encode())
         head, _, body = line.makefile("rb").read().partition(b"\r\n\r\n")
@@ -125,12 +130,12 @@ def test_broken_json_is_said(server, body):
 
 
 def test_a_text_becomes_a_live_stage(server):
-    said = made(server, ARM, only="stage")
-    assert said["names"] == ["link1_joint"] and "error" not in said
-    status, given, text = fetch(server, "GET", f"/page/{said['stage']}")
+    answers = make(server, ARM, only="stage")
+    assert answers["names"] == ["link1_joint"] and "error" not in answers
+    status, fields, text = fetch(server, "GET", f"/page/{answers['stage']}")
     assert status == 200 and "goLive();" in text and server.token not in text
-    assert "sandbox allow-scripts" in given["Content-Security-Policy"]
-    assert "allow-same-origin" not in given["Content-Security-Policy"]
+    assert "sandbox allow-scripts" in fields["Content-Security-Policy"]
+    assert "allow-same-origin" not in fields["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize(
@@ -147,10 +152,10 @@ def test_a_text_becomes_a_live_stage(server):
     ],
 )
 def test_an_error_is_said_with_its_line(server, name, text, line, words):
-    said = made(server, text, name, only="read")
-    assert words in said["error"]
+    answers = make(server, text, name, only="read")
+    assert words in answers["error"]
     if line is not None:
-        assert line in text.splitlines()[said["line"] - 1]
+        assert line in text.splitlines()[answers["line"] - 1]
 
 
 def test_a_name_in_a_message_finds_its_line():
@@ -161,8 +166,8 @@ def test_a_name_in_a_message_finds_its_line():
 
 def test_doubts_of_a_file_are_told_at_their_line(server):
     doubtful = WITH_MESH.replace('izz="1"', 'izz="5"')
-    said = made(server, doubtful, only="read")
-    assert [one for one in said["remarks"] if one["line"]], said
+    answers = make(server, doubtful, only="read")
+    assert [one for one in answers["remarks"] if one["line"]], answers
 
 
 def test_files_dropped_together_are_found(server):
@@ -172,8 +177,8 @@ def test_files_dropped_together_are_found(server):
     assert post(server, f"{query}pack/package.xml&first=0", b"<package/>", **kind)[0] == 200
     for file in ("../meshes/a.stl", "package://pack/meshes/a.stl"):
         text = WITH_MESH.replace("FILE", file)
-        said = made(server, text, "pack/urdf/arm.urdf", only="stage")
-        assert '"triangles"' in fetch(server, "GET", f"/page/{said['stage']}")[2]
+        answers = make(server, text, "pack/urdf/arm.urdf", only="stage")
+        assert '"triangles"' in fetch(server, "GET", f"/page/{answers['stage']}")[2]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +186,8 @@ def test_files_dropped_together_are_found(server):
 )
 def test_a_text_opens_nothing_outside_its_folder(server, file):
     include = f'<mujoco><include file="{file.removeprefix("file://")}"/></mujoco>'
-    said = made(server, include, "a.xml", only="read")
-    assert "not opened" in said["error"] and "trust" in said["error"] and said["line"] == 1
+    answers = make(server, include, "a.xml", only="read")
+    assert "not opened" in answers["error"] and "trust" in answers["error"] and answers["line"] == 1
 
 
 @pytest.mark.parametrize(
@@ -221,7 +226,7 @@ def test_work_that_nobody_waits_for_is_ended(server):
     """Cassie takes seconds: first a newer text comes, then the tab is closed, then the connection."""
     slow = {"zoo": "cassie"}
     line, answer, worker = begun(server, slow)
-    assert "error" in made(server, "<robot", only="read")
+    assert "error" in make(server, "<robot", only="read")
     wait_for(lambda: worker.process.poll() is not None)
     assert b"stage" not in answer.read()
     line, answer, worker = begun(server, slow)
@@ -235,13 +240,13 @@ def test_work_that_nobody_waits_for_is_ended(server):
 
 def test_what_takes_too_long_or_dies_is_said(server, monkeypatch):
     monkeypatch.setattr(server.pool, "longest", 0.3)
-    said = made(server, None, zoo="cassie")
-    assert said["ended"] == "It took more than 0.3 s and was stopped."
+    answers = make(server, None, zoo="cassie")
+    assert answers["ended"] == "It took more than 0.3 s and was stopped."
     monkeypatch.setattr(server.pool, "longest", 60.0)
     _, answer, worker = begun(server, {"zoo": "cassie"})
     worker.process.kill()
     assert "The process ended" in answer.read().decode()
-    assert "error" in made(server, "<robot", only="read")  # and the studio lives
+    assert "error" in make(server, "<robot", only="read")  # and the studio lives
 
 
 @pytest.mark.parametrize(
@@ -253,9 +258,9 @@ def test_faults_of_our_own_are_sentences(monkeypatch, error, words):
         raise error
 
     monkeypatch.setattr(worker, "system_of_request", failing)
-    said = []
-    worker.answer({"name": "a"}, lambda **answer: said.append(answer))
-    assert words in said[-1]["error"]
+    answers = []
+    worker.answer({"name": "a"}, lambda **answer: answers.append(answer))
+    assert words in answers[-1]["error"]
 
 
 def test_the_file_of_the_command_line_is_read_beside_its_meshes(tmp_path):
@@ -266,8 +271,8 @@ def test_the_file_of_the_command_line_is_read_beside_its_meshes(tmp_path):
         page = fetch(server, "GET", f"/?token={server.token}")[2]
         assert "robot/" in re.search(r'id="given"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
         text = WITH_MESH.replace("FILE", "a.stl")
-        said = made(server, text, kept=True, only="stage")
-        assert '"triangles"' in fetch(server, "GET", f"/page/{said['stage']}")[2]
+        answers = make(server, text, kept=True, only="stage")
+        assert '"triangles"' in fetch(server, "GET", f"/page/{answers['stage']}")[2]
         assert file.read_text() == "<robot/>"  # only `save` writes
         stamp = EditedFile(file).read()[1]
         assert "stamp" in post(server, "/save", {"text": text, "stamp": stamp})[2][0]
@@ -282,29 +287,29 @@ def test_a_saved_file_keeps_its_line_ends_rights_and_link(tmp_path):
     file.write_bytes(b"<robot>\r\n</robot>\r\n")
     file.chmod(0o640)
     link.symlink_to(file)
-    kept = EditedFile(link.resolve())
-    text, stamp = kept.read()
+    edited = EditedFile(link.resolve())
+    text, stamp = edited.read()
     assert text == "<robot>\n</robot>\n"
-    kept.save(text + "\n", stamp)
+    edited.save(text + "\n", stamp)
     assert file.read_bytes() == b"<robot>\r\n</robot>\r\n\r\n" and link.is_symlink()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
 def begun_with(server):
-    """What the page begins with."""
+    """The initial data of the page."""
     page = fetch(server, "GET", f"/?token={server.token}")[2]
     return json.loads(re.search(r'id="given"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
 
 
 def test_the_page_begins_with_the_text_of_the_file(tmp_path):
-    """Lines, tabs, marks of the page itself and letters that a page would obey."""
+    """Lines, tabs, marks of the page itself and characters that a page would obey."""
     file = tmp_path / "arm.urdf"
     text = "<robot>\n\t<!-- %SCRIPT% %DATA% \\n \\u003c </script> \x7f\u202eé🤖 -->\n</robot>\n"
     file.write_bytes(text.encode())
     with running(file) as server:
-        kept = begun_with(server)["kept"]
-        assert kept["text"] == text
-        post(server, "/save", {"text": kept["text"], "stamp": kept["stamp"]})
+        edited = begun_with(server)["kept"]
+        assert edited["text"] == text
+        post(server, "/save", {"text": edited["text"], "stamp": edited["stamp"]})
     assert file.read_bytes() == text.encode()
 
 
@@ -346,11 +351,11 @@ def test_the_file_as_it_was_is_put_back_until_the_studio_is_closed(tmp_path):
 def test_lines_keep_their_ends(tmp_path, before, after):
     file = tmp_path / "a.urdf"
     file.write_bytes(before)
-    kept = EditedFile(file)
-    text, stamp = kept.read()
-    stamp = kept.save(text, stamp)
+    edited = EditedFile(file)
+    text, stamp = edited.read()
+    stamp = edited.save(text, stamp)
     assert file.read_bytes() == before
-    kept.save(after.decode().replace("\r\n", "\n").replace("\r", "\n"), stamp)
+    edited.save(after.decode().replace("\r\n", "\n").replace("\r", "\n"), stamp)
     assert file.read_bytes() == after
 
 
@@ -373,11 +378,11 @@ def test_the_command_leaves_no_process_and_no_file(number, tmp_path):
     try:
         address = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", started.stdout.readline())
 
-        class Found:
+        class Address:
             port, token = int(address[1]), address[2]
 
-        line = http.client.HTTPConnection("127.0.0.1", Found.port, timeout=60)
-        line.request("POST", "/make", json.dumps({"tab": TAB, "zoo": "cassie"}), headers(Found))
+        line = http.client.HTTPConnection("127.0.0.1", Address.port, timeout=60)
+        line.request("POST", "/make", json.dumps({"tab": TAB, "zoo": "cassie"}), headers(Address))
         assert b"step" in line.getresponse().readline()
         children = children_of(started.pid)
         assert children
@@ -419,8 +424,8 @@ def test_a_port_that_is_taken_is_said(server):
 def test_a_process_that_is_ended_while_it_writes_has_said_nothing_more(monkeypatch, tmp_path):
     """Half a line is no answer, and nobody waits for the rest of it."""
     text = "print('{\"done\": false}'); print('{\"page\": \"half', end='', flush=True)"
-    monkeypatch.setattr(pool, "BEGIN", text.replace("{", "{{").replace("}", "}}"))
-    worker = pool.Worker(str(tmp_path))
-    assert worker.answers.get(timeout=60) == {"done": False}
-    assert worker.answers.get(timeout=60) is None
-    worker.end()
+    monkeypatch.setattr(worker, "BEGIN", text.replace("{", "{{").replace("}", "}}"))
+    process = worker.Worker(str(tmp_path))
+    assert process.answers.get(timeout=60) == {"done": False}
+    assert process.answers.get(timeout=60) is None
+    process.end()

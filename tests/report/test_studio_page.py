@@ -14,9 +14,9 @@ ROBOTS = Path(__file__).parents[1] / "robots"
 
 @pytest.fixture(scope="module")
 def server():
-    with running() as found:
-        found.pool.warm()
-        yield found
+    with running() as server:
+        server.pool.warm()
+        yield server
 
 
 @pytest.fixture
@@ -35,7 +35,8 @@ def studio(browser, server):
         page.on("pageerror", lambda error: wrong.append(str(error)))
         home = address.partition("?")[0]
         page.on(
-            "request", lambda made: made.url.startswith((home, "blob:")) or wrong.append(made.url)
+            "request",
+            lambda request: request.url.startswith((home, "blob:")) or wrong.append(request.url),
         )
         page.goto(address)
         return page
@@ -110,13 +111,13 @@ def test_the_page_cannot_reach_the_studio(studio, server):
     page.get_by_role("button", name="pendulum", exact=True).click()
     live(page)
     frame = next(one for one in page.frames if "/page/" in one.url)
-    reach = """async () => {
+    script = """async () => {
       const tried = [];
       try { tried.push(parent.document.title); } catch (error) { tried.push(error.name); }
       try { await fetch("/"); tried.push("fetched"); } catch (error) { tried.push(error.name); }
       tried.push(self.origin, document.documentElement.outerHTML.includes(%r));
       return tried; }"""
-    assert frame.evaluate(reach % server.token) == ["SecurityError", "TypeError", "null", False]
+    assert frame.evaluate(script % server.token) == ["SecurityError", "TypeError", "null", False]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])

@@ -27,14 +27,14 @@ def ball(n):
 
 def test_meshes_stay_within_their_budget_and_keep_their_shape():
     small = Piece(0.01 * ball(10).points + 3.0, ball(10).triangles)
-    made = within_budget([ball(120), ball(60), small], 2_000)
-    assert 1_000 < sum(len(piece.triangles) for piece in made) <= 2_000
-    for piece in made[:2]:
+    simplified = within_budget([ball(120), ball(60), small], 2_000)
+    assert 1_000 < sum(len(piece.triangles) for piece in simplified) <= 2_000
+    for piece in simplified[:2]:
         assert np.abs(np.linalg.norm(piece.points, axis=1) - 1.0).max() < 0.02
         corners = piece.points[piece.triangles]
         volume = np.einsum("ki,ki->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
         assert volume == pytest.approx(4 / 3 * np.pi, rel=0.06)
-    assert np.linalg.norm(made[2].points.mean(axis=0) - 3.0) < 0.05
+    assert np.linalg.norm(simplified[2].points.mean(axis=0) - 3.0) < 0.05
 
 
 def test_a_box_keeps_its_edges():
@@ -46,11 +46,11 @@ def test_a_box_keeps_its_edges():
         for height in (0.0, 1.0):
             triangles.append(faces.reshape(-1, 3) + 1600 * len(points))
             points.append(np.insert(side, k, height, axis=1))
-    made = within_budget([Piece(np.concatenate(points), np.concatenate(triangles))], 500)[0]
-    away = np.minimum(np.abs(made.points), np.abs(made.points - 1)).min(axis=1)
+    simplified = within_budget([Piece(np.concatenate(points), np.concatenate(triangles))], 500)[0]
+    away = np.minimum(np.abs(simplified.points), np.abs(simplified.points - 1)).min(axis=1)
     assert away.max() < 1e-6  # every point on a face
     for corner in np.ndindex(2, 2, 2):
-        assert np.linalg.norm(made.points - corner, axis=1).min() < 0.1
+        assert np.linalg.norm(simplified.points - corner, axis=1).min() < 0.1
 
 
 def test_points_of_a_mesh_are_stored_once():
@@ -59,11 +59,11 @@ def test_points_of_a_mesh_are_stored_once():
 
 def test_packed_positions_are_as_fine_as_sixteen_bits():
     piece = weld(ball(20))
-    made = packed(piece)
-    steps = np.frombuffer(base64.b64decode(made["points"]), "<u2").reshape(-1, 3)
-    back = np.array(made["low"]) + steps * np.array(made["span"]) / 65535
+    simplified = packed(piece)
+    steps = np.frombuffer(base64.b64decode(simplified["points"]), "<u2").reshape(-1, 3)
+    back = np.array(simplified["low"]) + steps * np.array(simplified["span"]) / 65535
     assert np.abs(back - piece.points).max() < 2 / 65535
-    index = np.frombuffer(base64.b64decode(made["triangles"]), "<u2").reshape(-1, 3)
+    index = np.frombuffer(base64.b64decode(simplified["triangles"]), "<u2").reshape(-1, 3)
     np.testing.assert_array_equal(index, piece.triangles)
 
 
@@ -81,10 +81,10 @@ def page_of(robot, title="arm"):
 def test_missing_and_broken_meshes_leave_the_skeleton_and_a_note(tmp_path):
     (tmp_path / "broken.stl").write_bytes(b"solid but not much")
     (tmp_path / "good.stl").write_bytes(stl())
-    found = visuals_of(robot_of(tmp_path, "broken.stl", "nowhere.obj", "good.stl").model)
-    assert len(found.shapes) == 1 and found.bare == [0]
-    assert any("broken.stl" in note for note in found.notes)
-    assert any("'nowhere.obj' is not there" in note for note in found.notes)
+    visuals = visuals_of(robot_of(tmp_path, "broken.stl", "nowhere.obj", "good.stl").model)
+    assert len(visuals.shapes) == 1 and visuals.bare == [0]
+    assert any("broken.stl" in note for note in visuals.notes)
+    assert any("'nowhere.obj' is not there" in note for note in visuals.notes)
     path = tmp_path / "two.urdf"
     second = arm(MESH.format("good.stl")).replace("</robot>", "") + (
         "<link name='hand'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
@@ -132,10 +132,10 @@ def test_hostile_names_are_text_on_the_page(tmp_path, open_page):
     assert "<img" not in text and text.count("</script>") == text.count("<script")
     path = tmp_path / "page.html"
     write_page(text, path)
-    shown = open_page(path, at=0.0)
-    assert "onerror" in shown.locator(".notes").inner_text()
-    assert shown.locator("img").count() == 0
-    assert shown.locator("h1").inner_text() == HOSTILE
+    tab = open_page(path, at=0.0)
+    assert "onerror" in tab.locator(".notes").inner_text()
+    assert tab.locator("img").count() == 0
+    assert tab.locator("h1").inner_text() == HOSTILE
 
 
 def test_meshes_and_shapes_are_drawn_in_their_colours(tmp_path, open_page):
@@ -147,15 +147,15 @@ def test_meshes_and_shapes_are_drawn_in_their_colours(tmp_path, open_page):
     write_page(page_of(dl.Robot.from_urdf(tmp_path / "arm.urdf")), tmp_path / "page.html")
     from tests.report.test_page import pixels
 
-    shown = open_page(tmp_path / "page.html", at=0.0)
-    red, green, blue = np.moveaxis(pixels(shown), -1, 0)
+    tab = open_page(tmp_path / "page.html", at=0.0)
+    red, green, blue = np.moveaxis(pixels(tab), -1, 0)
     solid = (
         ((red > 2 * green) & (red > 2 * blue)).mean(),
         ((blue > 2 * red) & (blue > 2 * green)).mean(),
     )
     assert min(solid) > 0.005
-    shown.locator("#skeleton").check()
-    red, green, blue = np.moveaxis(pixels(shown), -1, 0)
+    tab.locator("#skeleton").check()
+    red, green, blue = np.moveaxis(pixels(tab), -1, 0)
     assert ((red > 2 * green) & (red > 2 * blue)).mean() < 0.5 * solid[0]
 
 

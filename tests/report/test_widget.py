@@ -25,10 +25,10 @@ def alone(tmp_path_factory):
 
 
 def test_a_stage_alone_begins_live_and_is_light(open_page, alone):
-    shown = open_page(alone)
-    wait_until(shown, lambda: shown.locator("#live").is_visible())
-    assert not shown.locator(".modes, header, footer, #play").filter(visible=True).count()
-    np.testing.assert_allclose(state(shown), shown.evaluate("live.home"), rtol=0, atol=0)
+    tab = open_page(alone)
+    wait_until(tab, lambda: tab.locator("#live").is_visible())
+    assert not tab.locator(".modes, header, footer, #play").filter(visible=True).count()
+    np.testing.assert_allclose(state(tab), tab.evaluate("live.home"), rtol=0, atol=0)
     assert alone.stat().st_size < 1_000_000
 
 
@@ -80,7 +80,7 @@ def notebook(widget, tmp_path_factory):
 
 
 @pytest.fixture
-def shown(open_page, notebook):
+def tab(open_page, notebook):
     page = open_page(notebook)
     assert page.evaluate("model.sent") == [{"ask": "page"}]  # it is made when somebody looks
     page.evaluate("model.set('_page', asked)")
@@ -101,69 +101,69 @@ def stands(page, k=1):
         return None
 
 
-def test_a_widget_begins_where_python_has_it_and_follows_the_page(shown):
-    assert inside(shown).evaluate("Array.from(live.q)") == [0.1, 0.2, 0.3]
-    inside(shown).evaluate("live.pose([0.5, -0.25, 1])")
-    wait_until(shown, lambda: shown.evaluate("model.get('q')") == [0.5, -0.25, 1])
-    inside(shown).evaluate("live.advance(0.1); live.tell('moved')")
-    wait_until(shown, lambda: shown.evaluate("model.get('t')") == pytest.approx(0.1))
+def test_a_widget_begins_where_python_has_it_and_follows_the_page(tab):
+    assert inside(tab).evaluate("Array.from(live.q)") == [0.1, 0.2, 0.3]
+    inside(tab).evaluate("live.pose([0.5, -0.25, 1])")
+    wait_until(tab, lambda: tab.evaluate("model.get('q')") == [0.5, -0.25, 1])
+    inside(tab).evaluate("live.advance(0.1); live.tell('moved')")
+    wait_until(tab, lambda: tab.evaluate("model.get('t')") == pytest.approx(0.1))
     robot = dl.load("elbow_3r")
     again = dl.simulate(robot, [0.5, -0.25, 1], [0, 0, 0], duration=0.1, method="rk4")
     for name in ("q", "qd"):
-        told = shown.evaluate(f"model.get('{name}')")
-        np.testing.assert_allclose(told, again[name][-1], rtol=0, atol=1e-9)
+        value = tab.evaluate(f"model.get('{name}')")
+        np.testing.assert_allclose(value, again[name][-1], rtol=0, atol=1e-9)
 
 
-def test_the_page_follows_what_python_sets(shown):
-    shown.evaluate("model.set('q', [1, 0.5, 0]); model.set('qd', [0, 0, 2])")
-    wait_until(shown, lambda: inside(shown).evaluate("Array.from(live.qd)") == [0, 0, 2])
-    assert inside(shown).evaluate("Array.from(live.q)") == [1, 0.5, 0]
-    shown.evaluate("model.set('q', [0, 0.5, 0])")  # alone it is at rest
-    wait_until(shown, lambda: shown.evaluate("model.get('qd')") == [0, 0, 0])
-    shown.evaluate("model.set('running', true)")
-    wait_until(shown, lambda: shown.evaluate("model.get('t')") > 0.05)
-    shown.evaluate("model.set('running', false)")
-    wait_until(shown, lambda: inside(shown).evaluate("live.recording.rows") > 50)
-    inside(shown).get_by_role("button", name="Let go").wait_for()
+def test_the_page_follows_what_python_sets(tab):
+    tab.evaluate("model.set('q', [1, 0.5, 0]); model.set('qd', [0, 0, 2])")
+    wait_until(tab, lambda: inside(tab).evaluate("Array.from(live.qd)") == [0, 0, 2])
+    assert inside(tab).evaluate("Array.from(live.q)") == [1, 0.5, 0]
+    tab.evaluate("model.set('q', [0, 0.5, 0])")  # alone it is at rest
+    wait_until(tab, lambda: tab.evaluate("model.get('qd')") == [0, 0, 0])
+    tab.evaluate("model.set('running', true)")
+    wait_until(tab, lambda: tab.evaluate("model.get('t')") > 0.05)
+    tab.evaluate("model.set('running', false)")
+    wait_until(tab, lambda: inside(tab).evaluate("live.recording.rows") > 50)
+    inside(tab).get_by_role("button", name="Let go").wait_for()
 
 
-def test_a_page_refuses_what_is_no_state_of_it_and_says_so(shown):
-    before = inside(shown).evaluate("Array.from(live.q)")
+def test_a_page_refuses_what_is_no_state_of_it_and_says_so(tab):
+    before = inside(tab).evaluate("Array.from(live.q)")
     frame = "document.querySelector('iframe').contentWindow"
     for wrong in ("{q: [1, 2]}", "{q: [1, NaN, 2]}", "{q: 'abc'}", "{parameters: {nothing: 1}}"):
-        shown.evaluate(f"{frame}.postMessage({{dalembert: {wrong}}}, '*')")
-        shown.get_by_text("The page refused it").wait_for()
-        shown.evaluate("document.querySelector('p').textContent = ''")
+        tab.evaluate(f"{frame}.postMessage({{dalembert: {wrong}}}, '*')")
+        tab.get_by_text("The page refused it").wait_for()
+        tab.evaluate("document.querySelector('p').textContent = ''")
     for ignored in ("null", "5", "{}", "{dalembert: 1}"):
-        shown.evaluate(f"{frame}.postMessage({ignored}, '*')")
-    assert inside(shown).evaluate("Array.from(live.q)") == before
+        tab.evaluate(f"{frame}.postMessage({ignored}, '*')")
+    assert inside(tab).evaluate("Array.from(live.q)") == before
     # a message that does not come from the parent is not heard
-    inside(shown).evaluate("postMessage({dalembert: {q: [9, 9, 9]}}, '*')")
-    inside(shown).evaluate("new Promise((done) => setTimeout(done))")
-    assert inside(shown).evaluate("Array.from(live.q)") == before
+    inside(tab).evaluate("postMessage({dalembert: {q: [9, 9, 9]}}, '*')")
+    inside(tab).evaluate("new Promise((done) => setTimeout(done))")
+    assert inside(tab).evaluate("Array.from(live.q)") == before
 
 
-def test_messages_are_few_and_the_last_state_is_told(shown):
-    shown.evaluate("window.told = 0; addEventListener('message', () => { told += 1; })")
-    inside(shown).evaluate("for (let k = 0; k < 200; k++) live.pose([k / 200, 0, 0])")
-    wait_until(shown, lambda: shown.evaluate("model.get('q')")[0] == 199 / 200)
-    assert shown.evaluate("told") <= 2
+def test_messages_are_few_and_the_last_state_is_told(tab):
+    tab.evaluate("window.told = 0; addEventListener('message', () => { told += 1; })")
+    inside(tab).evaluate("for (let k = 0; k < 200; k++) live.pose([k / 200, 0, 0])")
+    wait_until(tab, lambda: tab.evaluate("model.get('q')")[0] == 199 / 200)
+    assert tab.evaluate("told") <= 2
 
 
-def test_a_framed_page_saves_files_and_has_no_address(shown, tmp_path):
-    inside(shown).evaluate("live.advance(0.01); live.tell('moved')")
-    with shown.expect_download() as waiting:
-        inside(shown).get_by_role("button", name="Run file").click()
-    waiting.value.save_as(tmp_path / "run.nc")
+def test_a_framed_page_saves_files_and_has_no_address(tab, tmp_path):
+    inside(tab).evaluate("live.advance(0.01); live.tell('moved')")
+    with tab.expect_download() as download:
+        inside(tab).get_by_role("button", name="Run file").click()
+    download.value.save_as(tmp_path / "run.nc")
     assert open_run(tmp_path / "run.nc").sizes["time"] == 11
-    assert inside(shown).get_by_role("button", name="Copy link").count() == 0
+    assert inside(tab).get_by_role("button", name="Copy link").count() == 0
 
 
-def test_a_widget_that_is_gone_hears_nothing(shown):
-    shown.evaluate("gone()")
-    inside(shown).evaluate("live.pose([1, 1, 1]); new Promise((done) => setTimeout(done, 100))")
-    assert shown.evaluate("model.get('q')") != [1, 1, 1]
-    assert not any(shown.evaluate("Object.values(model.heard).map((all) => all.length)"))
+def test_a_widget_that_is_gone_hears_nothing(tab):
+    tab.evaluate("gone()")
+    inside(tab).evaluate("live.pose([1, 1, 1]); new Promise((done) => setTimeout(done, 100))")
+    assert tab.evaluate("model.get('q')") != [1, 1, 1]
+    assert not any(tab.evaluate("Object.values(model.heard).map((all) => all.length)"))
 
 
 def test_a_page_that_stands_alone_tells_nobody(open_page, alone):
@@ -176,10 +176,10 @@ def test_a_page_that_stands_alone_tells_nobody(open_page, alone):
 
 
 def test_traits_take_arrays_and_refuse_what_is_no_state(widget):
-    seen = []
-    widget.observe(lambda change: seen.append(change["new"]), "q")
+    changes = []
+    widget.observe(lambda change: changes.append(change["new"]), "q")
     widget.q = np.array([0.0, 1.0, 2.0])
-    assert widget.q == (0.0, 1.0, 2.0) and seen == [(0.0, 1.0, 2.0)]
+    assert widget.q == (0.0, 1.0, 2.0) and changes == [(0.0, 1.0, 2.0)]
     widget.set_state({"q": [3.0, 2.0, 1.0], "t": 0.5})  # as a notebook's message does it
     assert widget.q == (3.0, 2.0, 1.0) and widget.t == 0.5
     for wrong in ([1, 2], [np.nan] * 3, "abc"):
@@ -204,14 +204,14 @@ def test_parameters_are_known_by_name():
 
 
 def test_a_system_has_one_widget_and_its_page_is_made_when_seen(monkeypatch):
-    made = []
-    monkeypatch.setattr(widgets, "stage_page", lambda system: made.append(system) or "page")
+    built = []
+    monkeypatch.setattr(widgets, "stage_page", lambda system: built.append(system) or "page")
     robot = dl.load("pendulum")
     widget = robot.widget()
-    assert robot.widget() is widget and not made
+    assert robot.widget() is widget and not built
     widget._handle_custom_msg({"ask": "page"}, [])
     dl.Widget(robot)._handle_custom_msg({"ask": "page"}, [])
-    assert widget._page == "page" and made == [robot]
+    assert widget._page == "page" and built == [robot]
     widget.close()
     assert robot.widget() is not widget
     widgets.page_of.cache_clear()
@@ -234,62 +234,62 @@ def test_a_robot_shows_itself_live_in_notebooks_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert view not in robot._repr_mimebundle_()[0]  # a terminal
     shell.display_formatter.active_types.append("text/html")
-    found, _ = robot._repr_mimebundle_(include=None, exclude=None)
-    assert found[view]["model_id"] == robot.widget().model_id
-    assert found["text/html"] == robot._repr_html_() and found["text/plain"] == repr(robot)
-    monkeypatch.setattr("dalembert.systems.display.FEW", 1)
+    bundle, _ = robot._repr_mimebundle_(include=None, exclude=None)
+    assert bundle[view]["model_id"] == robot.widget().model_id
+    assert bundle["text/html"] == robot._repr_html_() and bundle["text/plain"] == repr(robot)
+    monkeypatch.setattr("dalembert.systems.robot.FEW", 1)
     assert view not in robot._repr_mimebundle_()[0]
 
 
 @pytest.fixture
-def twice(shown):
+def two_views(tab):
     """Two views of one widget; each is a frame."""
-    shown.evaluate(  # low ones: what is not in sight does not run
+    tab.evaluate(  # low ones: what is not in sight does not run
         "model.set('height', 300); document.body.append(document.createElement('div'));"
         "void made.render({ model, el: document.body.lastChild })"
     )
-    wait_until(shown, lambda: stands(shown, 2) == [0.1, 0.2, 0.3])
-    return shown, *shown.frames[1:]
+    wait_until(tab, lambda: stands(tab, 2) == [0.1, 0.2, 0.3])
+    return tab, *tab.frames[1:]
 
 
-def test_of_two_views_one_runs_and_the_other_follows(twice):
-    shown, first, second = twice
+def test_of_two_views_one_runs_and_the_other_follows(two_views):
+    tab, first, second = two_views
     time = "live.time"
     first.evaluate("document.querySelector('.run button').click()")
-    wait_until(shown, lambda: first.evaluate(time) > 0.5)
-    wait_until(shown, lambda: second.evaluate(time) > 0.5)
-    assert shown.evaluate("model.get('running')") is True
+    wait_until(tab, lambda: first.evaluate(time) > 0.5)
+    wait_until(tab, lambda: second.evaluate(time) > 0.5)
+    assert tab.evaluate("model.get('running')") is True
     second.evaluate("live.pose([0.5, -0.25, 1])")  # a hand there stops it here
-    wait_until(shown, lambda: first.evaluate("Array.from(live.q)") == [0.5, -0.25, 1])
-    wait_until(shown, lambda: shown.evaluate("model.get('running')") is False)
-    shown.evaluate("model.set('running', true)")  # Python lets it go: one of them runs
-    wait_until(shown, lambda: min(f.evaluate(time) for f in (first, second)) > 0.3)
+    wait_until(tab, lambda: first.evaluate("Array.from(live.q)") == [0.5, -0.25, 1])
+    wait_until(tab, lambda: tab.evaluate("model.get('running')") is False)
+    tab.evaluate("model.set('running', true)")  # Python lets it go: one of them runs
+    wait_until(tab, lambda: min(f.evaluate(time) for f in (first, second)) > 0.3)
 
 
-def test_a_page_that_is_loaded_again_goes_on_where_it_was(shown):
-    inside(shown).evaluate("live.pose([0.5, -0.25, 1])")
-    wait_until(shown, lambda: shown.evaluate("model.get('q')") == [0.5, -0.25, 1])
-    shown.evaluate("document.body.append(document.querySelector('iframe'))")  # loads it again
-    wait_until(shown, lambda: stands(shown) == [0.5, -0.25, 1])
-    assert shown.evaluate("model.get('q')") == [0.5, -0.25, 1]
+def test_a_page_that_is_loaded_again_goes_on_where_it_was(tab):
+    inside(tab).evaluate("live.pose([0.5, -0.25, 1])")
+    wait_until(tab, lambda: tab.evaluate("model.get('q')") == [0.5, -0.25, 1])
+    tab.evaluate("document.body.append(document.querySelector('iframe'))")  # loads it again
+    wait_until(tab, lambda: stands(tab) == [0.5, -0.25, 1])
+    assert tab.evaluate("model.get('q')") == [0.5, -0.25, 1]
 
 
-def test_a_saved_notebook_without_a_page_says_why_there_is_none(shown):
+def test_a_saved_notebook_without_a_page_says_why_there_is_none(tab):
     """As `nbconvert --execute` leaves it: nobody asked for the page, and nobody answers now."""
-    shown.evaluate(
+    tab.evaluate(
         "const wait = window.setTimeout, end = document.createElement('div');"
         "document.body.append(end);"
         "window.setTimeout = (act) => act();"
         "made.render({ model: new Model({ ...model.values, _page: '' }), el: end });"
         "window.setTimeout = wait; undefined"
     )
-    assert shown.get_by_text("Python does not answer").is_visible()
+    assert tab.get_by_text("Python does not answer").is_visible()
 
 
 def test_whoever_cannot_show_a_widget_shows_its_table(widget):
-    found, _ = widget._repr_mimebundle_()
-    assert found["text/html"] == dl.load("elbow_3r")._repr_html_()
-    assert found["text/plain"].startswith("<Widget of elbow_3r: q (")
-    assert found["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
+    bundle, _ = widget._repr_mimebundle_()
+    assert bundle["text/html"] == dl.load("elbow_3r")._repr_html_()
+    assert bundle["text/plain"].startswith("<Widget of elbow_3r: q (")
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
     loop = dl.load("four_bar").widget()._repr_mimebundle_()[0]
     assert loop["text/plain"].startswith("<Widget of four_bar")

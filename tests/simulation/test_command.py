@@ -84,5 +84,5 @@ def test_a_full_disk_keeps_the_result_elsewhere(tmp_path: Path, monkeypatch) -> 
     monkeypatch.setattr(results.os, "replace", full)
     with pytest.raises(dl.SimulationError, match="No space left on device; the result is in"):
         results.write(result, tmp_path / "sub.nc")
-    with xarray.open_dataset(elsewhere / "sub.nc") as kept:
-        np.testing.assert_array_equal(kept.q, result.q)
+    with xarray.open_dataset(elsewhere / "sub.nc") as stored:
+        np.testing.assert_array_equal(stored.q, result.q)

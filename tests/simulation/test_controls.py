@@ -70,13 +70,13 @@ def test_the_balance_of_energies_counts_the_work_of_the_motors(arm):
 
 def test_controls_by_name_by_table_and_by_law_are_the_same_motion(arm):
     options = {"duration": 0.2, "method": "rk4", "dt": 1e-3}
-    ways = [
+    forms = [
         U,
         dict(zip(arm.actuators, U, strict=True)),
         dl.Samples([0.0, 1.0], [U, U]),
         lambda t, q, qd: U,
     ]
-    runs = [dl.simulate(arm, Q, QD, controls=way, **options) for way in ways]
+    runs = [dl.simulate(arm, Q, QD, controls=form, **options) for form in forms]
     for run in runs[1:]:
         np.testing.assert_allclose(run.q, runs[0].q, rtol=0, atol=1e-12)
 
@@ -86,17 +86,19 @@ def test_controls_and_activations_have_units(arm):
     run = dl.simulate(arm, Q, QD, controls=U, duration=0.01, dt=0.01, method="rk4")
     assert run.controls.attrs["units"] == "rad, N m, m/s"
     assert run.activation.attrs["units"] == "rad, m"
-    law = dl.simulate(arm, Q, QD, controls=lambda t, q, qd: U, duration=0.01, control_dt=0.005)
-    assert law.commanded.attrs["units"] == run.controls.attrs["units"]
+    controller = dl.simulate(
+        arm, Q, QD, controls=lambda t, q, qd: U, duration=0.01, control_dt=0.005
+    )
+    assert controller.commanded.attrs["units"] == run.controls.attrs["units"]
 
 
 def test_a_batch_and_a_controller_beside_controls(arm):
     options = {"duration": 0.1, "method": "rk4", "dt": 1e-3}
     many = dl.simulate(arm, np.stack([Q, Q]), controls=np.stack([U, 0 * U]), **options)
     np.testing.assert_allclose(many.q[:, 0], dl.simulate(arm, Q, controls=U, **options).q)
-    law = dl.control.PDGravity(arm, target=Q, kp=1.0, kd=0.1)
-    both = dl.simulate(arm, Q, QD, law, controls=U, **options)
-    alone = dl.simulate(arm, Q, QD, law, **options)
+    controller = dl.control.PDGravity(arm, target=Q, kp=1.0, kd=0.1)
+    both = dl.simulate(arm, Q, QD, controller, controls=U, **options)
+    alone = dl.simulate(arm, Q, QD, controller, **options)
     own = arm.actuator_forces(both.q.values, both.qd.values, U, both.activation.values)
     q, qd = both.q.values, both.qd.values
     pd = Q - q - 0.1 * qd + arm.gravity_torque(q)
@@ -117,7 +119,7 @@ def test_closed_chains_are_driven_by_their_robots_actuators():
     assert driven.actuators == ("crank",) and driven.activations == ("crank",)
     q = driven.neutral()
     options = {"duration": 0.3, "dt": 0.01, "controls": {"crank": q[0] + 0.3}}
-    runs = [dl.simulate(driven, q, activation=[q[0]], **options, **way) for way in ({}, KANE)]
+    runs = [dl.simulate(driven, q, activation=[q[0]], **options, **form) for form in ({}, KANE)]
     for run in runs:
         assert abs(run.balance).max() < 1e-7 and abs(run.residual).max() < 1e-9
     np.testing.assert_allclose(runs[0].q, runs[1].q, rtol=0, atol=1e-7)
@@ -147,8 +149,8 @@ def test_a_rollout_under_controls_is_the_run(arm, method):
     options = {"method": method, "dt": 1e-3}
     states = arm.rollout(q, 0 * q, None, 50, every=50, controls=u, activation=[0.1, 0.2], **options)
     run = dl.simulate(arm, q, controls=u, activation=[0.1, 0.2], duration=0.05, **options)
-    for found, name in zip(states, ("q", "qd", "activation"), strict=True):
-        np.testing.assert_allclose(found[-1], run[name][-1], rtol=0, atol=1e-11)
+    for result, name in zip(states, ("q", "qd", "activation"), strict=True):
+        np.testing.assert_allclose(result[-1], run[name][-1], rtol=0, atol=1e-11)
     with pytest.raises(SettingError, match="tau=None with controls="):
         arm.rollout(q, q, q, 2, 1e-3, controls=u)
     with pytest.raises(SettingError, match="has no actuators"):

@@ -24,7 +24,7 @@ class Filtered:
         return -self.gain * q - 2.0 * self.sum - 1.5 * self.slow
 
 
-def simulated(law: Any, folder: Path | None, method: str, batch: bool = False) -> Any:
+def simulated(controller: Any, folder: Path | None, method: str, batch: bool = False) -> Any:
     q0 = np.array([[0.5, -0.3], [0.2, 0.4]]) if batch else np.array([0.5, -0.3])
     options = {
         "duration": 1.0,
@@ -34,7 +34,7 @@ def simulated(law: Any, folder: Path | None, method: str, batch: bool = False) -
         "checkpoint": folder,
     }
     options |= {"control_dt": 0.01, "control_delay": 0.015, "encoder": 1e-4, "noise": 1e-5}
-    return dl.simulate(dl.load("planar_2r"), q0, None, law, **options)
+    return dl.simulate(dl.load("planar_2r"), q0, None, controller, **options)
 
 
 def cut(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
@@ -62,9 +62,9 @@ def test_a_law_with_a_memory_goes_on_to_the_same_bits(
     with pytest.warns(dl.SimulationWarning, match="interrupted"):
         simulated(Filtered(), tmp_path / "c", method, batch)
     monkeypatch.undo()
-    law = Filtered()
-    rest = simulated(law, tmp_path / "c", method, batch)
-    assert law.calls == 100  # each sample once, those before the cut included
+    controller = Filtered()
+    rest = simulated(controller, tmp_path / "c", method, batch)
+    assert controller.calls == 100  # each sample once, those before the cut included
     for name in ("q", "tau", "sampled_q", "sampled_qd", "commanded", "work"):
         np.testing.assert_array_equal(rest[name], whole[name], err_msg=name)
 
@@ -91,7 +91,7 @@ def test_a_controller_with_other_commands_than_stored_is_refused(
 
 def test_other_sensors_are_another_run(tmp_path: Path) -> None:
     options = {"duration": 0.1, "dt": 0.01, "control_dt": 0.01, "checkpoint": tmp_path}
-    given = {"tau": lambda t, q, qd: -q}
-    dl.simulate(dl.load("pendulum"), [0.1], noise=1e-3, seed=1, **given, **options)
+    settings = {"tau": lambda t, q, qd: -q}
+    dl.simulate(dl.load("pendulum"), [0.1], noise=1e-3, seed=1, **settings, **options)
     with pytest.raises(dl.SimulationError, match="holds another run: torques"):
-        dl.simulate(dl.load("pendulum"), [0.1], noise=1e-3, seed=2, **given, **options)
+        dl.simulate(dl.load("pendulum"), [0.1], noise=1e-3, seed=2, **settings, **options)

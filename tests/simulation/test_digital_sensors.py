@@ -11,9 +11,9 @@ from tests.simulation.plain_pid import PID, wheel
 
 def test_an_encoder_rounds_positions_and_velocities_are_their_differences() -> None:
     step = 2.0 * np.pi / 4096
-    law = PID([0.3], 20.0, 0.0, 6.0, 0.01)
+    controller = PID([0.3], 20.0, 0.0, 6.0, 0.01)
     run = dl.simulate(
-        wheel(), [1.0], [-0.5], law, duration=1.0, dt=0.01, control_dt=0.01, encoder=step
+        wheel(), [1.0], [-0.5], controller, duration=1.0, dt=0.01, control_dt=0.01, encoder=step
     )
     counts = run.sampled_q.values / step
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
@@ -28,8 +28,8 @@ def test_noise_has_its_deviation_and_its_seed() -> None:
     options["velocity_noise"] = 0.1
 
     def run(seed: int) -> Any:
-        law = dl.control.PDGravity(robot, [0.0, 0.0], 10.0, 2.0)
-        return dl.simulate(robot, q0, None, law, seed=seed, **options)
+        controller = dl.control.PDGravity(robot, [0.0, 0.0], 10.0, 2.0)
+        return dl.simulate(robot, q0, None, controller, seed=seed, **options)
 
     first = run(1)
     off = (first.sampled_q.values - first.q.values[:-1]).reshape(-1, 2)
@@ -50,8 +50,8 @@ def test_a_saturated_drive_holds_what_it_can_give() -> None:
     brief = {**options, "save_every": 50}
     with pytest.warns(dl.SimulationWarning, match=r"axle: effort 5 beyond 2 at t = 0\.1 s"):
         dl.simulate(robot, tau=lambda t, q, qd: [5.0 if 0.09 < t < 0.11 else 0.0], **brief)
-    held = dl.simulate(
+    saturated = dl.simulate(
         robot, [1.0], [0.0], PID([0.0], 20.0, 0.0, 1.0, 0.05), saturate=True, **options
     )
-    assert float(abs(held.tau).max()) == 2.0 and float(abs(held.commanded).max()) == 20.0
-    assert "beyond" not in held
+    assert float(abs(saturated.tau).max()) == 2.0 and float(abs(saturated.commanded).max()) == 20.0
+    assert "beyond" not in saturated

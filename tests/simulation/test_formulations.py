@@ -12,8 +12,8 @@ def over_the_top(formulation, method="DOP853", **options):
     """A particle on a rod that goes round: every coordinate is a bad one somewhere."""
     pendulum = dl.load("pendulum_constrained")
     start = ([0.0, -1.0], [7.0, 0.0])
-    given = {"duration": 2.0, "dt": 1e-3, "save_every": 10, "method": method, **options}
-    return dl.simulate(pendulum, *start, formulation=formulation, **given)
+    settings = {"duration": 2.0, "dt": 1e-3, "save_every": 10, "method": method, **options}
+    return dl.simulate(pendulum, *start, formulation=formulation, **settings)
 
 
 @pytest.mark.parametrize("method", ["DOP853", "rk4"])
@@ -54,8 +54,8 @@ def test_kanes_form_takes_constraints_that_move_controllers_and_functions(method
     wire = dl.Driver(lambda q, t: np.stack([q[0] * np.sin(omega * t) - q[1] * np.cos(omega * t)]))
     particle = dl.load("pendulum_constrained", g=0.0).system
     closed = dl.Constrained(particle, [wire], guess=[1.0, 0.0])
-    given = {"duration": 1.0, "dt": 1e-3, "save_every": 100, "method": method}
-    run = dl.simulate(closed, [0.8, 0.0], [0.2, 0.8 * omega], formulation="kane", **given)
+    settings = {"duration": 1.0, "dt": 1e-3, "save_every": 100, "method": method}
+    run = dl.simulate(closed, [0.8, 0.0], [0.2, 0.8 * omega], formulation="kane", **settings)
     t = run.time.values
     r = 0.8 * np.cosh(omega * t) + 0.2 / omega * np.sinh(omega * t)
     expected = r[:, None] * np.stack([np.cos(omega * t), np.sin(omega * t)], axis=1)
@@ -65,7 +65,7 @@ def test_kanes_form_takes_constraints_that_move_controllers_and_functions(method
     def push(t, q, qd):
         return np.stack([0.3 * q[..., 1], -0.2 * qd[..., 0]], axis=-1)
 
-    runs = [over_the_top(way, method, tau=push, duration=0.2) for way in (None, "kane")]
+    runs = [over_the_top(name, method, tau=push, duration=0.2) for name in (None, "kane")]
     np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-9)
 
 
@@ -92,11 +92,11 @@ def test_hybrid_control_has_its_poles_by_every_formulation(formulation):
     linkage = dl.load("four_bar")
     target, lam = linkage.neutral()[:1] + 0.05, np.linspace(1.0, 2.0, linkage.rows)
     integral = np.ones(linkage.rows)
-    law = dl.control.Hybrid(
+    controller = dl.control.Hybrid(
         linkage, ("crank",), target, 36.0, 12.0, lam=lam, ki=3.0, integral=integral
     )
-    given = {"duration": 1.0, "dt": 0.05, "formulation": formulation}
-    run = dl.simulate(linkage, None, None, law, **given)
+    settings = {"duration": 1.0, "dt": 0.05, "formulation": formulation}
+    run = dl.simulate(linkage, None, None, controller, **settings)
     t = run.time.values[:, None]
     promised = -0.05 * (1.0 + 6.0 * t) * np.exp(-6.0 * t)
     np.testing.assert_allclose(run.q.values[:, :1] - target, promised, atol=1e-9)
@@ -107,23 +107,23 @@ def test_hybrid_control_has_its_poles_by_every_formulation(formulation):
 
 def test_friction_brakes_speeds_as_it_brakes_velocities():
     """Coulomb friction and a damper in geared joints, smoothed: they take the same energy."""
-    rubbing = [
+    frictional = [
         {"name": "crank", "type": "revolute", "axis": (0.0, 0.0, 1.0), "coulomb": 0.2},
         {"name": "rocker", "type": "revolute", "axis": (0.0, 0.0, 1.0), "viscous": 0.3},
     ]
     rod = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": np.eye(3) / 12.0}
     robot = dl.Robot.from_links(
         [
-            {"name": "a", "joint": rubbing[0], **rod},
-            {"name": "b", "joint": {**rubbing[1], "origin_xyz": (1.0, 0.0, 0.0)}, **rod},
+            {"name": "a", "joint": frictional[0], **rod},
+            {"name": "b", "joint": {**frictional[1], "origin_xyz": (1.0, 0.0, 0.0)}, **rod},
         ],
         gravity=(0.0, -9.81, 0.0),
     )
     closed = dl.Constrained(robot, [dl.JointCoupling("rocker", "crank", ratio=-2.0)])
-    given = {"duration": 0.5, "dt": 0.01, "smoothing": 0.1}
+    settings = {"duration": 0.5, "dt": 0.01, "smoothing": 0.1}
     runs = [
-        dl.simulate(closed, [0.2, -0.4], [2.0, -4.0], formulation=way, **given)
-        for way in (None, "kane")
+        dl.simulate(closed, [0.2, -0.4], [2.0, -4.0], formulation=name, **settings)
+        for name in (None, "kane")
     ]
     np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-8)
     np.testing.assert_allclose(runs[1].dissipated, runs[0].dissipated, atol=1e-7)
@@ -136,19 +136,19 @@ def test_samples_may_have_their_own_parameters(formulation):
     pendulum = dl.load("pendulum_constrained", g=dl.Parameter("g", 9.81))
     values = np.array([[9.81], [1.62]])
     start = np.tile([0.0, -1.0], (2, 1)), np.tile([7.0, 0.0], (2, 1))
-    given = {"duration": 0.5, "dt": 1e-3, "save_every": 100, "formulation": formulation}
-    both = dl.simulate(pendulum, *start, parameters=values, **given)
+    settings = {"duration": 0.5, "dt": 1e-3, "save_every": 100, "formulation": formulation}
+    both = dl.simulate(pendulum, *start, parameters=values, **settings)
     for k, g in enumerate(values[:, 0]):
-        one = dl.simulate(pendulum, start[0][k], start[1][k], parameters={"g": g}, **given)
+        one = dl.simulate(pendulum, start[0][k], start[1][k], parameters={"g": g}, **settings)
         np.testing.assert_allclose(both.q[:, k], one.q, atol=1e-9)
 
 
 def test_a_formulation_of_a_robot():
     arm = dl.load("planar_2r")
-    given = {"duration": 0.2, "dt": 0.01}
+    settings = {"duration": 0.2, "dt": 0.01}
     runs = [
-        dl.simulate(arm, [0.1, 0.2], [1.0, 0.0], formulation=way, **given)
-        for way in dl.formulations("forward_dynamics")
+        dl.simulate(arm, [0.1, 0.2], [1.0, 0.0], formulation=name, **settings)
+        for name in dl.formulations("forward_dynamics")
     ]
     for run in runs[1:]:
         np.testing.assert_allclose(run.q, runs[0].q, atol=1e-10)

@@ -211,8 +211,8 @@ def resumed(folder: Path, system: object, *start: object, **options: object) -> 
 
 
 def test_another_model_inside_the_controller_is_refused(tmp_path: Path) -> None:
-    robot, heavy = dl.load("pendulum"), dl.load("pendulum", m=2.0)
-    first, second = (dl.control.PDGravity(x, [1.0], kp=10.0, kd=2.0) for x in (robot, heavy))
+    robot, loaded = dl.load("pendulum"), dl.load("pendulum", m=2.0)
+    first, second = (dl.control.PDGravity(x, [1.0], kp=10.0, kd=2.0) for x in (robot, loaded))
     resumed(tmp_path, robot, [0.1], [0.0], first)
     resumed(tmp_path, robot, [0.1], [0.0], first)
     with pytest.raises(dl.SimulationError, match="another run: law"):
@@ -242,12 +242,12 @@ def test_exchanged_and_altered_chunks_are_refused(tmp_path: Path) -> None:
     robot = dl.load("pendulum")
     resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
     first, second = tmp_path / "000000.npz", tmp_path / "000001.npz"
-    kept = first.read_bytes(), second.read_bytes()
-    first.write_bytes(kept[1])
-    second.write_bytes(kept[0])
+    contents = first.read_bytes(), second.read_bytes()
+    first.write_bytes(contents[1])
+    second.write_bytes(contents[0])
     with pytest.raises(dl.SimulationError, match=r"000000\.npz is not what this run has written"):
         resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
-    first.write_bytes(kept[0])
+    first.write_bytes(contents[0])
     with np.load(first) as stored:
         arrays = dict(stored)
     arrays["x"] = arrays["x"] * (1.0 + 1e-15)
@@ -265,16 +265,16 @@ def test_damaged_chunks_are_named(tmp_path: Path, damage: str) -> None:
     resumed(tmp_path, robot, [0.1], [0.0])
     chunk = tmp_path / "000003.npz"
     whole = chunk.read_bytes()
-    made = {"truncated": whole[: len(whole) // 2], "zeroed": bytes(len(whole)), "empty": b""}
-    made |= {"text": b"not a chunk"}
+    damaged = {"truncated": whole[: len(whole) // 2], "zeroed": bytes(len(whole)), "empty": b""}
+    damaged |= {"text": b"not a chunk"}
     # in the list of entries at the end of the archive: flags and method of the first one
     at = whole.index(b"PK\x01\x02")
-    made["locked"] = whole[: at + 8] + b"\x01" + whole[at + 9 :]
-    made["packed in another way"] = whole[: at + 10] + b"\x63" + whole[at + 11 :]
+    damaged["locked"] = whole[: at + 8] + b"\x01" + whole[at + 9 :]
+    damaged["packed in another way"] = whole[: at + 10] + b"\x63" + whole[at + 11 :]
     if damage == "unsealed":
         np.savez(chunk, x=np.zeros(3))
     else:
-        chunk.write_bytes(made[damage])
+        chunk.write_bytes(damaged[damage])
     with pytest.raises(dl.SimulationError, match=r"000003\.npz"):
         resumed(tmp_path, robot, [0.1], [0.0])
 

@@ -49,7 +49,7 @@ def test_digests_do_not_depend_on_who_holds_the_numbers() -> None:
     """A number of NumPy and the same number of Python make the same model."""
     model = dl.load("scara").model
 
-    def held(number: Any) -> str:
+    def content_of(number: Any) -> str:
         joints = tuple(
             replace(
                 joint,
@@ -64,7 +64,7 @@ def test_digests_do_not_depend_on_who_holds_the_numbers() -> None:
         )
         return replace(model, joints=joints).content
 
-    assert held(np.float64) == held(float) == model.content
+    assert content_of(np.float64) == content_of(float) == model.content
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"class":"Model"}', "3", '{"class":"exec"}'])

@@ -21,7 +21,7 @@ def pushed(closed, forces):
     return q, closed.project_velocity(q, 0.3 * rng.normal(size=closed.nv)), tau
 
 
-HELD = {
+STATIC_TORQUES = {
     "stewart_platform": {"leg": 40.0},
     "bennett": {},
     "two_arms_with_box": {"lift": -5.0, "elbow": -5.0, "pitch": 10.0},
@@ -29,20 +29,26 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", STATIC_TORQUES)
 def test_every_route_and_kanes_form_give_one_motion(name):
     closed = dl.load(name)
-    q, qd, tau = pushed(closed, HELD[name])
-    runs = [dl.simulate(closed, q, qd, tau, formulation=way, **OPTIONS) for way in ROUTES]
+    q, qd, tau = pushed(closed, STATIC_TORQUES[name])
+    runs = [
+        dl.simulate(closed, q, qd, tau, formulation=formulation, **OPTIONS)
+        for formulation in ROUTES
+    ]
     moved = np.abs(runs[0].q.values[-1] - q).max()
     assert moved > 0.1  # or there would be nothing to agree on
-    for way, run in zip(ROUTES, runs, strict=True):
-        assert run.attrs["status"] == "complete", (way, run.attrs["message"])
+    for formulation, run in zip(ROUTES, runs, strict=True):
+        assert run.attrs["status"] == "complete", (formulation, run.attrs["message"])
         for field in ("q", "qd", "lambda"):
             size = max(1.0, float(abs(runs[0][field]).max()))
-            assert float(abs(run[field] - runs[0][field]).max()) < AGREE * size, (way, field)
+            assert float(abs(run[field] - runs[0][field]).max()) < AGREE * size, (
+                formulation,
+                field,
+            )
         # d'Alembert: the constraints do no work, so K + U − W stays what it was
-        assert float(abs(run.balance).max()) < 1e-9, way
+        assert float(abs(run.balance).max()) < 1e-9, formulation
         assert float(run.residual.max()) < 1e-11 and float(run.velocity_residual.max()) < 1e-10
 
 

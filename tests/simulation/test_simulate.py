@@ -44,13 +44,13 @@ def test_zarr_and_back(tmp_path) -> None:
 @pytest.mark.parametrize("method", ["DOP853", "rk4", "heun", "variational"])
 def test_a_function_and_a_controller_of_the_same_law_agree(method: str) -> None:
     robot = dl.load("planar_2r")
-    law = dl.control.PDGravity(robot, [0.5, -0.5], kp=20.0, kd=4.0)
+    controller = dl.control.PDGravity(robot, [0.5, -0.5], kp=20.0, kd=4.0)
 
     def torque(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         return robot.gravity_torque(q) - 20.0 * (q - [0.5, -0.5]) - 4.0 * qd
 
     start = {"q0": [0.1, 0.2], "qd0": [1.0, 0.0], "duration": 0.5, "dt": 5e-3, "method": method}
-    compiled = dl.simulate(robot, tau=law, **start)
+    compiled = dl.simulate(robot, tau=controller, **start)
     called = dl.simulate(robot, tau=torque, **start)
     # the variational method holds functions over a step: a different, first-order law
     tolerance = 5e-2 if method == "variational" else 1e-10
@@ -162,16 +162,16 @@ def test_progress_is_shown_on_a_terminal() -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", code], stderr=slave, stdout=slave)
     os.close(slave)
-    shown = b""
+    output = b""
     while True:
         try:
             piece = os.read(master, 4096)
         except OSError:  # the other end is closed
             break
-        shown += piece
+        output += piece
     os.close(master)
-    assert process.wait() == 0, shown.decode()
-    assert b"pendulum" in shown and b"%" in shown
+    assert process.wait() == 0, output.decode()
+    assert b"pendulum" in output and b"%" in output
 
 
 def test_complex_first_states_are_refused():

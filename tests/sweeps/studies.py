@@ -27,16 +27,23 @@ def arm():
 
 
 def settings(**more):
-    law = PDGravity(dl.load("planar_2r"), [0.4, 0.5], 60.0, 10.0)
-    return {"q0": [0.0, 0.1], "tau": law, "duration": 0.02, "dt": 2e-3, "save_every": 5, **more}
+    controller = PDGravity(dl.load("planar_2r"), [0.4, 0.5], 60.0, 10.0)
+    return {
+        "q0": [0.0, 0.1],
+        "tau": controller,
+        "duration": 0.02,
+        "dt": 2e-3,
+        "save_every": 5,
+        **more,
+    }
 
 
 def counted(run):
     """The largest speed; every call leaves its mark in the file that the environment names."""
-    found = abs(run.qd).max("time")
+    speed = abs(run.qd).max("time")
     with open(os.environ["COUNTED"], "a") as stream:
-        stream.write(f"{mark(found.values)}\n")
-    return found
+        stream.write(f"{mark(speed.values)}\n")
+    return speed
 
 
 def fastest_of(run, joint):
@@ -59,36 +66,36 @@ def calls():
     return len(marks())
 
 
-def held(run):
+def delayed(run):
     """`counted`, but from the thirtieth call on it waits as long as the file HELD is there."""
-    found = counted(run)
+    speed = counted(run)
     while calls() >= 30 and os.path.exists(os.environ["HELD"]):
         time.sleep(0.01)
-    return found
+    return speed
 
 
 def failing(run):
     """`counted`, but it raises at the fourth call."""
-    found = counted(run)
+    speed = counted(run)
     if calls() == 4:
         raise RuntimeError("the power went off")
-    return found
+    return speed
 
 
 def interrupted(run):
     """`counted`, but Ctrl-C is pressed at the fourth call."""
-    found = counted(run)
+    speed = counted(run)
     if calls() == 4:
         signal.raise_signal(signal.SIGINT)
-    return found
+    return speed
 
 
 def dying(run):
     """`counted`, but the fourth call ends its process as `kill -9` does."""
-    found = counted(run)
+    speed = counted(run)
     if calls() == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-    return found
+    return speed
 
 
 def same(a, b):

@@ -12,7 +12,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import SimulationError
 from dalembert.sweeps.checksums import ChecksumManifest
-from dalembert.sweeps.recent import open_study
+from dalembert.sweeps.store import open_study
 from tests.sweeps.studies import REDUCE, arm, same, settings
 
 zarr = pytest.importorskip("zarr")
@@ -26,15 +26,15 @@ def study(store=None):
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def original(tmp_path_factory):
     """(a store of three chunks, what it holds)."""
     path = tmp_path_factory.mktemp("sweep") / "s.zarr"
     return path, study(path).load()
 
 
 @pytest.fixture
-def store(kept, tmp_path):
-    return shutil.copytree(kept[0], tmp_path / "s.zarr")
+def store(original, tmp_path):
+    return shutil.copytree(original[0], tmp_path / "s.zarr")
 
 
 def changed(path):
@@ -45,11 +45,13 @@ def changed(path):
 
 def test_changed_bytes_of_a_chunk_are_an_error_that_names_it(store):
     changed(store / "peak_torque" / "1.0")
-    for found in (study(store), open_study(store)):
-        said = r"s\.zarr': peak_torque/1\.0 \(chunk 1\) has changed .* delete status/chunk-00000001"
-        with pytest.raises(SimulationError, match=said):
-            found.peak_torque.load()
-        assert found.status.values.tolist() == [0] * 6
+    for dataset in (study(store), open_study(store)):
+        message = (
+            r"s\.zarr': peak_torque/1\.0 \(chunk 1\) has changed .* delete status/chunk-00000001"
+        )
+        with pytest.raises(SimulationError, match=message):
+            dataset.peak_torque.load()
+        assert dataset.status.values.tolist() == [0] * 6
 
 
 def test_a_file_that_cannot_be_read_is_named(store):
@@ -59,10 +61,10 @@ def test_a_file_that_cannot_be_read_is_named(store):
         open_study(store).peak_torque.load()
 
 
-def test_what_an_error_says_to_delete_is_computed_again(store, kept):
+def test_what_an_error_says_to_delete_is_computed_again(store, original):
     changed(store / "peak_torque" / "1.0")
     (store / "status" / "chunk-00000001.json").unlink()
-    assert same(study(store), kept[1])
+    assert same(study(store), original[1])
 
 
 def test_chunks_that_change_places_are_an_error(store):
@@ -78,12 +80,12 @@ def test_chunks_that_change_places_are_an_error(store):
 
 @pytest.mark.parametrize("harm", [lambda p: p.unlink(), lambda p: p.write_bytes(b"")])
 def test_a_chunk_that_is_lost_or_cut_short_is_computed_again_and_never_read_as_a_fill(
-    store, kept, harm
+    store, original, harm
 ):
     harm(store / "peak_torque" / "2.0")
     with pytest.raises(SimulationError, match=r"peak_torque/2\.0 \(chunk 2\)"):
         open_study(store).peak_torque.load()
-    assert same(study(store), kept[1])
+    assert same(study(store), original[1])
 
 
 @pytest.mark.parametrize("name", ["peak_torque/.zarray", ".zattrs", "load/0", "status/files.json"])
@@ -101,15 +103,15 @@ def test_a_variable_that_is_lost_as_a_whole_is_missed(store):
         open_study(store)
 
 
-def test_a_chunk_without_its_list_is_not_done_whatever_lies_there(store, kept):
+def test_a_chunk_without_its_list_is_not_done_whatever_lies_there(store, original):
     (store / "status" / "chunk-00000000.json").write_text("{}")
-    found = open_study(store)
-    assert found.status.values.tolist() == [-1, -1, 0, 0, 0, 0]
-    assert np.isnan(found.peak_torque.values[:2]).all()
-    assert same(study(store), kept[1])
+    dataset = open_study(store)
+    assert dataset.status.values.tolist() == [-1, -1, 0, 0, 0, 0]
+    assert np.isnan(dataset.peak_torque.values[:2]).all()
+    assert same(study(store), original[1])
 
 
-def test_stores_of_older_versions_are_read_and_not_gone_on_with(store, kept):
+def test_stores_of_older_versions_are_read_and_not_gone_on_with(store, original):
     """They have a mask of the chunks that are done, and no lists."""
     for path in (store / "status").glob("*.json"):
         path.unlink()
@@ -118,13 +120,15 @@ def test_stores_of_older_versions_are_read_and_not_gone_on_with(store, kept):
     done.attrs["_ARRAY_DIMENSIONS"] = ["chunk"]
     done[:] = True
     (store / "status" / "reasons-00000001.json").write_text('{"3": "it was refused"}')
-    found = open_study(store)
-    assert found.reason.values.tolist() == ["it was refused"]
+    dataset = open_study(store)
+    assert dataset.reason.values.tolist() == ["it was refused"]
     assert same(
-        found.drop_vars(("failed_run", "reason")), kept[1].drop_vars(("failed_run", "reason"))
+        dataset.drop_vars(("failed_run", "reason")), original[1].drop_vars(("failed_run", "reason"))
     )
-    said = r"s\.zarr': an older version made it, without checksums; it is read by xarray\.open_zarr"
-    with pytest.raises(SimulationError, match=said):
+    message = (
+        r"s\.zarr': an older version made it, without checksums; it is read by xarray\.open_zarr"
+    )
+    with pytest.raises(SimulationError, match=message):
         study(store)
 
 
@@ -152,8 +156,8 @@ def refused(path):
     raise AssertionError(f"{path} is read")
 
 
-def test_folders_above_a_store_are_made(tmp_path, kept):
-    assert same(study(tmp_path / "no" / "such" / "s.zarr"), kept[1])
+def test_folders_above_a_store_are_made(tmp_path, original):
+    assert same(study(tmp_path / "no" / "such" / "s.zarr"), original[1])
 
 
 def test_a_store_that_cannot_be_made_is_not_said_to_hold_anything(tmp_path):
@@ -162,13 +166,13 @@ def test_a_store_that_cannot_be_made_is_not_said_to_hold_anything(tmp_path):
         study(tmp_path / "file" / "s.zarr")
 
 
-def test_what_another_process_writes_now_is_left_to_it_and_old_parts_are_removed(store, kept):
+def test_what_another_process_writes_now_is_left_to_it_and_old_parts_are_removed(store, original):
     (store / "status" / "chunk-00000001.json").unlink()
     parts = [store / "peak_torque" / f"1.{x}.partial" for x in ("old", "live")]
     for part in parts:
         part.write_bytes(b"")
     os.utime(parts[0], (0.0, 0.0))
-    assert same(study(store), kept[1])
+    assert same(study(store), original[1])
     assert [part.exists() for part in parts] == [False, True]
 
 

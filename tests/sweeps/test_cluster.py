@@ -33,7 +33,7 @@ from tests.sweeps.studies import *
 from tests.sweeps.test_cluster import GRID, CHUNK, RUN
 if __name__ == "__main__":
     client = distributed.Client(sys.argv[1])
-    dl.sweep(arm(), GRID, settings(**RUN), {"speed": held}, sys.argv[2], chunk=CHUNK, client=client)
+    dl.sweep(arm(), GRID, settings(**RUN), {"speed": delayed}, sys.argv[2], chunk=CHUNK, client=client)
 """
 
 
@@ -106,12 +106,12 @@ def environment(tmp_path, monkeypatch):
 
 def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, environment):
     """A chunk that was written is never computed again; those in flight at a kill may be."""
-    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.held})
+    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.delayed})
     with cluster(tmp_path, 4) as (_, workers, client):
         address = client.scheduler.address
         with started(sys.executable, "-c", DRIVER, address, str(store)) as driver:
             until(lambda: finished(store) >= 6)
-            kept = written(store)  # when the worker is killed
+            done = written(store)  # when the worker is killed
             workers[0].send_signal(signal.SIGKILL)
             until(lambda: finished(store) >= 12)
             driver.send_signal(signal.SIGKILL)
@@ -119,24 +119,24 @@ def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, e
         until(lambda: not running(client) and not any(client.run(_busy).values()))
         safe, before = written(store), studies.calls()
         # 12 written, 8 in flight and as many lost are fewer than the 30 that are not held
-        assert kept < safe and 10 <= 40 - len(safe) <= 28
-        found = dl.sweep(*study, store, chunk=CHUNK, client=client)
+        assert done < safe and 10 <= 40 - len(safe) <= 28
+        result = dl.sweep(*study, store, chunk=CHUNK, client=client)
         computed = studies.marks()
         assert len(computed) - before == 40 - len(safe)
     alone = dl.sweep(*study, chunk=CHUNK)
-    assert found.sizes["run"] == 20_000 and not found.status.values.any()
-    assert found.speed.values.tobytes() == alone.speed.values.tobytes()
-    assert found["kd"].values.tobytes() == alone["kd"].values.tobytes()
+    assert result.sizes["run"] == 20_000 and not result.status.values.any()
+    assert result.speed.values.tobytes() == alone.speed.values.tobytes()
+    assert result["kd"].values.tobytes() == alone["kd"].values.tobytes()
     pieces = alone.speed.values.reshape(40, CHUNK, -1)
     times = [computed.count(studies.mark(piece)) for piece in pieces]
     assert sum(times) == len(computed)  # every mark is one of these chunks'
-    assert {times[k] for k in kept} == {1}  # written before the worker died: never again
+    assert {times[k] for k in done} == {1}  # written before the worker died: never again
     assert all(1 <= n <= 3 for n in times)  # once, and again for each of two kills in flight
     assert len(computed) <= 40 + 2 * AHEAD * 4
 
 
 def test_a_scheduler_that_dies_is_said_and_gone_on_without(tmp_path, environment):
-    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.held})
+    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.delayed})
     with cluster(tmp_path, 1) as (scheduler, _, client):
         with ThreadPoolExecutor(1) as pool:
             sweep = pool.submit(dl.sweep, *study, store, chunk=CHUNK, client=client)

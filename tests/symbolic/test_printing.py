@@ -85,7 +85,7 @@ def test_text_of_a_robot(elbow):
 
 
 def test_matrices_are_aligned():
-    """The bars of the brackets stand in one column; combining dots take no room."""
+    """The bars of the brackets stand in one column; combining dots take no column."""
     rows = symbolic_model("planar_2r").equations(["C"]).text("C").splitlines()[1:3]
     ends = {len(row) - row.count("\u0307") for row in rows}
     assert len(ends) == 1
@@ -177,8 +177,8 @@ def test_a_screenshot_has_ink(tmp_path, elbow):
         ("a_b-c", "a_b-c", r"\mathrm{a\_b-c}", "<mi>a_b-c</mi>"),
     ],
 )
-def test_names_of_several_letters(name, text, latex, mathml):
-    """A word after an underscore is an index; a word that begins like a Greek letter is a word."""
+def test_names_of_several_characters(name, text, latex, mathml):
+    """A word after an underscore is an index; a word that begins like a Greek name is a word."""
     assert Text().name(name) == text
     assert Latex().name(name) == latex
     assert mathml in MathML().name(name)
@@ -186,8 +186,8 @@ def test_names_of_several_letters(name, text, latex, mathml):
 
 def test_no_line_ends_inside_a_fraction():
     """A long sum over a denominator stands behind the fraction: braces are closed on every line."""
-    letters = sympy.symbols("a1:30")
-    e = M * sum(letters) / (L + R)
+    symbols = sympy.symbols("a1:30")
+    e = M * sum(symbols) / (L + R)
     for marks in (Text(), Latex(), MathML()):
         pieces = printer(marks).pieces(e, 60)
         assert len(pieces[0]) > 5

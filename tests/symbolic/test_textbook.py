@@ -58,7 +58,7 @@ def test_factors_and_fast_form():
 
 
 def test_what_is_no_polynomial_stays():
-    """Roots and quotients become letters of the ring, and come back as they were."""
+    """Roots and quotients become generators of the ring, and come back as they were."""
     assert written(lambda q: q[2] * np.sqrt(q[0] ** 2 + q[1] ** 2)) == C * sympy.sqrt(A**2 + B**2)
     assert written(lambda q: q[0] / q[1] + q[2] / q[1]) == (A + C) / B
     assert written(lambda q: np.cos(q[0] / 2.0) * np.exp(-q[1])) == cos(A / 2) * sympy.exp(-B)

@@ -43,8 +43,8 @@ def double_pendulum(**more: object) -> dl.Particles:
     a, b = sympy.symbols("a b")
     first = sympy.Matrix([0.6 * sympy.sin(a), -0.6 * sympy.cos(a)])
     second = first + sympy.Matrix([0.4 * sympy.sin(b), -0.4 * sympy.cos(b)])
-    given = {"gravity": [0, -9.81], "name": "double_pendulum", **more}
-    return dl.Particles([1.2, 0.5], [first, second], [a, b], **given)
+    options = {"gravity": [0, -9.81], "name": "double_pendulum", **more}
+    return dl.Particles([1.2, 0.5], [first, second], [a, b], **options)
 
 
 def rk4(system: dl.Lagrangian, q, qd, duration: float, steps: int):

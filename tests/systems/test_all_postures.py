@@ -137,15 +137,15 @@ def test_a_joint_that_is_followed_at_half_its_rate_is_not_turned_back(q):
     """A whole turn of the elbow turns the wrist by half of one: that is another posture."""
     arm = dl.Robot.from_urdf(HALF)
     goal = arm.pose(q, frame="tip")[:3, 3]
-    found, number = arm.all_postures(goal, frame="tip", task="position")
+    solutions, number = arm.all_postures(goal, frame="tip", task="position")
     assert number == 4
-    np.testing.assert_allclose(arm.pose(found, frame="tip")[..., :3, 3] - goal, 0.0, atol=1e-8)
+    np.testing.assert_allclose(arm.pose(solutions, frame="tip")[..., :3, 3] - goal, 0.0, atol=1e-8)
 
 
 def test_without_a_start_angles_are_within_half_a_turn():
     ur5 = dl.load("ur5")
     arm = ur5.with_limits(dict.fromkeys(ur5.dynamics.velocities))
     T = arm.pose(np.random.default_rng(3).uniform(-3.0, 3.0, (400, 6)))
-    q, found = arm.inverse_kinematics(T)
-    assert found.all() and np.abs(q).max() <= np.pi
+    q, solved = arm.inverse_kinematics(T)
+    assert solved.all() and np.abs(q).max() <= np.pi
     np.testing.assert_allclose(arm.pose(q), T, atol=1e-8)

@@ -68,8 +68,7 @@ def test_joints_are_found_by_the_names_of_their_entries_wherever_they_lie():
 
 
 @pytest.mark.parametrize(
-    "names",
-    [["shoulder", "elbow"], ["link2_joint", "elbow"], ["link2_joint", "link2_joint"]],
+    "names", [["shoulder", "elbow"], ["link2_joint", "elbow"], ["link2_joint", "link2_joint"]]
 )
 def test_joints_of_another_robot_are_refused(names):
     with pytest.raises(ShapeError, match=r"planar_2r.bias: q names the entries of 'joint' .*link1"):
@@ -95,16 +94,16 @@ def test_coordinates_may_have_the_names_of_velocities():
     assert chain.dynamics.coordinates != chain.dynamics.velocities
     q, qd, _ = chain.random_state(np.random.default_rng(0), 4)
     for names in (chain.dynamics.velocities, chain.dynamics.coordinates):
-        given = [labelled(x, labels=list(names))[:, ::-1] for x in (q, qd)]
-        assert same(chain.kinetic_energy(*given), chain.kinetic_energy(q, qd))
+        arguments = [labelled(x, labels=list(names))[:, ::-1] for x in (q, qd)]
+        assert same(chain.kinetic_energy(*arguments), chain.kinetic_energy(q, qd))
 
 
 def test_every_kind_of_result_of_labelled_arrays():
     closed = dl.load("four_bar")
     q, qd, qdd = closed.random_state(np.random.default_rng(0), 4)
     names = list(closed.dynamics.velocities)
-    given = [labelled(x, labels=names) for x in (q, qd, qdd)]
-    result = closed.forward_dynamics(*given)
+    arguments = [labelled(x, labels=names) for x in (q, qd, qdd)]
+    result = closed.forward_dynamics(*arguments)
     assert [x.dims for x in result] == [("time", "joint"), ("time", "row")]
     assert result[1].row.values.tolist() == list(closed.dynamics.row_names)
     for mine, plain in zip(result, closed.forward_dynamics(q, qd, qdd), strict=True):
@@ -122,8 +121,8 @@ def test_parameters_by_name_are_a_batch_of_their_own():
     name = next(iter(arm.named_parameters))
     loads = xarray.DataArray(masses, dims="heavy", coords={"heavy": masses})
     names = list(arm.dynamics.velocities)
-    given = [labelled(x, labels=names) for x in (q, qd, qdd)]
-    result = arm.inverse_dynamics(*given, parameters={name: loads})
+    arguments = [labelled(x, labels=names) for x in (q, qd, qdd)]
+    result = arm.inverse_dynamics(*arguments, parameters={name: loads})
     plain = [x[:, None] for x in (q, qd, qdd)]
     expected = arm.inverse_dynamics(*plain, parameters={name: masses})
     assert result.dims == ("time", "heavy", "joint") and same(result, expected)
@@ -179,8 +178,8 @@ def test_dask_arrays_keep_precision_and_give_several_results():
     assert tau.dtype == tau.compute().dtype == np.float32
     assert same(tau, ROBOT.inverse_dynamics(*single))
     assert same(ROBOT.mass_matrix(chunked(STATES[0])), ROBOT.mass_matrix(STATES[0]))
-    slope = ROBOT.jvp("bias", tuple(map(chunked, STATES[:2])), tuple(map(chunked, STATES[1:])))
-    assert same(slope, ROBOT.jvp("bias", STATES[:2], STATES[1:]))
+    derivative = ROBOT.jvp("bias", tuple(map(chunked, STATES[:2])), tuple(map(chunked, STATES[1:])))
+    assert same(derivative, ROBOT.jvp("bias", STATES[:2], STATES[1:]))
     mixed = labelled(STATES[0]).chunk({"time": 5})
     result = ROBOT.bias(mixed, STATES[1])
     assert result.dims == ("time", "joint") and result.chunks[0] == (5, 5, 5, 5)
@@ -189,8 +188,8 @@ def test_dask_arrays_keep_precision_and_give_several_results():
 
 def test_plain_numbers_beside_single_precision_are_doubles_as_for_numpy():
     single, plain = STATES[0].astype(np.float32), STATES[1].tolist()
-    found, expected = ROBOT.bias(chunked(single), plain), ROBOT.bias(single, plain)
-    assert found.dtype == expected.dtype == np.float64 and same(found, expected)
+    result, expected = ROBOT.bias(chunked(single), plain), ROBOT.bias(single, plain)
+    assert result.dtype == expected.dtype == np.float64 and same(result, expected)
 
 
 def test_chunks_across_joints_and_no_states_at_all():

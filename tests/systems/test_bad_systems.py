@@ -99,8 +99,8 @@ def test_unused_parameters_and_names_are_fine():
 
 def test_forces_may_jump():
     system = plane(forces=[-sympy.sign(VX), -sympy.floor(VY)])
-    found = system.generalized_forces([0, 0], [-2.0, 1.5])
-    np.testing.assert_array_equal(found, [1.0, -1.0])
+    psi = system.generalized_forces([0, 0], [-2.0, 1.5])
+    np.testing.assert_array_equal(psi, [1.0, -1.0])
 
 
 SINGULAR = {
@@ -135,8 +135,8 @@ def test_singular_state_names_direction_and_state():
 
 
 def test_nan_in_is_nan_out():
-    found = energies.spherical_pendulum().forward_dynamics([0.5, 0.2], [np.nan, 0.0], [0.0, 0.0])
-    assert np.isnan(found).any()
+    qdd = energies.spherical_pendulum().forward_dynamics([0.5, 0.2], [np.nan, 0.0], [0.0, 0.0])
+    assert np.isnan(qdd).any()
 
 
 def _with_parameters() -> dl.Robot:
@@ -149,20 +149,20 @@ def _with_parameters() -> dl.Robot:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("values", "message"),
     [({"m": -1.0}, "'arm': mass -1 kg is negative"), ({"b": -0.5}, "'elbow': viscous friction")],
 )
-def test_parameters_that_no_body_has_are_refused_where_they_are_given(given, said):
+def test_parameters_that_no_body_has_are_refused_where_they_are_given(values, message):
     robot, state = _with_parameters(), ([0.1], [0.0], [0.0])
     for call in (
-        lambda: robot.forward_dynamics(*state, parameters=given),
+        lambda: robot.forward_dynamics(*state, parameters=values),
         lambda: robot.forward_dynamics(
-            *state, parameters=given
+            *state, parameters=values
         ),  # not taken the second time either
-        lambda: dl.simulate(robot, [0.1], [0.0], duration=0.01, parameters=given),
-        lambda: robot.compiled.dynamics.bound(given),
+        lambda: dl.simulate(robot, [0.1], [0.0], duration=0.01, parameters=values),
+        lambda: robot.compiled.dynamics.bound(values),
     ):
-        with pytest.raises(dl.ModelError, match=said):
+        with pytest.raises(dl.ModelError, match=message):
             call()
     fine = robot.forward_dynamics(*state, parameters={"m": 2.0, "b": 0.0})
     np.testing.assert_array_equal(

@@ -105,19 +105,19 @@ GENERIC = {
 
 @pytest.mark.parametrize("name", GENERIC)
 def test_every_system_has_slopes_source_and_functions(name):
-    """What is asked for by the name of a quantity works for any catalogue."""
+    """A call by the name of a quantity works for any catalogue."""
     system = GENERIC[name]()
     rng = np.random.default_rng(0)
     q = system.integrate(system.neutral(), 0.05 * rng.normal(size=system.nv) + 0.3)
     qd, h = rng.normal(size=system.nv), 1e-6
     steps = h * np.eye(system.nv)
-    slope = system.derivative("kinetic_energy", (q, qd))
+    derivative = system.derivative("kinetic_energy", (q, qd))
     ends = [system.kinetic_energy(system.integrate(q, s * steps), qd) for s in (1.0, -1.0)]
-    np.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * h), atol=1e-7)
+    np.testing.assert_allclose(derivative, (ends[0] - ends[1]) / (2 * h), atol=1e-7)
     along = system.jvp("kinetic_energy", (q, qd), (qd, 0.0 * qd))
-    np.testing.assert_allclose(along, slope @ qd, atol=1e-12)
+    np.testing.assert_allclose(along, derivative @ qd, atol=1e-12)
     (by_q, _) = system.vjp("kinetic_energy", (q, qd), [1.0])
-    np.testing.assert_allclose(by_q, slope, atol=1e-12)
+    np.testing.assert_allclose(by_q, derivative, atol=1e-12)
     assert "void dalembert_" in system.source("forward_dynamics")
     assert system.operation_count("bias").multiplications > 0
     M = system.equations(["M"], simplify="fast", progress=False).M
@@ -141,11 +141,11 @@ def test_constraints_on_a_constrained_system_add_their_rows():
     )
     at = np.array([0.6, -0.8])
     once = dl.Constrained(particle, [rod, line], guess=at)
-    twice = dl.Constrained(dl.Constrained(particle, [rod], guess=at), [line], guess=at)
-    assert twice.constraints == once.constraints == ("rod", "line")
+    nested = dl.Constrained(dl.Constrained(particle, [rod], guess=at), [line], guess=at)
+    assert nested.constraints == once.constraints == ("rod", "line")
     state = at, np.zeros(2), np.zeros(2)
     for result, expected in zip(
-        twice.forward_dynamics(*state), once.forward_dynamics(*state), strict=True
+        nested.forward_dynamics(*state), once.forward_dynamics(*state), strict=True
     ):
         np.testing.assert_allclose(result, expected, atol=1e-12)
 
@@ -178,7 +178,7 @@ def test_named_parameters_have_one_name_on_every_system():
 
 
 @pytest.mark.parametrize("name", ["ur5", "spherical_pendulum", "four_bar"])
-def test_energies_have_the_same_letters_everywhere(name):
+def test_energies_have_the_same_names_everywhere(name):
     dynamics = dl.load(name).dynamics
     assert list(dynamics.quantity("kinetic_energy").outputs) == ["K"]
     assert list(dynamics.quantity("potential_energy").outputs) == ["U"]
@@ -273,7 +273,7 @@ def test_calls_with_keywords_become_quick_and_stay_right(quantity, inputs, optio
 
 
 def test_quick_calls_of_several_variants_do_not_mix():
-    """Whatever came before, in any order: a variant is never the default of others."""
+    """After any calls, in any order: a variant is never the default of others."""
     robot = dl.load("ur5")
     named = [one for one in KEYWORDS if one[0] == "inverse_dynamics"] + [
         ("inverse_dynamics", (Q, QD, QDD), {}),

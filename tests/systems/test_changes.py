@@ -43,8 +43,8 @@ TREE = [
 ]
 
 
-def build(links=TREE, **given):
-    return dl.Robot.from_links(links, **{"tool": HERE, "tool_link": "d", **given})
+def build(links=TREE, **options):
+    return dl.Robot.from_links(links, **{"tool": HERE, "tool_link": "d", **options})
 
 
 def assert_same(robot, other):
@@ -125,7 +125,7 @@ def test_locked_joint_is_a_fixed_one(name, value):
 
 
 def test_subtree_hangs_on_its_link():
-    """What a link carries is the robot built of those links, the link being the world."""
+    """The subtree of a link is the robot built of those links, the link being the world."""
     rows = [row | {"parent": None} if row["parent"] == "b" else row for row in TREE[2:]]
     built = build().subtree("b")
     by_hand = build(rows)
@@ -140,8 +140,8 @@ def test_merged_robots_are_the_robot_of_all_links():
     hand = [row | {"parent": row["parent"] if row["parent"] == "c" else None} for row in hand]
     first = build(arm, tool_link="b")
     built = first.merge(build(hand), at="tool", prefix="h_")
-    held = hand[0]["joint"] | {"origin": HERE @ hand[0]["joint"]["origin"]}
-    rows = [hand[0] | {"name": "h_c", "parent": "b", "joint": held}]
+    joint = hand[0]["joint"] | {"origin": HERE @ hand[0]["joint"]["origin"]}
+    rows = [hand[0] | {"name": "h_c", "parent": "b", "joint": joint}]
     rows.append(hand[1] | {"name": "h_d", "parent": "h_c"})
     frames = {"h_base": ("b", HERE), "h_tool": ("h_d", HERE)}
     assert_same(built, build([*arm, *rows], tool_link="b", frames=frames))
@@ -251,9 +251,9 @@ def test_limits_are_checked_and_named():
 def test_loads_that_no_body_can_have_are_errors():
     """Negative mass, tensors without triangle inequality, frames that do not move, NaN."""
     arm = dl.load("planar_2r")
-    for given in ({"mass": -1.0}, {"mass": 1.0, "inertia": np.diag([1.0, 1.0, 9.0])}):
+    for payload in ({"mass": -1.0}, {"mass": 1.0, "inertia": np.diag([1.0, 1.0, 9.0])}):
         with pytest.raises(InertiaError, match="payload at 'tool'"):
-            arm.with_payload(**given)
+            arm.with_payload(**payload)
     with pytest.raises(ModelError, match=r"payload at 'base'.*does not move"):
         arm.with_payload(1.0, frame="base")
     with pytest.raises(InertiaError, match="com of the payload"):
@@ -289,9 +289,9 @@ def test_springs_tendons_and_actuators_come_along():
     robot = sprung()
     locked = robot.with_joint_locked("b", 0.3)
     q = np.concatenate([[0.2, 0.3, 0.5, -0.4, 0.1], [0.5, 0.5, 0.5, 0.5], [0.7]])
-    kept = np.delete(q, 1)
+    remaining = np.delete(q, 1)
     np.testing.assert_allclose(
-        locked.reference("tendon_length", kept), robot.reference("tendon_length", q), **TIGHT
+        locked.reference("tendon_length", remaining), robot.reference("tendon_length", q), **TIGHT
     )
     assert [s.body for s in locked.model.elements.springs] == [0, 3]
     assert locked.model.driven_by.names == ("motor", "pull")
@@ -316,9 +316,9 @@ def test_shapes_in_a_fluid_come_along():
     shape = Submerged(1, density=1000.0, viscosity=0.1, **box)
     robot = dl.Robot(replace(build(TREE[:4]).model, elements=Elements(submerged=(shape,))))
     q, qd = np.array([0.2, 0.3, 0.5, -0.4, 0.1]), np.array([1.0, 0.0, 2.0, -1.0, 0.5])
-    held = robot.with_joint_locked("b", 0.3)
+    locked = robot.with_joint_locked("b", 0.3)
     before = robot.reference("generalized_forces", q, qd)
-    after = held.reference("generalized_forces", np.delete(q, 1), np.delete(qd, 1))
+    after = locked.reference("generalized_forces", np.delete(q, 1), np.delete(qd, 1))
     np.testing.assert_allclose(after, np.delete(before, 1), **TIGHT)
     assert abs(before[0]) > 1.0
 

@@ -155,8 +155,8 @@ def test_every_change_round_trips_through_urdf(rows, data):
     robot = robot.with_gravity((0.1, 0.2, -3.0)).merge(build(rows), prefix="second_")
     joint = data.draw(st.sampled_from(robot.joints))
     robot = robot.with_joint_locked(joint.name, 0.7)
-    kept = robot.joints[0].name
-    robot = robot.with_limits({kept: (-1.0, 2.0)}, {kept: 4.0}, {kept: 50.0})
+    moving = robot.joints[0].name
+    robot = robot.with_limits({moving: (-1.0, 2.0)}, {moving: 4.0}, {moving: 50.0})
     again = dl.Robot.from_urdf(robot.to_urdf())
     assert_same_motion(robot, again)
     for side in ("lower", "upper", "velocity_limit", "effort_limit"):
@@ -174,9 +174,9 @@ def test_a_robot_with_followers_round_trips_after_every_change():
     assert_same(robot, again)
     assert again.model.followers == robot.model.followers
     assert again.effort_limit.tolist() == robot.effort_limit.tolist()
-    held = robot.with_joint_locked("forearm_pitch", 0.4)
-    assert held.coordinates == ("turn", "shoulder", "wrist")
-    assert_same(held, dl.Robot.from_urdf(held.to_urdf()))
+    locked = robot.with_joint_locked("forearm_pitch", 0.4)
+    assert locked.coordinates == ("turn", "shoulder", "wrist")
+    assert_same(locked, dl.Robot.from_urdf(locked.to_urdf()))
     # the flange is level wherever the palletiser goes
     for q in ([0.1, 0.5, 1.0, 0.0], [0.0, -0.3, 0.2, 0.0]):
         assert robot.pose(q, "flange")[2, 2] == pytest.approx(1.0, abs=1e-12)
@@ -197,7 +197,7 @@ def test_limits_that_are_outside_or_unknown_are_refused_with_the_nearest_name():
     assert arm.with_limits(velocity={"elbow_joint": None}).velocity_limit[2] == np.inf
 
 
-GIVEN = {
+ARGUMENTS = {
     "origin_rpy": {"joint": {"origin_rpy": (dl.Parameter("x", 0.3), 0, 0)}},
     "gear_ratio": {"joint": {"gear_ratio": dl.Parameter("x", 5.0), "rotor_inertia": 0.1}},
     "stiffness": {"joint": {"stiffness": dl.Parameter("x", 5.0), "rest": 0.3}},
@@ -223,9 +223,9 @@ def numbers_for(value):
     return type(value)(map(numbers_for, value)) if isinstance(value, list | tuple) else value
 
 
-@pytest.mark.parametrize("key", GIVEN)
+@pytest.mark.parametrize("key", ARGUMENTS)
 def test_a_parameter_stands_wherever_a_number_does(key):
-    row = {"name": "a", "mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.eye(3), **GIVEN[key]}
+    row = {"name": "a", "mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.eye(3), **ARGUMENTS[key]}
     joint = {"axis": (0, 1, 0), **row.get("joint", {})}
     opened = dl.Robot.from_links([{**row, "joint": joint}])
     if key == "inertia":
@@ -239,7 +239,7 @@ def test_a_parameter_stands_wherever_a_number_does(key):
     assert abs(opened.inverse_dynamics(*state, parameters=at) - b).max() > 1e-3
 
 
-GIVEN_VALUES = {key: 5.0 if key in ("gear_ratio", "stiffness") else 0.3 for key in GIVEN}
+GIVEN_VALUES = {key: 5.0 if key in ("gear_ratio", "stiffness") else 0.3 for key in ARGUMENTS}
 
 
 def test_a_parameter_that_falls_out_leaves_numbers():

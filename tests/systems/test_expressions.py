@@ -1,4 +1,4 @@
-"""What may stand in the energies: SymPy and CasADi, functions, powers, pieces; forces by name."""
+"""Expressions in the energies: SymPy and CasADi, functions, powers, pieces; forces by name."""
 
 import numpy as np
 import pytest
@@ -45,8 +45,8 @@ def test_functions_of_sympy(name):
     x, v = sympy.symbols("x v", positive=True)
     V = getattr(sympy, name)(x)
     system = dl.Lagrangian([x], v**2, V, qd=[v])
-    slope = float(V.diff(x).subs(x, 0.3))
-    np.testing.assert_allclose(system.gravity_torque([0.3]), [slope], rtol=1e-12)
+    derivative = float(V.diff(x).subs(x, 0.3))
+    np.testing.assert_allclose(system.gravity_torque([0.3]), [derivative], rtol=1e-12)
     np.testing.assert_allclose(system.potential_energy([0.3]), float(V.subs(x, 0.3)), rtol=1e-12)
 
 

@@ -11,7 +11,7 @@ from dalembert.kernels.llvm.target import native
 from dalembert.kernels.program import partition
 from dalembert.kernels.program.count import count
 from dalembert.model.topology import independent_trees
-from dalembert.systems import forest
+from dalembert.systems import evaluator
 from dalembert.tracing.interpreter import interpret
 from tests.oracles.test_mujoco_forces import written
 from tests.systems.scenes import ARM, BALL, WALKER, arms, scene
@@ -84,7 +84,7 @@ def test_different_trees_are_traced_once_each(monkeypatch):
 def test_a_scene_of_different_trees_is_mujocos():
     peer = written(scene(WALKER, ARM, WALKER, BALL, ARM, WALKER, ARM, WALKER, BALL))
     robot = peer.robot
-    assert forest.is_separable(robot.dynamics, robot._variant("mass_matrix", None, {}))
+    assert evaluator.is_separable(robot.dynamics, robot._variant("mass_matrix", None, {}))
     rng = np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), rng.normal(size=(9, robot.nv)))
     qd, tau = rng.normal(size=(2, 9, robot.nv))
@@ -101,11 +101,13 @@ def test_tree_by_tree_is_what_the_whole_gives(quantity):
     """Against the formulation itself, run on all bodies at once."""
     robot = dl.Robot.from_mjcf(scene(WALKER, ARM, WALKER, BALL, ARM, WALKER, ARM, WALKER, BALL))
     rng = np.random.default_rng(1)
-    given = {name: rng.normal(size=robot.nv) for name in ("qd", "qdd", "tau")}
-    given["q"] = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
-    inputs = [given[name] for name in QUANTITIES[quantity]]
-    found, expected = robot.evaluate(quantity, *inputs), robot.reference(quantity, *inputs)
-    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    state = {name: rng.normal(size=robot.nv) for name in ("qd", "qdd", "tau")}
+    state["q"] = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+    inputs = [state[name] for name in QUANTITIES[quantity]]
+    result, expected = robot.evaluate(quantity, *inputs), robot.reference(quantity, *inputs)
+    pairs = (
+        zip(result, expected, strict=True) if isinstance(result, tuple) else [(result, expected)]
+    )
     for a, b in pairs:
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * max(1.0, np.abs(b).max()))
 
@@ -113,7 +115,7 @@ def test_tree_by_tree_is_what_the_whole_gives(quantity):
 @pytest.fixture
 def taken_apart(monkeypatch):
     """Also small robots are traced tree by tree."""
-    monkeypatch.setattr(forest, "MIN_VELOCITIES", 3)
+    monkeypatch.setattr(evaluator, "MIN_VELOCITIES", 3)
 
 
 def test_followers_keep_their_trees_together():
@@ -130,14 +132,14 @@ def test_every_quantity_tree_by_tree(taken_apart, followers):
     robot = dl.Robot.from_urdf(arms(3, 2, **followers))
     rng = np.random.default_rng(2)
     q, to, qd, qdd, tau, step = rng.uniform(-1, 1, (6, robot.nv))
-    given = {"q": q, "to": to, "qd": qd, "qdd": qdd, "tau": tau, "step": step}
+    state = {"q": q, "to": to, "qd": qd, "qdd": qdd, "tau": tau, "step": step}
     apart = set()
     for name, quantity in robot.dynamics.catalogue.items():
         for formulation in quantity.formulations:
             variant = robot._variant(name, formulation.name, {})
-            if not forest.is_separable(robot.dynamics, variant):
+            if not evaluator.is_separable(robot.dynamics, variant):
                 continue
-            inputs = [given[each] for each in quantity.inputs]
+            inputs = [state[each] for each in quantity.inputs]
             result = interpret(robot.program(name, formulation.name), *inputs)
             expected = robot.reference(name, *inputs, formulation=formulation.name)
             expected = expected if isinstance(expected, tuple) else (expected,)
@@ -154,5 +156,5 @@ def test_a_quantity_of_a_frame_is_not_taken_apart(taken_apart):
     q = np.random.default_rng(3).uniform(-1, 1, robot.nv)
     expected = robot.reference("manipulability_gradient", q)
     assert np.abs(expected).max() > 1e-3
-    (found,) = interpret(robot.program("manipulability_gradient"), q)
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+    (result,) = interpret(robot.program("manipulability_gradient"), q)
+    np.testing.assert_allclose(result, expected, rtol=0.0, atol=1e-12)

@@ -96,7 +96,7 @@ def test_steps_that_choose_themselves_take_no_width_from_the_times_saved():
 
 
 @pytest.mark.parametrize(
-    ("coulomb", "mass", "given"),
+    ("coulomb", "mass", "values"),
     [
         (("c", 0.0), 1.0, {"c": 2.0}),
         (("c",), 1.0, {"c": 2.0}),
@@ -104,10 +104,10 @@ def test_steps_that_choose_themselves_take_no_width_from_the_times_saved():
         (2.0, ("m", 0.0), {"m": 1.0}),
     ],
 )
-def test_friction_is_that_of_the_parameters_given(coulomb, mass, given):
+def test_friction_is_that_of_the_parameters_given(coulomb, mass, values):
     """It was left out where a parameter had no default, or where the default of friction was zero."""
     built = [dl.Parameter(*x) if isinstance(x, tuple) else x for x in (coulomb, mass)]
-    run = dl.simulate(arm(*built, POINT), [0.3], parameters=given, method="rk4", **STILL)
+    run = dl.simulate(arm(*built, POINT), [0.3], parameters=values, method="rk4", **STILL)
     peer = dl.simulate(arm(2.0, 1.0, POINT), [0.3], method="rk4", **STILL)
     assert float(peer.dissipated[-1]) > 1.0
     np.testing.assert_allclose(run.q, peer.q, atol=1e-9)

@@ -9,11 +9,11 @@ from dalembert.spatial import pose, rotation_z
 from dalembert.systems.ik.paths import PathWarning
 
 
-def line(start, way, count=60, turn=0.0):
+def line(start, direction, count=60, turn=0.0):
     """Poses that move along `way` and turn about the tool's z axis."""
     return np.array(
         [
-            pose(start[:3, :3] @ rotation_z(turn * s), start[:3, 3] + s * np.asarray(way))
+            pose(start[:3, :3] @ rotation_z(turn * s), start[:3, 3] + s * np.asarray(direction))
             for s in np.linspace(0.0, 1.0, count)
         ]
     )
@@ -25,8 +25,8 @@ def test_a_path_is_followed_without_jumps():
     T = line(robot.pose(q0), [0.1, 0.2, -0.1])
     for start in (q0, None):
         result = robot.inverse_kinematics(T, q0=start, continuous=True)
-        q, found = result
-        assert found.all() and result.jumps == ()
+        q, solved = result
+        assert solved.all() and result.jumps == ()
         assert abs(np.diff(q, axis=0)).max() < 0.05
         np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
     assert abs(robot.inverse_kinematics(T, q0=q0, continuous=True).q[0] - q0).max() < 1e-9

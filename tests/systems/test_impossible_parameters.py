@@ -36,17 +36,17 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("given", "words"), WRONG)
-def test_what_no_robot_can_have_is_refused_in_calls_and_runs(arm, given, words):
+@pytest.mark.parametrize(("values", "words"), WRONG)
+def test_what_no_robot_can_have_is_refused_in_calls_and_runs(arm, values, words):
     names = list(arm.named_parameters)
-    if isinstance(given, np.ndarray):
-        given = given[..., [["m", "b", "i"].index(name) for name in names]]
+    if isinstance(values, np.ndarray):
+        values = values[..., [["m", "b", "i"].index(name) for name in names]]
     with warnings.catch_warnings(action="error"):
         with pytest.raises(dl.DalembertError, match=words):
-            arm.forward_dynamics(*STATE, parameters=given)
-        if not isinstance(given, dict) or not np.ndim(next(iter(given.values()))):
+            arm.forward_dynamics(*STATE, parameters=values)
+        if not isinstance(values, dict) or not np.ndim(next(iter(values.values()))):
             with pytest.raises(dl.DalembertError, match=words):
-                dl.simulate(arm, *STATE[:2], duration=0.01, parameters=given)
+                dl.simulate(arm, *STATE[:2], duration=0.01, parameters=values)
 
 
 def test_rows_at_the_border_are_bodies(arm):
@@ -72,6 +72,6 @@ def test_a_sweep_is_refused_before_its_first_run_and_names_the_run(arm):
 
 def test_a_facade_of_a_framework_refuses_plain_numbers(arm):
     pytest.importorskip("jax")
-    for given in ({"m": -1.0}, {"m": np.array([1.0, -1.0])}):
+    for values in ({"m": -1.0}, {"m": np.array([1.0, -1.0])}):
         with pytest.raises(dl.DalembertError, match="mass -1 kg is negative"):
-            dl.jax(arm).forward_dynamics(*STATE, parameters=given)
+            dl.jax(arm).forward_dynamics(*STATE, parameters=values)

@@ -52,8 +52,8 @@ def test_pull_back_is_the_rate_of_the_step(system):
     step, h = 0.01 * step, 1e-6
     turned = dynamics.pull_back(step, v)
     ends = [dynamics.integrate(q, step + sign * h * turned) for sign in (1.0, -1.0)]
-    slope = (ends[0] - ends[1]) / (2.0 * h)
-    np.testing.assert_allclose(slope, dynamics.rate(dynamics.integrate(q, step), v), atol=1e-7)
+    derivative = (ends[0] - ends[1]) / (2.0 * h)
+    np.testing.assert_allclose(derivative, dynamics.rate(dynamics.integrate(q, step), v), atol=1e-7)
 
 
 def test_normalised_brings_quaternions_back(system):
@@ -93,10 +93,10 @@ def test_project_ends_on_the_constraints(system):
 def test_coulomb_is_what_without_coulomb_leaves_out(system):
     dynamics, (q, qd, _) = system.dynamics.bound(), state(system)
     positive, negative = dynamics.coulomb
-    rubbing = np.where(qd > 0, positive, negative)
+    friction = np.where(qd > 0, positive, negative)
     bare = dynamics.without_coulomb()
     without = bare.generalized_forces(q, qd)
-    np.testing.assert_allclose(dynamics.generalized_forces(q, qd), without - rubbing, atol=1e-13)
+    np.testing.assert_allclose(dynamics.generalized_forces(q, qd), without - friction, atol=1e-13)
     np.testing.assert_array_equal(bare.coulomb, np.zeros((2, dynamics.nv)))
 
 

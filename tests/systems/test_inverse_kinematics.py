@@ -26,8 +26,8 @@ def test_reachable_targets_are_found_within_limits(name):
     """All of 500 within 1e-9 m and rad, by the robot's own `pose`."""
     robot = dl.load(name)
     T = targets(robot, 500)
-    q, found = robot.inverse_kinematics(T)
-    assert found.all() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T)
+    assert solved.all() and within(robot, q)
     here = robot.pose(q)
     assert np.linalg.norm(here[:, :3, 3] - T[:, :3, 3], axis=-1).max() <= 1e-9
     assert np.linalg.norm(here[:, :3, :3] - T[:, :3, :3], axis=(1, 2)).max() <= 2e-9
@@ -62,8 +62,8 @@ def test_tasks_ask_for_what_they_say(task):
     """Position, orientation and the direction of the z axis, alone and together."""
     robot = dl.load("puma560")
     T = targets(robot, 50, seed=2)
-    q, found = robot.inverse_kinematics(T, task=task)
-    assert found.all() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T, task=task)
+    assert solved.all() and within(robot, q)
     here = robot.pose(q)
     if "position" in task:
         np.testing.assert_allclose(here[:, :3, 3], T[:, :3, 3], atol=1e-9)
@@ -87,14 +87,14 @@ def test_targets_out_of_reach_are_not_found_and_give_the_nearest_posture():
     """A point at 10 m: the arm is stretched toward it."""
     robot = dl.load("planar_2r")
     away = np.array([6.0, 8.0, 0.0])
-    q, found = robot.inverse_kinematics(away, task="position", restarts=20)
-    assert not found and np.isfinite(q).all()
+    q, solved = robot.inverse_kinematics(away, task="position", restarts=20)
+    assert not solved and np.isfinite(q).all()
     tool = robot.pose(q)[:3, 3]
     longest = np.linalg.norm(robot.pose(np.zeros(2))[:3, 3])
     np.testing.assert_allclose(tool, longest * away / 10.0, atol=1e-5)
     near = 1.01 * longest * away / 10.0
-    q, found = robot.inverse_kinematics(near, task="position", restarts=20)
-    assert not found
+    q, solved = robot.inverse_kinematics(near, task="position", restarts=20)
+    assert not solved
     np.testing.assert_allclose(robot.pose(q)[:3, 3], near / 1.01, atol=1e-5)
 
 
@@ -102,9 +102,11 @@ def test_weights_say_what_matters_where_not_all_can_be_reached():
     """A point for a planar arm out of its plane: heavy weights bring x and y exactly."""
     robot = dl.load("planar_2r")
     above = robot.pose([0.4, 0.9])[:3, 3] + [0.0, 0.0, 0.2]
-    heavy = robot.inverse_kinematics(above, task="position", weights=[1.0, 1.0, 1e-3], restarts=5)
-    assert not heavy.found
-    np.testing.assert_allclose(robot.pose(heavy.q)[:2, 3], above[:2], atol=1e-6)
+    weighted = robot.inverse_kinematics(
+        above, task="position", weights=[1.0, 1.0, 1e-3], restarts=5
+    )
+    assert not weighted.found
+    np.testing.assert_allclose(robot.pose(weighted.q)[:2, 3], above[:2], atol=1e-6)
 
 
 def test_limits_may_be_left_out():
@@ -131,8 +133,8 @@ def test_balls_followers_and_other_frames():
         },
     ]
     ball = dl.Robot.from_links(links, tool=pose(p=[0.4, 0.0, 0.0]))
-    q, found = ball.inverse_kinematics(targets(ball, 20))
-    assert found.all()
+    q, solved = ball.inverse_kinematics(targets(ball, 20))
+    assert solved.all()
     np.testing.assert_allclose(np.linalg.norm(q[:, :4], axis=-1), 1.0, rtol=1e-12)
     text = dl.load("puma560").to_urdf().replace("</robot>", "")
     mimic = '<axis xyz="0 0 1"/><mimic joint="joint6" multiplier="2"/>'
@@ -212,8 +214,10 @@ def test_half_a_turn_away_is_no_dead_end():
     """From an orientation exactly opposite to the target the search still moves."""
     links = [{"name": "a", "joint": {"axis": (0, 0, 1)}, "mass": 1.0, "inertia": np.eye(3)}]
     wheel = dl.Robot.from_links(links)
-    q, found = wheel.inverse_kinematics(rotation_z(np.pi), task="orientation", q0=[0.0], restarts=0)
-    assert found and abs(abs(q[0]) - np.pi) < 1e-8
+    q, solved = wheel.inverse_kinematics(
+        rotation_z(np.pi), task="orientation", q0=[0.0], restarts=0
+    )
+    assert solved and abs(abs(q[0]) - np.pi) < 1e-8
     tilted = wheel.inverse_kinematics(rotation_x(0.3), task="orientation", restarts=3)
     assert not tilted.found
     assert (
@@ -229,8 +233,8 @@ def test_what_the_task_leaves_free_serves_the_goal(goal):
     robot = dl.load("panda")
     T, q0 = targets(robot, 40, seed=4), 0.5 * (robot.lower + robot.upper) + 0.1
     plain = robot.inverse_kinematics(T, q0=q0)
-    q, found = robot.inverse_kinematics(T, q0=q0, goal=goal)
-    assert found.all() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T, q0=q0, goal=goal)
+    assert solved.all() and within(robot, q)
     np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
     posture = {"near": q0, "center": 0.5 * (robot.lower + robot.upper)}.get(goal)
     if posture is None:
@@ -262,8 +266,8 @@ def test_the_nearest_posture_is_what_an_optimiser_finds(name):
     rng = np.random.default_rng(8)
     T = targets(robot, 3, seed=8)
     T[:, :3, 3] += [1.0, 1.5, -1.0]
-    q, found = robot.inverse_kinematics(T, restarts=100)
-    assert not found.any() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T, restarts=100)
+    assert not solved.any() and within(robot, q)
 
     def error(x, target):
         here = robot.dynamics.pose(x, "tool")
@@ -286,8 +290,8 @@ def test_a_floating_base_reaches_with_its_arm():
     ]
     robot = dl.Robot.from_links(links, tool=pose(p=[0.4, 0.0, 0.1]))
     T = targets(robot, 20, seed=6)
-    q, found = robot.inverse_kinematics(T)
-    assert found.all() and abs(q[:, 7]).max() <= 1.0
+    q, solved = robot.inverse_kinematics(T)
+    assert solved.all() and abs(q[:, 7]).max() <= 1.0
     np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
     near = robot.inverse_kinematics(T, q0=robot.neutral(), goal="near")
     assert near.found.all()
@@ -300,16 +304,16 @@ def test_starts_outside_the_limits_are_brought_inside():
     """q0 beyond a limit is no error; what comes back is within."""
     robot = dl.load("panda")
     T = targets(robot, 5, seed=3)
-    q, found = robot.inverse_kinematics(T, q0=robot.upper + 1.0)
-    assert found.all() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T, q0=robot.upper + 1.0)
+    assert solved.all() and within(robot, q)
 
 
 def test_random_targets_of_the_same_seed_are_no_starts():
     """With the same seed as a user's targets the search does not begin at their postures."""
     robot = dl.load("puma560")
-    given = robot.random_state(np.random.default_rng(0), 50)[0]
-    q, found = robot.inverse_kinematics(robot.pose(given), seed=0)
-    assert found.all() and (abs(q - given).max(axis=1) > 1e-3).mean() > 0.5
+    configurations = robot.random_state(np.random.default_rng(0), 50)[0]
+    q, solved = robot.inverse_kinematics(robot.pose(configurations), seed=0)
+    assert solved.all() and (abs(q - configurations).max(axis=1) > 1e-3).mean() > 0.5
 
 
 def test_many_targets_of_an_arm_without_structure():
@@ -321,8 +325,8 @@ def test_many_targets_of_an_arm_without_structure():
     ]
     robot = dl.Robot.from_dh([{**row, "limits": (-2.9, 2.9)} for row in rows], "standard")
     T = targets(robot, 20_000, seed=1)
-    q, found = robot.inverse_kinematics(T)
-    assert found.all() and within(robot, q)
+    q, solved = robot.inverse_kinematics(T)
+    assert solved.all() and within(robot, q)
     np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
 
 
@@ -341,7 +345,7 @@ def test_threads_do_not_change_postures():
 
 
 def test_a_robot_travels_after_a_search():
-    """What a search keeps with the robot is left behind by pickles and copies."""
+    """Pickles and copies leave out the caches of a search."""
     robot = dl.load("planar_2r")
     T = targets(robot, 3)
     robot.inverse_kinematics(T, task="position")
@@ -361,8 +365,8 @@ def test_goals_end_where_an_optimiser_ends():
         "manipulability": lambda q: 30.0 * robot.manipulability(q),
     }
     for goal, value in worth.items():
-        q, found = robot.inverse_kinematics(T, goal=goal)
-        assert found.all()
+        q, solved = robot.inverse_kinematics(T, goal=goal)
+        assert solved.all()
         for x, target in zip(q, T, strict=True):
 
             def missed(y, target=target):
@@ -385,8 +389,8 @@ def test_goals_end_where_an_optimiser_ends():
 def test_poses_in_float32_have_the_nearest_rotation_as_their_target():
     arm = dl.load("ur5")
     T = arm.pose([0.3, -1.2, 1.4, -1.0, -1.5, 0.2]).astype(np.float32)
-    q, found = arm.inverse_kinematics(T)
-    assert found and abs(arm.pose(q) - T).max() < 1e-6
+    q, solved = arm.inverse_kinematics(T)
+    assert solved and abs(arm.pose(q) - T).max() < 1e-6
 
 
 def test_reflections_and_transposed_poses_are_refused():
@@ -434,8 +438,8 @@ def test_joints_that_do_not_move_the_frame_stay(continuous):
     goals = both.pose(both.random_state(rng, 6)[0])
     goals = np.repeat(goals[:, None], 2, axis=1) if continuous else goals
     q0 = both.random_state(rng)[0]
-    q, found = both.inverse_kinematics(goals, q0=q0, continuous=continuous)
-    assert found.all()
+    q, solved = both.inverse_kinematics(goals, q0=q0, continuous=continuous)
+    assert solved.all()
     np.testing.assert_array_equal(q[..., 6:], np.broadcast_to(q0[6:], q[..., 6:].shape))
-    q, found = both.inverse_kinematics(goals, continuous=continuous)
-    assert found.all() and not q[..., 6:].any()
+    q, solved = both.inverse_kinematics(goals, continuous=continuous)
+    assert solved.all() and not q[..., 6:].any()

@@ -152,13 +152,15 @@ QUANTITIES = [
 
 
 @pytest.mark.parametrize("make", [planar_2r, double_pendulum, energies.spherical_pendulum])
-@pytest.mark.parametrize(("quantity", "ways"), QUANTITIES)
-def test_formulations_agree(make, quantity, ways):
+@pytest.mark.parametrize(("quantity", "formulations"), QUANTITIES)
+def test_formulations_agree(make, quantity, formulations):
     system = make()
     q, qd, last = states(2)
     q = q + np.array([0.0, 0.1])
     inputs = (q, qd) if quantity == "bias" else (q, qd, last)
-    first, second = (getattr(system, quantity)(*inputs, formulation=way) for way in ways)
+    first, second = (
+        getattr(system, quantity)(*inputs, formulation=formulation) for formulation in formulations
+    )
     np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-10)  # M's condition is 1e2
     extra = [system.description.parameter_values()] if system.description.parameters else []
     program = system.program(quantity)
@@ -195,13 +197,13 @@ def test_derivatives_are_slopes(route):
     system = double_pendulum()
     inputs = [np.array([0.4, -1.1]), np.array([0.7, 0.2]), np.array([-0.5, 1.4])]
     result = getattr(system, f"{route}_derivatives")(*inputs)
-    for k, slope in enumerate(result):
+    for k, derivative in enumerate(result):
         for j in range(2):
             up, down = ([x.copy() for x in inputs] for _ in range(2))
             up[k][j] += 1e-6
             down[k][j] -= 1e-6
             difference = getattr(system, route)(*up) - getattr(system, route)(*down)
-            np.testing.assert_allclose(slope[:, j], difference / 2e-6, rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(derivative[:, j], difference / 2e-6, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("make", [double_pendulum, energies.spherical_pendulum])

@@ -33,8 +33,8 @@ def test_random_states_stay_within_limits():
     assert q[:, 1].min() >= -1.0 and q[:, 1].max() <= 0.5 and np.ptp(q[:, 1]) > 1.4
     assert abs(qd[:, 1]).max() <= 2.0
     free = dl.load("planar_2r").random_state(np.random.default_rng(1), 500)
-    asked = arm.random_state(np.random.default_rng(1), 500, within_limits=False)
-    for a, b in zip(free, asked, strict=True):
+    unlimited = arm.random_state(np.random.default_rng(1), 500, within_limits=False)
+    for a, b in zip(free, unlimited, strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(q[:, 0], free[0][:, 0])
 
@@ -53,11 +53,11 @@ def test_saturated_drives_give_no_more_than_their_limits(method):
     """A torque of 20 N m on a drive of 5 N m is the motion under 5 N m, and says 5 N m."""
     arm, start = limited(), ([0.1, 0.2], [0.0, 0.0])
     run = {"duration": 0.2, "dt": 0.01, "method": method}
-    held = dl.simulate(arm, *start, tau=[20.0, 0.0], saturate=True, **run)
+    saturated = dl.simulate(arm, *start, tau=[20.0, 0.0], saturate=True, **run)
     plain = dl.simulate(arm, *start, tau=[5.0, 0.0], **run)
-    np.testing.assert_array_equal(held.q, plain.q)
-    assert held.tau.values[:, 0].max() == 5.0
-    assert "effort" not in held.attrs.get("limits_passed", "")
+    np.testing.assert_array_equal(saturated.q, plain.q)
+    assert saturated.tau.values[:, 0].max() == 5.0
+    assert "effort" not in saturated.attrs.get("limits_passed", "")
 
 
 def test_a_run_names_the_limits_it_passes():

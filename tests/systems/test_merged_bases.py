@@ -1,4 +1,4 @@
-"""What is fixed to a robot's base goes along when that base is attached to another robot."""
+"""Bodies fixed to a robot's base go along when that base is attached to another robot."""
 
 from __future__ import annotations
 
@@ -68,22 +68,22 @@ def test_arm_and_gripper_are_those_of_pinocchio(name):
 
 def _joints_of(merged, both):
     """(place in our q, whether Pinocchio writes a cosine and a sine), in Pinocchio's order."""
-    places = {name: k for k, name in enumerate(both.coordinates)}
+    indices = {name: k for k, name in enumerate(both.coordinates)}
     return [
-        (places[n], j.nq == 2) for n, j in zip(merged.names[1:], merged.joints[1:], strict=True)
+        (indices[n], j.nq == 2) for n, j in zip(merged.names[1:], merged.joints[1:], strict=True)
     ]
 
 
 def _circle(joint, q):
-    place, turns = joint
-    return np.array([np.cos(q[place]), np.sin(q[place])]) if turns else q[[place]]
+    point, turns = joint
+    return np.array([np.cos(q[point]), np.sin(q[point])]) if turns else q[[point]]
 
 
 def _full(upper):
     return np.triu(upper) + np.triu(upper, 1).T
 
 
-CARRIED = {
+MOVING_BASES = {
     "as it is": lambda robot: robot,
     "pickled": lambda robot: pickle.loads(pickle.dumps(robot)),
     "stored": lambda robot: type(robot)(model_from_text(model_text(robot.model))),
@@ -93,11 +93,11 @@ CARRIED = {
 }
 
 
-@pytest.mark.parametrize("how", CARRIED)
+@pytest.mark.parametrize("how", MOVING_BASES)
 def test_what_is_fixed_to_a_base_is_kept(how):
-    """Whatever becomes of the gripper before it is attached, it weighs the same."""
+    """A gripper weighs the same, however it was changed before it is attached."""
     arm = dl.load("ur5")
-    built = arm.merge(CARRIED[how](gripper()), prefix="x_")
+    built = arm.merge(MOVING_BASES[how](gripper()), prefix="x_")
     expected = arm.merge(gripper())
     q = np.array([0.1, -1.0, 1.0, 0.3, 0.4, 0.5, 0.01])
     np.testing.assert_allclose(built.gravity_torque(q), expected.gravity_torque(q), atol=1e-9)
@@ -105,14 +105,14 @@ def test_what_is_fixed_to_a_base_is_kept(how):
 
 
 def test_a_locked_joint_and_a_cut_leave_their_mass_on_the_base():
-    """What a held first joint carried, and the link a subtree is cut at, go along."""
+    """The bodies behind a locked first joint, and the link a subtree is cut at, go along."""
     chain = dl.load("ur5")
-    held, cut = chain.with_joint_locked("shoulder_pan_joint", 0.3), chain.subtree("forearm_link")
-    assert float(held.model.fixed.mass) == pytest.approx(float(chain.model.bodies[0].mass))
+    locked, cut = chain.with_joint_locked("shoulder_pan_joint", 0.3), chain.subtree("forearm_link")
+    assert float(locked.model.fixed.mass) == pytest.approx(float(chain.model.bodies[0].mass))
     assert float(cut.model.fixed.mass) == pytest.approx(float(chain.model.bodies[2].mass))
     arm = dl.load("planar_2r").with_gravity((0.0, 0.0, -9.81))
     both = arm.merge(chain, prefix="b_").with_joint_locked("b_shoulder_pan_joint", 0.3)
-    other = arm.merge(held, prefix="b_")
+    other = arm.merge(locked, prefix="b_")
     q = np.linspace(-1, 1, both.nq)
     np.testing.assert_allclose(both.mass_matrix(q), other.mass_matrix(q), **TIGHT)
 

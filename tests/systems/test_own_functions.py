@@ -28,15 +28,15 @@ def compare_quantities(system, formulations, convert):
         static = {k: w for k, w in words.items() if k in quantity.static}
         shapes = {x: dynamics.shape(dynamics.inputs[x]) for x in quantity.inputs}
         values = [known.get(x, rng.normal(size=shape)) for x, shape in shapes.items()]
-        for way in [*quantity.formulations][:formulations]:
-            given = {"formulation": way.name, **static}
+        for formulation in [*quantity.formulations][:formulations]:
+            options = {"formulation": formulation.name, **static}
             try:
-                expected = system.evaluate(quantity.name, *values, **given)
+                expected = system.evaluate(quantity.name, *values, **options)
             except dl.DalembertError:
                 continue  # has no meaning for this system
             arguments = [convert(tracing.symbol(x, *shape)) for x, shape in shapes.items()]
             expected = expected if isinstance(expected, tuple) else (expected,)
-            result = system.evaluate(quantity.name, *arguments, **given)
+            result = system.evaluate(quantity.name, *arguments, **options)
             result = result if isinstance(result, tuple) else (result,)
             ours = [
                 tracing.adopted(x).reshape(shape)
@@ -89,7 +89,7 @@ class Spring:
     def __init__(self, arm):
         self.arm, self.constants = arm, {}
 
-    def law(self, t, q, qd, z, constants):
+    def command(self, t, q, qd, z, constants):
         weight = self.arm.gravity_torque(q)
         return spring(self.arm, q, qd) + weight, np.zeros(0)
 
@@ -98,11 +98,11 @@ def test_laws_call_the_robot(arm):
     """Compiled, asked from Python, and as forces of a Lagrangian: one motion."""
     compiled = dl.simulate(arm, Q, QD, Spring(arm), duration=0.3, dt=0.01)
 
-    def law(t, q, qd):
+    def torque(t, q, qd):
         return spring(arm, q, qd) + arm.gravity_torque(q)
 
-    asked = dl.simulate(arm, Q, QD, law, duration=0.3, dt=0.01)
-    np.testing.assert_allclose(asked.q, compiled.q, atol=1e-9)
+    sampled = dl.simulate(arm, Q, QD, torque, duration=0.3, dt=0.01)
+    np.testing.assert_allclose(sampled.q, compiled.q, atol=1e-9)
     q, qd = tracing.symbol("q", 2), tracing.symbol("qd", 2)
     pushed = dl.Lagrangian(q, arm.kinetic_energy(q, qd), forces=spring(arm, q, qd), qd=qd)
     alone = dl.simulate(pushed, Q, QD, duration=0.3, dt=0.01)
@@ -116,10 +116,10 @@ def test_task_coordinates_of_a_law(arm):
     q0 = closed.neutral()
     start = arm.pose(q0)[1, 3]
     path = dl.control.quintic([start], [start + 0.1], 0.5)
-    law = dl.control.Hybrid(
+    controller = dl.control.Hybrid(
         closed, target=path, kp=100.0, kd=20.0, coordinates=lambda q: arm.pose(q)[1:2, 3]
     )
-    run = dl.simulate(closed, q0, [0.0, 0.0], law, duration=0.5, dt=0.005)
+    run = dl.simulate(closed, q0, [0.0, 0.0], controller, duration=0.5, dt=0.005)
     assert abs(arm.pose(run.q[-1].values)[1, 3] - start - 0.1) < 1e-6
 
 
@@ -192,8 +192,8 @@ def test_motions_of_a_mechanism_call_a_robot(arm):
         state = crank.kinematics(t)
         turned = lambda t: float(arm.pose(np.array([0.3 * np.sin(t), 0.5 * t]))[1, 3])  # noqa: E731
         np.testing.assert_allclose(state.q[2], turned(t), atol=1e-10)
-        slope = (turned(t + 1e-5) - turned(t - 1e-5)) / 2e-5
-        np.testing.assert_allclose(state.v[2], slope, atol=1e-8)
+        derivative = (turned(t + 1e-5) - turned(t - 1e-5)) / 2e-5
+        np.testing.assert_allclose(state.v[2], derivative, atol=1e-8)
 
 
 def test_matrix_symbols_of_casadi_are_refused(casadi, arm):
@@ -230,7 +230,7 @@ class Pulling:
 
     constants, initial, structure = {}, np.zeros(0), "pulling"
 
-    def law(self, t, q, qd, z, c):
+    def command(self, t, q, qd, z, c):
         return -3.0 * q - 0.5 * qd, z
 
 
@@ -247,13 +247,13 @@ def test_a_law_that_holds_nothing_is_rolled_out(arm, batch):
 def rk4_step(arm, q, qd, h):
     """One step of the four stages by hand."""
 
-    def slope(q, qd):
+    def derivative(q, qd):
         return qd, arm.forward_dynamics(q, qd, -3.0 * q - 0.5 * qd)
 
-    a = slope(q, qd)
-    b = slope(q + 0.5 * h * a[0], qd + 0.5 * h * a[1])
-    c = slope(q + 0.5 * h * b[0], qd + 0.5 * h * b[1])
-    d = slope(q + h * c[0], qd + h * c[1])
+    a = derivative(q, qd)
+    b = derivative(q + 0.5 * h * a[0], qd + 0.5 * h * a[1])
+    c = derivative(q + 0.5 * h * b[0], qd + 0.5 * h * b[1])
+    d = derivative(q + h * c[0], qd + h * c[1])
     return (
         x + h / 6 * (k + 2 * m + 2 * n + o)
         for x, k, m, n, o in zip((q, qd), a, b, c, d, strict=True)

@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import DalembertError, ShapeError, UnknownNameError
-from dalembert.systems.forest import is_separable
+from dalembert.systems.evaluator import is_separable
 from dalembert.tracing.interpreter import interpret
 from tests.formulations.mechanisms import random_model, with_elements
 from tests.systems.examples import planar_2r

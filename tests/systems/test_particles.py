@@ -100,8 +100,8 @@ def test_spherical_pendulum_from_its_positions(chart):
     }.items():
         ours, theirs = (getattr(x, name)(*inputs) for x in (points, energies))
         np.testing.assert_allclose(ours, theirs, err_msg=name, **CLOSE)
-    place = sympy.lambdify([a, b], [r])
-    expected = [place(*x) for x in q]
+    position = sympy.lambdify([a, b], [r])
+    expected = [position(*x) for x in q]
     np.testing.assert_allclose(points.positions(q), expected, **CLOSE)
 
 

@@ -114,16 +114,16 @@ def test_redundant_drives_of_a_loop_have_internal_efforts():
     squeezed, _ = closed.forward_dynamics(q, qd, (f + inside @ np.ones(inside.shape[1])) @ B)
     np.testing.assert_allclose(squeezed, qdd, atol=1e-8)
     # the internal forces may be chosen by what the loop carries
-    eased, found = closed.required_efforts(q, qd, qdd, lam=np.zeros(closed.rows))
-    assert np.linalg.norm(found) < np.linalg.norm(lam) or np.linalg.norm(found) < 1e-9
+    eased, least_lam = closed.required_efforts(q, qd, qdd, lam=np.zeros(closed.rows))
+    assert np.linalg.norm(least_lam) < np.linalg.norm(lam) or np.linalg.norm(least_lam) < 1e-9
     np.testing.assert_allclose(closed.forward_dynamics(q, qd, eased @ B)[0], qdd, atol=1e-8)
 
 
 def test_a_system_without_actuators_is_held_by_torques():
     np.testing.assert_allclose(ARM.holding(Q).tau, ARM.gravity_torque(Q), atol=1e-12)
     linkage = dl.load("four_bar")
-    held = linkage.holding(linkage.neutral())
-    qdd, _ = linkage.forward_dynamics(linkage.neutral(), np.zeros(linkage.nv), held.tau)
+    required = linkage.holding(linkage.neutral())
+    qdd, _ = linkage.forward_dynamics(linkage.neutral(), np.zeros(linkage.nv), required.tau)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
 
 
@@ -140,12 +140,12 @@ def test_actuators_of_a_file_that_closes_a_chain_drive_the_closed_chain(tmp_path
     path.write_text(text)
     closed = dl.load(path)
     assert closed.actuators == ("drive",) and closed.freedoms == 1
-    held = closed.holding(closed.neutral())
-    qdd, _ = closed.forward_dynamics(closed.neutral(), np.zeros(3), held.tau)
+    required = closed.holding(closed.neutral())
+    qdd, _ = closed.forward_dynamics(closed.neutral(), np.zeros(3), required.tau)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
-    np.testing.assert_allclose(held.tau[1:], 0.0)
+    np.testing.assert_allclose(required.tau[1:], 0.0)
     path.write_text(closed.to_mjcf())
-    np.testing.assert_allclose(dl.load(path).holding(closed.neutral()).controls, held.controls)
+    np.testing.assert_allclose(dl.load(path).holding(closed.neutral()).controls, required.controls)
     from dalembert.report.facts import describe
 
     assert describe(closed)["actuators"] == ["drive"]
@@ -159,5 +159,5 @@ def test_efforts_and_forces_on_arrays_of_jax():
     np.testing.assert_allclose(
         on.required_efforts(Q, QD, QDD), [*robot.required_efforts(Q, QD, QDD)], 1e-5
     )
-    slope = jax.jacobian(lambda u: on.actuator_forces(Q, QD, u))(u)
-    np.testing.assert_allclose(slope, np.diag([60.0, 60.0]), rtol=1e-5)
+    derivative = jax.jacobian(lambda u: on.actuator_forces(Q, QD, u))(u)
+    np.testing.assert_allclose(derivative, np.diag([60.0, 60.0]), rtol=1e-5)

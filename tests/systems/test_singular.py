@@ -36,13 +36,13 @@ Q = np.array([0.1, 0.5, 0.7, 0.3, 0.6, 0.4])
 
 
 def test_the_wrist_of_a_puma(puma):
-    found = puma.singularity([0.1, 0.5, 0.7, 0.3, 0.0, 0.4])
-    assert found and (found.rank, found.usual_rank) == (5, 6)
-    assert found.joints == (("joint4", "joint6"),)
-    assert found.reasons == ("the axes of 'joint4' and 'joint6' are one line",)
+    result = puma.singularity([0.1, 0.5, 0.7, 0.3, 0.0, 0.4])
+    assert result and (result.rank, result.usual_rank) == (5, 6)
+    assert result.joints == (("joint4", "joint6"),)
+    assert result.reasons == ("the axes of 'joint4' and 'joint6' are one line",)
     # joints 4 and 6 against each other leave the tool still
     np.testing.assert_allclose(
-        abs(found.motions[0]), np.array([0, 0, 0, 1, 0, 1]) / np.sqrt(2), atol=1e-9
+        abs(result.motions[0]), np.array([0, 0, 0, 1, 0, 1]) / np.sqrt(2), atol=1e-9
     )
 
 
@@ -60,24 +60,24 @@ def test_elbow_and_shoulder_of_a_puma(puma):
 
 
 @pytest.mark.parametrize(
-    ("q", "said"),
+    ("q", "message"),
     [
         ([0.1, -1.0, 1.2, 0.3, 0.0, 0.2], "and 'wrist_3_joint' are parallel"),
         ([0.1, -1.0, 0.0, 0.3, 0.7, 0.2], "are parallel and in one plane (stretched or folded)"),
     ],
 )
-def test_the_arms_of_universal_robots(q, said):
+def test_the_arms_of_universal_robots(q, message):
     """Four parallel axes at a straight wrist, three in one plane at a straight elbow."""
-    assert said in str(dl.load("ur5").singularity(q))
+    assert message in str(dl.load("ur5").singularity(q))
 
 
 def test_lost_directions_are_wrenches_that_no_joint_feels(puma):
     """w J = 0 for each; regular postures have none."""
     for q in ([0.1, 0.5, 0.7, 0.3, 0.0, 0.4], at_zero(puma, Q, 2, -1.7, -1.4)):
-        found = puma.singularity(q)
+        result = puma.singularity(q)
         J = puma.jacobian(q, "tool", "world")
-        np.testing.assert_allclose(found.lost @ J, 0.0, atol=1e-9)
-        np.testing.assert_allclose(J @ found.motions.T, 0.0, atol=1e-9)
+        np.testing.assert_allclose(result.lost @ J, 0.0, atol=1e-9)
+        np.testing.assert_allclose(J @ result.motions.T, 0.0, atol=1e-9)
     regular = puma.singularity(Q)
     assert not regular and regular.lost.shape == (0, 6)
     assert str(regular) == "regular: the pose of 'tool' moves in 6 directions, as usual"
@@ -100,9 +100,9 @@ def test_redundant_and_lesser_arms_are_judged_by_what_is_usual():
 
 def test_axes_of_one_line_are_named_together():
     """An iiwa that stands straight up has four of its axes in one line."""
-    found = dl.load("iiwa14").singularity(np.zeros(7))
-    assert found.joints == (tuple(f"iiwa_joint_{k}" for k in (1, 3, 5, 7)),)
-    assert found.reasons[0].endswith("and 'iiwa_joint_7' are one line")
+    result = dl.load("iiwa14").singularity(np.zeros(7))
+    assert result.joints == (tuple(f"iiwa_joint_{k}" for k in (1, 3, 5, 7)),)
+    assert result.reasons[0].endswith("and 'iiwa_joint_7' are one line")
 
 
 def test_joints_that_follow_others_count_with_them():
@@ -117,8 +117,8 @@ def test_joints_that_follow_others_count_with_them():
 def test_near_is_a_matter_of_tolerance(puma):
     near = [0.1, 0.5, -0.5, 0.3, 1e-2, 0.4]
     assert not puma.singularity(near)
-    found = puma.singularity(near, tolerance=1e-2)
-    assert found.joints == (("joint4", "joint6"),) and 1e-3 < found.smallest < 1e-2
+    result = puma.singularity(near, tolerance=1e-2)
+    assert result.joints == (("joint4", "joint6"),) and 1e-3 < result.smallest < 1e-2
 
 
 def test_bad_input_is_named(puma):

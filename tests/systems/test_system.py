@@ -56,40 +56,40 @@ def state(system):
 def test_equation_of_motion(name):
     """M q̈ + h = τ + ψ, by the traceable functions, is what the system itself computes."""
     system = SYSTEMS[name]()
-    seen = dynamics(system)
-    seen = seen.bind(seen.parameter_values()) if seen.parameters else seen
+    own = dynamics(system)
+    own = own.bind(own.parameter_values()) if own.parameters else own
     q, qd, qdd = state(system)
-    tau = seen.mass_matrix(q) @ qdd + seen.bias(q, qd) - seen.generalized_forces(q, qd)
+    tau = own.mass_matrix(q) @ qdd + own.bias(q, qd) - own.generalized_forces(q, qd)
     close = {"rtol": 1e-11, "atol": 1e-11}
     np.testing.assert_allclose(tau, system.inverse_dynamics(q, qd, qdd), **close)
-    np.testing.assert_allclose(seen.forward_dynamics(q, qd, tau), qdd, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(seen.kinetic_energy(q, qd), system.kinetic_energy(q, qd), **close)
-    np.testing.assert_allclose(seen.potential_energy(q), system.potential_energy(q), **close)
-    assert (len(seen.coordinates), len(seen.velocities)) == (system.nq, system.nv)
+    np.testing.assert_allclose(own.forward_dynamics(q, qd, tau), qdd, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(own.kinetic_energy(q, qd), system.kinetic_energy(q, qd), **close)
+    np.testing.assert_allclose(own.potential_energy(q), system.potential_energy(q), **close)
+    assert (len(own.coordinates), len(own.velocities)) == (system.nq, system.nv)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_rate_is_the_slope_of_integrate(name):
     system = SYSTEMS[name]()
-    seen, (q, qd, _) = dynamics(system), state(system)
+    own, (q, qd, _) = dynamics(system), state(system)
     h = 1e-6
-    slope = (seen.integrate(q, h * qd) - seen.integrate(q, -h * qd)) / (2 * h)
-    np.testing.assert_allclose(seen.rate(q, qd), slope, atol=1e-8)  # ε/h and h²
+    derivative = (own.integrate(q, h * qd) - own.integrate(q, -h * qd)) / (2 * h)
+    np.testing.assert_allclose(own.rate(q, qd), derivative, atol=1e-8)  # ε/h and h²
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_dynamics_traces(name):
-    """What is built on `Dynamics` becomes one program: here the energy's rate of a free motion."""
+    """Functions of `Dynamics` become one program: here the energy's rate of a free motion."""
     system = SYSTEMS[name]()
-    seen = dynamics(system)
-    seen = seen.bind(seen.parameter_values()) if seen.parameters else seen
+    own = dynamics(system)
+    own = own.bind(own.parameter_values()) if own.parameters else own
 
     def power(q, qd):
-        free = seen.forward_dynamics(q, qd, np.zeros(seen.nv))
-        return (seen.mass_matrix(q) @ free) @ qd + seen.rate(q, qd) @ np.ones(seen.nq)
+        free = own.forward_dynamics(q, qd, np.zeros(own.nv))
+        return (own.mass_matrix(q) @ free) @ qd + own.rate(q, qd) @ np.ones(own.nq)
 
-    program = trace(power, {"q": (seen.nq,), "qd": (seen.nv,)})
-    assert program.signature == f"({seen.nq}),({seen.nv})->()"
+    program = trace(power, {"q": (own.nq,), "qd": (own.nv,)})
+    assert program.signature == f"({own.nq}),({own.nv})->()"
 
 
 def test_a_catalogue_of_its_own():
@@ -107,7 +107,7 @@ def test_a_catalogue_of_its_own():
         catalogue = MappingProxyType({"drift": quantity})
         delegate = double_pendulum().dynamics
 
-        def parameter_values(self, given=None):
+        def parameter_values(self, values=None):
             return np.zeros(0)
 
     result = System(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))

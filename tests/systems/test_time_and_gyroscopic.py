@@ -34,9 +34,9 @@ def generalised_potential(m=0.5):
 
 def shaken_pendulum(m=1.2, l=0.8, g=9.81):
     """A pendulum whose pivot moves by (0.3 sin 2t, 0.1 cos 3t)."""
-    place = sympy.Matrix([0.3 * sin(2 * T) + l * sin(TH), 0.1 * cos(3 * T) - l * cos(TH)])
-    v = place.diff(T)
-    return [TH], m * v.dot(v) / 2, m * g * place[1]
+    position = sympy.Matrix([0.3 * sin(2 * T) + l * sin(TH), 0.1 * cos(3 * T) - l * cos(TH)])
+    v = position.diff(T)
+    return [TH], m * v.dot(v) / 2, m * g * position[1]
 
 
 def everything():
@@ -90,17 +90,17 @@ def test_equations_are_those_of_sympy(name):
     q, K, U = SYSTEMS[name]()
     system, oracle = dl.Lagrangian(q, K, U), by_sympy(q, K, U)
     moving = system.dynamics.moving
-    given = energies_of(q, K, U)
+    energies = energies_of(q, K, U)
     for x, v, a, t in random_states(len(q)):
         then = {"t": t} if moving else {}
         tau, M, p, E = oracle(x, v, a, t)
-        for way in ("euler_lagrange", "christoffel"):
-            result = system.inverse_dynamics(x, v, a, formulation=way, **then)
+        for formulation in ("euler_lagrange", "christoffel"):
+            result = system.inverse_dynamics(x, v, a, formulation=formulation, **then)
             np.testing.assert_allclose(result, tau.ravel(), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(system.mass_matrix(x, **then), M, rtol=1e-13)
         np.testing.assert_allclose(system.generalized_momentum(x, v, **then), p.ravel(), atol=1e-13)
         # T and V are those that were given, but for what V has with q̇; T₂ is ½ q̇ᵀM q̇
-        T, V = given(x, v, t), given(x, 0 * v, t)[1]
+        T, V = energies(x, v, t), energies(x, 0 * v, t)[1]
         kinetic, parts = (
             system.kinetic_energy(x, v, **then),
             system.kinetic_energy_parts(x, v, **then),
@@ -108,7 +108,7 @@ def test_equations_are_those_of_sympy(name):
         np.testing.assert_allclose(kinetic, T[0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(sum(parts), T[0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(parts.T2, 0.5 * v @ M @ v, rtol=1e-12, atol=1e-13)
-        np.testing.assert_allclose(parts.T0, given(x, 0 * v, t)[0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(parts.T0, energies(x, 0 * v, t)[0], rtol=1e-12, atol=1e-13)
         potential = system.potential_energy(x, **then)
         np.testing.assert_allclose(potential, V, rtol=1e-12, atol=1e-13)
         # T₂ − T₀ + V is Jacobi's energy q̇·∂L/∂q̇ − L
@@ -140,12 +140,12 @@ def test_simulation_follows_sympys_equations(name):
     system, oracle = dl.Lagrangian(q, K, U), by_sympy(q, K, U)
     start = np.linspace(0.3, 0.5, n), np.linspace(0.2, -0.4, n)
 
-    def slope(t, state):
+    def rate(t, state):
         x, v = state[:n], state[n:]
         tau, M, *_ = oracle(x, v, np.zeros(n), t)
         return np.concatenate([v, np.linalg.solve(M, -tau.ravel())])
 
-    expected = solve_ivp(slope, (0.0, 1.0), np.concatenate(start), "DOP853", rtol=1e-11, atol=1e-12)
+    expected = solve_ivp(rate, (0.0, 1.0), np.concatenate(start), "DOP853", rtol=1e-11, atol=1e-12)
     run = dl.simulate(system, *start, duration=1.0, method="DOP853", rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(run.q[-1], expected.y[:n, -1], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(run.qd[-1], expected.y[n:, -1], rtol=1e-8, atol=1e-9)
@@ -186,8 +186,8 @@ def test_bead_on_a_rotating_hoop():
 def test_particles_in_moving_places_are_the_lagrangian():
     """r(q, t): d'Alembert's principle term by term, against L."""
     m, l, g = 1.2, 0.8, 9.81
-    place = [0.3 * sin(2 * T) + l * sin(TH), 0.1 * cos(3 * T) - l * cos(TH)]
-    points = dl.Particles([m], [place], [TH], gravity=[0.0, -g])
+    position = [0.3 * sin(2 * T) + l * sin(TH), 0.1 * cos(3 * T) - l * cos(TH)]
+    points = dl.Particles([m], [position], [TH], gravity=[0.0, -g])
     system = dl.Lagrangian(*shaken_pendulum(m, l, g))
     for x, v, a, t in random_states(1):
         tau = system.inverse_dynamics(x, v, a, t=t)
@@ -248,8 +248,8 @@ def test_a_moving_system_under_constraints():
         np.testing.assert_allclose([*qdd, *lam], expected, rtol=1e-9, atol=1e-10)
     result = closed.decoupled(x, v, tau, t=t)
     np.testing.assert_allclose(result.lam, expected[2:], rtol=1e-8)
-    wanted, lam = closed.inverse_dynamics(x, v, expected[:2], t=t, lam=expected[2:])
-    np.testing.assert_allclose(wanted, tau, atol=1e-8)
+    required, lam = closed.inverse_dynamics(x, v, expected[:2], t=t, lam=expected[2:])
+    np.testing.assert_allclose(required, tau, atol=1e-8)
     run = dl.simulate(closed, x, v, duration=0.5, dt=1e-3)
     assert abs(run.residual).max() < 1e-10 and abs(run.balance).max() < 1e-7
 
@@ -257,8 +257,8 @@ def test_a_moving_system_under_constraints():
 def test_computed_torque_knows_the_time():
     q, K, U = shaken_pendulum()
     system = dl.Lagrangian(q, K, U)
-    law = dl.control.ComputedTorque(system, target=[0.4], kp=25.0, kd=10.0)
-    run = dl.simulate(system, [0.4], [0.0], law, duration=1.0, dt=1e-2)
+    controller = dl.control.ComputedTorque(system, target=[0.4], kp=25.0, kd=10.0)
+    run = dl.simulate(system, [0.4], [0.0], controller, duration=1.0, dt=1e-2)
     np.testing.assert_allclose(run.q, 0.4, atol=1e-6)
 
 
@@ -302,8 +302,8 @@ def test_energies_of_a_hoop_are_those_that_were_given():
     bead = dl.Lagrangian([TH], K, -m * g * R * cos(TH))
     x, v = np.array([0.7]), np.array([1.3])
     parts = bead.kinetic_energy_parts(x, v)
-    carried = m * R**2 * omega**2 * np.sin(0.7) ** 2 / 2
-    np.testing.assert_allclose(parts, [m * R**2 * 1.3**2 / 2, 0.0, carried], rtol=1e-14)
+    T0 = m * R**2 * omega**2 * np.sin(0.7) ** 2 / 2
+    np.testing.assert_allclose(parts, [m * R**2 * 1.3**2 / 2, 0.0, T0], rtol=1e-14)
     np.testing.assert_allclose(bead.kinetic_energy(x, v), sum(parts), rtol=1e-14)
     np.testing.assert_allclose(bead.potential_energy(x), -m * g * R * np.cos(0.7), rtol=1e-14)
     assert dl.equilibrium(bead, guess=[0.0]).potential_energy == pytest.approx(-m * g * R)

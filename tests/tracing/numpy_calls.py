@@ -72,8 +72,8 @@ def texts(forms):
                 yield from islice((text for text in many if numbers(text) is not None), forms)
     for name in sorted(set(dir(np.ndarray)) - set(UNASKED)):
         if not name.startswith("_"):
-            tries = [f"{of}.{name}{more}" for more in ("", *METHOD_ARGUMENTS) for of in "xA"]
-            yield from islice((text for text in tries if numbers(text) is not None), forms)
+            calls = [f"{of}.{name}{more}" for more in ("", *METHOD_ARGUMENTS) for of in "xA"]
+            yield from islice((text for text in calls if numbers(text) is not None), forms)
     yield from OPERATORS
 
 
@@ -161,9 +161,9 @@ def value(text, x, A, s):
         return eval(text, names)  # texts of this file
 
 
-def leaves(found):
+def leaves(result):
     """The arrays in tuples and lists."""
-    return [y for x in found for y in leaves(x)] if isinstance(found, tuple | list) else [found]
+    return [y for x in result for y in leaves(x)] if isinstance(result, tuple | list) else [result]
 
 
 @cache

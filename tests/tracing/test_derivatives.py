@@ -10,8 +10,8 @@ from dalembert.tracing.program import BINARY, LEAVES, Op
 from dalembert.tracing.table import Table
 
 CONSTANT = {Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.AND, Op.OR}
-PLACES = {Op.ACOSH: (1.7, 0.0), Op.POW: (1.3, 0.7), Op.LOG: (0.6, 0.0), Op.SQRT: (0.6, 0.0)}
-PLACES |= {Op.FMOD: (2.3, 0.7), Op.REMAINDER: (2.3, 0.7), Op.SELECT0: (1.0, 0.4)}
+POINTS = {Op.ACOSH: (1.7, 0.0), Op.POW: (1.3, 0.7), Op.LOG: (0.6, 0.0), Op.SQRT: (0.6, 0.0)}
+POINTS |= {Op.FMOD: (2.3, 0.7), Op.REMAINDER: (2.3, 0.7), Op.SELECT0: (1.0, 0.4)}
 
 
 def applied(op, x, y):
@@ -30,8 +30,8 @@ def test_every_operation_has_a_rule_or_is_constant_between_jumps():
 def test_local_derivatives_by_differences(op, sign):
     x, y = tracing.symbol("x"), tracing.symbol("y")
     f = applied(op, x, y)
-    at = np.array(PLACES.get(op, (0.4, 0.7)))
-    at = at * sign if op not in PLACES else at
+    at = np.array(POINTS.get(op, (0.4, 0.7)))
+    at = at * sign if op not in POINTS else at
     inputs = tracing.flat([x, y])
     value = tracing.Function([inputs], [f])
     forward, backward = (

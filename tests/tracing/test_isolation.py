@@ -38,7 +38,7 @@ def test_a_function_called_from_many_threads_keeps_its_numbers_apart():
         inputs = rng.normal(size=(200, 3))
         result = [function(row) for row in inputs]
         return sum(
-            (twice != 2.0 * row).any() for (twice, _), row in zip(result, inputs, strict=True)
+            (doubled != 2.0 * row).any() for (doubled, _), row in zip(result, inputs, strict=True)
         )
 
     with ThreadPoolExecutor(4) as pool:

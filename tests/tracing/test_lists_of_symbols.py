@@ -28,10 +28,10 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize("way", LISTS)
-def test_lists_of_symbols_are_arrays(way):
-    got = interpret(trace(LISTS[way], SHAPES), X, A)[0]
-    np.testing.assert_allclose(got, LISTS[way](X, A), rtol=1e-13)
+@pytest.mark.parametrize("form", LISTS)
+def test_lists_of_symbols_are_arrays(form):
+    got = interpret(trace(LISTS[form], SHAPES), X, A)[0]
+    np.testing.assert_allclose(got, LISTS[form](X, A), rtol=1e-13)
 
 
 def test_an_object_that_is_no_number_is_refused():

@@ -94,7 +94,7 @@ def test_what_is_refused_is_named(text, named):
         dl.compile_function(lambda x, A, s: value(text, x, A, s), {"x": 3, "A": (3, 3), "s": ()})
 
 
-WAYS_TO_ASSIGN = {
+ASSIGNMENTS = {
     "a row": lambda A: rows(A),
     "in place": lambda A: in_place(A),
     "its argument": lambda A: argument(A),
@@ -128,15 +128,15 @@ def diagonal(A):
     return np.pad(built, 1, constant_values=3.0)
 
 
-@pytest.mark.parametrize("way", WAYS_TO_ASSIGN)
-def test_assignments_are_what_numpy_makes_of_them(way):
+@pytest.mark.parametrize("form", ASSIGNMENTS)
+def test_assignments_are_what_numpy_makes_of_them(form):
     A = np.arange(9.0).reshape(3, 3) ** 1.5
-    built = dl.compile_function(WAYS_TO_ASSIGN[way], {"A": (3, 3)})
-    np.testing.assert_allclose(built(A), WAYS_TO_ASSIGN[way](A.copy()), rtol=1e-15)
+    built = dl.compile_function(ASSIGNMENTS[form], {"A": (3, 3)})
+    np.testing.assert_allclose(built(A), ASSIGNMENTS[form](A.copy()), rtol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("function", "places", "slopes"),
+    ("function", "points", "derivatives"),
     [
         (lambda x: x % 1.0, [-1.0, 0.0, 0.5, 2.0], [1.0] * 4),
         (lambda x: np.modf(x)[0], [-1.0, 0.0, 0.5], [1.0] * 3),
@@ -144,7 +144,7 @@ def test_assignments_are_what_numpy_makes_of_them(way):
         (lambda x: np.logaddexp2(x, 1.0), [1.0], [0.5]),
     ],
 )
-def test_slopes_where_branches_meet(function, places, slopes):
+def test_slopes_where_branches_meet(function, points, derivatives):
     """A branch that is only there for the value of one point has no slope to give there."""
-    result = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(places))
-    np.testing.assert_allclose(result, slopes, rtol=1e-14)
+    result = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(points))
+    np.testing.assert_allclose(result, derivatives, rtol=1e-14)

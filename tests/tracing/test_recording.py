@@ -24,7 +24,7 @@ def assert_same(function, **shapes):
             assert got == pytest.approx(value, rel=1e-12, abs=1e-14, nan_ok=True)
 
 
-WAYS = {
+FORMS = {
     "where": lambda x, A: np.where(x > 0.1, x * x, np.where(x <= -0.5, -1.0, x[0])),
     "larger": lambda x, A: np.maximum(x, 0.3) + np.minimum(x[::-1], x[0]) + abs(x) + np.sign(x),
     "elementary": lambda x, A: np.exp(np.sin(x)) + np.sqrt(x * x + 1.0) * np.arctan2(x, x[0]),
@@ -42,9 +42,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_is_done_with_arrays_is_recorded(way):
-    assert_same(WAYS[way], x=(3,), A=(3, 3))
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_done_with_arrays_is_recorded(form):
+    assert_same(FORMS[form], x=(3,), A=(3, 3))
 
 
 def test_reciprocals_that_meet_their_divisor_cancel():

@@ -81,8 +81,8 @@ def written(text):
     return function
 
 
-def same(made, text):
-    for got, desired in zip(interpret(made, X, A), written(text)(X.copy(), A), strict=True):
+def same(program, text):
+    for got, desired in zip(interpret(program, X, A), written(text)(X.copy(), A), strict=True):
         np.testing.assert_allclose(got, desired, rtol=1e-13, err_msg=text)
 
 
@@ -102,7 +102,7 @@ class InPlace:
 
     initial, constants, structure = np.zeros(0), {"k": np.array(3.0)}, "in place"
 
-    def law(self, t, q, qd, z, constants):
+    def command(self, t, q, qd, z, constants):
         tau = -constants["k"] * q
         first, other = tau[:1], tau
         first -= 5.0 * qd[:1]
@@ -115,7 +115,7 @@ class Plain(InPlace):
 
     structure = "plain"
 
-    def law(self, t, q, qd, z, constants):
+    def command(self, t, q, qd, z, constants):
         return -constants["k"] * q - np.stack([5.0 * qd[0], qd[1]]), z
 
 

@@ -18,13 +18,14 @@ from dalembert.cli.inputs import (
     state,
 )
 from dalembert.cli.output import (
-    array_table,
     column,
     console,
     number,
     print_json,
     say,
     show,
+    show_array,
+    show_table,
     table,
 )
 from dalembert.cli.results import (
@@ -66,36 +67,32 @@ def inverse(options: InverseOptions) -> None:
         _along_motion(system, options.csv, options)
         return
     arrays = state(system, options, "q", "qd", "qdd")
-    if options.table:
-        _recursion(system, arrays, options)
-    else:
+    if not options.table:
         _solve(system, "inverse_dynamics", arrays, options)
-
-
-def forward(options: ForwardOptions) -> None:
-    """q̈ with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ; with constraints also λ."""
-    system = load(options.robot).compiled
-    _solve(system, "forward_dynamics", state(system, options, "q", "qd", "tau"), options)
-
-
-def _recursion(system: System, arrays: dict[str, np.ndarray], options: InverseOptions) -> None:
-    """Every intermediate of a formulation of inverse dynamics, link by link."""
+        return
+    # every intermediate of a formulation, link by link
     robot = system.robot
     if robot is None or robot is not system:
         raise FormulationError(f"{options.robot} is not a tree of links; --table needs one")
     wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), options.tip_wrench)
     inputs: dict[str, Any] = {**arrays, **wrench}
     recursion = robot.recursion(**inputs, formulation=options.formulation)
-    if options.json:
-        heading = {
-            "robot": options.robot,
-            "formulation": recursion.formulation,
-            "links": list(recursion.links),
-        }
-        units = {term.name: term.units for term in recursion.terms}
-        print_json({**heading, **inputs, **recursion.values, "units": units})
+    if not options.json:
+        console().print(recursion.text(), soft_wrap=True)
         return
-    console().print(recursion.text(), soft_wrap=True)
+    heading = {
+        "robot": options.robot,
+        "formulation": recursion.formulation,
+        "links": list(recursion.links),
+    }
+    units = {term.name: term.units for term in recursion.terms}
+    print_json({**heading, **inputs, **recursion.values, "units": units})
+
+
+def forward(options: ForwardOptions) -> None:
+    """q̈ with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ; with constraints also λ."""
+    system = load(options.robot).compiled
+    _solve(system, "forward_dynamics", state(system, options, "q", "qd", "tau"), options)
 
 
 def _solve(
@@ -126,10 +123,8 @@ def _solve(
         show(screen, _state_table(system, title, {"q": columns.pop("q")}))
     show(screen, _state_table(system, title, columns))
     if multipliers.size:
-        rows = table("Forces of the constraints", "row", "λ")
-        for label, text in zip(system.dynamics.row_names, column(multipliers), strict=True):
-            rows.add_row(label, text)
-        show(screen, rows)
+        rows = zip(system.dynamics.row_names, column(multipliers), strict=True)
+        show_table(screen, "Forces of the constraints", ("row", "λ"), rows)
 
 
 def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, np.ndarray]:
@@ -165,8 +160,9 @@ def matrices(options: MatricesOptions) -> None:
     """Mass matrix, bias, gravity torques, energies, and pose and Jacobian of a frame at one state."""
     system = load(options.robot).compiled
     arrays = state(system, options, "q", "qd")
-    q, qd = arrays["q"], arrays["qd"]
-    has_gravity = "gravity_torque" in system.dynamics.catalogue
+    q, qd, frame = arrays["q"], arrays["qd"], options.frame
+    dynamics = system.dynamics.bound()
+    has_gravity = "gravity_torque" in dynamics.catalogue
     gravity = system.gravity_torque(q) if has_gravity else system.bias(q, np.zeros(system.nv))
     values: dict[str, Any] = {
         "mass_matrix": system.mass_matrix(q),
@@ -174,51 +170,39 @@ def matrices(options: MatricesOptions) -> None:
         "gravity_torque": gravity,
         "kinetic_energy": float(system.kinetic_energy(q, qd)),
         "potential_energy": float(system.potential_energy(q)),
-        **_frame(system, q, options.frame),
     }
-    if system.dynamics.rows:
-        rows = system.dynamics.bound().at(q, None, 0.0)
+    if dynamics.frames:
+        frame = known_frame(system, frame)
+        if system.robot is not None:
+            pose, jacobian = system.robot.pose(q, frame), system.robot.jacobian(q, frame, "body")
+        else:
+            pose, jacobian = dynamics.pose(q, frame), dynamics.frame_jacobian(q, frame, "body")
+        values |= {"frame": frame, "pose": pose, "jacobian": jacobian}
+    elif frame != "tool":
+        raise ParameterError(f"--frame {frame}: {system.name} has no frames")
+    if dynamics.rows:
+        rows = dynamics.at(q, None, 0.0)
         values |= {"constraint_jacobian": rows.A, "residual": rows.h}
+    names = _names(system)
     if options.json:
-        print_json({"robot": options.robot, "joints": _names(system), **arrays, **values})
+        print_json({"robot": options.robot, "joints": names, **arrays, **values})
         return
-    _show_matrices(system, arrays, values)
-
-
-def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, Any]:
-    """Pose and body Jacobian of a frame, where the system has frames."""
-    dynamics = system.dynamics.bound()
-    if not dynamics.frames:
-        if frame != "tool":
-            raise ParameterError(f"--frame {frame}: {system.name} has no frames")
-        return {}
-    frame = known_frame(system, frame)
-    robot = system.robot
-    if robot is not None:
-        pose, jacobian = robot.pose(q, frame), robot.jacobian(q, frame, "body")
-    else:
-        pose, jacobian = dynamics.pose(q, frame), dynamics.frame_jacobian(q, frame, "body")
-    return {"frame": frame, "pose": pose, "jacobian": jacobian}
-
-
-def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-    screen, names = console(), _names(system)
-    show(screen, _state_table(system, system.name, {"q": ("q", arrays["q"])}))
+    screen = console()
+    show(screen, _state_table(system, system.name, {"q": ("q", q)}))
     forces = {
-        "q̇": ("qd", arrays["qd"]),
+        "q̇": ("qd", qd),
         "bias C q̇ + N": ("tau", values["bias"]),
         "gravity N(q)": ("tau", values["gravity_torque"]),
     }
     show(screen, _state_table(system, "Forces", forces))
-    show(screen, array_table("Mass matrix M, SI units", values["mass_matrix"], names, names))
+    show_array(screen, "Mass matrix M, SI units", values["mass_matrix"], names, names)
     if "pose" in values:
-        axes, frame = ("x", "y", "z"), values["frame"]
-        title = f"Pose of {frame!r}"
-        show(screen, array_table(title, values["pose"][:3], axes, (*axes, "position, m")))
-        show(screen, array_table(f"Body Jacobian of {frame!r}", values["jacobian"], TWIST, names))
+        axes, title = ("x", "y", "z"), f"Pose of {frame!r}"
+        show_array(screen, title, values["pose"][:3], axes, (*axes, "position, m"))
+        show_array(screen, f"Body Jacobian of {frame!r}", values["jacobian"], TWIST, names)
     if "constraint_jacobian" in values:
-        rows = system.dynamics.row_names
-        show(screen, array_table("Constraints A(q)", values["constraint_jacobian"], rows, names))
+        labels = system.dynamics.row_names
+        show_array(screen, "Constraints A(q)", values["constraint_jacobian"], labels, names)
     screen.print(f"kinetic energy    {number(values['kinetic_energy'])} J")
     screen.print(f"potential energy  {number(values['potential_energy'])} J")
 
@@ -245,8 +229,15 @@ def _along_motion(system: System, csv: Path, options: InverseOptions) -> None:
     actuators = None if options.actuators is None else options.actuators.replace(" ", "").split(",")
     run = torques_along(system, log, actuators, **settings)
     maxima = peaks(run)
-    if options.out is not None:
-        _write_torques(run, options.out)
+    if options.out is not None and options.out.suffix != ".csv":
+        write(run, options.out)
+    elif options.out is not None:  # times and torques, as `read_log` understands them
+        names = [str(x) for x in run.joint.values]
+        units = str(run.tau.attrs["units"]).split(", ")
+        units = units if len(units) == len(names) else units * len(names)
+        head = [f"tau_{n} [{u}]" if u else f"tau_{n}" for n, u in zip(names, units, strict=True)]
+        rows = np.column_stack([run.time.values + run.attrs["start_time"], run.tau.values])
+        write_csv(options.out, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
     page = None
     if options.report:
         page = write_run_page(run, system.robot, options.out, csv.stem)
@@ -272,39 +263,25 @@ def _along_motion(system: System, csv: Path, options: InverseOptions) -> None:
     say_written(options.out, page)
 
 
-def _write_torques(run: xarray.Dataset, path: Path) -> None:
-    """Times and torques as a table that `read_log` understands, or all of it as netCDF or Zarr."""
-    if path.suffix != ".csv":
-        write(run, path)
-        return
-    units = str(run.tau.attrs["units"]).split(", ")
-    names = [str(x) for x in run.joint.values]
-    units = units if len(units) == len(names) else units * len(names)
-    head = [f"tau_{n} [{u}]" if u else f"tau_{n}" for n, u in zip(names, units, strict=True)]
-    times = run.time.values + run.attrs["start_time"]
-    rows = np.column_stack([times, run.tau.values])
-    write_csv(path, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
-
-
 def _show_peaks(system: System, run: xarray.Dataset, maxima: xarray.Dataset) -> None:
     """Largest speeds, torques and powers of every joint, beside their limits."""
     count, seconds = run.sizes["time"], run.time.values[-1] - run.time.values[0]
     title = f"{system.name}, {count:,} rows over {seconds:.6g} s"
     heads = ("joint", "speed", "of limit", "torque", "at", "of limit", "rms", "power")
-    rows = table(title, *heads)
+    rows = []
     for k, entry in enumerate(coordinates(system, "tau")):
-        speed, torque = entry.unit("qd"), entry.unit("tau")
-        rows.add_row(
-            entry.name,
-            f"{number(abs(maxima.speed.values[k]))} {speed}".rstrip(),
-            _percent(maxima.speed_share.values[k]),
-            f"{number(maxima.torque.values[k])} {torque}".rstrip(),
-            f"{maxima.torque_time.values[k]:.6g} s",
-            _percent(maxima.torque_share.values[k]),
-            f"{number(maxima.torque_rms.values[k])} {torque}".rstrip(),
-            f"{number(maxima.power.values[k])} W",
+        peak = {str(name): float(maxima[name].values[k]) for name in maxima}
+        cells = (
+            f"{number(abs(peak['speed']))} {entry.unit('qd')}",
+            _percent(peak["speed_share"]),
+            f"{number(peak['torque'])} {entry.unit('tau')}",
+            f"{peak['torque_time']:.6g} s",
+            _percent(peak["torque_share"]),
+            f"{number(peak['torque_rms'])} {entry.unit('tau')}",
+            f"{number(peak['power'])} W",
         )
-    show(console(), rows)
+        rows.append((entry.name, *map(str.rstrip, cells)))
+    show_table(console(), title, heads, rows)
 
 
 def _percent(share: float) -> str:

@@ -18,11 +18,10 @@ from dalembert.cli.results import (
 )
 from dalembert.errors import DalembertError, SettingError
 from dalembert.identification.diagnostics import IdentificationWarning
-from dalembert.identification.excitation import Excitation, excitation
+from dalembert.identification.excitation import excitation
 from dalembert.identification.identify import identify as fit_model
 from dalembert.identification.result import Fit
 from dalembert.logs.read import read_log
-from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.cli.app import ExciteOptions, IdentifyOptions
@@ -34,12 +33,22 @@ def identify(options: IdentifyOptions) -> None:
     """Fit, print prediction errors and unidentified parameters, write the fitted robot."""
     system = with_locks(load(options.robot), options.lock, options.deg).compiled
     require_writable(options.out, ROBOTS)
-    require_writable(options.report, (".html",))
+    require_writable(options.report, (".html",), "--report")
+    motor = None if options.motor is None else [x.strip() for x in options.motor.split(",")]
+    reading: dict[str, Any] = {
+        "degrees": options.deg,
+        "dt": options.dt,
+        "columns": _column_names(options.columns),
+        "others": "ignore" if options.ignore_others else None,
+        "torque_constant": joint_limits(system, "torque-constant", options.torque_constant),
+        "gear": joint_limits(system, "gear", options.gear),
+        "motor": motor,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentificationWarning)  # they are printed below
         fit = fit_model(
             system,
-            _logs(system, options),
+            [read_log(path, system, **reading) for path in options.log],
             friction=_friction(options.friction),
             rotor=not options.no_rotor,
             held_out=options.held_out or None,
@@ -53,9 +62,8 @@ def identify(options: IdentifyOptions) -> None:
         robot = fit.robot.robot
         if robot is None:
             raise DalembertError(f"{fit.robot.name} has no file form; take --report")
-        write_text(
-            options.out, robot.to_urdf() if options.out.suffix == ".urdf" else robot.to_mjcf()
-        )
+        text = robot.to_urdf() if options.out.suffix == ".urdf" else robot.to_mjcf()
+        write_text(options.out, text)
     if options.report is not None:
         fit.report(options.report)
     if options.json:
@@ -67,27 +75,6 @@ def identify(options: IdentifyOptions) -> None:
         note = "stays where it is held there, as part of the link that carries it"
         say(console(), f"written: {options.out}" + (f"; {locked} {note}" if locked else ""))
     say_written(None, options.report)
-
-
-def _logs(system: System, options: IdentifyOptions) -> list[Any]:
-    columns = _column_names(options.columns)
-    torque_constant = joint_limits(system, "torque-constant", options.torque_constant)
-    gear = joint_limits(system, "gear", options.gear)
-    motor = None if options.motor is None else [x.strip() for x in options.motor.split(",")]
-    return [
-        read_log(
-            path,
-            system,
-            degrees=options.deg,
-            dt=options.dt,
-            columns=columns,
-            others="ignore" if options.ignore_others else None,
-            torque_constant=torque_constant,
-            gear=gear,
-            motor=motor,
-        )
-        for path in options.log
-    ]
 
 
 def _column_names(text: str | None) -> dict[str, str] | list[str] | None:
@@ -156,11 +143,8 @@ def _show_fit(fit: Fit) -> None:
         cells = [f"{row[m]:.4g} ({row[m] / size:.1%})" if size else f"{row[m]:.4g}" for m in models]
         rows.add_row(str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells)
     show(screen, rows)
-    say(
-        screen,
-        f"{len(fit.grouping.names)} base parameters, condition {fit.condition:.4g}; "
-        f"{len(fit.unseen)} of them are not seen",
-    )
+    counts = f"condition {fit.condition:.4g}; {len(fit.unseen)} of them are not seen"
+    say(screen, f"{len(fit.grouping.names)} base parameters, {counts}")
     for parameter, reason in fit.unseen:
         say(screen, f"  not seen: {parameter} – {reason}")
     for sentence in fit.notes:
@@ -173,15 +157,12 @@ def excite(options: ExciteOptions) -> None:
     """Search an exciting motion, print how much of its limits it uses, write it."""
     robot = load(options.robot).compiled
     require_writable(options.out, MOTIONS)
-    optional: dict[str, Any] = {}
-    if options.inertias_only:
-        optional = {"friction": (), "rotor": False}
+    optional: dict[str, Any] = {"friction": (), "rotor": False} if options.inertias_only else {}
+    for kind in ("velocity", "acceleration", "torque"):
+        optional[kind] = joint_limits(robot, kind, getattr(options, kind))
     motion = excitation(
         robot,
         options.duration,
-        velocity=joint_limits(robot, "velocity", options.velocity),
-        acceleration=joint_limits(robot, "acceleration", options.acceleration),
-        torque=joint_limits(robot, "torque", options.torque),
         harmonics=options.harmonics,
         periods=options.periods,
         objective=options.objective,
@@ -213,11 +194,6 @@ def excite(options: ExciteOptions) -> None:
         }
         print_json(facts | path_names(out=options.out, report=page))
         return
-    _show_excitation(motion)
-    say_written(options.out, page)
-
-
-def _show_excitation(motion: Excitation) -> None:
     screen, trajectory = console(), motion.trajectory
     title = f"{motion.robot.name}, {motion.duration:g} s, condition {motion.condition:.4g}"
     rows = table(title, "limit", "joint", "lowest", "highest", "limits", "margin", left=2)
@@ -226,10 +202,8 @@ def _show_excitation(motion: Excitation) -> None:
         limits = f"{number(r.lower)} … {number(r.upper)}"
         rows.add_row(r.kind, r.joint, f"{r.lowest:.4g}", f"{r.highest:.4g}", limits, margin)
     show(screen, rows)
-    say(
-        screen,
-        f"{len(motion.parameters)} base parameters, period {trajectory.period:g} s, "
-        f"{trajectory.harmonics} harmonics",
-    )
+    counts = f"period {trajectory.period:g} s, {trajectory.harmonics} harmonics"
+    say(screen, f"{len(motion.parameters)} base parameters, {counts}")
     for sentence in motion.notes:
         say(screen, sentence)
+    say_written(options.out, page)

@@ -16,7 +16,20 @@ from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import IkOptions, InverseOptions, PathOptions
+    from dalembert.cli.app import (
+        ExciteOptions,
+        ForwardOptions,
+        IkOptions,
+        InverseOptions,
+        MatricesOptions,
+        PathOptions,
+        SimulateOptions,
+    )
+
+    StateOptions = (
+        ForwardOptions | InverseOptions | MatricesOptions
+        | SimulateOptions | PathOptions | ExciteOptions
+    )  # fmt: skip
 
 MAX_VIOLATION = 1e-6  # of a constraint by a state, SI units
 PAYLOAD = ("mass in kg", "x", "y", "z of its centre in the tool frame, m")
@@ -30,7 +43,7 @@ def load(name: str, **options: Any) -> Any:
     return dalembert.load(name, **options)
 
 
-def load_changed(options: IkOptions | InverseOptions | PathOptions) -> Any:
+def load_changed(options: IkOptions | InverseOptions | PathOptions) -> System:
     """The system with the tool, the payload and the locked joints of the options."""
     system, tip, payload = load(options.robot), options.tip, options.payload
     if tip is not None:
@@ -43,7 +56,7 @@ def load_changed(options: IkOptions | InverseOptions | PathOptions) -> Any:
     return with_locks(system, options.lock, options.deg)
 
 
-def with_locks(system: Any, locks: Sequence[str] | None, degrees: bool) -> Any:
+def with_locks(system: System, locks: Sequence[str] | None, degrees: bool) -> System:
     """The system with joints locked: ``finger_joint1=0.04``, at 0 where no value is given."""
     for lock in locks or ():
         joint, _, text = (part.strip() for part in lock.partition("="))
@@ -60,7 +73,7 @@ def with_locks(system: Any, locks: Sequence[str] | None, degrees: bool) -> Any:
     return system
 
 
-def _robot(system: Any, option: str) -> Robot:
+def _robot(system: System, option: str) -> Robot:
     """The system, if it is an open chain: constraints of others name frames that would change."""
     if not isinstance(system, Robot):
         raise SettingError(
@@ -120,7 +133,7 @@ def parse_coordinates(
     return values
 
 
-def state(system: System, options: Any, *quantities: str) -> dict[str, np.ndarray]:
+def state(system: System, options: StateOptions, *quantities: str) -> dict[str, np.ndarray]:
     """The arrays of a state; by default zeros, and the reference posture for q."""
     arrays = {}
     for quantity in quantities:
@@ -129,22 +142,19 @@ def state(system: System, options: Any, *quantities: str) -> dict[str, np.ndarra
             arrays[quantity] = parse_coordinates(system, quantity, text, options.deg)
         else:
             arrays[quantity] = system.neutral() if quantity == "q" else np.zeros(system.nv)
-    if system.dynamics.rows:
-        _require_constraints(system, arrays["q"], arrays.get("qd", np.zeros(system.nv)))
-    return arrays
-
-
-def _require_constraints(system: System, q: np.ndarray, qd: np.ndarray) -> None:
-    """Raise for a state that violates the constraints: it has no acceleration."""
     dynamics = system.dynamics
-    rows = dynamics.bound().at(dynamics.normalised(q), qd, 0.0)
-    for option, violation in (("--q", rows.h), ("--qd", rows.A @ qd - rows.b)):
-        size = float(np.abs(violation).max(initial=0.0))
-        if size > MAX_VIOLATION:
-            raise ParameterError(
-                f"{option} misses the constraints of {system.name} by {size:.2g}; leave it out for "
-                "the reference state, or find one with assemble() and project_velocity() in Python"
-            )
+    if dynamics.rows:  # a state that violates the constraints has no acceleration
+        qd = arrays.get("qd", np.zeros(system.nv))
+        rows = dynamics.bound().at(dynamics.normalised(arrays["q"]), qd, 0.0)
+        for option, violation in (("--q", rows.h), ("--qd", rows.A @ qd - rows.b)):
+            size = float(np.abs(violation).max(initial=0.0))
+            if size > MAX_VIOLATION:
+                raise ParameterError(
+                    f"{option} misses the constraints of {system.name} by {size:.2g}; leave it out "
+                    "for the reference state, or find one with assemble() and project_velocity() "
+                    "in Python"
+                )
+    return arrays
 
 
 def joint_limits(robot: System, kind: str, text: str | None) -> float | np.ndarray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -20,7 +20,7 @@ from dalembert.cli.inputs import (
     state,
 )
 from dalembert.cli.options import FAILURE, complain
-from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.output import console, number, print_json, say, show, show_table, table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,
@@ -53,22 +53,6 @@ DEGREES = {"cubic": 3, "quintic": 5, "lines": 1}
 # inverse kinematics
 
 
-class Targets(NamedTuple):
-    """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s."""
-
-    T: np.ndarray
-    task: str
-    times: np.ndarray | None = None
-
-
-class Solutions(NamedTuple):
-    """Solutions (m, nq) of every target, whether it was solved (n,), and messages about them."""
-
-    q: list[np.ndarray]
-    solved: np.ndarray
-    messages: list[str]
-
-
 def ik(options: IkOptions) -> None:
     """Solve for one target or for every pose of a file; print or write the joint positions."""
     if (options.target is None) == (options.csv is None):
@@ -82,41 +66,65 @@ def ik(options: IkOptions) -> None:
     if not system.dynamics.frames:
         raise FormulationError(f"{options.robot} has no frames to put anywhere; give a robot")
     frame = known_frame(system, options.frame)
-    if options.target is not None:
-        pieces = options.target.replace(",", " ").split()
-        names = POSITION if len(pieces) == len(POSITION) else (*POSITION, *ANGLES)
-        values = parse(options.target, "--target", "a frame", names)
-        targets = _targets(values[None], options)
-    else:
-        assert options.csv is not None
-        targets = _targets_of_file(options.csv, options)
-    solutions = _solve(system, frame, targets, options)
+    T, task, times = _targets(options)
+    postures, solved, messages = _solve(system, frame, T, task, options)
     if options.out is not None:
-        _write_solutions(options.out, system, targets, solutions)
+        # a row for each solution: time or number of the pose, joints, whether it was found
+        units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
+        head = ["pose" if times is None else "time [s]"]
+        head += [*(f"{name} [{unit}]" if unit else name for name, unit in units), "found"]
+        labels = np.arange(len(postures)) if times is None else times
+        counts = [len(q) for q in postures]
+        first, last = (np.repeat(x, counts)[:, None] for x in (labels, solved))
+        rows = np.hstack([first, np.concatenate(postures), last])
+        write_csv(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
     if options.json:
         facts = {
             "robot": system.name,
             "frame": frame,
-            "task": targets.task,
+            "task": task,
             "joints": list(system.coordinates),
-            "found": solutions.solved,
-            "q": solutions.q,
-            "jumps": [] if options.all else solutions.messages,
-            "incomplete": solutions.messages if options.all else [],
+            "found": solved,
+            "q": postures,
+            "jumps": [] if options.all else messages,
+            "incomplete": messages if options.all else [],
         }
         print_json(facts)
     else:
-        _show_solutions(system, f"{targets.task} of {frame!r}", solutions, options)
-    if not solutions.solved.all():
-        unsolved = np.flatnonzero(~solutions.solved)
+        title = f"{system.name}, {task} of {frame!r}"
+        _show_solutions(system, title, postures, solved, messages, options)
+    if not solved.all():
+        unsolved = np.flatnonzero(~solved)
         listed = ", ".join(map(str, unsolved[:10])) + (", …" if len(unsolved) > 10 else "")
-        count, reason = len(solutions.solved), "out of reach, or of the limits (--no-limits)"
-        complain(f"{len(unsolved):,} of {count:,} targets not found, {listed}: {reason}")
+        reason = "out of reach, or of the limits (--no-limits)"
+        complain(f"{len(unsolved):,} of {len(solved):,} targets not found, {listed}: {reason}")
         raise typer.Exit(FAILURE)
 
 
-def _targets_of_file(path: Path, options: IkOptions) -> Targets:
-    """Columns x, y, z and roll, pitch, yaw, in any order; a unit in brackets may follow."""
+def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
+    """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s."""
+    times = None
+    if options.csv is not None:
+        values, times = _read_poses(options.csv)
+    else:
+        text = options.target or ""
+        count = len(text.replace(",", " ").split())
+        names = POSITION if count == len(POSITION) else (*POSITION, *ANGLES)
+        values = parse(text, "--target", "a frame", names)[None]
+    T = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
+    T[:, :3, 3] = values[:, :3]
+    if values.shape[1] == len(POSITION) or options.position_only:
+        return T, "position", times
+    angles = np.radians(values[:, 3:]) if options.deg else values[:, 3:]
+    T[:, :3, :3] = [rotation_from_rpy(rpy) for rpy in angles]
+    return T, "pose", times
+
+
+def _read_poses(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Columns x, y, z and roll, pitch, yaw, in any order, with or without a unit in brackets.
+
+    Returns rows (n, 3) or (n, 6), and the times (n,) where there is a column of them.
+    """
     header, values = read_columns(path)
     names = [text.partition("[")[0].strip().lower() for text in header]
     for text, name in zip(header, names, strict=True):
@@ -124,10 +132,8 @@ def _targets_of_file(path: Path, options: IkOptions) -> Targets:
         expected = "m" if name in POSITION else "rad" if name in ANGLES else unit
         if unit not in ("", expected):
             raise TrajectoryError(f"{path}: column {text!r}: poses are in m and rad")
-    needed = (*POSITION, *ANGLES) if all(name in names for name in ANGLES) else POSITION
-    missing = [name for name in POSITION if name not in names]
-    if any(name in names for name in ANGLES):
-        missing += [name for name in ANGLES if name not in names]
+    needed = (*POSITION, *ANGLES) if any(name in names for name in ANGLES) else POSITION
+    missing = [name for name in needed if name not in names]
     if missing:
         raise TrajectoryError(
             f"{path}: there is no column {', '.join(missing)}; poses have the columns "
@@ -138,7 +144,7 @@ def _targets_of_file(path: Path, options: IkOptions) -> Targets:
     except TrajectoryError as error:
         raise TrajectoryError(f"{path}: {error}") from None
     times = [values[:, names.index(name)] for name in TIMES if name in names]
-    return _targets(poses, options)._replace(times=times[0] if times else None)
+    return poses, times[0] if times else None
 
 
 def _columns(names: list[str], values: np.ndarray, needed: tuple[str, ...]) -> np.ndarray:
@@ -148,81 +154,58 @@ def _columns(names: list[str], values: np.ndarray, needed: tuple[str, ...]) -> n
     return columns
 
 
-def _targets(values: np.ndarray, options: IkOptions) -> Targets:
-    """Targets of rows (n, 3) of positions or (n, 6) of positions and roll, pitch, yaw."""
-    T = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
-    T[:, :3, 3] = values[:, :3]
-    if values.shape[1] == len(POSITION) or options.position_only:
-        return Targets(T, "position")
-    angles = np.radians(values[:, 3:]) if options.deg else values[:, 3:]
-    T[:, :3, :3] = [rotation_from_rpy(rpy) for rpy in angles]
-    return Targets(T, "pose")
-
-
-def _solve(system: System, frame: str, targets: Targets, options: IkOptions) -> Solutions:
-    limits = not options.no_limits
+def _solve(
+    system: System, frame: str, T: np.ndarray, task: str, options: IkOptions
+) -> tuple[list[np.ndarray], np.ndarray, list[str]]:
+    """Solutions (m, nq) of every target, whether it was solved (n,), and messages about them."""
+    settings: dict[str, Any] = {
+        "frame": frame,
+        "task": task,
+        "limits": not options.no_limits,
+        "tolerance": options.tolerance,
+        "seed": options.seed,
+    }
     if options.all:
-        every = system.all_postures(
-            targets.T,
-            frame=frame,
-            task=targets.task,
-            limits=limits,
-            tolerance=options.tolerance,
-            seed=options.seed,
-        )
+        every = system.all_postures(T, **settings)
         messages = [
             f"pose {k}: near a singular posture; the list may be incomplete"
             for k in np.flatnonzero(every.incomplete)
         ]
-        return Solutions([x[:n] for x, n in zip(*every, strict=True)], every.number > 0, messages)
-    start = None
+        return [x[:n] for x, n in zip(*every, strict=True)], every.number > 0, messages
     if options.q is not None:
-        start = parse_coordinates(system, "q", options.q, options.deg)
+        settings["q0"] = parse_coordinates(system, "q", options.q, options.deg)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jumps are listed among the messages
         result = system.inverse_kinematics(
-            targets.T,
-            frame=frame,
-            task=targets.task,
-            limits=limits,
-            tolerance=options.tolerance,
-            seed=options.seed,
-            q0=start,
-            restarts=options.restarts,
-            continuous=options.path,
+            T, **settings, restarts=options.restarts, continuous=options.path
         )
     jumps = [str(jump) for jump in getattr(result, "jumps", ())]
-    return Solutions(list(result.q[:, None]), result.found, jumps)
+    return list(result.q[:, None]), result.found, jumps
 
 
-def _write_solutions(path: Path, system: System, targets: Targets, solutions: Solutions) -> None:
-    """A row for each solution: time or number of the pose, joints, whether it was found."""
-    first = "time [s]" if targets.times is not None else "pose"
-    units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
-    head = [first, *(f"{n} [{u}]" if u else n for n, u in units), "found"]
-    labels = targets.times if targets.times is not None else np.arange(len(solutions.q))
-    counts = [len(q) for q in solutions.q]
-    each = [np.repeat(x, counts)[:, None] for x in (labels, solutions.solved)]
-    rows = np.hstack([each[0], np.concatenate(solutions.q), each[1]])
-    write_csv(path, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
-
-
-def _show_solutions(system: System, title: str, solutions: Solutions, options: IkOptions) -> None:
+def _show_solutions(
+    system: System,
+    title: str,
+    postures: list[np.ndarray],
+    solved: np.ndarray,
+    messages: list[str],
+    options: IkOptions,
+) -> None:
     screen = console()
     if options.out is None:
-        rows = table(f"{system.name}, {title}", "pose")
+        rows = table(title, "pose")
         for entry in coordinates(system, "q"):
             unit = entry.unit("q")
             rows.add_column(f"{entry.name}, {unit}" if unit else entry.name, justify="right")
         rows.add_column("", justify="left")
-        for k, (several, solved) in enumerate(zip(solutions.q, solutions.solved, strict=True)):
+        for k, (several, is_solved) in enumerate(zip(postures, solved, strict=True)):
             for q in several:
-                rows.add_row(str(k), *map(number, q), "" if solved else "not found: the nearest")
+                rows.add_row(str(k), *map(number, q), "" if is_solved else "not found: the nearest")
         show(screen, rows)
-    count = sum(map(len, solutions.q)) if options.all else int(solutions.solved.sum())
+    count = sum(map(len, postures)) if options.all else int(solved.sum())
     words = "postures of" if options.all else "found of"
-    say(screen, f"{count:,} {words} {len(solutions.solved):,} targets")
-    for message in solutions.messages:
+    say(screen, f"{count:,} {words} {len(solved):,} targets")
+    for message in messages:
         say(screen, ("jump:", "red"), f" {message}")
     say_written(options.out)
 
@@ -267,10 +250,9 @@ def path(options: PathOptions) -> None:
         return
     screen = console()
     title = f"{robot.name}, {motion.duration:.6g} s, {len(motion.grid) - 1} intervals"
-    rows = table(title, "limit", "joint", "share of the time", "first at s", left=2)
-    for limit in motion.active:
-        rows.add_row(limit.kind, limit.joint, f"{100.0 * limit.share:.3g} %", f"{limit.first:.4g}")
-    show(screen, rows)
+    heads = ("limit", "joint", "share of the time", "first at s")
+    rows = [(x.kind, x.joint, f"{100.0 * x.share:.3g} %", f"{x.first:.4g}") for x in motion.active]
+    show_table(screen, title, heads, rows, left=2)
     if joint_path.deviation:
         say(screen, f"the frame keeps to its path within {joint_path.deviation:.1e} m and rad")
     if len(joint_path.corners):
@@ -288,67 +270,59 @@ def _joint_path(robot: Robot, options: PathOptions) -> control.Path:
         )
     plain = [name.split("[")[0].strip().casefold() for name in names]
     if set(POSITION) <= set(plain) and not set(plain) & set(map(str.casefold, robot.coordinates)):
-        return _pose_path(robot, _poses(robot, plain, values, options), options)
+        return _pose_path(robot, plain, values, options)
     if options.kind == "arc":
         raise SettingError("--kind arc is for poses: columns x, y, z and an orientation")
     kind = options.kind or "cubic"
     if options.blend and kind != "lines":
         raise SettingError("--blend is for --kind lines")
-    q = _positions(robot, names, values, options.deg)
-    return control.through(q, DEGREES[kind], blend=options.blend)
-
-
-def _positions(robot: Robot, names: list[str], values: np.ndarray, degrees: bool) -> np.ndarray:
-    """Way-points (m, nq) by the names of joints."""
-    columns = match_columns(names, robot, Units(degrees))
+    columns = match_columns(names, robot, Units(options.deg))
     if columns.following:
         follower = next(iter(columns.following))
         raise TrajectoryError(f"joint {follower!r} follows others: leave its column out")
     if "found" in names and not values[:, names.index("found")].all():
         row = int(np.argmin(values[:, names.index("found")])) + FIRST_LINE
         raise TrajectoryError(f"line {row}: this posture was not found by ik; leave it out")
-    own = columns.entries["q"]
-    missing = [name for k, name in enumerate(robot.coordinates) if k not in own]
+    entries = columns.entries["q"]
+    missing = [name for k, name in enumerate(robot.coordinates) if k not in entries]
     if missing:
         raise TrajectoryError(f"the file has no column for joint {missing[0]!r}")
-    used = [own[k] for k in range(robot.nq)]
+    used = [entries[k] for k in range(robot.nq)]
     q = values[:, [column.index for column in used]]
     require_finite([column.name for column in used], q)
-    return q * np.array([column.factor for column in used])
+    q = q * np.array([column.factor for column in used])
+    return control.through(q, DEGREES[kind], blend=options.blend)
 
 
-def _poses(robot: Robot, names: list[str], values: np.ndarray, options: PathOptions) -> np.ndarray:
-    """Poses (m, 4, 4) from columns x, y, z and a quaternion or roll, pitch, yaw."""
+def _pose_path(
+    robot: Robot, names: list[str], values: np.ndarray, options: PathOptions
+) -> control.Path:
+    """The joint path along lines or arcs through poses, by x, y, z and a quaternion or angles."""
+    kind = options.kind or "lines"
     p = _columns(names, values, POSITION)
-    R: Any
+    q0 = None if options.q is None else state(robot, options, "q")["q"]
+    rotations: list[np.ndarray]
     if set(QUATERNION) <= set(names):
         quaternions = _columns(names, values, QUATERNION)
-        R = [matrix_from_quaternion(x / np.linalg.norm(x)) for x in quaternions]
+        rotations = [matrix_from_quaternion(x / np.linalg.norm(x)) for x in quaternions]
     elif set(ANGLES) <= set(names):
         angles = _columns(names, values, ANGLES)
-        R = [rotation_from_rpy(np.radians(rpy) if options.deg else rpy) for rpy in angles]
-    elif options.q is not None:
-        start = robot.pose(state(robot, options, "q")["q"], options.frame)
-        R = [start[:3, :3]] * len(p)
+        rotations = [rotation_from_rpy(np.radians(rpy) if options.deg else rpy) for rpy in angles]
+    elif q0 is not None:
+        rotations = [robot.pose(q0, options.frame)[:3, :3]] * len(p)
     else:
         raise TrajectoryError(
             "poses need an orientation: columns qw, qx, qy, qz or roll, pitch, yaw, or a posture "
             "--q whose orientation is kept"
         )
-    return np.stack([pose(r, x) for r, x in zip(R, p, strict=True)])
-
-
-def _pose_path(robot: Robot, poses: np.ndarray, options: PathOptions) -> control.Path:
-    """The joint path along lines or arcs through poses (m, 4, 4)."""
-    kind = options.kind or "lines"
-    if kind not in ("lines", "arc"):
-        raise SettingError(f"--kind {kind} is for positions of joints; poses take lines or arc")
+    poses = np.stack([pose(R, x) for R, x in zip(rotations, p, strict=True)])
     if kind == "arc":
         if len(poses) < 3 or len(poses) % 2 == 0 or options.blend:
             raise SettingError("--kind arc takes 3, 5, 7 … poses and no --blend")
         arcs = [control.CartesianPath.arc(*poses[k : k + 3]) for k in range(0, len(poses) - 1, 2)]
         cartesian = sum(arcs[1:], start=arcs[0])
-    else:
+    elif kind == "lines":
         cartesian = control.CartesianPath.lines(poses, blend=options.blend)
-    q0 = None if options.q is None else state(robot, options, "q")["q"]
+    else:
+        raise SettingError(f"--kind {kind} is for positions of joints; poses take lines or arc")
     return cartesian.joints(robot, q0, options.frame)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from dalembert.cli.app import MechanismOptions
 
+Facts = dict[str, Any]
 PAIRS = {
     "lengths": ("d2", "d3"),
     "masses": ("m2", "m3"),
@@ -36,18 +36,30 @@ PAIRS = {
 
 def mechanism(options: MechanismOptions) -> None:
     """Print the mechanism's mobility and forces, simulate it, and write figures."""
-    analysis, example, duration = _load(options.subject, _numbers(options))
+    analysis, example, duration = _load(options)
     facts = _facts(analysis, example)
     needs_run = options.plot or options.animate or options.report
     seconds = options.simulate or (duration if needs_run else None)
-    run, paths = None, []
+    paths: list[Path] = []
     if seconds is not None:
         # a scenario's own Δt is divided evenly; a requested duration is taken as it is
         even = duration / max(1, round(duration / options.dt))
         dt = min(options.dt, seconds) if options.simulate else even
         torques = None if example is None else example.torques
         run = analysis.simulate(seconds, dt, options.method, torques)
-        facts["run"] = _summary(run)
+        energy = (run.kinetic + run.potential).values
+        # bodies without joints have no residual
+        names = ("residual", "velocity_residual")
+        largest = [float(run[name].max()) if name in run else 0.0 for name in names]
+        facts["run"] = {
+            "duration": float(run.time[-1]),
+            "samples": int(run.sizes["time"]),
+            "method": run.attrs["method"],
+            "largest_position_residual": largest[0],
+            "largest_velocity_residual": largest[1],
+            "energy_at_start": float(energy[0]),
+            "energy_at_end": float(energy[-1]),
+        }
         paths = _write_figures(analysis, run, options, example)
     if options.json:
         print_json(facts)
@@ -64,33 +76,35 @@ def mechanism(options: MechanismOptions) -> None:
         say(screen, "written: ", (str(path), "bold"), soft_wrap=True)
 
 
-def _load(subject: str, values: Mapping[str, Any]) -> tuple[Mechanism, Scenario | None, float]:
+def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm; and its duration, s."""
+    subject, file, values = options.subject, Path(options.subject), _numbers(options)
     zoo = {name: entry(name).build for name in bodies()} | {"flyball_governor": flyball_governor}
+    example = None
     if subject in SCENARIOS:
         example = scenario(subject, **values)
-        return example.mechanism, example, example.duration
-    if subject in zoo:
+    elif subject in zoo:
         known = list(signature(zoo[subject]).parameters)
         for key in values:
             if key not in known:
                 raise ParameterError(f"{subject} has no number {key!r}{suggest(key, known)}")
         return zoo[subject](**values), None, 2.0
-    if Path(subject).suffix != ".toml" and not Path(subject).exists():
+    elif file.suffix != ".toml" and not file.exists():
         raise UnknownNameError(
             f"no file, mechanism or scenario {subject!r}{suggest(subject, [*zoo, *SCENARIOS])}"
         )
-    if names_scenario(Path(subject)):
-        example = read_scenario(Path(subject), **values)
-        return example.mechanism, example, example.duration
-    if values:
+    elif names_scenario(file):
+        example = read_scenario(file, **values)
+    elif values:
         raise ParameterError(f"{subject} holds a mechanism: its numbers are those in the file")
-    return read_mechanism(Path(subject)), None, 2.0
+    if example is None:
+        return read_mechanism(file), None, 2.0
+    return example.mechanism, example, example.duration
 
 
-def _numbers(options: MechanismOptions) -> dict[str, Any]:
+def _numbers(options: MechanismOptions) -> Facts:
     """Numbers by name from the options of the command: pairs, Δt, and any NAME=VALUE."""
-    values: dict[str, Any] = {}
+    values: Facts = {}
     for name, pair in PAIRS.items():
         text = getattr(options, name)
         if text is not None:
@@ -108,7 +122,7 @@ def _numbers(options: MechanismOptions) -> dict[str, Any]:
     return values
 
 
-def _facts(analysis: Mechanism, example: Scenario | None = None) -> dict[str, Any]:
+def _facts(analysis: Mechanism, example: Scenario | None = None) -> Facts:
     """Counts, bodies, joints, and the forces at the first instant, a scenario's by its own drives."""
     d = analysis.description
     joint_rows = sum(joint.kind.rows for joint in d.joints)
@@ -135,38 +149,20 @@ def _facts(analysis: Mechanism, example: Scenario | None = None) -> dict[str, An
     }
 
 
-def _summary(run: xarray.Dataset) -> dict[str, Any]:
-    """Duration, residuals and energies of a run; bodies without joints have no residual."""
-    energy = (run.kinetic + run.potential).values
-    largest = {
-        name: float(run[name].max()) if name in run else 0.0
-        for name in ("residual", "velocity_residual")
-    }
-    return {
-        "duration": float(run.time[-1]),
-        "samples": int(run.sizes["time"]),
-        "method": run.attrs["method"],
-        "largest_position_residual": largest["residual"],
-        "largest_velocity_residual": largest["velocity_residual"],
-        "energy_at_start": float(energy[0]),
-        "energy_at_end": float(energy[-1]),
-    }
-
-
 def _write_figures(
     analysis: Mechanism, run: xarray.Dataset, options: MechanismOptions, example: Scenario | None
 ) -> list[Path]:
     """Write the requested files; joint forces are those under the scenario's own drives."""
-    from dalembert.report.mechanism_figures import animate, draw, sampled
+    from dalembert.report.figures import animate_mechanism, draw_mechanism, sampled
     from dalembert.report.page import write_page
     from dalembert.report.runs import run_page
 
     paths, moved = [], None if example is None else example.moved
     base = options.out / file_name(analysis.name)
     if options.plot:
-        paths.append(draw(analysis, run, base.with_name(f"{base.name}.png"), moved))
+        paths.append(draw_mechanism(analysis, run, base.with_name(f"{base.name}.png"), moved))
     if options.animate:
-        paths.append(animate(analysis, run, base.with_name(f"{base.name}.gif")))
+        paths.append(animate_mechanism(analysis, run, base.with_name(f"{base.name}.gif")))
     if options.report:
         few = sampled(run)
         forces = loads(analysis, few, moved)
@@ -176,7 +172,7 @@ def _write_figures(
     return paths
 
 
-def _show(analysis: Mechanism, facts: dict[str, Any]) -> None:
+def _show(analysis: Mechanism, facts: Facts) -> None:
     screen, d = console(), analysis.description
     counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
     say(screen, (analysis.name, "bold"), f", {d.space.name}: {counts}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer import Argument, Option
@@ -31,7 +30,7 @@ LISTS = (
 class Commands(TyperGroup):
     """The commands; errors of the package are printed in one line instead of a traceback."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> object:
         try:
             return super().invoke(ctx)
         except DalembertError as error:
@@ -99,48 +98,51 @@ def complete_robot(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
+def argument(default: Any, help: str, **settings: Any) -> Any:
+    """A default value with its help, as typer takes them; `...` where there is none."""
+    return Argument(default, help=help, **settings)
+
+
+def option(default: Any, help: str, *names: str, **settings: Any) -> Any:
+    """A default value with its help, as typer takes them; `...` where there is none."""
+    return Option(default, *names, help=help, **settings)
+
+
+def flag(name: str, help: str) -> Any:
+    return Option(False, name, help=help)
+
+
 def numbers(help: str) -> Any:
-    return Option(metavar="NUMBERS", help=help, show_default=False)
+    return Option(None, metavar="NUMBERS", help=help, show_default=False)
 
 
 def locks(help: str) -> Any:
-    return Option(metavar="JOINT=POSITION", help=help, show_default=False)
+    return Option(None, metavar="JOINT=POSITION", help=help, show_default=False)
 
 
-Robot = Annotated[
-    str,
-    Argument(
-        metavar="ROBOT",
-        help="A system of the zoo, or a URDF or MJCF file.",
-        autocompletion=complete_robot,
-    ),
-]
-Q = Annotated[str | None, numbers("Joint positions; default: the reference posture.")]
-QD = Annotated[str | None, numbers("Joint velocities; default: zero.")]
-QDD = Annotated[str | None, numbers("Joint accelerations; default: zero.")]
-Tau = Annotated[str | None, numbers("Joint torques and forces; default: zero.")]
-TipWrench = Annotated[
-    str | None,
-    numbers("Force and moment the tool exerts on its environment, in the tool frame, N and N m."),
-]
-Velocity = Annotated[str | None, numbers("Velocity limits; default: the robot's.")]
-Acceleration = Annotated[str | None, numbers("Acceleration limits; default: none.")]
-Torque = Annotated[str | None, numbers("Torque limits; default: the robot's.")]
-Formulation = Annotated[str | None, Option(help="Formulation; default: the fastest.")]
-Degrees = Annotated[bool, Option("--deg", help="Read angles in degrees; results stay in SI units.")]
-Tip = Annotated[
-    str | None, Option(metavar="FRAME", help="The frame that is the tool.", show_default=False)
-]
-Payload = Annotated[
-    str | None, numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
-]
-Lock = Annotated[list[str] | None, locks("Lock a joint; may be repeated.")]
-RowTime = Annotated[float | None, Option(help="Seconds between rows, where no column has times.")]
-IgnoreOthers = Annotated[
-    bool, Option("--ignore-others", help="Ignore columns that belong to no joint.")
-]
-MotionFile = Annotated[
-    Path | None, Option(help="File for times, q, qd, qdd, tau: .csv, .nc or .zarr.")
-]
-MotionPage = Annotated[bool, Option("--report", help="Write a page of it in motion.")]
-Json = Annotated[bool, Option("--json", help="Machine-readable, with all digits.")]
+ROBOT = argument(
+    ...,
+    "A system of the zoo, or a URDF or MJCF file.",
+    metavar="ROBOT",
+    autocompletion=complete_robot,
+)
+Q = numbers("Joint positions; default: the reference posture.")
+QD = numbers("Joint velocities; default: zero.")
+QDD = numbers("Joint accelerations; default: zero.")
+TAU = numbers("Joint torques and forces; default: zero.")
+TIP_WRENCH = numbers(
+    "Force and moment the tool exerts on its environment, in the tool frame, N and N m."
+)
+VELOCITY = numbers("Velocity limits; default: the robot's.")
+ACCELERATION = numbers("Acceleration limits; default: none.")
+TORQUE = numbers("Torque limits; default: the robot's.")
+FORMULATION = option(None, "Formulation; default: the fastest.")
+DEGREES = flag("--deg", "Read angles in degrees; results stay in SI units.")
+TIP = option(None, "The frame that is the tool.", metavar="FRAME", show_default=False)
+PAYLOAD = numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
+LOCK = locks("Lock a joint; may be repeated.")
+ROW_TIME = option(None, "Seconds between rows, where no column has times.")
+IGNORE_OTHERS = flag("--ignore-others", "Ignore columns that belong to no joint.")
+MOTION_FILE = option(None, "File for times, q, qd, qdd, tau: .csv, .nc or .zarr.")
+MOTION_PAGE = flag("--report", "Write a page of it in motion.")
+JSON = flag("--json", "Machine-readable, with all digits.")

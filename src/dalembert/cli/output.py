@@ -6,13 +6,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -27,23 +27,23 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=None if fitted else PIPE_WIDTH)
 
 
-def say(screen: Console, *pieces: str | tuple[str, str], **options: Any) -> None:
+def say(screen: Console, *pieces: str | tuple[str, str], soft_wrap: bool = False) -> None:
     """Print one line of plain text; a piece with a style is (text, style)."""
     plain = [visible(x) if isinstance(x, str) else (visible(x[0]), x[1]) for x in pieces]
-    screen.print(Text.assemble(*plain), **options)
+    screen.print(Text.assemble(*plain), soft_wrap=soft_wrap)
 
 
 class Words(Table):
     """A table whose strings are shown literally: only a `Text` has markup and styles."""
 
-    def add_column(self, header: Any = "", *args: Any, **options: Any) -> None:
+    def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
         super().add_column(_cell(header), *args, **options)
 
-    def add_row(self, *cells: Any, **options: Any) -> None:
-        super().add_row(*map(_cell, cells), **options)
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*(None if cell is None else _cell(cell) for cell in cells), **options)
 
 
-def _cell(content: Any) -> Any:
+def _cell(content: RenderableType) -> RenderableType:
     return Text(visible(content)) if isinstance(content, str) else content
 
 
@@ -64,15 +64,28 @@ def show(screen: Console, rows: Table) -> None:
     screen.width = fitted
 
 
-def array_table(
-    title: str, array: np.ndarray, rows: Sequence[str], columns: Sequence[str]
-) -> Table:
-    """A matrix with names at its rows and columns."""
-    listing = table(title, "", *columns)
+def show_table(
+    screen: Console,
+    title: str | None,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    left: int = 1,
+) -> None:
+    """Print a whole table of these rows."""
+    listing = table(title, *heads, left=left)
+    for row in rows:
+        listing.add_row(*row)
+    show(screen, listing)
+
+
+def show_array(
+    screen: Console, title: str, array: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Print a matrix with names at its rows and columns."""
     largest = float(np.abs(array).max(initial=0.0))
-    for name, row in zip(rows, array, strict=True):
-        listing.add_row(name, *(number(x, largest) for x in row))
-    return listing
+    named = zip(rows, array, strict=True)
+    cells = ([name, *(number(x, largest) for x in row)] for name, row in named)
+    show_table(screen, title, ("", *columns), cells)
 
 
 def number(x: float, largest: float = 0.0) -> str:
@@ -99,20 +112,19 @@ def integer(x: float) -> str:
     return f"{round(x):,}"
 
 
-def print_json(data: Any) -> None:
+def print_json(data: Mapping[str, object] | Sequence[object]) -> None:
     """JSON with all digits, one line per entry; a number that is not finite becomes null."""
     dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
-    data = _plain(data)
-    if isinstance(data, dict):
-        lines = [f"{dumps(key)}: {dumps(value)}" for key, value in data.items()]
+    if isinstance(data, Mapping):
         first, last = "{}"
+        lines = [f"{dumps(str(key))}: {dumps(_plain(value))}" for key, value in data.items()]
     else:
-        lines = [dumps(value) for value in data]
         first, last = "[]"
+        lines = [dumps(_plain(value)) for value in data]
     print("\n".join([first, ",\n".join(f"  {line}" for line in lines), last]))
 
 
-def _plain(data: Any) -> Any:
+def _plain(data: object) -> object:
     if isinstance(data, dict):
         return {str(key): _plain(value) for key, value in data.items()}
     if isinstance(data, np.ndarray):

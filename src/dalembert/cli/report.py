@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,18 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 import dalembert
-from dalembert.cli.bench import arguments, fastest, using_threads
 from dalembert.cli.inputs import load, load_robot
 from dalembert.cli.output import console, integer, say, table
+from dalembert.cli.performance import arguments, fastest, using_threads
 from dalembert.cli.results import FOLDER, say_written
 from dalembert.cli.robots import show_facts
 from dalembert.errors import DalembertError
-from dalembert.report import agreement, figures
+from dalembert.report import comparison, figures
 from dalembert.report.facts import describe
 from dalembert.report.motion import move
 from dalembert.report.page import robot_page, system_page, write_page
 from dalembert.report.runs import SUFFIXES, open_run, robot_to_draw, run_page
-from dalembert.sweeps.recent import is_study, open_study
+from dalembert.sweeps.store import is_study, open_study
 from dalembert.systems.robot import Robot
 from dalembert.text import file_name
 
@@ -42,6 +41,9 @@ STEPS = (
 
 def report(options: ReportOptions) -> None:
     """Write the page of a system, a stored run or a sweep, and print its path."""
+    from dalembert.cli.simulate import read_study, study_of_file
+    from dalembert.report.studies import study_page
+
     screen, subject, robot = console(), options.subject, options.robot
     path = options.out or FOLDER / f"{file_name(Path(subject).stem)}.html"
     with screen.status("reading …") as status:
@@ -50,7 +52,15 @@ def report(options: ReportOptions) -> None:
             status.update(f"{step} …")
 
         if is_study(subject):
-            text = _study_page(screen, Path(subject), options.study, progress)
+            # runs move if the TOML file of the study is known, by default the one beside its store
+            beside = Path(subject).with_suffix(".toml")
+            source = options.study or (beside if beside.is_file() else None)
+            if source is None:
+                say(screen, f"There is no {beside}: no run will move. Give --study to see motions.")
+            elif not source.is_file():
+                raise DalembertError(f"there is no file {source}")
+            study = study_of_file(read_study(source)) if source else None
+            text = study_page(open_study(Path(subject)), study, progress)
         elif options.study:
             raise DalembertError(f"--study is for stores of sweeps, and {subject} is none")
         elif Path(subject).suffix in SUFFIXES:
@@ -68,34 +78,31 @@ def report(options: ReportOptions) -> None:
     say_written(None, path)
 
 
-def _study_page(
-    screen: Console, store: Path, file: Path | None, progress: Callable[[str], None]
-) -> str:
-    """The page of a sweep; runs move if its TOML file is known, by default the one beside it."""
-    from dalembert.cli.sweep import read, study_of_file
-    from dalembert.report.studies import study_page
-
-    beside = store.with_suffix(".toml")
-    source = file or (beside if beside.is_file() else None)
-    if source is None:
-        say(screen, f"There is no {beside}: no run will move. Give --study to see motions.")
-    elif not source.is_file():
-        raise DalembertError(f"there is no file {source}")
-    study = study_of_file(read(source)) if source else None
-    return study_page(open_study(store), study, progress)
-
-
 def demo(options: DemoOptions) -> None:
     """Load, show, check, evaluate, draw, and write the page."""
     screen, start = console(), time.perf_counter()
     path, image = options.out / "demo.html", options.out / "demo.png"
-    with _progress_bar(screen) as step:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=screen, transient=True, disable=not screen.is_terminal
+    ) as progress:
+        task, steps = progress.add_task("", total=len(STEPS)), iter(enumerate(STEPS))
+
+        def step() -> None:
+            number, description = next(steps)
+            progress.update(task, completed=number, description=description)
+
         step()
         robot = load_robot(options.robot)
         facts = describe(robot)
         show_facts(screen, facts)
         step()
-        checks = (list(agreement.formulations(robot)), list(agreement.identities(robot)))
+        checks = (list(comparison.formulations(robot)), list(comparison.identities(robot)))
         failed = _show_checks(screen, *checks)
         step()
         _evaluate(screen, robot, options.states)
@@ -111,24 +118,24 @@ def demo(options: DemoOptions) -> None:
     say(screen, lead, (str(path), "bold"), soft_wrap=True)
     if failed:
         raise DalembertError(
-            f"{failed} checks exceed {agreement.TOLERANCE:.0e}; see the table above"
+            f"{failed} checks exceed {comparison.TOLERANCE:.0e}; see the table above"
         )
 
 
 def _show_checks(
     screen: Console,
-    rows: Sequence[agreement.Agreement],
-    identities: Sequence[agreement.Identity],
+    rows: Sequence[comparison.Agreement],
+    identities: Sequence[comparison.Identity],
 ) -> int:
     """Print the tables of agreement; the number of rows that do not agree."""
 
     def error(value: float) -> Text:
-        mark, style = ("✓", "green") if agreement.small(value) else ("✗", "bold red")
+        mark, style = ("✓", "green") if comparison.small(value) else ("✗", "bold red")
         return Text.assemble(f"{value:.1e} ", (mark, style))
 
     title = (
-        f"Formulations: largest relative difference at {agreement.STATES:,} random states "
-        f"(from plain NumPy at {agreement.REFERENCE_STATES} of them)"
+        f"Formulations: largest relative difference at {comparison.STATES:,} random states "
+        f"(from plain NumPy at {comparison.REFERENCE_STATES} of them)"
     )
     headings = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
     listing = table(title, *headings, left=3)
@@ -159,25 +166,3 @@ def _evaluate(screen: Console, robot: Robot, states: int) -> None:
         rate = (f"{1e3 * seconds:.1f}", f"{1e9 * seconds / states:.1f}", integer(states / seconds))
         rows.add_row(str(threads), *rate)
     screen.print(rows)
-
-
-@contextmanager
-def _progress_bar(screen: Console) -> Iterator[Callable[[], None]]:
-    """A progress bar while the block runs; call the yielded function when the next step begins."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=screen, transient=True, disable=not screen.is_terminal
-    ) as progress:
-        task = progress.add_task("", total=len(STEPS))
-        steps = iter(enumerate(STEPS))
-
-        def step() -> None:
-            number, description = next(steps)
-            progress.update(task, completed=number, description=description)
-
-        yield step

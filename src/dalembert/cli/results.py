@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,18 +28,20 @@ FOLDER = Path("out")
 MOTIONS = (".csv", ".nc", ".zarr")
 
 
-def require_writable(path: Path | None, kinds: tuple[str, ...] = (".nc", ".zarr")) -> None:
-    """Raise before a long run if its result could not be written."""
+def require_writable(
+    path: Path | None, kinds: tuple[str, ...] = (".nc", ".zarr"), option: str = "--out"
+) -> None:
+    """Raise before a long run if its result could not be written to the path of the option."""
     if path is None:
         return
     if not path.parent.is_dir():
-        raise SimulationError(f"--out {path}: there is no folder {str(path.parent)!r}")
+        raise SimulationError(f"{option} {path}: there is no folder {str(path.parent)!r}")
     if path.is_dir():
-        raise SimulationError(f"--out {path} is there already; remove it, or name another")
+        raise SimulationError(f"{option} {path} is there already; remove it, or name another")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise SimulationError(f"--out {path} cannot be written")
+        raise SimulationError(f"{option} {path} cannot be written")
     if path.suffix not in kinds:
-        raise SettingError(f"--out {path}: the name must end in {' or '.join(kinds)}")
+        raise SettingError(f"{option} {path}: the name must end in {' or '.join(kinds)}")
 
 
 def write(run: xarray.Dataset, path: Path) -> None:
@@ -66,23 +68,20 @@ def _write_run(run: xarray.Dataset, path: Path) -> None:
         with atomic_folder(path) as part:
             write_files(part, data)
         return
-    content = _netcdf(run)
-    with atomic_file(path) as part:
-        part.write_bytes(content)
-
-
-def _netcdf(run: xarray.Dataset) -> Any:
-    """Bytes of the file: libhdf5 ends the whole process where a disk refuses its own writing.
-
-    netCDF 4 where both packages it needs are installed, else netCDF 3, which SciPy writes.
-    """
-    engine: Any = "h5netcdf" if all(map(find_spec, ("h5netcdf", "h5py"))) else "scipy"
+    # netCDF 4 where both packages it needs are installed, else netCDF 3, which SciPy writes;
+    # as bytes, because libhdf5 ends the whole process where a disk refuses its own writing
+    engine: Literal["h5netcdf", "scipy"] = "scipy"
+    if all(map(find_spec, ("h5netcdf", "h5py"))):
+        engine = "h5netcdf"
+    content: bytes | memoryview
     try:
-        return run.to_netcdf(engine=engine)
+        content = run.to_netcdf(engine=engine)
     except ValueError:  # before 2025.9 xarray had no bytes of netCDF 4
         with tempfile.TemporaryDirectory(prefix="dalembert-") as folder:
             run.to_netcdf(Path(folder) / "run.nc", engine=engine)
-            return (Path(folder) / "run.nc").read_bytes()
+            content = (Path(folder) / "run.nc").read_bytes()
+    with atomic_file(path) as part:
+        part.write_bytes(content)
 
 
 def write_motion(run: xarray.Dataset, out: Path) -> None:

@@ -1,65 +1,74 @@
-"""`dalembert zoo`, `info`, `count` and `export`: the robots, one in detail, its cost, its source."""
+"""`dalembert zoo`, `info`, `count`, `equations` and `export`: the robots, and one in detail."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from dalembert.cli.inputs import load
-from dalembert.cli.output import Words, console, integer, number, print_json, say, show, table
-from dalembert.kernels.program.count import Count
+from dalembert.cli.output import (
+    Words,
+    console,
+    integer,
+    number,
+    print_json,
+    say,
+    show,
+    show_table,
+    table,
+)
+from dalembert.errors import DalembertError, FormulationError, UnknownNameError
+from dalembert.formulations.registry import suggest
 from dalembert.references import with_titles
-from dalembert.report import counts
 from dalembert.report.facts import describe, range_text
-from dalembert.systems.counting import Growth
 from dalembert.systems.export import export as write_source
 from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import CountOptions, ExportOptions, InfoOptions, ZooOptions
+    from dalembert.cli.app import (
+        CountOptions,
+        EquationsOptions,
+        ExportOptions,
+        InfoOptions,
+        ZooOptions,
+    )
+    from dalembert.report.comparison import Row
 
 
 def zoo(options: ZooOptions) -> None:
     """All robots of the zoo, and the other systems by name."""
-    robots = [{"name": name, **_zoo_facts(name)} for name in names()]
+
+    def source(name: str) -> dict[str, Any]:
+        return {"title": entry(name).title, "citation": entry(name).citation}
+
+    robots = [(name, load(name)) for name in names()]
+    listed = [
+        {"name": name, "joints": len(robot.joints), "dof": robot.nv, **source(name)}
+        for name, robot in robots
+    ]
     kinds = {"energies": systems(), "constrained": mechanisms(), "bodies": bodies()}
     others = [
-        {"name": name, "kind": kind, "title": entry(name).title, "citation": entry(name).citation}
-        for kind, listed in kinds.items()
-        for name in listed
+        {"name": name, "kind": kind, **source(name)} for kind in kinds for name in kinds[kind]
     ]
     if options.json:
-        print_json([*robots, *others])
+        print_json([*listed, *others])
         return
     rows = table(None, "name", "joints", "dof", "title", "source")
     for column in rows.columns[3:]:
         column.justify = "left"
-    for robot in robots:
-        name = Text(robot["name"], style="bold")
-        counted = (str(robot["joints"]), str(robot["dof"]))
-        rows.add_row(name, *counted, robot["title"], robot["citation"])
-    show(console(), rows)
-    rows = table("Other systems", "name", "kind", "title", "source", left=4)
-    for other in others:
-        name = Text(other["name"], style="bold")
-        rows.add_row(name, other["kind"], other["title"], other["citation"])
-    show(console(), rows)
-
-
-def _zoo_facts(name: str) -> dict[str, Any]:
-    robot, known = load(name), entry(name)
-    return {
-        "joints": len(robot.joints),
-        "dof": robot.nv,
-        "title": known.title,
-        "citation": known.citation,
-    }
+    other_rows = table("Other systems", "name", "kind", "title", "source", left=4)
+    for facts, listing in ((listed, rows), (others, other_rows)):
+        for name, *cells in (row.values() for row in facts):
+            listing.add_row(Text(name, style="bold"), *map(str, cells))
+        show(console(), listing)
 
 
 def info(options: InfoOptions) -> None:
@@ -96,15 +105,12 @@ def show_facts(screen: Console, facts: dict[str, Any]) -> None:
         say(screen, "Operations: see ", (command, "cyan"), " (takes a while).")
         return
     heads = ("quantity", "formulation", "×", "+", "÷", "√", "sin, cos")
-    rows = table("Operations per state", *heads, left=2)
-    for quantity, operations in facts["operation_counts"].items():
-        rows.add_row(
-            quantity.replace("_", " "),
-            operations["formulation"],
-            *(str(operations[kind]) for kind in ("multiplications", "additions", "divisions")),
-            *(str(operations[kind]) for kind in ("square_roots", "trigonometric")),
-        )
-    show(screen, rows)
+    kinds = ("multiplications", "additions", "divisions", "square_roots", "trigonometric")
+    rows = [
+        (name.replace("_", " "), row["formulation"], *(str(row[kind]) for kind in kinds))
+        for name, row in facts["operation_counts"].items()
+    ]
+    show_table(screen, "Operations per state", heads, rows, left=2)
 
 
 def _joint_table(facts: dict[str, Any]) -> Table:
@@ -143,10 +149,9 @@ def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
         if facts[title]:
             say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
     if facts["left_out"]:
-        rows = table("Left out", "what", "name", "effect", left=3)
-        for row in facts["left_out"]:
-            rows.add_row(row["what"], row["name"], row["effect"])
-        show(screen, rows)
+        heads = ("what", "name", "effect")
+        rows = ([row[head] for head in heads] for row in facts["left_out"])
+        show_table(screen, "Left out", heads, rows, left=3)
     enforced = {name.split("[")[0] for name in facts["constraints"]}
     for equality in facts["equalities"]:
         if equality["name"] in enforced:
@@ -158,53 +163,53 @@ def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
 
 def count(options: CountOptions) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
+    from dalembert.report import comparison
+
     system, quantity = load(options.robot).compiled, options.quantity
-    rows = counts.count_rows(system, quantity)
+    counted = comparison.count_rows(system, quantity)
     if options.json:
-        print_json([asdict(row) for row in rows])
+        print_json([asdict(row) for row in counted])
         return
     screen = console()
-    _show_counts(screen, f"{quantity.replace('_', ' ')} of {system.name}", rows)
+    _show_counts(screen, f"{quantity.replace('_', ' ')} of {system.name}", counted)
     if quantity != "inverse_dynamics" or system.robot is not system:
         return
-    history = table("where the savings come from, general chain of six", "variant", "×", "+")
-    for title, operations in counts.history_rows():
-        history.add_row(title, *_pair(operations))
-    show(screen, history)
+    history = [
+        (title, integer(operations.multiplications), integer(operations.additions))
+        for title, operations in comparison.history_rows()
+    ]
+    title = "where the savings come from, general chain of six"
+    show_table(screen, title, ("variant", "×", "+"), history)
     columns = (SpinnerColumn(), TextColumn("counting {task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True) as progress:
         task = progress.add_task("")
-        growths = counts.growths(progress=lambda name: progress.update(task, description=name))
-    _show_growths(screen, growths)
+        growths = comparison.growths(progress=lambda name: progress.update(task, description=name))
+    text = comparison.polynomial_text
+    rows = [(x.formulation, text(x.multiplications), text(x.additions)) for x in growths]
+    heads = ("formulation", "multiplications", "additions")
+    show_table(screen, "growth with the number of joints, exact", heads, rows)
+    totals = {growth.formulation: sum(growth.at(comparison.PUBLISHED_FOR)) for growth in growths}
+    if all(name in totals for name in comparison.PUBLISHED):
+        uicker, four, three, newton = (totals[name] for name in comparison.PUBLISHED)
+        screen.print(
+            f"  ratios at n = 6 ({with_titles('001 §1.4')} says 15, 2, 5, 2½): "
+            f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "
+            f"4×4/craig {four / newton:.1f}, 3×3/craig {three / newton:.1f}"
+        )
     if options.plot is not None:
-        counts.plot_growth(growths, options.plot)
+        comparison.plot_growth(growths, options.plot)
         say(screen, f"picture: {options.plot}")
 
 
-def _pair(operations: Count | tuple[int, int] | None) -> list[str]:
-    """Multiplications and additions as texts, dashes where they are not known."""
-    if operations is None:
-        return ["–", "–"]
-    if isinstance(operations, Count):
-        operations = (operations.multiplications, operations.additions)
-    return [integer(x) for x in operations]
-
-
-def _show_counts(screen: Console, title: str, rows: list[counts.Row]) -> None:
+def _show_counts(screen: Console, title: str, rows: list[Row]) -> None:
     listing = table(
         title,
         *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
         *("published, n = 6 ×", "+"),
     )
     for row in rows:
-        trigonometric = "–" if row.customised is None else str(row.customised.trigonometric)
-        listing.add_row(
-            row.formulation,
-            *_pair(row.as_written),
-            *_pair(row.customised),
-            trigonometric,
-            *_pair(row.published),
-        )
+        cells = ("–" if x is None else integer(x) for x in row.numbers)
+        listing.add_row(row.formulation, *cells)
     show(screen, listing)
     for row in rows:
         if row.note:
@@ -215,26 +220,54 @@ def _show_counts(screen: Console, title: str, rows: list[counts.Row]) -> None:
     )
 
 
-def _show_growths(screen: Console, growths: list[Growth]) -> None:
-    heads = ("formulation", "multiplications", "additions")
-    rows = table("growth with the number of joints, exact", *heads)
-    for growth in growths:
-        pair = (growth.multiplications, growth.additions)
-        rows.add_row(growth.formulation, *map(counts.polynomial_text, pair))
-    show(screen, rows)
-    totals = {growth.formulation: sum(growth.at(counts.PUBLISHED_FOR)) for growth in growths}
-    if all(name in totals for name in counts.PUBLISHED):
-        uicker, four, three, newton = (totals[name] for name in counts.PUBLISHED)
-        screen.print(
-            f"  ratios at n = 6 ({with_titles('001 §1.4')} says 15, 2, 5, 2½): "
-            f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "
-            f"4×4/craig {four / newton:.1f}, 3×3/craig {three / newton:.1f}"
-        )
-
-
 def export(options: ExportOptions) -> None:
     """Write a quantity as source code or a module that stands on its own."""
     system, settings = load(options.robot).compiled, (options.out, options.dtype, options.layout)
     paths = write_source(system, options.quantity, options.target, *settings, options.formulation)
     for path in paths:
         say(console(), f"wrote {path}")
+
+
+def equations(options: EquationsOptions) -> None:
+    """Derive, check and print equations of motion, or write them to the file of --out."""
+    from dalembert.cli.results import write_text, writing
+    from dalembert.symbolic.quantities import SOURCES
+    from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
+
+    flags = {"latex": options.latex, "html": options.html, "pdf-ready": options.pdf_ready}
+    form = next((name for name, is_set in flags.items() if is_set), "text")
+    if options.recursion is not None and form not in ("text", "latex"):
+        raise UnknownNameError(f"--recursion is written as text or LaTeX, not as {form}")
+    for quantity in options.quantity or () if options.recursion is None else ():
+        if quantity not in SOURCES:
+            hint = suggest(quantity, list(SOURCES))
+            raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
+    robot, note = options.robot, ""
+    model = symbolic_model(robot) if is_known(robot) else with_symbols(load(robot))
+    system = model.compiled
+    if options.recursion is not None:
+        if system.robot is not system:
+            raise FormulationError(f"{robot} is not a tree of links; --recursion needs one")
+        recursion = system.recursion(formulation=options.recursion, timeout=options.timeout)
+        text = recursion.latex() if form == "latex" else recursion.text()
+    else:
+        result = system.equations(
+            options.quantity, simplify=options.simplify, timeout=options.timeout
+        )
+        title = f"Equations of motion of {model.name}"
+        forms: Mapping[str, Callable[[], str]] = {
+            "text": result.text,
+            "latex": result.latex,
+            "html": lambda: result.html(title),
+            "pdf-ready": lambda: result.latex_document(title),
+        }
+        text, note = forms[form](), "" if result.complete else result.note
+    if options.out is None:
+        typer.echo(text)
+    else:
+        with writing(options.out, DalembertError):
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(options.out, text)
+        say(console(), f"equations: {options.out}")
+    if note:
+        typer.echo(f"note: {note}", err=True)

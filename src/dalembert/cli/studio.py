@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import webbrowser
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dalembert.cli.options import TRUSTED
 from dalembert.cli.output import console, say
@@ -25,7 +25,11 @@ def studio(options: StudioOptions) -> None:
     """Serve until Ctrl-C; temporary files and processes are removed."""
     if options.file is not None:
         EditedFile(options.file.resolve()).read()  # raises before a port is opened
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         try:
             server = Server(options.port, options.file, list(TRUSTED), options.limit)
@@ -51,7 +55,3 @@ def studio(options: StudioOptions) -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _stop(*_: Any) -> None:
-    raise Stopped

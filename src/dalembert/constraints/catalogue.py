@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -26,46 +26,43 @@ from dalembert.formulations.registry import Formulation, Quantity, Size
 
 # inputs that may be left out
 OPTIONAL = ("t", "near", "lam", "weights", "effort_weights", *LOADS)
-Shapes = dict[str, tuple[Size, ...]]
-VECTOR, SQUARE, ROWS = ("nv",), ("nv", "nv"), ("rows", "nv")
-FREE, BASIS = ("freedoms", "freedoms"), ("nv", "freedoms")
-MONTANA, REDUCED = "Montana 1988; 000 p.76", "000 p.58–62"
+Shape = tuple[Size, ...]
+VECTOR, SQUARE, ROW, ROWS = ("nv",), ("nv", "nv"), ("rows",), ("rows", "nv")
+FREE, FREE_SQUARE, BASIS = ("freedoms",), ("freedoms", "freedoms"), ("nv", "freedoms")
+MONTANA, REDUCED, PROJECTION = "Montana 1988; 000 p.76", "000 p.58–62", "000 p.68"
+AGHILI, ACTUATION = "Aghili 2009; 000 p.82–85", "000 p.80–81"
 
 # the fields of `gauge.SingularValues` and `gauge.Decoupled`
-FRAME: Shapes = {"W": SQUARE, "V1": ("nv", "rank"), "V2": BASIS}
-SINGULAR: Shapes = {"W": SQUARE, "U1": ("rows", "rank"), "S": ("rank",), **FRAME}
-DECOUPLED: Shapes = {
-    **FRAME,
-    "Lambda_r": ("rows", "rank"),
-    "Gamma_o": ("rank", "freedoms"),
-    "Gamma_r": FREE,
-    "v_r": ("freedoms",),
-    "u_o": ("rank",),
-    "u_r": ("freedoms",),
-    "lam": ("rows",),
+FRAME: dict[str, Shape] = {"W": SQUARE, "V1": ("nv", "rank"), "V2": BASIS}
+SINGULAR: dict[str, Shape] = {"W": SQUARE, "U1": ("rows", "rank"), "S": ("rank",), **FRAME}
+DECOUPLED: dict[str, Shape] = {
+    **{**FRAME, "Lambda_r": ("rows", "rank"), "Gamma_o": ("rank", "freedoms")},
+    **{"Gamma_r": FREE_SQUARE, "v_r": FREE, "u_o": ("rank",), "u_r": FREE, "lam": ROW},
 }
 
 
 def _one(
     function: Callable[..., Any],
     summary: str,
-    outputs: Shapes,
     citation: str = "000 §4.5",
     inverts_mass: bool = False,
-    name: str | None = None,
+    label: str | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    **outputs: Shape,
 ) -> Quantity:
     """A quantity that one function computes, by its name; its arguments are those of the quantity.
 
     Those without a default are its inputs; of the others, arrays are optional inputs and words are
-    static choices.
+    static choices. `shapes` and `outputs` are the shapes of the results by name.
     """
     parameters = list(signature(function).parameters.values())[1:]  # all but the system
     inputs = tuple(x.name for x in parameters if x.default is x.empty)
     optional = tuple(x.name for x in parameters if x.name in OPTIONAL and x.name not in inputs)
     static = tuple(x.name for x in parameters if x.name not in (*inputs, *optional))
     formulations = (Formulation("direct", function, citation, summary),)
-    label = name or function.__name__
-    return Quantity(label, summary, inputs, outputs, formulations, optional, static, inverts_mass)
+    results = {**(shapes or {}), **outputs}
+    label = label or function.__name__
+    return Quantity(label, summary, inputs, results, formulations, optional, static, inverts_mass)
 
 
 _solved = partial(_one, inverts_mass=True)  # does not exist where M(q) is singular
@@ -77,16 +74,16 @@ def _route(name: str, function: Callable[..., Any], citation: str, summary: str)
     return Formulation(name, whole, citation, summary)
 
 
-def _sloped(what: str, fields: tuple[str, ...]) -> Shapes:
-    """Shapes of the derivatives of `what` and of λ, by their names."""
-    return {name: SQUARE if name.startswith(f"d{what}_") else ROWS for name in fields}
+def _derivatives(of: str, fields: tuple[str, ...]) -> dict[str, Shape]:
+    """Shapes of the derivatives of q̈ or τ and of λ, by their names."""
+    return {name: SQUARE if name.startswith(f"d{of}_") else ROWS for name in fields}
 
 
-FORWARD = Quantity(
+FORWARD_DYNAMICS = Quantity(
     "forward_dynamics",
     "accelerations and constraint forces",
     ("q", "qd", "tau"),
-    {"qdd": VECTOR, "lam": ("rows",)},
+    {"qdd": VECTOR, "lam": ROW},
     (
         _route("multiplier", multiplier.forward_dynamics, "000 p.56", "(A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ"),
         _route(
@@ -141,141 +138,122 @@ JOINT_WRENCHES = Quantity(
     ),
     ("t",),
 )
-MOTION_AND_FORCE = (
-    FORWARD,
+FORWARD = _derivatives("qdd", derivatives.AccelerationDerivatives._fields)
+INVERSE = _derivatives("tau", derivatives.TorqueDerivatives._fields)
+QUANTITIES = (
+    # motion and force
+    FORWARD_DYNAMICS,
     _solved(
         inverse.inverse_dynamics,
         "torques at the actuators that give a motion",
-        {"tau": VECTOR, "lam": ("rows",)},
-        "000 p.80–81",
+        ACTUATION,
+        tau=VECTOR,
+        lam=ROW,
     ),
-    _solved(
-        derivatives.forward_dynamics_derivatives,
-        "∂q̈ and ∂λ by q, q̇ and τ",
-        _sloped("qdd", derivatives.AccelerationDerivatives._fields),
-    ),
-    _solved(
-        derivatives.inverse_dynamics_derivatives,
-        "∂τ and ∂λ by q, q̇ and q̈",
-        _sloped("tau", derivatives.TorqueDerivatives._fields),
-    ),
+    _solved(derivatives.forward_dynamics_derivatives, "∂q̈ and ∂λ by q, q̇ and τ", shapes=FORWARD),
+    _solved(derivatives.inverse_dynamics_derivatives, "∂τ and ∂λ by q, q̇ and q̈", shapes=INVERSE),
     _solved(
         reduced.reduced,
         "M_r ẍ + h_r = Nᵀ(τ + ψ) in independent velocities, q̇ = N ẋ + n",
-        {"M_r": FREE, "h_r": ("freedoms",), "N": BASIS, "n": VECTOR},
         REDUCED,
+        shapes={"M_r": FREE_SQUARE, "h_r": FREE, "N": BASIS, "n": VECTOR},
     ),
     _solved(
         reduced.frame_jacobian,
         "velocity of a frame per independent velocity",
-        {"J": (6, "freedoms")},
         REDUCED,
+        J=(6, "freedoms"),
     ),
-    _one(reduced.regressor, "Y with Y θ + Aᵀλ = τ + ψ", {"Y": ("nv", "inertial")}),
+    _one(reduced.regressor, "Y with Y θ + Aᵀλ = τ + ψ", Y=("nv", "inertial")),
     _solved(
         reduced.reduced_regressor,
         "Nᵀ Y with Nᵀ Y θ = Nᵀ (τ + ψ)",
-        {"Y_r": ("freedoms", "inertial")},
         REDUCED,
+        Y_r=("freedoms", "inertial"),
     ),
-)
-GEOMETRY = (
-    _one(quantities.jacobian, "A(q)", {"A": ROWS}),
-    _one(quantities.residual, "h(q, t)", {"h": ("position_count",)}),
-    _one(quantities.velocity_residual, "A q̇ − b", {"w": ("rows",)}),
-    _one(quantities.drift, "ḃ − Ȧ q̇", {"gamma": ("rows",)}),
-    _solved(projection.projectors, "P_ω and P_T", {"P_w": SQUARE, "P_T": SQUARE}, "000 p.68"),
+    # geometry
+    _one(quantities.jacobian, "A(q)", A=ROWS),
+    _one(quantities.residual, "h(q, t)", h=("position_count",)),
+    _one(quantities.velocity_residual, "A q̇ − b", w=ROW),
+    _one(quantities.drift, "ḃ − Ȧ q̇", gamma=ROW),
+    _solved(projection.projectors, "P_ω and P_T", PROJECTION, P_w=SQUARE, P_T=SQUARE),
     _solved(
         projection.second_fundamental_form,
         "S(q̇, q̇) and the centrifugal force M S",
-        {"S": VECTOR, "force": VECTOR},
         "000 p.72",
+        S=VECTOR,
+        force=VECTOR,
     ),
     _solved(
-        projection.covariant_derivative,
-        "∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇)",
-        {"along": VECTOR},
-        "000 p.71–74",
+        projection.covariant_derivative, "∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇)", "000 p.71–74", along=VECTOR
     ),
     _solved(
         projection.project,
         "the nearest state on the constraints, from one that is off by little",
-        {"q": ("nq",), "qd": VECTOR},
-        "000 p.68",
+        PROJECTION,
+        q=("nq",),
+        qd=VECTOR,
     ),
     _solved(
         projection.project_velocity,
         "the nearest velocity the constraints allow",
-        {"qd": VECTOR},
-        "000 p.68",
+        PROJECTION,
+        qd=VECTOR,
     ),
     _solved(
         gauge.decoupled,
         "motion and constraint force apart, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o",
-        DECOUPLED,
-        "Aghili 2009; 000 p.82–85",
+        AGHILI,
+        shapes=DECOUPLED,
     ),
-    _solved(gauge.singular_values, "Λ = A W⁻ᵀ = U Σ Vᵀ", SINGULAR, "000 p.84"),
+    _solved(gauge.singular_values, "Λ = A W⁻ᵀ = U Σ Vᵀ", "000 p.84", shapes=SINGULAR),
     GAUGE_MATRIX,
     _solved(
-        kane.basis,
-        "N = W⁻ᵀV₂, permitted velocities that move smoothly with q",
-        {"N": BASIS},
-        "000 p.85",
+        kane.basis, "N = W⁻ᵀV₂, permitted velocities that move smoothly with q", "000 p.85", N=BASIS
     ),
     _solved(
         kane.kane,
         "q̇ = N v_r + n and v̇_r = −Γ_r v_r + u_r",
-        {"qd": VECTOR, "v_r_dot": ("freedoms",), "N": BASIS},
         "Kane and Levinson 1985; 000 p.85",
+        shapes={"qd": VECTOR, "v_r_dot": FREE, "N": BASIS},
     ),
-)
-FORCES = (
-    _one(quantities.constraint_force, "−Aᵀλ", {"f": VECTOR}),
-    _one(quantities.wrench, "force and moment of one constraint on its second body", {"F": (6,)}),
+    # forces
+    _one(quantities.constraint_force, "−Aᵀλ", f=VECTOR),
+    _one(quantities.wrench, "force and moment of one constraint on its second body", F=(6,)),
     _one(
         quantities.reaction_wrenches,
         "force and moment of every constraint between frames on its second body, and where",
-        {"F": ("acting", 6), "p": ("acting", 3)},
+        F=("acting", 6),
+        p=("acting", 3),
     ),
     JOINT_WRENCHES,
-)
-CONTACT = (
-    _one(
-        contact.coordinates,
-        "η = (α_o, α_f, ψ) of a contact",
-        {"eta": (5,)},
-        MONTANA,
-        name="contact_coordinates",
-    ),
-    _one(
-        contact.jacobian,
-        "the matrix of η̇ = J q̇",
-        {"J": (5, "nv")},
-        MONTANA,
-        name="contact_jacobian",
-    ),
-    _one(contact.rates, "η̇ of a contact", {"eta_dot": (5,)}, MONTANA, name="contact_rates"),
-    _one(
-        contact.twist,
-        "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
-        {"V": (6,)},
-        MONTANA,
-        name="contact_twist",
+    # contacts
+    *(
+        _one(function, summary, MONTANA, label=f"contact_{function.__name__}", shapes=shapes)
+        for function, summary, shapes in (
+            (contact.coordinates, "η = (α_o, α_f, ψ) of a contact", {"eta": (5,)}),
+            (contact.jacobian, "the matrix of η̇ = J q̇", {"J": (5, "nv")}),
+            (contact.rates, "η̇ of a contact", {"eta_dot": (5,)}),
+            (
+                contact.twist,
+                "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
+                {"V": (6,)},
+            ),
+        )
     ),
     _one(
         friction.wrench,
         "friction of a contact on its finger, force and moment at the contact point",
-        {"F": (6,)},
         "Coulomb's law; Howe and Cutkosky 1996",
-        name="contact_friction",
+        label="contact_friction",
+        F=(6,),
+    ),
+    _solved(
+        inverse.required_efforts,
+        "forces of the actuators that give a motion, and what the constraints then carry",
+        ACTUATION,
+        f=("nu",),
+        lam=ROW,
     ),
 )
-REQUIRED = _solved(
-    inverse.required_efforts,
-    "forces of the actuators that give a motion, and what the constraints then carry",
-    {"f": ("nu",), "lam": ("rows",)},
-    "000 p.80–81",
-)
-QUANTITIES = (*MOTION_AND_FORCE, *GEOMETRY, *FORCES, *CONTACT, REQUIRED)
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}

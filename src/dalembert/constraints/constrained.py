@@ -16,34 +16,31 @@ from numpy.typing import ArrayLike
 
 from dalembert.constraints.contact import contact_name
 from dalembert.constraints.derivatives import AccelerationDerivatives, TorqueDerivatives
-from dalembert.constraints.dynamics import ConstrainedDynamics, describe, is_looped, run_on_numbers
+from dalembert.constraints.dynamics import ConstrainedDynamics, describe, run_on_numbers
 from dalembert.constraints.files import equalities_of, robot_of
 from dalembert.constraints.gauge import Decoupled, SingularValues
-from dalembert.constraints.geometry import STARTS, Mobility, assemble, mobility, reference
-from dalembert.constraints.inverse import internal_forces, selected
+from dalembert.constraints.geometry import (
+    STARTS,
+    Mobility,
+    assemble,
+    mobility,
+    permitted,
+    reference,
+    singularity,
+)
+from dalembert.constraints.inverse import selected
 from dalembert.constraints.kinds import Constraint, Time, index
-from dalembert.constraints.projection import components
 from dalembert.constraints.quantities import wrench_inputs
 from dalembert.constraints.reduced import Reduced, columns
-from dalembert.constraints.status import (
-    PIVOTED,
-    TWIN,
-    call,
-    explain,
-    fill,
-    joined,
-    require_state,
-    required,
-    with_status,
-    without_result,
-)
-from dalembert.errors import ModelError, ShapeError
+from dalembert.constraints.status import TWIN, Call, joined, others, without_result
+from dalembert.errors import ConstraintError, ModelError, ShapeError
 from dalembert.kernels.call.arguments import on_device
+from dalembert.linalg.rank import null_space, singular_values
 from dalembert.spatial.arrays import Array
 from dalembert.systems.evaluator import Parameters, Variant, has_no_values
 from dalembert.systems.ik.solver import coordinate_limits, random_closed_configurations
 from dalembert.systems.singularity import TOLERANCE
-from dalembert.systems.status import Flagged, Status, all_finite, finite_states, on_host
+from dalembert.systems.status import Status, all_finite, finite_states, on_host
 from dalembert.systems.system import System
 from dalembert.text import short
 
@@ -133,12 +130,12 @@ class Constrained(System):
     @property
     def rows(self) -> int:
         """Number of constraint equations: the length of λ."""
-        return self.description.rows
+        return self.dynamics.rows
 
     @property
     def freedoms(self) -> int:
         """Degrees of freedom that the constraints leave."""
-        return self.description.freedoms
+        return self.dynamics.freedoms
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -255,19 +252,18 @@ class Constrained(System):
         >>> [dl.Status(x).name for x in result.status]
         ['OFF_POSITION', 'NOT_FINITE']
         """
-        name, inputs = "forward_dynamics", (q, qd, tau)
         options = {"t": t, **wrench_inputs(self.dynamics.free, tip_wrench, wrenches), **choices}
         settings = (formulation, parameters, out)
+        call = Call(self, "forward_dynamics", (q, qd, tau), options, *settings)
         if errors != "raise":
-            return with_status(self, name, inputs, options, errors, tolerance, *settings)
-        result = call(self, name, inputs, options, *settings)
+            return call.flagged(errors, tolerance)
+        result = call.results()
         if has_no_values(result[0]) or all_finite(result[1]):
             return result
-        if formulation in PIVOTED and "pivots" not in choices:
-            weak, _ = without_result(result[1], inputs)
-            fill(self, result, weak, name, inputs, options, parameters)
+        if call.is_pivoted:
+            call.fill(result, without_result(result[1], call.inputs)[0])
         if not finite_states(result[1]).all():
-            explain(self, q, qd, tau, t, result[1], parameters)
+            call.explain(result[1])
         return result
 
     def inverse_dynamics(  # type: ignore[override]  # with the choices of constraints
@@ -314,24 +310,37 @@ class Constrained(System):
         ConstraintError
             If the actuators cannot give this motion.
         """
-        name, inputs = "inverse_dynamics", (q, qd, qdd)
         options = {"lam": lam, "weights": weights, "t": t, "actuators": joined(actuators)}
         options |= wrench_inputs(self.dynamics.free, tip_wrench, wrenches)
-        settings = (None, parameters, out)
+        call = Call(self, "inverse_dynamics", (q, qd, qdd), options, None, parameters, out)
         if errors != "raise":
-            return with_status(self, name, inputs, options, errors, tolerance, *settings)
-        result = call(self, name, inputs, options, *settings)
-        if not has_no_values(result[0]):
-            require_state(self, result, inputs, actuators)
+            return call.flagged(errors, tolerance)
+        result = call.results()
+        if has_no_values(result[0]) or all_finite(result[1]):
+            return result
+        bad, _ = without_result(result[1], call.inputs)
+        if bad.any():
+            drives = "all of them" if actuators is None else ", ".join(actuators)
+            contacts = self.description.frictional_rows
+            pulls = ", or they would pull at a contact with friction" if contacts else ""
+            raise ConstraintError(
+                f"{self.name}: the actuators ({drives}) cannot give this motion: they do not reach "
+                f"all {self.freedoms} degrees of freedom{pulls}. Choose other actuators, or a "
+                f"motion that meets the equations of the undriven ones{others(bad)}"
+            )
         return result
 
     def internal_forces(
         self, q: ArrayLike, actuators: Sequence[str] | None = None, t: float = 0.0
     ) -> Array:
         """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
-        names = None if actuators is None else ",".join(actuators)
-        columns = selected(self.description, names)
-        return internal_forces(self.dynamics.bound(), np.asarray(q, dtype=float), columns, t)
+        columns = selected(self.description, joined(actuators))
+        dynamics, at = self.dynamics.bound(), np.asarray(q, dtype=float)
+        # Nᵀ B u = 0 with A N = 0
+        working = permitted(dynamics, dynamics.at(at, None, t).A, at, t)[columns].T
+        if not working.size:
+            return np.eye(len(columns))
+        return null_space(working / singular_values(working).max(initial=1e-300))
 
     # the rows
 
@@ -339,13 +348,13 @@ class Constrained(System):
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
     ) -> Array:
         """A (..., rows, nv)."""
-        return self._evaluate("jacobian", (q,), None, parameters, out, t=t)
+        return _array(self, "jacobian", (q,), parameters, out, t=t)
 
     def residual(
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
     ) -> Array:
         """h(q, t) (..., position_count): how far the constraints on positions are from being met."""
-        return self._evaluate("residual", (q,), None, parameters, out, t=t)
+        return _array(self, "residual", (q,), parameters, out, t=t)
 
     def velocity_residual(
         self,
@@ -356,7 +365,7 @@ class Constrained(System):
         out: Array | None = None,
     ) -> Array:
         """A q̇ − b (..., rows)."""
-        return self._evaluate("velocity_residual", (q, qd), None, parameters, out, t=t)
+        return _array(self, "velocity_residual", (q, qd), parameters, out, t=t)
 
     def drift(
         self,
@@ -367,7 +376,7 @@ class Constrained(System):
         out: Array | None = None,
     ) -> Array:
         """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
-        return self._evaluate("drift", (q, qd), None, parameters, out, t=t)
+        return _array(self, "drift", (q, qd), parameters, out, t=t)
 
     # geometry
 
@@ -375,13 +384,13 @@ class Constrained(System):
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> tuple[Array, ...]:
         """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
-        return self._evaluate("projectors", (q,), None, parameters, t=t)
+        return tuple(self._evaluate("projectors", (q,), None, parameters, t=t))
 
     def second_fundamental_form(
         self, q: ArrayLike, qd: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> tuple[Array, ...]:
         """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
-        return self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t)
+        return tuple(self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t))
 
     def covariant_derivative(
         self,
@@ -396,7 +405,7 @@ class Constrained(System):
 
         With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
         """
-        return self._evaluate("covariant_derivative", (q, qd, qdd), None, parameters, out, t=t)
+        return _array(self, "covariant_derivative", (q, qd, qdd), parameters, out, t=t)
 
     def tangential_components(
         self,
@@ -430,7 +439,15 @@ class Constrained(System):
                 f"{self.name}.tangential_components: basis must have shape (..., {self.nv}, "
                 f"{self.freedoms}), got {columns.shape}"
             )
-        return components(self.name, along, columns)
+        # components of an acceleration along Q in a basis of T_qQ
+        coordinates = np.linalg.pinv(columns) @ along[..., None]
+        error = np.linalg.norm((columns @ coordinates)[..., 0] - along, axis=-1)
+        if np.any(error > 1e-9 * np.linalg.norm(along, axis=-1)):
+            raise ConstraintError(
+                f"{self.name}.tangential_components: expected columns of basis that span the "
+                "velocities with A v = 0, got others; take ∂q/∂x of coordinates x of the motion"
+            )
+        return np.asarray(coordinates[..., 0])
 
     def decoupled(
         self,
@@ -468,7 +485,7 @@ class Constrained(System):
         parameters: Parameters = None,
     ) -> Array:
         """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82)."""
-        return self._evaluate("gauge_matrix", (q, qd), formulation, parameters, root=root)
+        return _array(self, "gauge_matrix", (q, qd), parameters, None, formulation, root=root)
 
     def basis(
         self,
@@ -483,7 +500,7 @@ class Constrained(System):
         unit velocities of the independent coordinates. Along a long motion take the N of each
         posture for the `near` of the next: N then stays continuous wherever it leads.
         """
-        return self._evaluate("basis", (q,), None, parameters, t=t, near=near)
+        return _array(self, "basis", (q,), parameters, t=t, near=near)
 
     def kane(
         self,
@@ -495,7 +512,7 @@ class Constrained(System):
         parameters: Parameters = None,
     ) -> tuple[Array, ...]:
         """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85)."""
-        return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
+        return tuple(self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near))
 
     def project_velocity(
         self,
@@ -512,9 +529,10 @@ class Constrained(System):
         With ``errors="flag"`` (velocity, status) as in `forward_dynamics`, whatever q̇ was before.
         """
         if errors == "raise":
-            return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
-        settings = (errors, tolerance, parameters, None if out is None else (out,))
-        return required(self, "project_velocity", (q, qd), *settings, t=t)
+            return _array(self, "project_velocity", (q, qd), parameters, out, t=t)
+        arrays = None if out is None else (out,)
+        call = Call(self, "project_velocity", (q, qd), {"t": t}, None, parameters, arrays)
+        return call.flagged(errors, tolerance)
 
     def assemble(
         self,
@@ -578,8 +596,6 @@ class Constrained(System):
         >>> print(linkage.singularity(linkage.neutral(), "coupler_tip"))
         regular: the position of 'coupler_tip' moves in 1 direction, as usual
         """
-        from dalembert.constraints.geometry import singularity
-
         return singularity(self, q, frame, task, tolerance, t, parameters)
 
     def mobility(
@@ -589,7 +605,20 @@ class Constrained(System):
         t: float = 0.0,
         parameters: Parameters = None,
     ) -> Mobility:
-        """Freedoms left at q (nq,), against Grübler's count; redundant constraints named."""
+        """Degrees of freedom at a configuration, against Grübler's count.
+
+        Parameters
+        ----------
+        q, qd : array_like, optional
+            Configuration (nq,), default the reference, and velocity (nv,), default rest.
+        t : float
+            Time, s.
+
+        Returns
+        -------
+        Mobility
+            Counts, and the names of redundant and conflicting constraints.
+        """
         at = np.asarray(self._reference if q is None else q, dtype=float)
         moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
         return mobility(self.dynamics.bound(parameters), at, moving, t, self.description.rank)
@@ -607,11 +636,24 @@ class Constrained(System):
         errors: str = "raise",
         tolerance: float | Array | None = None,
     ) -> Any:
-        """(M_r (..., k, k), h_r (..., k), N (..., nv, k), n (..., nv)) in independent velocities ẋ.
+        """The motion in independent velocities ẋ: M_r ẍ + h_r = Nᵀ(τ + ψ), q̇ = N ẋ + n.
 
-        M_r ẍ + h_r = Nᵀ(τ + ψ) and q̇ = N ẋ + n; of `qd` only ẋ counts, the velocities named
-        `independent`, default those of the property `independent` (000 p.58–62).
+        Parameters
+        ----------
+        q, qd : array_like
+            State (..., nq), (..., nv); of `qd` only ẋ counts.
+        independent : sequence of str, optional
+            Names of the velocities ẋ; default those of the property `independent`.
+        t, errors, tolerance
+            As for `forward_dynamics`.
 
+        Returns
+        -------
+        Reduced
+            M_r (..., k, k), h_r (..., k), N (..., nv, k) and n (..., nv) (000 p.58–62).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> linkage = dl.load("four_bar")
         >>> q = linkage.neutral()
@@ -620,9 +662,9 @@ class Constrained(System):
         >>> bool(abs(linkage.velocity_residual(q, qd)).max() < 1e-12)
         True
         """
-        settings = (errors, tolerance, parameters)
-        names = joined(independent)
-        return _as(Reduced, required(self, "reduced", (q, qd), *settings, t=t, independent=names))
+        options = {"t": t, "independent": joined(independent)}
+        call = Call(self, "reduced", (q, qd), options, None, parameters)
+        return call.checked(errors, tolerance, Reduced)
 
     def frame_jacobian(
         self,
@@ -635,11 +677,29 @@ class Constrained(System):
         errors: str = "raise",
         tolerance: float | Array | None = None,
     ) -> Any:
-        """J (..., 6, k) of a frame along the constraints: its (linear, angular) velocity per ẋ.
+        """Jacobian of a frame along the constraints: its (linear, angular) velocity per ẋ.
 
-        Column j is what the frame does while the velocity named `independent[j]` is one and the
-        others of them are zero, all the rest following. The view is that of `Robot.jacobian`.
+        Parameters
+        ----------
+        q : array_like
+            Configuration (..., nq).
+        frame : str
+            Name of the frame.
+        independent : sequence of str, optional
+            Names of the velocities ẋ; default those of the property `independent`.
+        expressed_in : str
+            "world", "body" or "spatial", as for `Robot.jacobian`.
+        t, errors, tolerance
+            As for `forward_dynamics`.
 
+        Returns
+        -------
+        ndarray
+            J (..., 6, k): column j is the velocity of the frame while `independent[j]` is one and
+            the others of them are zero, all the rest following.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> linkage = dl.load("four_bar")
         >>> linkage.frame_jacobian(linkage.neutral(), "coupler_tip", ["crank"]).shape
@@ -648,7 +708,8 @@ class Constrained(System):
         self.dynamics.require_frame(frame)
         options = {"t": t, "frame": frame, "expressed_in": expressed_in}
         options["independent"] = joined(independent)
-        return required(self, "frame_jacobian", (q,), errors, tolerance, parameters, **options)
+        call = Call(self, "frame_jacobian", (q,), options, None, parameters)
+        return call.checked(errors, tolerance)
 
     # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
 
@@ -673,8 +734,9 @@ class Constrained(System):
         >>> derivatives.dlam_dtau  # the rod bears what pulls along it
         array([[ 0., -1.]])
         """
-        name, settings = "forward_dynamics_derivatives", (errors, tolerance, parameters)
-        return _as(AccelerationDerivatives, required(self, name, (q, qd, tau), *settings, t=t))
+        name = "forward_dynamics_derivatives"
+        call = Call(self, name, (q, qd, tau), {"t": t}, None, parameters)
+        return call.checked(errors, tolerance, AccelerationDerivatives)
 
     def inverse_dynamics_derivatives(
         self,
@@ -688,9 +750,10 @@ class Constrained(System):
         tolerance: float | Array | None = None,
     ) -> Any:
         """∂τ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and q̈; `actuators` drive."""
-        name, settings = "inverse_dynamics_derivatives", (errors, tolerance, parameters)
-        options: dict[str, Any] = {"t": t, "actuators": joined(actuators)}
-        return _as(TorqueDerivatives, required(self, name, (q, qd, qdd), *settings, **options))
+        options = {"t": t, "actuators": joined(actuators)}
+        name = "inverse_dynamics_derivatives"
+        call = Call(self, name, (q, qd, qdd), options, None, parameters)
+        return call.checked(errors, tolerance, TorqueDerivatives)
 
     # inertias
 
@@ -703,7 +766,7 @@ class Constrained(System):
         out: Array | None = None,
     ) -> Array:
         """Y (..., nv, 10 bodies) with Y θ + Aᵀλ = τ + ψ, θ the robot's `parameters`, λ free."""
-        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out)
+        return _array(self, "regressor", (q, qd, qdd), parameters, out)
 
     def reduced_regressor(
         self,
@@ -717,9 +780,9 @@ class Constrained(System):
         tolerance: float | Array | None = None,
     ) -> Any:
         """Nᵀ Y (..., k, 10 bodies): Nᵀ Y θ = Nᵀ (τ + ψ), without λ; N as in `reduced`."""
-        options: dict[str, Any] = {"t": t, "independent": joined(independent)}
-        name, settings = "reduced_regressor", (errors, tolerance, parameters)
-        return required(self, name, (q, qd, qdd), *settings, **options)
+        options = {"t": t, "independent": joined(independent)}
+        call = Call(self, "reduced_regressor", (q, qd, qdd), options, None, parameters)
+        return call.checked(errors, tolerance)
 
     # forces
 
@@ -732,7 +795,7 @@ class Constrained(System):
         out: Array | None = None,
     ) -> Array:
         """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
-        return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
+        return _array(self, "constraint_force", (q, lam), parameters, out, t=t)
 
     def joint_wrenches(
         self,
@@ -758,15 +821,26 @@ class Constrained(System):
         >>> np.abs(moments.round(12))
         array([2., 0., 0.])
         """
-        return self._evaluate("joint_wrenches", (q, qd, qdd, lam), None, parameters, out, t=t)
+        return _array(self, "joint_wrenches", (q, qd, qdd, lam), parameters, out, t=t)
 
     def reactions(
         self, q: ArrayLike, lam: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> dict[str, dict[str, Any]]:
-        """Forces that each constraint exerts, by name, from λ of `forward_dynamics`.
+        """Forces that each constraint exerts, from λ of `forward_dynamics`.
 
-        Constraints between frames give "force" and "moment" (..., 3) ON the second frame's body at
-        its point, along world axes; a `Distance` its "tension"; all give "generalized" (..., nv).
+        Parameters
+        ----------
+        q, lam : array_like
+            Configuration (..., nq) and multipliers (..., rows).
+        t : float or array_like, optional
+            Time, s.
+
+        Returns
+        -------
+        dict
+            By name of the constraint: "generalized" (..., nv); of constraints between frames also
+            "force" and "moment" (..., 3) ON the second frame's body at its point, along world axes;
+            of a `Distance` its "tension".
         """
         lam = np.asarray(lam, dtype=float)
         result: dict[str, dict[str, Any]] = {}
@@ -796,9 +870,7 @@ class Constrained(System):
         charts (000 p.76). Angles lie within ±π.
         """
         name = contact_name(self.description, contact)
-        return self._evaluate(
-            "contact_coordinates", (q,), None, parameters, out, t=t, constraint=name
-        )
+        return _array(self, "contact_coordinates", (q,), parameters, out, t=t, constraint=name)
 
     def contact_jacobian(
         self,
@@ -810,7 +882,7 @@ class Constrained(System):
     ) -> Array:
         """J (..., 5, nv) with η̇ = J q̇ (Montana 1988)."""
         name = contact_name(self.description, contact)
-        return self._evaluate("contact_jacobian", (q,), None, parameters, out, t=t, constraint=name)
+        return _array(self, "contact_jacobian", (q,), parameters, out, t=t, constraint=name)
 
     def contact_rates(
         self,
@@ -823,7 +895,7 @@ class Constrained(System):
     ) -> Array:
         """η̇ (..., 5)."""
         name = contact_name(self.description, contact)
-        return self._evaluate("contact_rates", (q, qd), None, parameters, out, t=t, constraint=name)
+        return _array(self, "contact_rates", (q, qd), parameters, out, t=t, constraint=name)
 
     def contact_twist(
         self,
@@ -839,7 +911,7 @@ class Constrained(System):
         (v_x, v_y) is the slip, v_z the approach, (ω_x, ω_y) the rolling velocity, ω_z the spin.
         """
         name = contact_name(self.description, contact)
-        return self._evaluate("contact_twist", (q, qd), None, parameters, out, t=t, constraint=name)
+        return _array(self, "contact_twist", (q, qd), parameters, out, t=t, constraint=name)
 
     def contact_friction(
         self,
@@ -855,11 +927,9 @@ class Constrained(System):
 
         Force at the contact point and moment about the normal, along world axes.
         """
-        options = {
-            "t": t,
-            "constraint": contact_name(self.description, contact, with_friction=True),
-        }
-        return self._evaluate("contact_friction", (q, qd, lam), None, parameters, out, **options)
+        name = contact_name(self.description, contact, with_friction=True)
+        inputs = (q, qd, lam)
+        return _array(self, "contact_friction", inputs, parameters, out, t=t, constraint=name)
 
     # changes that give a new closed chain; options are those of the robot's method of that name
 
@@ -957,7 +1027,9 @@ class Constrained(System):
     def _run(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Array
     ) -> Any:
-        if is_looped(self, variant) and parameters is None and not on_device(arguments):
+        # dense equations of a large system are solved state by state
+        dense = variant.quantity.inverts_mass or "status" in variant.quantity.outputs
+        if dense and self.dynamics.large and parameters is None and not on_device(arguments):
             return run_on_numbers(self, variant, arguments, out)
         return super()._run(variant, arguments, parameters, out)
 
@@ -982,11 +1054,12 @@ class Constrained(System):
 
         A singular posture is no reason to refuse a start.
         """
-        status = with_status(self, "velocity_residual", (q, qd), {}).status
+        status = Call(self, "velocity_residual", (q, qd), {}).flagged().status
         off = (status >= int(Status.OFF_POSITION)) & (status <= int(Status.OFF_VELOCITY))
-        numbers = super()._first_status(q, qd)
+        numbers: Array = super()._first_status(q, qd)
         usable = numbers == int(Status.OK)
-        return numbers + (off & usable).astype(np.int8) * status
+        numbers = numbers + (off & usable).astype(np.int8) * status
+        return numbers
 
     def _bad_start(self, q: ArrayLike, qd: ArrayLike, start: ArrayLike) -> str:
         if Status.OFF_POSITION in on_host(start):
@@ -1002,9 +1075,18 @@ class Constrained(System):
         )
 
 
-def _as(kind: Any, result: Any) -> Any:
-    """The results under their names; flagged ones have them already."""
-    return result if isinstance(result, Flagged) else kind(*result)
+def _array(
+    system: System,
+    quantity: str,
+    inputs: tuple[ArrayLike, ...],
+    parameters: Parameters,
+    out: Array | None = None,
+    formulation: str | None = None,
+    **options: Any,
+) -> Array:
+    """A quantity of one result, of a system or of a framework's view of it."""
+    result: Array = system._evaluate(quantity, inputs, formulation, parameters, out, **options)
+    return result
 
 
 def _around(closed: Constrained, change: Callable[[Any], Any]) -> Constrained:

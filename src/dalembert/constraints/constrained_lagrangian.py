@@ -99,7 +99,8 @@ def difference_term(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """right − wrong (freedoms,) at a state that meets the constraints, numbers or symbols."""
     _require_plain(system)
     x, v = tracing.symbol("q", system.nq), tracing.symbol("qd", system.nv)
-    return tracing.at([_equations(system, x, v)[3]], [x, v], [q, qd])[0]
+    difference: Array = tracing.at([_equations(system, x, v)[3]], [x, v], [q, qd])[0]
+    return difference
 
 
 def _require_plain(system: ConstrainedDynamics) -> None:

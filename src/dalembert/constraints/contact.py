@@ -32,7 +32,7 @@ from dalembert.constraints.surfaces import (
 )
 from dalembert.errors import ConstraintError
 from dalembert.model.parameter import expression
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.friction import LEAST_WIDTH
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Contact(Constraint):
     def between(self) -> tuple[str, str]:
         return self.on, self.frame
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        return ("N",)
+    units = ("N",)
+    # whether η can be computed: both sides are surfaces with known charts
+    has_coordinates = True
 
     def point(self, at: Posture) -> Array:
         return self.contact_frame(at)[1]
@@ -59,11 +59,6 @@ class Contact(Constraint):
     def terms(self, F: Array, lam: Array) -> dict[str, Any]:
         """Force on the finger at its point, moment about it, and the normal force."""
         return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}
-
-    @property
-    def has_coordinates(self) -> bool:
-        """Whether η can be computed: both sides are surfaces with known charts."""
-        return True
 
     @property
     @abstractmethod
@@ -99,7 +94,7 @@ class RollingRows(Contact):
     spin: bool
 
     @property
-    def units(self) -> tuple[str, ...]:
+    def units(self) -> tuple[str, ...]:  # type: ignore[override]  # by `spin`
         return ("N", "N", "N") if self.spin else ("N", "N", "N", "N m")
 
     def velocity(self, at: Posture) -> tuple[Array, Array]:
@@ -171,7 +166,8 @@ def rates(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
 ) -> Array:
     """η̇ (5,)."""
-    return jacobian(system, q, t, constraint) @ qd
+    eta_dot: Array = jacobian(system, q, t, constraint) @ qd
+    return eta_dot
 
 
 def twist(
@@ -179,16 +175,8 @@ def twist(
 ) -> Array:
     """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
     kind, at = _contact(system, constraint, q, t)
-    return kind.twist_map(at) @ qd
-
-
-def state(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
-    """(η, η̇) of all contacts, one after the other."""
-    names = contacts(system)
-    eta = [coordinates(system, q, t, name) for name in names]
-    eta_dot = [rates(system, q, qd, t, name) for name in names]
-    none = np.zeros(0)
-    return np.concatenate([none, *eta]), np.concatenate([none, *eta_dot])
+    V: Array = kind.twist_map(at) @ qd
+    return V
 
 
 AXES = {"x": 0, "y": 1, "z": 2}
@@ -213,7 +201,7 @@ class PointOnSurface(Contact):
     def position(self, at: Posture) -> Array:
         return np.stack([self.radius - self._height(self._centre(at)[1])])
 
-    def _height(self, p: Array) -> Array:
+    def _height(self, p: Array) -> Scalar:
         surface = self.surface
         if surface.height is None or (self.radius > 0.0 and not surface.offset):
             raise ConstraintError(
@@ -233,12 +221,13 @@ class PointOnSurface(Contact):
         R_o, p = self._centre(at)
         x = tracing.symbol("x", 3)
         (n,) = tracing.at([tracing.gradient(self._height(x), x)], [x], [p])
-        return R_o @ (n / np.sqrt(n @ n))
+        normal: Array = R_o @ (n / np.sqrt(n @ n))
+        return normal
 
     # the ball as a finger
 
     @property
-    def has_coordinates(self) -> bool:
+    def has_coordinates(self) -> bool:  # type: ignore[override]  # of a ball
         return self.radius > 0.0 and self.surface.coordinates is not None
 
     @property
@@ -307,16 +296,12 @@ class Sliding(PointOnSurface):
     def __post_init__(self) -> None:
         require_positive(self, mu=self.mu, width=self.width)
 
-    @property
-    def limits(self) -> tuple[Any, Any]:
-        """(largest force, largest moment in m) per normal force."""
-        return expression(self.mu), 0.0
-
     def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
         n, (_, centre) = self.normal(at), at.pose(self.frame)
         point = centre - self.radius * n
         J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
-        return limit_wrench(J, n, qd, self.limits, self.width), J
+        limits = expression(self.mu), expression(getattr(self, "torsion", 0.0))
+        return limit_wrench(J, n, qd, limits, self.width), J
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,10 +316,6 @@ class SoftFinger(Sliding):
 
     def __post_init__(self) -> None:
         require_positive(self, mu=self.mu, width=self.width, torsion=self.torsion)
-
-    @property
-    def limits(self) -> tuple[Any, Any]:
-        return expression(self.mu), expression(self.torsion)
 
 
 GAP_COORDINATES = (*CONTACT_COORDINATES, "gap")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import product
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from dalembert.constraints.contact import (
     SurfaceSliding,
 )
 from dalembert.constraints.dynamics import TRACED_FROM
-from dalembert.constraints.kinds import Constraint, Pfaffian, Posture, Time
+from dalembert.constraints.kinds import Constraint, Pfaffian, Posture
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
     Surface,
@@ -125,7 +125,8 @@ class ContactBody(Lagrangian):
 
     def finger_wrench(self, eta: ArrayLike, wrench: ArrayLike) -> Array:
         """Generalised force (5,), with a gap (6,), of a wrench (6,) on the finger, in its frame."""
-        return self.body_map(eta).T @ np.asarray(wrench, dtype=float)
+        force: Array = self.body_map(eta).T @ np.asarray(wrench, dtype=float)
+        return force
 
     def normal_force(
         self,
@@ -190,6 +191,15 @@ def closest(obj: Surface, finger: Surface, g: Array, eta: Array) -> Array:
     return eta
 
 
+def _at_own_coordinates(name: str) -> Any:
+    """The method of this name of the dynamics inside, at the coordinates of these."""
+
+    def method(self: TouchingDynamics, q: Array, *arguments: Any, **options: Any) -> Any:
+        return getattr(self.dynamics, name)(self.own(q), *arguments, **options)
+
+    return wraps(getattr(Dynamics, name))(method)
+
+
 @dataclass(frozen=True, eq=False)
 class TouchingDynamics(WrappedDynamics):
     """`dynamics` with (η, d) of `contact` after its coordinates; velocities and forces are its own."""
@@ -246,7 +256,8 @@ class TouchingDynamics(WrappedDynamics):
     def relative_pose(self, q: Array) -> Array:
         """g_of (4, 4) of the system's own coordinates."""
         poses = self.dynamics.poses(q)
-        return se3.inverse(poses[self.contact.on]) @ poses[self.contact.frame]
+        g: Array = se3.inverse(poses[self.contact.on]) @ poses[self.contact.frame]
+        return g
 
     def integrate(self, q: Array, step: Array) -> Array:
         moved = self.dynamics.integrate(self.own(q), step)
@@ -284,20 +295,11 @@ class TouchingDynamics(WrappedDynamics):
         own = {"nq": self.nq, "nv": self.nv}
         return own[symbol] if symbol in own else self.dynamics.size(symbol)
 
-    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
-        return self.dynamics.generalized_forces(self.own(q), qd, t)
-
-    def poses(self, q: Array) -> Mapping[str, Any]:
-        return self.dynamics.poses(self.own(q))
-
-    def poses_apart(self, q: Array, a: str, b: str) -> tuple[Array, Array, Array]:
-        return self.dynamics.poses_apart(self.own(q), a, b)
-
-    def pose(self, q: Array, frame: str) -> Array:
-        return self.dynamics.pose(self.own(q), frame)
-
-    def frame_jacobian(self, q: Array, frame: str, expressed_in: str = "world") -> Array:
-        return self.dynamics.frame_jacobian(self.own(q), frame, expressed_in)
+    generalized_forces = _at_own_coordinates("generalized_forces")
+    poses = _at_own_coordinates("poses")
+    poses_apart = _at_own_coordinates("poses_apart")
+    pose = _at_own_coordinates("pose")
+    frame_jacobian = _at_own_coordinates("frame_jacobian")
 
 
 class Touching(System):
@@ -361,8 +363,14 @@ class Touching(System):
                 "coordinates"
             )
         g = np.asarray(self.dynamics.bound().relative_pose(own), dtype=float)
-        starts = self._starts(g) if start is None else [tuple(start)]
-        solutions = [eta for alpha in starts if (eta := self._from(g, alpha)) is not None]
+        obj, finger = self._kind.surfaces
+        solutions = []
+        for alpha in self._starts(g) if start is None else [tuple(start)]:
+            o, f = obj.at(np.array(alpha[:2])), finger.at(np.array(alpha[2:]))
+            psi = contact_angle(o.frame, g[:3, :3] @ f.frame)
+            eta = closest(obj, finger, g, np.array([*alpha, psi, 0.0]))
+            if np.abs(relative_pose(obj, finger, eta) - g).max() <= MET:
+                solutions.append(eta)
         if not solutions:
             raise ConstraintError(
                 f"{self.name}: the normals of the surfaces of {self._kind.frame!r} and "
@@ -376,23 +384,13 @@ class Touching(System):
     def _starts(self, g: Array) -> list[tuple[float, ...]]:
         """Pairs of chart coordinates (4,) whose points are near and whose normals are opposite."""
         o, f = ([side.at(np.array(a)) for a in GRID] for side in self._kind.surfaces)
-        points, normals = (np.stack([getattr(p, k) for p in o]) for k in ("point", "frame"))
-        tips, axes = (np.stack([getattr(p, k) for p in f]) for k in ("point", "frame"))
+        points, tips = (np.stack([patch.point for patch in side]) for side in (o, f))
+        normals, axes = (np.stack([patch.frame[:, 2] for patch in side]) for side in (o, f))
         apart = points[:, None] - (tips @ g[:3, :3].T + g[:3, 3])
-        facing = normals[:, :, 2] @ (axes[:, :, 2] @ g[:3, :3].T).T
-        size = np.abs(tips).max()
-        score = np.linalg.norm(apart, axis=-1) + size * (1.0 + facing)
+        facing = normals @ (axes @ g[:3, :3].T).T
+        score = np.linalg.norm(apart, axis=-1) + np.abs(tips).max() * (1.0 + facing)
         best = np.argsort(score, axis=None)[:PAIRS]
         return [(*GRID[k // len(GRID)], *GRID[k % len(GRID)]) for k in best.tolist()]
-
-    def _from(self, g: Array, alpha: tuple[float, ...]) -> Array | None:
-        """(η, d) reached from chart coordinates (4,), or None."""
-        obj, finger = self._kind.surfaces
-        o, f = obj.at(np.array(alpha[:2])), finger.at(np.array(alpha[2:]))
-        psi = contact_angle(o.frame, g[:3, :3] @ f.frame)
-        eta = closest(obj, finger, g, np.array([*alpha, psi, 0.0]))
-        is_solved = np.abs(relative_pose(obj, finger, eta) - g).max() <= MET
-        return eta if is_solved else None
 
     # constraints
 

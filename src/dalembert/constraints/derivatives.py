@@ -12,13 +12,13 @@ Primes are along `integrate(q, δ)`: nv numbers whatever nq is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.friction import require_smooth, with_friction
-from dalembert.constraints.inverse import inverse_dynamics, reach, selected
+from dalembert.constraints.inverse import drive_span, inverse_dynamics, selected
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
@@ -57,11 +57,11 @@ class ResidualDerivatives(NamedTuple):
 
     force: Array  # of M q̈ + h − ψ + Aᵀλ (nv, 2 nv)
     row: Array  # of A q̈ − γ (rows, 2 nv)
-    turned: tuple[Any, ...]  # of A y (rows, 2 nv), for every y
+    turned: tuple[Array, ...]  # of A y (rows, 2 nv), for every y
 
 
 def residual_derivatives(
-    system: ConstrainedDynamics, state: tuple[Any, ...], lam: Array, *along: Any
+    system: ConstrainedDynamics, state: tuple[Array, Array, Array, Time], lam: Array, *along: Array
 ) -> ResidualDerivatives:
     """The derivatives of the residuals at a state (q, q̇, q̈, t); of Coulomb friction, none.
 
@@ -99,16 +99,25 @@ def forward_dynamics_derivatives(
     """∂q̈ and ∂λ by q, q̇ and τ."""
     qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau, t)
     maps = metric_at(system, q, t)
-    residuals = residual_derivatives(
-        system, (q, qd, qdd, t), lam, *_velocity_of_multipliers(system, maps, lam)
-    )
+    # y with A y = λ, where rows are redundant
+    y = () if system.balanced else (maps.shortest(lam),)
+    residuals = residual_derivatives(system, (q, qd, qdd, t), lam, *y)
     unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
     f = np.concatenate([-residuals.force, unit], axis=1)
     by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-residuals.row, still], axis=1))
-    by_qdd, by_lam = _with_friction_derivative(system, maps, (q, qd, t), lam, by_qdd, by_lam)
-    by_lam = by_lam + np.concatenate(
-        [_redundant_rows_derivative(system, maps, residuals), still], axis=1
-    )
+    if (
+        system.frictional_rows
+    ):  # friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n
+        rows = list(system.frictional_rows)
+        E = system.friction_rows(q, qd, t)[0]
+        presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
+        zero = np.zeros((system.rows, len(rows)))
+        qdd_by_n, lam_by_n, _ = maps.motion(-E.T * presses, zero)
+        normal_forces = lu(np.eye(len(rows)) - lam_by_n[rows]).solve(by_lam[rows])
+        by_qdd, by_lam = by_qdd + qdd_by_n @ normal_forces, by_lam + lam_by_n @ normal_forces
+    if y:  # (1 − A A⁺) A′ y
+        redundant = maps.space.coordinates(residuals.turned[-1])[1]
+        by_lam = by_lam + np.concatenate([redundant, still], axis=1)
     return AccelerationDerivatives(
         *_parts(maps, by_qdd, system.nv), *_parts(maps, by_lam, system.nv)
     )
@@ -136,16 +145,13 @@ def inverse_dynamics_derivatives(
     maps = metric(system, np.eye(system.nv) if actuators is None else M, A)
     columns = selected(system, actuators)
     B = np.eye(system.nv)[:, columns]
-    drives = None if actuators is None else reach(system, maps, B)
+    drives = None if actuators is None else drive_span(system, maps, B)
     v = tau if drives is None else drives.behind(maps, tau[columns])
-    residuals = residual_derivatives(
-        system, (q, qd, qdd, t), lam, v, *_velocity_of_multipliers(system, maps, lam)
-    )
+    y = () if system.balanced else (maps.shortest(lam),)
+    residuals = residual_derivatives(system, (q, qd, qdd, t), lam, v, *y)
     still = np.zeros((system.rows, system.nv))
-    g, turn = (
-        np.concatenate(pair, axis=1)
-        for pair in ([residuals.force, M], [-residuals.turned[0], still])
-    )
+    g = np.concatenate([residuals.force, M], axis=1)
+    turn = np.concatenate([-residuals.turned[0], still], axis=1)
     if drives is None:
         by_tau, against, _ = maps.motion(g, turn)
         by_lam = -against
@@ -153,49 +159,13 @@ def inverse_dynamics_derivatives(
         u = maps.shortest(turn)[columns]
         by_tau = B @ (u + drives.torques(maps, g - B @ u))
         by_lam = maps.normal(by_tau - g)
-    by_lam = by_lam + np.concatenate(
-        [_redundant_rows_derivative(system, maps, residuals), still], axis=1
-    )
+    if y:
+        redundant = maps.space.coordinates(residuals.turned[-1])[1]
+        by_lam = by_lam + np.concatenate([redundant, still], axis=1)
     return TorqueDerivatives(*_parts(maps, by_tau, system.nv), *_parts(maps, by_lam, system.nv))
 
 
-def _parts(maps: Metric, jacobian: Any, n: int) -> tuple[Array, ...]:
+def _parts(maps: Metric, jacobian: Array, n: int) -> tuple[Array, ...]:
     """Columns (·, 3 n) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
     parts = (jacobian[:, k * n : (k + 1) * n] for k in range(3))
     return flagged(maps.space.lost < 0.5, *parts)
-
-
-def _velocity_of_multipliers(
-    system: ConstrainedDynamics, maps: Metric, lam: Array
-) -> tuple[Array, ...]:
-    """y (nv,) with A y = λ, where rows are redundant."""
-    return () if system.balanced else (maps.shortest(lam),)
-
-
-def _redundant_rows_derivative(
-    system: ConstrainedDynamics, maps: Metric, residuals: ResidualDerivatives
-) -> Array:
-    """(1 − A A⁺) A′ y (rows, 2 nv): zero where no row is redundant."""
-    if system.balanced:
-        return np.zeros((system.rows, 2 * system.nv))
-    return maps.space.coordinates(residuals.turned[-1])[1]
-
-
-def _with_friction_derivative(
-    system: ConstrainedDynamics,
-    maps: Metric,
-    state: tuple[Any, ...],
-    lam: Array,
-    qdd: Array,
-    by: Any,
-) -> tuple[Array, Array]:
-    """(q̈′, λ′) where friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n."""
-    if not system.rubbing:
-        return qdd, by
-    rows = list(system.rubbing)
-    E = system.friction_rows(*state)[0]
-    presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
-    still = np.zeros((system.rows, len(rows)))
-    by_qdd, by_lam, _ = maps.motion(-E.T * presses, still)
-    normal_forces = lu(np.eye(len(rows)) - by_lam[rows]).solve(by[rows])
-    return qdd + by_qdd @ normal_forces, by + by_lam @ normal_forces

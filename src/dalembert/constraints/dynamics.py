@@ -8,9 +8,9 @@ state (`is_large`, `Evaluated`, `run_on_numbers`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,17 +20,17 @@ from dalembert.constraints import catalogue, contact
 from dalembert.constraints.geometry import weighed
 from dalembert.constraints.kinds import Constraint, Posture, Time
 from dalembert.constraints.multiplier import off
-from dalembert.constraints.projection import steps_back
-from dalembert.constraints.status import require_regular, twin_of
+from dalembert.constraints.projection import NEWTON_STEPS, closable, position_step, velocity_step
+from dalembert.constraints.status import twin_of
 from dalembert.constraints.surfaces import CONTACT_COORDINATES
 from dalembert.constraints.symbolic import SYMBOLIC_QUANTITIES
-from dalembert.errors import ConstraintError, ParameterError, ShapeError
+from dalembert.errors import ConstraintError, ParameterError, ShapeError, SingularMassMatrixError
 from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.kernels import explain_error
 from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.rank import Pivots, pivots, weakest
 from dalembert.model.parameter import collect, parameter_vector
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics
 
 if TYPE_CHECKING:
@@ -49,16 +49,6 @@ def operations(nv: int, rows: int, rank: int) -> int:
     """
     basis = 2 * rows * rows * nv if rank == rows else 5 * rank * rows * nv
     return basis + rows * nv * nv + nv**3 // 3
-
-
-def is_large(system: ConstrainedDynamics) -> bool:
-    """Whether a system's dense solutions are computed by LAPACK.
-
-    Systems with open parameters or explicit dependence on time are always compiled whole.
-    """
-    if system.pivots is None or system.parameters or len(system.values) or system.dynamics.moving:
-        return False
-    return operations(system.nv, system.rows, len(system.pivots.rows)) > MOST
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +88,14 @@ class Evaluated(WrappedDynamics):
         shapes = {name: np.shape(x) for name, x in arrays.items()}
         key = (quantity, formulation, *words.items(), *shapes.items())
         if key not in self._functions:
-
-            def function(**symbols: Any) -> Any:
-                return self.dynamics.compute(quantity, formulation, **symbols, **words)
-
+            compute: Callable[..., Any] = self.dynamics.compute
+            function = partial(compute, quantity, formulation, **words)
             self._functions[key] = tracing.traced(function, shapes)
         return self._functions[key](**arrays)
 
     def frame_jacobian(self, q: Array, frame: str, expressed_in: str = "world") -> Array:
-        return self.compute("jacobian", q=q, frame=frame, expressed_in=expressed_in)
-
-
-def is_looped(system: Any, variant: Variant) -> bool:
-    """Whether a quantity solves dense equations of a large system, and is called state by state."""
-    dense = variant.quantity.inverts_mass or "status" in variant.quantity.outputs
-    return dense and system.dynamics.large
+        J: Array = self.compute("jacobian", q=q, frame=frame, expressed_in=expressed_in)
+        return J
 
 
 def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], out: Any) -> Any:
@@ -155,6 +138,8 @@ TRACED_FROM = (
 
 
 WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
+REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
+STATES = 6  # random postures at which M is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +168,7 @@ class ConstrainedDynamics(WrappedDynamics):
         **{"v_r": ("freedoms",), "near": ("nv", "freedoms"), "tolerance": ()},
     }
     traced_from: ClassVar = TRACED_FROM
+    symbolic_quantities: ClassVar = SYMBOLIC_QUANTITIES
 
     @property
     def free(self) -> Dynamics:
@@ -200,7 +186,7 @@ class ConstrainedDynamics(WrappedDynamics):
             "reduced_regressor": "regressor" in inside,
             "frame_jacobian": self.dynamics.frames,
             "joint_wrenches": "joint_wrenches" in inside,
-            "reaction_wrenches": self.acting,
+            "reaction_wrenches": self.acting_names,
             "required_efforts": self.driven_by.actuators,
         }
         own = {name: x for name, x in catalogue.BY_NAME.items() if has.get(name, True)}
@@ -210,25 +196,20 @@ class ConstrainedDynamics(WrappedDynamics):
         return twin_of(self.catalogue, name) or super().quantity(name)
 
     @property
-    def symbolic_quantities(self) -> Mapping[str, Quantity]:
-        return SYMBOLIC_QUANTITIES
-
-    @property
     def printed(self) -> tuple[str, ...]:
         return (*self.dynamics.printed, "A")
 
     def size(self, symbol: str) -> int:
-        return getattr(self, symbol) if hasattr(self, symbol) else self.dynamics.size(symbol)
+        counts = {"frame_count": self.frames, "acting": self.acting_names}
+        if symbol in counts:
+            return len(counts[symbol])
+        size: int = getattr(self, symbol) if hasattr(self, symbol) else self.dynamics.size(symbol)
+        return size
 
     def options(self, choice: str) -> tuple[str, ...] | None:
         if choice == "constraint":
             return tuple(self.constraints)
         return self.dynamics.options(choice)
-
-    @property
-    def frame_count(self) -> int:
-        """Number of frames, on which wrenches may act."""
-        return len(self.frames)
 
     def at_time(self, t: Time) -> ConstrainedDynamics:
         return replace(self, dynamics=self.dynamics.at_time(t)) if self.dynamics.moving else self
@@ -237,8 +218,13 @@ class ConstrainedDynamics(WrappedDynamics):
 
     @cached_property
     def large(self) -> bool:
-        """Whether dense solutions are computed by LAPACK instead of straight-line code."""
-        return is_large(self)
+        """Whether dense solutions are computed by LAPACK instead of straight-line code.
+
+        Systems with open parameters or explicit dependence on time are always compiled whole.
+        """
+        if self.pivots is None or self.parameters or len(self.values) or self.dynamics.moving:
+            return False
+        return operations(self.nv, self.rows, len(self.pivots.rows)) > MOST
 
     @property
     def traces(self) -> bool:  # type: ignore[override]
@@ -261,19 +247,43 @@ class ConstrainedDynamics(WrappedDynamics):
     # constrained motion
 
     def require_regular(self) -> None:
-        require_regular(self)
+        """Raise if M(q) is singular at all of some random postures."""
+        system = self
+        if self.parameters:
+            if None in self.parameters.values():
+                return
+            system = self.bind(self.parameter_values())
+        rng, plant = np.random.default_rng(0), system.dynamics
+        for _ in range(STATES):
+            q = plant.integrate(plant.neutral(), rng.uniform(-1.0, 1.0, self.nv))
+            M = np.asarray(plant.mass_matrix(q), dtype=float)
+            size = np.sqrt(np.abs(np.diag(M)))
+            if np.isfinite(M).all() and size.min() > 0.0:
+                values, vectors = np.linalg.eigh(M / np.outer(size, size))
+                if values[0] > REGULAR:
+                    return
+                massless = int(np.abs(vectors[:, 0] / size).argmax())
+            else:
+                massless = int(size.argmin())
+        raise SingularMassMatrixError(
+            f"{self.name}: M(q) is singular: nothing resists {plant.velocities[massless]!r}; give "
+            "it mass or inertia"
+        )
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
-        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t, underway=True)
+        qdd, lam = self.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t, underway=True)
+        return qdd, lam
 
     def project(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
-        return self.compute("project", q=q, qd=qd, t=t)
+        q, qd = self.compute("project", q=q, qd=qd, t=t)
+        return q, qd
 
     @property
     def projection_steps(self) -> tuple[tuple[ProjectionStep, int], ...]:
-        return steps_back(self)
+        newton = ((position_step, NEWTON_STEPS),) if closable(self) else ()
+        return *newton, (velocity_step, 1)
 
-    def meets(self, q: Array, qd: Array, t: Time, tolerance: float) -> Array | bool:
+    def meets(self, q: Array, qd: Array, t: Time, tolerance: float) -> Scalar:
         return off(self, q, qd, t, tolerance) < 0.5
 
     def pivots_at(self, q: Array, t: Time = None, known_pivots: Sequence[str] = ()) -> Pivots:
@@ -308,12 +318,6 @@ class ConstrainedDynamics(WrappedDynamics):
     def known_rank(self) -> int | None:
         """Independent rows at nearly every configuration, None before it is computed."""
         return None if self.pivots is None else len(self.pivots.rows)
-
-    @property
-    def row_blocks(self) -> list[tuple[list[int], int]]:
-        """Rows of each block, and how many of them are independent at nearly every posture."""
-        independent = set(self.pivots.rows) if self.pivots else set()
-        return [(list(rows), len(independent.intersection(rows))) for rows in self.blocks]
 
     @property
     def balanced(self) -> bool:
@@ -383,49 +387,39 @@ class ConstrainedDynamics(WrappedDynamics):
         return tuple(name for name, kind in self.constraints.items() if kind.at_frames)
 
     @property
-    def acting(self) -> int:
-        """Number of constraints that act between frames."""
-        return len(self.acting_names)
-
-    @property
     def contact_names(self) -> tuple[str, ...]:
         return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in CONTACT_COORDINATES)
 
     def contact_state(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
-        return contact.state(self, q, qd, t)
+        names, none = contact.contacts(self), np.zeros(0)
+        eta = [contact.coordinates(self, q, t, name) for name in names]
+        eta_dot = [contact.rates(self, q, qd, t, name) for name in names]
+        return np.concatenate([none, *eta]), np.concatenate([none, *eta_dot])
 
     @property
-    def rubbing(self) -> tuple[int, ...]:
+    def frictional_rows(self) -> tuple[int, ...]:
         return tuple(
             self.slices[name].start for name, kind in self.constraints.items() if kind.has_friction
         )
 
     def friction_rows(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
         """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
-        if not self.rubbing:
+        if not self.frictional_rows:
             return np.zeros((0, self.nv)), np.zeros((0, 6))
         return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
 
-    def force_rows(self, q: Array, qd: Array, t: Time = None) -> Array:
-        """A (rows, nv), with E added to rows with friction: its transpose times λ ≥ 0 is the force."""
-        A = self.at(q, None, t).A
-        if not self.rubbing:
-            return A
-        E = dict(zip(self.rubbing, self.friction_rows(q, qd, t)[0], strict=True))
-        return np.stack([A[k] + E[k] if k in E else A[k] for k in range(A.shape[0])])
-
     def reaction(self, q: Array, qd: Array, t: Time, lam: Array) -> Array:
         """Aᵀλ + Eᵀλ_n (nv,): constraint and friction forces on the side of M q̈."""
-        force = self.at(q, qd, t).A.T @ lam
-        if not self.rubbing:
-            return force
-        normal_forces = np.maximum(lam[list(self.rubbing)], 0.0)
-        return force + self.friction_rows(q, qd, t)[0].T @ normal_forces
+        force: Array = self.at(q, qd, t).A.T @ lam
+        if self.frictional_rows:
+            normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
+            force = force + self.friction_rows(q, qd, t)[0].T @ normal_forces
+        return force
 
-    def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Array | float:
-        if not self.rubbing:
+    def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Scalar:
+        if not self.frictional_rows:
             return 0.0
-        normal_forces = np.maximum(lam[list(self.rubbing)], 0.0)
+        normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
         return normal_forces @ (self.friction_rows(q, qd, t)[0] @ qd)
 
 
@@ -455,7 +449,16 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
         for k in range(part[0].shape[0])
     ]
     # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
-    w = A @ v - b if A.size <= _MANY else _speeds(named.values(), parts, at, v, rate)
+    if A.size <= _MANY:
+        w = A @ v - b
+    else:  # the same without all of A: dh/dt along q̇ where the rows are ∂h/∂q
+        rates = []
+        for constraint, (h_k, A_k, b_k) in zip(named.values(), parts, strict=True):
+            if h_k.shape[0] == A_k.shape[0] and not constraint.angular_rows(at):
+                rates.append(tracing.directional(h_k, q, rate) + tracing.jacobian(h_k, t))
+            else:
+                rates.append(A_k @ v - b_k)
+        w = tracing.flat(rates)
     drift = -(tracing.directional(w, q, rate) + tracing.jacobian(w, t))
     friction = [kind.unit_friction(at, v) for kind in named.values() if kind.has_friction]
     every = [h, A, b, drift]
@@ -464,10 +467,9 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
     outputs, parameters, p = _parameters(system, every, [q, v, t], parameter_symbols, p)
     function = tracing.Function([q, v, t, p], outputs)
     moving = system.moving or tracing.depends_on(tracing.flat([h, A, b]), t)
-    where = (slices, len(positions), tuple(positions))
-    return ConstrainedDynamics(
-        name, system, named, *where, function, parameters, moving, tracing.is_zero(b)
-    )
+    rows = (slices, len(positions), tuple(positions))
+    resting = tracing.is_zero(b)
+    return ConstrainedDynamics(name, system, named, *rows, function, parameters, moving, resting)
 
 
 def _rows(
@@ -491,29 +493,12 @@ def _rows(
             )
         A, b = np.concatenate([A, tracing.flat(velocity[:1]).reshape(shape)]), tracing.flat([b, b2])
     empty = tracing.zero_rows(A)
-    if constraint.every_row_counts:
-        for k in empty:
-            what = "h does not depend on q" if k < h.size else "its row of A is zero"
-            raise ConstraintError(
-                f"constraint {label!r}, equation {k}: {what}, so it holds nothing"
-            )
-    return h, A, b
-
-
-def _speeds(
-    constraints: Iterable[Constraint], parts: Sequence[Any], at: Posture, v: Array, rate: Array
-) -> Array:
-    """w (rows,) = dh/dt along q̇, or A v − b of rows that are no ∂h/∂q: the same, without all of A."""
-    rates = []
-    for constraint, (h, A, b) in zip(constraints, parts, strict=True):
-        is_gradient = h.shape[0] == A.shape[0] and not constraint.angular_rows(at)
-        plain = (
-            tracing.directional(h, at.q, rate) + tracing.jacobian(h, at.t)
-            if is_gradient
-            else A @ v - b
+    if constraint.every_row_counts and empty:
+        what = "h does not depend on q" if empty[0] < h.size else "its row of A is zero"
+        raise ConstraintError(
+            f"constraint {label!r}, equation {empty[0]}: {what}, so it holds nothing"
         )
-        rates.append(plain)
-    return tracing.flat(rates)
+    return h, A, b
 
 
 def _named(constraints: Sequence[Constraint]) -> dict[str, Constraint]:

@@ -8,7 +8,7 @@ a singular matrix the result is NaN, and `Constrained.forward_dynamics` answers 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.factorisations import LU, ldl, lu
 from dalembert.linalg.rank import Pivots
 from dalembert.linalg.row_space import RESOLVED, SHORT, VANISHED
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 
 if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
@@ -81,19 +81,20 @@ def implied(K: Array, A2: LU, rows: list[int]) -> Array | None:
     return A2.transpose_solve(K[others].T).T if others else None
 
 
-def spread(L: Array | None, rows: list[int], basic: Any) -> Array:
+def spread(L: Array | None, rows: list[int], basic: Array) -> Array:
     """λ (rows,) of least norm with the same force as `basic` at the independent `rows`.
 
     The others are L times these: λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
     """
     if L is None:
-        return basic[np.argsort(rows)]
+        lam: Array = basic[np.argsort(rows)]
+        return lam
     weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
     others = _others(len(rows) + L.shape[0], rows)
     return np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
 
 
-def well_chosen(L: Array | None, rows: list[int], lengths: list[Any]) -> Array | float:
+def well_chosen(L: Array | None, rows: list[int], lengths: list[Scalar]) -> Scalar:
     """Whether no other row would have a pivot far larger than one of those chosen."""
     if L is None:
         return 1.0
@@ -105,9 +106,7 @@ def well_chosen(L: Array | None, rows: list[int], lengths: list[Any]) -> Array |
     )
 
 
-def met(
-    system: ConstrainedDynamics, A: Array, drift: Array, rows: list[int], qdd: Array
-) -> Array | float:
+def met(system: ConstrainedDynamics, A: Array, drift: Array, rows: list[int], qdd: Array) -> Scalar:
     """Whether the rows that were not used are met too: A q̈ = γ."""
     others = _others(A.shape[0], rows)
     if not others:

@@ -3,7 +3,7 @@
 Axes of a planar loop are parallel only to the digits of their file. A point of such a loop is kept in
 the plane by the plane itself: its row across is zero and redundant. With axes of six digits the row
 is not quite zero, and taken literally it locks the linkage; `planar_point` leaves it out,
-`spatial_point` puts it back.
+`equalities_of` puts it back for files that know no other points.
 """
 
 from __future__ import annotations
@@ -37,10 +37,16 @@ def equalities_of(closed: Constrained, in_space: bool = False) -> tuple[Equality
     With `in_space`, points constrained in the plane of their loop become points in space.
     """
     kinds = closed.description.constraints
-    if in_space:
-        robot = robot_of(closed)
-        kinds = {name: spatial_point(closed, robot, kind) for name, kind in kinds.items()}
-    return tuple(_equality(closed, name, kind) for name, kind in kinds.items())
+    equalities = []
+    for name, kind in kinds.items():
+        if in_space and isinstance(kind, Loop) and kind.axes == ("x", "y"):
+            # where the point does not leave the plane on its own, this adds a redundant row
+            robot, whole = robot_of(closed), replace(kind, directions="point", along="world")
+            alone = describe(robot.name, robot.dynamics, [whole])
+            if all(np.abs(alone.at(q).h).max() <= PARTED for q in _motion(closed)):
+                kind = whole
+        equalities.append(_equality(closed, name, kind))
+    return tuple(equalities)
 
 
 def robot_of(closed: Constrained) -> Robot:
@@ -61,39 +67,29 @@ def _equality(closed: Constrained, name: str, kind: Constraint) -> Equality:
         terms = _numbers(kind.polynomial, name)
         # lengths of the two tendons where all joints are at zero, m; zero without a leader
         robot = robot_of(closed)
-        names = [tendon.name for tendon in robot.model.tendons]
-        lengths = robot.reference("tendon_length", _zero(robot))
-        first, second = (
-            0.0 if name is None else float(lengths[names.index(name)])
-            for name in (kind.follower, kind.leader)
-        )
-        lengths = (first, second)
-        return Equality("tendon", name, kind.follower, kind.leader, data=lengths, polynomial=terms)
+        values = robot.reference("tendon_length", _zero(robot))
+        names, ends = [x.name for x in robot.model.tendons], (kind.follower, kind.leader)
+        lengths = tuple(0.0 if x is None else float(values[names.index(x)]) for x in ends)
+        return Equality("tendon", name, *ends, data=lengths, polynomial=terms)
     if not isinstance(kind, Loop | Distance):
         raise ConstraintError(
             f"constraint {name!r}, {type(kind).__name__}, has no form in a file; loops, rods and "
             "couplings of joints have one"
         )
-    ends: dict[str, Any] = {"first": kind.frame_a, "second": kind.frame_b}
-    ends |= {"pose_first": _pose(kind.pose_a, name), "pose_second": _pose(kind.pose_b, name)}
+    poses: dict[str, Any] = {"first": kind.frame_a, "second": kind.frame_b}
+    poses |= {"pose_first": _pose(kind.pose_a, name), "pose_second": _pose(kind.pose_b, name)}
     if isinstance(kind, Distance):
         (length,) = _numbers((kind.length,), name)
         # how far the ends of a rod are apart where all joints are at zero, m
         robot = robot_of(closed)
-        q_zero, end_frames = (
-            _zero(robot),
-            ((kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b)),
-        )
-        points = [
-            (robot.reference("pose", q_zero, frame=frame) @ (np.eye(4) if pose is None else pose))[
-                :3, 3
-            ]
-            for frame, pose in end_frames
-        ]
+        points = []
+        for frame, offset in kind.ends:
+            T = robot.reference("pose", _zero(robot), frame=frame)
+            points.append((T @ (np.eye(4) if offset is None else offset))[:3, 3])
         apart = float(np.linalg.norm(points[1] - points[0]))
-        return Equality("distance", name, **ends, length=length, data=(apart,))
+        return Equality("distance", name, **poses, length=length, data=(apart,))
     word = {"point": "connect", "weld": "weld"}.get(str(kind.directions), "loop")
-    return Equality(word, name, **ends, directions=kind.directions)
+    return Equality(word, name, **poses, directions=kind.directions)
 
 
 def _zero(robot: Robot) -> Array:
@@ -126,10 +122,20 @@ def constraints_of(model: Model) -> tuple[list[Constraint], list[LeftOut]]:
     """The active equalities of the model's notes as constraints, and those that cannot be."""
     constraints: list[Constraint] = []
     omitted: list[LeftOut] = []
+    tendons = {tendon.name for tendon in model.tendons}
     for equality in model.notes.equalities:
         if not equality.active:
             continue
-        reason = _holds_nothing(model, equality)
+        ends, reason = (equality.first, equality.second), ""
+        if equality.kind == "tendon":
+            missing = [name for name in ends if name and name not in tendons]
+            if missing:
+                reason = f"tendon {missing[0]!r} is left out, so nothing holds its length"
+        elif equality.kind != "joint":
+            first, second = (model.frames[_frame(model, link)].body for link in ends)
+            if first == second:
+                named = " and ".join("the world" if link is None else repr(link) for link in ends)
+                reason = f"nothing: {named} do not move against each other"
         if reason:
             omitted.append(LeftOut(f"{equality.kind} constraint", equality.name, reason))
         else:
@@ -142,29 +148,22 @@ def _constraint(model: Model, equality: Equality) -> Constraint:
 
     λ of a point is the force along world axes that acts on the first body, as MuJoCo reports it.
     """
-    if equality.kind == "joint":
-        assert equality.first is not None
-        return JointCoupling(
-            equality.first,
-            equality.second,
-            polynomial=equality.polynomial,
-            name=equality.name,
-            factors=dict(equality.factors),
-        )
-    if equality.kind == "tendon":
-        assert equality.first is not None
-        return TendonCoupling(
-            equality.first, equality.second, equality.polynomial, name=equality.name
-        )
-    ends = (_frame(model, equality.first), _frame(model, equality.second))
-    poses: dict[str, Any] = {
-        f"pose_{end}": None if pose is None else np.array(pose)
-        for end, pose in (("a", equality.pose_first), ("b", equality.pose_second))
-    }
+    first, second, name = equality.first, equality.second, equality.name
+    if equality.kind in ("joint", "tendon"):
+        assert first is not None
+        if equality.kind == "tendon":
+            return TendonCoupling(first, second, equality.polynomial, name)
+        terms, factors = equality.polynomial, dict(equality.factors)
+        return JointCoupling(first, second, name=name, polynomial=terms, factors=factors)
+    ends = (_frame(model, first), _frame(model, second))
+    pose_a, pose_b = (
+        None if pose is None else np.array(pose)
+        for pose in (equality.pose_first, equality.pose_second)
+    )
     if equality.kind == "distance":
-        return Distance(*ends, equality.length, name=equality.name, **poses)
+        return Distance(*ends, equality.length, pose_a, pose_b, name)
     along = "world" if equality.directions == "point" else "frame"
-    return Loop(*ends, equality.directions, along=along, name=equality.name, **poses)
+    return Loop(*ends, equality.directions, pose_a, pose_b, along, name)
 
 
 def _frame(model: Model, link: str | None) -> str:
@@ -176,24 +175,6 @@ def _frame(model: Model, link: str | None) -> str:
         if frame.body < 0 and here:
             return name
     raise ConstraintError(f"{model.name}: no frame stands for the world, where a loop ends")
-
-
-def _holds_nothing(model: Model, equality: Equality) -> str:
-    """The reason why an equality gives no constraint, or an empty text."""
-    if equality.kind == "joint":
-        return ""
-    if equality.kind == "tendon":
-        tendons = {tendon.name for tendon in model.tendons}
-        missing = [
-            name for name in (equality.first, equality.second) if name and name not in tendons
-        ]
-        return f"tendon {missing[0]!r} is left out, so nothing holds its length" if missing else ""
-    ends = (equality.first, equality.second)
-    bodies = [model.frames[_frame(model, link)].body for link in ends]
-    if bodies[0] != bodies[1]:
-        return ""
-    named = " and ".join("the world" if link is None else repr(link) for link in ends)
-    return f"nothing: {named} do not move against each other"
 
 
 STEPS, STEP = 3, 0.1  # of the motion on which the dropped rows are watched, rad or m
@@ -239,20 +220,6 @@ def omitted_rows(
     )
     names = named_rows(full, [full.positions[k] for k in at])
     return [LeftOut("direction of a connect", name, effect) for name in names]
-
-
-def spatial_point(closed: Constrained, robot: Robot, kind: Constraint) -> Constraint:
-    """A point constrained in the plane of its loop as one in space; others unchanged.
-
-    The way back of `held_in_plane`, for files that know no other points: where the point does not
-    leave the plane on its own, this adds a redundant row.
-    """
-    if not isinstance(kind, Loop) or kind.axes != ("x", "y"):
-        return kind
-    whole = replace(kind, directions="point", along="world")
-    alone = describe(robot.name, robot.dynamics, [whole])
-    near = all(np.abs(alone.at(q).h).max() <= PARTED for q in _motion(closed))
-    return whole if near else kind
 
 
 def _motion(closed: Constrained) -> Iterator[Array]:

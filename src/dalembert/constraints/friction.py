@@ -38,41 +38,33 @@ def with_friction(route: Callable[..., Any]) -> Callable[..., Any]:
         system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None, **choices: str
     ) -> tuple[Array, Array]:
         qdd, lam = route(system, q, qd, tau, t, **choices)
-        if not system.rubbing:
+        if not system.frictional_rows:
             return qdd, lam
-        E, rows = system.friction_rows(q, qd, t)[0], list(system.rubbing)
+        E, rows = system.friction_rows(q, qd, t)[0], list(system.frictional_rows)
         solutions = [route(system, q, qd, tau - e, t, **choices) for e in E]
         by_qdd, by_lam = (
             np.stack([answer[k] - smooth for answer in solutions]).T
             for k, smooth in enumerate((qdd, lam))
         )
-        own = np.eye(len(rows)) - by_lam[rows]
-        normal_forces = _normal_forces(own, lam[rows])
-        ok = own[0, 0] > 0.0
-        for k in range(1, len(rows)):
-            ok = ok * (own[k, k] > 0.0)
-        return flagged(ok, qdd + by_qdd @ normal_forces, lam + by_lam @ normal_forces)
+        # p (m,) ≥ 0 with K p = λ_n⁰ where p > 0, zero where a contact would pull; where none pulls
+        # this is K⁻¹ λ_n⁰, which the sweeps leave as it is
+        m, K = len(rows), np.eye(len(rows)) - by_lam[rows]
+        p = np.maximum(lu(K).solve(lam[rows]), 0.0)
+        for _ in range(SWEEPS if m > 1 else 0):
+            for k in range(m):
+                normal_force = np.maximum(p[k] + (lam[rows][k] - K[k] @ p) / K[k, k], 0.0)
+                p = np.stack([normal_force if j == k else p[j] for j in range(m)])
+        ok = K[0, 0] > 0.0
+        for k in range(1, m):
+            ok = ok * (K[k, k] > 0.0)
+        return flagged(ok, qdd + by_qdd @ p, lam + by_lam @ p)
 
     return forward
 
 
-def _normal_forces(K: Array, free: Array) -> Array:
-    """p (m,) ≥ 0 with K p = free where p > 0: the normal forces, zero where a contact would pull.
-
-    Where none pulls this is K⁻¹ free, which the sweeps leave as it is.
-    """
-    p = np.maximum(lu(K).solve(free), 0.0)
-    m = K.shape[0]
-    for _ in range(SWEEPS if m > 1 else 0):
-        for k in range(m):
-            now = np.maximum(p[k] + (free[k] - K[k] @ p) / K[k, k], 0.0)
-            p = np.stack([now if j == k else p[j] for j in range(m)])
-    return p
-
-
 def require_smooth(system: ConstrainedDynamics, what: str) -> None:
     """Raise where a contact has friction: these equations have workless constraints only."""
-    if system.rubbing:
+    if system.frictional_rows:
         raise FormulationError(
             f"{system.name}: {what} is for constraints without friction; the dynamics, simulate "
             "and control.Hybrid take contacts with friction, Rolling and PointOnSurface do not"
@@ -89,12 +81,13 @@ def wrench(
 ) -> Array:
     """(6,) friction ON the finger at the contact point, force and moment along world axes."""
     row = system.slices[constraint].start
-    if row not in system.rubbing:
+    if row not in system.frictional_rows:
         raise ConstraintError(
             f"constraint {constraint!r} has no friction; Sliding and SoftFinger have"
         )
-    against = system.friction_rows(q, qd, t)[1][system.rubbing.index(row)]
-    return -np.maximum(lam[row], 0.0) * against
+    against = system.friction_rows(q, qd, t)[1][system.frictional_rows.index(row)]
+    F: Array = -np.maximum(lam[row], 0.0) * against
+    return F
 
 
 def limit_wrench(J: Array, n: Array, qd: Array, limits: tuple[Any, Any], width: float) -> Array:

@@ -27,15 +27,24 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
     from the reference posture where there is none or it leads nowhere.
     """
     constraints, left_out = constraints_of(robot.model)
-    guesses = _guesses(robot, keyframe)
+    postures = dict(robot.notes.postures)
+    if keyframe is not None and keyframe not in postures:
+        raise UnknownNameError(
+            f"{robot.name} has no keyframe {keyframe!r}{suggest(keyframe, list(postures))}"
+        )
+    # configurations to start from, the best one first
+    named = [name for name in postures if name != "reference"][:1]
+    names = (*named, "reference") if keyframe is None else (keyframe,)
+    guesses = [np.array(postures[name]) for name in names if name in postures]
+    guesses = guesses or [robot.neutral()]
     while constraints:
         try:
             closed, loosened = _assembled(robot, constraints, guesses)
         except HoldsNothing as error:
             kinds = {equality.name: equality.kind for equality in robot.notes.equalities}
-            why = "nothing: the joints between its links hold that already"
+            effect = "nothing: the joints between its links hold that already"
             idle = [kind for kind in constraints if kind.label in error.names]
-            left_out += [LeftOut(f"{kinds[x.label]} constraint", x.label, why) for x in idle]
+            left_out += [LeftOut(f"{kinds[x.label]} constraint", x.label, effect) for x in idle]
             constraints = [kind for kind in constraints if kind not in idle]
             continue
         if not (left_out or loosened):
@@ -111,17 +120,3 @@ def with_loops(
         postures = ((source, tuple(map(float, q))), *postures)
     equalities = (*notes.equalities, *added)
     return Robot(model.with_notes(replace(notes, equalities=equalities, postures=postures)))
-
-
-def _guesses(robot: Robot, keyframe: str | None) -> Sequence[Array]:
-    """Configurations to start from, the best one first."""
-    postures = dict(robot.notes.postures)
-    if keyframe is not None:
-        if keyframe not in postures:
-            raise UnknownNameError(
-                f"{robot.name} has no keyframe {keyframe!r}{suggest(keyframe, list(postures))}"
-            )
-        return [np.array(postures[keyframe])]
-    named = [name for name in postures if name != "reference"][:1]
-    guesses = [np.array(postures[name]) for name in (*named, "reference") if name in postures]
-    return guesses or [robot.neutral()]

@@ -51,18 +51,6 @@ def roots(plant: Dynamics, q: Array, M: Array, root: str = "cholesky") -> tuple[
     raise FormulationError(f"there is no square root {root!r}; there are: {', '.join(ROOTS)}")
 
 
-def complement(rows: Array, x: Array, basis: str) -> tuple[Array, Array]:
-    """(V₁, V₂ V₂ᵀ x) for independent rows (r, n)."""
-    if basis == "gram_schmidt":
-        V1 = gram_schmidt(rows)
-        once = x - V1 @ (V1.T @ x)
-        return V1, once - V1 @ (V1.T @ once)
-    if basis == "householder":
-        V1, V2 = householder(rows)
-        return V1, V2 @ (V2.T @ x)
-    raise FormulationError(f"there is no basis {basis!r}; there are: {', '.join(BASES)}")
-
-
 def forward_dynamics(
     system: ConstrainedDynamics,
     q: Array,
@@ -76,23 +64,28 @@ def forward_dynamics(
     """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
     if not system.rank:  # no row holds anything: there is no gauge
         return multiplier.forward_dynamics(system, q, qd, tau, t)
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    _, W_inverse = roots(system.dynamics, q, M, root)
     if basis == "svd":
-        # the same with Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least
-        # norm
-        M, f, A, drift = terms(system, q, qd, tau, t)
-        _, W_inverse = roots(system.dynamics, q, M, root)
+        # Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least norm
         U, S, V1 = singular(A @ W_inverse.T, system.rank)
         u = W_inverse @ f
         u_o, y = V1.T @ u, (U.T @ drift) / S
         qdd = W_inverse.T @ (u + V1 @ (y - u_o))
         ok = consistent(system, A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
         return flagged(ok * (S[system.rank - 1] >= RESOLVED * S[0]), qdd, U @ ((u_o - y) / S))
-    M, f, A, drift = terms(system, q, qd, tau, t)
-    chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
-    rows = list(chosen.rows)
-    _, W_inverse = roots(system.dynamics, q, M, root)
+    rows = list((system.require_pivots() if pivots is None else Pivots.parse(pivots)).rows)
     Lambda, u = A @ W_inverse.T, W_inverse @ f
-    V1, along = complement(Lambda[rows], u, basis)
+    # V₁ of the independent rows, and V₂ V₂ᵀ u
+    if basis == "gram_schmidt":
+        V1 = gram_schmidt(Lambda[rows])
+        once = u - V1 @ (V1.T @ u)
+        along = once - V1 @ (V1.T @ once)
+    elif basis == "householder":
+        V1, V2 = householder(Lambda[rows])
+        along = V2 @ (V2.T @ u)
+    else:
+        raise FormulationError(f"there is no basis {basis!r}; there are: {', '.join(BASES)}")
     Lambda_r = Lambda[rows] @ V1  # triangular, as it comes from independent rows in order
     factors = lu(Lambda_r)
     y = factors.solve(drift[rows])
@@ -134,11 +127,9 @@ def singular_values(
 def gauge_matrix(system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky") -> Array:
     """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
     plant = _standing(system)
-
-    def frame(x: Array) -> tuple[Array]:
-        return (roots(plant, x, plant.mass_matrix(x), root)[0],)
-
-    (W,), (W_dot,) = tracing.along(frame, plant.rate, q, qd)
+    (W,), (W_dot,) = tracing.along(
+        lambda x: (roots(plant, x, plant.mass_matrix(x), root)[0],), plant.rate, q, qd
+    )
     return _skew_gamma(plant, q, qd, W, W_dot)
 
 
@@ -157,7 +148,8 @@ def _skew_gamma(plant: Dynamics, q: Array, qd: Array, W: Array, W_dot: Any) -> A
     # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
     formulation = "operator" if plant.nq != plant.nv else None
     C = plant.compute("coriolis_matrix", formulation, q=q, qd=qd)
-    return W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
+    Gamma: Array = W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
+    return Gamma
 
 
 def gauge_matrix_printed(
@@ -176,8 +168,9 @@ def gauge_matrix_printed(
     x, w = tracing.symbol("x", plant.nq), tracing.symbol("w", plant.nv)
     W, W_inverse = roots(plant, x, plant.mass_matrix(x), root)
     gradient = tracing.jacobian(W.T @ w, x).T
-    Gamma = W_inverse @ (tracing.directional(W, x, w) - gradient)
-    return tracing.at([Gamma], [x, w], [q, qd])[0]
+    Gamma: Array = W_inverse @ (tracing.directional(W, x, w) - gradient)
+    (Gamma,) = tracing.at([Gamma], [x, w], [q, qd])
+    return Gamma
 
 
 class Decoupled(NamedTuple):
@@ -214,59 +207,44 @@ def decoupled(
     `kane.basis`, and Gram and Schmidt's V₁. A function `near` of q gives velocities that move with q.
     """
     require_smooth(system, "the decoupled form")
-    plant, rows = system.dynamics.at_time(t), list(system.require_pivots().rows)
-    values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root, near)
-    (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
-    W_inverse, Gamma = np.linalg.inv(W), _skew_gamma(plant, q, qd, W, W_dot)
-    v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
-    factors = lu(K[rows])
-    along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
-    forces = tau + plant.generalized_forces(q, qd, t) - _beside_coriolis(plant, q, qd)
-    u = W_inverse @ forces - across @ v_o
-    u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
-    basic = factors.transpose_solve(u_o - V1.T @ (along @ v_r))
-    lam = spread(implied(K, factors, rows), rows, basic)
-    return Decoupled(W, V1, V2, K, V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
-
-
-def _beside_coriolis(plant: Dynamics, q: Array, qd: Array) -> Array:
-    """h − C q̇ (nv,): N, and G q̇ + e of a plant that is gyroscopic or moves by itself."""
-    if not (plant.gyroscopic or plant.moving):
-        return plant.bias(q, np.zeros(plant.nv))
-    return plant.bias(q, qd) - plant.compute("coriolis_matrix", q=q, qd=qd) @ qd
-
-
-def _moving_frame(
-    system: ConstrainedDynamics,
-    rows: list[int],
-    q: Array,
-    qd: Array,
-    t: float | Array,
-    root: str,
-    near: Array | Callable[[Array], Array] | None,
-) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones), and their rates along the motion."""
-    plant = system.dynamics
+    moving, rows = system.dynamics, list(system.require_pivots().rows)
+    plant, nq = moving.at_time(t), moving.nq
     near_entries = np.zeros(0) if near is None or callable(near) else near.ravel()
-    still = np.zeros(near_entries.shape[0])
 
     def frame(x: Array) -> tuple[Array, ...]:
-        at, now = x[: plant.nq], x[plant.nq]
-        W, W_inverse = roots(plant, at, plant.at_time(now).mass_matrix(at), root)
+        """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones) at (q, t, near)."""
+        at, now = x[:nq], x[nq]
+        W, W_inverse = roots(moving, at, moving.at_time(now).mass_matrix(at), root)
         rows_at = system.at(at, None, now)
         Lambda = rows_at.A[rows] @ W_inverse.T
         if near is None:
             V1, V2 = householder(Lambda)
         else:
             V1 = gram_schmidt(Lambda)
-            velocities = near(at) if callable(near) else x[plant.nq + 1 :].reshape(*near.shape)
+            velocities = near(at) if callable(near) else x[nq + 1 :].reshape(*near.shape)
             scaled = W.T @ velocities
             V2 = gram_schmidt((scaled - V1 @ (V1.T @ scaled)).T)
         return W, V1, V2, rows_at.A @ (W_inverse.T @ V1), rows_at.b[rows]
 
     def flow(x: Array, v: Array) -> Array:
-        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1), still])
+        return np.concatenate([moving.rate(x[:nq], v), np.ones(1), np.zeros(near_entries.shape[0])])
 
-    return tracing.along(
-        frame, flow, np.concatenate([q, np.stack([np.asarray(t)]), near_entries]), qd
-    )
+    now = np.stack([np.asarray(0.0 if t is None else t)])
+    values, rates = tracing.along(frame, flow, np.concatenate([q, now, near_entries]), qd)
+    (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
+    W_inverse, Gamma = np.linalg.inv(W), _skew_gamma(plant, q, qd, W, W_dot)
+    v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
+    factors = lu(K[rows])
+    along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
+    forces = tau + plant.generalized_forces(q, qd, t)
+    # h − C q̇ (nv,): N, and G q̇ + e of a plant that is gyroscopic or moves by itself
+    if plant.gyroscopic or plant.moving:
+        C = plant.compute("coriolis_matrix", q=q, qd=qd)
+        forces = forces - (plant.bias(q, qd) - C @ qd)
+    else:
+        forces = forces - plant.bias(q, np.zeros(plant.nv))
+    u = W_inverse @ forces - across @ v_o
+    u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
+    basic = factors.transpose_solve(u_o - V1.T @ (along @ v_r))
+    lam = spread(implied(K, factors, rows), rows, basic)
+    return Decoupled(W, V1, V2, K, V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)

@@ -7,7 +7,7 @@ of the velocities with A q̇ = 0: it is singular where J N has less rank than ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from dalembert.constraints.kinds import Posture, Time
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 from dalembert.formulations.kinematics.operational import telling_task
-from dalembert.linalg import rank as rows_geometry
 from dalembert.linalg.rank import (
     CLEAR,
     CLOSED,
@@ -26,10 +25,17 @@ from dalembert.linalg.rank import (
     OPEN,
     PARTED,
     RANK,
+    RELATIVE,
+    balanced,
+    blocks,
     close,
+    count,
     floored,
+    least_squares,
     left_singular,
     null_space,
+    pivots,
+    rank,
     singular_values,
     weakest,
 )
@@ -45,7 +51,9 @@ from dalembert.systems.singularity import (
 )
 
 if TYPE_CHECKING:
+    from dalembert.constraints.constrained import Constrained
     from dalembert.constraints.dynamics import ConstrainedDynamics
+    from dalembert.systems.evaluator import Parameters
 
 STARTS = 40  # random guesses that are tried where the one given leads nowhere
 ALONG = 1e-11  # of h, scaled, along rows that are independent: closed
@@ -93,7 +101,7 @@ class Sizes(NamedTuple):
     """Natural sizes of velocities and rows, at one configuration and near it."""
 
     columns: Array  # √M_jj (nv,), one where there is no inertia: no units are left then
-    made_of: Array  # (rows,) of the motions each row is a difference of; zero where unknown
+    motions: Array  # (rows,) of the motions each row is a difference of; zero where unknown
 
 
 def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
@@ -101,12 +109,12 @@ def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
     t = 0.0 if t is None else t
     diagonal = np.abs(np.diag(system.dynamics.at_time(t).mass_matrix(q)))
     columns = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    at, made_of = Posture(system.dynamics, q, t), np.zeros(system.rows)
+    at, motions = Posture(system.dynamics, q, t), np.zeros(system.rows)
     for name, rows in system.slices.items():
         parts = system.constraints[name].motions(at)
         if parts is not None:
-            made_of[rows] = [np.linalg.norm(J / columns) for J in parts]
-    return Sizes(columns, made_of)
+            motions[rows] = [np.linalg.norm(J / columns) for J in parts]
+    return Sizes(columns, motions)
 
 
 def weighed(
@@ -118,7 +126,8 @@ def weighed(
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
     by = sizes_at(system, q, t) if by is None else by
-    return A / by.columns / _lengths(system, A, by)[:, None]
+    B: Array = A / by.columns / _lengths(system, A, by)[:, None]
+    return B
 
 
 def _lengths(system: ConstrainedDynamics, A: Array, by: Sizes) -> Array:
@@ -126,8 +135,8 @@ def _lengths(system: ConstrainedDynamics, A: Array, by: Sizes) -> Array:
     size = np.linalg.norm(A / by.columns, axis=1)
     for rows in system.slices.values():
         # rows that are written together, and do not say what of, are taken to have one unit
-        is_known = by.made_of[rows].any()
-        size[rows] = np.maximum(size[rows], by.made_of[rows]) if is_known else size[rows].max()
+        is_known = by.motions[rows].any()
+        size[rows] = np.maximum(size[rows], by.motions[rows]) if is_known else size[rows].max()
     return floored(size)
 
 
@@ -142,7 +151,8 @@ def permitted(
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
     by = sizes_at(system, q, t) if by is None else by
     usual = system.known_rank if usual is None else usual
-    return (null_space(weighed(system, A, q, t, by), usual).T / by.columns).T
+    N: Array = (null_space(weighed(system, A, q, t, by), usual).T / by.columns).T
+    return N
 
 
 def named_rows(system: ConstrainedDynamics, rows: Sequence[int]) -> tuple[str, ...]:
@@ -157,8 +167,8 @@ def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic
     rows = system.at(q, qd, t)
     B = weighed(system, rows.A, q, t)
     sizes = singular_values(B)
-    rank = rows_geometry.count(sizes, generic)
-    _, residual = rows_geometry.least_squares(rows.A, rows.b, RANK)
+    here = count(sizes, generic)
+    _, residual = least_squares(rows.A, rows.b, RANK)
     beyond = np.abs(residual) > 1e-6 * (np.abs(rows.b).max(initial=0.0) + 1e-12)
     # constraints without which the rank is the same as long as the others stay, last ones first
     independent = list(range(B.shape[0]))
@@ -166,19 +176,19 @@ def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic
     for name, own in reversed(list(system.slices.items())):
         for k in reversed(range(own.start, own.stop)):
             without = [row for row in independent if row != k]
-            if without and rows_geometry.rank(B[without], rank) == rank:
+            if without and rank(B[without], here) == here:
                 independent = without
                 names.append(name)
     return Mobility(
         velocities=system.nv,
         rows=system.rows,
-        rank=rank,
+        rank=here,
         gruebler=system.nv - system.rows,
-        freedoms=system.nv - rank,
-        redundant=(tuple(dict.fromkeys(reversed(names)))),
+        freedoms=system.nv - here,
+        redundant=tuple(dict.fromkeys(reversed(names))),
         conflicting=named_rows(system, np.flatnonzero(beyond).tolist()),
-        singular=rank < generic,
-        condition=float(sizes[0] / sizes[rank - 1]) if rank else np.inf,
+        singular=here < generic,
+        condition=float(sizes[0] / sizes[here - 1]) if here else np.inf,
     )
 
 
@@ -204,8 +214,12 @@ def assemble(
     if apart is None:
         apart = CLOSED if system.balanced or system.pivots is None else PARTED
     free = [k for k in range(system.nv) if k not in fixed]
-    best, nearest = np.inf, guess
-    for start in _starts(system, guess, free, starts, span):
+    best, nearest, rng = np.inf, guess, np.random.default_rng(0)
+    for attempt in range(starts + 1):
+        start, step = guess, np.zeros(system.nv)
+        if attempt:
+            step[free] = rng.uniform(-span, span, len(free))
+            start = np.asarray(system.dynamics.integrate(guess, step), dtype=float)
         q, residual = _newton(system, start, t, free)
         if residual <= CLOSED or _is_closed(system, q, t, apart):
             return q
@@ -222,17 +236,6 @@ def assemble(
         f"{h.max():.3g} at the nearest one. Give a better guess, fewer fixed coordinates, or "
         "constraints that do not contradict each other"
     )
-
-
-def _starts(
-    system: ConstrainedDynamics, guess: Array, free: list[int], starts: int, span: float
-) -> Iterator[Array]:
-    yield guess
-    rng = np.random.default_rng(0)
-    for _ in range(starts):
-        step = np.zeros(system.nv)
-        step[free] = rng.uniform(-span, span, len(free))
-        yield np.asarray(system.dynamics.integrate(guess, step), dtype=float)
 
 
 def _newton(
@@ -261,9 +264,7 @@ def _newton(
         whole[free] = step / columns[free]
         return np.asarray(system.dynamics.integrate(at, whole), dtype=float)
 
-    if by is None:
-        return close(q, residual, move)
-    return close(q, residual, move, EXTRA)
+    return close(q, residual, move, RELATIVE if by is None else EXTRA)
 
 
 def _closed_but_for_digits(
@@ -287,7 +288,7 @@ def _is_closed(system: ConstrainedDynamics, q: Array, t: float, apart: float) ->
     by = sizes_at(system, q, t)
     lengths = _lengths(system, rows.A, by)[positions]
     U, sizes = left_singular(rows.A[positions] / by.columns / lengths[:, None])
-    along = U[:, : rows_geometry.count(sizes, least=EXTRA)].T @ (rows.h / lengths)
+    along = U[:, : count(sizes, least=EXTRA)].T @ (rows.h / lengths)
     return bool(np.abs(along).max(initial=0.0) <= ALONG)
 
 
@@ -340,34 +341,32 @@ def reference(
     by = sizes_at(system, q)
     rows = _along_branch(system, q, by)
     _require_effect(system, rows)
-    ranks = [rows_geometry.rank(B) for B in rows]
+    ranks = [rank(B) for B in rows]
     # the rank met most often, the larger of two met equally often
     others = ranks[1:] or ranks
     generic = max(set(others), key=lambda r: (others.count(r), r))
-    best = max(
-        (B for B, r in zip(rows, ranks, strict=True) if r == generic),
-        key=lambda B: singular_values(B)[generic - 1] if generic else 0.0,
-    )
-    lower = rows_geometry.count(singular_values(best), least=DEPENDENT)
+    regular = [B for B, r in zip(rows, ranks, strict=True) if r == generic]
+    best = max(regular, key=lambda B: singular_values(B)[generic - 1] if generic else 0.0)
+    lower = count(singular_values(best), least=DEPENDENT)
     digits = lower < generic
     if digits:  # the rest is digits of the data, or nobody can tell
         rows = _along_branch(system, q, by, lower)
         best = max(rows, key=lambda B: singular_values(B)[lower - 1] if lower else 0.0)
         if max(float(np.append(singular_values(B)[lower:], 0.0)[0]) for B in rows) > EXTRA:
             raise _ambiguous_rank(system, best, lower)
-        generic, ranks = lower, [rows_geometry.rank(B, lower) for B in rows]
-    elif generic and singular_values(rows_geometry.balanced(best))[generic - 1] < CLEAR:
+        generic, ranks = lower, [rank(B, lower) for B in rows]
+    elif generic and singular_values(balanced(best))[generic - 1] < CLEAR:
         raise _ambiguous_rank(system, best, generic - 1)
-    chosen = rows_geometry.pivots(best, independent, generic)
+    chosen = pivots(best, independent, generic)
     if ranks[0] == generic:
-        here = rows_geometry.pivots(rows[0], independent, generic)
+        here = pivots(rows[0], independent, generic)
         if weakest(rows[0], chosen) < FAINT * weakest(rows[0], here):
             chosen = here
     uncertain = digits or not generic
     return q, {
         "pivots": chosen,
         "remainder": remainder,
-        "blocks": rows_geometry.blocks(rows),
+        "blocks": blocks(rows),
         "dependent": tuple(k for k in range(system.rows) if uncertain and k not in chosen.rows),
     }
 
@@ -427,9 +426,8 @@ def _ambiguous_rank(system: ConstrainedDynamics, B: Array, rank: int) -> Constra
     """That the rows beyond a rank neither depend on the others nor hold for themselves."""
     U, sizes = left_singular(B)
     large = np.abs(U[:, rank])
-    names = ", ".join(
-        map(repr, named_rows(system, np.flatnonzero(large >= 0.3 * large.max()).tolist()))
-    )
+    rows = np.flatnonzero(large >= 0.3 * large.max()).tolist()
+    names = ", ".join(map(repr, named_rows(system, rows)))
     values = ", ".join(f"{x:.2g}" for x in sizes[max(rank - 2, 0) :])
     return ConstraintError(
         f"{system.name}: {names} nearly depend on each other, and it cannot be told whether they "
@@ -444,13 +442,13 @@ FARTHER = 10.0  # how much farther postures are that say what is usual
 
 
 def singularity(
-    system: Any,
+    system: Constrained,
     q: ArrayLike,
     frame: str,
     task: str | None,
     tolerance: float,
     t: float,
-    parameters: Any,
+    parameters: Parameters,
 ) -> Singularity:
     """Lost motions of a frame at q (nq,), compared with assembled configurations nearby."""
     system.dynamics.require_frame(frame)
@@ -468,7 +466,8 @@ def singularity(
         return permitted(dynamics, A, at, t)
 
     def along(at: Array, N: Array) -> Array:
-        return np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
+        V: Array = np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
+        return V
 
     N, rng = motions(q), np.random.default_rng(0)
     steps = [N @ rng.normal(size=N.shape[1]) for _ in range(SAMPLES)]

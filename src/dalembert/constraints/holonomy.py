@@ -34,7 +34,7 @@ from dalembert.tracing.program import Program
 ZERO = 1e-9  # of a singular value, the largest field of a level being of unit size
 NEW = 1e-11  # of a field beside those it might be made of
 NOISE = 1e-12  # what rounding leaves of a bracket that vanishes, beside the terms it is made of
-REACH = 0.5  # how far along the permitted velocities one goes to find an ordinary point
+FAR = 0.5  # how far along the permitted velocities one goes to find an ordinary point
 DEEPEST = 30  # fields in a bracket
 WORK = 1_000_000  # pairs of monomials in one product of series: seconds for each level
 
@@ -108,16 +108,17 @@ class Distribution:
         def flow(t: float, at: Array) -> Array:
             A, S, *_ = self.function(at)
             A, direction = A[list(self.rows)], coefficients @ [1.0, t, t * t]
-            return S @ (direction - least_squares(A, A @ direction)[0])
+            rate: Array = S @ (direction - least_squares(A, A @ direction)[0])
+            return rate
 
         for shorter in (1.0, 0.3, 0.1, 0.03):
-            coefficients = shorter * REACH * rng.uniform(-1.0, 1.0, (self.nv, 3))
+            coefficients = shorter * FAR * rng.uniform(-1.0, 1.0, (self.nv, 3))
             try:
                 run = solve_ivp(flow, (0.0, 1.0), x, method="DOP853", rtol=1e-12, atol=1e-13)
             except np.linalg.LinAlgError:  # A is not finite there
                 continue
             if run.success and np.isfinite(run.y).all():
-                end = run.y[:, -1]
+                end: Array = run.y[:, -1]
                 usual = rank(unit(self.function(end)[0]))
                 if usual != len(self.rows):
                     raise ConstraintError(
@@ -139,7 +140,12 @@ class Distribution:
 
 def _growth(fields: Array, used: Array, order: int) -> Iterator[int]:
     """dim Δ₁ … Δ_{order + 1} at the point the series are about."""
-    first = span = level = _balanced(fields, len(used), order)
+    # fields of unit size, in lengths along which they change by as much: no series grows
+    degree = algebra(len(used), order).degree
+    sizes = [np.abs(fields[degree == k]).max(initial=0.0) for k in range(order + 1)]
+    grows = [(size / sizes[0]) ** (1 / k) for k, size in enumerate(sizes) if k and size > 0]
+    shrink = max([1.0, *grows]) ** -degree.astype(float)
+    first = span = level = shrink[:, None, None] * fields / sizes[0]
     yield _dimension(span)
     for k in range(order, 0, -1):
         new = _brackets(first, level, used, k)
@@ -147,15 +153,6 @@ def _growth(fields: Array, used: Array, order: int) -> Iterator[int]:
         level = _reduced(span, new)
         span = np.concatenate([span, level], axis=2)
         yield _dimension(span)
-
-
-def _balanced(fields: Array, used: int, order: int) -> Array:
-    """The fields of unit size, in lengths along which they change by as much: no series grows."""
-    degree = algebra(used, order).degree
-    sizes = [np.abs(fields[degree == k]).max(initial=0.0) for k in range(order + 1)]
-    grows = [(size / sizes[0]) ** (1 / k) for k, size in enumerate(sizes) if k and size > 0]
-    shrink = max([1.0, *grows]) ** -degree.astype(float)
-    return shrink[:, None, None] * fields / sizes[0]
 
 
 def _brackets(first: Array, last: Array, used: Array, order: int) -> Array:
@@ -166,14 +163,14 @@ def _brackets(first: Array, last: Array, used: Array, order: int) -> Array:
     upper, lower = algebra(len(used), order), algebra(len(used), order - 1)
     n, m, k = last.shape[1], first.shape[2], last.shape[2]
     X, Y = first[: upper.size], last[: upper.size]
-    DX, DY = upper.slopes(X), upper.slopes(Y)
+    DX, DY = upper.gradient(X), upper.gradient(Y)
     ahead = lower.product(DY.reshape(lower.size, n * k, len(used)), X[: lower.size, used])
     back = lower.product(DX.reshape(lower.size, n * m, len(used)), Y[: lower.size, used])
     ahead = ahead.reshape(lower.size, n, k, m)
     back = back.reshape(lower.size, n, m, k).swapaxes(2, 3)
     sizes = [np.abs(a).max(initial=0.0) for a in (DY, X, DX, Y)]
     largest = max(sizes[0] * sizes[1], sizes[2] * sizes[3], 1e-300)
-    brackets = (ahead - back).reshape(lower.size, n, k * m) / largest
+    brackets: Array = (ahead - back).reshape(lower.size, n, k * m) / largest
     brackets[np.abs(brackets) < NOISE] = 0.0
     return brackets
 
@@ -186,7 +183,8 @@ def _reduced(old: Array, new: Array) -> Array:
     old_R, fresh = R[:, : old.shape[2]], R[:, old.shape[2] :]
     combinations = np.linalg.lstsq(old_R, fresh, rcond=1e-10)[0]
     _, sizes, Vt = np.linalg.svd(fresh - old_R @ combinations, full_matrices=False)
-    return (new - old @ combinations) @ Vt[sizes > NEW].T
+    fields: Array = (new - old @ combinations) @ Vt[sizes > NEW].T
+    return fields
 
 
 def _dimension(fields: Array) -> int:

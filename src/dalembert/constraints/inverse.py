@@ -10,18 +10,16 @@ are passive (`required_efforts`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.geometry import permitted
 from dalembert.constraints.kinds import Time, index
 from dalembert.constraints.kkt import Metric, demanded, metric, solution
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.quantities import load
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.rank import null_space, singular_values
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 from dalembert.spatial.arrays import Array
 
@@ -54,104 +52,16 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
-    if actuators is None and not system.rubbing:
-        f = demanded(system, q, qd, qdd, t) + load(system, q, tip_wrench, wrenches)
-        return everywhere(system, f, system.at(q, None, t).A, weights, lam)
-    demand = demanded_forces(system, q, qd, qdd, t, tip_wrench, wrenches)
-    columns = selected(system, actuators)
-    B = np.eye(system.nv)[:, columns]
-    own = None if weights is None else weights[columns]
-    u, multipliers, ok = driven(system, demand, B, own, lam)
-    return flagged(ok, B @ u, multipliers)
-
-
-def required_efforts(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    effort_weights: Array | None = None,
-    lam: Array | None = None,
-    t: Time = None,
-    tip_wrench: Array | None = None,
-) -> tuple[Array, Array]:
-    """(f (nu,), λ (rows,)) of a robot's own actuators; NaN where they cannot give this motion."""
-    B = system.dynamics.at_time(t).compute("transmission", q=q)
-    demand = demanded_forces(system, q, qd, qdd, t, tip_wrench)
-    f, multipliers, ok = driven(system, demand, B.T, effort_weights, lam)
-    return flagged(ok, f, multipliers)
-
-
-class Demand(NamedTuple):
-    """Forces that a motion requires, M q̈ + C q̇ + N − ψ + JᵀF, in parts, with M and the rows."""
-
-    M: Array
-    A: Array
-    parts: list[Any]  # (nv,) each
-
-
-def demanded_forces(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    t: Time = None,
-    tip_wrench: Array | None = None,
-    wrenches: Array | None = None,
-) -> Demand:
-    """The forces that a motion requires."""
-    plant = system.dynamics.at_time(t)
-    M, A = plant.mass_matrix(q), system.force_rows(q, qd, t)
-    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
-    if tip_wrench is not None or wrenches is not None:
-        parts.append(load(system, q, tip_wrench, wrenches))
-    return Demand(M, A, parts)
-
-
-def driven(
-    system: ConstrainedDynamics,
-    demand: Demand,
-    B: Array,
-    weights: Array | None = None,
-    lam: Array | None = None,
-) -> tuple[Array, Array, Array]:
-    """(u, λ, whether they give the motion) with B (nv, k) u = f + Aᵀλ, `weights` (k,) of u."""
-    M, A, parts = demand
-    f, maps = sum(parts[1:], parts[0]), metric(system, M, A)
-    scale = None if weights is None else 1.0 / np.sqrt(weights)
-    B = B if scale is None else B * scale.reshape(1, -1)
-    drives = reach(system, maps, B)
-    u = drives.torques(maps, f)
-    if lam is not None:
-        # plus the internal u (P_ω B u = 0) that brings B u nearest to f + Aᵀ lam in the metric M⁻¹
-        _, inside = drives.span.coordinates(np.eye(B.shape[1]))
-        half, by = maps.half(B), maps.space.weights
-        inner = (half @ inside).T
-        space = row_space(inner, None, by, half.T, maps.A.shape[0])
-        u = u + inside @ space.solve(inner @ (by * maps.half(f + A.T @ lam - B @ u)))[0]
-    constraint_force = B @ u - f
-    multipliers = maps.normal(constraint_force)
-    # beside the forces it was made of, which may cancel: a force over √M_jj has no units of its own
-    size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
-    sizes = [largest(part / size) for part in (*parts, B @ u, A.T @ multipliers)]
-    error = largest((constraint_force - A.T @ multipliers) / size)
-    ok = error <= INCONSISTENT * (1e-9 + sum(sizes[1:], sizes[0]))
-    for row in system.rubbing:
-        ok = ok * (multipliers[row] >= 0.0)
-    return u if scale is None else scale * u, multipliers, ok
-
-
-def everywhere(
-    system: ConstrainedDynamics,
-    f: Array,
-    A: Array,
-    weights: Array | None = None,
-    lam: Array | None = None,
-) -> tuple[Array, Array]:
-    """(τ, λ) of forces f where every velocity is driven and no contact has friction.
-
-    τ = f + Aᵀλ with Σ w τ² least is A W τ = 0: f across the rows in the metric W, without M.
-    """
+    if actuators is not None or system.frictional_rows:
+        columns = selected(system, actuators)
+        B = np.eye(system.nv)[:, columns]
+        own = None if weights is None else weights[columns]
+        u, multipliers, ok = driven(system, (q, qd, qdd, t), B, own, lam, tip_wrench, wrenches)
+        return flagged(ok, B @ u, multipliers)
+    # where every velocity is driven and no contact has friction, τ = f + Aᵀλ with Σ w τ² least is
+    # A W τ = 0: f across the rows in the metric W, without M
+    f = demanded(system, q, qd, qdd, t) + load(system, q, tip_wrench, wrenches)
+    A = system.at(q, None, t).A
     by = np.eye(system.nv) if weights is None else np.diag(1.0 / weights)
     maps = metric(system, by, A)
     if lam is not None:
@@ -168,10 +78,71 @@ def everywhere(
     return by @ v, -mu
 
 
-class Reach(NamedTuple):
+def required_efforts(
+    system: ConstrainedDynamics,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    effort_weights: Array | None = None,
+    lam: Array | None = None,
+    t: Time = None,
+    tip_wrench: Array | None = None,
+) -> tuple[Array, Array]:
+    """(f (nu,), λ (rows,)) of a robot's own actuators; NaN where they cannot give this motion."""
+    B = system.dynamics.at_time(t).compute("transmission", q=q)
+    state = (q, qd, qdd, t)
+    f, multipliers, ok = driven(system, state, B.T, effort_weights, lam, tip_wrench)
+    return flagged(ok, f, multipliers)
+
+
+def driven(
+    system: ConstrainedDynamics,
+    state: tuple[Array, Array, Array, Time],
+    B: Array,
+    weights: Array | None = None,
+    lam: Array | None = None,
+    tip_wrench: Array | None = None,
+    wrenches: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """(u, λ, whether they give the motion) with B (nv, k) u = f + Aᵀλ, `weights` (k,) of u."""
+    q, qd, qdd, t = state
+    plant = system.dynamics.at_time(t)
+    M, A = plant.mass_matrix(q), system.at(q, None, t).A
+    if system.frictional_rows:  # rows of A + E: their transpose times λ ≥ 0 is the force
+        E = dict(zip(system.frictional_rows, system.friction_rows(q, qd, t)[0], strict=True))
+        A = np.stack([A[k] + E[k] if k in E else A[k] for k in range(A.shape[0])])
+    # f = M q̈ + C q̇ + N − ψ + JᵀF, in parts
+    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
+    if tip_wrench is not None or wrenches is not None:
+        parts.append(load(system, q, tip_wrench, wrenches))
+    f, maps = sum(parts[1:], parts[0]), metric(system, M, A)
+    scale = None if weights is None else 1.0 / np.sqrt(weights)
+    B = B if scale is None else B * scale.reshape(1, -1)
+    drives = drive_span(system, maps, B)
+    u = drives.torques(maps, f)
+    if lam is not None:
+        # plus the internal u (P_ω B u = 0) that brings B u nearest to f + Aᵀ lam in the metric M⁻¹
+        _, inside = drives.span.coordinates(np.eye(B.shape[1]))
+        half, by = maps.half(B), maps.space.weights
+        inner = (half @ inside).T
+        space = row_space(inner, None, by, half.T, maps.A.shape[0])
+        u = u + inside @ space.solve(inner @ (by * maps.half(f + A.T @ lam - B @ u)))[0]
+    constraint_force = B @ u - f
+    multipliers = maps.normal(constraint_force)
+    # beside the parts of the force, which may cancel: a force over √M_jj has no units of its own
+    size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
+    sizes = [largest(part / size) for part in (*parts, B @ u, A.T @ multipliers)]
+    error = largest((constraint_force - A.T @ multipliers) / size)
+    ok = error <= INCONSISTENT * (1e-9 + sum(sizes[1:], sizes[0]))
+    for row in system.frictional_rows:
+        ok = ok * (multipliers[row] >= 0.0)
+    return u if scale is None else scale * u, multipliers, ok
+
+
+class DriveSpan(NamedTuple):
     """The effect of the drives on the motion, P_ω B u in the metric M⁻¹."""
 
-    columns: Any  # L⁻¹ P_ω B, one row (nv,) for every drive
+    columns: Array  # L⁻¹ P_ω B, one row (nv,) for every drive
     span: AnyRowSpace  # their span
 
     def torques(self, maps: Metric, f: Array) -> Array:
@@ -184,7 +155,7 @@ class Reach(NamedTuple):
         return maps.M.full_solve(list(maps.space.across(y)))
 
 
-def reach(system: ConstrainedDynamics, maps: Metric, B: Array) -> Reach:
+def drive_span(system: ConstrainedDynamics, maps: Metric, B: Array) -> DriveSpan:
     """Columns of L⁻¹ P_ω B, taken across the rows twice.
 
     Near a singular configuration no rounding then counts as part of the span.
@@ -192,12 +163,4 @@ def reach(system: ConstrainedDynamics, maps: Metric, B: Array) -> Reach:
     half, across = maps.half(B).T, maps.space.across
     columns = np.stack([across(across(column)) for column in half])
     most = system.freedoms + 1  # one more where a row is lost
-    return Reach(columns, row_space(columns, None, maps.space.weights, half, most))
-
-
-def internal_forces(system: ConstrainedDynamics, q: Array, columns: list[int], t: float) -> Array:
-    """Orthonormal actuator forces (len(columns), k) that move nothing: Nᵀ B u = 0 with A N = 0."""
-    working = permitted(system, system.at(q, None, t).A, q, t)[columns].T
-    if not working.size:
-        return np.eye(len(columns))
-    return null_space(working / singular_values(working).max(initial=1e-300))
+    return DriveSpan(columns, row_space(columns, None, maps.space.weights, half, most))

@@ -40,7 +40,7 @@ def directions(
     """N and n at a posture."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
-    near = independent(system) if near is None else near
+    near = _near(system, near)
     K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
     return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k)
 
@@ -49,12 +49,13 @@ def orthonormal(M: Array, X: Array) -> Array:
     """Combinations (nv, m) of the columns of X, each of itself and those before, with NᵀMN = 1."""
     if not X.shape[1]:
         return X
-    return X @ lower_inverse(cholesky(X.T @ (M @ X))).T
+    N: Array = X @ lower_inverse(cholesky(X.T @ (M @ X))).T
+    return N
 
 
-def independent(system: ConstrainedDynamics) -> Array:
-    """(nv, m) unit velocities of the coordinates that elimination keeps."""
-    return np.eye(system.nv)[:, system.free_columns]
+def _near(system: ConstrainedDynamics, near: Array | None) -> Array:
+    """(nv, m) velocities: by default the unit ones of the coordinates that elimination keeps."""
+    return np.eye(system.nv)[:, system.free_columns] if near is None else near
 
 
 def basis(
@@ -73,38 +74,21 @@ def kane(
     near: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """(q̇ (nv,), v̇_r (m,), N (nv, m)): Kane's equations at a state; v̇_r changes with Nᵀτ."""
-    near = independent(system) if near is None else near
-    directions_at_q = directions(system, q, near, t)
-    qd = directions_at_q.N @ v_r + directions_at_q.n
     require_smooth(system, "Kane's form")
+    near = _near(system, near)
+    N, n, K, k = directions(system, q, near, t)
+    qd = N @ v_r + n
     M, f, _, _ = terms(system, q, qd, tau, t)
-    v_r_dot = directions_at_q.N.T @ (
-        f - M @ _basis_rate(system, directions_at_q, q, qd, v_r, near, t)
-    )
-    return qd, v_r_dot, directions_at_q.N
-
-
-def _basis_rate(
-    system: ConstrainedDynamics,
-    directions_at_q: Directions,
-    q: Array,
-    qd: Array,
-    v_r: Array,
-    near: Array,
-    t: Time,
-) -> Array:
-    """Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see.
-
-    K and k are constant: their rates only add M⁻¹ Aᵀ K̇, which is normal.
-    """
+    # Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see: K and k are
+    # constant, as their rates only add M⁻¹ Aᵀ K̇
     plant = system.dynamics
     x = tracing.symbol("x", plant.nq + 1)
     at = x[: plant.nq]
-    M = plant.at_time(x[plant.nq]).mass_matrix(at)
-    A = system.at(at, None, x[plant.nq]).A
-    normal = ldl(M)
-    N = orthonormal(M, near - normal.solve(A.T @ directions_at_q.K))
-    moved = N @ v_r + normal.solve(A.T @ directions_at_q.k)
+    M_x = plant.at_time(x[plant.nq]).mass_matrix(at)
+    A_x = system.at(at, None, x[plant.nq]).A
+    factors = ldl(M_x)
+    N_x = orthonormal(M_x, near - factors.solve(A_x.T @ K))
+    moved = N_x @ v_r + factors.solve(A_x.T @ k)
     rate = tracing.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
     now = np.concatenate([q, np.stack([0.0 if t is None else t])])
-    return tracing.at([rate], [x], [now])[0]
+    return qd, N.T @ (f - M @ tracing.at([rate], [x], [now])[0]), N

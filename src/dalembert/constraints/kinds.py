@@ -3,14 +3,13 @@
 A kind defines `position(posture)`, a vector h(q, t) that stays zero, or `velocity(posture)`, a pair
 (A, b) with A(q, t) q̇ = b(q, t), or both. Jacobians, Ȧ q̇ and drift come from automatic
 differentiation. `Posture` gives a kind the coordinates, frames and Jacobians of the system at one
-configuration, in numbers or symbols; `rows_of` and `matrix_of` trace the functions and expressions
-that users write.
+configuration, in numbers or symbols; `rows_of` traces the functions and expressions that users write.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,13 +21,13 @@ from dalembert.errors import CompileError, ConstraintError, DalembertError, Unkn
 from dalembert.formulations.registry import suggest
 from dalembert.model.parameter import Expression
 from dalembert.pickling import Portable
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.symbols import from_sympy, loose_symbols
 
 Pose = tuple[Array, Array]  # (R, p)
 Time = float | Array | None  # seconds; None is zero
-Placed = tuple[str, Any]  # a frame, and a pose (4, 4) fixed in it or None
+Placed = tuple[str, Array | None]  # a frame, and a pose (4, 4) fixed in it or None
 
 
 class Posture:
@@ -40,36 +39,22 @@ class Posture:
         self.system, self.q, self.t = system, q, t
         self.names = names or {}  # symbols of coordinates, time and parameters
 
-    def coordinate(self, name: str) -> Array:
+    def coordinate(self, name: str) -> Scalar:
         """The coordinate of that name."""
         return self.q[index(self.system.coordinates, name, f"{self.system.name} has no coordinate")]
 
-    def tendon(self, name: str) -> Array:
+    def tendon(self, name: str) -> Scalar:
         """The length of the tendon of that name, m."""
         names = tuple(tendon.name for tendon in getattr(self.system.description, "tendons", ()))
         return self._lengths[index(names, name, f"{self.system.name} has no tendon")]
 
-    def tendon_motions(self, name: str) -> Array | None:
-        """(m, nv) of the velocities of its points, which its length is a difference of, m/s.
-
-        None where it runs over joints, whose coordinates do not cancel.
-        """
-        tree = self.system.description.tree
-        tendon = next(x for x in tree.tendons if x.name == name)
-        frames = {frame.body: name for name, frame in tree.frames.items()}
-        anchors = [end for part in tendon.segments for end in (part.start, part.end)]
-        velocities = []
-        for anchor in anchors:
-            J = self.jacobian(frames[anchor.body], self.pose(frames[anchor.body])[1])
-            velocities += [J[0:3], np.linalg.norm(anchor.point) * J[3:6]]
-        return np.concatenate(velocities) if velocities else None
-
     @cached_property
     def _lengths(self) -> Array:
-        return self.system.compute("tendon_length", q=self.q)
+        lengths: Array = self.system.compute("tendon_length", q=self.q)
+        return lengths
 
     @cached_property
-    def _poses(self) -> Mapping[str, Any]:
+    def _poses(self) -> Mapping[str, Array]:
         return self.system.poses(self.q)
 
     def _require(self, frame: str) -> None:
@@ -80,7 +65,7 @@ class Posture:
             )
         self.system.require_frame(frame)
 
-    def pose(self, frame: str, offset: Any = None) -> Pose:
+    def pose(self, frame: str, offset: Array | None = None) -> Pose:
         """(R, p) in the world of a named frame, moved by a pose (4, 4) fixed in it."""
         self._require(frame)
         pose = self._poses[frame]
@@ -135,22 +120,8 @@ def rows_of(
         raise ConstraintError(f"{what} gives {value!r}, which is no column of numbers") from error
     if not rows:
         raise ConstraintError(f"{what} gives no equation; return at least one number")
-    return tracing.flat(rows)
-
-
-def matrix_of(
-    definition: Any, arguments: tuple[Any, ...], names: Mapping[str, Any], columns: int, what: str
-) -> Array:
-    """A matrix (k, columns) likewise; a single row may be given as a vector."""
-    value = _called(definition, arguments, what) if callable(definition) else definition
-    entries = [_scalar(x, names, what) for x in _entries(value)]
-    shape = tuple(getattr(value, "shape", ())) or np.shape(value)
-    width = shape[-1] if shape else 1
-    if not entries or len(entries) % columns or width != columns:
-        raise ConstraintError(
-            f"{what} has shape {shape}; expected (k, {columns}), one column for each velocity"
-        )
-    return tracing.flat(entries).reshape(len(entries) // columns, columns)
+    column: Array = tracing.flat(rows)
+    return column
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str) -> Any:
@@ -173,21 +144,19 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str)
     ) from refused
 
 
-def _entries(value: Any) -> Iterable[Any]:
+def _entries(value: Any) -> list[Any]:
     """Scalars in C order."""
     value = tracing.adopted(value)
-    if tracing.is_array(value):
+    if tracing.is_array(value) or (isinstance(value, np.ndarray) and value.dtype == object):
         return list(value.ravel())
     if isinstance(value, np.ndarray):
-        return value.ravel().tolist() if value.dtype != object else value.ravel()
+        return value.ravel().tolist()
     if isinstance(value, list | tuple):
         return [x for item in value for x in _entries(item)]
-    if hasattr(value, "is_Matrix") and value.is_Matrix:
-        return list(value)
-    return [value]
+    return list(value) if getattr(value, "is_Matrix", False) else [value]
 
 
-def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Array | float:
+def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Scalar:
     value = tracing.adopted(value.symbol() if isinstance(value, Expression) else value)
     if tracing.is_array(value):
         # the user's own symbols replaced by ours of the same name
@@ -205,7 +174,8 @@ def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Array | float:
         from sympy.core.function import AppliedUndef
 
         nodes = {*value.free_symbols, *value.atoms(AppliedUndef)}
-        table = {node: names[_name(node)] for node in nodes if _name(node) in names}
+        labels = {node: str(node.name if node.is_Symbol else node.func) for node in nodes}
+        table = {node: names[label] for node, label in labels.items() if label in names}
         unknown = loose_symbols(value, table, what)
         if unknown:
             raise ConstraintError(
@@ -219,10 +189,6 @@ def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Array | float:
     return number
 
 
-def _name(node: Any) -> str:
-    return str(node.name if node.is_Symbol else node.func)
-
-
 @dataclass(frozen=True, eq=False)
 class Constraint(Portable):
     """Base of all kinds; `name` is how errors and reactions call it."""
@@ -231,6 +197,8 @@ class Constraint(Portable):
     has_friction: ClassVar[bool] = False
     # whether an equation that no coordinate enters is a mistake, or a row that the system meets anyway
     every_row_counts: ClassVar[bool] = True
+    # the unit of each of its λ, or None where they are not known
+    units: ClassVar[tuple[str, ...] | None] = None
 
     def position(self, at: Posture) -> Array | None:
         """h (k,), or None."""
@@ -277,11 +245,6 @@ class Constraint(Portable):
     def between(self) -> tuple[str, str]:
         """The frames of the first and the second body, where it acts between frames."""
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")
-
-    @property
-    def units(self) -> tuple[str, ...] | None:
-        """The unit of each of its λ, or None where they are not known."""
-        return None
 
     @property
     def at_frames(self) -> bool:
@@ -332,10 +295,19 @@ class Pfaffian(Constraint):
         self, q: Array, t: Time, names: Mapping[str, Any], columns: int
     ) -> tuple[Array, Array]:
         """A (k, columns) and b (k,) on symbols; expressions take theirs from `names`."""
-        what = f"constraint {self.label!r}"
-        A = matrix_of(self.A, (q,), names, columns, f"{what}: A")
-        b = rows_of(self.b, (q, t), names, f"{what}: b")
-        return A, np.concatenate([b] * A.shape[0]) if b.shape == (1,) else b
+        what = f"constraint {self.label!r}: A"
+        value = _called(self.A, (q,), what) if callable(self.A) else self.A
+        entries = [_scalar(x, names, what) for x in _entries(value)]
+        shape = tuple(getattr(value, "shape", ())) or np.shape(value)
+        # a single row may be written as a vector
+        if not entries or len(entries) % columns or (shape[-1] if shape else 1) != columns:
+            raise ConstraintError(
+                f"{what} has shape {shape}; expected (k, {columns}), one column for each velocity"
+            )
+        k = len(entries) // columns
+        b = rows_of(self.b, (q, t), names, f"constraint {self.label!r}: b")
+        A = tracing.flat(entries).reshape(k, columns)
+        return A, np.concatenate([b] * k) if b.shape == (1,) else b
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,11 +46,13 @@ class Metric(NamedTuple):
     def weigh(self, z: Array) -> Array:
         """D⁻¹ z, for z (nv,) or (nv, m)."""
         weights = self.space.weights
-        return weights * z if len(z.shape) == 1 else weights.reshape(-1, 1) * z
+        weighed: Array = weights * z if len(z.shape) == 1 else weights.reshape(-1, 1) * z
+        return weighed
 
     def sharp(self, f: Array) -> Array:
         """h_* M♯ f (rows,) = A M⁻¹ f."""
-        return self.B @ self.weigh(self.half(f))
+        a: Array = self.B @ self.weigh(self.half(f))
+        return a
 
     def half(self, f: Array) -> Array:
         """L⁻¹ f (nv,) or (nv, m)."""
@@ -62,7 +64,8 @@ class Metric(NamedTuple):
 
     def project(self, f: Array) -> Array:
         """P_ω f (nv,)."""
-        return f - self.A.T @ self.normal(f)
+        along: Array = f - self.A.T @ self.normal(f)
+        return along
 
     def motion(self, f: Array, drift: Array) -> tuple[Array, Array, Array]:
         """(q̈, λ of least norm, what is left of A M⁻¹ f − γ) under forces f."""
@@ -85,8 +88,11 @@ def metric(system: ConstrainedDynamics, M: Array, A: Array) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
     mass = leaves_first(M)
     B = np.stack(mass.half_solve(A.T)).T
-    blocks = system.row_blocks
-    if len(blocks) > 1 and system.known_rank and not system.balanced and not is_large(B):
+    is_redundant = system.known_rank and not system.balanced
+    if len(system.blocks) > 1 and is_redundant and not is_large(B):
+        # rows of each block, and how many of them are independent at nearly every posture
+        independent = set(system.require_pivots().rows)
+        blocks = [(list(rows), len(independent.intersection(rows))) for rows in system.blocks]
         return Metric(mass, A, B, blocked_rows(B, mass.weights, blocks))
     return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
 
@@ -126,11 +132,11 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
         rows = system.at(q, qd, t)
         maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A)
 
-        def missing(a: Array, multipliers: Array) -> tuple[Array, Array]:
+        def residual(a: Array, multipliers: Array) -> tuple[Array, Array]:
             force = demanded(system, q, qd, a, t) + rows.A.T @ multipliers - tau
             return force, rows.A @ a - rows.drift
 
-        return solution(system, maps, (qdd, lam), missing)
+        return solution(system, maps, (qdd, lam), residual)
 
     return forward
 
@@ -160,23 +166,12 @@ def solution(
     return qdd, lam
 
 
-def shortest(maps: Metric, M: Array, A: Array, a: Array) -> Array:
-    """`maps.shortest(a)`: the least v with A v = a, from M v + Aᵀμ = 0."""
-    v = maps.shortest(a)
-    if not tracing.is_differentiating():
-        return v
-
-    def solved(f: Array, drift: Array) -> tuple[Array, Array]:
-        return maps.motion(f, drift)[:2]
-
-    return tracing.solution(
-        [v, -maps.flat(a)[0]], lambda v, mu: [M @ v + A.T @ mu, A @ v - a], solved, solved
-    )[0]
-
-
 def demanded(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None) -> Array:
     """M q̈ + h − ψ (nv,), by inverse dynamics where the plant has them."""
     plant = system.dynamics.at_time(t)
+    force: Array
     if "inverse_dynamics_derivatives" in plant.catalogue:
-        return plant.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd)
-    return plant.mass_matrix(q) @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
+        force = plant.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd)
+    else:
+        force = plant.mass_matrix(q) @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
+    return force

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.constraints.kinds import Constraint, Placed, Pose, Posture
+from dalembert.constraints.kinds import Constraint, Placed, Posture
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import suggest
 from dalembert.model.joint import AXES, JOINT_KINDS, kind_named
@@ -31,6 +31,11 @@ class FramePairConstraint(Constraint):
     @property
     def between(self) -> tuple[str, str]:
         return self.frame_a, self.frame_b
+
+    @property
+    def ends(self) -> tuple[Placed, Placed]:
+        """Both frames, each with its pose within its body."""
+        return (self.frame_a, self.pose_a), (self.frame_b, self.pose_b)
 
     def point(self, at: Posture) -> Array:
         return at.pose(self.frame_b, self.pose_b)[1]
@@ -84,11 +89,21 @@ class Loop(FramePairConstraint):
         return tuple(axis for axis in AXES if axis in self.directions)
 
     def position(self, at: Posture) -> Array:
-        (R_a, p_a), (R_b, p_b) = self._end_poses(at)
+        turns = any(axis.startswith("r") for axis in self.axes)
+        if self.along not in ("frame", "world", "carrier") or (turns and self.along != "frame"):
+            raise ConstraintError(
+                f"loop {self.label!r}: along={self.along!r} must be 'frame', or for points 'world' "
+                "or 'carrier'"
+            )
+        # both ends, in the world or in the body that carries them
+        if self.along == "world":
+            (R_a, p_a), (R_b, p_b) = (at.pose(*end) for end in self.ends)
+        else:
+            _, (R_a, p_a), (R_b, p_b) = at.poses_apart(*self.ends)
         axes = R_a if self.along == "frame" else np.eye(3)
         offset, R = axes.T @ (p_b - p_a), axes.T @ R_b
-        turns = _turns(R, self.axes)
-        return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
+        angles = _angles(R, self.axes)
+        return np.stack([angles[a] if a in angles else offset["xyz".index(a)] for a in self.axes])
 
     def angular_rows(self, at: Posture) -> dict[int, Any]:
         turns = {k: axis for k, axis in enumerate(self.axes) if axis.startswith("r")}
@@ -99,18 +114,15 @@ class Loop(FramePairConstraint):
         return {k: omega["xyz".index(axis[1])] for k, axis in turns.items()}
 
     def motions(self, at: Posture) -> list[Array] | None:
-        J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in _ends(self)]
-        angular = np.concatenate([x[3:6] for x in J])
-        # a point on an axis does not move about it, but by the rounding of its lever arm
-        # the longest lever arm of its ends, m: within their bodies, and between these
-        origins = [at.pose(frame)[1] for frame, _ in _ends(self)]
-        arms = [at.pose(*end)[1] - origin for end, origin in zip(_ends(self), origins, strict=True)]
-        linear_parts = [
-            *(x[0:3] for x in J),
-            (max(float(np.linalg.norm(x)) for x in (*arms, origins[1] - origins[0])))
-            * (J[1] - J[0])[3:6],
-        ]
-        linear = np.concatenate(linear_parts)
+        points = [at.pose(*end)[1] for end in self.ends]
+        origins = [at.pose(frame)[1] for frame in self.between]
+        J_a, J_b = (at.jacobian(*x) for x in zip(self.between, points, strict=True))
+        angular = np.concatenate([J_a[3:6], J_b[3:6]])
+        # a point on an axis does not move about it, but by the rounding of its lever arm: the
+        # longest lever arm of its ends, m, within their bodies and between these
+        arms = (points[0] - origins[0], points[1] - origins[1], origins[1] - origins[0])
+        arm = max(float(np.linalg.norm(x)) for x in arms)
+        linear = np.concatenate([J_a[0:3], J_b[0:3], arm * (J_b - J_a)[3:6]])
         return [angular if axis.startswith("r") else linear for axis in self.axes]
 
     def may_hold_nothing(self, system: Dynamics) -> bool:
@@ -125,39 +137,22 @@ class Loop(FramePairConstraint):
         )
 
     @property
-    def units(self) -> tuple[str, ...]:
+    def units(self) -> tuple[str, ...]:  # type: ignore[override]  # by its axes
         return tuple("N m" if axis.startswith("r") else "N" for axis in self.axes)
-
-    def _end_poses(self, at: Posture) -> tuple[Pose, Pose]:
-        """Both ends, in the body that carries them or in the world."""
-        turns = any(axis.startswith("r") for axis in self.axes)
-        if self.along not in ("frame", "world", "carrier") or (turns and self.along != "frame"):
-            raise ConstraintError(
-                f"loop {self.label!r}: along={self.along!r} must be 'frame', or for points 'world' "
-                "or 'carrier'"
-            )
-        if self.along == "world":
-            return at.pose(*_ends(self)[0]), at.pose(*_ends(self)[1])
-        return at.poses_apart(*_ends(self))[1:]
 
     def wrench(self, at: Posture, lam: Array) -> Array:
         # the axes (3, 3) that the rows belong to, as columns
         if self.along == "carrier":
-            R = at.poses_apart(*_ends(self))[0][0]
+            R = at.poses_apart(*self.ends)[0][0]
         else:
-            R = np.eye(3) if self.along == "world" else at.pose(*_ends(self)[0])[0]
-        parts = dict(zip(self.axes, [-lam[i] for i in range(len(self.axes))], strict=True))
+            R = np.eye(3) if self.along == "world" else at.pose(*self.ends[0])[0]
+        parts = {axis: -lam[i] for i, axis in enumerate(self.axes)}
         six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
         # the rows x, y, z turn with their axes, so a force at b's origin is all there is
         return np.concatenate([R @ np.stack(six[0:3]), R @ np.stack(six[3:6])])
 
 
-def _ends(kind: Loop | Distance) -> tuple[Placed, Placed]:
-    """Both frames, each with its pose within its body."""
-    return (kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b)
-
-
-def _turns(R: Array, axes: tuple[str, ...]) -> dict[str, Any]:
+def _angles(R: Array, axes: tuple[str, ...]) -> dict[str, Array]:
     """Angles of frame b against frame a that all vanish only in the constrained orientation.
 
     With one free axis, the angles between the axes of b and a about the other two; otherwise the
@@ -182,6 +177,8 @@ def _turns(R: Array, axes: tuple[str, ...]) -> dict[str, Any]:
 class Distance(FramePairConstraint):
     """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l."""
 
+    units = ("N/m",)
+
     frame_a: str
     frame_b: str
     length: Any
@@ -195,19 +192,15 @@ class Distance(FramePairConstraint):
                 f"distance {self.label!r}: length {self.length} must be positive; frames that "
                 "coincide are a Loop with directions='point'"
             )
-        _, (_, p_a), (_, p_b) = at.poses_apart(*_ends(self))
+        _, (_, p_a), (_, p_b) = at.poses_apart(*self.ends)
         d = p_b - p_a
         l = expression(self.length)
         return np.stack([0.5 * (d @ d - l * l)])
 
     def motions(self, at: Posture) -> list[Array] | None:
-        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in _ends(self)]
+        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in self.ends]
         d = self._between(at)
         return [np.sqrt(d @ d) * np.concatenate(J)]
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return ("N/m",)
 
     def _between(self, at: Posture) -> Array:
         return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]
@@ -242,7 +235,7 @@ class JointCoupling(Constraint):
         object.__setattr__(self, "factors", mapping(self.factors, f"factors of {self.follower!r}"))
 
     @property
-    def coefficients(self) -> tuple[Array, ...]:
+    def coefficients(self) -> tuple[Any, ...]:
         """c_k of q_follower = Σ c_k q_leaderᵏ, c₀ alone without a leader."""
         polynomial = self.polynomial or (self.offset, self.ratio)
         return tuple(polynomial if self.leader is not None else polynomial[:1])
@@ -273,16 +266,25 @@ class TendonCoupling(Constraint):
         return np.stack([at.tendon(self.follower) - _polynomial(self.polynomial, leader)])
 
     def motions(self, at: Posture) -> list[Array] | None:
-        J = [at.tendon_motions(name) for name in (self.follower, self.leader) if name]
-        known = [x for x in J if x is not None]
-        return [np.concatenate(known)] if len(known) == len(J) else None
+        tree = at.system.description.tree
+        frames = {frame.body: name for name, frame in tree.frames.items()}
+        tendons = {tendon.name: tendon for tendon in tree.tendons}
+        velocities: list[Array] = []
+        for name in filter(None, (self.follower, self.leader)):
+            ends = [end for part in tendons[name].segments for end in (part.start, part.end)]
+            if not ends:
+                return None  # it runs over joints, whose coordinates do not cancel
+            for end in ends:
+                J = at.jacobian(frames[end.body], at.pose(frames[end.body])[1])
+                velocities += [J[0:3], np.linalg.norm(end.point) * J[3:6]]
+        return [np.concatenate(velocities)]
 
     def may_hold_nothing(self, system: Dynamics) -> bool:
         """A tendon between points of one body has a constant length."""
         return True
 
 
-def _polynomial(coefficients: tuple[Any, ...], x: Array | None) -> Array:
+def _polynomial(coefficients: tuple[Any, ...], x: Array | None) -> Any:
     """Σ c_k xᵏ by Horner's scheme, c₀ where there is no x."""
     if x is None:
         return expression(coefficients[0])

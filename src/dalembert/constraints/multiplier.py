@@ -10,7 +10,7 @@ from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
 from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.row_space import EXTRA
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.status import Status
 
 if TYPE_CHECKING:
@@ -57,28 +57,29 @@ def forward_dynamics(
         )
         h, w = [positions.get(k, 0.0) for k in range(system.rows)], list(rows.A @ qd - rows.b)
 
-        def worst(residual: list[Any]) -> Array:
+        def worst(residual: list[Scalar]) -> Scalar:
             own = [
                 sum(residual[k] * residual[k] for k in rows) / (size + 1e-300)
                 for rows, size in zip(groups, sizes, strict=True)
             ]
             return np.sqrt(largest(np.stack([np.zeros(()), *own])))
 
-        by_h, by_w = (worst(h), worst(w))
+        by_h, by_w = worst(h), worst(w)
         apart = APART * (by_h + by_w / (1e-9 + np.sqrt(qd @ qd))) * scale
     return flagged(
         consistent(system, residual, maps.space.lost, most, drift, apart=apart), qdd, lam
     )
 
 
-def bound(squares: list[Any], square: Array) -> Array:
+def bound(squares: list[Scalar], square: Scalar) -> Array:
     """Largest |A M⁻¹ f| there can be (1,): √(S_kk fᵀM⁻¹f), however much of it cancels."""
-    return np.sqrt(np.stack([largest(np.stack(squares)) * square]))
+    largest_part: Array = np.sqrt(np.stack([largest(np.stack(squares)) * square]))
+    return largest_part
 
 
 def consistent(
-    system: ConstrainedDynamics, residual: Array, lost: Array | float, *parts: Any, apart: Any = 0.0
-) -> Array:
+    system: ConstrainedDynamics, residual: Array, lost: Scalar, *parts: Array, apart: Scalar = 0.0
+) -> Scalar:
     """Whether the residual is small relative to its terms before they cancel.
 
     `apart` is how much of it the state explains. Rows that depend on others by the digits of their
@@ -100,8 +101,8 @@ def off(
     qd: Array | None,
     t: Time,
     tolerance: float | Array,
-    status: Array | float = 0.0,
-) -> Array | float:
+    status: Scalar = 0.0,
+) -> Scalar:
     """OFF_POSITION or OFF_VELOCITY (), where constraints are missed, else this `status`."""
     rows = system.at(q, None, t)
     groups = _groups(system)
@@ -131,7 +132,7 @@ def _groups(system: ConstrainedDynamics) -> list[list[int]]:
     return list(groups.values())
 
 
-def _sizes(groups: list[list[int]], A: Array) -> list[Array]:
+def _sizes(groups: list[list[int]], A: Array) -> list[Scalar]:
     """Σ A² of each group: how much its rows change with unit steps of the coordinates."""
     own = [sum(A[k] @ A[k] for k in rows) for rows in groups]
     floor = SHORT**2 * sum(own) if len(own) > 1 else 0.0
@@ -139,10 +140,10 @@ def _sizes(groups: list[list[int]], A: Array) -> list[Array]:
 
 
 def _beyond(
-    residual: list[Any], groups: list[list[int]], sizes: list[Any], square: Array | float
-) -> Array:
+    residual: list[Scalar], groups: list[list[int]], sizes: list[Scalar], square: Scalar
+) -> Scalar:
     """Whether Σ r² of a group is beyond `square` of its size; NaN is."""
-    within: Any = 1.0
+    within: Scalar = 1.0
     for rows, size in zip(groups, sizes, strict=True):
         within = within * (sum(residual[k] * residual[k] for k in rows) <= square * size)
     return within < 0.5

@@ -18,14 +18,15 @@ from numpy.typing import ArrayLike
 
 from dalembert import tracing
 from dalembert.constraints.kinds import Posture, Time, rows_of
-from dalembert.constraints.sparse.rows import RowBlock, SystemUnits
-from dalembert.constraints.sparse.solver import Solver, SparseDynamics
+from dalembert.constraints.sparse_rows import RowBlock, SystemUnits
+from dalembert.constraints.sparse_solver import Solver, SparseDynamics
 from dalembert.errors import ConstraintError, ConvergenceError, FormulationError, ShapeError
 from dalembert.formulations.parts.elements import coulomb
 from dalembert.formulations.registry import Quantity
 from dalembert.model.model import CoordinateKinds
 from dalembert.spatial.arrays import Array
-from dalembert.systems.bodies.kind import RowFunction
+from dalembert.systems.bodies.space import RowFunction
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
 
 Link = Callable[[Posture, Posture], Any]
@@ -54,11 +55,9 @@ class NetworkDynamics(SparseDynamics):
             first, second = self.units_joined[a], self.units_joined[b]
             key = (first.dynamics.content, second.dynamics.content, link)
             if key not in functions:
-                functions[key] = link_rows(f"link {k}", link, first, second)
-            name = f"link {k} between units {a} and {b}"
-            blocks.append(
-                RowBlock(functions[key], (a, b), np.zeros(1), name=name, label=f"link{k}")
-            )
+                functions[key] = _link_rows(f"link {k}", link, first.dynamics, second.dynamics)
+            names = f"link {k} between units {a} and {b}", f"link{k}"
+            blocks.append(RowBlock(functions[key], (a, b), np.zeros(1), None, False, *names))
         return Solver(self.name, self.joined, blocks)
 
     @cached_property
@@ -124,10 +123,6 @@ class NetworkDynamics(SparseDynamics):
         return np.concatenate(own, axis=1)
 
     def without_coulomb(self) -> NetworkDynamics:
-        return self._smooth
-
-    @cached_property
-    def _smooth(self) -> NetworkDynamics:
         bare = replace(self, bare=True)
         bare.__dict__["solver"] = self.solver
         return bare
@@ -140,7 +135,8 @@ class NetworkDynamics(SparseDynamics):
 
     def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
         own = self.joined.each_velocity(lambda unit, x, v: unit.generalized_forces(x, v), q, qd)
-        return own + self._coulomb_to_cancel(qd)
+        psi: Array = own + self._coulomb_to_cancel(qd)
+        return psi
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         return super().motion(t, q, qd, tau + self._coulomb_to_cancel(qd))
@@ -157,12 +153,12 @@ class NetworkDynamics(SparseDynamics):
 
         parts = np.split(q, self.joined.q_starts[1:-1])
         each = zip(self.units_joined, parts, strict=True)
-        return block_diag(*(unit.mass_matrix(x) for unit, x in each))
+        M: Array = block_diag(*(unit.mass_matrix(x) for unit, x in each))
+        return M
 
 
-def link_rows(name: str, link: Link, a: System, b: System) -> RowFunction:
+def _link_rows(name: str, link: Link, first: Dynamics, second: Dynamics) -> RowFunction:
     """h of a link as a function of the coordinates of both units, one after the other."""
-    first, second = a.dynamics, b.dynamics
 
     def rows(q: Array, _: Array | None) -> Array:
         postures = Posture(first, q[: first.nq]), Posture(second, q[first.nq :])

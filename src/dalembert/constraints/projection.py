@@ -14,13 +14,11 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.kinds import Time
-from dalembert.constraints.kkt import Metric, metric, metric_at, shortest, terms
+from dalembert.constraints.kkt import metric, metric_at, terms
 from dalembert.constraints.multiplier import bound, consistent
-from dalembert.errors import ConstraintError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.factorisations import ldl, symmetric
 from dalembert.spatial.arrays import Array
-from dalembert.systems.dynamics import ProjectionStep
 
 if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
@@ -33,13 +31,9 @@ DAMPING = 1e-8
 
 def projectors(system: ConstrainedDynamics, q: Array, t: Time = None) -> tuple[Array, Array]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
-    P_w = projector(metric_at(system, q, t))
+    maps = metric_at(system, q, t)
+    P_w = np.eye(system.nv) - maps.flat(maps.A)[0].T @ maps.A_sharp  # 1 − Aᵀ M₂♭ A M♯
     return P_w, P_w.T
-
-
-def projector(maps: Metric) -> Array:
-    """P_ω (nv, nv) = 1 − Aᵀ M₂♭ A M♯."""
-    return np.eye(maps.A.shape[1]) - maps.flat(maps.A)[0].T @ maps.A_sharp
 
 
 def forward_dynamics(
@@ -80,22 +74,11 @@ def covariant_derivative(
     return maps.M.solve(maps.project(M @ qdd + _coriolis(system, q, qd, t)))
 
 
-def components(name: str, along: Array, basis: Array) -> Array:
-    """Components (..., m) of an acceleration (..., nv) along Q in a basis (..., nv, m) of T_qQ."""
-    coordinates = np.linalg.pinv(basis) @ along[..., None]
-    error = np.linalg.norm((basis @ coordinates)[..., 0] - along, axis=-1)
-    if np.any(error > 1e-9 * np.linalg.norm(along, axis=-1)):
-        raise ConstraintError(
-            f"{name}.tangential_components: expected columns of basis that span the velocities "
-            "with A v = 0, got others; take ∂q/∂x of coordinates x of the motion"
-        )
-    return np.asarray(coordinates[..., 0])
-
-
 def _coriolis(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Array:
     """C q̇ (nv,): what the velocities add to the bias."""
     plant = system.dynamics.at_time(t)
-    return plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
+    force: Array = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
+    return force
 
 
 def project(
@@ -106,27 +89,23 @@ def project(
     The step back −M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ h, A of the rows that hold positions, is Newton's: it squares
     the error of a state that is off by little.
     """
-    for step, times in steps_back(system):
+    for step, times in system.projection_steps:
         for _ in range(times):
             q, qd = step(system, q, qd, t)
     return q, qd
 
 
-def steps_back(system: ConstrainedDynamics) -> tuple[tuple[ProjectionStep, int], ...]:
-    """The steps of `project`: (q, q̇, t) → (q, q̇), each with how often it is taken."""
-    newton = ((_newton_position_step, NEWTON_STEPS),) if _closable(system) else ()
-    return *newton, (_velocity_step, 1)
-
-
-def _newton_position_step(
+def position_step(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
+    """The step of `project` that is taken `NEWTON_STEPS` times."""
     return newton_step(system, q, t), qd
 
 
-def _velocity_step(
+def velocity_step(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
+    """The last step of `project`."""
     return q, project_velocity(system, q, qd, t)
 
 
@@ -138,7 +117,7 @@ def newton_step(
     Velocities that are `stiff` (nv,) hardly move as long as others can close the chain.
     """
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-    by, own = M if stiff is None else M + np.diag(stiff), _closable(system)
+    by, own = M if stiff is None else M + np.diag(stiff), closable(system)
     A = rows.A[[system.positions[k] for k in own]]
     # δ (nv,) with M δ + Aᵀμ = 0 and A δ − E μ = −h
     h = rows.h[own]
@@ -164,10 +143,11 @@ def newton_step(
         solved,
         constants=[E],
     )
-    return system.integrate(q, (delta))
+    q = system.integrate(q, delta)
+    return q
 
 
-def _closable(system: ConstrainedDynamics) -> list[int]:
+def closable(system: ConstrainedDynamics) -> list[int]:
     """Entries of h that a step can close: those of rows that are not dependent by digits."""
     return [k for k, row in enumerate(system.positions) if row not in system.dependent]
 
@@ -175,5 +155,16 @@ def _closable(system: ConstrainedDynamics) -> list[int]:
 def project_velocity(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-    maps = metric(system, M, rows.A)
-    return qd - shortest(maps, M, rows.A, rows.A @ qd - rows.b)
+    maps, A = metric(system, M, rows.A), rows.A
+    error = A @ qd - rows.b
+    v = maps.shortest(error)
+    if tracing.is_differentiating():
+        # the least v with A v = A q̇ − b, from M v + Aᵀμ = 0
+        v, _ = tracing.solution(
+            [v, -maps.flat(error)[0]],
+            lambda v, mu: [M @ v + A.T @ mu, A @ v - error],
+            lambda f, drift: maps.motion(f, drift)[:2],
+            lambda f, drift: maps.motion(f, drift)[:2],
+        )
+    qd = qd - v
+    return qd

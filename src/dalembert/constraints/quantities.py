@@ -38,7 +38,8 @@ def residual(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
 def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """A q̇ − b (rows,)."""
     rows = system.at(q, qd, t)
-    return rows.A @ qd - rows.b
+    w: Array = rows.A @ qd - rows.b
+    return w
 
 
 def drift(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
@@ -48,7 +49,8 @@ def drift(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> A
 
 def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None) -> Array:
     """−Aᵀλ (nv,): the generalised force the constraints exert on the system."""
-    return -(system.at(q, None, t).A.T @ lam)
+    force: Array = -(system.at(q, None, t).A.T @ lam)
+    return force
 
 
 LOADS = ("tip_wrench", "wrenches")
@@ -86,7 +88,7 @@ def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
         tip_wrench: Array | None = None,
         wrenches: Array | None = None,
         **options: Any,
-    ) -> Array:
+    ) -> Any:
         if tip_wrench is not None or wrenches is not None:
             tau = tau - load(system, q, tip_wrench, wrenches)
         return function(system, q, qd, tau, **options)
@@ -150,8 +152,8 @@ def joint_wrenches(
     that a joint carries; components along the axes of the link frame. Gears and functions of the
     coordinates act like drives: what they give is part of what goes through the joint.
     """
-    F = system.dynamics.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
-    if not system.acting:
+    F: Array = system.dynamics.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
+    if not system.acting_names:
         return F
     model, outer = system.dynamics.description, []
     on_second, points = reaction_wrenches(system, q, qd, lam, t)
@@ -160,4 +162,5 @@ def joint_wrenches(
         about_origin = np.concatenate([f, on_second[k, 3:6] + np.cross(points[k], f)])
         first, second = (model.frame(frame).body for frame in system.constraints[name].between)
         outer += [(first, -about_origin), (second, about_origin)]
-    return F + independent_rows(model, outer_relief(model.tree, model.expand(q), outer))
+    F = F + independent_rows(model, outer_relief(model.tree, model.expand(q), outer))
+    return F

@@ -31,7 +31,7 @@ class Reduction(NamedTuple):
 
     N: Array  # (nv, k)
     qd: Array  # N ẋ + n (nv,)
-    carried: Array  # q̈ − N ẍ (nv,)
+    drift: Array  # q̈ − N ẍ (nv,)
 
 
 class Reduced(NamedTuple):
@@ -47,20 +47,25 @@ def mass_matrix(
     system: ConstrainedDynamics, q: Array, reduction: Reduction, t: Time = None
 ) -> Array:
     """M_r (k, k) = Nᵀ M N."""
-    return reduction.N.T @ system.dynamics.at_time(t).mass_matrix(q) @ reduction.N
+    M_r: Array = reduction.N.T @ system.dynamics.at_time(t).mass_matrix(q) @ reduction.N
+    return M_r
 
 
 def bias(system: ConstrainedDynamics, q: Array, reduction: Reduction, t: Time = None) -> Array:
     """h_r (k,) = Nᵀ (C q̇ + N + M (q̈ − N ẍ)), in the velocities ẋ alone."""
     plant = system.dynamics.at_time(t)
-    return reduction.N.T @ (plant.bias(q, reduction.qd) + plant.mass_matrix(q) @ reduction.carried)
+    h_r: Array = reduction.N.T @ (
+        plant.bias(q, reduction.qd) + plant.mass_matrix(q) @ reduction.drift
+    )
+    return h_r
 
 
 def forces(
     system: ConstrainedDynamics, q: Array, tau: Array, reduction: Reduction, t: Time = None
 ) -> Array:
     """τ_r (k,) = Nᵀ (τ + ψ)."""
-    return reduction.N.T @ (tau + system.dynamics.generalized_forces(q, reduction.qd, t))
+    tau_r: Array = reduction.N.T @ (tau + system.dynamics.generalized_forces(q, reduction.qd, t))
+    return tau_r
 
 
 def columns(system: ConstrainedDynamics, independent: str | None) -> list[int]:
@@ -85,7 +90,7 @@ def reduction(
     t: Time = None,
     independent: str | None = None,
 ) -> Reduction:
-    """N, q̇ and what is carried at a posture; NaN where ẋ do not determine the motion."""
+    """N, q̇ and the drift at a posture; NaN where ẋ do not determine the motion."""
     free = columns(system, independent)
     maps = metric_at(system, q, t)
     qd = np.zeros(system.nv) if qd is None else qd
@@ -97,11 +102,12 @@ def reduction(
     N = inverse.solve(X.T)[0].T
 
     def dependent_part(v: Array) -> Array:
-        return v - N @ v[free]
+        part: Array = v - N @ v[free]
+        return part
 
     moving = N @ qd[free] + dependent_part(maps.shortest(system.at(q, None, t).b))
-    carried = dependent_part(maps.shortest(system.at(q, moving, t).drift))
-    return Reduction(*flagged(inverse.lost < 0.5, N, moving, carried))
+    drift = dependent_part(maps.shortest(system.at(q, moving, t).drift))
+    return Reduction(*flagged(inverse.lost < 0.5, N, moving, drift))
 
 
 def reduced(
@@ -124,12 +130,14 @@ def frame_jacobian(
 ) -> Array:
     """J N (6, k): velocity of a frame, (linear, angular), per independent velocity."""
     J = system.dynamics.frame_jacobian(q, frame, expressed_in)
-    return J @ reduction(system, q, None, t, independent).N
+    reduced_jacobian: Array = J @ reduction(system, q, None, t, independent).N
+    return reduced_jacobian
 
 
 def regressor(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """Y (nv, inertial) with M q̈ + C q̇ + N = Y θ: Y θ + Aᵀλ = τ + ψ, λ free."""
-    return system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
+    Y: Array = system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
+    return Y
 
 
 def reduced_regressor(
@@ -141,4 +149,5 @@ def reduced_regressor(
     independent: str | None = None,
 ) -> Array:
     """Nᵀ Y (k, inertial): Nᵀ Y θ = Nᵀ (τ + ψ), whatever λ is."""
-    return reduction(system, q, None, t, independent).N.T @ regressor(system, q, qd, qdd)
+    Y_r: Array = reduction(system, q, None, t, independent).N.T @ regressor(system, q, qd, qdd)
+    return Y_r

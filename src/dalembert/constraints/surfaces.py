@@ -24,7 +24,7 @@ from dalembert import tracing
 from dalembert.errors import ConstraintError
 from dalembert.pickling import Portable
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Array
+from dalembert.spatial.arrays import Array, Scalar
 
 
 class Patch(NamedTuple):
@@ -92,8 +92,9 @@ class Shape(Surface):
         surface.__dict__["_made_of"] = partial(cls, **named), numbers
         return surface
 
-    def __reduce__(self) -> tuple[Array, ...]:
-        return self.__dict__["_made_of"]
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[float, ...]]:
+        constructor, numbers = self.__dict__["_made_of"]
+        return constructor, numbers
 
 
 class Sphere(Shape):
@@ -114,13 +115,10 @@ class Sphere(Shape):
             p = _ball(a)
             return r * np.stack([p[k] for k in order])
 
-        super().__init__(
-            chart,
-            lambda p: np.sqrt(p @ p) - r,
-            True,
-            "sphere",
-            lambda p: _latitude(np.stack([p[k] for k in back])),
-        )
+        def coordinates(p: Array) -> Array:
+            return _latitude(np.stack([p[k] for k in back]))
+
+        super().__init__(chart, lambda p: np.sqrt(p @ p) - r, True, "sphere", coordinates)
 
 
 # where each entry of the chart around z comes from
@@ -153,17 +151,13 @@ class Cylinder(Shape):
 
     def __init__(self, radius: float) -> None:
         r = _positive(radius, "cylinder", "radius")
-
-        def chart(a: Array) -> Array:
-            return np.stack([r * np.cos(a[0]), r * np.sin(a[0]), a[1]])
-
-        def height(p: Array) -> Array:
-            return np.sqrt(p[0] * p[0] + p[1] * p[1]) - r
-
-        def coordinates(p: Array) -> Array:
-            return np.stack([np.arctan2(p[1], p[0]), p[2]])
-
-        super().__init__(chart, height, True, "cylinder", coordinates)
+        super().__init__(
+            lambda a: np.stack([r * np.cos(a[0]), r * np.sin(a[0]), a[1]]),
+            lambda p: np.sqrt(p[0] * p[0] + p[1] * p[1]) - r,
+            True,
+            "cylinder",
+            lambda p: np.stack([np.arctan2(p[1], p[0]), p[2]]),
+        )
 
 
 class Ellipsoid(Shape):
@@ -172,18 +166,13 @@ class Ellipsoid(Shape):
     def __init__(self, a: float, b: float, c: float) -> None:
         axes = np.array([_positive(x, "ellipsoid", "semi-axis") for x in (a, b, c)])
 
-        def height(p: Array) -> Array:
+        def height(p: Array) -> Scalar:
             # F/|∇F| with F = ½ (Σ (p_i/a_i)² − 1): unit slope on the surface
             gradient = p / axes**2
             return 0.5 * (p @ gradient - 1.0) / np.sqrt(gradient @ gradient)
 
-        super().__init__(
-            lambda alpha: axes * _ball(alpha),
-            height,
-            False,
-            "ellipsoid",
-            lambda p: _latitude(p / axes),
-        )
+        chart, coordinates = lambda a: axes * _ball(a), lambda p: _latitude(p / axes)
+        super().__init__(chart, height, False, "ellipsoid", coordinates)
 
 
 class Torus(Shape):
@@ -198,7 +187,7 @@ class Torus(Shape):
             w = R + r * np.cos(a[1])
             return np.stack([w * np.cos(a[0]), w * np.sin(a[0]), r * np.sin(a[1])])
 
-        def height(p: Array) -> Array:
+        def height(p: Array) -> Scalar:
             out = np.sqrt(p[0] * p[0] + p[1] * p[1]) - R
             return np.sqrt(out * out + p[2] * p[2]) - r
 
@@ -219,18 +208,14 @@ R_O = np.array([[0.0, -1.0], [1.0, 0.0]])
 CONTACT_COORDINATES = ("u_o", "v_o", "u_f", "v_f", "psi")
 
 
-def reflection(psi: Array) -> Array:
-    """R_ψ (2, 2), a reflection: its own inverse."""
-    c, s = np.cos(psi), np.sin(psi)
-    return np.stack([np.stack([c, -s]), np.stack([-s, -c])])
-
-
 def patches(obj: Surface, finger: Surface, eta: Array) -> tuple[Patch, Patch, Array]:
-    """Both surfaces at the contact, and R_ψ."""
-    return obj.at(eta[0:2]), finger.at(eta[2:4]), reflection(eta[4])
+    """Both surfaces at the contact, and R_ψ (2, 2), a reflection: its own inverse."""
+    o, f = obj.at(eta[0:2]), finger.at(eta[2:4])
+    c, s = np.cos(eta[4]), np.sin(eta[4])
+    return o, f, np.stack([np.stack([c, -s]), np.stack([-s, -c])])
 
 
-def gap(eta: Array) -> Array | float:
+def gap(eta: Array) -> Scalar:
     """d, m: the sixth entry of η, or zero where it has none."""
     return eta[5] if eta.shape[0] == 6 else 0.0
 
@@ -238,15 +223,12 @@ def gap(eta: Array) -> Array | float:
 def relative_pose(obj: Surface, finger: Surface, eta: Array) -> Array:
     """g_of (4, 4) = g_{o l_o} g_{l_o l_f} g_{f l_f}⁻¹: the finger's frame in the object's."""
     o, f, R_psi = patches(obj, finger, eta)
-    zero = np.zeros(2)
-    flip = np.concatenate(
-        [np.concatenate([R_psi, zero.reshape(2, 1)], axis=1), np.array([[0.0, 0.0, -1.0]])]
-    )
-    R = o.frame @ (flip @ f.frame.T)
+    above = np.concatenate([R_psi, np.zeros((2, 1))], axis=1)
+    R = o.frame @ (np.concatenate([above, np.array([[0.0, 0.0, -1.0]])]) @ f.frame.T)
     return se3.pose(R, o.point + gap(eta) * o.frame[:, 2] - R @ f.point)
 
 
-def contact_angle(frame_o: Array, frame_f: Array) -> Array:
+def contact_angle(frame_o: Array, frame_f: Array) -> Scalar:
     """ψ from both Gauss frames (3, 3) in the world: R_{l_o l_f} begins with (cos ψ, −sin ψ)."""
     x = frame_o.T @ frame_f[:, 0]
     return np.arctan2(-x[1], x[0])
@@ -280,13 +262,15 @@ def finger_pose(finger: Surface, alpha: Array) -> Array:
 
 def body_map(obj: Surface, finger: Surface, eta: Array) -> Array:
     """(6, 5), or (6, 6) with a gap: V_of = Ad_{g_{f l_f}} J η̇, the finger's body twist."""
-    return se3.Ad(finger_pose(finger, eta[2:4])) @ contact_map(obj, finger, eta)
+    J: Array = se3.Ad(finger_pose(finger, eta[2:4])) @ contact_map(obj, finger, eta)
+    return J
 
 
 def relative_curvature(obj: Surface, finger: Surface, eta: Array) -> Array:
     """K_f + R_ψ K_o R_ψ (2, 2); where it is singular the surfaces touch along a line."""
     o, f, R_psi = patches(obj, finger, eta)
-    return f.curvature + R_psi @ (o.curvature @ R_psi)
+    K: Array = f.curvature + R_psi @ (o.curvature @ R_psi)
+    return K
 
 
 def rolling_map(obj: Surface, finger: Surface, eta: Array) -> Array:
@@ -294,7 +278,8 @@ def rolling_map(obj: Surface, finger: Surface, eta: Array) -> Array:
     f = finger.at(eta[2:4])
     angular = -(R_O @ (relative_curvature(obj, finger, eta) @ f.metric))
     twist = np.concatenate([np.zeros((3, 2)), angular, np.zeros((1, 2))])
-    return se3.Ad(finger_pose(finger, eta[2:4])) @ twist
+    J: Array = se3.Ad(finger_pose(finger, eta[2:4])) @ twist
+    return J
 
 
 def contact_rates(obj: Surface, finger: Surface, eta: Array, twist: Array) -> Array:
@@ -305,11 +290,11 @@ def contact_rates(obj: Surface, finger: Surface, eta: Array, twist: Array) -> Ar
     """
     o, f, R_psi = patches(obj, finger, eta)
     v, w = twist[0:2], np.stack([-twist[4], twist[3]])
-    reach = R_psi + gap(eta) * (R_psi @ o.curvature)
-    slid_o = _solve_2x2(R_psi @ o.curvature + f.curvature @ reach, w + f.curvature @ v)
-    slid_f = reach @ slid_o - v
-    psi_dot = twist[5] + f.torsion @ slid_f + o.torsion @ slid_o
-    rates = [_solve_2x2(o.metric, slid_o), _solve_2x2(f.metric, slid_f)]
+    offset = R_psi + gap(eta) * (R_psi @ o.curvature)  # R_ψ (1 + d K_o)
+    m_o = _solve_2x2(R_psi @ o.curvature + f.curvature @ offset, w + f.curvature @ v)
+    m_f = offset @ m_o - v
+    psi_dot = twist[5] + f.torsion @ m_f + o.torsion @ m_o
+    rates = [_solve_2x2(o.metric, m_o), _solve_2x2(f.metric, m_f)]
     apart = [] if eta.shape[0] == 5 else [-twist[2]]
     return np.concatenate([*rates, np.stack([psi_dot, *apart])])
 
@@ -318,7 +303,8 @@ def _solve_2x2(A: Array, b: Array) -> Array:
     """x with A x = b for A (2, 2) and b (2,) or (2, m), by Cramer's rule; not finite at a pole."""
     det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
     x = [A[1, 1] * b[0] - A[0, 1] * b[1], A[0, 0] * b[1] - A[1, 0] * b[0]]
-    return np.stack(x) / det
+    solution: Array = np.stack(x) / det
+    return solution
 
 
 def rolling_rows(obj: Surface, finger: Surface, eta: Array, spin: bool = False) -> Array:
@@ -327,7 +313,7 @@ def rolling_rows(obj: Surface, finger: Surface, eta: Array, spin: bool = False) 
     return J[[0, 1]] if spin else J[[0, 1, 5]]
 
 
-def normal_inertial_force(finger: Surface, alpha: Array, wrench: Array) -> Array:
+def normal_inertial_force(finger: Surface, alpha: Array, wrench: Array) -> Scalar:
     """φ₃: the part along the finger's outward normal of an inertial wrench in the finger's frame.
 
     M V̇ − ad_Vᵀ M V = wrench; then φ₃ + λ = (F_m + G)₃ with all in the contact frame (000 p.77).

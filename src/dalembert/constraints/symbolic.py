@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,8 @@ def multipliers(
     drift = drift[list(system.require_pivots().rows)]
     right = factors.adj_S @ (factors.A @ (factors.adj_M @ f) - factors.det_M * drift)
     order = np.argsort(system.require_pivots().rows)
-    return right[order] / factors.det_S
+    lam: Array = right[order] / factors.det_S
+    return lam
 
 
 def projector(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
@@ -88,7 +90,8 @@ def projector(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     factors = _schur_factors(system, M, system.at(q, None, t).A)
     unit = factors.det_S * np.eye(system.nv)
     normal = factors.A.T @ factors.adj_S @ factors.A @ factors.adj_M
-    return (unit - normal) / factors.det_S
+    P_w: Array = (unit - normal) / factors.det_S
+    return P_w
 
 
 def _reduced(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Reduction:
@@ -111,80 +114,61 @@ def _reduced(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Reduc
     return Reduction(T, moving, whole(still, (adj @ drift) / det))
 
 
-def _quantity(
-    name: str, inputs: tuple[str, ...], sizes: tuple[Size, ...], function: Callable[..., Any]
-) -> Quantity:
+def _quantity(name: str, sizes: tuple[Size, ...], function: Callable[..., Array]) -> Quantity:
     """A quantity of the catalogue; quotients are returned with h, which simplifies them."""
+    inputs = tuple(x for x in signature(function).parameters if x in ("q", "qd", "tau"))
+    outputs: dict[str, tuple[Size, ...]] = {name: sizes}
+    run: Callable[..., Any] = function
+    if function not in (jacobian, residual, drift):
 
-    @wraps(function)
-    def with_relations(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, Array]:
-        return function(system, **inputs), residual(system, inputs["q"], inputs.get("t"))
+        @wraps(function)
+        def with_relations(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, Array]:
+            return function(system, **inputs), residual(system, inputs["q"], inputs.get("t"))
 
-    outputs: dict[str, tuple[Size, ...]] = {name: sizes, "relations": ("position_count",)}
-    run: Callable[..., Any] = with_relations
-    if function in (jacobian, residual, drift):
-        del outputs["relations"]
-        run = function
+        outputs["relations"], run = ("position_count",), with_relations
     formulation = Formulation("letters", run, "000 §4.5", name.replace("_", " "))
     return Quantity(name, formulation.summary, inputs, outputs, (formulation,), optional=("t",))
 
 
-STATE, FORCED = ("q", "qd"), ("q", "qd", "tau")
-SQUARE, FREE = ("nv", "nv"), ("freedoms",)
-_ALL = (
-    _quantity("constraint_matrix", ("q",), ("rows", "nv"), jacobian),
-    _quantity("constraints", ("q",), ("position_count",), residual),
-    _quantity("constraint_drift", STATE, ("rows",), drift),
-    _quantity("multipliers", FORCED, ("rows",), multipliers),
-    _quantity("projector", ("q",), SQUARE, projector),
+SQUARE, VECTOR, FREE = ("nv", "nv"), ("nv",), ("freedoms",)
+Form = tuple[tuple[Size, ...], Callable[..., Array]]  # shape, and a function of q, q̇, τ and t
+_FORMS: dict[str, Form] = {
+    "constraint_matrix": (("rows", "nv"), jacobian),
+    "constraints": (("position_count",), residual),
+    "constraint_drift": (("rows",), drift),
+    "multipliers": (("rows",), multipliers),
+    "projector": (SQUARE, projector),
     # P_T = P_ωᵀ
-    _quantity("tangent_projector", ("q",), SQUARE, lambda s, q, t=None: projector(s, q, t).T),
+    "tangent_projector": (SQUARE, lambda s, q, t=None: projector(s, q, t).T),
     # M̃ = P_ω M, C̃ + Ñ = P_ω (C q̇ + N) and τ̃ = P_ω (τ + ψ) of p.70
-    _quantity(
-        "projected_mass_matrix",
-        ("q",),
+    "projected_mass_matrix": (
         SQUARE,
         lambda s, q, t=None: projector(s, q, t) @ s.dynamics.at_time(t).mass_matrix(q),
     ),
-    _quantity(
-        "projected_bias",
-        STATE,
-        ("nv",),
+    "projected_bias": (
+        VECTOR,
         lambda s, q, qd, t=None: projector(s, q, t) @ s.dynamics.at_time(t).bias(q, qd),
     ),
-    _quantity(
-        "projected_forces",
-        FORCED,
-        ("nv",),
+    "projected_forces": (
+        VECTOR,
         lambda s, q, qd, tau, t=None: (
             projector(s, q, t) @ (tau + s.dynamics.generalized_forces(q, qd, t))
         ),
     ),
     # M_r, h_r and Tᵀ (τ + ψ) of p.60–62, in the velocities ṙ alone
-    _quantity(
-        "reduced_mass_matrix",
-        ("q",),
+    "reduced_mass_matrix": (
         ("freedoms", "freedoms"),
         lambda s, q, t=None: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv), t), t),
     ),
-    _quantity(
-        "reduced_bias",
-        STATE,
-        FREE,
-        lambda s, q, qd, t=None: reduced.bias(s, q, _reduced(s, q, qd, t), t),
-    ),
-    _quantity(
-        "reduced_forces",
-        FORCED,
+    "reduced_bias": (FREE, lambda s, q, qd, t=None: reduced.bias(s, q, _reduced(s, q, qd, t), t)),
+    "reduced_forces": (
         FREE,
         lambda s, q, qd, tau, t=None: reduced.forces(s, q, tau, _reduced(s, q, qd, t), t),
     ),
     # the term that the constrained Lagrangian lacks (p.64)
-    _quantity(
-        "difference_term",
-        STATE,
+    "difference_term": (
         FREE,
         lambda s, q, qd, t=None: difference_term(s, q, _reduced(s, q, qd, t).qd),
     ),
-)
-SYMBOLIC_QUANTITIES = {quantity.name: quantity for quantity in _ALL}
+}
+SYMBOLIC_QUANTITIES = {name: _quantity(name, *form) for name, form in _FORMS.items()}

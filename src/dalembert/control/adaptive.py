@@ -13,17 +13,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dalembert.control.joint_space import JointController, gain
-from dalembert.control.trajectory import Array, Constants, Scalar
+from dalembert.control.joint_space import JointController, gain, renamed_options
+from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import FormulationError, ShapeError
 
 
+@renamed_options(slope="bandwidth")
 @dataclass(frozen=True, eq=False)
 class Adaptive(JointController):
     """τ = Y θ̂ − K_d s, θ̂̇ = −Γ Yᵀ s (Slotine and Li 1987).
 
-    `slope` Λ in 1/s and `kd` K_d for each joint; `rate` Γ, a number or one for each of the robot's
+    `bandwidth` Λ in 1/s and `kd` K_d for each joint; `rate` Γ, a number or one for each of the robot's
     ``parameters``, zero for those that are known. `estimate` is the initial θ̂, by default that of the
     robot. Rotors, friction and springs are those of the model.
 
@@ -33,18 +35,18 @@ class Adaptive(JointController):
     >>> robot = dl.load("elbow_3r")
     >>> loaded = robot.with_payload(0.5, [0.0, 0.0, 0.0])  # unknown to the controller
     >>> path = dl.control.quintic([0.0, 0.5, -0.6], [1.0, 0.2, -0.2], duration=1.0)
-    >>> law = dl.control.Adaptive(robot, path, slope=20.0, kd=40.0, rate=1.0)
-    >>> run = dl.simulate(loaded, [0.0, 0.5, -0.6], None, law, duration=3.0, dt=0.1)
+    >>> controller = dl.control.Adaptive(robot, path, bandwidth=20.0, kd=40.0, rate=1.0)
+    >>> run = dl.simulate(loaded, [0.0, 0.5, -0.6], None, controller, duration=3.0, dt=0.1)
     >>> bool(abs(run.q[-1] - [1.0, 0.2, -0.2]).max() < 1e-3)
     True
     """
 
-    GAINS = ("slope", "kd")
+    GAINS = ("bandwidth", "kd")
 
-    slope: Any
-    kd: Any
-    rate: Any
-    estimate: Any = None
+    bandwidth: ArrayLike
+    kd: ArrayLike
+    rate: ArrayLike
+    estimate: ArrayLike | None = None
     theta: np.ndarray = field(init=False)  # initial θ̂
 
     def __post_init__(self) -> None:
@@ -69,17 +71,17 @@ class Adaptive(JointController):
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains and target."""
-        return {"rate": self.rate, **super().constants}
+        return {"rate": np.asarray(self.rate), **super().constants}
 
-    def reference(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
+    def reference(
+        self, t: Scalar, q: Array, qd: Array, constants: Constants
+    ) -> tuple[Array, Array, Array]:
         """(q̇_r, q̈_r, s), each (nv,)."""
         e, de, desired = self._error(t, q, qd, constants)
-        slope = constants["slope"]
-        return desired.qd - slope * e, desired.qdd - slope * de, de + slope * e
+        Lambda = constants["bandwidth"]
+        return desired.qd - Lambda * e, desired.qdd - Lambda * de, de + Lambda * e
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         qd_r, qdd_r, s = self.reference(t, q, qd, constants)
         Y = self.regressor(q, qd, qd_r, qdd_r)
@@ -87,7 +89,7 @@ class Adaptive(JointController):
         rest = massless.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd_r)
         return Y @ z + rest - constants["kd"] * s, -constants["rate"] * (Y.T @ s)
 
-    def regressor(self, q: Array, qd: Array, qd_r: Array, qdd_r: Array) -> Any:
+    def regressor(self, q: Array, qd: Array, qd_r: Array, qdd_r: Array) -> Array:
         """Y (nv, 10 bodies) with Y θ = M q̈_r + C(q, q̇) q̇_r + N, C of Christoffel's symbols.
 
         C(q, u) v is symmetric in u and v and C(q, v) v is quadratic, so that
@@ -99,4 +101,5 @@ class Adaptive(JointController):
 
         zero = np.zeros(self.system.nv)
         quadratic = Y(qd + qd_r, zero) - Y(qd - qd_r, zero)
-        return Y(zero, qdd_r) + 0.25 * quadratic
+        regressor: Array = Y(zero, qdd_r) + 0.25 * quadratic
+        return regressor

@@ -6,15 +6,16 @@ and ρ = 0.25 m/rad. A path of several segments runs from s = 0 to 1 in proporti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.path import Path, blended
-from dalembert.control.trajectory import Constants, Scalar, Trajectory, quintic, trapezoidal
+from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, quintic, trapezoidal
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import exp_so3, log_so3
 from dalembert.spatial.se3 import interpolate_poses, rotation_between, rotations_about, stack_poses
@@ -29,10 +30,10 @@ RIGID = 1e-6  # error of a pose in float32
 class Waypoint(NamedTuple):
     """Position, rotation, twist and its rate of a frame, along the world's axes."""
 
-    p: Any
-    R: Any
-    V: Any
-    V_dot: Any
+    p: Array
+    R: Array
+    V: Array
+    V_dot: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +54,19 @@ class Line:
             raise TrajectoryError("timing must be a trajectory of one coordinate, from 0 to 1")
 
     @staticmethod
-    def quintic(start: Any, goal: Any, duration: float) -> Line:
+    def quintic(start: ArrayLike, goal: ArrayLike, duration: float) -> Line:
         """From rest to rest in this time."""
-        return Line(start, goal, quintic([0.0], [1.0], duration))
+        return Line(np.asarray(start), np.asarray(goal), quintic([0.0], [1.0], duration))
 
     @staticmethod
-    def trapezoidal(start: Any, goal: Any, speed: float, acceleration: float) -> Line:
+    def trapezoidal(start: ArrayLike, goal: ArrayLike, speed: float, acceleration: float) -> Line:
         """At most this fast along the line, m/s and m/s²."""
-        length = float(np.linalg.norm(np.asarray(goal)[:3, 3] - np.asarray(start)[:3, 3]))
+        first, last = np.asarray(start), np.asarray(goal)
+        length = float(np.linalg.norm(last[:3, 3] - first[:3, 3]))
         if length == 0.0:
             raise TrajectoryError("start and goal are the same point; give a timing instead")
-        return Line(start, goal, trapezoidal([0.0], [1.0], speed / length, acceleration / length))
+        timing = trapezoidal([0.0], [1.0], speed / length, acceleration / length)
+        return Line(first, last, timing)
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
@@ -217,7 +220,7 @@ def _length(displacement: np.ndarray) -> float:
 
 def unit(v: np.ndarray) -> np.ndarray:
     """v of length 1."""
-    return v / np.linalg.norm(v)
+    return np.asarray(v / np.linalg.norm(v))
 
 
 SAME = 1e-6  # m and rad, between the end of a segment and the begin of the next
@@ -250,15 +253,15 @@ class CartesianPath:
         return CartesianPath((line,))
 
     @staticmethod
-    def lines(poses: Any, blend: float = 0.0) -> CartesianPath:
+    def lines(poses: Sequence[ArrayLike] | np.ndarray, blend: float = 0.0) -> CartesianPath:
         """Straight lines through poses (m, 4, 4).
 
         Corners are rounded from `blend` before to `blend` behind each, m.
         """
         if len(poses) < 2 or not (np.isfinite(blend) and blend >= 0.0):
             raise TrajectoryError("lines need two poses or more, and a blend of at least 0 m")
-        poses = [checked_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
-        lines = [Straight(a, b) for a, b in pairwise(poses)]
+        checked = [checked_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
+        lines = [Straight(a, b) for a, b in pairwise(checked)]
         path = CartesianPath(tuple(lines))  # an error for lines without length
         if blend == 0.0:
             return path
@@ -289,14 +292,12 @@ class CartesianPath:
         return CartesianPath((Arc(first, last, center, turn),))
 
     @staticmethod
-    def circle(start: Any, center: Any, axis: Any, angle: float) -> CartesianPath:
+    def circle(start: ArrayLike, center: ArrayLike, axis: ArrayLike, angle: float) -> CartesianPath:
         """A turn about an axis (3,) through a centre (3,) by an angle, rad, of the whole frame."""
-        vectors = {"axis": axis, "center": center}
-        for name, value in vectors.items():
-            vectors[name] = np.asarray(value, dtype=float)
-            if vectors[name].shape != (3,) or not np.isfinite(vectors[name]).all():
+        direction, point = (np.asarray(x, dtype=float) for x in (axis, center))
+        for name, vector in (("axis", direction), ("center", point)):
+            if vector.shape != (3,) or not np.isfinite(vector).all():
                 raise TrajectoryError(f"{name} must be (3,) finite numbers")
-        direction, point = vectors["axis"], vectors["center"]
         if not direction.any():
             raise TrajectoryError("axis must have a direction")
         w = unit(direction) * angle
@@ -324,22 +325,26 @@ class CartesianPath:
     def breaks(self) -> np.ndarray:
         """s (m+1,) where segments begin and end."""
         along = np.cumsum([0.0, *(segment.length for segment in self.segments)])
-        return along / along[-1]
+        return np.asarray(along / along[-1])
 
-    def __call__(self, s: Any) -> np.ndarray:
+    def __call__(self, s: ArrayLike) -> np.ndarray:
         """Poses (..., 4, 4) at s (...)."""
-        s, breaks = np.clip(np.asarray(s, dtype=float), 0.0, 1.0), self.breaks
-        flat = s.reshape(-1)
+        shares, breaks = np.clip(np.asarray(s, dtype=float), 0.0, 1.0), self.breaks
+        flat = shares.reshape(-1)
         which = np.clip(np.searchsorted(breaks, flat, side="right") - 1, 0, len(breaks) - 2)
         poses = np.empty((flat.size, 4, 4))
         for k in np.unique(which):
             own = which == k
             share = (flat[own] - breaks[k]) / (breaks[k + 1] - breaks[k])
             poses[own] = self.segments[k].poses(share)
-        return poses.reshape(*s.shape, 4, 4)
+        return poses.reshape(*shares.shape, 4, 4)
 
     def joints(
-        self, robot: Robot, q0: Any = None, frame: str = "tool", tolerance: float = 1e-6
+        self,
+        robot: Robot,
+        q0: ArrayLike | None = None,
+        frame: str = "tool",
+        tolerance: float = 1e-6,
     ) -> Path:
         """q(s) that moves a frame of the robot along this path, by inverse kinematics without jumps.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike
 from dalembert import tracing
 from dalembert.constraints.gauge import Decoupled, decoupled
 from dalembert.control.hybrid import Hybrid, gains, stacked_solve, times
-from dalembert.control.trajectory import Array, Constants, Scalar
+from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import FormulationError, ShapeError
 from dalembert.linalg.factorisations import cholesky
 from dalembert.simulation.plant import compiled
@@ -45,20 +44,20 @@ class GaugeInvariant(Hybrid):
                 "velocity or moving constraints, which this controller leaves out; take Hybrid"
             )
 
-    def frame(self, t: Scalar, q: Array, qd: Array) -> tuple[Decoupled, Any, Any]:
+    def frame(self, t: Scalar, q: Array, qd: Array) -> tuple[Decoupled, Array, Array]:
         """W, V, Γ; B (m, m); and its rate along q̇ (m, m)."""
         model, plant = self.model, self.model.dynamics
         rows = list(model.require_pivots().rows)
         m = model.nv - len(rows)
         unit = np.concatenate([np.eye(m), np.zeros((len(rows), m))])
 
-        def jacobian(at: Any) -> Any:
+        def jacobian(at: Array) -> Array:
             """J (nv, m): q̇ = J θ̇."""
             return stacked_solve(
                 self.task(at, np.zeros(model.nv)), model.at(at, None, t).A[rows], unit
             )
 
-        def factor(at: Any) -> tuple[Any]:
+        def factor(at: Array) -> tuple[Array]:
             """B (m, m), upper triangular with Bᵀ B = Jᵀ M J, as V₂ = Wᵀ J B⁻¹."""
             J = jacobian(at)
             return (cholesky(J.T @ plant.mass_matrix(at) @ J).T,)
@@ -71,8 +70,8 @@ class GaugeInvariant(Hybrid):
     def _composite_error(self) -> np.ufunc:
         """(t, q, q̇, constants) → (ε, Γ_r), compiled."""
 
-        def function(t: Any, q: Array, qd: Array, law: Any) -> dict[str, Any]:
-            constants = unpack(self.constants, law)
+        def function(t: Scalar, q: Array, qd: Array, **packed: Array) -> dict[str, Array]:
+            constants = unpack(self.constants, packed["law"])
             e, de, _, _ = self.errors(t, q, qd, constants)
             parts, B, _ = self.frame(t, q, qd)
             return {"epsilon": B @ (de + times(constants["kp"], e)), "Gamma_r": parts.Gamma_r}
@@ -83,11 +82,10 @@ class GaugeInvariant(Hybrid):
 
     def composite_error(self, t: Scalar, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
         """(ε (..., m), Γ_r (..., m, m)) along a motion: ε = B (θ̃̇ + K_p θ̃), ε̇ = −(Γ_r + K_d) ε."""
-        return self._composite_error(t, q, qd, pack(self.constants))
+        epsilon, Gamma_r = self._composite_error(t, q, qd, pack(self.constants))
+        return epsilon, Gamma_r
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
         (parts, B, B_dot), plant = self.frame(t, q, qd), self.model.dynamics
         e, de, feedforward, task = self.errors(t, q, qd, constants)
@@ -104,7 +102,7 @@ class GaugeInvariant(Hybrid):
         return parts.W @ inner + A.T @ lam + gravity - plant.generalized_forces(q, qd), zdot
 
 
-def geometric_gains(B: ArrayLike, kp: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
+def geometric_gains(B: ArrayLike, kp: ArrayLike, kd: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Gains (K'_p, K'_d) of `Hybrid` with the feedback of `GaugeInvariant` (000 p.88).
 
     K'_d = K̃_p + B⁻¹ K̃_d B and K'_p = B⁻¹ K̃_d B K̃_p; they change with the posture through B.

@@ -26,25 +26,25 @@ from dalembert.constraints import Constrained
 from dalembert.constraints.dynamics import ConstrainedDynamics
 from dalembert.constraints.inverse import inverse_dynamics, selected
 from dalembert.constraints.kinds import index
-from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, hold
+from dalembert.control.trajectory import Array, Constants, Output, Scalar, Trajectory, hold
 from dalembert.errors import ShapeError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.row_space import row_space
 from dalembert.pickling import Portable
 
-Coordinates = Sequence[str] | Callable[[Any], Any]
+Coordinates = Sequence[str] | Callable[[Array], Array]
 
 
 class Task(NamedTuple):
     """Task coordinates at a state."""
 
-    value: Any  # θ (m,), or u of velocities
-    rate: Any  # θ̇ = Θ q̇ (m,), or u
-    matrix: Any  # Θ (m, nv)
-    drift: Any  # Θ̇ q̇ (m,)
+    value: Array  # θ (m,), or u of velocities
+    rate: Array  # θ̇ = Θ q̇ (m,), or u
+    matrix: Array  # Θ (m, nv)
+    drift: Array  # Θ̇ q̇ (m,)
 
 
-def task_coordinates(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any]:
+def task_coordinates(system: Constrained, coordinates: Coordinates) -> Callable[[Array], Array]:
     """θ as a function of q, from names of coordinates or a function.
 
     Contact coordinates of a system are named with their contact, such as "contact.u_f".
@@ -56,14 +56,14 @@ def task_coordinates(system: Constrained, coordinates: Coordinates) -> Callable[
         return lambda q: np.stack([q[k] for k in entries])
     dynamics, zero = system.dynamics.bound(), np.zeros(system.nv)
 
-    def theta(q: Array) -> Any:
+    def theta(q: Array) -> Array:
         values = np.concatenate([q, dynamics.contact_state(q, zero)[0]])
         return np.stack([values[k] for k in entries])
 
     return theta
 
 
-def task_velocities(system: Constrained, velocities: Coordinates) -> Callable[[Any], Any]:
+def task_velocities(system: Constrained, velocities: Coordinates) -> Callable[[Array], Array]:
     """U (m, nv) as a function of q, from names of velocities or a function.
 
     The rate of a contact coordinate has its name, such as "contact.u_f".
@@ -76,7 +76,7 @@ def task_velocities(system: Constrained, velocities: Coordinates) -> Callable[[A
         return lambda q: selection
     dynamics = system.dynamics.bound()
 
-    def U(q: Array) -> Any:
+    def U(q: Array) -> Array:
         v = tracing.symbol("v", system.nv)
         rates = tracing.jacobian(dynamics.contact_state(q, v)[1], v)
         matrix = np.concatenate([np.eye(system.nv), rates])
@@ -97,23 +97,25 @@ def _entries(
     return entries, any(k >= len(names) for k in entries)
 
 
-def stacked_solve(task: Task, A: Array, r: Array) -> Any:
+def stacked_solve(task: Task, A: Array, r: Array) -> Array:
     """X with [Θ; A] X = r, A with or without redundant rows; NaN where it is not unique."""
     K = np.concatenate([task.matrix, A])
     space = row_space(K, K.shape[1])
     y, _ = space.coordinates(r)
+    X: Array
     (X,) = flagged(space.lost <= 0.0, space.back(y))
     return X
 
 
-def acceleration(task: Task, A: Array, gamma: Array, theta_ddot: Array) -> Any:
+def acceleration(task: Task, A: Array, gamma: Array, theta_ddot: Array) -> Array:
     """q̈ (nv,) with this θ̈ on the constraints."""
     return stacked_solve(task, A, np.concatenate([theta_ddot - task.drift, gamma]))
 
 
-def times(K: Array, e: Array) -> Any:
+def times(K: Array, e: Array) -> Array:
     """K e for gains K (m,) or a matrix (m, m)."""
-    return K * e if len(K.shape) == 1 else K @ e
+    product: Array = K * e if len(K.shape) == 1 else K @ e
+    return product
 
 
 def gains(value: ArrayLike, size: int, name: str) -> np.ndarray:
@@ -131,9 +133,9 @@ class ForcePart:
     """The force command λ_d − K_I z with ż = λ − λ_d of every hybrid controller."""
 
     rows: int
-    lam: Any
-    ki: Any
-    start: Any
+    lam: ArrayLike | None
+    ki: ArrayLike | None
+    start: ArrayLike | None
     desired: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,11 +151,9 @@ class ForcePart:
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """λ_d and K_I."""
-        return {"lam": self.desired, **({} if self.ki is None else {"ki": self.ki})}
+        return {"lam": self.desired, **({} if self.ki is None else {"ki": np.asarray(self.ki)})}
 
-    def command(
-        self, z: Array, constants: Constants, attained: Callable[[], Any]
-    ) -> tuple[Any, Any]:
+    def force(self, z: Array, constants: Constants, attained: Callable[[], Array]) -> Output:
         """(λ_d − K_I z, ż as a function of λ).
 
         `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
@@ -165,22 +165,14 @@ class ForcePart:
         return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
 
 
-def effective_force(model: ConstrainedDynamics, A: Array, lam: Array) -> Any:
-    """λ (rows,) of least norm with the same force Aᵀλ."""
-    if model.balanced:
-        return lam
-    _, remainder = row_space(A, model.known_rank).coordinates(lam)
-    return lam - remainder
-
-
 class _HybridController(Portable):
     """Target, force command and dynamics of both hybrid controllers."""
 
     system: Constrained
     target: Trajectory | Any
-    lam: Any
-    ki: Any
-    integral: Any
+    lam: ArrayLike | None
+    ki: ArrayLike | None
+    integral: ArrayLike | None
     force: ForcePart
     task: Any
 
@@ -212,17 +204,25 @@ class _HybridController(Portable):
         """The constrained dynamics in the controller's equations."""
         return self.system.dynamics.bound()
 
-    def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Any:
+    def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Output:
         """(λ to command, ż as a function of λ), with all velocities driven."""
-        model, lam = self.model, constants["lam"]
-        return self.force.command(
-            z, constants, lambda: effective_force(model, model.at(q, None, t).A, lam)
-        )
+        model = self.model
+        lam: Array = constants["lam"]
+
+        def effective() -> Array:
+            """λ (rows,) of least norm with the same force Aᵀλ."""
+            if model.balanced:
+                return lam
+            _, remainder = row_space(model.at(q, None, t).A, model.known_rank).coordinates(lam)
+            least: Array = lam - remainder
+            return least
+
+        return self.force.force(z, constants, effective)
 
     @property
     def initial(self) -> np.ndarray:
         """Initial ∫(λ − λ_d)."""
-        return self.force.start
+        return np.asarray(self.force.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +234,8 @@ class Hybrid(_HybridController):
 
     >>> import dalembert as dl
     >>> pendulum = dl.load("pendulum_constrained")
-    >>> law = dl.control.Hybrid(pendulum, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
-    >>> run = dl.simulate(pendulum, tau=law, duration=4.0, dt=0.1)
+    >>> controller = dl.control.Hybrid(pendulum, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
+    >>> run = dl.simulate(pendulum, tau=controller, duration=4.0, dt=0.1)
     >>> bool(abs(run.q[-1, 0] - 0.3) < 1e-6), bool(abs(run["lambda"][-1, 0] - 20.0) < 1e-6)
     (True, True)
     """
@@ -243,18 +243,18 @@ class Hybrid(_HybridController):
     system: Constrained
     coordinates: Coordinates
     target: Trajectory | Any
-    kp: Any
-    kd: Any
-    lam: Any = None
-    ki: Any = None
-    integral: Any = None
+    kp: ArrayLike
+    kd: ArrayLike
+    lam: ArrayLike | None = None
+    ki: ArrayLike | None = None
+    integral: ArrayLike | None = None
     force: ForcePart = field(init=False)
 
     def __post_init__(self) -> None:
         self._prepare("kp", "kd")
 
     @cached_property
-    def task(self) -> Callable[[Any, Any], Task]:
+    def task(self) -> Callable[[Array, Array], Task]:
         """(q, q̇) → θ, θ̇, Θ and Θ̇ q̇, by automatic differentiation."""
         system = self.model
         theta = task_coordinates(self.system, self.coordinates)
@@ -268,7 +268,8 @@ class Hybrid(_HybridController):
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains, target and desired forces."""
-        return {"kp": self.kp, "kd": self.kd, **self.force.constants, **self.target.constants}
+        gains = {"kp": np.asarray(self.kp), "kd": np.asarray(self.kd)}
+        return {**gains, **self.force.constants, **self.target.constants}
 
     @property
     def structure(self) -> Hashable:
@@ -276,14 +277,14 @@ class Hybrid(_HybridController):
         theta = self.coordinates if callable(self.coordinates) else tuple(self.coordinates)
         return type(self).__name__, self.system, theta, self.force.ki is None
 
-    def errors(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
+    def errors(
+        self, t: Scalar, q: Array, qd: Array, constants: Constants
+    ) -> tuple[Array, Array, Array, Task]:
         """(e, ė, θ̈_d, task)."""
         task, desired = self.task(q, qd), self.target.at(t, constants)
         return task.value - desired.q, task.rate - desired.qd, desired.qdd, task
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
         e, de, feedforward, task = self.errors(t, q, qd, constants)
         a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
@@ -292,13 +293,14 @@ class Hybrid(_HybridController):
 
 
 def command_torque(
-    model: ConstrainedDynamics, t: Any, q: Array, qd: Array, task: Task, a: Array, lam: Array
-) -> Any:
+    model: ConstrainedDynamics, t: Scalar, q: Array, qd: Array, task: Task, a: Array, lam: Array
+) -> Array:
     """τ (nv,) that gives the task the acceleration `a` and the constraints the forces `lam`."""
     plant, rows = model.dynamics.at_time(t), model.at(q, qd, t)
     qdd = acceleration(task, rows.A, rows.drift, a)
     inertial = plant.mass_matrix(q) @ qdd + plant.bias(q, qd)
-    return inertial - plant.generalized_forces(q, qd, t) + model.reaction(q, qd, t, lam)
+    tau: Array = inertial - plant.generalized_forces(q, qd, t) + model.reaction(q, qd, t, lam)
+    return tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,17 +315,17 @@ class HybridVelocity(_HybridController):
     system: Constrained
     velocities: Coordinates
     target: Trajectory | Any
-    kp: Any
-    lam: Any = None
-    ki: Any = None
-    integral: Any = None
+    kp: ArrayLike
+    lam: ArrayLike | None = None
+    ki: ArrayLike | None = None
+    integral: ArrayLike | None = None
     force: ForcePart = field(init=False)
 
     def __post_init__(self) -> None:
         self._prepare("kp")
 
     @cached_property
-    def task(self) -> Callable[[Any, Any], Task]:
+    def task(self) -> Callable[[Array, Array], Task]:
         """(q, q̇) → u = U(q) q̇, U and U̇ q̇."""
         system = self.model
         U = task_velocities(self.system, self.velocities)
@@ -337,7 +339,7 @@ class HybridVelocity(_HybridController):
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains, target and desired forces."""
-        return {"kp": self.kp, **self.force.constants, **self.target.constants}
+        return {"kp": np.asarray(self.kp), **self.force.constants, **self.target.constants}
 
     @property
     def structure(self) -> Hashable:
@@ -345,9 +347,7 @@ class HybridVelocity(_HybridController):
         U = self.velocities if callable(self.velocities) else tuple(self.velocities)
         return type(self).__name__, self.system, U, self.force.ki is None
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
         task, desired = self.task(q, qd), self.target.at(t, constants)
         a = desired.qd - times(constants["kp"], task.value - desired.q)
@@ -379,18 +379,16 @@ class RedundantActuation(Hybrid):
         """A key of its equations, besides its constants."""
         return *super().structure, self._names, self.lam is None  # type: ignore[misc]  # a tuple
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
         e, de, feedforward, task = self.errors(t, q, qd, constants)
         a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
         rows = self.model.at(q, qd, t)
         qdd = acceleration(task, rows.A, rows.drift, a)
 
-        def torques(lam: Any) -> Any:
+        def torques(lam: Array | None) -> tuple[Array, Array]:
             return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
 
-        lam, zdot = self.force.command(z, constants, lambda: torques(constants["lam"])[1])
+        lam, zdot = self.force.force(z, constants, lambda: torques(constants["lam"])[1])
         tau, _ = torques(None if self.lam is None and self.force.ki is None else lam)
         return tau, (zdot if self.force.ki is not None else np.zeros(0))

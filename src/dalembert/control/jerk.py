@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.path import Path
-from dalembert.control.trajectory import Array, Trajectory
+from dalembert.control.trajectory import Array, Scalar, Trajectory, joint_limits
 from dalembert.errors import TrajectoryError
 
 SCANNED = 4001  # velocities at which signs are compared
@@ -61,10 +61,10 @@ def rest_to_rest(distance: np.ndarray, limits: Limits) -> tuple[np.ndarray, np.n
     return peak, 2.0 * change + np.maximum(cruise, 0.0)
 
 
-def change_time(delta: Any, limits: Limits) -> np.ndarray:
+def change_time(delta: Scalar, limits: Limits) -> np.ndarray:
     """2 T_j + T_a of a change of velocity by ±delta."""
     size, (_, a, j) = np.abs(delta), limits
-    return np.where(size <= a * a / j, 2.0 * np.sqrt(size / j), size / a + a / j)
+    return np.asarray(np.where(size <= a * a / j, 2.0 * np.sqrt(size / j), size / a + a / j))
 
 
 def synchronised(
@@ -131,13 +131,13 @@ def of_duration(
     return min(candidates, key=lambda profile: abs(profile.v), default=None)
 
 
-def _changes(v: Any, v0: float, v1: float, limits: Limits) -> tuple[Any, Any]:
+def _changes(v: Scalar, v0: float, v1: float, limits: Limits) -> tuple[Any, Any]:
     """(distance, duration) of the changes from v0 to v and from v to v1."""
     first, last = change_time(v - v0, limits), change_time(v - v1, limits)
     return 0.5 * ((v0 + v) * first + (v + v1) * last), first + last
 
 
-def _roots(function: Callable[[Any], Any], v0: float, v1: float, limits: Limits) -> list[float]:
+def _roots(function: Callable[[Array], Array], v0: float, v1: float, limits: Limits) -> list[float]:
     """Velocities within the limits where a function changes its sign, bisected to rounding."""
     v = np.unique(np.concatenate([np.linspace(-limits.v, limits.v, SCANNED), [v0, v1]]))
     values = function(v)
@@ -151,14 +151,14 @@ def _roots(function: Callable[[Any], Any], v0: float, v1: float, limits: Limits)
 
 
 def jerk_limited(
-    start: Any,
-    goal: Any,
-    velocity: Any,
-    acceleration: Any,
-    jerk: Any,
+    start: ArrayLike,
+    goal: ArrayLike,
+    velocity: ArrayLike,
+    acceleration: ArrayLike,
+    jerk: ArrayLike,
     straight: bool = False,
-    start_velocity: Any = 0.0,
-    goal_velocity: Any = 0.0,
+    start_velocity: ArrayLike = 0.0,
+    goal_velocity: ArrayLike = 0.0,
     begin: float = 0.0,
 ) -> Trajectory:
     """The fastest trajectory with limited jerk, all joints arriving together.
@@ -225,7 +225,11 @@ def jerk_limited(
 
 
 def jerk_limited_duration(
-    start: ArrayLike, goal: ArrayLike, velocity: Any, acceleration: Any, jerk: Any
+    start: ArrayLike,
+    goal: ArrayLike,
+    velocity: ArrayLike,
+    acceleration: ArrayLike,
+    jerk: ArrayLike,
 ) -> np.ndarray:
     """The least time (...) of `jerk_limited` from rest to rest, for q (..., n) to q (..., n).
 
@@ -241,33 +245,26 @@ def jerk_limited_duration(
     if distance.ndim < 1 or not np.isfinite(distance).all():
         raise TrajectoryError("start and goal must be (..., n) finite numbers")
     limits = limits_of(distance.shape[-1], velocity, acceleration, jerk)
-    return rest_to_rest(distance, limits)[1].max(axis=-1)
+    return np.asarray(rest_to_rest(distance, limits)[1].max(axis=-1))
 
 
-def limits_of(size: int, velocity: Any, acceleration: Any, jerk: Any) -> Limits:
+def limits_of(size: int, velocity: ArrayLike, acceleration: ArrayLike, jerk: ArrayLike) -> Limits:
     """Limits (n,) each."""
-    limits = []
-    for name, value in (("velocity", velocity), ("acceleration", acceleration), ("jerk", jerk)):
-        limit = np.asarray(value, dtype=float)
-        positive = np.isfinite(limit).all() and (limit > 0.0).all()
-        if limit.shape not in ((), (size,)) or not positive:
-            raise TrajectoryError(
-                f"{name} limits must be a positive number or {size} of them, not {value!r}"
-            )
-        limits.append(np.broadcast_to(limit, (size,)))
-    return Limits(*limits)
+    named = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+    return Limits(*(joint_limits(x, size, name, finite=True) for name, x in named.items()))
 
 
 def _speeds(value: ArrayLike, limits: Limits, name: str) -> np.ndarray:
+    largest = np.asarray(limits.v)
     speeds = np.asarray(value, dtype=float)
-    if speeds.shape not in ((), limits.v.shape) or not np.isfinite(speeds).all():
-        raise TrajectoryError(f"{name} must be a number or {limits.v.size} of them")
-    speeds = np.broadcast_to(speeds, limits.v.shape)
-    over = np.flatnonzero(np.abs(speeds) > limits.v)
+    if speeds.shape not in ((), largest.shape) or not np.isfinite(speeds).all():
+        raise TrajectoryError(f"{name} must be a number or {largest.size} of them")
+    speeds = np.broadcast_to(speeds, largest.shape)
+    over = np.flatnonzero(np.abs(speeds) > largest)
     if over.size:
         raise TrajectoryError(
             f"{name} {speeds[over[0]]:.4g} of joint {over[0] + 1} is above its limit "
-            f"{limits.v[over[0]]:.4g}"
+            f"{largest[over[0]]:.4g}"
         )
     return speeds
 

@@ -7,9 +7,10 @@ the pseudo-inverse does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.control.path import Path
 from dalembert.control.trajectory import on_pieces, spline_pieces
@@ -43,7 +44,9 @@ class _Stopped(TrajectoryError):
         self.s = s
 
 
-def joint_path(robot: Robot, path: CartesianPath, q0: Any, frame: str, tolerance: float) -> Path:
+def joint_path(
+    robot: Robot, path: CartesianPath, q0: ArrayLike | None, frame: str, tolerance: float
+) -> Path:
     """q(s) along a path, from the first initial posture that works; else the error of the furthest."""
     if robot.nq != robot.nv:
         raise TrajectoryError(f"{robot.name} has quaternions: paths are for joints of one degree")

@@ -4,19 +4,30 @@ sliding mode.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, hold
+from dalembert.control.trajectory import (
+    Array,
+    Constants,
+    Output,
+    Point,
+    Scalar,
+    Trajectory,
+    hold,
+)
 from dalembert.errors import ModelError, ParameterError, ShapeError
 from dalembert.pickling import Portable
 from dalembert.systems.system import Dynamics, System
+from dalembert.version import deprecated
+
+C = TypeVar("C")
 
 
 def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
@@ -27,6 +38,26 @@ def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} must be finite, not {array}")
     return np.broadcast_to(array, (size,)).copy()
+
+
+def renamed_options(**names: str) -> Callable[[type[C]], type[C]]:
+    """Let a class take options by their old names too, with a DeprecationWarning."""
+
+    def decorate(kind: type[C]) -> type[C]:
+        create = kind.__init__
+
+        @wraps(create)
+        def initialise(self: C, *args: Any, **options: Any) -> None:
+            for old, new in names.items():
+                if old in options:
+                    deprecated(f"{kind.__name__}({old}=) is now {new}=", gone="0.3.0")
+                    options[new] = options.pop(old)
+            create(self, *args, **options)
+
+        setattr(kind, "__init__", initialise)  # noqa: B010 - mypy forbids the assignment
+        return kind
+
+    return decorate
 
 
 def controller_model(system: System) -> Dynamics:
@@ -53,8 +84,17 @@ def target_trajectory(system: System, target: Trajectory | ArrayLike) -> Traject
     return path
 
 
+class Stateless(Portable):
+    """A controller without a state z of its own, unless it defines `initial`."""
+
+    @property
+    def initial(self) -> np.ndarray:
+        """Initial state z (n,)."""
+        return np.zeros(0)
+
+
 @dataclass(frozen=True, eq=False)
-class JointController(Portable):
+class JointController(Stateless):
     """A controller of a system's joints, with a model and gains for each joint."""
 
     GAINS: ClassVar[tuple[str, ...]] = ()
@@ -89,16 +129,14 @@ class JointController(Portable):
         return {**{name: getattr(self, name) for name in self._gain_names}, **self.target.constants}
 
     @property
-    def initial(self) -> np.ndarray:
-        """Initial state (0,): it has none."""
-        return np.zeros(0)
-
-    @property
     def structure(self) -> Hashable:
         """A key of its equations, besides its constants."""
         return type(self).__name__, self.system, self._gain_names
 
-    def _error(self, t: Scalar, q: Array, qd: Array, constants: Constants) -> tuple[Any, ...]:
+    def _error(
+        self, t: Scalar, q: Array, qd: Array, constants: Constants
+    ) -> tuple[Array, Array, Point]:
+        """(e, ė, desired motion) at a state."""
         desired = self.target.at(t, constants)
         return q - desired.q, qd - desired.qd, desired
 
@@ -109,16 +147,16 @@ class _Feedback(JointController):
 
     GAINS = ("kp", "kd", "ki")
 
-    kp: Any
-    kd: Any
-    ki: Any = None
+    kp: ArrayLike
+    kd: ArrayLike
+    ki: ArrayLike | None = None
 
     @property
     def initial(self) -> np.ndarray:
         """Initial ∫e."""
         return np.zeros(0 if self.ki is None else self.system.nv)
 
-    def _feedback(self, e: Array, de: Array, z: Array, constants: Constants) -> tuple[Any, Any]:
+    def _feedback(self, e: Array, de: Array, z: Array, constants: Constants) -> Output:
         """(K_p e + K_d ė + K_i z, ż)."""
         feedback = constants["kp"] * e + constants["kd"] * de
         return (feedback, np.zeros(0)) if self.ki is None else (feedback + constants["ki"] * z, e)
@@ -130,15 +168,13 @@ class PDGravity(_Feedback):
 
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
-    >>> law = dl.control.PDGravity(robot, target=[1.0], kp=100.0, kd=20.0)
-    >>> run = dl.simulate(robot, [0.0], [0.0], law, duration=2.0, dt=0.01)
+    >>> controller = dl.control.PDGravity(robot, target=[1.0], kp=100.0, kd=20.0)
+    >>> run = dl.simulate(robot, [0.0], [0.0], controller, duration=2.0, dt=0.01)
     >>> bool(abs(run.q[-1] - 1.0) < 1e-6)
     True
     """
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         e, de, _ = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
@@ -155,19 +191,17 @@ class FeedForward(_Feedback):
     >>> import dalembert as dl
     >>> robot = dl.load("planar_2r")
     >>> path = dl.control.quintic([0.0, 0.0], [1.0, -0.5], duration=1.0)
-    >>> law = dl.control.FeedForward(robot, path, kp=100.0, kd=20.0)
-    >>> run = dl.simulate(robot, [0.0, 0.0], None, law, duration=1.0, dt=0.01)
+    >>> controller = dl.control.FeedForward(robot, path, kp=100.0, kd=20.0)
+    >>> run = dl.simulate(robot, [0.0, 0.0], None, controller, duration=1.0, dt=0.01)
     >>> bool(abs(run.q - path(run.time.values).q).max() < 1e-8)
     True
     """
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         e, de, desired = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
-        motion = {"q": desired.q, "qd": desired.qd, "qdd": desired.qdd}
+        motion = desired._asdict()
         return self.model.at_time(t).compute("inverse_dynamics", **motion) - feedback, zdot
 
 
@@ -179,14 +213,12 @@ class ComputedTorque(_Feedback):
     is not compensated.
     """
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         e, de, desired = self._error(t, q, qd, constants)
         feedback, zdot = self._feedback(e, de, z, constants)
-        state = {"q": q, "qd": qd, "qdd": desired.qdd - feedback}
-        return self.model.at_time(t).compute("inverse_dynamics", **state), zdot
+        qdd = desired.qdd - feedback
+        return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=qdd), zdot
 
 
 class PID:
@@ -213,8 +245,8 @@ class PID:
     --------
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
-    >>> law = dl.control.PID(robot, [1.0], kp=100.0, ki=200.0, kd=20.0)
-    >>> run = dl.simulate(robot, [0.0], [0.0], law, duration=4.0, control_dt=0.001)
+    >>> controller = dl.control.PID(robot, [1.0], kp=100.0, ki=200.0, kd=20.0)
+    >>> run = dl.simulate(robot, [0.0], [0.0], controller, duration=4.0, control_dt=0.001)
     >>> bool(abs(run.q[-1] - 1.0) < 1e-3)  # though it knows nothing of the weight
     True
     """
@@ -224,12 +256,12 @@ class PID:
     def __init__(
         self,
         system: System,
-        target: Trajectory | Any,
-        kp: Any,
-        ki: Any,
-        kd: Any,
-        limit: Any = None,
-        tracking: Any = None,
+        target: Trajectory | ArrayLike,
+        kp: ArrayLike,
+        ki: ArrayLike,
+        kd: ArrayLike,
+        limit: ArrayLike | None = None,
+        tracking: ArrayLike | None = None,
     ) -> None:
         n = system.nv
         self.target = target_trajectory(system, target)
@@ -247,7 +279,7 @@ class PID:
 
     def reset(self) -> None:
         """Set the integral to zero; every run begins with it."""
-        self.integral: Any = np.zeros(len(self.kp))
+        self.integral: np.ndarray = np.zeros(len(self.kp))
         self._last: float | None = None
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -258,35 +290,38 @@ class PID:
         self._last = t
         z = self.integral + T * self.ki * e
         command = -self.kp * e - self.kd * de - z
-        tau = np.clip(command, -self.limit, self.limit)
+        tau: np.ndarray = np.clip(command, -self.limit, self.limit)
         follow = T / np.maximum(self.tracking, T) if T > 0.0 else 0.0
         self.integral = z + follow * (command - tau)
         return tau
 
 
+@renamed_options(slope="bandwidth", reach="switching_gain")
 @dataclass(frozen=True, eq=False)
 class SlidingMode(JointController):
     """Sliding mode control with a boundary layer (Slotine and Li 1991, ch. 7).
 
     τ = M(q)(q̈_d − Λ ė − k sat(s/φ)) + C q̇ + N − ψ with s = ė + Λ e, e = q − q_d.
 
-    `slope` Λ is the rate, 1/s, at which errors decay on s = 0; `reach` k the rate of s, rad/s²,
-    outside the layer −φ ≤ s ≤ φ, larger than the error of the model; `layer` φ, rad/s. With
+    `bandwidth` Λ is the rate, 1/s, at which errors decay on s = 0; `switching_gain` k the rate of s,
+    rad/s², outside the layer −φ ≤ s ≤ φ, larger than the error of the model; `layer` φ, rad/s. With
     the true model s falls by k t until the layer, inside it as e^(−k t/φ). A digital controller
     needs φ > k · ``control_dt``.
 
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
-    >>> law = dl.control.SlidingMode(robot, [1.0], slope=5.0, reach=20.0, layer=0.1)
-    >>> law.reaching_time([0.0], [0.0])  # |s| = 5, less the layer, at 20 rad/s²
+    >>> controller = dl.control.SlidingMode(
+    ...     robot, [1.0], bandwidth=5.0, switching_gain=20.0, layer=0.1
+    ... )
+    >>> controller.reaching_time([0.0], [0.0])  # |s| = 5, less the layer, at 20 rad/s²
     array([0.245])
     """
 
-    GAINS = ("slope", "reach", "layer")
+    GAINS = ("bandwidth", "switching_gain", "layer")
 
-    slope: Any
-    reach: Any
-    layer: Any
+    bandwidth: ArrayLike
+    switching_gain: ArrayLike
+    layer: ArrayLike
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -297,19 +332,18 @@ class SlidingMode(JointController):
     def surface(self, t: Scalar, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
         """s (..., nv) at times (...) and states (..., nv)."""
         desired = self.target(t)
-        return (np.asarray(qd) - desired.qd) + self.slope * (np.asarray(q) - desired.q)
+        e, de = np.asarray(q) - desired.q, np.asarray(qd) - desired.qd
+        return np.asarray(de + self.bandwidth * e)
 
     def reaching_time(self, q: Array, qd: Array, t: float = 0.0) -> np.ndarray:
         """Seconds (..., nv) until each joint is in its layer, from a state at time t."""
         outside = np.abs(self.surface(t, q, qd)) - self.layer
-        return np.maximum(0.0, outside) / self.reach
+        return np.asarray(np.maximum(0.0, outside) / self.switching_gain)
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         e, de, desired = self._error(t, q, qd, constants)
-        s = de + constants["slope"] * e
+        s = de + constants["bandwidth"] * e
         share = np.minimum(np.maximum(s / constants["layer"], -1.0), 1.0)
-        a = desired.qdd - constants["slope"] * de - constants["reach"] * share
+        a = desired.qdd - constants["bandwidth"] * de - constants["switching_gain"] * share
         return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=a), np.zeros(0)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.trajectory import Array, Constants, Scalar
+from dalembert.control.joint_space import Stateless
+from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import ConvergenceError, ParameterError, ShapeError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.system import System
@@ -27,7 +28,7 @@ class Linear(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LQR:
+class LQR(Stateless):
     """τ = τ₀ − K x, x = (q − q₀, q̇), with K = R⁻¹BᵀP and AᵀP + PA − PBR⁻¹BᵀP + Q = 0.
 
     ẋ = A x + B (τ − τ₀) is the system linearised at rest in the posture `q0`, by its exact
@@ -39,16 +40,16 @@ class LQR:
 
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
-    >>> law = dl.control.LQR(robot, [3.0], Q=[100.0, 1.0], R=0.1)
-    >>> run = dl.simulate(robot, [2.8], [0.0], law, duration=4.0, dt=0.01)
-    >>> bool((law.poles.real < 0.0).all()), bool(abs(run.q[-1] - 3.0) < 1e-5)
+    >>> controller = dl.control.LQR(robot, [3.0], Q=[100.0, 1.0], R=0.1)
+    >>> run = dl.simulate(robot, [2.8], [0.0], controller, duration=4.0, dt=0.01)
+    >>> bool((controller.poles.real < 0.0).all()), bool(abs(run.q[-1] - 3.0) < 1e-5)
     (True, True)
     """
 
     system: System
-    q0: Any
-    Q: Any
-    R: Any
+    q0: ArrayLike
+    Q: ArrayLike
+    R: ArrayLike
     driven: Sequence[str] | None = None
     control_dt: float | None = None
     linear: Linear = field(init=False)
@@ -71,25 +72,18 @@ class LQR:
             object.__setattr__(self, name, value)
 
     @property
-    def initial(self) -> np.ndarray:
-        """Initial state (0,): it has none."""
-        return np.zeros(0)
-
-    @property
     def constants(self) -> dict[str, np.ndarray]:
         """Posture, its torques and the gain, with rows of zeros for joints without drive."""
         K = np.zeros((self.system.nv, self.K.shape[1]))
         K[drives(self.system, self.driven)] = self.K
-        return {"q0": self.q0, "tau0": self.linear.tau, "K": K}
+        return {"q0": np.asarray(self.q0), "tau0": self.linear.tau, "K": K}
 
     @property
     def structure(self) -> Hashable:
         """A key of its equations, besides its constants."""
         return type(self).__name__, self.system, tuple(self.linear.free)
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         off = self.system.dynamics.difference(constants["q0"], q)
         x = np.concatenate([np.stack([y[k] for k in self.linear.free]) for y in (off, qd)])

@@ -8,20 +8,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.control.cartesian import Line, Waypoint
-from dalembert.control.joint_space import controller_model, gain, require_one_degree
-from dalembert.control.trajectory import Array, Constants, Scalar, hold
+from dalembert.control.joint_space import Stateless, controller_model, gain, require_one_degree
+from dalembert.control.trajectory import Array, Constants, Output, Scalar, hold
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.formulations.kinematics.operational import task_mobility
 from dalembert.linalg.factorisations import cholesky_solve
-from dalembert.pickling import Portable
 from dalembert.spatial.rotations import exp_so3, left_jacobian_inverse_so3, log_so3
 from dalembert.systems.system import Dynamics, System
 
 
 @dataclass(frozen=True, eq=False)
-class OperationalSpace(Portable):
+class OperationalSpace(Stateless):
     """τ = Jᵀ Λ (a − J̇ q̇) + h − ψ + (1 − Jᵀ J̄ᵀ)(−k M q̇), a = V̇_d − K_d Ṽ − K_p e.
 
     The task is the position of a frame, and its orientation unless ``position_only``; the target is
@@ -32,8 +32,8 @@ class OperationalSpace(Portable):
 
     robot: System
     target: Line | Any
-    kp: Any
-    kd: Any
+    kp: ArrayLike
+    kd: ArrayLike
     frame: str = "tool"
     position_only: bool = False
     damping: float = 1.0
@@ -73,22 +73,18 @@ class OperationalSpace(Portable):
         return controller_model(self.robot)
 
     @property
-    def initial(self) -> np.ndarray:
-        """Initial state (0,): it has none."""
-        return np.zeros(0)
-
-    @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains and target."""
         rates = {"damping": np.array(self.damping), "extra": np.array(self.regularisation)}
-        return {"kp": self.kp, "kd": self.kd, **rates, **self.target.constants}
+        gains = {"kp": np.asarray(self.kp), "kd": np.asarray(self.kd)}
+        return {**gains, **rates, **self.target.constants}
 
     @property
     def structure(self) -> Hashable:
         """A key of its equations, besides its constants."""
         return type(self).__name__, self.robot, self.frame, self.position_only
 
-    def error(self, q: Array, qd: Array, desired: Waypoint, J: Array) -> tuple[Any, Any]:
+    def error(self, q: Array, qd: Array, desired: Waypoint, J: Array) -> tuple[Array, Array]:
         """(e, ė) of the task (rows,): position, and the rotation vector of R R_dᵀ."""
         pose = self.model.compute("pose", q=q, frame=self.frame)
         V = J @ qd - desired.V[: self.rows]
@@ -99,19 +95,17 @@ class OperationalSpace(Portable):
 
     def task_force(
         self, mobility: Array, a: Array, e: Array, de: Array, constants: Constants
-    ) -> Any:
+    ) -> Array:
         """Λ (a − K_d Ṽ − K_p e) (rows,), from Λ⁻¹."""
         return cholesky_solve(mobility, a - constants["kd"] * de - constants["kp"] * e)
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         return self.torque(self.target.at(t, constants), t, q, qd, constants), np.zeros(0)
 
     def torque(
         self, desired: Waypoint, t: Scalar, q: Array, qd: Array, constants: Constants
-    ) -> Any:
+    ) -> Array:
         """τ (nv,) for the desired motion of the frame at time t."""
         view = {"frame": self.frame, "expressed_in": "world"}
         J = self.model.compute("jacobian", q=q, **view)[: self.rows]
@@ -125,10 +119,11 @@ class OperationalSpace(Portable):
         # the force of the task, less the share of the damping that would act on the task
         force = self.task_force(mobility, a - J_dot @ qd - JM @ damping, e, de, constants)
         compensation = plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
-        return J.T @ force + compensation + damping
+        tau: Array = J.T @ force + compensation + damping
+        return tau
 
 
-Force = Callable[[Any, Any, Any], Any]
+Force = Callable[[Scalar, Array, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +137,18 @@ class Impedance(OperationalSpace):
     >>> import numpy as np, dalembert as dl
     >>> robot = dl.load("ur5")
     >>> q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
-    >>> law = dl.control.Impedance(robot, robot.pose(q0), kp=500.0, kd=80.0)
-    >>> tau, _ = law.law(0.0, q0, np.zeros(6), np.zeros(0), law.constants)
+    >>> controller = dl.control.Impedance(robot, robot.pose(q0), kp=500.0, kd=80.0)
+    >>> tau, _ = controller.command(0.0, q0, np.zeros(6), np.zeros(0), controller.constants)
     >>> np.allclose(tau, robot.gravity_torque(q0))  # at its target: the weight alone
     True
     """
 
     def task_force(
         self, mobility: Array, a: Array, e: Array, de: Array, constants: Constants
-    ) -> Any:
+    ) -> Array:
         """Λ a − D Ṽ − K e (rows,), from Λ⁻¹."""
-        return cholesky_solve(mobility, a) - constants["kd"] * de - constants["kp"] * e
+        force: Array = cholesky_solve(mobility, a) - constants["kd"] * de - constants["kp"] * e
+        return force
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -172,25 +168,25 @@ class Admittance(OperationalSpace):
     >>> import numpy as np, dalembert as dl
     >>> robot = dl.load("ur5")
     >>> q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
-    >>> law = dl.control.Admittance(
+    >>> controller = dl.control.Admittance(
     ...     robot, robot.pose(q0), kp=400.0, kd=40.0, position_only=True,
     ...     force=lambda t, q, qd: np.array([10.0, 0.0, 0.0]),
     ...     inertia=5.0, viscosity=50.0, stiffness=200.0,
     ... )
-    >>> law.initial.shape
+    >>> controller.initial.shape
     (6,)
     """
 
     force: Force
-    inertia: Any
-    viscosity: Any
-    stiffness: Any
+    inertia: ArrayLike
+    viscosity: ArrayLike
+    stiffness: ArrayLike
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("inertia", "viscosity", "stiffness"):
             object.__setattr__(self, name, gain(getattr(self, name), self.rows, name))
-        if not (self.inertia > 0.0).all():
+        if not (np.asarray(self.inertia) > 0.0).all():
             raise ParameterError("Admittance: inertia must be positive")
         shape = np.shape(self.force(0.0, self.robot.neutral(), np.zeros(self.robot.nv)))
         if shape != (self.rows,):
@@ -212,9 +208,7 @@ class Admittance(OperationalSpace):
         """A key of its equations, besides its constants."""
         return super().structure, self.force
 
-    def law(
-        self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants
-    ) -> tuple[Array, Any]:
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         xi, nu, F = z[: self.rows], z[self.rows :], self.force(t, q, qd)
         resultant = F - constants["viscosity"] * nu - constants["stiffness"] * xi

@@ -18,7 +18,7 @@ takes torques state by state.
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,11 +36,11 @@ ROUNDING = 1e-12  # relative amount by which a set may be empty
 
 
 class Bounds(NamedTuple):
-    """Lines solved for one variable: max (slope_l, at_l) ≤ variable ≤ min (slope_u, at_u), (N, m)."""
+    """Lines solved for one variable: lower ≤ variable ≤ upper, (N, m); (gradient, value at 0)."""
 
-    upper_slope: np.ndarray
+    upper_gradient: np.ndarray
     upper: np.ndarray
-    lower_slope: np.ndarray
+    lower_gradient: np.ndarray
     lower: np.ndarray
 
 
@@ -56,11 +56,11 @@ def solved(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Bounds:
     """A x + B y ≤ C (N, m) as bounds of x by y; lines without x bound nothing."""
     has = np.abs(A) > TINY * np.abs(B)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope, at = -B / A, C / A
+        gradient, at = -B / A, C / A
     up, down = has & (A > 0.0), has & (A < 0.0)
     return Bounds(
-        *(np.where(up, slope, 0.0), np.where(up, at, FAR)),
-        *(np.where(down, slope, 0.0), np.where(down, at, -FAR)),
+        *(np.where(up, gradient, 0.0), np.where(up, at, FAR)),
+        *(np.where(down, gradient, 0.0), np.where(down, at, -FAR)),
     )
 
 
@@ -80,10 +80,12 @@ def controllable_sets(
     with np.errstate(divide="ignore", invalid="ignore"):
         y = C / B
     last = _edge(bounds, np.where(alone & (B > 0.0), y, FAR).min(axis=1))
-    mirrored = bounds._replace(upper_slope=-bounds.upper_slope, lower_slope=-bounds.lower_slope)
+    mirrored = bounds._replace(
+        upper_gradient=-bounds.upper_gradient, lower_gradient=-bounds.lower_gradient
+    )
     first = -_edge(mirrored, -np.where(alone & (B < 0.0), y, -FAR).max(axis=1))
-    largest = _top(bounds.upper_slope + weight, bounds.upper, first, last)
-    least = _top(-bounds.lower_slope, -bounds.lower, first, last)
+    largest = _top(bounds.upper_gradient + weight, bounds.upper, first, last)
+    least = _top(-bounds.lower_gradient, -bounds.lower, first, last)
     low, high = np.empty(len(A) + 1), np.empty(len(A) + 1)
     low[-1] = high[-1] = end
     lines = [pad_lines(x, fill) for x, fill in zip(bounds, (0.0, FAR, 0.0, -FAR), strict=True)]
@@ -97,7 +99,7 @@ def fastest(A: np.ndarray, B: np.ndarray, C: np.ndarray, sets: Sets, start: floa
     """x (N+1,) of the fastest motion from x = start, which must be in the first set."""
     bounds = solved(B, A, C)  # of y by x
     x = np.full(len(A) + 1, start)
-    lines = pad_lines(bounds.upper_slope, 0.0), pad_lines(bounds.upper, FAR)
+    lines = pad_lines(bounds.upper_gradient, 0.0), pad_lines(bounds.upper, FAR)
     forward(*lines, sets.low, sets.high, x)
     return x
 
@@ -112,33 +114,33 @@ def _edge(x: Bounds, start: np.ndarray) -> np.ndarray:
     for _ in range(x.upper.shape[1] + 1):
         if not len(at):
             break
-        above, top = _lowest(lines.upper_slope, lines.upper, y[at])
-        below, bottom = _lowest(-lines.lower_slope, -lines.lower, y[at])
-        slope, gap = above + below, top + bottom  # upper − lower = slope y + gap
+        above, top = _lowest(lines.upper_gradient, lines.upper, y[at])
+        below, bottom = _lowest(-lines.lower_gradient, -lines.lower, y[at])
+        gradient, gap = above + below, top + bottom  # upper − lower = gradient y + gap
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossing = np.where(slope < 0.0, -gap / slope, -FAR)
-        further = (slope * y[at] + gap < 0.0) & (crossing < y[at])
+            crossing = np.where(gradient < 0.0, -gap / gradient, -FAR)
+        further = (gradient * y[at] + gap < 0.0) & (crossing < y[at])
         at, lines = at[further], Bounds(*(side[further] for side in lines))
         y[at] = crossing[further]
     return y
 
 
-def _top(slope: np.ndarray, at: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+def _top(gradient: np.ndarray, at: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
     """y in [first, last] where the lowest of the lines (N, m) is highest.
 
     The highest point is below the crossing of a rising and a falling line; a line that is lower there
     replaces one of them, until there is none.
     """
-    rising, falling = _lowest(slope, at, first), _lowest(slope, at, last)
+    rising, falling = _lowest(gradient, at, first), _lowest(gradient, at, last)
     y = np.where(rising[0] <= 0.0, first, last)
     open_rows = np.flatnonzero((rising[0] > 0.0) & (falling[0] < 0.0) & (first < last))
     left, right = ([side[open_rows] for side in line] for line in (rising, falling))
-    for _ in range(slope.shape[1] + 1):
+    for _ in range(gradient.shape[1] + 1):
         if not len(open_rows):
             break
         crossing = (right[1] - left[1]) / (left[0] - right[0])
         y[open_rows] = crossing
-        new, height = _lowest(slope[open_rows], at[open_rows], crossing)
+        new, height = _lowest(gradient[open_rows], at[open_rows], crossing)
         value, size = left[0] * crossing + left[1], np.abs(left[0] * crossing) + np.abs(left[1])
         lower = new * crossing + height < value - ROUNDING * size
         up = new > 0.0
@@ -148,10 +150,10 @@ def _top(slope: np.ndarray, at: np.ndarray, first: np.ndarray, last: np.ndarray)
     return y
 
 
-def _lowest(slope: np.ndarray, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(slope, at) (N,) of the line that is lowest at y (N,)."""
-    rows, k = np.arange(len(y)), np.argmin(slope * y[:, None] + at, axis=1)
-    return slope[rows, k], at[rows, k]
+def _lowest(gradient: np.ndarray, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(gradient, at) (N,) of the line that is lowest at y (N,)."""
+    rows, k = np.arange(len(y)), np.argmin(gradient * y[:, None] + at, axis=1)
+    return gradient[rows, k], at[rows, k]
 
 
 INTERVALS = 100  # of the first grid
@@ -171,10 +173,10 @@ CONVERGED = 1e-9  # change of ṡ² from one to the next
 def time_optimal(
     path: Path,
     system: System | None = None,
-    velocity: Any = None,
-    acceleration: Any = None,
-    torque: Any = None,
-    grid: Any = None,
+    velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    torque: ArrayLike | None = None,
+    grid: ArrayLike | None = None,
     start: float = 0.0,
     end: float = 0.0,
 ) -> TimedPath:
@@ -291,7 +293,7 @@ def _warn_outside(motion: TimedPath) -> None:
         )
 
 
-def _require(path: Any, system: System | None) -> None:
+def _require(path: object, system: System | None) -> None:
     if not isinstance(path, Path):
         raise TrajectoryError(
             f"a {type(path).__name__} is no path of joints: make one with through(points), or from "
@@ -429,7 +431,9 @@ def _infeasible_limits(
     table = np.column_stack([A / size, B / size, -np.ones_like(A)])
     box = [(None, None), (sets.low[i + 1], sets.high[i + 1]), (0.0, None)]
     solution = linprog([0.0, 0.0, 1.0], table, C / size, bounds=box, method="highs")
-    tight = {limits.line_labels()[k] for k in np.flatnonzero(solution.ineqlin.marginals < 0.0)}
+    # kind and joint of each of the lines
+    labels = (*limits.labels * 4, *(("velocity", -1),) * 4)
+    tight = {labels[k] for k in np.flatnonzero(solution.ineqlin.marginals < 0.0)}
     named = sorted(f"{kind} of {names[j]!r}" if j >= 0 else kind for kind, j in tight)
     return (
         f"{where} no speed meets the limits together ({', '.join(named)}): the path behind needs "

@@ -63,7 +63,7 @@ class Path(Pieces):
     def about(self, s: np.ndarray, piece: np.ndarray) -> np.ndarray:
         """Coefficients (N, d+1, n) about s (N,) of the polynomials of these pieces (N,)."""
         c, shift = self.coefficients[piece], (s - self.breaks[piece])[:, None]
-        shifted = c.copy()
+        shifted: np.ndarray = c.copy()
         # synthetic division by (x − shift), once for each derivative
         for first in range(c.shape[1] - 1):
             for j in range(c.shape[1] - 2, first - 1, -1):
@@ -78,7 +78,8 @@ class Path(Pieces):
         # no corners where q' is nothing but rounding
         size = np.maximum(np.abs(before), np.abs(after)).max(axis=1)
         size = np.maximum(size, 1e-3 * np.abs(ends).max())
-        return self.breaks[1:-1][np.abs(after - before).max(axis=1) > CORNER * size]
+        jumps = np.abs(after - before).max(axis=1) > CORNER * size
+        return np.asarray(self.breaks[1:-1][jumps])
 
 
 def through(

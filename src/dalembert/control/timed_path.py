@@ -11,7 +11,7 @@ All four come from inverse dynamics at the points of the path, in one batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from dalembert.control.trajectory import (
     Point,
     Scalar,
     Trajectory,
+    joint_limits,
     on_traced_pieces,
     sampled,
 )
@@ -95,10 +96,6 @@ class Rows:
         finite = np.isfinite(C)
         return np.where(finite, A, 0.0), np.where(finite, B, 0.0), np.where(finite, C, 1.0)
 
-    def line_labels(self) -> tuple[tuple[str, int], ...]:
-        """Kind and joint of each of the `lines`."""
-        return (*self.labels * 4, *(("velocity", -1),) * 4)
-
 
 def rows(path: Path, grid: np.ndarray, limits: MotionLimits, system: System | None) -> Rows:
     """The limits of a path at the ends of the intervals of a grid (N+1,)."""
@@ -152,7 +149,11 @@ def torque_terms(system: System, point: PathPoint) -> Torques:
 
 
 def motion_limits(
-    size: int, system: System | None, velocity: Any, acceleration: Any, torque: Any
+    size: int,
+    system: System | None,
+    velocity: ArrayLike | None,
+    acceleration: ArrayLike | None,
+    torque: ArrayLike | None,
 ) -> MotionLimits:
     """Limits (size,) each; where one is None, that of the system's joints."""
     own = (None, None) if system is None else (system.velocity_limit, system.effort_limit)
@@ -161,14 +162,10 @@ def motion_limits(
         "acceleration": acceleration,
         "torque": own[1] if torque is None else torque,
     }
-    limits = []
-    for name, value in values.items():
-        limit = np.asarray(np.inf if value is None else value, dtype=float)
-        if limit.shape not in ((), (size,)) or not (limit > 0.0).all():
-            raise TrajectoryError(
-                f"{name} limits must be a positive number or {size} of them, not {value!r}"
-            )
-        limits.append(np.broadcast_to(limit, (size,)))
+    limits = [
+        joint_limits(np.inf if value is None else value, size, name)
+        for name, value in values.items()
+    ]
     if system is None and np.isfinite(limits[2]).any():
         raise TrajectoryError("a torque limit needs the system that moves")
     if not np.isfinite(limits).any():
@@ -206,7 +203,7 @@ class TimedPath(Trajectory):
     def acceleration(self) -> np.ndarray:
         """s̈ (N,) on each interval, 1/s²."""
         x = self.speed**2
-        return 0.5 * np.diff(x) / np.diff(self.grid)
+        return np.asarray(0.5 * np.diff(x) / np.diff(self.grid))
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
@@ -231,13 +228,14 @@ class TimedPath(Trajectory):
         t = np.clip(np.asarray(t, dtype=float), self.breaks[0], self.breaks[-1])
         k = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.grid) - 2)
         since = t - self.breaks[k]
-        return self.grid[k] + since * (self.speed[k] + 0.5 * since * self.acceleration[k])
+        s = self.grid[k] + since * (self.speed[k] + 0.5 * since * self.acceleration[k])
+        return np.asarray(s)
 
-    def torque(self, t: Any) -> np.ndarray:
+    def torque(self, t: ArrayLike) -> np.ndarray:
         """τ (..., n) of the system's drives at times t (...)."""
         if self.system is None:
             raise TrajectoryError("torques need the system that moves: time_optimal(path, system)")
-        return self.system.inverse_dynamics(*self(t))
+        return np.asarray(self.system.inverse_dynamics(*self(t)))
 
     def sampled(self, dt: float = 0.01) -> xarray.Dataset:
         """q, q̇, q̈, τ and power at times `dt` apart and at the end, labelled like a run.
@@ -248,7 +246,7 @@ class TimedPath(Trajectory):
             raise TrajectoryError("samples need the system that moves: time_optimal(path, system)")
         return sampled(self, self.system, dt)
 
-    def used(self, t: Any) -> dict[str, np.ndarray]:
+    def used(self, t: ArrayLike) -> dict[str, np.ndarray]:
         """|value| / limit (..., n) of velocity, acceleration and torque; 1 where a limit is met."""
         _, qd, qdd = self(t)
         limits = self.limits
@@ -263,7 +261,8 @@ class TimedPath(Trajectory):
         x, y = self.speed[:-1, None] ** 2, self.speed[1:, None] ** 2
         speed = np.sqrt(x + share * (y - x))
         distance = share * np.diff(self.grid)[:, None]
-        return self.breaks[:-1, None] + 2.0 * distance / (self.speed[:-1, None] + speed)
+        inside = 2.0 * distance / (self.speed[:-1, None] + speed)
+        return np.asarray(self.breaks[:-1, None] + inside)
 
     @property
     def active(self) -> list[Active]:

@@ -39,6 +39,8 @@ Array = np.ndarray  # of floats or of symbols
 Scalar = float | np.ndarray  # a float or a symbol
 Constants = Mapping[str, Any]  # of a controller or target, floats or symbols
 
+Output = tuple[Array, Any]  # τ, and ż of a controller's own state or a function of λ
+
 # K: entries times h to the power of −3, −2 or −1
 _STIFF = np.array([[192.0, 36, 168, -24], [36, 9, 24, -3], [168, 24, 192, -36], [-24, -3, -36, 9]])
 _LOAD = np.array([360.0, 60.0, 360.0, -60.0])
@@ -52,7 +54,7 @@ SHAPE = np.array(
 )
 
 
-def least_jerk(times: Any, points: Array, passed: Any) -> Any:
+def least_jerk(times: Array, points: Array, passed: Array) -> Array:
     """Coefficients ((m−1)·6, n) of minimum jerk through points (m, n) at times (m,), piece by piece.
 
     At points with `passed` 0, the first and the last among them, the motion rests; at those with 1 it
@@ -73,14 +75,14 @@ def least_jerk(times: Any, points: Array, passed: Any) -> Any:
     return np.concatenate(pieces)
 
 
-def _rates(h: list[Any], steps: list[Any], passed: Any) -> list[Any]:
+def _rates(h: list[Array], steps: list[Array], passed: Array) -> list[Array]:
     """(v, a) (2, n) at all points: zero at both ends and where the motion rests."""
     scales = [np.stack([1.0 / x, x / x, 1.0 / x, x / x]) for x in h]
     K = [_STIFF * np.outer(s, s) / x for s, x in zip(scales, h, strict=True)]
     loads = [np.outer(_LOAD * s / x**3, d) for s, x, d in zip(scales, h, steps, strict=True)]
     rest = np.zeros((2, steps[0].shape[0]))
-    pivots: list[Any] = []
-    sides: list[Any] = []
+    pivots: list[Array] = []
+    sides: list[Array] = []
     # elimination from the first inner point to the last, 2 × 2 blocks
     for k in range(1, len(h)):
         block, b = K[k - 1][2:, 2:] + K[k][:2, :2], loads[k - 1][2:] + loads[k][:2]
@@ -101,12 +103,15 @@ def _rates(h: list[Any], steps: list[Any], passed: Any) -> list[Any]:
 QUINTIC = (0.0, 0.0, 0.0, *SHAPE[:, 0].tolist())  # from rest to rest, 10 x³ − 15 x⁴ + 6 x⁵
 
 
+Derivatives = tuple[Array, Array, Array]  # a value and its first two derivatives
+
+
 class Point(NamedTuple):
     """Position, velocity and acceleration, each (..., n)."""
 
-    q: Any
-    qd: Any
-    qdd: Any
+    q: Array
+    qd: Array
+    qdd: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +122,21 @@ class Pieces:
     coefficients: np.ndarray
 
     def __post_init__(self) -> None:
-        # breaks (m+1,) and coefficients (m, degree+1, n) of polynomials, or an error
-        breaks = self.breaks
-        breaks, c = np.asarray(breaks, dtype=float), np.asarray(self.coefficients, dtype=float)
+        breaks = np.asarray(self.breaks, dtype=float)
+        c = np.asarray(self.coefficients, dtype=float)
         if c.ndim != 3 or breaks.shape != (c.shape[0] + 1,):
             raise TrajectoryError(
                 f"breaks {breaks.shape} and coefficients {c.shape} do not fit: (m+1,) and (m, d+1, n)"
             )
         if not (np.isfinite(breaks).all() and np.isfinite(c).all() and (np.diff(breaks) > 0).all()):
             raise TrajectoryError("breaks must increase, and all numbers must be finite")
-        breaks, c = (breaks, c)
         object.__setattr__(self, "breaks", breaks)
         object.__setattr__(self, "coefficients", c)
 
     @property
     def size(self) -> int:
         """Number of coordinates."""
-        return self.coefficients.shape[2]
+        return int(self.coefficients.shape[2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +197,7 @@ def spline_pieces(at: np.ndarray, points: np.ndarray, degree: int) -> np.ndarray
     return np.stack([spline(at[:-1], nu=j) / factorial(j) for j in range(degree + 1)], axis=1)
 
 
-def on_pieces(breaks: np.ndarray, c: np.ndarray, x: np.ndarray) -> tuple[Any, Any, Any]:
+def on_pieces(breaks: np.ndarray, c: np.ndarray, x: np.ndarray) -> Derivatives:
     """Value and two derivatives (..., n) at x (...), which is clipped to the pieces.
 
     `breaks` (m+1,), c (m, degree+1, n) about the begin of each piece.
@@ -204,9 +207,7 @@ def on_pieces(breaks: np.ndarray, c: np.ndarray, x: np.ndarray) -> tuple[Any, An
     return horner(own, (np.clip(x, breaks[0], breaks[-1]) - breaks[piece])[..., None])
 
 
-def on_traced_pieces(
-    breaks: Array, rows: Array, x: Scalar, shape: tuple[int, int]
-) -> tuple[Any, Any, Any]:
+def on_traced_pieces(breaks: Array, rows: Array, x: Scalar, shape: tuple[int, ...]) -> Derivatives:
     """`on_pieces` at one x, where all may be symbols; `shape` (m, degree+1) of the `rows`."""
     count, terms = shape
     own, start = [rows[j] for j in range(terms)], breaks[0]
@@ -217,10 +218,10 @@ def on_traced_pieces(
     return horner(own, np.minimum(np.maximum(x, breaks[0]), breaks[count]) - start)
 
 
-def horner(c: Any, s: Any) -> tuple[Any, Any, Any]:
+def horner(c: Array | list[Array], s: Array) -> Derivatives:
     """Value and two derivatives of Σ c_j s^j."""
 
-    def value(terms: list[Any]) -> Any:
+    def value(terms: list[Array]) -> Array:
         return reduce(lambda total, term: total * s + term, reversed(terms[:-1]), terms[-1])
 
     terms = list(c) + [0.0 * c[0]] * max(0, 3 - len(c))
@@ -458,7 +459,7 @@ def fourier(sums: ArrayLike, period: float, periods: int = 1, begin: float = 0.0
     return Fourier(begin + period * share, c, float(period), sums)
 
 
-def waves(phase: Array, harmonics: int) -> tuple[Any, Any, Any]:
+def waves(phase: Array, harmonics: int) -> Derivatives:
     """cos kφ (k = 0 … N), sin kφ (k = 1 … N) at φ () or (m, 1), and two derivatives by φ.
 
     Each (2 N + 1,) or (m, 2 N + 1); traceable.
@@ -490,9 +491,9 @@ SAMPLES = 1001
 def within_limits(
     trajectory: Trajectory,
     system: System | None = None,
-    velocity: Any = None,
-    acceleration: Any = None,
-    torque: Any = None,
+    velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    torque: ArrayLike | None = None,
 ) -> Trajectory:
     """The trajectory, slowed down or sped up until the tightest limit is met.
 
@@ -554,6 +555,17 @@ def within_limits(
     return trajectory if factor == 0.0 else trajectory.slowed(factor)
 
 
+def joint_limits(value: ArrayLike, size: int, name: str, finite: bool = False) -> np.ndarray:
+    """Positive limits (size,) from a number or a vector."""
+    limit = np.asarray(value, dtype=float)
+    positive = (limit > 0.0).all() and (np.isfinite(limit).all() or not finite)
+    if limit.shape not in ((), (size,)) or not positive:
+        raise TrajectoryError(
+            f"{name} limits must be a positive number or {size} of them, not {value!r}"
+        )
+    return np.broadcast_to(limit, (size,))
+
+
 def _limit(value: ArrayLike, name: str) -> np.ndarray:
     limit = np.asarray(value, dtype=float)
     if not (limit > 0.0).all():
@@ -568,7 +580,8 @@ def _first_root(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         # the form that does not cancel, for either sign of b
         k = -0.5 * (b + np.copysign(root, b))
         roots = np.stack([k / a, c / k, np.where(a == 0.0, -c / b, np.nan)])
-    return np.where((roots > 0.0) & np.isfinite(roots), roots, np.inf).min(axis=0)
+    valid = np.where((roots > 0.0) & np.isfinite(roots), roots, np.inf)
+    return np.asarray(valid.min(axis=0))
 
 
 def sampled(trajectory: Trajectory, system: System, dt: float) -> xarray.Dataset:

@@ -13,6 +13,7 @@ of all torques on one joint.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -52,11 +53,12 @@ def paths(model: Model, q: Vector) -> list[Path]:
     return [_PATHS[a.transmission](configuration, a) for a in model.driven_by.actuators]
 
 
+@dataclass
 class _Configuration:
     """A model at q; poses are computed at their first use."""
 
-    def __init__(self, model: Model, q: Vector) -> None:
-        self.model, self.q = model, q
+    model: Model
+    q: Vector
 
     @cached_property
     def poses(self) -> list[Placement]:
@@ -202,22 +204,30 @@ def _efforts(
     for i, (actuator, (length, row)) in enumerate(zip(actuators, lengths_and_arms, strict=True)):
         w = clipped(u[i], actuator.control_range)
         if i in activations:
-            w = _predicted(actuator, *activations[i])
-        forces.append(_effort(model, actuator, w, length, row @ qd))
-    forces = _within_tendons(model, forces)
+            w, rate = activations[i]
+            if actuator.lead != 0.0:  # the activation `lead` seconds later
+                duration, T = actuator.lead, actuator.time_constant
+                if actuator.dynamics == "filterexact":
+                    duration = T * (1.0 - np.exp(-actuator.lead / T))
+                w = clipped(w + rate * duration, actuator.activation_range)
+        if wraps(model, actuator):
+            w = length + _shorter_turn(actuator, w - length)
+        # (g₀ + g₁ l + g₂ l̇) w + b₀ + b₁ l + b₂ l̇
+        g, b, velocity = actuator.gain, actuator.bias, row @ qd
+        gain = g[0] + g[1] * length + g[2] * velocity
+        forces.append(gain * w + b[0] + b[1] * length + b[2] * velocity)
+    # forces at one tendon are scaled so that their sum is within its range
+    for name, limits in model.driven_by.tendon_ranges.items():
+        own = [i for i, a in enumerate(actuators) if (a.transmission, a.target) == ("tendon", name)]
+        if not own:
+            continue
+        total = sum((forces[i] for i in own[1:]), forces[own[0]])
+        is_zero = total == 0.0
+        share = np.where(is_zero, 1.0, clipped(total, limits) / np.where(is_zero, 1.0, total))
+        for i in own:
+            forces[i] = share * forces[i]
     f = [clipped(force, a.force_range) for force, a in zip(forces, actuators, strict=True)]
     return np.stack(f), np.stack([row for _, row in lengths_and_arms])
-
-
-def _effort(
-    model: Model, actuator: Actuator, w: Scalar, length: Scalar, velocity: Scalar
-) -> Scalar:
-    """(g₀ + g₁ l + g₂ l̇) w + b₀ + b₁ l + b₂ l̇."""
-    g, b = actuator.gain, actuator.bias
-    if wraps(model, actuator):
-        w = length + _shorter_turn(actuator, w - length)
-    gain = g[0] + g[1] * length + g[2] * velocity
-    return gain * w + b[0] + b[1] * length + b[2] * velocity
 
 
 def _shorter_turn(actuator: Actuator, error: Scalar) -> Scalar:
@@ -251,32 +261,6 @@ def _activations(
             rate = np.where(w <= low, np.maximum(rate, 0.0), rate)
         states[i] = clipped(w, actuator.activation_range), rate
     return states
-
-
-def _predicted(actuator: Actuator, w: Scalar, rate: Scalar) -> Scalar:
-    """The activation `lead` seconds later."""
-    if actuator.lead == 0.0:
-        return w
-    duration = actuator.lead
-    if actuator.dynamics == "filterexact":
-        T = actuator.time_constant
-        duration = T * (1.0 - np.exp(-actuator.lead / T))
-    return clipped(w + rate * duration, actuator.activation_range)
-
-
-def _within_tendons(model: Model, forces: list[Scalar]) -> list[Scalar]:
-    """Forces of actuators at one tendon, scaled so that their sum is within its range."""
-    actuators = model.driven_by.actuators
-    for name, limits in model.driven_by.tendon_ranges.items():
-        own = [i for i, a in enumerate(actuators) if (a.transmission, a.target) == ("tendon", name)]
-        if not own:
-            continue
-        total = sum((forces[i] for i in own[1:]), forces[own[0]])
-        is_zero = total == 0.0
-        share = np.where(is_zero, 1.0, clipped(total, limits) / np.where(is_zero, 1.0, total))
-        for i in own:
-            forces[i] = share * forces[i]
-    return forces
 
 
 def clipped(value: Scalar, limits: Range | None) -> Scalar:
@@ -334,7 +318,8 @@ def _least_efforts(B: Matrix, tau: Vector, weights: Vector | None) -> Vector:
 def _nan_if_missed(f: Vector, residual: Vector, tau: Vector) -> Vector:
     """f, or NaN where the residual is not small beside the required torques τ."""
     is_small = largest(residual) <= LARGEST_RESIDUAL * (1e-9 + largest(tau))
-    return flagged(is_small, f)[0]
+    checked: Vector = flagged(is_small, f)[0]
+    return checked
 
 
 def actuator_drivers(model: Model, q: Vector, qd: Vector, efforts: Vector) -> Vector:

@@ -50,18 +50,16 @@ def _coupled(quantity: Quantity) -> Quantity:
     if quantity.name in _OWN:
         return replace(quantity, formulations=_OWN[quantity.name], best=None)
 
-    def contract(model: CoupledModel, results: tuple[Array, ...]) -> Any:
-        if quantity.name == "joint_wrenches":
-            return independent_rows(model, *results)
-        sizes = quantity.outputs.values()
-        contracted = [_contract(model.G, x, s) for x, s in zip(results, sizes, strict=True)]
-        return contracted[0] if len(contracted) == 1 else tuple(contracted)
-
     def on_tree(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def coupled(model: CoupledModel, **inputs: Any) -> Any:
             result = function(model.tree, **tree_inputs(model, inputs))
-            return contract(model, result if isinstance(result, tuple) else (result,))
+            if quantity.name == "joint_wrenches":
+                return independent_rows(model, result)
+            results = result if isinstance(result, tuple) else (result,)
+            sizes = quantity.outputs.values()
+            contracted = [_contract(model.G, x, s) for x, s in zip(results, sizes, strict=True)]
+            return contracted[0] if len(contracted) == 1 else tuple(contracted)
 
         return coupled
 
@@ -74,28 +72,30 @@ def tree_inputs(model: Model | CoupledModel, inputs: dict[str, Any]) -> dict[str
     if isinstance(model, Model):
         return inputs
 
-    def expand(name: str, value: Any) -> Any:
+    expanded = dict(inputs)
+    for name, value in inputs.items():
         if name == "q":
-            return model.expand(value)
-        return model.G @ value if INPUTS.get(name) == ("nv",) else value
-
-    return {name: expand(name, value) for name, value in inputs.items()}
+            expanded[name] = model.expand(value)
+        elif INPUTS.get(name) == ("nv",):
+            expanded[name] = model.G @ value
+    return expanded
 
 
 def _contract(G: Matrix, x: Array, sizes: tuple[Size, ...]) -> Array:
     """x with every axis of size nv contracted with G."""
     axes = [axis for axis, size in enumerate(sizes) if size == "nv"]
+    result = x
     if axes == [0]:
-        return G.T @ x
-    if axes == [1]:
-        return x @ G
-    if axes == [0, 1]:
-        return G.T @ x @ G
-    if axes == [0, 1, 2]:
+        result = G.T @ x
+    elif axes == [1]:
+        result = x @ G
+    elif axes == [0, 1]:
+        result = G.T @ x @ G
+    elif axes == [0, 1, 2]:
         last = x @ G
         planes = [G.T @ last[:, :, k] @ G for k in range(G.shape[1])]
-        return np.stack(planes, axis=-1)
-    return x
+        result = np.stack(planes, axis=-1)
+    return result
 
 
 def independent_rows(model: Model | CoupledModel, rows: Array) -> Array:
@@ -106,7 +106,8 @@ def independent_rows(model: Model | CoupledModel, rows: Array) -> Array:
 
 def mass_matrix(model: CoupledModel, q: Vector) -> Matrix:
     """M (nv, nv) = Gᵀ M_tree G, by composite bodies."""
-    return model.G.T @ composite_body.mass_matrix(model.tree, model.expand(q)) @ model.G
+    result: Matrix = model.G.T @ composite_body.mass_matrix(model.tree, model.expand(q)) @ model.G
+    return result
 
 
 def inverse_dynamics(
@@ -154,19 +155,9 @@ def square_root(model: CoupledModel, q: Vector) -> Matrix:
     return upper_cholesky(mass_matrix(model, q))
 
 
-def symmetric_root(model: CoupledModel, q: Vector) -> Matrix:
-    """M^{1/2} (nv, nv)."""
-    return symmetric_roots(mass_matrix(model, q))[0]
-
-
 def square_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
     """W⁻¹ (nv, nv) of `square_root`."""
     return lower_inverse(square_root(model, q).T).T
-
-
-def symmetric_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
-    """M^{−1/2} (nv, nv)."""
-    return symmetric_roots(mass_matrix(model, q))[1]
 
 
 _REDUCED = "the mass matrix of the tree, reduced to the independent joints"
@@ -188,14 +179,24 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
     ),
     "square_root": (
         _TRIANGLE,
-        Formulation("symmetric", symmetric_root, "003", "the symmetric root M^½"),
+        Formulation(
+            "symmetric",
+            lambda model, q: symmetric_roots(mass_matrix(model, q))[0],
+            "003",
+            "the symmetric root M^½",
+        ),
     ),
     "required_efforts": (
         Formulation("direct", actuators.coupled_efforts, "000 p.80–81", "Bᵀ f = τ, of least norm"),
     ),
     "square_root_inverse": (
         replace(_TRIANGLE, implementation=square_root_inverse),
-        Formulation("symmetric", symmetric_root_inverse, "003", "the symmetric M^−½"),
+        Formulation(
+            "symmetric",
+            lambda model, q: symmetric_roots(mass_matrix(model, q))[1],
+            "003",
+            "the symmetric M^−½",
+        ),
     ),
 }
 

@@ -126,18 +126,6 @@ class Quantity:
         raise UnknownNameError(f"{self.name} has no formulation {name!r}{suggest(name, names)}")
 
 
-def quantity_of(
-    name: str,
-    summary: str,
-    inputs: tuple[str, ...],
-    outputs: Mapping[str, tuple[Size, ...]],
-    *formulations: Formulation,
-    **options: Any,
-) -> Quantity:
-    """A quantity with these formulations, the default first; `options` are its other fields."""
-    return Quantity(name, summary, inputs, outputs, formulations, **options)
-
-
 def shape(model: Model, sizes: tuple[Size, ...]) -> tuple[int, ...]:
     """Numbers for symbolic sizes."""
     return tuple(SIZES[size](model) if isinstance(size, str) else size for size in sizes)

@@ -22,7 +22,7 @@ def jax(system: System) -> Facade:
 
     Every quantity of its catalogue is there, by every formulation, with the arguments that the
     system's own method takes: under `jit`, `vmap`, `grad`, `jvp`, `hessian`, `checkpoint`, on a CPU or
-    on CUDA, where the arrays lie. What comes back is what the system's method computes, on a CPU to
+    on CUDA, where the arrays lie. Results are those of the system's method, on a CPU to
     the bit, in float32 or float64 as the arrays are. Derivatives are by the entries of the arrays,
     those of a quaternion by its four numbers.
     States at which a system's method raises give NaN.
@@ -58,4 +58,5 @@ def _opened(framework: str, module: str, kind: str, system: System) -> Facade:
             f"dalembert.{framework} needs the package {framework}, which cannot be imported "
             f"({error}): pip install {framework} (the extra [{framework}])"
         ) from None
-    return getattr(import_module(f"dalembert.frameworks.{module}"), kind)(system)
+    facade: type[Facade] = getattr(import_module(f"dalembert.frameworks.{module}"), kind)
+    return facade(system)

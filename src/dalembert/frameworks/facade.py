@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
 from types import MethodType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,14 @@ from dalembert.systems.derivatives import (
 from dalembert.systems.evaluator import Variant
 from dalembert.systems.system import System
 
+if TYPE_CHECKING:
+    import jax
+    import torch
+
+Array: TypeAlias = "jax.Array | torch.Tensor"
+"""An array of the framework."""
+Results: TypeAlias = "Array | tuple[Array, ...]"
+
 
 def spread(operation: Operation) -> BroadcastKernel:
     """The CUDA kernels of an operation, compiled on the first call."""
@@ -41,13 +49,18 @@ def spread(operation: Operation) -> BroadcastKernel:
         return result
 
 
+def one_or_all(values: Sequence[Array]) -> Results:
+    """A single value bare, several as a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
 _PLAIN = ("integrate", "difference")  # a Lagrangian adds numbers itself
 
 
 class Argument(NamedTuple):
     """An argument as an array of the framework; plain numbers have no type or device of their own."""
 
-    array: Any
+    array: Array | np.ndarray
     dtype: str | None
     device: str | None = None  # where arrays may lie in several places
 
@@ -56,7 +69,7 @@ class Facade:
     """The quantities of a system on a framework's arrays, and the system's other attributes."""
 
     framework: ClassVar[str]
-    _inertia: Any = None  # θ in place of the system's own
+    _inertia: Array | None = None  # θ in place of the system's own
 
     def __init__(self, system: System) -> None:
         if not system.dynamics.traces:
@@ -69,11 +82,11 @@ class Facade:
 
     # implemented by each framework
 
-    def _argument(self, x: Any) -> Argument:
+    def _argument(self, x: object) -> Argument:
         """An argument; anything that is no array of floating-point numbers is returned as it is."""
         raise NotImplementedError
 
-    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Any:
+    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Array:
         """The array; numbers without a type or a device of their own get those of the others."""
         raise NotImplementedError
 
@@ -81,11 +94,11 @@ class Facade:
         """The type of results where all arguments are plain numbers."""
         raise NotImplementedError
 
-    def _stacked(self, arrays: Sequence[Any], axis: int = -1) -> Any:
+    def _stacked(self, arrays: Sequence[Array], axis: int = -1) -> Array:
         """Arrays that broadcast as one, with one more axis."""
         raise NotImplementedError
 
-    def _apply(self, op: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _apply(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
         """The operation on arrays (batch…, *shape) with equally many axes of the batch."""
         raise NotImplementedError
 
@@ -95,7 +108,17 @@ class Facade:
         system = self.__dict__["system"]
         if name in system.dynamics.catalogue:
             method = None if name in _PLAIN else getattr(type(system), name, None)
-            return partial(self.evaluate, name) if method is None else self._bound(method)
+            if method is None:
+                return partial(self.evaluate, name)
+            bound = MethodType(method, self)  # a method of the system with this facade in its place
+            if "wrenches" not in signature(method).parameters:
+                return bound
+
+            @wraps(method)
+            def loaded(*inputs: object, wrenches: object = None, **options: Any) -> Any:
+                return bound(*inputs, wrenches=self._by_frame(wrenches), **options)
+
+            return loaded
         value = getattr(system, name)
         if callable(value) and name != "_variant":
             raise AttributeError(
@@ -104,25 +127,13 @@ class Facade:
             )
         return value
 
-    def _bound(self, method: Any) -> Any:
-        """A method of the system with this facade in its place."""
-        bound = MethodType(method, self)
-        if "wrenches" not in signature(method).parameters:
-            return bound
-
-        @wraps(method)
-        def loaded(*inputs: Any, wrenches: Any = None, **given: Any) -> Any:
-            return bound(*inputs, wrenches=self._by_frame(wrenches), **given)
-
-        return loaded
-
     def evaluate(
         self,
         quantity: str,
-        *inputs: Any,
+        *inputs: object,
         formulation: str | None = None,
-        parameters: Any = None,
-        out: Any = None,
+        parameters: object = None,
+        out: object = None,
         **choices: Any,
     ) -> Any:
         """Any quantity of the catalogue; `choices` are static, or optional inputs."""
@@ -131,36 +142,36 @@ class Facade:
     def _evaluate(
         self,
         quantity: str,
-        inputs: tuple[Any, ...],
+        inputs: tuple[object, ...],
         formulation: str | None = None,
-        parameters: Any = None,
-        out: Any = None,
+        parameters: object = None,
+        out: object = None,
         **choices: Any,
-    ) -> Any:
+    ) -> Results:
         chosen = {name: value for name, value in choices.items() if value is not None}
         variant = self.system._variant(quantity, formulation, chosen)
         arguments = (*inputs, *(chosen[name] for name in variant.optional))
         return self._result(variant, arguments, parameters, out)
 
     def _result(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any
-    ) -> Any:
+        self, variant: Variant, arguments: tuple[object, ...], parameters: object, out: object
+    ) -> Results:
         """The result of the system's `_result`, on the framework's arrays."""
         if out is not None:
             raise self._wrong(
                 variant.quantity.name, f"out= has no meaning for arrays of {self.framework}"
             )
         op = self._operation(variant)
-        result = self._apply(op, self._arrays(op, arguments, parameters))
-        return result[0] if len(result) == 1 else tuple(result)
+        return one_or_all(self._apply(op, self._arrays(op, arguments, parameters)))
 
     def _operation(self, variant: Variant) -> Operation:
-        make = quantity_operation if self._inertia is None else inertia_operation
-        return make(self.system, variant)
+        if self._inertia is None:
+            return quantity_operation(self.system, variant)
+        return inertia_operation(self.system, variant)
 
     # inertias
 
-    def with_inertia(self, theta: Any) -> Self:
+    def with_inertia(self, theta: Array) -> Self:
         """The same system with inertias θ (..., 10 bodies), by which its quantities have gradients.
 
         θ is as in `Robot.parameters`: mass, first moment and tensor of every body. It need not be
@@ -177,7 +188,7 @@ class Facade:
         self._require_bodies()
         return log_cholesky_parameters(self.system.dynamics.bound().inertia)
 
-    def inertia_of(self, logs: Any) -> Any:
+    def inertia_of(self, logs: object) -> Array:
         """θ (..., 10 bodies) of free numbers (..., 10 bodies), whatever they are of real bodies.
 
         The numbers are logarithms and shears of the pseudo-inertia's triangular factor (Rucker and
@@ -191,8 +202,8 @@ class Facade:
             ports = ((Port("logs", size),), (Port("inertia", size),))
             doc = "θ of the logarithms of the pseudo-inertia's factor"
             known[key] = function_operation(self.system, key, _physical, ports, doc)
-        given = self._checked("inertia_of", known[key].inputs[0], logs)
-        cast = self._cast(given, given.dtype or self._default(), given.device)
+        argument = self._checked("inertia_of", known[key].inputs[0], logs)
+        cast = self._cast(argument, argument.dtype or self._default(), argument.device)
         return self._apply(known[key], [cast])[0]
 
     def _require_bodies(self) -> None:
@@ -202,8 +213,8 @@ class Facade:
     # arguments
 
     def _arrays(
-        self, op: Operation, arguments: Sequence[Any], parameters: Any, whole: bool = False
-    ) -> list[Any]:
+        self, op: Operation, arguments: Sequence[object], parameters: object, whole: bool = False
+    ) -> list[Array]:
         """All inputs (batch…, *shape), equally many axes, one type.
 
         Inertias are added where the arguments are not `whole`.
@@ -216,33 +227,45 @@ class Facade:
             text = f"takes {len(ports)} arrays ({names}), not {len(arguments)}"
             raise self._wrong(op.root.name, text)
         pairs = zip(ports, arguments, strict=True)
-        given = {port.name: self._checked(op.root.name, port, x) for port, x in pairs}
+        checked = {port.name: self._checked(op.root.name, port, x) for port, x in pairs}
         named = self._parameters(op, parameters)
-        kind = self._common(op.root.name, {**given, **named})
-        arrays = [self._cast(x, *kind) for x in given.values()]
+        kind = self._common(op.root.name, {**checked, **named})
+        arrays = [self._cast(x, *kind) for x in checked.values()]
         if named:
             cast = [self._cast(x, *kind) for x in named.values()]
             arrays.append(cast[0] if "parameters" in named else self._stacked(cast))
-        return self._aligned(op, arrays)
+        # axes of length one in front, so that all batches have equally many
+        leads = {
+            port.name: tuple(x.shape[: len(x.shape) - len(port.shape)])
+            for port, x in zip(op.inputs, arrays, strict=True)
+        }
+        try:
+            rank = len(np.broadcast_shapes(*leads.values()))
+        except ValueError:
+            shapes = ", ".join(f"{name} {lead}" for name, lead in leads.items())
+            raise self._wrong(op.root.name, f"batches do not broadcast: {shapes}") from None
+        return [
+            x.reshape((*(1,) * (rank - len(lead)), *x.shape)) if len(lead) < rank else x
+            for x, lead in zip(arrays, leads.values(), strict=True)
+        ]
 
-    def _checked(self, what: str, port: Port, x: Any) -> Argument:
+    def _checked(self, what: str, port: Port, x: object) -> Argument:
         """One argument as an array of the right shape and kind."""
         try:
-            given = self._argument(x)
+            argument = self._argument(x)
         except (TypeError, ValueError) as error:  # lists of several lengths, objects
             raise self._wrong(what, f"{port.name} is no array: {error}") from None
-        if given.dtype not in (None, "float32", "float64"):
-            text = f"{port.name} holds {given.dtype}; give float32 or float64"
+        dtype, device = argument.dtype, argument.device
+        if dtype not in (None, "float32", "float64"):
+            raise self._wrong(what, f"{port.name} holds {dtype}; give float32 or float64")
+        if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
+            text = f"{port.name} is on {device!r}; move it to a CPU or a CUDA device"
             raise self._wrong(what, text)
-        if given.device is not None and given.device.split(":")[0] not in ("cpu", "cuda"):
-            text = f"{port.name} is on {given.device!r}; move it to a CPU or a CUDA device"
-            raise self._wrong(what, text)
-        shape = tuple(given.array.shape)
+        shape = tuple(argument.array.shape)
         if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:
             expected = ", ".join(["...", *map(str, port.shape)])
-            text = f"{port.name} has shape {shape}, expected ({expected})"
-            raise self._wrong(what, text)
-        return given
+            raise self._wrong(what, f"{port.name} has shape {shape}, expected ({expected})")
+        return argument
 
     def _parameters(self, op: Operation, parameters: Any) -> dict[str, Argument]:
         """The named parameters, each (...), or all of them under one name (..., n)."""
@@ -254,9 +277,8 @@ class Facade:
         if parameters is None:
             return {"parameters": Argument(dynamics.parameter_values(), None)}
         if not isinstance(parameters, Mapping):
-            if isinstance(
-                parameters, np.ndarray
-            ):  # of others only their framework knows the numbers
+            # of other arrays only their framework knows the numbers
+            if isinstance(parameters, np.ndarray):
                 dynamics.possible_values(parameters)
             return {"parameters": self._checked(op.root.name, op.inputs[-1], parameters)}
         # the defaults of those not given; names that there are not, or that have none, are errors
@@ -270,11 +292,11 @@ class Facade:
             for name, value in zip(dynamics.parameters, values, strict=True)
         }
 
-    def _common(self, what: str, given: Mapping[str, Argument]) -> tuple[str, str | None]:
+    def _common(self, what: str, arguments: Mapping[str, Argument]) -> tuple[str, str | None]:
         """The type and the device of all arrays; two of either are an error that names both."""
         result: list[str | None] = []
         for which, verb in (("dtype", "is"), ("device", "is on")):
-            own = [(name, getattr(x, which)) for name, x in given.items()]
+            own = [(name, getattr(x, which)) for name, x in arguments.items()]
             own = [(name, kind) for name, kind in own if kind is not None]
             for name, kind in own[1:]:
                 if kind != own[0][1]:
@@ -284,33 +306,19 @@ class Facade:
             result.append(own[0][1] if own else None)
         return result[0] or self._default(), result[1]
 
-    def _aligned(self, op: Operation, arrays: Sequence[Any]) -> list[Any]:
-        """The arrays with axes of length one in front, so that all batches have equally many."""
-        pairs = list(zip(op.inputs, arrays, strict=True))
-        leads = {p.name: tuple(x.shape[: len(x.shape) - len(p.shape)]) for p, x in pairs}
-        try:
-            rank = len(np.broadcast_shapes(*leads.values()))
-        except ValueError:
-            said = ", ".join(f"{name} {lead}" for name, lead in leads.items())
-            raise self._wrong(op.root.name, f"batches do not broadcast: {said}") from None
-        return [
-            x.reshape((*(1,) * (rank - len(lead)), *x.shape)) if len(lead) < rank else x
-            for x, lead in zip(arrays, leads.values(), strict=True)
-        ]
-
-    def _by_frame(self, wrenches: Any) -> Any:
+    def _by_frame(self, wrenches: object) -> object:
         """Wrenches {frame: (..., 6)} as one array (..., frames, 6), zero for the other frames."""
         if not isinstance(wrenches, Mapping):
             return wrenches
         plant = self.system.dynamics.free
         for frame in wrenches:
             plant.require_frame(frame)
-        given = {}
+        checked = {}
         for frame in plant.frames:
             port = Port(f"the wrench of {frame!r}", (6,))
-            given[port.name] = self._checked("wrenches", port, wrenches.get(frame, [0.0] * 6))
-        kind = self._common("wrenches", given)
-        return self._stacked([self._cast(x, *kind) for x in given.values()], axis=-2)
+            checked[port.name] = self._checked("wrenches", port, wrenches.get(frame, [0.0] * 6))
+        kind = self._common("wrenches", checked)
+        return self._stacked([self._cast(x, *kind) for x in checked.values()], axis=-2)
 
     def _wrong(self, what: str, text: str) -> ShapeError:
         return ShapeError(f"{self.system.name}.{what}: {text}")
@@ -338,5 +346,5 @@ class Facade:
         return type(self).with_inertia, (type(self)(self.system), self._inertia)
 
 
-def _physical(logs: Any, **nothing: Any) -> dict[str, Any]:
+def _physical(logs: np.ndarray, **nothing: object) -> dict[str, np.ndarray]:
     return {"inertia": physical_parameters(logs)}

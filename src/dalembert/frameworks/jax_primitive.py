@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -16,24 +16,23 @@ from jax.interpreters import ad, batching, mlir, xla
 
 from dalembert.errors import FormulationError
 from dalembert.frameworks.facade import spread
-from dalembert.kernels import Kernel
 from dalembert.kernels.call.check import MAX_STATES, Confirmation
 from dalembert.kernels.call.settings import checking
-from dalembert.kernels.cuda.launch import BroadcastKernel
 from dalembert.systems.derivatives import Operation
-from dalembert.tracing.program import Port
+
+Arrays = Sequence[jax.Array]
+Values = Sequence[ir.Value]
 
 
-def varying(aval: Any) -> frozenset[Any]:
+def varying(aval: jax.core.ShapedArray) -> frozenset[str]:
     """The axes of the mesh along which an array differs from device to device in `shard_map`."""
     # JAX 0.6 to 0.9 have it here, later ones in a type of its own
-    result: frozenset[Any] | None = getattr(aval, "vma", None)
-    if result is not None:
-        return result
-    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
+    kind = getattr(aval, "manual_axis_type", None)
+    axes = getattr(aval, "vma", None) or getattr(kind, "varying", None)
+    return frozenset(axes or ())
 
 
-def alike(arrays: Sequence[Any]) -> Sequence[Any]:
+def alike(arrays: Arrays) -> Arrays:
     """The arrays, all varying along every axis of the mesh along which one of them does."""
     if not hasattr(jax, "typeof"):
         return arrays
@@ -49,7 +48,7 @@ def alike(arrays: Sequence[Any]) -> Sequence[Any]:
     ]
 
 
-def result_type(first: Any, shape: tuple[int, ...]) -> Any:
+def result_type(first: jax.core.ShapedArray, shape: tuple[int, ...]) -> jax.core.ShapedArray:
     """The type of a result beside the first argument's; all arguments vary alike."""
     if not varying(first):
         return jax.core.ShapedArray(shape, first.dtype)
@@ -57,13 +56,15 @@ def result_type(first: Any, shape: tuple[int, ...]) -> Any:
     return first.update(shape=shape, weak_type=False, sharding=first.sharding.update(spec=whole))
 
 
-def divides(ctx: Any) -> bool:
+def divides(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether one program is compiled for several devices, by a version of JAX that can be told."""
     devices = getattr(ctx.module_context.axis_context, "num_devices", 1)
     return devices > 1 and hasattr(jax.ffi, "register_ffi_target_as_batch_partitionable")
 
 
-def lower_divided(ctx: Any, operands: Sequence[Any], operation: Operation, target: str) -> Any:
+def lower_divided(
+    ctx: mlir.LoweringRuleContext, operands: Values, operation: Operation, target: str
+) -> Values:
     """The call with its batch as what is divided."""
     jax.ffi.register_ffi_target_as_batch_partitionable(target)
     batch = ctx.avals_out[0].shape[: len(ctx.avals_out[0].shape) - len(operation.outputs[0].shape)]
@@ -80,41 +81,43 @@ def lower_divided(ctx: Any, operands: Sequence[Any], operation: Operation, targe
     ctx = ctx.replace(avals_in=avals)
     attributes = {
         "mhlo.frontend_attributes": mlir.ir_attribute({"num_batch_dims": str(len(batch))}),
-        "sdy.sharding_rule": _rule(batch, operation),
+        "sdy.sharding_rule": _sharding_rule(batch, operation),
     }
-    return jax.ffi.ffi_lowering(target, extra_attributes=attributes)(ctx, *full)
+    return list(jax.ffi.ffi_lowering(target, extra_attributes=attributes)(ctx, *full))
 
 
-def _rule(batch: tuple[int, ...], operation: Operation) -> Any:
+def _sharding_rule(batch: tuple[int, ...], operation: Operation) -> ir.Attribute:
     """Shardy's rule: one factor for each axis of the batch, one of its own for every other axis."""
     sizes = dict(enumerate(batch))
+
+    def factor(k: int) -> str:  # named i to z, then z_1, z_2, …
+        return chr(ord("i") + k) if k < 18 else f"z_{k - 17}"
 
     def axes(shape: tuple[int, ...]) -> str:
         own = range(len(sizes), len(sizes) + len(shape))
         sizes.update(zip(own, shape, strict=True))
-        return f"[{', '.join(map(_factor, (*range(len(batch)), *own)))}]"
+        return f"[{', '.join(map(factor, (*range(len(batch)), *own)))}]"
 
-    given, results = (
+    inputs, outputs = (
         ", ".join(axes(port.shape) for port in ports)
         for ports in (operation.inputs, operation.outputs)
     )
-    lengths = ", ".join(f"{_factor(k)}={n}" for k, n in sizes.items())
+    lengths = ", ".join(f"{factor(k)}={n}" for k, n in sizes.items())
     return ir.Attribute.parse(
-        f"#sdy.op_sharding_rule<({given})->({results}) {{{lengths}}}, custom>"
+        f"#sdy.op_sharding_rule<({inputs})->({outputs}) {{{lengths}}}, custom>"
     )
-
-
-def _factor(k: int) -> str:
-    """Shardy's name of a factor: i to z, then z_1, z_2, …"""
-    return chr(ord("i") + k) if k < 18 else f"z_{k - 17}"
 
 
 _confirmed: set[str] = set()
 
 
 def confirmed(
-    ctx: Any, operands: Sequence[Any], results: Sequence[Any], operation: Operation, target: str
-) -> Any:
+    ctx: mlir.LoweringRuleContext,
+    operands: Values,
+    results: Values,
+    operation: Operation,
+    target: str,
+) -> Values:
     """The results, lowered so that they pass through a comparison (DALEMBERT_CHECK=1).
 
     XLA calls machine code without Python, so a callback is put behind the call. It compares the first
@@ -122,22 +125,25 @@ def confirmed(
     """
     kinds = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in ctx.avals_out]
 
-    def passed(*arrays: Any) -> Any:
-        return jax.pure_callback(partial(_compare, operation, target), kinds, *arrays)
+    def passed(*arrays: jax.Array) -> Arrays:
+        return list(jax.pure_callback(partial(_compare, operation, target), kinds, *arrays))
 
     both = ctx.replace(avals_in=[*ctx.avals_in, *ctx.avals_out])
-    return mlir.lower_fun(passed, multiple_results=True)(both, *operands, *results)
+    return list(mlir.lower_fun(passed, multiple_results=True)(both, *operands, *results))
 
 
-def _compare(operation: Operation, target: str, *arrays: Any) -> list[np.ndarray]:
+def _compare(operation: Operation, target: str, *arrays: jax.Array) -> list[np.ndarray]:
     """The results as they are; raises where the program has others."""
-    given = [np.asarray(x) for x in arrays]
-    results = given[len(operation.inputs) :]
+    numbers = [np.asarray(x) for x in arrays]
+    count = len(operation.inputs)
+    results = numbers[count:]
     if target not in _confirmed:
         ports = (*operation.inputs, *operation.outputs)
         batch = results[-1].shape[: results[-1].ndim - len(operation.outputs[-1].shape)]
-        first = [_first(x, port, batch) for x, port in zip(given, ports, strict=True)]
-        count = len(operation.inputs)
+        first = []  # the first states of the batch, (states, *shape)
+        for x, port in zip(numbers, ports, strict=True):
+            whole = np.broadcast_to(x, (*batch, *port.shape))
+            first.append(whole.reshape((-1, *port.shape))[:MAX_STATES])
         if len(first[0]):
             Confirmation(
                 operation.name,
@@ -151,44 +157,35 @@ def _compare(operation: Operation, target: str, *arrays: Any) -> list[np.ndarray
     return results
 
 
-def _first(x: np.ndarray, port: Port, batch: tuple[int, ...]) -> np.ndarray:
-    """The first states of the batch, (states, *shape)."""
-    whole = np.broadcast_to(x, (*batch, *port.shape))
-    return whole.reshape((-1, *port.shape))[:MAX_STATES]
-
-
 _primitive = Primitive("dalembert")
 _primitive.multiple_results = True
 # XLA keeps the address of a handler for good, so its code is kept too
 _registered: dict[str, object] = {}
 
 
-def call(operation: Operation, arrays: Sequence[Any]) -> list[Any]:
+def call(operation: Operation, arrays: Arrays) -> list[jax.Array]:
     """The outputs, each (batch…, *shape)."""
-    return _primitive.bind(*alike(arrays), operation=operation)
+    return list(_primitive.bind(*alike(arrays), operation=operation))
 
 
-def _lead(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The batch of all arrays together."""
-    pairs = zip(operation.inputs, shapes, strict=True)
-    return np.broadcast_shapes(*(shape[: len(shape) - len(p.shape)] for p, shape in pairs))
-
-
-def _abstract(*avals: Any, operation: Operation) -> list[Any]:
-    batch = _lead(operation, [aval.shape for aval in avals])
+def _abstract(*avals: jax.core.ShapedArray, operation: Operation) -> list[jax.core.ShapedArray]:
+    pairs = [(aval.shape, port) for aval, port in zip(avals, operation.inputs, strict=True)]
+    batch = np.broadcast_shapes(*(shape[: len(shape) - len(port.shape)] for shape, port in pairs))
     return [result_type(avals[0], (*batch, *port.shape)) for port in operation.outputs]
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation
-) -> tuple[Any, Any]:
+    primals: Arrays, tangents: Arrays, *, operation: Operation
+) -> tuple[list[jax.Array], list[jax.Array]]:
     """Derivatives by those inputs only that vary."""
     wrt = tuple(i for i, d in enumerate(tangents) if type(d) is not ad.Zero)
     along = [tangents[i] for i in wrt]
     return call(operation, primals), call(operation.jvp(wrt), [*primals, *along])
 
 
-def _transpose(cotangents: Sequence[Any], *arrays: Any, operation: Operation) -> list[Any]:
+def _transpose(
+    cotangents: Arrays, *arrays: jax.Array | ad.UndefinedPrimal, operation: Operation
+) -> list[jax.Array | None]:
     unknown = tuple(i for i, x in enumerate(arrays) if ad.is_undefined_primal(x))
     if not set(unknown) <= set(operation.linear):
         names = ", ".join(operation.inputs[i].name for i in unknown)
@@ -200,27 +197,20 @@ def _transpose(cotangents: Sequence[Any], *arrays: Any, operation: Operation) ->
         results = call(operation.transposed, [*known[: unknown[0]], *weights])
     else:
         # the others are zero, and linear is linear anywhere: also at zero
-        zeros = [jnp.zeros(shapes[i], weights[0].dtype) for i in unknown]
-        results = call(operation.vjp(unknown), [*_filled(known, zeros), *weights])
-    result = iter(results)
-    return [_summed(next(result), shapes[i]) if i in unknown else None for i in range(len(arrays))]
-
-
-def _filled(known: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """The arrays, the others in place of those that are None."""
-    rest = iter(others)
-    return [next(rest) if x is None else x for x in known]
-
-
-def _summed(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over the axes that were broadcast."""
-    axes = tuple(i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
-    return jnp.sum(x, axes, keepdims=True) if axes else x
+        dtype = weights[0].dtype
+        at = [jnp.zeros(shapes[i], dtype) if x is None else x for i, x in enumerate(known)]
+        results = call(operation.vjp(unknown), [*at, *weights])
+    transposed: list[jax.Array | None] = [None] * len(arrays)
+    for i, x in zip(unknown, results, strict=True):
+        # the sum over the axes that were broadcast
+        axes = tuple(k for k, (n, m) in enumerate(zip(x.shape, shapes[i], strict=True)) if n != m)
+        transposed[i] = jnp.sum(x, axes, keepdims=True) if axes else x
+    return transposed
 
 
 def _batch(
-    arrays: Sequence[Any], axes: Sequence[Any], *, operation: Operation
-) -> tuple[list[Any], list[int]]:
+    arrays: Arrays, axes: Sequence[int | None], *, operation: Operation
+) -> tuple[list[jax.Array], list[int]]:
     """One more axis of the batch in front; 1 long where an array has none."""
     moved = [
         jnp.expand_dims(x, 0) if axis is None else jnp.moveaxis(x, axis, 0)
@@ -229,46 +219,36 @@ def _batch(
     return call(operation, moved), [0] * len(operation.outputs)
 
 
-def _lower(ctx: Any, *operands: Any, operation: Operation) -> Any:
-    target = _target(operation.kernel, operation.root.name, ctx.avals_in[0].dtype.name, "cpu")
-    return _called(ctx, operands, operation, target)
-
-
-def _lower_cuda(ctx: Any, *operands: Any, operation: Operation) -> Any:
-    target = _target(spread(operation), operation.root.name, ctx.avals_in[0].dtype.name, "CUDA")
-    return _called(ctx, operands, operation, target)
-
-
-def _called(ctx: Any, operands: Sequence[Any], operation: Operation, target: str) -> Any:
+def _lower(
+    ctx: mlir.LoweringRuleContext, *operands: ir.Value, operation: Operation, platform: str
+) -> Values:
+    dtype = ctx.avals_in[0].dtype.name
+    kernel = operation.kernel if platform == "cpu" else spread(operation)
+    # the name under which XLA knows an operation's machine code
+    target = f"dalembert_{operation.root.name}_{kernel.identity(dtype)[:32]}"
+    if target not in _registered:
+        address, owner = kernel.handler(dtype)
+        capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
+        jax.ffi.register_ffi_target(target, capsule, platform=platform)
+        _registered[target] = owner
     if divides(ctx):
         return lower_divided(ctx, operands, operation, target)
     results = jax.ffi.ffi_lowering(target)(ctx, *operands)
     return confirmed(ctx, operands, results, operation, target) if checking() else results
 
 
-def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:
+def _nowhere(ctx: mlir.LoweringRuleContext, *operands: ir.Value, operation: Operation) -> NoReturn:
     raise FormulationError(
         f"{operation.system.dynamics.name}: {operation.name} runs on CPUs and on CUDA; put the arrays "
         'there, jax.device_put(x, jax.devices("cpu")[0]), or compile with JAX_PLATFORMS=cpu'
     )
 
 
-def _target(kernel: Kernel | BroadcastKernel, quantity: str, dtype: str, platform: str) -> str:
-    """The name under which XLA knows an operation's machine code."""
-    name = f"dalembert_{quantity}_{kernel.identity(dtype)[:32]}"
-    if name not in _registered:
-        address, owner = kernel.handler(dtype)
-        capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
-        jax.ffi.register_ffi_target(name, capsule, platform=platform)
-        _registered[name] = owner
-    return name
-
-
-_primitive.def_impl(lambda *arrays, **given: xla.apply_primitive(_primitive, *arrays, **given))
+_primitive.def_impl(partial(xla.apply_primitive, _primitive))
 _primitive.def_abstract_eval(_abstract)
 ad.primitive_jvps[_primitive] = _jvp
 ad.primitive_transposes[_primitive] = _transpose
 batching.primitive_batchers[_primitive] = _batch
 mlir.register_lowering(_primitive, _nowhere)
-mlir.register_lowering(_primitive, _lower, platform="cpu")
-mlir.register_lowering(_primitive, _lower_cuda, platform="cuda")
+mlir.register_lowering(_primitive, partial(_lower, platform="cpu"), platform="cpu")
+mlir.register_lowering(_primitive, partial(_lower, platform="CUDA"), platform="cuda")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from dalembert.systems.derivatives import Operation
 
 # steps that XLA launches without looking at its loop in between: half the time of 4096 on a GPU
 _UNROLLED = 8
+Inputs = dict[str, jax.Array]  # that change from step to step
 
 
 class JaxSystem(RollingFacade):
@@ -24,7 +25,7 @@ class JaxSystem(RollingFacade):
 
     framework = "jax"
 
-    def _argument(self, x: Any) -> Argument:
+    def _argument(self, x: object) -> Argument:
         if not isinstance(x, jax.Array | np.ndarray | np.generic):
             numbers = np.asarray(x)
             return Argument(numbers, None if numbers.dtype.kind == "f" else numbers.dtype.name)
@@ -32,40 +33,40 @@ class JaxSystem(RollingFacade):
         weak = getattr(array, "weak_type", False) and array.dtype.kind == "f"
         return Argument(array, None if weak else array.dtype.name)
 
-    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Any:
+    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> jax.Array:
         return x.array if x.dtype is not None else jnp.asarray(x.array, dtype)
 
     def _default(self) -> str:
-        return jnp.zeros(0).dtype.name
+        return str(jnp.zeros(0).dtype.name)
 
-    def _stacked(self, arrays: Sequence[Any], axis: int = -1) -> Any:
+    def _stacked(self, arrays: Sequence[jax.Array], axis: int = -1) -> jax.Array:
         return jnp.stack(jnp.broadcast_arrays(*arrays), axis)
 
-    def _apply(self, op: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _apply(self, op: Operation, arrays: Sequence[jax.Array]) -> Sequence[jax.Array]:
         return call(op, arrays)
 
-    def _like(self, x: Any, other: Any) -> Any:
+    def _like(self, x: object, other: jax.Array) -> jax.Array:
         return jnp.asarray(x, other.dtype)
 
-    def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def _spread(self, x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         return jnp.broadcast_to(x, shape)
 
     def _walk(self, walk: Walk, state: States) -> States:
-        def one(x: Any, at: Any) -> Any:
+        def one(x: States, at: Inputs) -> tuple[States, None]:
             return tuple(call(walk.step, walk.inputs(at.get("k"), x, at.get("tau")))), None
 
-        def repeated(function: Any, x: Any, at: Any, length: int) -> Any:
-            several = 1 if walk.law is not None else min(_UNROLLED, length)
-            return jax.lax.scan(function, x, at, length, unroll=several)
+        def repeated(function: Callable[..., Any], x: States, at: Inputs, length: int) -> Any:
+            unroll = 1 if walk.torque is not None else min(_UNROLLED, length)
+            return jax.lax.scan(function, x, at, length, unroll=unroll)
 
-        # what a function of the user keeps is computed again too
-        one = jax.checkpoint(one) if walk.law is not None else one
+        # the intermediate values of a user's function are computed again too
+        one = jax.checkpoint(one) if walk.torque is not None else one
 
         @partial(jax.checkpoint, static_argnums=2)
-        def segment(x: Any, at: Any, length: int) -> Any:
+        def segment(x: States, at: Inputs, length: int) -> Any:
             return repeated(one, x, at, length)
 
-        def block(x: Any, at: Any) -> Any:
+        def block(x: States, at: Inputs) -> tuple[States, States]:
             """`every` steps, in segments and what is left over."""
             whole, left = divmod(walk.every, walk.length)
             pieces = _folded({k: y[: whole * walk.length] for k, y in at.items()}, whole)
@@ -76,18 +77,20 @@ class JaxSystem(RollingFacade):
             return x, x
 
         # a state comes out of a step on as many devices as anything goes in
-        state = tuple(alike([*state, *walk.given])[: len(state)])
+        state = tuple(alike([*state, *walk.constants])[: len(state)])
         steps = walk.saves * walk.every
         at = {"k": jnp.arange(steps, dtype=state[0].dtype)} if walk.timed else {}
         if walk.moving:
-            at["tau"] = walk.given[0][:steps]
+            at["tau"] = walk.constants[0][:steps]
         if walk.every == 1:
             block = lambda x, at: (one(x, at)[0],) * 2  # noqa: E731
         else:
             at = _folded(at, walk.saves)
-        return (repeated if walk.every == 1 else jax.lax.scan)(block, state, at, walk.saves)[1]
+        scan = repeated if walk.every == 1 else jax.lax.scan
+        states: States = scan(block, state, at, walk.saves)[1]
+        return states
 
 
-def _folded(arrays: dict[str, Any], count: int) -> dict[str, Any]:
+def _folded(arrays: Inputs, count: int) -> Inputs:
     """The first axis as two, `count` long and the rest."""
     return {k: x.reshape((count, x.shape[0] // count, *x.shape[1:])) for k, x in arrays.items()}

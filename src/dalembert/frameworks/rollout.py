@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import isqrt
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.formulations.registry import suggest
-from dalembert.frameworks.facade import Facade
+from dalembert.frameworks.facade import Array, Facade
 from dalembert.kernels import Port, source_digest
 from dalembert.simulation.fixed_step import Stepper
 from dalembert.simulation.methods import FixedMethod, find
@@ -22,6 +23,10 @@ from dalembert.systems.derivatives import Operation, function_operation
 from dalembert.systems.friction import has_coulomb, require_smoothing
 from dalembert.systems.system import System
 
+States: TypeAlias = "tuple[Array, ...]"
+"""q and q̇, and the state of a controller."""
+TorqueFunction: TypeAlias = "Callable[..., Array]"
+"""(t, q, q̇) → τ."""
 FRICTION = ("smooth", "plain")
 GAIN = "gain "  # before the name of a controller's constant, as an input
 
@@ -38,15 +43,18 @@ def step_operation(
     Inputs are the state; `tau`, or the `gain …` of a controller; `t` where time counts; `dt`; `width`
     where friction is smooth; `inertia` where it varies; and the parameters where there are any.
     """
-    known = system.__dict__.setdefault("_operations", {})
-    law = ""
+    known: dict[Any, Operation] = system.__dict__.setdefault("_operations", {})
+    digest = ""
     if controller is not None:
-        law = controller_digest(controller, system.nq, system.nv, system.dynamics.rows)
-    key = ("rollout", method, smooth, law, inertia)  # what errors call it
+        digest = controller_digest(controller, system.nq, system.nv, system.dynamics.rows)
+    key = ("rollout", method, smooth, digest, inertia)  # named in errors
     if key not in known:
+        fixed = find(method)
+        if not isinstance(fixed, FixedMethod) or not fixed.traces:
+            raise FormulationError(f"{method!r} has no fixed step to differentiate: take 'rk4'")
         plant = SimulatedPlant(system.dynamics, controller, smooth, system=system)
-        stepper = Stepper(plant, _fixed(method))
-        if stepper.step.carried:
+        stepper = Stepper(plant, fixed)
+        if stepper.step.history:
             raise FormulationError(
                 f"{method!r} carries more than (q, q̇) from step to step: take 'rk4'"
             )
@@ -73,35 +81,44 @@ def _ports(plant: SimulatedPlant, inertia: bool) -> tuple[tuple[Port, ...], tupl
     if plant.dynamics.moving or plant.controller is not None:
         shapes["t"] = ()
     shapes["dt"] = ()
-    given = {**plant.given, "inertia": np.shape(plant.dynamics.inertia)} if inertia else plant.given
+    others = {
+        **plant.fixed_inputs,
+        **({"inertia": np.shape(plant.dynamics.inertia)} if inertia else {}),
+    }
     # parameters last, as in every operation
-    shapes |= {name: given[name] for name in ("width", "inertia", "parameters") if name in given}
+    shapes |= {name: others[name] for name in ("width", "inertia", "parameters") if name in others}
     outputs = tuple(Port(f"{name}_next", (size,)) for name, size in sizes.items())
     return tuple(Port(name, shape) for name, shape in shapes.items()), outputs
 
 
-def _function(stepper: Stepper) -> Any:
+def _function(stepper: Stepper) -> Callable[..., dict[str, np.ndarray]]:
     plant, nq, nv = stepper.plant, stepper.plant.nq, stepper.plant.nv
 
     def function(
-        q: Any, qd: Any, dt: Any, tau: Any = None, z: Any = None, t: Any = None, **given: Any
-    ) -> Mapping[str, Any]:
-        gains = [given.pop(name).ravel() for name in list(given) if name.startswith(GAIN)]
-        given |= {"law": np.concatenate(gains)} if gains else {}
-        # work and energy losses start at nothing, are not asked for, and so leave the program
+        q: np.ndarray,
+        qd: np.ndarray,
+        dt: np.ndarray,
+        tau: np.ndarray | None = None,
+        z: np.ndarray | None = None,
+        t: np.ndarray | None = None,
+        **inputs: np.ndarray,
+    ) -> dict[str, np.ndarray]:
+        gains = [inputs.pop(name).ravel() for name in list(inputs) if name.startswith(GAIN)]
+        inputs |= {"law": np.concatenate(gains)} if gains else {}
+        # work and energy losses start at zero and are no outputs, so they leave the program
         x = np.concatenate([q, qd, *([] if z is None else [z]), np.zeros(2)])
-        held = np.zeros(nv) if tau is None else tau
-        shapes = {**plant.given, **{k: given[k].shape for k in given}}
-        flow = plant.traced_flow(shapes).under(given)
+        torque = np.zeros(nv) if tau is None else tau
+        shapes = {**plant.fixed_inputs, **{k: inputs[k].shape for k in inputs}}
+        flow = plant.traced_flow(shapes).under(inputs)
         now = np.zeros(()) if t is None else t
-        moved = stepper._closed(flow, x, now, dt, lambda c, x, d: held)
+        moved = stepper.advance(flow, x, now, dt, lambda c, x, d: torque)
         result = {"q_next": moved[:nq], "qd_next": moved[nq : nq + nv]}
         return result if z is None else {**result, "z_next": moved[nq + nv : plant.inner - 2]}
 
     return function
 
 
-def is_smooth(system: System, friction: str, smoothing: Any) -> bool:
+def is_smooth(system: System, friction: str, smoothing: float | None) -> bool:
     """Whether Coulomb friction rises over a velocity, which must then be said."""
     if friction not in FRICTION:
         raise SettingError(f"friction must be one of {', '.join(FRICTION)}, not {friction!r}")
@@ -112,49 +129,39 @@ def is_smooth(system: System, friction: str, smoothing: Any) -> bool:
     if rises and smoothing is None:
         raise SettingError(
             f"{system.name} has Coulomb friction: say by smoothing= over which velocity it rises (for "
-            "instance 1e-2 rad/s), or friction='plain', whose sign has no slope"
+            "instance 1e-2 rad/s), or friction='plain', whose sign has no derivative"
         )
     return rises
 
 
-def _fixed(method: str) -> FixedMethod:
-    result = find(method)
-    if not isinstance(result, FixedMethod) or not result.traces:
-        raise FormulationError(f"{method!r} has no fixed step to differentiate: take 'rk4'")
-    return result
-
-
-States = tuple[Any, ...]  # q and q̇, and the state of a controller
-
-
 class Walk(NamedTuple):
-    """What is repeated: `steps` in saves of `every`, computed again from every `length`-th state."""
+    """The repeated step: `steps` in saves of `every`, computed again from every `length`-th state."""
 
     step: Operation
     names: tuple[str, ...]  # of its inputs besides the state and the time; torques first, if any
-    given: Sequence[Any]
+    constants: Sequence[Array]  # these inputs
     moving: bool  # whether the torques have an axis of steps
     every: int
     saves: int
     length: int
-    law: Callable[..., Any] | None = None  # (t, q, q̇) → τ in place of torques, asked once a step
+    torque: TorqueFunction | None = None  # in place of torques, called once a step
     clock: bool = False  # whether the time is an input of the step, before dt
 
     @property
     def timed(self) -> bool:
-        """Whether anybody asks for the time."""
-        return self.clock or self.law is not None
+        """Whether the step or the torque depends on the time."""
+        return self.clock or self.torque is not None
 
-    def inputs(self, k: Any, x: States, tau: Any = None) -> list[Any]:
+    def inputs(self, k: Array | int, x: States, tau: Array | None = None) -> list[Array]:
         """All inputs of step k from a state; `tau` are its torques where they were taken out."""
-        rest = list(self.given)
+        rest = list(self.constants)
         if self.timed:
             at = self.names.index("dt")
             t = rest[at] * k
             if self.clock:
                 rest.insert(at, t)
-            if self.law is not None:
-                rest[0] = self.law(t, *x)
+            if self.torque is not None:
+                rest[0] = self.torque(t, *x)
         if self.moving:
             rest[0] = rest[0][k] if tau is None else tau
         return [*x, *rest]
@@ -167,36 +174,36 @@ class RollingFacade(Facade):
         """The states (saves, batch…, n) after every `every`-th step."""
         raise NotImplementedError
 
-    def _like(self, x: Any, other: Any) -> Any:
+    def _like(self, x: object, other: Array) -> Array:
         """The array or numbers x as an array of the other's type."""
         raise NotImplementedError
 
-    def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def _spread(self, x: Array, shape: tuple[int, ...]) -> Array:
         """The array broadcast to a shape."""
         raise NotImplementedError
 
     def rollout(
         self,
-        q: Any,
-        qd: Any,
+        q: Array | ArrayLike,
+        qd: Array | ArrayLike,
         tau: Any,
         steps: int,
-        dt: Any,
+        dt: object,
         method: str = "rk4",
         every: int = 1,
         friction: str = "smooth",
         smoothing: float | None = None,
-        parameters: Any = None,
-        gains: Mapping[str, Any] | None = None,
-    ) -> tuple[Any, Any]:
+        parameters: object = None,
+        gains: Mapping[str, object] | None = None,
+    ) -> tuple[Array, Array]:
         """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
 
         As `System.rollout` and as `simulate` with a fixed step, to rounding, and differentiable with
         respect to q, qd, tau, dt, the parameters, the inertias of `with_inertia` and the gains.
 
         `tau` (..., nv) holds throughout, (steps, ..., nv) for one step each. It may be a function
-        (t, q, q̇) → torques of the framework's arrays, a neural network say, which is asked at the
-        begin of every step; or a controller of `dalembert.control`, compiled into the step and asked
+        (t, q, q̇) → torques of the framework's arrays, a neural network say, which is called at the
+        begin of every step; or a controller of `dalembert.control`, compiled into the step and called
         at every stage, as by `simulate`, whose constants may be given as `gains`, for all states
         together or for each.
 
@@ -212,53 +219,80 @@ class RollingFacade(Facade):
                 "tau=Samples(…): give the torques of the steps, (steps, ..., nv), or a function of time"
             )
         tau = [0.0] * self.nv if tau is None else tau
-        controller = tau if hasattr(tau, "law") else None
+        controller = tau if hasattr(tau, "command") else None
         op = step_operation(
             self.system, method, smooth, controller, inertia=self._inertia is not None
         )
-        asked = controller is None and callable(tau)
-        if asked:
-            _require_plain(tau)
-        given: dict[str, Any] = {"q": q, "qd": qd, "dt": dt, "t": 0.0}
-        given |= {"width": [float(smoothing or 0.0)] * self.nv, "inertia": self._inertia}
+        is_function = controller is None and callable(tau)
+        if is_function:
+            if getattr(tau, "digital", False):
+                raise SettingError(
+                    f"{type(tau).__name__} keeps numbers of its own from sample to sample, which "
+                    "have no gradient: give a function of (t, q, q̇), or simulate with control_dt="
+                )
+            require_arguments("the function tau", tau, "t, q, qd")
+        inputs: dict[str, object] = {"q": q, "qd": qd, "dt": dt, "t": 0.0, "tau": tau}
+        inputs |= {"width": [float(smoothing or 0.0)] * self.nv, "inertia": self._inertia}
         if controller is not None:
-            given |= {"z": np.asarray(controller.initial, float).tolist()}
-            given |= self._gains(controller, gains)
+            inputs |= {"z": np.asarray(controller.initial, float).tolist()}
+            inputs |= _gains(controller, gains)
         elif gains is not None:
             raise SettingError("gains= are constants of a controller, which tau= is not")
-        moving = not asked and controller is None and self._is_moving(tau, q, qd, steps)
-        given["tau"] = [0.0] * self.nv if asked else self._first(tau) if moving else tau
+        moving = False
+        if is_function:
+            inputs["tau"] = [0.0] * self.nv
+        elif controller is None:
+            # torques of each step have one axis more than the states, that of the steps
+            torques = self._argument(tau)
+            shape = tuple(torques.array.shape)
+            moving = len(shape) > max(len(np.shape(x)) for x in (q, qd))
+            if moving and shape[0] != steps:
+                text = f"tau has shape {shape}: one axis more than the states must be the {steps} steps"
+                raise self._wrong("rollout", text)
+            if moving:  # those of one step; a plain list of numbers has no type of its own
+                first = torques.array[0]
+                inputs["tau"] = first if torques.dtype is not None else first.tolist()
         ports = [port for port in op.inputs if port.name != "parameters"]
-        arrays = self._arrays(op, [given[port.name] for port in ports], parameters, whole=True)
-        return self._rolled(op, arrays, tau if moving or asked else None, (steps, every))
+        arrays = self._arrays(op, [inputs[port.name] for port in ports], parameters, whole=True)
+        return self._rolled(op, arrays, tau if moving or is_function else None, (steps, every))
 
     def _rolled(
-        self, op: Operation, arrays: Sequence[Any], tau: Any, counts: tuple[int, int]
-    ) -> tuple[Any, Any]:
+        self, op: Operation, arrays: Sequence[Array], tau: Any, counts: tuple[int, int]
+    ) -> tuple[Array, Array]:
         """The walk from checked arrays; `tau` is a function, or (steps, ..., nv)."""
         steps, every = counts
         pairs = list(zip(op.inputs, arrays, strict=True))
         lead = np.broadcast_shapes(*(x.shape[: len(x.shape) - len(p.shape)] for p, x in pairs))
-        given = {port.name: x for port, x in pairs[len(op.outputs) :] if port.name != "t"}
-        law, moving = None, tau is not None and not callable(tau)
+        constants = {port.name: x for port, x in pairs[len(op.outputs) :] if port.name != "t"}
+        torque, moving = None, tau is not None and not callable(tau)
         if moving:
-            given["tau"] = self._like(tau, given["tau"]).reshape((steps, *given["tau"].shape))
+            one = constants["tau"]
+            constants["tau"] = self._like(tau, one).reshape((steps, *one.shape))
         elif callable(tau):
-            law = self._asked(tau, given["tau"], lead)
-        length = min(every, isqrt(steps - 1) + 1)
-        clock = any(port.name == "t" for port in op.inputs)
-        counted = (every, steps // every, length)
-        walk = Walk(op, tuple(given), list(given.values()), moving, *counted, law, clock)
+            torque = self._checked_torque(tau, constants["tau"], lead)
+        walk = Walk(
+            op,
+            tuple(constants),
+            list(constants.values()),
+            moving,
+            every,
+            saves=steps // every,
+            length=min(every, isqrt(steps - 1) + 1),
+            torque=torque,
+            clock=any(port.name == "t" for port in op.inputs),
+        )
         states = [self._spread(x, (*lead, x.shape[-1])) for _, x in pairs[: len(op.outputs)]]
         result = self._walk(walk, tuple(states))
         return result[0], result[1]
 
-    def _asked(self, tau: Any, like: Any, lead: tuple[int, ...]) -> Any:
-        """The user's function, whose answers are checked and spread over all states."""
+    def _checked_torque(
+        self, tau: TorqueFunction, like: Array, lead: tuple[int, ...]
+    ) -> TorqueFunction:
+        """The user's function, whose results are checked and spread over all states."""
         port = Port("what the function tau returned", (self.nv,))
-        states = self._argument(like)._replace(array=None)
+        states = self._argument(like)._replace(array=np.zeros(0))
 
-        def law(t: Any, q: Any, qd: Any) -> Any:
+        def torque(t: Array, q: Array, qd: Array) -> Array:
             result = self._checked("rollout", port, tau(t, q, qd))
             self._common("rollout", {"the state": states, port.name: result})
             shape = tuple(result.array.shape)
@@ -266,37 +300,22 @@ class RollingFacade(Facade):
                 raise self._wrong("rollout", f"{port.name} has shape {shape}, the states {lead}")
             return self._spread(self._like(result.array, like), (*lead, self.nv))
 
-        return law
-
-    def _gains(self, controller: Any, gains: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The constants of a controller, those of `gains` in place of its own."""
-        known = {name: np.asarray(x, float).tolist() for name, x in controller.constants.items()}
-        if gains is not None and not isinstance(gains, Mapping):
-            raise SettingError(
-                f"gains= is a dictionary by name ({', '.join(known)}), not {gains!r}"
-            )
-        for name in gains or {}:
-            if name not in known:
-                said = suggest(name, list(known))
-                raise SettingError(f"{type(controller).__name__} has no gain {name!r}{said}")
-        return {f"{GAIN}{name}": x for name, x in {**known, **(gains or {})}.items()}
-
-    def _is_moving(self, tau: Any, q: Any, qd: Any, steps: int) -> bool:
-        """Whether torques have an axis of steps, one more than the states."""
-        shape = tuple(self._argument(tau).array.shape)
-        moving = len(shape) > max(len(np.shape(x)) for x in (q, qd))
-        if moving and shape[0] != steps:
-            text = f"tau has shape {shape}: one axis more than the states must be the {steps} steps"
-            raise self._wrong("rollout", text)
-        return moving
-
-    def _first(self, tau: Any) -> Any:
-        """The torques of one step; a plain list of numbers stays one, without a type of its own."""
-        given = self._argument(tau)
-        return given.array[0] if given.dtype is not None else given.array[0].tolist()
+        return torque
 
 
-def _counts(steps: Any, every: Any) -> tuple[int, int]:
+def _gains(controller: Controller, gains: Mapping[str, object] | None) -> dict[str, object]:
+    """The constants of a controller, those of `gains` in place of its own."""
+    known = {name: np.asarray(x, float).tolist() for name, x in controller.constants.items()}
+    if gains is not None and not isinstance(gains, Mapping):
+        raise SettingError(f"gains= is a dictionary by name ({', '.join(known)}), not {gains!r}")
+    for name in gains or {}:
+        if name not in known:
+            hint = suggest(name, list(known))
+            raise SettingError(f"{type(controller).__name__} has no gain {name!r}{hint}")
+    return {f"{GAIN}{name}": x for name, x in {**known, **(gains or {})}.items()}
+
+
+def _counts(steps: SupportsIndex, every: SupportsIndex) -> tuple[int, int]:
     """Whole numbers of steps, checked."""
     try:
         steps, every = index(steps), index(every)
@@ -308,13 +327,3 @@ def _counts(steps: Any, every: Any) -> tuple[int, int]:
     if not 1 <= every <= steps:
         raise SettingError(f"steps={steps} and every={every}: need 1 <= every <= steps")
     return steps, every
-
-
-def _require_plain(tau: Any) -> None:
-    """A function of (t, q, q̇) without a memory."""
-    if getattr(tau, "digital", False):
-        raise SettingError(
-            f"{type(tau).__name__} keeps numbers of its own from sample to sample, which have no "
-            "gradient: give a function of (t, q, q̇), or simulate with control_dt="
-        )
-    require_arguments("the function tau", tau, "t, q, qd")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, update_wrapper
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
+import torch
+from torch.autograd.function import FunctionCtx
+from torch.utils.checkpoint import checkpoint
 
-from dalembert.frameworks.facade import Argument
+from dalembert.frameworks.facade import Argument, Results, one_or_all
 from dalembert.frameworks.rollout import RollingFacade, States, Walk
-from dalembert.frameworks.torch_op import Op, is_forward, is_plain, op
+from dalembert.frameworks.torch_op import Op, Tensors, is_forward, is_plain, op
 from dalembert.systems.derivatives import Operation
 from dalembert.systems.evaluator import Variant
 from dalembert.systems.system import System
-
-State = Sequence[Any]
 
 
 def segments(walk: Walk) -> list[tuple[int, int]]:
@@ -33,44 +34,49 @@ class Sweep:
 
     def __init__(self, walk: Walk) -> None:
         self.walk, self.step = walk, op(walk.step)
-        self.timed, self.held = walk.timed, list(walk.given)
-        # the torques of each step, taken apart at once: asking for them one by one takes longer
-        self.turn = walk.names.index("tau") if walk.moving else None
-        self.turns = () if self.turn is None else walk.given[self.turn].unbind()
+        self.timed, self.constants = walk.timed, list(walk.constants)
+        # the torques of each step, unbound at once: indexing them one by one takes longer
+        self.torques = walk.constants[0].unbind() if walk.moving else None
 
-    def inputs(self, k: int, state: State) -> list[Any]:
+    def inputs(self, k: int, state: Tensors) -> list[torch.Tensor]:
         """All inputs of one step."""
         if self.timed:
             return self.walk.inputs(k, tuple(state))
-        if self.turn is not None:
-            self.held[self.turn] = self.turns[k]
-        return [*state, *self.held]
+        if self.torques is not None:
+            self.constants[0] = self.torques[k]
+        return [*state, *self.constants]
 
-    def forwards(self, state: State) -> tuple[list[State], dict[int, State]]:
-        """The states to return, and those to begin again from."""
-        every, saved, kept = self.walk.every, [], {}
+    def forwards(self, state: Tensors) -> tuple[list[Tensors], dict[int, Tensors]]:
+        """The states to return, and those to begin again from, by step."""
+        every = self.walk.every
+        saved: list[Tensors] = []
+        starts: dict[int, Tensors] = {}
         for first, last in segments(self.walk):
             if first % every:
-                kept[first] = state
+                starts[first] = state
             for k in range(first, last):
                 state = self.step.at_once(self.inputs(k, state))
             if last % every == 0:
                 saved.append(state)
-        return saved, kept
+        return saved, starts
 
     def backwards(
-        self, start: Callable[[int], State], weights: Callable[[int], State], asked: Sequence[bool]
-    ) -> list[Any]:
-        """Σ weight · ∂saved/∂input for the state and what is given; None if not asked for."""
+        self,
+        start: Callable[[int], Tensors],
+        weights: Callable[[int], Tensors],
+        needs_gradient: Sequence[bool],
+    ) -> list[torch.Tensor | None]:
+        """Σ weight · ∂saved/∂input for the state and the constants; None where not needed."""
         walk, count = self.walk, len(self.walk.step.outputs)
         ports = [port.name for port in walk.step.inputs]
-        wanted = [name for name, yes in zip(walk.names, asked[count:], strict=True) if yes]
-        if walk.clock and "dt" in wanted:
-            wanted.append("t")  # of step k, k dt
-        pulled = op(walk.step.vjp((*range(count), *map(ports.index, wanted))))
+        needed = zip(walk.names, needs_gradient[count:], strict=True)
+        names = [name for name, is_needed in needed if is_needed]
+        if walk.clock and "dt" in names:
+            names.append("t")  # of step k, k dt
+        pulled = op(walk.step.vjp((*range(count), *map(ports.index, names))))
         bars = [x.new_zeros(x.shape) for x in start(0)]
-        sums: dict[str, Any] = {}
-        turns: dict[int, Any] = {}
+        sums: dict[str, torch.Tensor] = {}
+        by_step: dict[int, torch.Tensor] = {}  # gradients by the torques of each step
         for first, last in reversed(segments(walk)):
             states = [start(first)]
             for k in range(first, last - 1):
@@ -78,85 +84,67 @@ class Sweep:
             for k in reversed(range(first, last)):
                 if (k + 1) % walk.every == 0:
                     bars = [a + b for a, b in zip(bars, weights(k // walk.every), strict=True)]
-                found = pulled.at_once([*self.inputs(k, states[k - first]), *bars])
-                bars = list(found[:count])
-                for name, bar in zip(wanted, found[count:], strict=True):
-                    self._add(sums, turns, k, name, bar)
-        return self._whole(bars, sums, turns, asked)
-
-    def _add(
-        self, sums: dict[str, Any], turns: dict[int, Any], k: int, name: str, bar: Any
-    ) -> None:
-        """What step k adds to the gradient of an input."""
-        if name == "tau" and self.walk.moving:
-            turns[k] = bar.sum_to_size(self.walk.given[0].shape[1:])
-            return
-        name, bar = ("dt", k * bar) if name == "t" else (name, bar)
-        sums[name] = sums[name].add_(bar) if name in sums else bar
-
-    def _whole(
-        self, bars: State, sums: dict[str, Any], turns: dict[int, Any], asked: Sequence[bool]
-    ) -> Any:
-        torch = self.step.torch
-        found = [bar if wanted else None for bar, wanted in zip(bars, asked, strict=False)]
-        for name, x in zip(self.walk.names, self.walk.given, strict=True):
-            if name == "tau" and turns:
-                left = x.new_zeros(len(x) - len(turns), *x.shape[1:])  # steps after the last save
-                each = torch.stack([turns[k] for k in range(len(turns))])
-                found.append(torch.cat([each, left]) if len(left) else each)
+                result = pulled.at_once([*self.inputs(k, states[k - first]), *bars])
+                bars = list(result[:count])
+                for name, bar in zip(names, result[count:], strict=True):
+                    if name == "tau" and walk.moving:
+                        by_step[k] = bar.sum_to_size(walk.constants[0].shape[1:])
+                        continue
+                    name, bar = ("dt", k * bar) if name == "t" else (name, bar)
+                    sums[name] = sums[name].add_(bar) if name in sums else bar
+        gradients = [x if needed else None for x, needed in zip(bars, needs_gradient, strict=False)]
+        for name, x in zip(walk.names, walk.constants, strict=True):
+            if name == "tau" and by_step:
+                left = x.new_zeros(len(x) - len(by_step), *x.shape[1:])  # after the last save
+                gradients.append(torch.cat([torch.stack(list(by_step.values())[::-1]), left]))
             else:
-                found.append(sums[name].sum_to_size(x.shape) if name in sums else None)
-        return found
+                gradients.append(sums[name].sum_to_size(x.shape) if name in sums else None)
+        return gradients
 
 
-@cache
-def rolled() -> Any:
-    """The `autograd.Function` of (walk, by steps, state…, given…) → saved states."""
-    import torch
+class _Rollout(torch.autograd.Function):
+    """(walk, by steps, state…, constants…) → saved states."""
 
-    class Rolled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, walk: Walk, by_steps: Any, *arrays: Any) -> Any:
-            n = len(walk.step.outputs)
-            saved, kept = Sweep(walk._replace(given=arrays[n:])).forwards(arrays[:n])
-            found = tuple(torch.stack(x) for x in zip(*saved, strict=True))
-            ctx.walk = walk._replace(given=())
-            ctx.by_steps, ctx.count = by_steps, len(arrays)
-            ctx.kept = list(kept)
-            ctx.save_for_backward(*arrays, *found, *(x for state in kept.values() for x in state))
-            return found
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, walk: Walk, by_steps: Callable[..., Any], *arrays: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        n = len(walk.step.outputs)
+        saved, starts = Sweep(walk._replace(constants=arrays[n:])).forwards(arrays[:n])
+        states = tuple(torch.stack(x) for x in zip(*saved, strict=True))
+        ctx.walk = walk._replace(constants=())
+        ctx.by_steps, ctx.count = by_steps, len(arrays)
+        ctx.starts = list(starts)
+        ctx.save_for_backward(*arrays, *states, *(x for state in starts.values() for x in state))
+        return states
 
-        @staticmethod
-        def backward(ctx: Any, *weights: Any) -> Any:
-            arrays = ctx.saved_tensors[: ctx.count]
-            n = len(ctx.walk.step.outputs)
-            walk = ctx.walk._replace(given=arrays[n:])
-            if torch.is_grad_enabled():
-                found = _again(torch, ctx, walk, arrays, weights)
-            else:
-                saved = ctx.saved_tensors[ctx.count : ctx.count + n]
-                kept = ctx.saved_tensors[ctx.count + n :]
-                at = {k: kept[n * i : n * (i + 1)] for i, k in enumerate(ctx.kept)}
-                at |= {0: arrays[:n]}
+    @staticmethod
+    def backward(ctx: FunctionCtx, *weights: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        arrays = ctx.saved_tensors[: ctx.count]
+        n = len(ctx.walk.step.outputs)
+        walk = ctx.walk._replace(constants=arrays[n:])
+        needs_gradient = ctx.needs_input_grad[2:]
+        if torch.is_grad_enabled():
+            # by the ops of the steps, so that the gradient has derivatives itself
+            with torch.enable_grad():
+                saved = ctx.by_steps(walk, arrays[:n])
+                inputs = [x for x, needed in zip(arrays, needs_gradient, strict=True) if needed]
+                options = {"create_graph": True, "allow_unused": True}
+                result = iter(torch.autograd.grad(saved, inputs, weights, **options))
+            gradients = [next(result) if needed else None for needed in needs_gradient]
+        else:
+            saved = ctx.saved_tensors[ctx.count : ctx.count + n]
+            others = ctx.saved_tensors[ctx.count + n :]
+            starts = {k: others[n * i : n * (i + 1)] for i, k in enumerate(ctx.starts)}
+            starts[0] = arrays[:n]
 
-                def start(k: int) -> State:
-                    return at[k] if k in at else [x[k // walk.every - 1] for x in saved]
+            def start(k: int) -> Tensors:
+                return starts[k] if k in starts else [x[k // walk.every - 1] for x in saved]
 
-                asked = ctx.needs_input_grad[2:]
-                found = Sweep(walk).backwards(start, lambda i: [w[i] for w in weights], asked)
-            return None, None, *found
-
-    return Rolled.apply
-
-
-def _again(torch: Any, ctx: Any, walk: Walk, arrays: State, weights: State) -> list[Any]:
-    """The same by the ops of the steps, so that it has derivatives itself."""
-    with torch.enable_grad():
-        saved = ctx.by_steps(walk, tuple(arrays[: len(walk.step.outputs)]))
-        wanted = [x for x, asked in zip(arrays, ctx.needs_input_grad[2:], strict=True) if asked]
-        given = {"create_graph": True, "allow_unused": True}
-        found = iter(torch.autograd.grad(saved, wanted, weights, **given))
-    return [next(found) if asked else None for asked in ctx.needs_input_grad[2:]]
+            gradients = Sweep(walk).backwards(
+                start, lambda i: [w[i] for w in weights], needs_gradient
+            )
+        return None, None, *gradients
 
 
 class TorchSystem(RollingFacade):
@@ -165,72 +153,62 @@ class TorchSystem(RollingFacade):
     framework = "torch"
 
     def __init__(self, system: System) -> None:
-        import torch
-
         super().__init__(system)
-        self._torch = torch
         self._ops: dict[Variant, Op] = {}
-        self._short: dict[str, Op] = {}  # of quantities without choices that were asked for before
+        self._short: dict[str, Op] = {}  # of quantities that were evaluated without options before
         # compilers see a method as one function of tensors, whatever is looked up within
         for name in (*system.dynamics.catalogue, "evaluate", "rollout"):
             whole = self._whole(name, getattr(self, name))
             self.__dict__[name] = torch.compiler.allow_in_graph(whole)
 
-    def _whole(self, name: str, method: Any) -> Any:
-        """A plain function that does what a bound method does, at once where all is as it should be."""
+    def _whole(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A plain function in place of a bound method; it calls the op where the arguments fit."""
 
-        def function(*inputs: Any, **given: Any) -> Any:
-            made = self._short.get(name)
-            if made is not None and not given and self._fits(made, inputs):
-                found = made(inputs)
-                return found[0] if len(found) == 1 else tuple(found)
-            return method(*inputs, **given)
+        def function(*inputs: Any, **options: Any) -> Any:
+            short = self._short.get(name)
+            if short is not None and not options and self._fits(short, inputs):
+                return one_or_all(short(inputs))
+            return method(*inputs, **options)
 
         return update_wrapper(function, method) if hasattr(method, "__name__") else function
 
     def _evaluate(
         self,
         quantity: str,
-        inputs: tuple[Any, ...],
+        inputs: tuple[object, ...],
         formulation: str | None = None,
-        parameters: Any = None,
-        out: Any = None,
+        parameters: object = None,
+        out: object = None,
         **choices: Any,
-    ) -> Any:
-        found = super()._evaluate(quantity, inputs, formulation, parameters, out, **choices)
+    ) -> Results:
+        result = super()._evaluate(quantity, inputs, formulation, parameters, out, **choices)
         chosen = formulation is not None or any(x is not None for x in choices.values())
-        if quantity not in self._short and not chosen and self._is_own(quantity):
-            self._short[quantity] = self._op(self.system._variant(quantity, None, {}))
-        return found
-
-    def _is_own(self, quantity: str) -> bool:
-        """Whether the method is the library's own and takes nothing but the inputs of the op."""
-        method = getattr(type(self.system), quantity, None)
-        library = __name__.partition(".")[0]
-        own = method is None or method.__module__.partition(".")[0] == library
-        return own and not self.system.dynamics.parameters
+        if quantity not in self._short and not chosen and not self.system.dynamics.parameters:
+            # only where the method is the library's own
+            method = getattr(type(self.system), quantity, None)
+            if method is None or method.__module__.partition(".")[0] == "dalembert":
+                self._short[quantity] = self._op(self.system._variant(quantity, None, {}))
+        return result
 
     def _op(self, variant: Variant) -> Op:
-        made = self._ops.get(variant)
-        if made is None:
-            made = self._ops[variant] = op(self._operation(variant))
-        return made
+        if variant not in self._ops:
+            self._ops[variant] = op(self._operation(variant))
+        return self._ops[variant]
 
     def _result(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any
-    ) -> Any:
-        made = self._op(variant)
-        if parameters is None and out is None and self._fits(made, arguments):
-            found = made(arguments)
-            return found[0] if len(found) == 1 else tuple(found)
+        self, variant: Variant, arguments: tuple[object, ...], parameters: object, out: object
+    ) -> Results:
+        operator = self._op(variant)
+        if parameters is None and out is None and self._fits(operator, arguments):
+            return one_or_all(operator(arguments))
         return super()._result(variant, arguments, parameters, out)
 
-    def _fits(self, made: Op, arguments: tuple[Any, ...]) -> bool:
+    def _fits(self, operator: Op, arguments: tuple[Any, ...]) -> bool:
         """Whether nothing is to be done to the arguments: tensors of one type, batches all alike.
 
-        It is asked in every call, so that the usual one is quick.
+        It runs in every call, so that the usual one is quick.
         """
-        torch, ports = self._torch, made.operation.inputs
+        ports = operator.operation.inputs
         if len(ports) != len(arguments) or not isinstance(arguments[0], torch.Tensor):
             return False
         first = arguments[0]
@@ -245,52 +223,50 @@ class TorchSystem(RollingFacade):
                 return False
             if x.shape != (shape if port.shape == core else (*batch, *port.shape)):
                 return False
-        return shape[len(batch) :] == core
+        return bool(shape[len(batch) :] == core)
 
-    def _argument(self, x: Any) -> Argument:
-        if isinstance(x, self._torch.Tensor):
+    def _argument(self, x: object) -> Argument:
+        if isinstance(x, torch.Tensor):
             return Argument(x, str(x.dtype).removeprefix("torch."), str(x.device))
         numbers = np.asarray(x)
         typed = isinstance(x, np.ndarray | np.generic) or numbers.dtype.kind != "f"
         return Argument(numbers, numbers.dtype.name if typed else None)
 
-    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Any:
-        if isinstance(x.array, self._torch.Tensor):
+    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> torch.Tensor:
+        if isinstance(x.array, torch.Tensor):
             return x.array
-        return self._torch.tensor(x.array, dtype=getattr(self._torch, dtype), device=device)
+        return torch.tensor(x.array, dtype=getattr(torch, dtype), device=device)
 
     def _default(self) -> str:
-        return str(self._torch.get_default_dtype()).removeprefix("torch.")
+        return str(torch.get_default_dtype()).removeprefix("torch.")
 
-    def _stacked(self, arrays: Sequence[Any], axis: int = -1) -> Any:
-        return self._torch.stack(self._torch.broadcast_tensors(*arrays), axis)
+    def _stacked(self, arrays: Tensors, axis: int = -1) -> torch.Tensor:
+        return torch.stack(torch.broadcast_tensors(*arrays), axis)
 
-    def _apply(self, made: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
-        return op(made)(arrays)
+    def _apply(self, operation: Operation, arrays: Tensors) -> Tensors:
+        return op(operation)(arrays)
 
-    def _like(self, x: Any, other: Any) -> Any:
-        return self._torch.as_tensor(x, dtype=other.dtype, device=other.device)
+    def _like(self, x: object, other: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(x, dtype=other.dtype, device=other.device)
 
-    def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def _spread(self, x: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         return x.expand(shape)
 
     def _walk(self, walk: Walk, state: States) -> States:
-        arrays = (*state, *walk.given)
-        plain = is_plain(self._torch, arrays) and not is_forward(self._torch)
-        if plain and walk.law is None:
-            return rolled()(walk, self._by_steps, *arrays)
-        return self._by_steps(walk, state, again=plain and self._torch.is_grad_enabled())
+        arrays = (*state, *walk.constants)
+        plain = is_plain(arrays) and not is_forward()
+        if plain and walk.torque is None:
+            return tuple(_Rollout.apply(walk, self._by_steps, *arrays))
+        return self._by_steps(walk, state, again=plain and torch.is_grad_enabled())
 
     def _by_steps(self, walk: Walk, state: States, again: bool = False) -> States:
-        """Op after op: for laws of the user, for transforms, and for higher derivatives.
+        """Op after op: for torques by a function, for transforms, and for higher derivatives.
 
-        States, and what a law keeps, are computed `again` going backwards where PyTorch can.
+        States, and values inside the function, are computed `again` going backwards where PyTorch can.
         """
-        from torch.utils.checkpoint import checkpoint
-
         step = op(walk.step)
 
-        def segment(first: int, last: int, *x: Any) -> Any:
+        def segment(first: int, last: int, *x: torch.Tensor) -> States:
             for k in range(first, last):
                 x = tuple(step(walk.inputs(k, x)))
             return x
@@ -303,4 +279,4 @@ class TorchSystem(RollingFacade):
                 state = segment(first, last, *state)
             if last % walk.every == 0:
                 saved.append(state)
-        return tuple(map(self._torch.stack, zip(*saved, strict=True)))
+        return tuple(map(torch.stack, zip(*saved, strict=True)))

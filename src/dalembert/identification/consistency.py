@@ -118,25 +118,8 @@ def fit_bodies(
 
     `shapes` are boxes and ellipsoids in the frames of links, by their names.
     """
-    kinds = [name.rpartition(":")[2] for name in regressor.names[regressor.inertial :]]
-    return consistent_parameters(
-        estimate.A @ base.matrix,
-        estimate.b,
-        regressor.values,
-        regressor.links,
-        names=regressor.names,
-        free=regressor.free,
-        lower=np.array([-np.inf if kind in SIGNED else 0.0 for kind in kinds]),
-        shapes=_shape_forms(regressor, shapes or {}),
-        total_mass=total_mass,
-        distance=distance,
-    )
-
-
-def _shape_forms(regressor: Regressor, shapes: Mapping[str, Shape]) -> dict[str, np.ndarray]:
-    """Q (k, 4, 4) of every link that has a shape, in its body's frame."""
     frames, links, forms = regressor.model.tree.frames, regressor.links, {}
-    for link, shape in shapes.items():
+    for link, shape in (shapes or {}).items():
         if link not in links or link not in frames:
             raise IdentificationError(
                 f"shapes: there is no moving link {link!r}{suggest(str(link), links)}"
@@ -149,7 +132,19 @@ def _shape_forms(regressor: Regressor, shapes: Mapping[str, Shape]) -> dict[str,
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = frames[link].rotation, frames[link].translation
         forms[link] = transformed_forms(shape.forms(), pose)
-    return forms
+    kinds = [name.rpartition(":")[2] for name in regressor.names[regressor.inertial :]]
+    return consistent_parameters(
+        estimate.A @ base.matrix,
+        estimate.b,
+        regressor.values,
+        links,
+        names=regressor.names,
+        free=regressor.free,
+        lower=np.array([-np.inf if kind in SIGNED else 0.0 for kind in kinds]),
+        shapes=forms,
+        total_mass=total_mass,
+        distance=distance,
+    )
 
 
 def consistent_parameters(
@@ -197,50 +192,8 @@ def consistent_parameters(
             f"distance={distance!r} is unknown{suggest(distance, tuple(DISTANCES))}"
         )
     prior, shapes, inertial = np.asarray(prior, float), shapes or {}, PER_BODY * len(links)
-    A, b = _check_equations(A, b, prior, links)
-    scale = max(1.0, np.linalg.norm(b) / MAX_PRECISION)
-    A, b = A / scale, b / scale
-    unknown = np.ones(len(prior), bool) if free is None else np.array(free, bool)
-    x0 = prior.copy()
-    x0[:inertial], notes = admissible(prior[:inertial], links)
-    bodies = _unknown_bodies(unknown[:inertial], x0[:inertial], links)
-    unknown[:inertial] = np.repeat(bodies, PER_BODY)
-    bounds = np.where(unknown[inertial:], 0.0 if lower is None else np.asarray(lower), -np.inf)
-    x0[inertial:] = np.maximum(x0[inertial:], bounds)
-    start = _feasible_start(x0, links, bodies, shapes, total_mass)
-    names = names or [f"x{k}" for k in range(len(prior))]
-    C, d, rows = _inequalities(bounds, names, links, bodies, shapes)
-    E = np.zeros((0 if total_mass is None else 1, len(prior)))
-    E[:, :inertial:PER_BODY] = 1.0
-    known = x0[~unknown]
-    problem = _Problem(
-        A[:, unknown],
-        C[:, unknown],
-        E[:, unknown],
-        b - A[:, ~unknown] @ known,
-        d - C[:, ~unknown] @ known,
-        x0,
-        unknown,
-        int(unknown[:inertial].sum()),
-        DISTANCES[distance],
-    )
-    least, rank = problem.unconstrained()
-    allowance = 0.25 * rank if allowed is None else float(allowed)
-    state = _choose_gamma(problem, problem.start(start), least, allowance, gamma)
-    _require_improvement(problem, start, state)
-    x = problem.all_entries(state.x)
-    _require_physical(x, links)
-    active = {name: float(u) for name, u in zip(rows, state.multipliers, strict=True) if u > 0.0}
-    certificate = (active, state.gap, state.iterations, notes)
-    return ConsistentFit(x, state.gamma, state.misfit, least, allowance, rank, *certificate)
-
-
-def _check_equations(
-    A: np.ndarray, b: np.ndarray, prior: np.ndarray, links: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """A and b as floats with at most p + 1 rows; raises for wrong shapes and infinite numbers."""
     A, b, p = np.asarray(A, float), np.asarray(b, float), len(prior)
-    if A.ndim != 2 or b.ndim != 1 or A.shape != (len(b), p) or p < PER_BODY * len(links):
+    if A.ndim != 2 or b.ndim != 1 or A.shape != (len(b), p) or p < inertial:
         raise IdentificationError(
             f"A {A.shape}, b {b.shape}, the prior ({p},) and {len(links)} links do not match"
         )
@@ -250,7 +203,34 @@ def _check_equations(
     if len(b) > p + 1:
         R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
         A, b = R[:, :-1], R[:, -1]
-    return A, b
+    scale = max(1.0, np.linalg.norm(b) / MAX_PRECISION)
+    A, b = A / scale, b / scale
+    unknown = np.ones(p, bool) if free is None else np.array(free, bool)
+    x0 = prior.copy()
+    x0[:inertial], notes = admissible(prior[:inertial], links)
+    bodies = _unknown_bodies(unknown[:inertial], x0[:inertial], links)
+    unknown[:inertial] = np.repeat(bodies, PER_BODY)
+    bounds = np.where(unknown[inertial:], 0.0 if lower is None else np.asarray(lower), -np.inf)
+    x0[inertial:] = np.maximum(x0[inertial:], bounds)
+    start = _feasible_start(x0, links, bodies, shapes, total_mass)
+    names = names or [f"x{k}" for k in range(p)]
+    C, d, rows = _inequalities(bounds, names, links, bodies, shapes)
+    E = np.zeros((0 if total_mass is None else 1, p))
+    E[:, :inertial:PER_BODY] = 1.0
+    known = x0[~unknown]
+    b, d = b - A[:, ~unknown] @ known, d - C[:, ~unknown] @ known
+    A, C, E = A[:, unknown], C[:, unknown], E[:, unknown]
+    size = int(unknown[:inertial].sum())
+    problem = _Problem(A, C, E, b, d, x0, unknown, size, DISTANCES[distance])
+    least, rank = problem.unconstrained()
+    allowance = 0.25 * rank if allowed is None else float(allowed)
+    state = _choose_gamma(problem, start[unknown], least, allowance, gamma)
+    x = x0.copy()
+    x[unknown] = state.x
+    _check_solution(problem, start, state, pseudo_inertias(x[:inertial]), links)
+    active = {name: float(u) for name, u in zip(rows, state.multipliers, strict=True) if u > 0.0}
+    certificate = (active, state.gap, state.iterations, notes)
+    return ConsistentFit(x, state.gamma, state.misfit, least, allowance, rank, *certificate)
 
 
 def _unknown_bodies(free: np.ndarray, theta: np.ndarray, links: Sequence[str]) -> np.ndarray:
@@ -315,7 +295,13 @@ def _feasible_start(
             )
         k = list(links).index(link)
         if bodies[k] and np.tensordot(forms, P[k], 2).min() <= 0.0:
-            P[k] = P[k, 3, 3] * _body_inside(forms)
+            # a body of the same mass at the shape's centre: a tenth of the least slack is its variance
+            Q = forms.sum(axis=0)
+            centre = np.append(np.linalg.solve(Q[:3, :3], -Q[:3, 3]), 1.0)
+            slack = np.einsum("i,kij,j->k", centre, forms, centre).min()
+            inside = np.outer(centre, centre)
+            inside[:3, :3] += 0.1 * slack / len(forms) * np.linalg.inv(-Q[:3, :3])
+            P[k] = P[k, 3, 3] * inside
     if total_mass is not None:
         fixed = float(P[~bodies, 3, 3].sum())
         left = float(total_mass) - fixed
@@ -330,36 +316,22 @@ def _feasible_start(
     return x
 
 
-def _body_inside(forms: np.ndarray) -> np.ndarray:
-    """P (4, 4) of a body of unit mass well inside a shape, at its centre."""
-    Q = forms.sum(axis=0)
-    centre = np.append(np.linalg.solve(Q[:3, :3], -Q[:3, 3]), 1.0)
-    # a tenth of the least slack of the centre, as variance
-    slack = np.einsum("i,kij,j->k", centre, forms, centre).min()
-    P = np.outer(centre, centre)
-    P[:3, :3] += 0.1 * slack / len(forms) * np.linalg.inv(-Q[:3, :3])
-    return P
-
-
-def _require_improvement(problem: _Problem, start: np.ndarray, state: _State) -> None:
-    """Raise if the solution fits worse than the prior, where the constraints allow the prior."""
-    if not np.array_equal(start, problem.prior):
-        return
+def _check_solution(
+    problem: _Problem, start: np.ndarray, state: _State, P: np.ndarray, links: Sequence[str]
+) -> None:
+    """Raise if it fits worse than the prior, where that is allowed, or if some P is not ≻ 0."""
     prior, size = problem.misfit(start[problem.free]), float(problem.b @ problem.b)
-    if state.misfit > (1.0 + ROUNDING) * prior + 2.0 * max(state.gap, 0.0) + ROUNDING**2 * size:
+    bound = (1.0 + ROUNDING) * prior + 2.0 * max(state.gap, 0.0) + ROUNDING**2 * size
+    if np.array_equal(start, problem.prior) and state.misfit > bound:
         raise IdentificationError(
             "internal error: bodies near the prior predict the torques worse than the prior itself; "
             "ask for consistent=False, and please report this with the log"
         )
-
-
-def _require_physical(x: np.ndarray, links: Sequence[str]) -> None:
-    """Raise if some P, positive definite by construction, has no Cholesky factorisation."""
-    for link, P in zip(links, pseudo_inertias(x[: PER_BODY * len(links)]), strict=True):
+    for link, body in zip(links, P, strict=True):
         try:
-            if P.any():
-                scale = 1.0 / np.sqrt(np.abs(np.diagonal(P)))
-                np.linalg.cholesky(P * np.outer(scale, scale))
+            if body.any():
+                scale = 1.0 / np.sqrt(np.abs(np.diagonal(body)))
+                np.linalg.cholesky(body * np.outer(scale, scale))
         except np.linalg.LinAlgError:
             raise IdentificationError(
                 f"link {link!r}: rounding leaves no real body; the data put this link's inertia far "
@@ -368,19 +340,43 @@ def _require_physical(x: np.ndarray, links: Sequence[str]) -> None:
 
 
 def _choose_gamma(
-    problem: _Problem, state: _State, least: float, allowed: float, gamma: float | None
+    problem: _Problem, x: np.ndarray, least: float, allowed: float, gamma: float | None
 ) -> _State:
-    """Solution for `gamma`, or for the largest γ that the data allow, along falling γ."""
-    strongest = problem.strongest_gamma(state)
+    """Solution for `gamma`, or for the largest γ that the data allow, along falling γ from x."""
+    dual, none = np.linalg.inv(problem.whitened(x)), np.zeros(len(problem.d))
+    state = _State(x, dual, np.inf, problem.misfit(x), none, np.inf, 0)
+    # γ at which the data move no body by more than about its own size
+    T, _, _ = problem.local(x, dual, 1.0)
+    gradient = T.T @ (problem.A.T @ (problem.A @ x - problem.b))
+    strongest = float(np.linalg.norm(gradient[: problem.size])) or 1.0
+    first = max(strongest, gamma or 0.0)
+    for attempt in range(7):  # or for a larger γ, as far as convergence needs it
+        try:
+            solution = _solve(problem, state, first)
+            break
+        except ConvergenceError:
+            if attempt == 6:
+                raise
+            first = GAMMA_FACTOR**2 * first
     if gamma is not None:
-        solution = _first_solution(problem, state, max(strongest, gamma))
         while solution.gamma > gamma:
             solution = _solve(problem, solution, max(solution.gamma / GAMMA_FACTOR, gamma))
         return solution
-    path = _gamma_path(problem, _first_solution(problem, state, strongest), least, allowed)
-    last = path[-1].misfit  # the least of consistent parameters, where they do not fit as allowed
-    floor = last if last > least + allowed else least
-    bound = floor + _tolerance(floor - least, allowed)
+    path = [solution]  # for falling γ until the misfit is allowed, or falls no more
+    while path[-1].misfit > least + allowed and path[-1].iterations < ENOUGH:
+        last = path[-1]
+        try:
+            path.append(_solve(problem, last, last.gamma / GAMMA_FACTOR))
+        except ConvergenceError:
+            break  # the geodesic distance is not convex far from the prior
+        gain, rise = last.misfit - path[-1].misfit, path[-1].misfit - least
+        if last.gamma < GAMMA_FACTOR and gain < CONVERGED * max(allowed, MODEL_ERROR * rise):
+            break
+    # the least of consistent parameters, where they do not fit as allowed: then errors of the
+    # model and not noise set the scale
+    lowest = path[-1].misfit
+    floor = lowest if lowest > least + allowed else least
+    bound = floor + max(allowed, MODEL_ERROR * (floor - least))
     fits = next(k for k, solution in enumerate(path) if solution.misfit <= bound)
     if fits == 0:
         return path[0]
@@ -392,39 +388,6 @@ def _choose_gamma(
             break
         above, below = (above, middle) if middle.misfit <= bound else (middle, below)
     return below
-
-
-def _first_solution(problem: _Problem, start: _State, gamma: float, attempts: int = 6) -> _State:
-    """The solution for γ, or for a larger one, as far as convergence needs it."""
-    try:
-        return _solve(problem, start, gamma)
-    except ConvergenceError:
-        if not attempts:
-            raise
-        return _first_solution(problem, start, GAMMA_FACTOR**2 * gamma, attempts - 1)
-
-
-def _gamma_path(problem: _Problem, first: _State, least: float, allowed: float) -> list[_State]:
-    """Solutions for falling γ until the misfit is allowed, or falls no more."""
-    path = [first]
-    while path[-1].misfit > least + allowed and path[-1].iterations < ENOUGH:
-        last = path[-1]
-        try:
-            path.append(_solve(problem, last, last.gamma / GAMMA_FACTOR))
-        except ConvergenceError:
-            break  # the geodesic distance is not convex far from the prior
-        gain, rise = last.misfit - path[-1].misfit, path[-1].misfit - least
-        if last.gamma < GAMMA_FACTOR and gain < CONVERGED * _tolerance(rise, allowed):
-            break
-    return path
-
-
-def _tolerance(rise: float, allowed: float) -> float:
-    """Tolerated misfit above that of consistent parameters, which is `rise` above the least.
-
-    Where no consistent parameters fit, errors of the model and not noise set the scale.
-    """
-    return max(allowed, MODEL_ERROR * rise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,18 +429,6 @@ class _Problem:
         valid = (norms > 0.0) & (total > 0.0)
         return np.where(valid, total / np.where(valid, norms, 1.0), 1.0)
 
-    def all_entries(self, x: np.ndarray) -> np.ndarray:
-        """x (p,) of its free entries."""
-        result = self.prior.copy()
-        result[self.free] = x
-        return result
-
-    def start(self, x: np.ndarray) -> _State:
-        """The state at x (p,), which fulfils the constraints."""
-        free = x[self.free]
-        dual = np.linalg.inv(self.whitened(free))
-        return _State(free, dual, np.inf, self.misfit(free), np.zeros(len(self.d)), np.inf, 0)
-
     def misfit(self, x: np.ndarray) -> float:
         """|A x − b|²."""
         r = self.A @ x - self.b
@@ -491,7 +442,7 @@ class _Problem:
 
     def scaled_change(self, x: np.ndarray) -> np.ndarray:
         """(f_k − f_k⁰)/s_k of friction, rotors and offsets."""
-        return (x - self.prior[self.free])[self.size :] / self.scales
+        return np.asarray((x - self.prior[self.free])[self.size :] / self.scales)
 
     def value(self, x: np.ndarray, gamma: float) -> float:
         """f(x); infinite outside the cone."""
@@ -515,13 +466,6 @@ class _Problem:
         weights = (to_vector(w) / to_vector(np.ones((4, 4)))).ravel()
         g = np.concatenate([to_vector(B).ravel(), change])
         return T, g, np.concatenate([weights, np.full(len(change), gamma)])
-
-    def strongest_gamma(self, state: _State) -> float:
-        """γ at which the data move no body by more than about its own size."""
-        T, _, _ = self.local(state.x, state.dual, 1.0)
-        gradient = T.T @ (self.A.T @ (self.A @ state.x - self.b))
-        gamma = float(np.linalg.norm(gradient[: self.size]))
-        return gamma if gamma > 0.0 else 1.0
 
     def unconstrained(self) -> tuple[float, int]:
         """(least |A x − b|², rank of A), columns in the scale of the prior."""
@@ -595,8 +539,8 @@ def _line_search(
     L = np.linalg.cholesky(X)
     half = np.linalg.solve(L, problem.whitened(x + step) - X)
     relative = np.linalg.solve(L, half.swapaxes(-1, -2))
-    reach = -np.linalg.eigvalsh(relative).min(initial=0.0)  # X + α ΔX ≻ 0 for α < 1/reach
-    alpha = 1.0 if reach < 0.9 else 0.9 / reach
+    most = -np.linalg.eigvalsh(relative).min(initial=0.0)  # X + α ΔX ≻ 0 for α < 1/most
+    alpha = 1.0 if most < 0.9 else 0.9 / most
     rounding = 1e-13 * (abs(value) + gamma)
     for _ in range(40):
         x_next = problem.on_bounds(x + alpha * step, np.zeros(len(problem.d), bool))

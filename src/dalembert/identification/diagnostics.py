@@ -19,7 +19,6 @@ from dalembert.identification.hypotheses import (
     LogSample,
     best_hypothesis,
     estimate_delay,
-    exchange_correlations,
     gravity_hypothesis,
     sample_noise,
     sample_records,
@@ -99,56 +98,50 @@ def report(diagnostics: Iterable[Diagnostic], on_inconsistent: str = "raise") ->
             "(--on-inconsistent warn) fits it all the same"
         )
     for each in every:
-        # the caller of `identify`, above its wrapper that limits the threads of BLAS
-        warnings.warn(each.message, IdentificationWarning, stacklevel=4)
+        # the caller of `identify`, above `_fit` and the wrapper that limits the threads of BLAS
+        warnings.warn(each.message, IdentificationWarning, stacklevel=5)
     return tuple(each.message for each in sorted(every, key=lambda each: not each.is_inconsistent))
 
 
 def check_log(
-    system: Any,
-    logs: Sequence[Log],
-    records: Sequence[Record],
-    regressor: Regressor,
-    delay: float = 0.0,
+    logs: Sequence[Log], records: Sequence[Record], regressor: Regressor, delay: float = 0.0
 ) -> tuple[Diagnostic, ...]:
     """Diagnostics of a log, before it is fitted.
 
     `logs` are what the records were made of, with the `delay` that the caller stated.
     """
+    system = regressor.system
     signals = tuple(_check_signals(system, logs, records))
     if any(each.is_inconsistent for each in signals):
         return signals  # fits of such numbers mean nothing
-    sample = LogSample.of(system, regressor, records)
+    sample = LogSample(regressor, sample_records(records), sample_noise(records))
     samples, unknowns = sample.record.t.size, int(regressor.free.sum())
     if samples * len(regressor.rows) <= unknowns:
         message = f"{samples} samples are too few for {unknowns} unknown numbers"
         return (*signals, Diagnostic(message, True))
     # a filter that was chosen by the misfit has made up for some of the delay
     unfiltered = load_records(system, longest_fitted_part(logs, None), None, delay)
-    moments = LogSample.of(system, regressor, unfiltered).moments
-    late = tuple(_check_delay(*estimate_delay(regressor, unfiltered, moments)))
-    if any(each.is_inconsistent for each in late):
-        return signals + late
+    whole = LogSample(regressor, sample_records(unfiltered), sample_noise(unfiltered))
+    seconds, now, without = estimate_delay(regressor, unfiltered, whole.moments)
+    gain = now / max(without, 1e-300)
+    if gain > LATE:
+        direction = "lag behind" if seconds > 0.0 else "come before"
+        message = (
+            f"the torques {direction} the motion by {abs(seconds) * 1e3:.1f} ms: shifted by that, "
+            f"the misfit is {gain**0.5:.2g} times smaller; give delay={seconds:.4g} more"
+        )
+        is_too_late = gain > TOO_LATE and abs(seconds) > LONG
+        signals += (Diagnostic(message, is_too_late),)
+        if is_too_late:
+            return signals
     misfit = tuple(_check_misfit(sample))
-    return signals + late + misfit + (() if misfit else tuple(_check_prior(sample)))
+    return signals + misfit + (() if misfit else tuple(_check_prior(sample)))
 
 
 def _check_signals(
-    system: Any, logs: Sequence[Log], records: Sequence[Record]
+    system: System, logs: Sequence[Log], records: Sequence[Record]
 ) -> Iterator[Diagnostic]:
     """Diagnostics of times, velocities, motions and torques, in this order."""
-    yield from _check_times(records)
-    for log in logs:
-        if not isinstance(log, Record):
-            yield from _check_velocities(system, log)
-    unused = dict.fromkeys(x for r in records for x in r.notes if x.endswith(f": {NOT_USED}"))
-    if unused:
-        yield Diagnostic("; ".join(unused))
-    yield from _check_motion(system, records)
-    yield from _check_torques(system, logs)
-
-
-def _check_times(records: Sequence[Record]) -> Iterator[Diagnostic]:
     rate, length = records[0].rate, sum(float(r.t[-1] - r.t[0]) for r in records)
     if rate < MIN_RATE:
         message = (
@@ -158,6 +151,14 @@ def _check_times(records: Sequence[Record]) -> Iterator[Diagnostic]:
         yield Diagnostic(message, True)
     elif length < SHORT:
         yield Diagnostic(f"{length:.3g} s of motion show little of a robot")
+    for log in logs:
+        if not isinstance(log, Record):
+            yield from _check_velocities(system, log)
+    unused = dict.fromkeys(x for r in records for x in r.notes if x.endswith(f": {NOT_USED}"))
+    if unused:
+        yield Diagnostic("; ".join(unused))
+    yield from _check_motion(system, records)
+    yield from _check_torques(system, logs)
 
 
 def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
@@ -198,7 +199,7 @@ def _block_means(x: np.ndarray, most: int = 400) -> np.ndarray:
     """Means over blocks (blocks, n), to reduce the noise of differences."""
     size = max(1, len(x) // most)
     whole = x[: len(x) // size * size]
-    return whole.reshape(-1, size, x.shape[1]).mean(axis=1)
+    return np.asarray(whole.reshape(-1, size, x.shape[1]).mean(axis=1))
 
 
 def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnostic]:
@@ -217,25 +218,19 @@ def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnos
     driven = driven_joints(system, records)
     for name, size, top, most, is_driven in zip(names, ranges, fastest, limit, driven, strict=True):
         if is_driven and size < STILL:
-            unseen = "its friction, rotor and inertia are not seen"
-            message = f"{name!r} never moves (by {size:.2g}): {unseen}"
-            yield Diagnostic(message, joint=name)
+            message = f"never moves (by {size:.2g}): its friction, rotor and inertia are not seen"
+            yield Diagnostic(f"{name!r} {message}", joint=name)
         elif is_driven and top < SLOW:
-            message = (
-                f"{name!r} moves with {top:.2g} per second at most: too slow to show its inertia"
-            )
-            yield Diagnostic(message, joint=name)
+            message = f"moves with {top:.2g} per second at most: too slow to show its inertia"
+            yield Diagnostic(f"{name!r} {message}", joint=name)
         if np.isfinite(most) and most > 0.0 and top > FAST * most:
             message = (
                 f"{name!r} moves with {top:.3g} per second, {top / most:.3g} times its limit: are "
                 "positions in degrees (degrees=True, --deg), or times in another unit?"
             )
             yield Diagnostic(message, True, name)
-    if is_euclidean:
-        yield from _check_limits(system, names, q)
-
-
-def _check_limits(system: Any, names: Sequence[str], q: np.ndarray) -> Iterator[Diagnostic]:
+    if not is_euclidean:
+        return
     for name, x, low, high in zip(names, q.T, system.lower, system.upper, strict=True):
         out = max(low - x.min(), x.max() - high)
         if not np.isfinite(high - low) or out <= BEYOND_LIMITS * (high - low):
@@ -257,10 +252,8 @@ def _check_torques(system: System, logs: Sequence[Log]) -> Iterator[Diagnostic]:
             continue  # passive
         x = np.nan_to_num(x)
         if np.ptp(x) == 0.0:
-            message = (
-                f"the torque of {name!r} is {x[0] + 0.0:.4g} all the time: it was not recorded"
-            )
-            yield Diagnostic(message, True, name)
+            message = f"is {x[0] + 0.0:.4g} all the time: it was not recorded"
+            yield Diagnostic(f"the torque of {name!r} {message}", True, name)
             continue
         yield from check_clipping(name, x, q)
         if np.isfinite(most) and most > 0.0 and np.mean(np.abs(x) > AT_LIMIT * most) > FLAT:
@@ -306,17 +299,6 @@ def _clipped_share(x: np.ndarray, extreme: float, q: np.ndarray) -> float:
     return count / len(x) if count > PEAKED * max(int(near.sum()), 1) else 0.0
 
 
-def _check_delay(seconds: float, now: float, without: float) -> Iterator[Diagnostic]:
-    gain = now / max(without, 1e-300)
-    if gain > LATE:
-        direction = "lag behind" if seconds > 0.0 else "come before"
-        message = (
-            f"the torques {direction} the motion by {abs(seconds) * 1e3:.1f} ms: shifted by that, "
-            f"the misfit is {gain**0.5:.2g} times smaller; give delay={seconds:.4g} more"
-        )
-        yield Diagnostic(message, gain > TOO_LATE and abs(seconds) > LONG)
-
-
 def _check_misfit(sample: LogSample) -> Iterator[Diagnostic]:
     """Torques that one set of parameters does not explain, and the hypothesis that does."""
     shares, alone = sample.moments.unexplained, sample.moments.unexplained_alone
@@ -355,12 +337,17 @@ def _explain_misfit(sample: LogSample) -> Diagnostic | None:
     if best is not None and (gravity is None or best[1].log_misfit < gravity[1].log_misfit):
         hypothesis, moments = best
         joint, message = hypothesis.joint, hypothesis.message
-        correlations = exchange_correlations(sample, hypothesis, moments)
-        if correlations is not None and hypothesis.pair is not None:
-            i, j = (sample.system.dynamics.velocities[k] for k in hypothesis.pair)
+        if hypothesis.pair is not None and len(sample.regressor.rows) == sample.system.nv:
+            # correlation of a recorded torque with the prediction of its true joint, and of its own
+            i, j = hypothesis.pair
+            predicted = sample.equations[0] @ moments.shared
+            torques = predicted[:, i], predicted[:, j], sample.record.tau[:, j]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                other, own = np.nan_to_num(np.corrcoef(torques))[:2, 2]
+            names = sample.system.dynamics.velocities
             evidence = (
-                f"; the torque recorded for {j!r} correlates with the column of {i!r}: "
-                f"{correlations[0]:.2f}, against {correlations[1]:.2f} with its own"
+                f"; the torque recorded for {names[j]!r} correlates with the column of "
+                f"{names[i]!r}: {other:.2f}, against {own:.2f} with its own"
             )
     elif gravity is not None:
         message, moments = gravity
@@ -379,11 +366,9 @@ def _check_prior(sample: LogSample) -> Iterator[Diagnostic]:
     weight = sample.moments.spread**2
     names, friction_power = sample.regressor.rows, _friction_power(sample)
     if (weight * correlation).sum() < -0.5 * weight.sum():
-        cause = (
-            "they have the wrong sign, for friction would drive the joints"
-            if friction_power.mean() < 0.0
-            else "gravity points elsewhere, or axes are counted the other way"
-        )
+        cause = "gravity points elsewhere, or axes are counted the other way"
+        if friction_power.mean() < 0.0:
+            cause = "they have the wrong sign, for friction would drive the joints"
         listed = _listed(names, "correlation", correlation)
         message = f"the torques are opposite to those of the prior robot: {cause} ({listed})"
         yield Diagnostic(message, True)
@@ -440,7 +425,9 @@ def _friction_power(sample: LogSample) -> np.ndarray:
     qd = sample.record.qd
     power = np.abs(sample.record.tau * qd).mean(axis=0)
     dissipated = (torque * qd).mean(axis=0)
-    return np.divide(dissipated, power, out=np.zeros_like(dissipated), where=power > 0.0)
+    return np.asarray(
+        np.divide(dissipated, power, out=np.zeros_like(dissipated), where=power > 0.0)
+    )
 
 
 def _listed(names: Sequence[str], what: str, values: np.ndarray) -> str:

@@ -67,14 +67,9 @@ def energy_equations(
             f"for {len(base.names)} base parameters, {need} are needed; take a longer log, or "
             "method='inverse_dynamics'"
         )
-    return LinearEquations(
-        (np.arange(len(base.names)),),
-        (np.concatenate(W),),
-        np.concatenate(y),
-        np.concatenate(stretch),
-        len(base.names),
-        width // 2,
-    )
+    every, rows = np.arange(len(base.names)), np.concatenate(W)
+    rhs, numbers = np.concatenate(y), np.concatenate(stretch)
+    return LinearEquations((every,), (rows,), rhs, numbers, len(every), width // 2)
 
 
 def energy_columns(

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from dalembert.identification.noise import rounding_floor, torque_noise
-from dalembert.identification.record import Record
+from dalembert.identification.record import Record, rounding_floor, torque_noise
 from dalembert.identification.regressor import Regressor
+from dalembert.systems.system import System
 
 SAMPLES = 400  # of a log that are used
 LONGEST, TURN = 0.08, 0.4  # s and rad of a mean: motions of one radian per second are preserved
@@ -78,10 +78,8 @@ class Moments:
         scale = np.where(used, self.spread, 1.0)
         weight = np.where(used, 1.0 / scale, 0.0)
         for _ in range(REWEIGHTINGS):
-            x = _solve(
-                np.einsum("j,jkl->kl", weight**2, self.gram),
-                np.einsum("j,jk->k", weight**2, self.cross),
-            )
+            gram = np.einsum("j,jkl->kl", weight**2, self.gram)
+            x = _solve(gram, np.einsum("j,jk->k", weight**2, self.cross))
             residual = np.maximum(self.residual(x), MIN_MISFIT * scale)
             weight = np.where(used, 1.0 / residual, 0.0)
         return x
@@ -89,7 +87,7 @@ class Moments:
     def residual(self, x: np.ndarray) -> np.ndarray:
         """(rows,) root mean square of y − W x."""
         squares = self.power - 2.0 * self.cross @ x + np.einsum("k,jkl,l->j", x, self.gram, x)
-        return np.sqrt(np.maximum(squares, 0.0) / self.count)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self.count))
 
     @cached_property
     def unexplained(self) -> np.ndarray:
@@ -115,23 +113,8 @@ class Moments:
     def _share(self, residual: np.ndarray) -> np.ndarray:
         beyond = np.sqrt(np.maximum(residual**2 - self.noise**2, 0.0))
         signal = np.sqrt(np.maximum(self.spread**2 - self.noise**2, 0.0))
-        return np.divide(beyond, signal, out=np.zeros_like(beyond), where=signal > 0.5 * self.noise)
-
-
-def _moments(
-    W: np.ndarray,
-    y: np.ndarray,
-    spread: np.ndarray,
-    noise: np.ndarray,
-    gram: np.ndarray | None = None,
-) -> Moments:
-    """Moments of W (n, rows, free) x = y (n, rows); `spread`, `noise` (rows,), WᵀW where known."""
-    by_row = W.transpose(1, 0, 2)  # (rows, n, p)
-    if gram is None:
-        by_row = np.ascontiguousarray(by_row)
-        gram = np.stack([block.T @ block for block in by_row])
-    cross = np.stack([block.T @ y[:, j] for j, block in enumerate(by_row)])
-    return Moments(gram, cross, (y**2).sum(axis=0), spread, noise, len(y))
+        share = np.zeros_like(beyond)
+        return np.asarray(np.divide(beyond, signal, out=share, where=signal > 0.5 * self.noise))
 
 
 def _solve(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
@@ -189,7 +172,7 @@ def _mean_weights(records: Sequence[Record]) -> np.ndarray:
 def sample_noise(records: Sequence[Record]) -> np.ndarray:
     """(nv,) standard deviation of white noise in the torques of `sample_records`."""
     white = torque_noise(records) * np.linalg.norm(_mean_weights(records))
-    return np.maximum(white, rounding_floor(records))
+    return np.asarray(np.maximum(white, rounding_floor(records)))
 
 
 def estimate_delay(
@@ -252,15 +235,14 @@ def _shifted_misfits(
 class LogSample:
     """Some samples of a log, and the regressor that should explain them."""
 
-    system: Any
     regressor: Regressor
     record: Record
     noise: np.ndarray  # (nv,) white noise of the torques
 
-    @classmethod
-    def of(cls, system: Any, regressor: Regressor, records: Sequence[Record]) -> LogSample:
-        """The sample of `sample_records`."""
-        return cls(system, regressor, sample_records(records), sample_noise(records))
+    @property
+    def system(self) -> System:
+        """The system of the regressor."""
+        return self.regressor.system
 
     @cached_property
     def equations(self) -> tuple[np.ndarray, np.ndarray]:
@@ -296,9 +278,15 @@ class LogSample:
         noise: np.ndarray | None = None,
         gram: np.ndarray | None = None,
     ) -> Moments:
+        """Moments of W (n, rows, free) x = y (n, rows); WᵀW where it is known."""
+        by_row = W.transpose(1, 0, 2)  # (rows, n, p)
+        if gram is None:
+            by_row = np.ascontiguousarray(by_row)
+            gram = np.stack([block.T @ block for block in by_row])
+        cross = np.stack([block.T @ y[:, j] for j, block in enumerate(by_row)])
         spread = self.regressor.observations(record).std(axis=0)
-        noise = self.noise if noise is None else noise
-        return _moments(W, y, spread, self.regressor.row_noise(self.record, noise), gram)
+        row_noise = self.regressor.row_noise(self.record, self.noise if noise is None else noise)
+        return Moments(gram, cross, (y**2).sum(axis=0), spread, row_noise, len(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,12 +306,6 @@ class Hypothesis:
 
 def hypotheses(sample: LogSample) -> Iterator[Hypothesis]:
     """All hypotheses about a log."""
-    yield from _torque_hypotheses(sample)
-    if sample.system.nq == sample.system.nv and not sample.system.dynamics.rows:
-        yield from _position_hypotheses(sample)
-
-
-def _torque_hypotheses(sample: LogSample) -> Iterator[Hypothesis]:
     names, record = sample.system.dynamics.velocities, sample.record
     driven = np.flatnonzero(np.nan_to_num(record.tau).any(axis=0)).tolist()
     for j in driven:
@@ -335,6 +317,8 @@ def _torque_hypotheses(sample: LogSample) -> Iterator[Hypothesis]:
         message = f"the torques of {names[i]!r} and {names[j]!r} are exchanged"
         swapped = replace(record, tau=_swap(record.tau, i, j))
         yield Hypothesis(names[i], message, swapped, False, (i, j))
+    if sample.system.nq == sample.system.nv and not sample.system.dynamics.rows:
+        yield from _position_hypotheses(sample)
 
 
 def _scaled_torque(
@@ -428,37 +412,42 @@ def best_hypothesis(sample: LogSample) -> tuple[Hypothesis, Moments] | None:
     return (best, moments) if moments.explains_more_than(sample.moments) else None
 
 
-def exchange_correlations(
-    sample: LogSample, hypothesis: Hypothesis, moments: Moments
-) -> tuple[float, float] | None:
-    """Correlation of a recorded torque with the prediction of its true joint, and of its own."""
-    if hypothesis.pair is None or len(sample.regressor.rows) != sample.system.nv:
-        return None
-    i, j = hypothesis.pair
-    predicted, recorded = sample.equations[0] @ moments.shared, sample.record.tau[:, j]
-    return _correlation(recorded, predicted[:, i]), _correlation(recorded, predicted[:, j])
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    size = np.linalg.norm(a) * np.linalg.norm(b)
-    return float(a @ b / size) if size > 0.0 else 0.0
-
-
 def gravity_hypothesis(sample: LogSample) -> tuple[str, Moments] | None:
     """(message, moments) with the gravity that fits the data, where it differs from the model's."""
-    robot = sample.system.robot
-    has_gravity = robot is sample.system and hasattr(robot.model, "gravity")
-    if sample.system.dynamics.rows or not has_gravity:
+    system, robot = sample.system, sample.system.robot
+    if system.dynamics.rows or robot is not system or not hasattr(robot.model, "gravity"):
         return None  # ∂W/∂a is not known
     gravity = np.asarray(robot.dynamics.bound().description.gravity, dtype=float)
     size = float(np.linalg.norm(gravity)) or STANDARD_GRAVITY
-    by_base = _base_acceleration_derivative(sample)
+    # ∂W/∂a (3, n, rows, free) by the linear acceleration of the base; friction has none
+    record, inertial = sample.record, sample.regressor.inertial
+    rest, still = np.zeros_like(record.qd), np.zeros((len(record.qd), 6))
+    static = robot.regressor(record.q, rest, rest, base_acceleration=still)
+    by_base = np.zeros((3, *static.shape[:2], len(sample.regressor.names)))
+    for k in range(3):
+        accelerated = still.copy()
+        accelerated[:, k] = 1.0
+        Y = robot.regressor(record.q, rest, rest, base_acceleration=accelerated)
+        by_base[k, :, :, :inertial] = Y - static
+    by_base = by_base[..., sample.regressor.free]
     if gravity.any():
         without = sample.with_gravity_change(by_base, gravity)
         if without.explains_more_than(sample.moments):
             return NO_GRAVITY, without
-    best, moments = _best_direction(sample, gravity, size, by_base)
+
+    def evaluate(direction: np.ndarray) -> tuple[np.ndarray, Moments]:
+        return direction, sample.with_gravity_change(by_base, gravity - size * direction)
+
+    # the direction of least misfit: of 26, then of the best one's neighbours
+    grid = [np.array(d) / np.linalg.norm(d) for d in product((-1, 0, 1), repeat=3) if any(d)]
+    evaluated = [evaluate(direction) for direction in (*grid, gravity / size)]
+    for step in np.radians(DIRECTION_STEPS):
+        best, _ = min(evaluated, key=lambda pair: pair[1].log_misfit)
+        side = np.linalg.qr(np.column_stack([best, np.eye(3)]))[0][:, 1:]
+        for angle in np.arange(6) * np.pi / 3.0:
+            aside = side @ np.array([np.cos(angle), np.sin(angle)])
+            evaluated.append(evaluate(np.cos(step) * best + np.sin(step) * aside))
+    best, moments = min(evaluated, key=lambda pair: pair[1].log_misfit)
     angle = np.degrees(np.arccos(np.clip(best @ gravity / size, -1.0, 1.0)))
     if angle < SAME_DIRECTION or not moments.explains_more_than(sample.moments):
         return None
@@ -466,39 +455,3 @@ def gravity_hypothesis(sample: LogSample) -> tuple[str, Moments] | None:
     if not gravity.any():
         return f"gravity acts on the arm, {along}, and the model has none", moments
     return f"gravity points elsewhere than in the model, {along}, {angle:.0f}° off", moments
-
-
-def _best_direction(
-    sample: LogSample, gravity: np.ndarray, size: float, by_base: np.ndarray
-) -> tuple[np.ndarray, Moments]:
-    """(direction (3,), moments) of least misfit: 26 of them, then the best one's neighbours."""
-
-    def evaluate(direction: np.ndarray) -> tuple[np.ndarray, Moments]:
-        return direction, sample.with_gravity_change(by_base, gravity - size * direction)
-
-    def log_misfit(pair: tuple[np.ndarray, Moments]) -> float:
-        return pair[1].log_misfit
-
-    grid = [np.array(d) / np.linalg.norm(d) for d in product((-1, 0, 1), repeat=3) if any(d)]
-    evaluated = [evaluate(direction) for direction in (*grid, gravity / size)]
-    for step in np.radians(DIRECTION_STEPS):
-        best, _ = min(evaluated, key=log_misfit)
-        side = np.linalg.qr(np.column_stack([best, np.eye(3)]))[0][:, 1:]
-        for angle in np.arange(6) * np.pi / 3.0:
-            aside = side @ np.array([np.cos(angle), np.sin(angle)])
-            evaluated.append(evaluate(np.cos(step) * best + np.sin(step) * aside))
-    return min(evaluated, key=log_misfit)
-
-
-def _base_acceleration_derivative(sample: LogSample) -> np.ndarray:
-    """∂W/∂a (3, n, rows, free) by the linear acceleration of the base; friction has none."""
-    record, regressor, robot = sample.record, sample.regressor, sample.system
-    rest, still = np.zeros_like(record.qd), np.zeros((len(record.qd), 6))
-    static = robot.regressor(record.q, rest, rest, base_acceleration=still)
-    result = np.zeros((3, *static.shape[:2], len(regressor.names)))
-    for k in range(3):
-        accelerated = still.copy()
-        accelerated[:, k] = 1.0
-        Y = robot.regressor(record.q, rest, rest, base_acceleration=accelerated)
-        result[k, :, :, : regressor.inertial] = Y - static
-    return np.asarray(result[..., regressor.free])

@@ -18,21 +18,19 @@ from dalembert.identification.linear_fit import (
     CUTOFF_NOTE,
     ENOUGH,
     METHODS,
-    LinearFit,
     choose_cutoff,
     fit_records,
     with_noise_widths,
 )
 from dalembert.identification.preparation import (
+    STILL,
     Log,
     driven_joints,
-    first_configurations,
     is_share,
     load_logs,
     load_records,
+    log_arrays,
     longest_fitted_part,
-    moving_joints,
-    require_share,
     split,
     without_dither,
 )
@@ -45,6 +43,7 @@ from dalembert.identification.regressor import (
     base_parameters,
     build_regressor,
     driven_velocities,
+    leaders,
     rebuild,
 )
 from dalembert.identification.residuals import residuals
@@ -143,15 +142,25 @@ def identify(
     """
     if doubts is not None:
         new = "warn" if doubts == "warn" else "raise"
-        deprecated(
-            f"identify(doubts={doubts!r}) is now on_inconsistent={new!r}",
-            gone="0.3.0",
-            stacklevel=3,
-        )
+        change = f"identify(doubts={doubts!r}) is now on_inconsistent={new!r}"
+        deprecated(change, gone="0.3.0", stacklevel=3)
         on_inconsistent = new if doubts in ("refuse", "warn") else doubts
-    _check_options(method, on_inconsistent, held_out)
+    methods = (*METHODS, "simulation")
+    if method not in methods:
+        raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
+    if on_inconsistent not in ON_INCONSISTENT:
+        known = ", ".join(map(repr, ON_INCONSISTENT))
+        raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of {known}")
+    if held_out is not None and is_share(held_out) and not 0.0 <= float(held_out) < 1.0:
+        raise SettingError(
+            f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
+        )
+    if isinstance(friction, Mapping):
+        friction = {str(joint): _names(kinds) for joint, kinds in friction.items()}
+    else:
+        friction = _names(friction)
     options = {
-        "friction": _friction(friction),
+        "friction": friction,
         "rotor": rotor,
         "links": None if links is None else _names(links),
         "method": method,
@@ -165,39 +174,55 @@ def identify(
         "on_inconsistent": on_inconsistent,
     }
     test = held_out if is_share(held_out) else load_logs(system, held_out)
-    inputs = Inputs(load_logs(system, log), test, options)
+    return _fit(system, Inputs(load_logs(system, log), test, options))
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Several names, or one in place of them."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _fit(system: System, inputs: Inputs) -> Fit:
+    """The fit of a system, its prior, to logs by the options of `identify`."""
+    logs, options = inputs.logs, inputs.options
     regressor, base = _unknowns(system, inputs)
     fitted, tested, used = _prepare(regressor, base, inputs)
     regressor = with_noise_widths(regressor, fitted)
-    some = first_samples(fitted, ENOUGH)
-    messages = report(check_log(system, inputs.logs, some, regressor, delay), on_inconsistent)
-    linear = method if method in METHODS else "inverse_dynamics"
-    fit, notes = fit_records(regressor, base, fitted, linear, robust)
-    if method == "simulation":
-        fit, simulation_notes = refine_by_simulation(fit, base, consistent)
+    some, on_inconsistent = first_samples(fitted, ENOUGH), options["on_inconsistent"]
+    messages = report(check_log(logs, some, regressor, options["delay"]), on_inconsistent)
+    linear = options["method"] if options["method"] in METHODS else "inverse_dynamics"
+    fit, notes = fit_records(regressor, base, fitted, linear, options["robust"])
+    if options["method"] == "simulation":
+        fit, simulation_notes = refine_by_simulation(fit, base, options["consistent"])
         notes += simulation_notes
-    if cutoff is None and used is not None:
+    if options["cutoff"] is None and used is not None:
         notes = [CUTOFF_NOTE, *notes]
-    messages += report(check_held_out(fit.regressor, fitted, tested, fit.x), on_inconsistent)
-    values, bodies = {"prior": fit.regressor.values, "unconstrained": fit.x}, None
-    if consistent:
-        bodies = fit_bodies(fit.regressor, base, fit.estimate, shapes, total_mass, distance)
+    regressor, x, bodies = fit.regressor, fit.x, None
+    messages += report(check_held_out(regressor, fitted, tested, x), on_inconsistent)
+    values = {"prior": regressor.values, "unconstrained": x}
+    if options["consistent"]:
+        settings = options["shapes"], options["total_mass"], options["distance"]
+        bodies = fit_bodies(regressor, base, fit.estimate, *settings)
         messages += report(map(Diagnostic, bodies.warnings(fit.estimate.count)))
-        values["consistent"] = bodies.x
+        values["consistent"] = x = bodies.x
         notes += bodies.notes
     share = inputs.held_out if is_share(inputs.held_out) else "a log"
-    settings = {"held_out": share, **inputs.options, "cutoff used": used}
-    robot, notes = _fitted_robot(fit, list(values.values())[-1], inputs, settings, notes)
+    stated = {"held_out": share, **options, "cutoff used": used}
+    processing = [line for record in fit.records for line in record.notes]
+    notes = list(dict.fromkeys([*processing, *notes, *rest_friction_note(regressor, x)]))
+    left = np.concatenate(residuals(regressor, fit.records, x))
+    rms = np.sqrt(np.mean(left**2, axis=0))
+    lines = provenance_lines(regressor, logs, stated, rms, notes)
     return Fit(
-        robot=robot,
+        robot=with_provenance(regressor.system_with(x), regressor, x, lines),
         prior=system,
-        regressor=fit.regressor,
+        regressor=regressor,
         grouping=base,
         estimate=fit.estimate,
         values=values,
         records=fit.records,
         held_out=tested,
-        settings=settings,
+        settings=stated,
         notes=tuple(notes),
         warnings=messages,
         consistency=bodies,
@@ -207,12 +232,16 @@ def identify(
 
 def _unknowns(system: System, inputs: Inputs) -> tuple[Regressor, BaseParameters]:
     """Regressor and base parameters of the options' unknowns."""
-    logs, options = inputs.logs, inputs.options
-    starts, driven = first_configurations(system, logs), driven_joints(system, logs)
-    has_friction = driven & moving_joints(system, logs)
+    logs, options, moving = inputs.logs, inputs.options, np.zeros(system.nv, dtype=bool)
+    recorded = [log_arrays(system, log)[1] for log in logs]
+    positions = [q[np.isfinite(q).all(axis=1)] for q in recorded]
+    for q in positions:
+        if len(q):
+            moving |= np.ptp(system.difference(q[:1], q), axis=0) > STILL
+    starts, driven = np.concatenate([q[:1] for q in positions]), driven_joints(system, logs)
     rows = driven_velocities(system, starts, driven)
     unknowns = options["friction"], options["rotor"], options["links"]
-    regressor = build_regressor(system, *unknowns, rows, has_friction)
+    regressor = build_regressor(system, *unknowns, rows, driven & moving)
     return regressor, base_parameters(regressor, starts=starts)
 
 
@@ -224,63 +253,27 @@ def _prepare(
     if cutoff is None:
         part = longest_fitted_part(inputs.logs, inputs.held_out)
         cutoff = choose_cutoff(regressor, base, lambda c: load_records(system, part, c, delay))
-    records = load_records(system, inputs.logs, cutoff, delay)
-    parts = split(system, records, inputs.held_out, cutoff, delay)
+    records, held_out = load_records(system, inputs.logs, cutoff, delay), inputs.held_out
+    if isinstance(held_out, tuple):
+        parts = records, load_records(system, held_out, cutoff, delay)
+    else:
+        parts = split(records, held_out or 0.0)
     fitted, tested = without_dither(system, *parts)
     return fitted, tested, cutoff
 
 
-def _fitted_robot(
-    fit: LinearFit,
-    x: np.ndarray,
-    inputs: Inputs,
-    settings: Mapping[str, Any],
-    notes: Sequence[str],
-) -> tuple[System, list[str]]:
-    """(the system with x (p,) and its provenance, all notes)."""
-    regressor = fit.regressor
-    processing = [line for record in fit.records for line in record.notes]
-    notes = list(dict.fromkeys([*processing, *notes, *rest_friction_note(regressor, x)]))
-    left = np.concatenate(residuals(regressor, fit.records, x))
-    rms = np.sqrt(np.mean(left**2, axis=0))
-    lines = provenance_lines(regressor, inputs.logs, settings, rms, notes)
-    return with_provenance(regressor.system_with(x), regressor, x, lines), notes
-
-
-def _check_options(method: str, on_inconsistent: str, held_out: Any) -> None:
-    methods = (*METHODS, "simulation")
-    if method not in methods:
-        raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
-    if on_inconsistent not in ON_INCONSISTENT:
-        known = ", ".join(map(repr, ON_INCONSISTENT))
-        raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of {known}")
-    require_share(held_out)
-
-
-def _friction(friction: Friction) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
-    if isinstance(friction, Mapping):
-        return {str(joint): _names(kinds) for joint, kinds in friction.items()}
-    return _names(friction)
-
-
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Several names, or one in place of them."""
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def rest_friction_note(regressor: Regressor, x: np.ndarray) -> list[str]:
     """Note that the robot's Coulomb friction jumps at rest, where the fit's rises over a width."""
-    widths = regressor.widths
-    if "coulomb" not in regressor.kinds or widths is None or not widths.any():
+    if "coulomb" not in regressor.kinds or regressor.widths is None:
         return []
-    is_affected = (widths > 0.0) & (x[regressor.kind_slice("coulomb")] != 0.0)
-    if not is_affected.any():
+    widths = regressor.widths[leaders(regressor.model)[0]]  # of every joint of the tree
+    widths = widths[(widths > 0.0) & (x[regressor.kind_slice("coulomb")] != 0.0)]
+    if not widths.any():
         return []
-    low, high = widths[is_affected].min(), widths[is_affected].max()
     return [
-        f"Coulomb friction rises over {low:.2g} to {high:.2g} rad/s or m/s in errors() and predict(); "
-        "the robot's own jumps at rest, where noise is the sign of a measured velocity: predict "
-        "torques of pauses by predict()"
+        f"Coulomb friction rises over {widths.min():.2g} to {widths.max():.2g} rad/s or m/s in "
+        "errors() and predict(); the robot's own jumps at rest, where noise is the sign of a "
+        "measured velocity: predict torques of pauses by predict()"
     ]
 
 
@@ -311,7 +304,7 @@ def provenance_lines(
     rms: np.ndarray,
     notes: Sequence[str],
 ) -> tuple[str, ...]:
-    """What was fitted, with which settings, the `rms` (equations,) of the residuals, and the notes.
+    """Lines on the fitted system, the settings, the `rms` (equations,) of the residuals, and notes.
 
     The residuals are those of `Fit.errors` on the fitted data.
     """
@@ -319,11 +312,9 @@ def provenance_lines(
     errors = ", ".join(f"{row} {value:.4g}" for row, value in zip(regressor.rows, rms, strict=True))
     sources = [PurePath(str(getattr(log, "attrs", {}).get("source", ""))).name for log in logs]
     named = ", ".join(source or "a log" for source in sources)
-    what = (
-        f"inertias, friction and rotors of {regressor.system.name} fitted to {named} by dalembert"
-    )
     return (
-        f"{what}: {options}",
+        f"inertias, friction and rotors of {regressor.system.name} fitted to {named} by dalembert: "
+        f"{options}",
         f"RMS of measured less predicted torque, N m or N, torques not filtered: {errors}",
         *notes,
     )

@@ -53,7 +53,7 @@ class LinearEquations(Frozen):
     def residuals(self, beta: np.ndarray) -> np.ndarray:
         """y − W β (m, equations)."""
         predicted = [W @ beta[k] for W, k in zip(self.W, self.indices, strict=True)]
-        return self.y - np.stack(predicted, axis=1)
+        return np.asarray(self.y - np.stack(predicted, axis=1))
 
     def select(self, rows: np.ndarray) -> LinearEquations:
         """The equations of some rows, (m,) bool."""
@@ -83,63 +83,49 @@ def root_raised_cosine(step: int) -> np.ndarray:
 
 
 def decimate(
-    regressor: Regressor, base: BaseParameters, records: Sequence[Record], step: int
+    regressor: Regressor, base: BaseParameters, records: Sequence[Record], step: int | None = None
 ) -> LinearEquations:
-    """Filtered rows of the records, one for every `step` samples; records are not joined."""
-    indices = tuple(np.flatnonzero(row) for row in base.nonzero)
-    parts = [_decimate_record(regressor, base, record, step, indices) for record in records]
-    W = tuple(np.concatenate(blocks) for blocks in zip(*(W for W, _ in parts), strict=True))
-    y = [y for _, y in parts]
-    stretch = np.repeat(np.arange(len(parts)), list(map(len, y)))
-    return LinearEquations(indices, W, np.concatenate(y), stretch, len(base.names), step)
+    """Filtered rows of the records, one for every `step` samples; records are not joined.
 
-
-def _decimate_record(
-    regressor: Regressor,
-    base: BaseParameters,
-    record: Record,
-    step: int,
-    indices: Sequence[np.ndarray],
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """(W of each equation (m, k), y (m, equations)) of one record."""
-    h = root_raised_cosine(step)
-    H = _filter_matrix(h, step)
-    width = H.shape[1]
-    size = width * max(1, BLOCK // width)
-    count = max(0, (len(record.t) - len(h)) // step + 1)
-    starts = range(0, len(record.t), size)
-    total = size // step * len(starts) + len(H)
-    W, y = [np.zeros((total, len(k))) for k in indices], np.zeros((total, len(indices)))
-
-    def filter_block(start: int) -> tuple[list[np.ndarray], np.ndarray]:
-        block_W, block_y = regressor.equations(record.part(slice(start, start + size)))
-        block_W, block_y = _filter(H, block_W, step), _filter(H, block_y, step)
-        return [block_W[:, j] @ base.selection[:, k] for j, k in enumerate(indices)], block_y
-
-    # NumPy and our kernels release the GIL
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        for start, (block_W, block_y) in zip(starts, pool.map(filter_block, starts), strict=True):
-            rows = slice(start // step, start // step + len(block_y))
-            for sums, block in zip(W, block_W, strict=True):
-                sums[rows] += block
-            y[rows] += block_y
-    first = len(H) - width // step
-    complete = slice(first, first + count)
-    return [each[complete] for each in W], y[complete]
-
-
-def _filter_matrix(h: np.ndarray, step: int) -> np.ndarray:
-    """H (rows, samples): weights of `SPAN` · step samples in the decimated rows they contribute to.
-
-    First the rows whose window began before these samples, then those that begin among them.
+    By default the step is that of `decimation`.
     """
-    before = (len(h) - 1) // step
-    H = np.zeros((before + SPAN, SPAN * step))
+    step = decimation(records) if step is None else step
+    indices = tuple(np.flatnonzero(row) for row in base.nonzero)
+    h = root_raised_cosine(step)
+    # H (rows, samples): weights of SPAN · step samples in the decimated rows they contribute to,
+    # first those whose window began before these samples, then those that begin among them
+    before, width = (len(h) - 1) // step, SPAN * step
+    H = np.zeros((before + SPAN, width))
     for row in range(before + SPAN):
         first = (row - before) * step  # where the row's window begins
-        low, high = max(first, 0), min(first + len(h), SPAN * step)
+        low, high = max(first, 0), min(first + len(h), width)
         H[row, low:high] = h[low - first : high - first]
-    return H
+    size = width * max(1, BLOCK // width)
+
+    def filter_block(block: Record) -> tuple[list[np.ndarray], np.ndarray]:
+        W, y = (_filter(H, x, step) for x in regressor.equations(block))
+        return [W[:, j] @ base.selection[:, k] for j, k in enumerate(indices)], y
+
+    parts = []
+    for record in records:
+        starts = range(0, len(record.t), size)
+        total = size // step * len(starts) + len(H)
+        W, y = [np.zeros((total, len(k))) for k in indices], np.zeros((total, len(indices)))
+        blocks = [record.part(slice(start, start + size)) for start in starts]
+        # NumPy and our kernels release the GIL
+        with ThreadPoolExecutor(get_num_threads()) as pool:
+            filtered = pool.map(filter_block, blocks)
+            for start, (block_W, block_y) in zip(starts, filtered, strict=True):
+                rows = slice(start // step, start // step + len(block_y))
+                for sums, block in zip(W, block_W, strict=True):
+                    sums[rows] += block
+                y[rows] += block_y
+        complete = slice(before, before + max(0, (len(record.t) - len(h)) // step + 1))
+        parts.append(([each[complete] for each in W], y[complete]))
+    all_W = tuple(np.concatenate(W) for W in zip(*(W for W, _ in parts), strict=True))
+    all_y = np.concatenate([y for _, y in parts])
+    stretch = np.repeat(np.arange(len(parts)), [len(y) for _, y in parts])
+    return LinearEquations(indices, all_W, all_y, stretch, len(base.names), step)
 
 
 def _filter(H: np.ndarray, x: np.ndarray, step: int) -> np.ndarray:
@@ -190,24 +176,30 @@ def estimate(
     exactly, and would outweigh all others.
     """
     triangles = [triangle(W, y) for W, y in zip(equations.W, equations.y.T, strict=True)]
-    noise = np.maximum(_separate_noise(triangles, len(equations.y)), min_noise)
+    # deviation of the residuals of each equation when fitted by itself
+    count, separate = len(equations.y), []
+    for R in triangles:
+        rank = np.linalg.matrix_rank(R[:-1, :-1]) if len(R) > 1 else 0
+        separate.append(abs(R[-1, -1]) / np.sqrt(max(1, count - rank)))
+    least = 1e-12 * max([abs(R[:, -1]).max() for R in triangles], default=1.0)
+    noise = np.maximum(np.maximum(separate, max(least, 1e-300)), min_noise)
     for _ in range(REWEIGHTINGS):
         A, b = _whiten(triangles, equations, noise)
         solution = _solve(A, b, prior)
-        noise = noise * _residual_deviation(triangles, equations, noise, solution)
-        noise = np.maximum(noise, min_noise)
+        # deviations of the whitened residuals, corrected for degrees of freedom: an equation
+        # accounts for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows
+        deviations = []
+        for R, indices, sigma in zip(triangles, equations.indices, noise, strict=True):
+            W, y = R[:, :-1] / sigma, R[:, -1] / sigma
+            misfit = np.sum((y - W @ solution.beta[indices]) ** 2)
+            used = np.sum((W @ solution.inverse[np.ix_(indices, indices)]) * W)
+            deviations.append(np.sqrt(misfit / max(1.0, count - used)))
+        noise = np.maximum(noise * np.maximum(deviations, 1e-12), min_noise)
     A, b = _whiten(triangles, equations, noise)
     solution = _solve(A, b, prior)
-    return Estimate(
-        solution.beta,
-        _sandwich(equations, noise, solution) + solution.unknown,
-        noise,
-        A,
-        b,
-        solution.unobserved,
-        solution.condition,
-        equations.y.size,
-    )
+    covariance = _sandwich(equations, noise, solution) + solution.unknown
+    observability = solution.unobserved, solution.condition
+    return Estimate(solution.beta, covariance, noise, A, b, *observability, equations.y.size)
 
 
 def _whiten(
@@ -257,35 +249,6 @@ def _solve(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
     return _Solution(beta, inverse, unknown, unobserved, condition)
 
 
-def _separate_noise(triangles: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """(equations,) deviation of the residuals of each equation when fitted by itself."""
-    noise = []
-    for R in triangles:
-        rank = np.linalg.matrix_rank(R[:-1, :-1]) if len(R) > 1 else 0
-        noise.append(abs(R[-1, -1]) / np.sqrt(max(1, count - rank)))
-    least = 1e-12 * max([abs(R[:, -1]).max() for R in triangles], default=1.0)
-    return np.maximum(noise, max(least, 1e-300))
-
-
-def _residual_deviation(
-    triangles: Sequence[np.ndarray],
-    equations: LinearEquations,
-    noise: np.ndarray,
-    solution: _Solution,
-) -> np.ndarray:
-    """(equations,) deviation of the whitened residuals, corrected for degrees of freedom.
-
-    An equation accounts for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows.
-    """
-    deviations = []
-    for R, indices, sigma in zip(triangles, equations.indices, noise, strict=True):
-        W, y = R[:, :-1] / sigma, R[:, -1] / sigma
-        misfit = np.sum((y - W @ solution.beta[indices]) ** 2)
-        used = np.sum((W @ solution.inverse[np.ix_(indices, indices)]) * W)
-        deviations.append(np.sqrt(misfit / max(1.0, len(equations.y) - used)))
-    return np.maximum(deviations, 1e-12)
-
-
 def _sandwich(equations: LinearEquations, noise: np.ndarray, solution: _Solution) -> np.ndarray:
     """Covariance (base, base): (AᵀA)⁻¹, widened where residuals are correlated in time."""
     inverse = solution.inverse
@@ -293,20 +256,25 @@ def _sandwich(equations: LinearEquations, noise: np.ndarray, solution: _Solution
     scores = np.zeros((len(residuals), equations.size))
     for j, (W, indices) in enumerate(zip(equations.W, equations.indices, strict=True)):
         scores[:, indices] += W * (residuals[:, j] / noise[j])[:, None]
-    lags, correlation_length = _correlation_length(residuals)
+    # correlations summed to the first that is insignificant, 1 + 2 Σ ρ_l: rows per independent one
+    count = len(residuals)
+    most = max(1, min(count // 10, MAX_LAGS))
+    transform = np.fft.rfft(residuals - residuals.mean(axis=0), 2 * count, axis=0)
+    covariance = np.fft.irfft(abs(transform) ** 2, axis=0)[:most]
+    correlation = covariance / np.maximum(covariance[0], 1e-300)
+    insignificant = np.logical_or.accumulate(correlation < 2.0 / np.sqrt(count), axis=0)
+    length = 1.0 + 2.0 * np.sum(np.where(insignificant, 0.0, correlation)[1:], axis=0)
+    lags = 2 * max(1, int(np.sum(~insignificant, axis=0).max()))
     stretches = np.unique(equations.stretch)
     middle = sum(_long_run_covariance(scores[equations.stretch == k], lags) for k in stretches)
     wide = inverse @ middle @ inverse
     # correlated residuals are fewer than they seem, and the fit has used some of them
     parameters = float(np.count_nonzero(np.diag(inverse)))
-    independent = (len(residuals) / correlation_length).sum()
-    freedom = [
-        1.0 - parameters / max(count, MIN_SAMPLES * parameters, 1.0)
-        for count in (residuals.size, independent)
-    ]
+    least = max(MIN_SAMPLES * parameters, 1.0)
+    freedom = [1.0 - parameters / max(n, least) for n in (residuals.size, (count / length).sum())]
     plain, robust = np.diag(inverse), freedom[0] / freedom[1] * np.diag(wide)
     growth = np.sqrt(np.maximum(plain, robust) / np.where(plain > 0.0, plain, 1.0))
-    return growth[:, None] * inverse * growth
+    return np.asarray(growth[:, None] * inverse * growth)
 
 
 def _long_run_covariance(scores: np.ndarray, lags: int) -> np.ndarray:
@@ -324,19 +292,3 @@ def _long_run_covariance(scores: np.ndarray, lags: int) -> np.ndarray:
     total = np.cumsum(np.concatenate([zero, v, zero[1:]]), axis=0)
     sums = (total[lags + 1 :] - total[: -lags - 1]) / (1.0 - a)
     return np.asarray(sums.T @ sums / (lags + 1))
-
-
-def _correlation_length(residuals: np.ndarray) -> tuple[int, np.ndarray]:
-    """(lags after which no residual is correlated, rows per independent one (equations,)).
-
-    Correlations are summed to the first that is insignificant: 1 + 2 Σ ρ_l.
-    """
-    count = len(residuals)
-    most = max(1, min(count // 10, MAX_LAGS))
-    transform = np.fft.rfft(residuals - residuals.mean(axis=0), 2 * count, axis=0)
-    covariance = np.fft.irfft(abs(transform) ** 2, axis=0)[:most]
-    correlation = covariance / np.maximum(covariance[0], 1e-300)
-    insignificant = np.logical_or.accumulate(correlation < 2.0 / np.sqrt(count), axis=0)
-    length = 1.0 + 2.0 * np.sum(np.where(insignificant, 0.0, correlation)[1:], axis=0)
-    lags = int(np.sum(~insignificant, axis=0).max())
-    return 2 * max(1, lags), length

@@ -9,6 +9,7 @@ about rest is chosen in the same way, joint by joint, on the residuals of the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,11 +20,9 @@ from dalembert.identification.least_squares import (
     Estimate,
     LinearEquations,
     decimate,
-    decimation,
     estimate,
 )
-from dalembert.identification.noise import rounding_floor
-from dalembert.identification.record import Record, first_samples
+from dalembert.identification.record import Record, first_samples, rounding_floor
 from dalembert.identification.regressor import BaseParameters, Regressor, expected_sign
 from dalembert.identification.residuals import remove_spikes, residuals
 
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
 
 # equations of each method
 METHODS: Mapping[str, Callable[[Regressor, BaseParameters, Sequence[Record]], LinearEquations]] = {
-    "inverse_dynamics": lambda regressor, base, records: decimate(
-        regressor, base, records, decimation(records)
-    ),
+    "inverse_dynamics": decimate,
     "power": energy_equations,
 }
 LOAD_ROUNDS = 4  # in which the load of joints settles
@@ -78,7 +75,8 @@ def solve(
         min_noise = rounding_floor(records) if is_direct else 0.0
         result = estimate(equations, base.matrix @ prior, min_noise)
         fit = LinearFit(regressor, tuple(records), result, base.nearest(result.beta, prior))
-        regressor = regressor.with_load(fit.x)
+        # joint loads are those of the fit's inertias, not the prior's
+        regressor = replace(regressor, load_inertia=fit.x[: regressor.inertial])
     _require_improvement(fit, base, equations, base.matrix @ prior)
     return fit
 
@@ -122,9 +120,7 @@ def with_noise_widths(regressor: Regressor, records: Sequence[Record]) -> Regres
 
 
 def choose_cutoff(
-    regressor: Regressor,
-    base: BaseParameters,
-    prepare: Callable[[float | None], Sequence[Record]],
+    regressor: Regressor, base: BaseParameters, prepare: Callable[[float | None], Sequence[Record]]
 ) -> float | None:
     """Cut-off, Hz, that predicts torques best: the spectrum's choice, or half of it, or …
 
@@ -184,18 +180,23 @@ def choose_widths(fit: LinearFit, left: Sequence[np.ndarray]) -> Regressor:
 
 
 def fit_records(
-    regressor: Regressor,
-    base: BaseParameters,
-    records: Sequence[Record],
-    method: str,
-    robust: bool,
+    regressor: Regressor, base: BaseParameters, records: Sequence[Record], method: str, robust: bool
 ) -> tuple[LinearFit, list[str]]:
     """(the fit, notes on outliers).
 
     A part of a long log decides on friction and on outliers; then all of it is fitted once.
     """
-    removes_spikes = robust and has_joint_equations(regressor)
-    fit, left = _fit_part(regressor, base, first_samples(records, ENOUGH), method, removes_spikes)
+    removes_spikes, some = robust and has_joint_equations(regressor), first_samples(records, ENOUGH)
+    fit = solve(regressor, base, some, method)
+    left, before = residuals(regressor, some, fit.x), np.zeros(0)
+    for _ in range(SPIKE_ROUNDS if removes_spikes else 0):
+        clean, count = remove_spikes(some, left)
+        if not count.any() or np.array_equal(count, before):
+            break
+        fit, before = solve(regressor, base, clean, method), count
+        left = residuals(regressor, some, fit.x)
+    if before.any():
+        left = residuals(regressor, fit.records, fit.x)
     regressor = choose_widths(fit, left)
     clean, notes = tuple(records), list[str]()
     if removes_spikes:
@@ -210,25 +211,6 @@ def fit_records(
     if fit.regressor is regressor and fit.records == clean:
         return fit, notes
     return solve(regressor, base, clean, method), notes
-
-
-def _fit_part(
-    regressor: Regressor,
-    base: BaseParameters,
-    records: Sequence[Record],
-    method: str,
-    removes_spikes: bool,
-) -> tuple[LinearFit, list[np.ndarray]]:
-    """(a fit, its residuals), without spikes of torque where they are to be removed."""
-    fit = solve(regressor, base, records, method)
-    left, before = residuals(regressor, records, fit.x), np.zeros(0)
-    for _ in range(SPIKE_ROUNDS if removes_spikes else 0):
-        clean, count = remove_spikes(records, left)
-        if not count.any() or np.array_equal(count, before):
-            break
-        fit, before = solve(regressor, base, clean, method), count
-        left = residuals(regressor, records, fit.x)
-    return fit, residuals(regressor, fit.records, fit.x) if before.any() else left
 
 
 def cross_validation(

@@ -10,8 +10,7 @@ import numpy as np
 from dalembert.identification.residuals import autocorrelation, residuals
 from dalembert.report.charts import Plot, Series
 from dalembert.report.page import motion_data, page
-from dalembert.report.sections import table
-from dalembert.report.svg import Axes, chart, grid
+from dalembert.report.sections import Axes, chart, grid, table
 from dalembert.text import html
 from dalembert.version import __version__
 
@@ -36,13 +35,21 @@ def fit_page(fit: Fit) -> str:
     t, q = t[order], q[order]
     increasing = np.concatenate([[True], np.diff(t) > 0.0])
     charts = _torque_plots(fit, order[increasing])
+    friction = fit.friction
+    kinds = ("joint", *(html(str(c)) for c in friction.columns))
+    numbers = [(html(str(j)), *(_number(x) for x in row)) for j, row in friction.iterrows()]
+    unseen = "<p>Every base parameter shows in this log.</p>"
+    if fit.unseen:
+        reasons = [(html(name), html(reason)) for name, reason in fit.unseen]
+        unseen = "<p>These keep the prior's value.</p>"
+        unseen += table(("parameter", "why"), reasons, left=2)
     sections = [
         ("models", "Models side by side", _models(fit)),
         ("warnings", "Warnings", _warnings(fit)),
         ("residuals", "What is left", _residual_charts(fit)),
-        ("friction", "Friction", _friction_charts(fit) + _friction_table(fit)),
+        ("friction", "Friction", _friction_charts(fit) + table(kinds, numbers)),
         ("parameters", "Base parameters", _parameters(fit)),
-        ("unseen", "What the log does not show", _unseen(fit)),
+        ("unseen", "What the log does not show", unseen),
         ("origin", "Where it comes from", _origin(fit)),
     ]
     fitted, tested = (
@@ -69,18 +76,14 @@ def _torque_plots(fit: Fit, chosen: np.ndarray) -> list[Plot]:
     charts = []
     for k, name in enumerate(rows):
         series = [Series("measured", y[:, k])]
-        series += [
-            Series(model, y[:, k] - left[model].values[chosen, k], dashed=model == PRIOR)
-            for model in dict.fromkeys((best, PRIOR))
-        ]
+        for model in dict.fromkeys((best, PRIOR)):
+            torque = y[:, k] - left[model].values[chosen, k]
+            series.append(Series(model, torque, dashed=model == PRIOR))
         charts.append(Plot(f"Torque of {name}", f"τ / {units[k]}", tuple(series)))
+    errors = [Series(name, left[best].values[chosen, k]) for k, name in enumerate(rows)]
     for unit in dict.fromkeys(units):
-        series = [
-            Series(name, left[best].values[chosen, k])
-            for k, name in enumerate(rows)
-            if units[k] == unit
-        ]
-        charts.append(Plot(f"Measured less predicted ({best})", f"Δτ / {unit}", tuple(series)))
+        own = tuple(x for x, of in zip(errors, units, strict=True) if of == unit)
+        charts.append(Plot(f"Measured less predicted ({best})", f"Δτ / {unit}", own))
     return charts
 
 
@@ -88,14 +91,13 @@ def _models(fit: Fit) -> str:
     """RMS of the torques' errors, each beside its share of the torque."""
     errors = fit.errors()
     models = [name for name in errors.columns if name != "torque"]
-    head = ("data", "joint", "torque", *(f"{html(m)}" for m in models))
+    head = ("data", "joint", "torque", *map(html, models))
     rows = []
     for (data, joint), row in errors.iterrows():
-        size = row["torque"]
-        shares = [
-            f'<span class="faint">{row[m] / size:.1%}</span>' if size else "–" for m in models
-        ]
-        cells = [f"{row[m]:.4g}<br>{share}" for m, share in zip(models, shares, strict=True)]
+        cells, size = [], row["torque"]
+        for m in models:
+            share = f'<span class="faint">{row[m] / size:.1%}</span>' if size else "–"
+            cells.append(f"{row[m]:.4g}<br>{share}")
         rows.append((html(str(data).replace("_", " ")), html(str(joint)), f"{size:.4g}", *cells))
     lead = (
         "<p>Root mean square of measured less predicted torque, N m or N, and as a share of the "
@@ -121,35 +123,23 @@ def _warnings(fit: Fit) -> str:
     return "<ul>" + "".join(f"<li>{html(x)}</li>" for x in messages) + "</ul>"
 
 
-def _friction_table(fit: Fit) -> str:
-    friction = fit.friction
-    head = ("joint", *(html(str(c)) for c in friction.columns))
-    rows = [(html(str(j)), *(_number(x) for x in row)) for j, row in friction.iterrows()]
-    return table(head, rows)
-
-
 def _parameters(fit: Fit) -> str:
     """Values with their deviations beside the prior, with an interval drawn for each."""
     base, explained = fit.base, fit.explained
     head = ("parameter", "value", "± std", "prior", "change / std", "", "is")
     rows = []
     for name, row in list(base.iterrows())[:MAX_ROWS]:
-        change = (row["value"] - row["prior"]) / row["std"] if row["std"] > 0.0 else np.nan
-        is_seen = np.isfinite(row["std"])
+        value, std, prior = row["value"], row["std"], row["prior"]
+        change = (value - prior) / std if std > 0.0 else np.nan
+        uncertainty = ("not seen", _number(prior), "–", "")
+        if np.isfinite(std):
+            interval = _interval(value, std, prior)
+            uncertainty = (_number(std), _number(prior), _number(change), interval)
         explanation = explained[str(name)]
         if len(explanation) > MAX_EXPLANATION:
             explanation = explanation[: MAX_EXPLANATION - 1] + "…"
-        rows.append(
-            (
-                html(str(name)),
-                _number(row["value"]),
-                _number(row["std"]) if is_seen else "not seen",
-                _number(row["prior"]),
-                _number(change) if is_seen else "–",
-                _interval(row["value"], row["std"], row["prior"]) if is_seen else "",
-                f'<span class="faint" {WRAPPED}>{html(explanation)}</span>',
-            )
-        )
+        wrapped = f'<span class="faint" {WRAPPED}>{html(explanation)}</span>'
+        rows.append((html(str(name)), _number(value), *uncertainty, wrapped))
     lead = (
         "<p>Combinations of inertias, friction and rotors on which torques depend. The bar is three "
         "standard deviations about the value, the mark is the prior.</p>"
@@ -169,14 +159,6 @@ def _interval(value: float, std: float, prior: float) -> str:
         f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" style="stroke:var(--c1);stroke-width:2"/>'
         "</svg>"
     )
-
-
-def _unseen(fit: Fit) -> str:
-    if not fit.unseen:
-        return "<p>Every base parameter shows in this log.</p>"
-    lead = "<p>These keep the prior's value.</p>"
-    rows = [(html(name), html(why)) for name, why in fit.unseen]
-    return lead + table(("parameter", "why"), rows, left=2)
 
 
 def _origin(fit: Fit) -> str:
@@ -210,8 +192,15 @@ def _residual_charts(fit: Fit) -> str:
     charts = []
     for k, name in enumerate(fit.regressor.rows):
         x = every[:, k]
+        size, sigma = float(np.quantile(np.abs(x), 0.999)) or 1.0, float(x.std()) or 1.0
+        counts, edges = np.histogram(x, BINS, (-size, size))
+        share, middle = counts / max(len(x), 1), 0.5 * (edges[1:] + edges[:-1])
+        axes = Axes((-size, size), (0.0, 1.05 * float(share.max(initial=1e-3))))
+        normal = np.exp(-0.5 * ((middle - x.mean()) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
+        body = axes.lines() + axes.bars(edges, share)
+        body += axes.curve(middle, normal * (edges[1] - edges[0]), 1, dashed=True)
         spread = f"deviation {x.std():.4g}, mean {x.mean():.2g}; dashed: the normal of both"
-        charts.append(chart(f"{name}: residuals, N m or N", _histogram(x), spread))
+        charts.append(chart(f"{name}: residuals, N m or N", body, spread))
         axes = Axes((0.0, float(lag[-1])), (min(-0.2, float(r[:, k].min())), 1.0))
         body = axes.lines() + axes.curve(lag, r[:, k])
         for side in (-bound, bound):
@@ -223,17 +212,6 @@ def _residual_charts(fit: Fit) -> str:
         charts.append(chart(f"{name}: autocorrelation", body, note))
     lead = f"<p>Of the model “{model}”, on the data that was fitted.</p>"
     return lead + grid(charts)
-
-
-def _histogram(x: np.ndarray) -> str:
-    size = float(np.quantile(np.abs(x), 0.999)) or 1.0
-    counts, edges = np.histogram(x, BINS, (-size, size))
-    share = counts / max(len(x), 1)
-    axes = Axes((-size, size), (0.0, 1.05 * float(share.max(initial=1e-3))))
-    sigma, middle = float(x.std()) or 1.0, 0.5 * (edges[1:] + edges[:-1])
-    normal = np.exp(-0.5 * ((middle - x.mean()) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
-    curve = axes.curve(middle, normal * (edges[1] - edges[0]), 1, dashed=True)
-    return axes.lines() + axes.bars(edges, share) + curve
 
 
 def _friction_charts(fit: Fit) -> str:

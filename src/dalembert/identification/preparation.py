@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError
-from dalembert.identification.noise import (
+from dalembert.identification.record import (
     MAX_CUTOFF,
+    Record,
     Spectrum,
     best_cutoff,
     is_motion,
@@ -24,7 +25,6 @@ from dalembert.identification.noise import (
     rounding_deviation,
     spectrum,
 )
-from dalembert.identification.record import Record
 from dalembert.identification.regressor import may_be_passive
 from dalembert.logs.derivatives import continuous, differentiate, fit_curve, manifold_velocities
 from dalembert.logs.repair import repair
@@ -109,24 +109,6 @@ def driven_joints(system: System, logs: Sequence[Log]) -> np.ndarray:
     return np.asarray(recorded | (not may_be_passive(system)))
 
 
-def moving_joints(system: System, logs: Sequence[Log]) -> np.ndarray:
-    """(nv,) bool: velocities along which some log moves."""
-    moving = np.zeros(system.nv, dtype=bool)
-    for log in logs:
-        q = _finite_rows(log_arrays(system, log)[1])
-        moving |= np.ptp(system.difference(q[:1], q), axis=0) > STILL if len(q) else False
-    return moving
-
-
-def first_configurations(system: System, logs: Sequence[Log]) -> np.ndarray:
-    """(logs, nq) the first configuration of each log."""
-    return np.concatenate([_finite_rows(log_arrays(system, log)[1])[:1] for log in logs])
-
-
-def _finite_rows(q: np.ndarray) -> np.ndarray:
-    return q[np.isfinite(q).all(axis=1)]
-
-
 def longest_fitted_part(logs: Sequence[Log], held_out: Any) -> tuple[Log, ...]:
     """The beginning of the log with most samples to fit: enough to choose a filter by."""
     rows = np.array([len(log.t if isinstance(log, Record) else log.time) for log in logs])
@@ -143,30 +125,12 @@ def is_share(held_out: Any) -> bool:
     return held_out is None or isinstance(held_out, int | float | np.generic)
 
 
-def require_share(held_out: Any) -> None:
-    """Raise SettingError unless `held_out` is a share of a log, another log, or None."""
-    if held_out is not None and is_share(held_out) and not 0.0 <= float(held_out) < 1.0:
-        raise SettingError(
-            f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
-        )
-
-
 def split(
-    system: System,
-    records: tuple[Record, ...],
-    held_out: Any,
-    cutoff: float | None = None,
-    delay: float = 0.0,
+    records: Sequence[Record], held_out: float
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-    """(records to fit, records held out): the last part of the time, another log, or nothing."""
-    require_share(held_out)
-    if held_out is None:
-        return records, ()
-    if not is_share(held_out):
-        return records, load_records(system, held_out, cutoff, delay)
+    """(records to fit, records held out): the last part of the time."""
     remaining = round(float(held_out) * sum(len(record.t) for record in records))
-    fitted: list[Record] = list(records)
-    test: list[Record] = []
+    fitted, test = list(records), list[Record]()
     while remaining > 0 and fitted:
         last = fitted.pop()
         if len(last.t) > remaining:
@@ -251,7 +215,21 @@ def prepare(
         notes.append(f"torques taken {shift.max():.4g} s earlier")
     longest = max(stretches, key=lambda s: len(s.t))
     noise = spectrum(longest.q, longest.rate, resolution)
-    cutoff, reason = _choose_cutoff(cutoff, noise)
+    highest = 0.5 * noise.rate  # stands for no filter
+    if cutoff is not None:
+        if not (np.isfinite(cutoff) and 0.0 < cutoff < highest):
+            raise SettingError(
+                f"cutoff={cutoff!r} must be between 0 and {highest:g} Hz, half the rate of the log"
+            )
+        cutoff, reason = float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
+    else:
+        cutoff, level = min(best_cutoff(noise), highest), np.sqrt(noise.floor * highest)
+        reason = (
+            f"positions filtered at {cutoff:.3g} Hz without delay: there noise (of {level.min():.2g} "
+            f"to {level.max():.2g} in q) and what the filter takes of q̈ are least together"
+        )
+        if cutoff == highest:
+            reason = "positions not filtered: no noise is seen that a filter would take"
     records = [
         _record(system, s, cutoff, noise, resolution, (*notes, *s.notes, reason)) for s in stretches
     ]
@@ -279,7 +257,24 @@ def log_arrays(
     fields = {"q": dynamics.coordinates, "tau": dynamics.velocities}
     if _is_recorded(log, "qd"):
         fields["qd"] = dynamics.velocities
-    arrays = {name: _field_array(system, log, name, labels) for name, labels in fields.items()}
+    arrays = {}
+    for name, labels in fields.items():
+        field = log[name]
+        if field.ndim != 2 or field.dims[0] != "time" or field.shape[1] != len(labels):
+            raise IdentificationError(
+                f"{source}: {name} has the dimensions {dict(field.sizes)}, and {system.name} "
+                f"needs time and {len(labels)}: {', '.join(labels)}"
+            )
+        along = field.dims[1]
+        if along in log.coords:
+            recorded = list(map(str, log[along].values))
+            if set(recorded) != set(labels):
+                raise IdentificationError(
+                    f"{source} has the joints {', '.join(recorded)}, and {system.name} has "
+                    f"{', '.join(labels)}"
+                )
+            field = field.sel({along: list(labels)})
+        arrays[name] = np.asarray(field.values, float)
     stamps = np.asarray(log["time"].values)
     if stamps.dtype.kind in "mM":  # dates, or times since a start
         stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
@@ -290,27 +285,6 @@ def log_arrays(
         names = ", ".join(np.array(dynamics.velocities)[unmeasured])
         raise IdentificationError(f"{source} has no torque of {names}; a fit needs it")
     return t, arrays["q"], np.where(unmeasured, 0.0, arrays["tau"]), arrays.get("qd")
-
-
-def _field_array(
-    system: System, log: xarray.Dataset, name: str, labels: Sequence[str]
-) -> np.ndarray:
-    """Values (rows, len(labels)) of a field in the order of the labels."""
-    source, field = log.attrs.get("source", "the log"), log[name]
-    if field.ndim != 2 or field.dims[0] != "time" or field.shape[1] != len(labels):
-        raise IdentificationError(
-            f"{source}: {name} has the dimensions {dict(field.sizes)}, and {system.name} "
-            f"needs time and {len(labels)}: {', '.join(labels)}"
-        )
-    along = field.dims[1]
-    if along not in log.coords:
-        return np.asarray(field.values, float)
-    if set(map(str, log[along].values)) != set(labels):
-        raise IdentificationError(
-            f"{source} has the joints {', '.join(map(str, log[along].values))}, and "
-            f"{system.name} has {', '.join(labels)}"
-        )
-    return np.asarray(field.sel({along: list(labels)}).values, float)
 
 
 def _is_recorded(log: xarray.Dataset, quantity: str) -> bool:
@@ -396,26 +370,23 @@ def _even_stretch(
 ) -> Stretch:
     """A stretch at an even rate: as it is, with straightened stamps, or on a spline."""
     notes: tuple[str, ...] = ()
-    even = _line(np.arange(len(t)), t)
-
-    def is_uneven() -> bool:
-        return _rms(t - even) > EVEN * step or float(np.abs(t - even).max()) > 0.5 * step
-
-    if is_uneven():
-        straight = _straighten(t, step)
+    for attempt in range(2):  # the second with straightened stamps
+        even = _line(np.arange(len(t)), t)
+        if _rms(t - even) <= EVEN * step and np.abs(t - even).max() <= 0.5 * step:
+            tau = _shift(even, tau, even, shift) if shift.any() else tau
+            return Stretch(even, q, tau, qd, notes)
         grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
-        if straight is not None and _is_smoother(straight, t, q, grid):
-            notes = (
-                f"stamps are off an even rate by {_rms(t - straight):.3g} s, but the motion is "
-                "smoother without that: taken as even",
-            )
-            t, even = straight, _line(np.arange(len(t)), straight)
-    if is_uneven():
-        grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
-        notes += (f"uneven stamps: resampled at {_rate(grid):.6g} Hz on a spline",)
-        qd = None if qd is None else fit_curve(t, qd)(grid)
-        return Stretch(grid, fit_curve(t, q)(grid), _shift(t, tau, grid, shift), qd, notes)
-    return Stretch(even, q, _shift(even, tau, even, shift) if shift.any() else tau, qd, notes)
+        straight = None if attempt else _straighten(t, step)
+        if straight is None or not _is_smoother(straight, t, q, grid):
+            break
+        notes = (
+            f"stamps are off an even rate by {_rms(t - straight):.3g} s, but the motion is "
+            "smoother without that: taken as even",
+        )
+        t = straight
+    notes += (f"uneven stamps: resampled at {_rate(grid):.6g} Hz on a spline",)
+    qd = None if qd is None else fit_curve(t, qd)(grid)
+    return Stretch(grid, fit_curve(t, q)(grid), _shift(t, tau, grid, shift), qd, notes)
 
 
 def _rms(x: np.ndarray) -> float:
@@ -466,7 +437,7 @@ def _is_smoother(straight: np.ndarray, t: np.ndarray, q: np.ndarray, grid: np.nd
 def _line(indices: np.ndarray, t: np.ndarray) -> np.ndarray:
     """The even times nearest to t, at these indices: the line of least squares."""
     s, middle = indices - indices.mean(), t.mean()
-    return middle + s * (s @ (t - middle) / (s @ s))
+    return np.asarray(middle + s * (s @ (t - middle) / (s @ s)))
 
 
 def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray) -> np.ndarray:
@@ -474,29 +445,10 @@ def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray)
     from scipy.interpolate import make_interp_spline
 
     if not shift.any():
-        return make_interp_spline(t, tau, k=3)(times)
+        return np.asarray(make_interp_spline(t, tau, k=3)(times))
     late = [np.clip(times + s, t[0], t[-1]) for s in shift]
     return np.column_stack(
         [make_interp_spline(t, y, k=3)(a) for a, y in zip(late, tau.T, strict=True)]
-    )
-
-
-def _choose_cutoff(cutoff: float | None, noise: Spectrum) -> tuple[float, str]:
-    """(Hz, reason); half the rate stands for no filter."""
-    highest = 0.5 * noise.rate
-    if cutoff is not None:
-        if not (np.isfinite(cutoff) and 0.0 < cutoff < highest):
-            raise SettingError(
-                f"cutoff={cutoff!r} must be between 0 and {highest:g} Hz, half the rate of the log"
-            )
-        return float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
-    best = best_cutoff(noise)
-    if best >= highest:
-        return highest, "positions not filtered: no noise is seen that a filter would take"
-    level = np.sqrt(noise.floor * highest)
-    return best, (
-        f"positions filtered at {best:.3g} Hz without delay: there noise (of {level.min():.2g} to "
-        f"{level.max():.2g} in q) and what the filter takes of q̈ are least together"
     )
 
 
@@ -523,40 +475,22 @@ def _record(
     rate_noise = np.sqrt(per_rate**2 @ deviation**2) * noise_gain(rate, cutoff)
     inner = slice(ends, len(stretch.t) - ends)
     if stretch.qd is not None:
-        notes += _use_velocities(system, stretch, stretch.qd, lowpass, (qd, qdd, rate_noise), inner)
+        # recorded velocities where these are better, compared where the filter does not ring
+        curve, floor = fit_curve(stretch.t, stretch.qd, lowpass), spectrum(stretch.qd, rate).floor
+        own_noise = np.sqrt(floor * 0.5 * rate) * noise_gain(rate, lowpass or 0.5 * rate, 0)
+        smooth, derivative = curve(stretch.t), curve(stretch.t, 1)
+        for k, name in enumerate(system.dynamics.velocities):
+            off, size = _rms(smooth[inner, k] - qd[inner, k]), _rms(qd[:, k])
+            if off > AGREES * size + 3.0 * np.hypot(rate_noise[k], own_noise[k]):
+                notes += (
+                    f"{name}: recorded velocity is off the derivative of its position by {off:.2g}, "
+                    f"of {size:.2g}: {NOT_USED}",
+                )
+            elif own_noise[k] < BETTER * rate_noise[k]:
+                qd[:, k], qdd[:, k], rate_noise[k] = smooth[:, k], derivative[:, k], own_noise[k]
+                notes += (f"{name}: recorded velocity used, with less noise than the derivative",)
     steps = np.abs(per_rate * resolution).max(axis=1, initial=0.0)
     t = np.linspace(stretch.t[0], stretch.t[-1], len(stretch.t))[inner]
     notes = (*notes, f"{ends / rate:.3g} s cut off at both ends, where a filter rings")
     arrays = (t, q[inner], qd[inner], qdd[inner], stretch.tau[inner])
     return Record(*arrays, steps, rate_noise, notes, cutoff, stretch.q[inner])
-
-
-def _use_velocities(
-    system: System,
-    stretch: Stretch,
-    recorded: np.ndarray,
-    lowpass: float | None,
-    derivatives: tuple[np.ndarray, np.ndarray, np.ndarray],
-    inner: slice,
-) -> tuple[str, ...]:
-    """Replace derivatives of q by recorded velocities where these are better, in place; notes.
-
-    They are compared in the `inner` rows, where the filter does not ring.
-    """
-    qd, qdd, rate_noise = derivatives
-    rate = stretch.rate
-    floor = spectrum(recorded, rate).floor
-    noise = np.sqrt(floor * 0.5 * rate) * noise_gain(rate, lowpass or 0.5 * rate, 0)
-    curve = fit_curve(stretch.t, recorded, lowpass)
-    smooth, derivative, notes = curve(stretch.t), curve(stretch.t, 1), []
-    for k, name in enumerate(system.dynamics.velocities):
-        off, size = _rms(smooth[inner, k] - qd[inner, k]), _rms(qd[:, k])
-        if off > AGREES * size + 3.0 * np.hypot(rate_noise[k], noise[k]):
-            notes.append(
-                f"{name}: recorded velocity is off the derivative of its position by {off:.2g}, of "
-                f"{size:.2g}: {NOT_USED}"
-            )
-        elif noise[k] < BETTER * rate_noise[k]:
-            qd[:, k], qdd[:, k], rate_noise[k] = smooth[:, k], derivative[:, k], noise[k]
-            notes.append(f"{name}: recorded velocity used, with less noise than the derivative")
-    return tuple(notes)

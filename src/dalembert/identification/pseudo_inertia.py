@@ -18,9 +18,8 @@ curvature of both together (Nesterov and Todd 1997) says how far one may go, tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,8 +105,17 @@ def admissible(theta: np.ndarray, links: Sequence[str]) -> tuple[np.ndarray, tup
 
 def _physical(P: np.ndarray, link: str) -> tuple[np.ndarray, str]:
     """P (4, 4) moved inside the cone where it is not, and a note ("" if it is)."""
-    mass, note = _mass(P, link)
-    h, sigma = P[:3, 3], P[:3, :3]
+    mass, h, sigma, note = float(P[3, 3]), P[:3, 3], P[:3, :3], ""
+    spread = float(np.trace(sigma))
+    if mass < 0.0 or (mass == 0.0 and not spread > 0.0):
+        raise IdentificationError(
+            f"link {link!r}: the prior's mass is {mass:g} kg and its ∫ |r|² dm {spread:g} kg m², "
+            "which is nothing to start from; give the link the numbers of a real body"
+        )
+    if mass == 0.0:  # that of a ball: ∫ |r|² dm = 3/5 m r², m = 4/3 π ρ r³
+        radius = (5.0 * spread / (4.0 * np.pi * DENSITY)) ** 0.2
+        mass = 4.0 / 3.0 * np.pi * DENSITY * radius**3
+        note = "has inertia without mass: gets a ball's; "
     c = h / mass
     moments, axes = np.linalg.eigh(sigma - mass * np.outer(c, c))
     # rounding of m c cᵀ is no extent
@@ -133,85 +141,51 @@ def _physical(P: np.ndarray, link: str) -> tuple[np.ndarray, str]:
     return physical, f"prior of link {link!r} {note}"
 
 
-def _mass(P: np.ndarray, link: str) -> tuple[float, str]:
-    """The mass, kg; where moments have none, that of a ball with the same ∫ |r|² dm; and a note."""
-    mass, spread = float(P[3, 3]), float(np.trace(P[:3, :3]))
-    if mass > 0.0:
-        return mass, ""
-    if mass < 0.0 or not spread > 0.0:
-        raise IdentificationError(
-            f"link {link!r}: the prior's mass is {mass:g} kg and its ∫ |r|² dm {spread:g} kg m², "
-            "which is nothing to start from; give the link the numbers of a real body"
-        )
-    # ∫ |r|² dm = 3/5 m r², m = 4/3 π ρ r³
-    radius = (5.0 * spread / (4.0 * np.pi * DENSITY)) ** 0.2
-    return 4.0 / 3.0 * np.pi * DENSITY * radius**3, "has inertia without mass: gets a ball's; "
-
-
-class Distance(Protocol):
+@dataclass(frozen=True)
+class Distance:
     """A distance from the prior, at X (n, 4, 4) of n bodies."""
+
+    terms: Callable[[np.ndarray], np.ndarray]  # of D, by the eigenvalues of X
+    local: Callable[[np.ndarray, np.ndarray, float], Local]  # γ D at X, Z, γ: G, B, w
 
     def value(self, X: np.ndarray) -> float:
         """D summed over bodies; infinite outside the cone."""
-        ...
-
-    def local(self, X: np.ndarray, Z: np.ndarray, gamma: float) -> Local:
-        """G, B and w of γ D at X with the dual Z, each (n, 4, 4)."""
-        ...
-
-
-class Entropic:
-    """D = tr X − log det X − 4."""
-
-    def value(self, X: np.ndarray) -> float:
-        """D summed over bodies."""
-        eigenvalues = np.linalg.eigvalsh(X)
-        if not _is_inside(eigenvalues):
+        eigenvalues = np.linalg.eigvalsh(X)  # ascending, (n, 4)
+        if not (eigenvalues[:, 0] > ROUNDING * eigenvalues[:, -1]).all():
             return np.inf
-        return float(np.sum(eigenvalues - np.log(eigenvalues) - 1.0))
-
-    def local(self, X: np.ndarray, Z: np.ndarray, gamma: float) -> Local:
-        """G with G⁻¹ X G⁻ᵀ = Gᵀ Z G = diag(v); B = γ (Gᵀ G − diag(1/v)), w = 1."""
-        G, v = scaling(X, Z)
-        B = gamma * (G.swapaxes(-1, -2) @ G - np.eye(4) / v[:, :, None])
-        return G, B, np.ones_like(X)
+        return float(np.sum(self.terms(eigenvalues)))
 
 
-class Geodesic:
-    """D = ½ |log X|²."""
-
-    def value(self, X: np.ndarray) -> float:
-        """D summed over bodies."""
-        eigenvalues = np.linalg.eigvalsh(X)
-        if not _is_inside(eigenvalues):
-            return np.inf
-        return 0.5 * float(np.sum(np.log(eigenvalues) ** 2))
-
-    def local(self, X: np.ndarray, Z: np.ndarray, gamma: float) -> Local:
-        """G = U √λ, B = γ diag(log λ), curvature at least 0.01 γ; Z is not used.
-
-        With l = log λ and Δ = l_i − l_j:  w_ij/γ = (l_i λ_j − l_j λ_i)/(λ_i − λ_j)
-        = ½ Δ coth(½ Δ) − ½ (l_i + l_j).
-        """
-        eigenvalues, U = np.linalg.eigh(X)
-        logs = np.log(eigenvalues)
-        half = 0.5 * (logs[:, :, None] - logs[:, None, :])
-        mean = 0.5 * (logs[:, :, None] + logs[:, None, :])
-        # x coth x = 1 + x²/3 − … near zero
-        is_small = np.abs(half) < 1e-4
-        safe = np.where(is_small, 1.0, half)
-        x_coth_x = np.where(is_small, 1.0 + half**2 / 3.0, safe / np.tanh(safe))
-        G = U * np.sqrt(eigenvalues)[:, None, :]
-        B = gamma * logs[:, :, None] * np.eye(4)
-        return G, B, gamma * np.maximum(x_coth_x - mean, MIN_CURVATURE)
+def _entropic(X: np.ndarray, Z: np.ndarray, gamma: float) -> Local:
+    """G with G⁻¹ X G⁻ᵀ = Gᵀ Z G = diag(v); B = γ (Gᵀ G − diag(1/v)), w = 1."""
+    G, v = scaling(X, Z)
+    B = gamma * (G.swapaxes(-1, -2) @ G - np.eye(4) / v[:, :, None])
+    return G, B, np.ones_like(X)
 
 
-DISTANCES: Mapping[str, Distance] = {"entropic": Entropic(), "geodesic": Geodesic()}
+def _geodesic(X: np.ndarray, Z: np.ndarray, gamma: float) -> Local:
+    """G = U √λ, B = γ diag(log λ), curvature at least 0.01 γ; Z is not used.
+
+    With l = log λ and Δ = l_i − l_j:  w_ij/γ = (l_i λ_j − l_j λ_i)/(λ_i − λ_j)
+    = ½ Δ coth(½ Δ) − ½ (l_i + l_j).
+    """
+    eigenvalues, U = np.linalg.eigh(X)
+    logs = np.log(eigenvalues)
+    half = 0.5 * (logs[:, :, None] - logs[:, None, :])
+    mean = 0.5 * (logs[:, :, None] + logs[:, None, :])
+    # x coth x = 1 + x²/3 − … near zero
+    is_small = np.abs(half) < 1e-4
+    safe = np.where(is_small, 1.0, half)
+    x_coth_x = np.where(is_small, 1.0 + half**2 / 3.0, safe / np.tanh(safe))
+    G = U * np.sqrt(eigenvalues)[:, None, :]
+    B = gamma * logs[:, :, None] * np.eye(4)
+    return G, B, gamma * np.maximum(x_coth_x - mean, MIN_CURVATURE)
 
 
-def _is_inside(eigenvalues: np.ndarray) -> bool:
-    """Whether ascending eigenvalues (n, 4) are positive beyond rounding."""
-    return bool((eigenvalues[:, 0] > ROUNDING * eigenvalues[:, -1]).all())
+DISTANCES = {
+    "entropic": Distance(lambda x: x - np.log(x) - 1.0, _entropic),
+    "geodesic": Distance(lambda x: 0.5 * np.log(x) ** 2, _geodesic),
+}
 
 
 def scaling(X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -230,8 +204,8 @@ def next_dual(
     root = np.sqrt(v)
     # in units of diag(v): 1 + E
     E = (gamma * np.eye(4) / v[:, :, None] - S) / (root[:, :, None] * root[:, None, :]) - np.eye(4)
-    reach = -np.linalg.eigvalsh(E)[:, :1].clip(max=0.0)
-    share = np.minimum(alpha, 0.9 / np.maximum(reach, 0.9))[:, :, None]
+    most = -np.linalg.eigvalsh(E)[:, :1].clip(max=0.0)
+    share = np.minimum(alpha, 0.9 / np.maximum(most, 0.9))[:, :, None]
     M = (np.eye(4) + share * E) * (root[:, :, None] * root[:, None, :])
     G_inv = np.linalg.inv(G)
     Z_next = G_inv.swapaxes(-1, -2) @ M @ G_inv
@@ -310,7 +284,7 @@ class WithinEllipsoid(Frozen):
         """Q (1, 4, 4) of tr(P Q) ≥ 0 in the link's frame."""
         B = self.axes.T / self.half_axes[:, None]
         E = np.hstack([B, -(B @ self.center)[:, None]])
-        return np.diag([0.0, 0.0, 0.0, 1.0])[None] - (E.T @ E)[None]
+        return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - E.T @ E)[None]
 
 
 Shape = WithinBox | WithinEllipsoid

@@ -45,7 +45,7 @@ from scipy.special import erf
 from dalembert.errors import IdentificationError
 from dalembert.formulations.derivatives.base_parameters import (
     NAMES,
-    asking_order,
+    elimination_order,
     from_moments,
     grouped,
     to_moments,
@@ -87,7 +87,7 @@ def expected_sign(qd: np.ndarray, width: np.ndarray) -> np.ndarray:
     """
     is_blurred = np.asarray(width) > 0.0
     safe = np.where(is_blurred, width, 1.0)
-    return np.where(is_blurred, erf(qd / (np.sqrt(2.0) * safe)), np.sign(qd))
+    return np.asarray(np.where(is_blurred, erf(qd / (np.sqrt(2.0) * safe)), np.sign(qd)))
 
 
 # columns (n, joints) of each kind, in the order of the unknowns
@@ -104,9 +104,8 @@ FRICTION = tuple(kind for kind in KINDS if kind != "rotor")
 
 def drive_parameters(drive: Drive) -> dict[str, np.ndarray]:
     """Parameters (joints,) of each kind; a `Drive` has neither Stribeck nor load friction."""
-    positive, negative = (
-        np.asarray(x, dtype=float) for x in (drive.coulomb_positive, drive.coulomb_negative)
-    )
+    positive = np.asarray(drive.coulomb_positive, dtype=float)
+    negative = np.asarray(drive.coulomb_negative, dtype=float)
     zero = np.zeros_like(positive)
     return {
         "viscous": np.asarray(drive.viscous, dtype=float),
@@ -158,19 +157,10 @@ class Regressor(Frozen):
 
     def with_widths(self, widths: ArrayLike, stribeck: ArrayLike | None = None) -> Regressor:
         """The regressor whose Coulomb sign rises over `widths` (nv,), rad/s or m/s; 0: plain sign."""
-        arrays = [
-            None if x is None else np.broadcast_to(np.asarray(x, float), (self.system.nv,))
-            for x in (widths, stribeck)
-        ]
-        return replace(self, widths=arrays[0], stribeck=arrays[1])
-
-    def with_values(self, x: ArrayLike) -> Regressor:
-        """The regressor with another prior x (p,)."""
-        return replace(self, values=np.asarray(x, dtype=float))
-
-    def with_load(self, x: ArrayLike) -> Regressor:
-        """The regressor whose joint loads are those of the inertias of x (p,), not the prior's."""
-        return replace(self, load_inertia=np.asarray(x, dtype=float)[: self.inertial])
+        size = (self.system.nv,)
+        velocity = None if stribeck is None else np.broadcast_to(np.asarray(stribeck, float), size)
+        width = np.broadcast_to(np.asarray(widths, float), size)
+        return replace(self, widths=width, stribeck=velocity)
 
     def evaluate(self, record: Record) -> np.ndarray:
         """W (n, rows, p) of a record's n samples."""
@@ -181,7 +171,7 @@ class Regressor(Frozen):
         W = np.zeros((len(record.t), self.system.nv, len(self.names)))
         Y = W[:, :, : self.inertial]
         self.system.regressor(record.q, record.qd, record.qdd, out=Y)  # type: ignore[attr-defined]  # of systems with bodies
-        leader, ratio = self._leaders
+        leader, ratio = leaders(self.model)
         joints = np.arange(len(leader))
         motion, start = self.joint_motion(record, Y), self.inertial
         for kind in self.kinds:
@@ -205,17 +195,15 @@ class Regressor(Frozen):
         """
         tau = np.nan_to_num(record.tau, nan=0.0)
         if self._massless_robot is None:
-            return tau
-        return tau - self._massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
+            return np.asarray(tau)
+        return np.asarray(
+            tau - self._massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
+        )
 
     def row_noise(self, record: Record, noise: np.ndarray) -> np.ndarray:
         """(rows,) deviation in the equations of independent noise (nv,) of the torques."""
         columns = self._project(record, np.tile(np.diag(noise), (len(record.t), 1, 1)))
         return np.asarray(np.sqrt((columns**2).sum(axis=2).mean(axis=0)))
-
-    @cached_property
-    def _leaders(self) -> tuple[np.ndarray, np.ndarray]:
-        return _leaders(self.model)
 
     def sign_variance(self, record: Record, x: np.ndarray) -> np.ndarray:
         """Variance (n, nv) of x's Coulomb friction where noise hides the sign of a velocity.
@@ -225,7 +213,7 @@ class Regressor(Frozen):
         variance = np.zeros((len(record.t), self.system.nv))
         if "coulomb" not in self.kinds:
             return variance
-        leader, ratio = self._leaders
+        leader, ratio = leaders(self.model)
         m = self.joint_motion(record, np.zeros((len(record.t), self.system.nv, self.inertial)))
         size = ratio * x[self.kind_slice("coulomb")]
         for j, k in enumerate(leader):
@@ -244,22 +232,17 @@ class Regressor(Frozen):
 
     def joint_motion(self, record: Record, Y: np.ndarray) -> JointMotion:
         """Arguments of friction and rotors, for every joint of the tree; Y (n, nv, inertial)."""
-        leader, ratio = self._leaders
+        leader, ratio = leaders(self.model)
         widths = record.rate_noise if self.widths is None else self.widths
-        stribeck = self.stribeck
-        if stribeck is None:
-            stribeck = np.full(self.system.nv, STRIBECK_VELOCITY)
+        default = np.full(self.system.nv, STRIBECK_VELOCITY)
+        stribeck = default if self.stribeck is None else self.stribeck
         load = np.zeros((1, 1))
         if "load" in self.kinds:
             theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
             load = (Y @ theta)[:, leader]
-        return JointMotion(
-            record.qd[:, leader] * ratio,
-            record.qdd[:, leader] * ratio,
-            widths[leader] * np.abs(ratio),
-            stribeck[leader] * np.abs(ratio),
-            load,
-        )
+        qd, qdd = (x[:, leader] * ratio for x in (record.qd, record.qdd))
+        width, velocity = (x[leader] * np.abs(ratio) for x in (widths, stribeck))
+        return JointMotion(qd, qdd, width, velocity, load)
 
     def _project(self, record: Record, rows: np.ndarray) -> np.ndarray:
         """Nᵀ rows: (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""
@@ -267,7 +250,7 @@ class Regressor(Frozen):
             return rows
         times = {"t": record.t} if self.system.dynamics.moving else {}
         reduced = self.system.reduced(record.q, record.qd, self.independent, **times)  # type: ignore[attr-defined]  # of closed chains
-        return np.swapaxes(reduced.N, -1, -2) @ rows
+        return np.asarray(np.swapaxes(reduced.N, -1, -2) @ rows)
 
     def system_with(self, x: np.ndarray) -> System:
         """The system with parameters x (p,); an offset makes Coulomb friction unequal by direction.
@@ -290,9 +273,9 @@ def with_drive(model: Any, drive: Drive) -> Any:
 
 def rebuild(system: System, model: Any) -> System:
     """The robot of a model, or the closed chain that the system makes of it."""
-    robot: Any = system.robot
-    rebuilt = type(robot)(model)
-    return rebuilt if robot is system else system.with_robot(rebuilt)  # type: ignore[attr-defined]  # of closed chains
+    whole: Any = system
+    rebuilt: System = type(whole.robot)(model)
+    return rebuilt if whole.robot is whole else whole.with_robot(rebuilt)
 
 
 def build_regressor(
@@ -333,17 +316,33 @@ def build_regressor(
             "describe it as a robot (dl.Robot.from_urdf, …), or as one that closes its loops "
             "(dl.Constrained)"
         )
-    if system.dynamics.rubbing:
+    if system.dynamics.frictional_rows:
         raise IdentificationError(
             f"{system.name}: friction at its contacts grows with constraint forces, so its torques "
             "are not linear in the unknown; set the contacts' friction to zero"
         )
     model = robot.dynamics.bound().description
-    default = np.ones(system.nv, dtype=bool) if driven is None else np.asarray(driven, dtype=bool)
-    unknown = _unknown_joints(model, friction, rotor, default[_leaders(model)[0]])
+    joints, default = model.tree.velocities, np.ones(system.nv, dtype=bool)
+    if driven is not None:
+        default = np.asarray(driven, dtype=bool)
+    default = default[leaders(model)[0]]
+    unknown: dict[str, np.ndarray] = {}  # (joints of the tree,) bool of each unknown kind
+    if isinstance(friction, Mapping):
+        velocities = {joint.name: joint.v for joint in model.tree.joints}
+        velocities |= {name: slice(k, k + 1) for k, name in enumerate(joints)}
+        for joint, named in friction.items():
+            if joint not in velocities:
+                hint = suggest(str(joint), list(velocities))
+                raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
+            for kind in _kinds(named):
+                own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
+                own[velocities[joint]] = True
+    else:
+        unknown = dict.fromkeys(_kinds(friction), default)
+    if rotor:
+        unknown["rotor"] = default
     known = drive_parameters(model.drive)
     kinds = tuple(kind for kind in KINDS if kind in unknown or known[kind].any())
-    joints = model.tree.velocities
     names = robot.parameter_names + tuple(f"{j}:{kind}" for kind in kinds for j in joints)
     values = np.concatenate([robot.parameters, *(known[kind] for kind in kinds)])
     chosen = None if independent is None else tuple(independent)
@@ -354,27 +353,6 @@ def build_regressor(
 def may_be_passive(system: System) -> bool:
     """Whether joints may have no drive: those of a closed chain or of a floating base."""
     return bool(system.dynamics.rows) or system.nq != system.nv
-
-
-def _unknown_joints(
-    model: Any, friction: Friction, rotor: bool, default: np.ndarray
-) -> dict[str, np.ndarray]:
-    """(joints of the tree,) bool of each unknown kind; `default` where no joints are named."""
-    joints = model.tree.velocities
-    velocities = {joint.name: joint.v for joint in model.tree.joints}
-    velocities |= {name: slice(k, k + 1) for k, name in enumerate(joints)}
-    if not isinstance(friction, Mapping):
-        unknown = dict.fromkeys(_kinds(friction), default)
-    else:
-        unknown = {}
-        for joint, kinds in friction.items():
-            if joint not in velocities:
-                hint = suggest(str(joint), list(velocities))
-                raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
-            for kind in _kinds(kinds):
-                own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
-                own[velocities[joint]] = True
-    return unknown | ({"rotor": default} if rotor else {})
 
 
 def _kinds(friction: str | Sequence[str]) -> tuple[str, ...]:
@@ -388,7 +366,7 @@ def _kinds(friction: str | Sequence[str]) -> tuple[str, ...]:
     return kinds
 
 
-def _leaders(model: Any) -> tuple[np.ndarray, np.ndarray]:
+def leaders(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """For every joint of the tree the velocity it moves with, and the factor."""
     G = getattr(model, "G", None)
     if G is None:
@@ -408,7 +386,7 @@ def _free_entries(
     Bodies that only join two axes of one joint have no inertia of their own, and a free joint has
     neither friction nor rotor.
     """
-    moving = {model.bodies[k].name: k for k in (joint.bodies[-1] for joint in model.tree.joints)}
+    moving = {model.bodies[joint.bodies[-1]].name: joint.bodies[-1] for joint in model.tree.joints}
     names = tuple(moving) if links is None else (links,) if isinstance(links, str) else links
     inertial = np.zeros((len(model.bodies), PER_BODY), dtype=bool)
     for link in names:
@@ -438,7 +416,7 @@ class BaseParameters(Frozen):
 
     def nearest(self, beta: np.ndarray, x0: np.ndarray) -> np.ndarray:
         """x (p,) with G x = β, nearest to x0 (p,)."""
-        return x0 + np.linalg.lstsq(self.matrix, beta - self.matrix @ x0, rcond=None)[0]
+        return np.asarray(x0 + np.linalg.lstsq(self.matrix, beta - self.matrix @ x0, rcond=None)[0])
 
 
 def base_parameters(
@@ -452,41 +430,30 @@ def base_parameters(
     p = len(regressor.names)
     count = ROWS_PER_COLUMN * p // max(1, len(regressor.rows)) + 1
     record = random_record(regressor.system, np.random.default_rng(seed), count, starts)
-    W = _scaled_rows(regressor, record).reshape(-1, p)
+    if regressor.system.dynamics.rows:
+        # an orthonormal basis, rows scaled: near a singularity of the independent velocities the
+        # equations in these would be much larger than all others
+        N, _ = null_space(regressor.system, record.q)
+        W = np.swapaxes(N, -1, -2) @ regressor.joint_rows(record)
+        W = W / np.abs(W).max(axis=(1, 2), keepdims=True)
+    else:
+        W = regressor.evaluate(record)
+    W = W.reshape(-1, p)
     bodies = regressor.inertial // PER_BODY
     T, T_inv = np.eye(p), np.eye(p)
     inertial = slice(0, regressor.inertial)
     T[inertial, inertial], T_inv[inertial, inertial] = to_moments(bodies), from_moments(bodies)
     free = np.asarray(regressor.free)
     W = np.where(free, W @ T_inv, 0.0)  # known parameters are in no base parameter
-    order = [*asking_order(bodies), *range(regressor.inertial, p)]
+    order = [*elimination_order(bodies), *range(regressor.inertial, p)]
     moments = [f"{link}:{name}" for link in regressor.links for name in NAMES]
     names = (*moments, *regressor.names[regressor.inertial :])
     groups = grouped(W, names, [k for k in order if free[k]])
     G = np.where(free, groups.matrix, 0.0)
-    kept = list(groups.kept)
-    sizes = np.abs(W[:, kept]).reshape(count, -1, len(kept)).max(axis=0)
-    return BaseParameters(
-        tuple(groups.names[k] for k in kept),
-        groups.explained(),
-        G @ T,
-        T_inv[:, kept],
-        sizes > 0.0,
-    )
-
-
-def _scaled_rows(regressor: Regressor, record: Record) -> np.ndarray:
-    """W (n, rows, p) up to an invertible map of the rows of each sample.
-
-    Closed chains use an orthonormal basis, scaled: near a singularity of the independent velocities
-    the equations in these would be much larger than all others.
-    """
-    system = regressor.system
-    if not system.dynamics.rows:
-        return regressor.evaluate(record)
-    N, _ = null_space(system, record.q)
-    W = np.swapaxes(N, -1, -2) @ regressor.joint_rows(record)
-    return W / np.abs(W).max(axis=(1, 2), keepdims=True)
+    columns = list(groups.kept)
+    sizes = np.abs(W[:, columns]).reshape(count, -1, len(columns)).max(axis=0)
+    base_names = tuple(groups.names[k] for k in columns)
+    return BaseParameters(base_names, groups.explained(), G @ T, T_inv[:, columns], sizes > 0.0)
 
 
 def random_record(

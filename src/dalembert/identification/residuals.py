@@ -33,7 +33,7 @@ PER_DEVIATION = 1.4826  # of the median of |normal noise|
 
 def measured(regressor: Regressor, record: Record) -> np.ndarray:
     """Torques (n, equations) as measured, of a closed chain's independent velocities."""
-    return regressor.observations(record) + _known_torques(regressor, record)
+    return np.asarray(regressor.observations(record) + _known_torques(regressor, record))
 
 
 def _known_torques(regressor: Regressor, record: Record) -> np.ndarray:
@@ -112,8 +112,11 @@ def remove_spikes(
     """
     deviations = [record.rounding for record in records if record.rounding is not None]
     spikes = find_spikes(left, np.max(deviations, axis=0) if deviations else 0.0)
-    pairs = zip(records, spikes, left, strict=True)
-    spikes = [_exceeding_prediction(s, r.tau - x) for r, s, x in pairs]
+    for record, x, own in zip(records, left, spikes, strict=True):
+        # only those larger than the change of the prediction within their window
+        row, joint = np.nonzero(own)
+        around = (record.tau - x)[_window_rows(row, len(x)), joint[:, None]]
+        own[row, joint] *= np.abs(own[row, joint]) > np.ptp(around, axis=1)
     count = np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
     power = sum(np.sum(s**2, axis=0) for s in spikes)
     matter = power > NEGLIGIBLE * sum(np.sum(x**2, axis=0) for x in left)
@@ -128,7 +131,12 @@ def find_spikes(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) 
 
     Torques of few levels jump by a step at times: a deviation of `rounding` (nv,) is normal.
     """
-    limit = OUTLIER * np.maximum(_noise_level(left), rounding)
+    distances = []  # of some residuals from their running medians
+    for x in left:
+        rows = np.linspace(0, len(x) - 1, min(len(x), ENOUGH)).astype(int)
+        distances.append(np.stack([y[rows] - _running_median(y, rows) for y in x.T], axis=1))
+    deviation = PER_DEVIATION * np.median(np.abs(np.concatenate(distances)), axis=0)
+    limit = OUTLIER * np.maximum(deviation, rounding)
     limit = np.where(limit > 0.0, limit, np.inf)
     result = [np.zeros_like(x) for x in left]
     for x, spikes in zip(left, result, strict=True):
@@ -144,24 +152,6 @@ def find_spikes(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) 
     return result
 
 
-def _exceeding_prediction(spikes: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """The spikes (n, nv) that are larger than the change of the prediction within their window."""
-    row, joint = np.nonzero(spikes)
-    around = predicted[_window_rows(row, len(predicted)), joint[:, None]]
-    result = spikes.copy()
-    result[row, joint] *= np.abs(spikes[row, joint]) > np.ptp(around, axis=1)
-    return result
-
-
-def _noise_level(left: Sequence[np.ndarray]) -> np.ndarray:
-    """(nv,) robust standard deviation of residuals about their running medians, from some rows."""
-    distances = []
-    for x in left:
-        rows = np.linspace(0, len(x) - 1, min(len(x), ENOUGH)).astype(int)
-        distances.append(np.stack([y[rows] - _running_median(y, rows) for y in x.T], axis=1))
-    return np.asarray(PER_DEVIATION * np.median(np.abs(np.concatenate(distances)), axis=0))
-
-
 def _running_median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The median of x (n,) in the window about each of the rows; ends are mirrored."""
     return np.asarray(np.median(x[_window_rows(rows, len(x))], axis=1))
@@ -170,4 +160,4 @@ def _running_median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _window_rows(rows: np.ndarray, count: int) -> np.ndarray:
     """(rows, WINDOW) samples about each of the rows; ends are mirrored."""
     samples, last = np.abs(rows[:, None] + np.arange(WINDOW) - WINDOW // 2), count - 1
-    return np.maximum(last - np.abs(last - samples), 0)
+    return np.asarray(np.maximum(last - np.abs(last - samples), 0))

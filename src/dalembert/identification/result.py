@@ -64,13 +64,13 @@ class Fit(Frozen):
     @property
     def said(self) -> tuple[str, ...]:
         """Deprecated name of `notes`."""
-        _deprecated("Fit.said", "Fit.notes")
+        deprecated("Fit.said is now Fit.notes", gone="0.3.0")
         return self.notes
 
     @property
     def real(self) -> ConsistentFit | None:
         """Deprecated name of `consistency`."""
-        _deprecated("Fit.real", "Fit.consistency")
+        deprecated("Fit.real is now Fit.consistency", gone="0.3.0")
         return self.consistency
 
     @property
@@ -114,8 +114,18 @@ class Fit(Frozen):
         if not unobserved.size:
             return ()
         still = still_joints(self.regressor.system, self.records)
-        hidden = np.flatnonzero(np.sum(unobserved**2, axis=1) > UNOBSERVED).tolist()
-        return tuple((base.names[k], _reason(k, base, unobserved, still)) for k in hidden)
+        reasons = []
+        for k in np.flatnonzero(np.sum(unobserved**2, axis=1) > UNOBSERVED).tolist():
+            joints = [name for name in still if name in base.explained[k]]
+            never = f"{' and '.join(joints or still)} never moves" if still else ""
+            coupling = np.abs(unobserved @ unobserved[k])
+            coupling[k] = 0.0
+            strongest = np.argsort(-coupling)[:PARTNERS]
+            others = ", ".join(base.names[i] for i in strongest if coupling[i] > UNOBSERVED)
+            together = f"only appears together with {others}" if others else ""
+            reason = "; ".join(filter(None, (together, never)))
+            reasons.append((base.names[k], reason or "nothing in this log depends on it"))
+        return tuple(reasons)
 
     @property
     def friction(self) -> pandas.DataFrame:
@@ -138,7 +148,19 @@ class Fit(Frozen):
     def predict(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, model: str = "consistent"
     ) -> np.ndarray:
-        """Torques (n, equations) that a model needs for motions q (n, nq), q̇, q̈ (n, nv)."""
+        """Torques that a model needs for a motion.
+
+        Parameters
+        ----------
+        q, qd, qdd : (n, nq) and (n, nv) array
+            Positions, velocities and accelerations.
+        model : {"prior", "unconstrained", "consistent"}
+
+        Returns
+        -------
+        (n, equations) array
+            N m or N.
+        """
         q, qd, qdd = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd))
         zero = np.zeros(self.prior.nv)
         record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, np.zeros_like(qd), zero, zero)
@@ -153,15 +175,22 @@ class Fit(Frozen):
         import pandas
 
         parts = {"fit": self.records, "held_out": self.held_out}
-        tables = {name: self._errors(records) for name, records in parts.items() if records}
-        table = pandas.concat(tables, names=["data", "joint"])
-        return _normalise(table) if normalised else table
+        tables = {
+            name: self._errors(records, normalised) for name, records in parts.items() if records
+        }
+        return pandas.concat(tables, names=["data", "joint"])
 
     def test(self, log: Log, normalised: bool = False) -> pandas.DataFrame:
-        """The errors of `errors` on another log, a Dataset, a path or several of them."""
+        """Errors on another log, as `errors` has them of the fitted one.
+
+        Parameters
+        ----------
+        log : xarray.Dataset, path, or a list of them
+        normalised : bool
+            Divide by the deviation of the measured torque.
+        """
         options = self.settings.get("cutoff used"), self.settings.get("delay", 0.0)
-        table = self._errors(load_records(self.prior, log, *options))
-        return _normalise(table) if normalised else table
+        return self._errors(load_records(self.prior, log, *options), normalised)
 
     def whiteness(self, model: str = "unconstrained", held_out: bool = False) -> pandas.DataFrame:
         """Whether residuals are noise, per joint: see `residuals.whiteness`."""
@@ -216,7 +245,7 @@ class Fit(Frozen):
             raise UnknownNameError(f"no model {model!r}{suggest(str(model), list(self.values))}")
         return self.values[model]
 
-    def _errors(self, records: Sequence[Record]) -> pandas.DataFrame:
+    def _errors(self, records: Sequence[Record], normalised: bool) -> pandas.DataFrame:
         import pandas
 
         y, residuals = self._residuals(records)
@@ -224,25 +253,6 @@ class Fit(Frozen):
         columns |= {model: np.sqrt(np.mean(x**2, axis=0)) for model, x in residuals.items()}
         table = pandas.DataFrame(columns, index=pandas.Index(self.regressor.rows, name="joint"))
         table.loc["all"] = np.sqrt((table**2).mean())
+        if normalised:
+            return table.drop(columns="torque").div(table["torque"], axis=0)
         return table
-
-
-def _reason(k: int, base: BaseParameters, unobserved: np.ndarray, still: Sequence[str]) -> str:
-    """Why base parameter k is not observed."""
-    joints = [name for name in still if name in base.explained[k]]
-    never = f"{' and '.join(joints or still)} never moves" if still else ""
-    coupling = np.abs(unobserved @ unobserved[k])
-    coupling[k] = 0.0
-    others = [base.names[i] for i in np.argsort(-coupling)[:PARTNERS] if coupling[i] > UNOBSERVED]
-    if not others:
-        return never or "nothing in this log depends on it"
-    reason = f"only appears together with {', '.join(others)}"
-    return f"{reason}; {never}" if never else reason
-
-
-def _normalise(table: pandas.DataFrame) -> pandas.DataFrame:
-    return table.drop(columns="torque").div(table["torque"], axis=0)
-
-
-def _deprecated(old: str, new: str) -> None:
-    deprecated(f"{old} is now {new}", gone="0.3.0", stacklevel=3)

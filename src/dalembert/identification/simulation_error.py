@@ -129,21 +129,17 @@ class Simulator:
         starts = steps * np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
         samples = starts + np.arange(steps)[:, None]  # (steps, w)
         dt = 1.0 / record.rate
-        F = self.regressor.joint_rows(record)[:, :, self._by_measured]
         per_sample = max(1, int(np.ceil(dt / LONGEST_STEP)))
-        tau, F = (
-            between_samples(x, per_sample, zero_order_hold) for x in (np.nan_to_num(record.tau), F)
+        friction = self.regressor.joint_rows(record)[:, :, self._by_measured]
+        between = (
+            between_samples(y, per_sample, zero_order_hold)
+            for y in (np.nan_to_num(record.tau), friction)
         )
-        return Windows(
-            record.q[starts],
-            record.qd[starts],
-            np.moveaxis(tau[samples], 2, 1),
-            np.moveaxis(F[samples], 2, 1),
-            self.regressor.sign_variance(record, x)[samples],
-            record.q[samples + 1],
-            dt,
-            np.linspace(0, steps, min(PARTS, steps) + 1).astype(int),
-        )
+        tau, F = (np.moveaxis(y[samples], 2, 1) for y in between)
+        variance = self.regressor.sign_variance(record, x)[samples]
+        parts = np.linspace(0, steps, min(PARTS, steps) + 1).astype(int)
+        start, measured = (record.q[starts], record.qd[starts]), record.q[samples + 1]
+        return Windows(*start, tau, F, variance, measured, dt, parts)
 
     def simulate(self, x: np.ndarray, windows: Windows) -> SimulatedWindows:
         """The windows simulated with x (p,), from their own states."""
@@ -151,34 +147,26 @@ class Simulator:
         S = np.broadcast_to(np.eye(2 * n), (w, 2 * n, 2 * n))
         B = np.zeros((w, 2 * n, len(self.base.names)))
         T = np.zeros((w, 2 * n, n * (len(windows.parts) - 1)))
-        P, p0 = self._simulated_drive
+        (P, p0), (step, vjp), unit = self._simulated_drive, self._kernels, np.eye(2 * n)
+        selection, cotangents = self.base.selection, (unit[:, :n], unit[:, n:])
+        drive = P @ selection
         constants = windows.dt / windows.tau.shape[1], x[: self.regressor.inertial], p0 + P @ x
         state, result = (windows.q, windows.qd), []
         for k in range(len(windows.measured)):
             part = n * (int(np.searchsorted(windows.parts, k, side="right")) - 1)
-            F = windows.friction[k] @ self.base.selection[self._by_measured]
+            F = windows.friction[k] @ selection[self._by_measured]
             friction = windows.friction[k] @ x[self._by_measured]
             for i, tau in enumerate(windows.tau[k] - friction):
-                inputs = (tau, *constants)
-                by_s, by_x, by_tau = self._step_derivatives(state, inputs)
+                # derivatives of the step, (w, 2n, ·) each: by the state, by β, by the torques
+                s = (each[:, None] for each in (*state, tau))
+                by_q, by_qd, by_tau, by_inertia, by_drive = vjp(*s, *constants, *cotangents)
+                by_s = np.concatenate([by_q, by_qd], axis=-1)
+                by_x = by_inertia @ selection[: self.regressor.inertial] + by_drive @ drive
                 S, B, T = by_s @ S, by_s @ B + by_x - by_tau @ F[i], by_s @ T
                 T[:, :, part : part + n] += by_tau
-                state = self._kernels[0](*state, *inputs)
+                state = step(*state, tau, *constants)
             result.append((state[0], S[:, :n], B[:, :n], T[:, :n]))
         return SimulatedWindows(*(np.stack(part) for part in zip(*result, strict=True)))
-
-    def _step_derivatives(
-        self, state: tuple[np.ndarray, np.ndarray], inputs: tuple[Any, ...]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives of a step, (w, 2n, ·) each: by the state, by β, by the torques."""
-        n = self.regressor.system.nv
-        q, qd, tau = (each[:, None] for each in (*state, inputs[0]))
-        unit = np.eye(2 * n)
-        by = self._kernels[1](q, qd, tau, *inputs[1:], unit[:, :n], unit[:, n:])
-        selection = self.base.selection
-        by_inertia = by[3] @ selection[: self.regressor.inertial]
-        by_x = by_inertia + by[4] @ (self._simulated_drive[0] @ selection)
-        return np.concatenate(by[:2], axis=-1), by_x, by[2]
 
     @cached_property
     def _by_measured(self) -> np.ndarray:
@@ -206,9 +194,9 @@ class Simulator:
         """The system with symbols for viscous friction and rotors, and no other friction."""
         model = self.regressor.model
         zero = np.zeros(model.tree.nv)
+        joints = range(model.tree.nv)
         viscous, rotor = (
-            expression([Parameter(f"{name}_{j}", 0.0) for j in range(model.tree.nv)])
-            for name in SIMULATED
+            expression([Parameter(f"{name}_{j}", 0.0) for j in joints]) for name in SIMULATED
         )
         symbolic = with_drive(model, Drive(viscous, zero, zero, rotor))
         tree = with_parameters(symbolic.tree)
@@ -272,8 +260,18 @@ def fit_simulation(
     simulator, noise = Simulator(regressor, base), measurement_noise(records)
     longest = max(record.t[-1] - record.t[0] for record in records)
     lengths = [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]
+    most = max(1, MAX_WINDOWS // len(records))
     for used in lengths if length is None else (length,):
-        windows = _windows(simulator, records, start, used, zero_order_hold)
+        steps = [max(MIN_SAMPLES, round(used * record.rate)) for record in records]
+        windows = [
+            simulator.windows(record, start, count, most, zero_order_hold)
+            for record, count in zip(records, steps, strict=True)
+            if len(record.t) > count
+        ]
+        if not windows:
+            raise IdentificationError(
+                f"no record is as long as a window of {used:g} s: take method='inverse_dynamics'"
+            )
         iterate = _linearise(simulator, start, windows, noise)
         if iterate.cost < FOLLOWS:
             break
@@ -302,7 +300,7 @@ def refine_by_simulation(
     regressor = fit.regressor
 
     def bodies(estimate: Estimate, x: np.ndarray) -> np.ndarray:
-        return fit_bodies(regressor.with_values(x), base, estimate).x
+        return fit_bodies(replace(regressor, values=x), base, estimate).x
 
     start = bodies(fit.estimate, regressor.values) if consistent else fit.x
     hook = bodies if consistent else None
@@ -329,29 +327,9 @@ def measurement_noise(records: Sequence[Record]) -> Noise:
         differences = np.concatenate([np.abs(np.diff(x, 3, axis=0)) for x in signals])
         noise = np.median(differences, axis=0) / (0.6745 * np.sqrt(20.0))
         span = np.ptp(np.concatenate(signals), axis=0)
-        return np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9))
+        return np.asarray(np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9)))
 
     return deviation("q"), deviation("tau")
-
-
-def _windows(
-    simulator: Simulator,
-    records: Sequence[Record],
-    x: np.ndarray,
-    length: float,
-    zero_order_hold: bool,
-) -> list[Windows]:
-    """Windows of all records that are long enough for one."""
-    windows, most = [], max(1, MAX_WINDOWS // len(records))
-    for record in records:
-        steps = max(MIN_SAMPLES, round(length * record.rate))
-        if len(record.t) > steps:
-            windows.append(simulator.windows(record, x, steps, most, zero_order_hold))
-    if not windows:
-        raise IdentificationError(
-            f"no record is as long as a window of {length:g} s: take method='inverse_dynamics'"
-        )
-    return windows
 
 
 def _linearise(
@@ -376,14 +354,8 @@ def _linearise(
         y.append(rest[:, 1:] @ beta - rest[:, 0])
         stretch.append(count + np.repeat(np.arange(len(r)), r.shape[1] - n0))
         count += len(r)
-    equations = LinearEquations(
-        (np.arange(size),),
-        (np.concatenate(W),),
-        np.concatenate(y)[:, None],
-        np.concatenate(stretch),
-        size,
-        1,
-    )
+    every, rows, rhs = np.arange(size), np.concatenate(W), np.concatenate(y)[:, None]
+    equations = LinearEquations((every,), (rows,), rhs, np.concatenate(stretch), size, 1)
     return _Iterate(x, moved, equations, float(np.sqrt(np.mean(equations.residuals(beta) ** 2))))
 
 
@@ -397,7 +369,9 @@ def _whiten(
         """(w, parts · n, ·), in units of the means' noise; a mean of k samples has 1/√k of theirs."""
         sums = np.add.reduceat(x, windows.parts[:-1], axis=0)
         unit = np.sqrt(sizes)[:, None] * noise[0]
-        return np.moveaxis(sums / unit[:, None, :, None], 0, 1).reshape(x.shape[1], -1, x.shape[3])
+        return np.asarray(
+            np.moveaxis(sums / unit[:, None, :, None], 0, 1).reshape(x.shape[1], -1, x.shape[3])
+        )
 
     r = means((simulated.q - windows.measured)[..., None])
     J0, J, T = (means(x) for x in (simulated.by_state, simulated.by_base, simulated.by_tau))

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = "dalembert fit 1"
 MAX_BYTES = 4 * 2**30  # of all arrays in a file
-SHAPES: Mapping[str, type[Shape]] = {
-    "WithinBox": WithinBox,
-    "WithinEllipsoid": WithinEllipsoid,
-}
+SHAPES: Mapping[str, type[Shape]] = {c.__name__: c for c in (WithinBox, WithinEllipsoid)}
 Facts = dict[str, Any]  # values of JSON
 
 
@@ -103,14 +100,22 @@ def load(
 
     `system` is the prior of a closed chain, which the file does not contain.
     """
+    import xarray
+
     arrays, facts = _open(path)
     try:
-        import xarray
-
         prior = system_of(xarray.Dataset(attrs=facts["system"]), system)
         logs = [_restore_log(x, f"log{k}", arrays) for k, x in enumerate(facts["logs"])]
-        options = _options(facts["given"])
-        held_out = facts["held_out"]
+        options, held_out = dict(facts["given"]), facts["held_out"]
+        if "doubts" in options:  # of earlier versions
+            options["on_inconsistent"] = "warn" if options.pop("doubts") == "warn" else "raise"
+        for link, stored in (options.get("shapes") or {}).items():
+            kind = stored.pop("class")
+            if kind not in SHAPES:
+                raise IdentificationError(
+                    f"a shape of the class {visible(kind)[:40]!r} is not known"
+                )
+            options["shapes"][link] = SHAPES[kind](**stored)
         if isinstance(held_out, list):
             held_out = [_restore_log(x, f"held{k}", arrays) for k, x in enumerate(held_out)]
         return prior, logs, {**options, "held_out": held_out}, arrays.get("beta", np.zeros(0))
@@ -118,25 +123,6 @@ def load(
         raise IdentificationError(f"{path}: {error}") from None
     except Exception as error:  # damaged files raise any class of json, numpy and xarray
         raise unreadable(path, error) from None
-
-
-def _options(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of `identify`; those of earlier versions have `doubts` in place of `on_inconsistent`."""
-    options = dict(stored)
-    if "doubts" in options:
-        options["on_inconsistent"] = "warn" if options.pop("doubts") == "warn" else "raise"
-    shapes = options.get("shapes")
-    if shapes is not None:
-        options["shapes"] = {str(link): _restore_shape(facts) for link, facts in shapes.items()}
-    return options
-
-
-def _restore_shape(stored: Mapping[str, Any]) -> Shape:
-    facts = dict(stored)
-    kind = facts.pop("class")
-    if kind not in SHAPES:
-        raise IdentificationError(f"a shape of the class {visible(kind)[:40]!r} is not known")
-    return SHAPES[kind](**facts)
 
 
 def _store_log(log: Log, name: str, arrays: dict[str, np.ndarray]) -> Facts:

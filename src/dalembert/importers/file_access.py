@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from dalembert.errors import ImportFileError, SettingError
-from dalembert.importers.safe_parsing import Document, Element, read_xml, shown
+from dalembert.errors import SettingError
+from dalembert.importers.safe_parsing import Document, Element, excerpt, read_xml
 from dalembert.text import short
 
 MAX_INCLUDES = 64
@@ -56,7 +56,7 @@ class Roots:
             paths = [(folder / name.replace("\\", "/")).resolve() for folder in folders]
             path = next((path for path in paths if path.exists()), paths[0])
         except (OSError, ValueError, RuntimeError):
-            raise element.error(f"{shown(name)} is not a path") from None
+            raise element.error(f"{excerpt(name)} is not a path") from None
         if not any(path.is_relative_to(root) for root in self.folders):
             raise element.error(self.outside(name, path))
         return path
@@ -67,7 +67,7 @@ class Roots:
             reason = "XML given as text has no folder to find files in"
         else:
             reason = "it is outside the robot's folder"
-        return f"{shown(name)} is not opened: {reason}; {remedy(path.parent, self.home)}"
+        return f"{excerpt(name)} is not opened: {reason}; {remedy(path.parent, self.home)}"
 
 
 def remedy(folder: Path, home: Path | None) -> str:
@@ -110,22 +110,22 @@ class Part:
 
 def read_parts(document: Document, roots: Roots) -> list[Part]:
     """The main file and the models it attaches, each with includes in place."""
-    reader = _Reader(roots, [Part(document.root, roots.home or Path.cwd())])
-    for part in reader.parts:  # grows while it is walked
-        reader.insert_includes(part)
-    return reader.parts
+    parts = [Part(document.root, roots.home or Path.cwd())]
+    count = 0  # of files opened
 
+    def opened(element: Element, folders: Iterable[Path]) -> tuple[Element, Path]:
+        """The root of the file that an element names, and its folder."""
+        nonlocal count
+        count += 1
+        if count > MAX_INCLUDES:
+            raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
+        name = element.word("file", "an include")
+        path = roots.find(element, name, folders)
+        if not path.exists():
+            raise element.error(f"the file {excerpt(name)} is not there")
+        return read_xml(path).root, path.parent
 
-@dataclass
-class _Reader:
-    """Opens what includes and attached models name, in the folders where MuJoCo looks."""
-
-    roots: Roots
-    parts: list[Part]
-    opened: int = 0
-
-    def insert_includes(self, part: Part) -> None:
-        """Put includes in place, and remember which elements name other files."""
+    for part in parts:  # grows while it is walked
         stack = [(part.root, part.home)]
         while stack:
             element, beside = stack.pop()
@@ -134,47 +134,20 @@ class _Reader:
             while pending:
                 child, folder = pending.pop()
                 if child.tag.lower() == "include":
-                    root, included = self.open(child, (part.home, folder))
+                    root, included = opened(child, (part.home, folder))
                     pending += [(inner, included) for inner in reversed(root.children)]
                     continue
                 if child.tag == "model" and "file" in child.attributes:
-                    self.attach(child, (folder, part.home))
+                    # a whole robot to <attach>: MuJoCo gets it under a name of ours
+                    root, home = opened(child, (folder, part.home))
+                    if root.tag != "mujoco":
+                        tag = root.tag[:60]
+                        raise child.error(f"a model to attach must be MJCF; this one is <{tag}>")
+                    child.attributes["file"] = f"dalembert_{len(parts)}.xml"
+                    parts.append(Part(root, home, child.attributes["file"]))
                 elif any(name.startswith("file") for name in child.attributes):
                     part.assets.append((child, folder))
                 placed.append(child)
                 stack.append((child, folder))
             element.children = placed
-
-    def attach(self, element: Element, folders: tuple[Path, Path]) -> None:
-        """A whole robot to <attach>: MuJoCo gets it under a name of ours."""
-        root, home = self.open(element, folders)
-        if root.tag != "mujoco":
-            raise element.error(f"a model to attach must be MJCF; this one is <{root.tag[:60]}>")
-        self.parts.append(Part(root, home, f"dalembert_{len(self.parts)}.xml"))
-        element.attributes["file"] = self.parts[-1].name
-
-    def open(self, element: Element, folders: tuple[Path, Path]) -> tuple[Element, Path]:
-        """The root of the file that an element names, and its folder."""
-        self.opened += 1
-        if self.opened > MAX_INCLUDES:
-            raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
-        name = element.word("file", "an include")
-        path = self.roots.find(element, name, folders)
-        if not path.exists():
-            raise element.error(f"the file {shown(name)} is not there")
-        return read_xml(path).root, path.parent
-
-
-def require_mujoco(document: Document) -> None:
-    """The root must be <mujoco>."""
-    tag = document.root.tag
-    if tag != "mujoco":
-        hint = {
-            "robot": "; this is URDF: use from_urdf",
-            "mujocoinclude": "; this is a part: load the file that includes it",
-        }.get(tag, "")
-        raise ImportFileError(
-            f"the root element is <{tag[:60]}>, not <mujoco>{hint}",
-            document.file,
-            document.root.line,
-        )
+    return parts

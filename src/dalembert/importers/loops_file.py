@@ -35,8 +35,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,16 @@ import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError
 from dalembert.importers.safe_parsing import LARGEST, MAX_TOML_BYTES, parse_toml, read_file
-from dalembert.model.notes import Equality, Rows4, pose_rows
+from dalembert.model.notes import Equality, pose_rows
 from dalembert.spatial.rotations import rotation_from_rpy, rpy_from_rotation
 from dalembert.spatial.se3 import pose
-from dalembert.text import short
+from dalembert.text import short, suggest
 
-PLACES = ("first", "second", "first_xyz", "first_rpy", "second_xyz", "second_rpy")
+FRAMES = ("first", "second", "first_xyz", "first_rpy", "second_xyz", "second_rpy")
 PARTS = {
-    "loop": ("name", "directions", *PLACES),
+    "loop": ("name", "directions", *FRAMES),
     "coupling": ("name", "follower", "leader", "polynomial", "factors"),
-    "distance": ("name", "length", *PLACES),
+    "distance": ("name", "length", *FRAMES),
 }
 WORLD = "world"
 MAX_LOOPS = 2000
@@ -72,7 +71,7 @@ def read_loops(path: Path) -> LoopsFile:
     """The loops of a TOML or YAML file."""
     data = read_file(path, MAX_TOML_BYTES)
     if path.suffix.lower() in (".yaml", ".yml"):
-        return _extended_urdf(_yaml(data, path), path)
+        return _extended_urdf(data, path)
     try:
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -91,13 +90,15 @@ class _Reader:
 
     def read(self, data: Mapping[str, Any]) -> LoopsFile:
         self._known(data, (*PARTS, "posture"), "the file")
-        if sum(len(self._tables(data, kind)) for kind in PARTS) > MAX_LOOPS:
+        tables = []
+        for kind in PARTS:
+            rows = data.get(kind, [])
+            if not isinstance(rows, list) or not all(isinstance(x, Mapping) for x in rows):
+                raise self.fail(f"{kind} must be tables, each under [[{kind}]]")
+            tables += [(kind, row, number) for number, row in enumerate(rows, start=1)]
+        if len(tables) > MAX_LOOPS:
             raise self.fail(f"more than {MAX_LOOPS} loops")
-        equalities = [
-            self._equality(kind, table, number)
-            for kind in PARTS
-            for number, table in enumerate(self._tables(data, kind), start=1)
-        ]
+        equalities = [self._equality(*table) for table in tables]
         posture = data.get("posture", {})
         if not isinstance(posture, Mapping):
             raise self.fail("[posture] must give a number for every joint it names")
@@ -105,12 +106,6 @@ class _Reader:
             joint: self._numbers(x, 1, f"posture of {joint}")[0] for joint, x in posture.items()
         }
         return LoopsFile(tuple(equalities), start)
-
-    def _tables(self, data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
-        tables = data.get(kind, [])
-        if not isinstance(tables, list) or not all(isinstance(x, Mapping) for x in tables):
-            raise self.fail(f"{kind} must be tables, each under [[{kind}]]")
-        return tables
 
     def _equality(self, kind: str, table: Mapping[str, Any], number: int) -> Equality:
         name = str(table.get("name", f"{kind}{number}"))
@@ -129,26 +124,23 @@ class _Reader:
             )
             return Equality("joint", name, follower, leader, polynomial=powers, factors=factors)
         ends = [self._word(table, end, what) for end in ("first", "second")]
-        links = [None if end == WORLD else end for end in ends]
-        frames: dict[str, Any] = {
-            **{"first": links[0], "second": links[1]},
-            **{f"pose_{end}": self._pose(table, end, what) for end in ("first", "second")},
-        }
+        first, second = (None if end == WORLD else end for end in ends)
+        poses = []
+        for end in ("first", "second"):
+            xyz, rpy = (
+                self._numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
+                for part in ("xyz", "rpy")
+            )
+            poses.append(pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz))))
+        loop = Equality("loop", name, first, second, pose_first=poses[0], pose_second=poses[1])
         if kind == "distance":
             (length,) = self._numbers(table.get("length"), 1, f"{what}: length")
-            return Equality("distance", name, **frames, length=length)
+            return replace(loop, kind="distance", length=length)
         directions = table.get("directions", "point")
         if isinstance(directions, list):
             directions = tuple(str(word) for word in directions)
         word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        return Equality(word, name, **frames, directions=directions)
-
-    def _pose(self, table: Mapping[str, Any], end: str, what: str) -> Rows4:
-        xyz, rpy = (
-            self._numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
-            for part in ("xyz", "rpy")
-        )
-        return pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz)))
+        return replace(loop, kind=word, directions=directions)
 
     def _word(self, table: Mapping[str, Any], key: str, what: str) -> str:
         if not isinstance(table.get(key), str):
@@ -169,25 +161,20 @@ class _Reader:
     def _known(self, table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
         for key in table:
             if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise self.fail(f"{what}: {key!r} is unknown; {hint}there are: {', '.join(known)}")
+                raise self.fail(f"{what}: {key!r} is unknown{suggest(key, known)}")
 
 
-def _yaml(data: bytes, path: Path) -> Any:
+def _extended_urdf(text: bytes, path: Path) -> LoopsFile:
+    """`closed_loop` pairs of frames, each of its `type`; joints whose type is another."""
     try:
         import yaml
     except ImportError:
         raise ImportError("reading the YAML of Extended URDF needs: pip install pyyaml") from None
     try:
-        return yaml.safe_load(data)
+        data: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        text = " ".join(str(error).split())[:200]
-        raise ImportFileError(f"this is not YAML: {text}", path.name) from None
-
-
-def _extended_urdf(data: Any, path: Path) -> LoopsFile:
-    """`closed_loop` pairs of frames, each of its `type`; joints whose type is another."""
+        reason = " ".join(str(error).split())[:200]
+        raise ImportFileError(f"this is not YAML: {reason}", path.name) from None
     if not isinstance(data, Mapping) or not isinstance(data.get("closed_loop"), list):
         raise ImportFileError("an Extended URDF has closed_loop: pairs of frames", path.name)
     pairs = data["closed_loop"]
@@ -213,47 +200,31 @@ def _extended_urdf(data: Any, path: Path) -> LoopsFile:
 
 def loops_text(equalities: Sequence[Equality], posture: Mapping[str, float]) -> str:
     """The text; `posture` is where putting it together begins, by coordinate."""
-    lines = ["[posture]", *(f"{_quoted(name)} = {x!r}" for name, x in posture.items())]
-    for equality in equalities:
-        if equality.kind == "tendon":
-            raise ModelError(f"constraint {equality.name!r}: a file of loops has no tendons")
-        lines += ["", *(_coupling(equality) if equality.kind == "joint" else _frames(equality))]
+    quoted = json.dumps  # JSON's escapes are TOML's
+    lines = ["[posture]", *(f"{quoted(name)} = {x!r}" for name, x in posture.items())]
+    for e in equalities:
+        if e.kind == "tendon":
+            raise ModelError(f"constraint {e.name!r}: a file of loops has no tendons")
+        table = {"joint": "coupling", "distance": "distance"}.get(e.kind, "loop")
+        lines += ["", f"[[{table}]]", f"name = {quoted(e.name)}"]
+        if table == "coupling":
+            lines.append(f"follower = {quoted(e.first or '')}")
+            if e.second is not None:
+                lines.append(f"leader = {quoted(e.second)}")
+            lines.append(f"polynomial = {list(e.polynomial)!r}")
+            lines += [f"factors.{quoted(joint)} = {factor!r}" for joint, factor in e.factors]
+            continue
+        ends = (("first", e.first, e.pose_first), ("second", e.second, e.pose_second))
+        for end, link, rows in ends:
+            lines.append(f"{end} = {quoted(WORLD if link is None else link)}")
+            if rows is not None:
+                frame = np.array(rows)
+                xyz, rpy = frame[:3, 3] + 0.0, rpy_from_rotation(frame[:3, :3])
+                lines.append(f"{end}_xyz = {xyz.tolist()!r}")
+                lines.append(f"{end}_rpy = {[float(x) + 0.0 for x in rpy]!r}")
+        if table == "distance":
+            lines.append(f"length = {e.length!r}")
+        else:
+            directions = e.directions if isinstance(e.directions, str) else list(e.directions)
+            lines.append(f"directions = {quoted(directions)}")
     return "\n".join([*lines, ""])
-
-
-def _coupling(equality: Equality) -> list[str]:
-    leader = [] if equality.second is None else [f"leader = {_quoted(equality.second)}"]
-    return [
-        *("[[coupling]]", f"name = {_quoted(equality.name)}"),
-        *(f"follower = {_quoted(equality.first or '')}", *leader),
-        f"polynomial = {list(equality.polynomial)!r}",
-        *(f"factors.{_quoted(joint)} = {factor!r}" for joint, factor in equality.factors),
-    ]
-
-
-def _frames(equality: Equality) -> list[str]:
-    rod = equality.kind == "distance"
-    lines = ["[[distance]]" if rod else "[[loop]]", f"name = {_quoted(equality.name)}"]
-    ends = (
-        ("first", equality.first, equality.pose_first),
-        ("second", equality.second, equality.pose_second),
-    )
-    for end, link, at in ends:
-        lines.append(f"{end} = {_quoted('world' if link is None else link)}")
-        if at is not None:
-            pose = np.array(at)
-            xyz, rpy = pose[:3, 3], rpy_from_rotation(pose[:3, :3])
-            lines.append(f"{end}_xyz = {[float(x) + 0.0 for x in xyz]!r}")
-            lines.append(f"{end}_rpy = {[float(x) + 0.0 for x in rpy]!r}")
-    if rod:
-        return [*lines, f"length = {equality.length!r}"]
-    directions = equality.directions
-    return [
-        *lines,
-        f"directions = {json.dumps(directions if isinstance(directions, str) else list(directions))}",
-    ]
-
-
-def _quoted(name: str) -> str:
-    """A name as a TOML string: JSON's escapes are TOML's."""
-    return json.dumps(name)

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
-from xml.parsers import expat
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.errors import ImportFileError
 from dalembert.importers.file_access import remedy
-from dalembert.importers.safe_parsing import read_file, shown
+from dalembert.importers.safe_parsing import Element, excerpt, parse_xml, read_file
 from dalembert.model.notes import Numbers, SearchPaths, Visual
 from dalembert.spatial.rotations import exp_so3
 
@@ -30,7 +28,6 @@ UP = 8  # folders up from a robot's file in which its own package is looked for
 _SCHEMES = ("package://", "model://", "file://")
 MAX_TEXT = 48 * 2**20  # bytes of a file that is text, which takes many times as much to read
 MAX_MATERIALS = 2**20  # bytes of a .mtl
-MAX_ELEMENTS, MAX_XML_DEPTH = 200_000, 256  # of COLLADA's XML
 MAX_PIECES, MAX_NODES, MAX_DEPTH = 2000, 100_000, 64  # of its scene
 HEAD = 84  # bytes of a comment and the count in a binary STL
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
@@ -53,7 +50,7 @@ def read_stl(data: bytes, path: Path) -> list[Piece]:
     if data.lstrip()[:5].lower() == b"solid" and (not whole or b"facet" in data[:1000]):
         if len(data) > MAX_TEXT:
             raise ImportFileError(
-                f"{shown(path.name)} has too much text; a binary STL may be larger"
+                f"{excerpt(path.name)} has too much text; a binary STL may be larger"
             )
         words = [float(word) for vertex in _VERTEX.findall(data) for word in vertex]
         corners = np.array(words).reshape(-1, 3)
@@ -110,16 +107,13 @@ def _materials(lines: list[bytes], path: Path) -> dict[str, Numbers]:
         for key, rest in re.findall(r"^[ \t]*(newmtl|Kd)[ \t]+(.*?)\s*$", text, re.MULTILINE):
             if key == "newmtl":
                 name = rest
-            elif len(numbers := _numbers(rest)) == 3:
-                colours[name] = (*numbers, 1.0)
+                continue
+            try:
+                red, green, blue = (min(1.0, max(0.0, float(word))) for word in rest.split()[:3])
+                colours[name] = (red, green, blue, 1.0)
+            except ValueError:
+                continue
     return colours
-
-
-def _numbers(text: str) -> Numbers:
-    try:
-        return tuple(min(1.0, max(0.0, float(word))) for word in text.split()[:3])
-    except ValueError:
-        return ()
 
 
 def read_dae(data: bytes, path: Path) -> list[Piece]:
@@ -127,7 +121,9 @@ def read_dae(data: bytes, path: Path) -> list[Piece]:
 
     As other readers of robots have it, the file's axes are those of the link, whichever it calls up.
     """
-    root = parse(data, path.name)
+    root = parse_xml(data, path.name, MAX_TEXT)
+    for element in root.walk():
+        element.tag = element.tag.rpartition(":")[2]
     file = _File(root)
     unit = next((node for node in root.walk() if node.tag == "unit"), None)
     metre = float(unit.attributes.get("meter", 1.0)) if unit is not None else 1.0
@@ -147,15 +143,15 @@ def read_dae(data: bytes, path: Path) -> list[Piece]:
 class _File:
     """A file with its parts by id."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Element) -> None:
         self.ids = {n.attributes["id"]: n for n in root.walk() if "id" in n.attributes}
         self.count = self.visited = 0
 
-    def named(self, reference: str) -> Node | None:
+    def named(self, reference: str) -> Element | None:
         return self.ids.get(reference.removeprefix("#"))
 
-    def pieces(self, node: Node, above: np.ndarray, depth: int) -> Iterator[Piece]:
-        """What a node shows and what is below it."""
+    def pieces(self, node: Element, above: np.ndarray, depth: int) -> Iterator[Piece]:
+        """The pieces of a node and of everything below it."""
         self.visited += 1
         if depth > MAX_DEPTH or self.visited > MAX_NODES:
             raise ImportFileError(
@@ -165,21 +161,16 @@ class _File:
         for part in node.children:
             target = self.named(part.attributes.get("url", ""))
             if part.tag == "instance_geometry" and target is not None:
-                yield from self.faces(target, here, self.bound(part))
+                colours = {}  # by the symbols that groups of faces use
+                for use in part.walk():
+                    colour = self.colour(use.attributes.get("target", ""))
+                    if use.tag == "instance_material" and colour is not None:
+                        colours[use.attributes.get("symbol", "")] = colour
+                yield from self.faces(target, here, colours)
             elif part.tag == "instance_node" and target is not None:
                 yield from self.pieces(target, here, depth + 1)
             elif part.tag == "node":
                 yield from self.pieces(part, here, depth + 1)
-
-    def bound(self, instance: Node) -> dict[str, Numbers]:
-        """Colours by the symbols that groups of faces use."""
-        colours = {}
-        for use in instance.walk():
-            if use.tag == "instance_material":
-                colour = self.colour(use.attributes.get("target", ""))
-                if colour is not None:
-                    colours[use.attributes.get("symbol", "")] = colour
-        return colours
 
     def colour(self, reference: str) -> Numbers | None:
         """The diffuse colour of a material."""
@@ -191,12 +182,12 @@ class _File:
                 for part in effect.walk():
                     if part.tag == "diffuse":
                         for colour in part.all("color"):
-                            numbers = [min(1.0, max(0.0, float(x))) for x in colour.numbers()]
+                            numbers = [min(1.0, max(0.0, x)) for x in _floats(colour).tolist()]
                             return (*numbers[:3], 1.0) if len(numbers) >= 3 else None
         return None
 
     def faces(
-        self, geometry: Node, pose: np.ndarray, colours: dict[str, Numbers]
+        self, geometry: Element, pose: np.ndarray, colours: dict[str, Numbers]
     ) -> Iterator[Piece]:
         """The groups of faces of a geometry, placed."""
         for mesh in geometry.all("mesh"):
@@ -214,7 +205,7 @@ class _File:
                 triangles = _corners(group)
                 yield Piece(placed, triangles[:, ::-1] if flipped else triangles, colour)
 
-    def points(self, group: Node) -> np.ndarray:
+    def points(self, group: Element) -> np.ndarray:
         """(n, 3) positions that the indices of a group mean."""
         for use in group.all("input"):
             if use.attributes.get("semantic") != "VERTEX":
@@ -224,7 +215,7 @@ class _File:
                 if inner.attributes.get("semantic") == "POSITION":
                     source = self.named(inner.attributes.get("source", ""))
                     if source is not None:
-                        numbers = source.one("float_array").numbers()
+                        numbers = _floats(source.one("float_array"))
                         accessors = [n for n in source.walk() if n.tag == "accessor"]
                         strides = [int(n.attributes.get("stride", 3)) for n in accessors]
                         stride = max([3, *strides[:1]])
@@ -233,13 +224,13 @@ class _File:
         raise ValueError("faces without positions")
 
 
-def _corners(group: Node) -> np.ndarray:
+def _corners(group: Element) -> np.ndarray:
     """(k, 3) indices of positions: faces with more corners are fans."""
     inputs = list(group.all("input"))
     width = 1 + max(int(use.attributes.get("offset", 0)) for use in inputs)
     vertex = next(use for use in inputs if use.attributes.get("semantic") == "VERTEX")
     first = int(vertex.attributes.get("offset", 0))
-    polygons = [p.numbers().astype(np.int64) for p in group.all("p")]
+    polygons = [_floats(p).astype(np.int64) for p in group.all("p")]
     if not polygons:
         return np.zeros((0, 3), dtype=np.int64)
     if group.tag == "polygons":
@@ -249,13 +240,9 @@ def _corners(group: Node) -> np.ndarray:
         flat = polygons[0]
         counts = np.full(len(flat) // (3 * width), 3)
         if group.tag == "polylist":
-            counts = group.one("vcount").numbers().astype(np.int64)
+            counts = _floats(group.one("vcount")).astype(np.int64)
     index = flat[: len(flat) // width * width].reshape(-1, width)[:, first]
-    return _fans(index, counts)
-
-
-def _fans(index: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(a, b, c), (a, c, d), … for each polygon of so many corners."""
+    # (a, b, c), (a, c, d), … for each polygon of so many corners
     counts = counts[np.cumsum(counts) <= len(index)]
     starts = np.cumsum(counts) - counts
     each = np.maximum(counts - 2, 0)
@@ -265,88 +252,32 @@ def _fans(index: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.stack([index[a], index[a + step + 1], index[a + step + 2]], axis=1)
 
 
-def _transform(node: Node) -> np.ndarray:
+def _transform(node: Element) -> np.ndarray:
     """(4, 4) of the transformations of a node, in their order."""
     transform = np.eye(4)
     for part in node.children:
         if part.tag == "matrix":
-            transform = transform @ part.numbers().reshape(4, 4)
+            transform = transform @ _floats(part).reshape(4, 4)
         elif part.tag == "translate":
             step = np.eye(4)
-            step[:3, 3] = part.numbers()
+            step[:3, 3] = _floats(part)
             transform = transform @ step
         elif part.tag == "scale":
-            transform = transform @ np.diag([*part.numbers(), 1.0])
+            transform = transform @ np.diag([*_floats(part), 1.0])
         elif part.tag == "rotate":
-            axis, angle = part.numbers()[:3], np.deg2rad(part.numbers()[3])
+            *axis, angle = _floats(part)[:4]
             turn = np.eye(4)
-            turn[:3, :3] = exp_so3(axis / max(float(np.linalg.norm(axis)), 1e-300) * angle)
+            length = max(float(np.linalg.norm(axis)), 1e-300)
+            turn[:3, :3] = exp_so3(np.array(axis) / length * np.deg2rad(angle))
             transform = transform @ turn
     return transform
 
 
-@dataclass(slots=True)
-class Node:
-    """An element: its tag, attributes, children, and its text in pieces."""
-
-    tag: str
-    attributes: dict[str, str]
-    children: list[Node] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-
-    def all(self, tag: str) -> Iterator[Node]:
-        """Children with this tag."""
-        return (child for child in self.children if child.tag == tag)
-
-    def one(self, tag: str) -> Node:
-        """The first child with this tag."""
-        for child in self.all(tag):
-            return child
-        raise ValueError(f"<{self.tag}> without <{tag}>")
-
-    def walk(self) -> Iterator[Node]:
-        """This element and everything below it."""
-        stack = [self]
-        while stack:
-            node = stack.pop()
-            yield node
-            stack.extend(reversed(node.children))
-
-    def numbers(self) -> np.ndarray:
-        """The text as numbers (n,)."""
-        return np.array(list(map(float, "".join(self.text).split())))
-
-
-def parse(data: bytes, file: str) -> Node:
-    """The root of a document without entities and without references to other files."""
-    top = Node("", {})
-    stack, count = [top], 0
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal count
-        count += 1
-        if count > MAX_ELEMENTS or len(stack) > MAX_XML_DEPTH:
-            raise ImportFileError("it has too many elements, or too deep ones", file)
-        node = Node(tag.rpartition(":")[2], attributes)
-        stack[-1].children.append(node)
-        stack.append(node)
-
-    def refuse(*_: Any) -> NoReturn:
-        raise ImportFileError("entities are refused", file)
-
-    reader: Any = expat.ParserCreate()
-    reader.buffer_text, reader.buffer_size = True, 2**20
-    reader.StartElementHandler = start
-    reader.EndElementHandler = lambda tag: stack.pop()
-    reader.CharacterDataHandler = lambda text: stack[-1].text.append(text)
-    reader.EntityDeclHandler = reader.ExternalEntityRefHandler = refuse
-    reader.SkippedEntityHandler = refuse
-    try:
-        reader.Parse(data, True)
-    except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
-        raise ImportFileError(f"this is not valid XML: {reason}", file, error.lineno) from None
-    return top.children[0]
+def _floats(element: Element | None) -> np.ndarray:
+    """The numbers (n,) between the tags."""
+    if element is None:
+        raise ValueError("a list of numbers is missing")
+    return np.array([float(word) for word in element.text.split()])
 
 
 _READERS = {".stl": read_stl, ".obj": read_obj, ".dae": read_dae}
@@ -357,10 +288,10 @@ def read_mesh(visual: Visual) -> list[Piece]:
 
     A file with points but without triangles is the box around them.
     """
-    path, name = find_mesh(visual), shown(visual.file)
+    path, name = find_mesh(visual), excerpt(visual.file)
     ending = path.suffix.lower()
     if ending not in _READERS:
-        raise ImportFileError(f"{shown(path.name)} is not drawn: STL, OBJ and DAE are")
+        raise ImportFileError(f"{excerpt(path.name)} is not drawn: STL, OBJ and DAE are")
     try:
         data = read_file(path, MAX_BYTES if ending == ".stl" else MAX_TEXT)
         pieces = _READERS[ending](data, path)
@@ -369,29 +300,27 @@ def read_mesh(visual: Visual) -> list[Piece]:
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError) as error:
         raise ImportFileError(f"{name} is broken: {' '.join(str(error).split())[:120]}") from None
     scale = np.asarray(visual.size, dtype=float)
-    sound = [_sound(piece, scale) for piece in pieces]
-    if any(len(piece.triangles) for piece in sound):
-        return [piece for piece in sound if len(piece.triangles)]
-    points = [piece.points for piece in sound if len(piece.points)]
-    if not points:
+    scaled, loose = [], []
+    for piece in pieces:  # with triangles of good points only; a mirror turns them over
+        points = np.asarray(piece.points, dtype=float).reshape(-1, 3) * scale
+        triangles = np.asarray(piece.triangles, dtype=np.int64).reshape(-1, 3)
+        with np.errstate(invalid="ignore"):
+            good = (np.abs(points) <= FURTHEST).all(axis=1)  # false for nan
+        triangles = triangles[((triangles >= 0) & (triangles < len(points))).all(axis=1)]
+        triangles = triangles[good[triangles].all(axis=1)]
+        if np.prod(scale) < 0.0:
+            triangles = triangles[:, ::-1]
+        if len(triangles):
+            points = np.where(np.isfinite(points), points, 0.0)
+            scaled.append(Piece(points, triangles, piece.colour))
+        else:
+            loose.append(points[good])
+    if scaled:
+        return scaled
+    around = np.concatenate([np.zeros((0, 3)), *loose])
+    if not len(around):
         raise ImportFileError(f"{name} is broken: no triangle can be read")
-    return [box_around(np.concatenate(points))]
-
-
-def _sound(piece: Piece, scale: np.ndarray) -> Piece:
-    """The piece scaled, with triangles of good points only; a mirror turns them over."""
-    points = np.asarray(piece.points, dtype=float).reshape(-1, 3) * scale
-    triangles = np.asarray(piece.triangles, dtype=np.int64).reshape(-1, 3)
-    with np.errstate(invalid="ignore"):
-        good = (np.abs(points) <= FURTHEST).all(axis=1)  # false for nan
-    inside = ((triangles >= 0) & (triangles < len(points))).all(axis=1)
-    triangles = triangles[inside]
-    triangles = triangles[good[triangles].all(axis=1)]
-    if np.prod(scale) < 0.0:
-        triangles = triangles[:, ::-1]
-    if not len(triangles):
-        points = points[good]
-    return Piece(np.where(np.isfinite(points), points, 0.0), triangles, piece.colour)
+    return [box_around(around)]
 
 
 def box_around(points: np.ndarray) -> Piece:
@@ -407,9 +336,9 @@ def find_mesh(visual: Visual) -> Path:
     """The path of a mesh; one that is not there or not allowed is an error that says so."""
     name, paths = visual.file, visual.search_paths
     if "://" in name and not name.startswith(_SCHEMES):
-        raise ImportFileError(f"{shown(name)} is not opened: nothing is fetched from a network")
+        raise ImportFileError(f"{excerpt(name)} is not opened: nothing is fetched from a network")
     if paths.home is None:
-        raise ImportFileError(f"{shown(name)} is not opened: text has no folder to find files in")
+        raise ImportFileError(f"{excerpt(name)} is not opened: text has no folder to find files in")
     allowed = [Path(folder) for folder in paths.allowed]
     try:
         for path, own in _candidates(name, paths):
@@ -419,12 +348,12 @@ def find_mesh(visual: Visual) -> Path:
                 if any(path.is_relative_to(root) for root in roots):
                     return path
                 hint = remedy(path.parent, Path(paths.home))
-                raise ImportFileError(f"{shown(name)} lies outside the robot's folder; {hint}")
+                raise ImportFileError(f"{excerpt(name)} lies outside the robot's folder; {hint}")
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ImportFileError):
             raise
-        raise ImportFileError(f"{shown(name)} is not a path") from None
-    raise ImportFileError(f"{shown(name)} is not there")
+        raise ImportFileError(f"{excerpt(name)} is not a path") from None
+    raise ImportFileError(f"{excerpt(name)} is not there")
 
 
 def _candidates(name: str, paths: SearchPaths) -> Iterator[tuple[Path, Path | None]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.file_access import Roots, Trust, require_mujoco
+from dalembert.importers.file_access import Roots, Trust
 from dalembert.importers.mjcf_actuators import actuation, with_efforts
 from dalembert.importers.mjcf_compile import MAX_BODIES, compiled
 from dalembert.importers.mjcf_forces import (
@@ -69,13 +69,19 @@ def model_from_mjcf(
 ) -> Model:
     """A model from a path or text; see `Robot.from_mjcf`. With `loops` "ignore", a warning says so."""
     document = read_xml(source)
-    require_mujoco(document)
+    tag = document.root.tag
+    if tag != "mujoco":
+        part = "; this is a part: load the file that includes it"
+        hints = {"robot": "; this is URDF: use from_urdf", "mujocoinclude": part}
+        hint = hints.get(tag, "")
+        raise document.root.error(f"the root element is <{tag[:60]}>, not <mujoco>{hint}")
     try:
         import mujoco
     except ImportError:
         raise ImportError(
             "reading MJCF needs the package mujoco: pip install mujoco (the extra [mjcf])"
         ) from None
+    roots = Roots.of(document.path, trust)
     m, warnings, dropped = compiled(mujoco, document, trust)
     _check_model(m, warnings, document.file)
     bodies = _Bodies(mujoco, m)
@@ -84,34 +90,27 @@ def model_from_mjcf(
         model = _tree(mujoco, bodies, model_name, tip)
         tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
         shapes = submerged(mujoco, m, model, bodies.names)
-        moving, still = (tuple(x for x in shapes if (x.body < 0) is base) for base in (False, True))
+        moving = tuple(shape for shape in shapes if shape.body >= 0)
+        still = tuple(shape for shape in shapes if shape.body < 0)
+        elements = replace(model.elements, tendons=tendons.tendons, submerged=moving)
         fixed_elements = replace(model.fixed.elements, submerged=still)
-        model = replace(
-            model,
-            elements=replace(model.elements, tendons=tendons.tendons, submerged=moving),
-            fixed=replace(model.fixed, elements=fixed_elements),
-        )
+        fixed = replace(model.fixed, elements=fixed_elements)
+        model = replace(model, elements=elements, fixed=fixed)
         driven, undriven = actuation(mujoco, m, model, bodies.joints, bodies.site_frames)
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     messages = tuple(f"MuJoCo: {' '.join(text.split())}" for text in warnings)
     left_open = notes.left_open if loops == "ignore" else ()
-    forces = (
-        *bodies.not_lifted,
-        *bodies.forces.left_out,
-        *tendons.left_out,
-        *undriven,
-        *dropped.left_out(),
-    )
+    forces = (*bodies.not_lifted, *bodies.forces.left_out, *tendons.left_out, *undriven)
     notes = replace(
         notes,
         tool=model.notes.tool,
         warnings=(*notes.warnings, *left_open, *messages),
-        left_out=(*notes.left_out, *forces),
+        left_out=(*notes.left_out, *forces, *dropped.left_out()),
         ignored=(*notes.ignored, *dropped.ignored()),
         meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
-        visuals=mjcf_visuals(mujoco, m, bodies.names, dropped, Roots.of(document.path, trust)),
+        visuals=tuple(mjcf_visuals(mujoco, m, bodies.names, dropped, roots)),
     )
     if strict:
         notes.require_complete(document.file)
@@ -142,7 +141,13 @@ def _check_model(m: Any, warnings: list[str], file: str | None) -> None:
 def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Model:
     """Bodies, joints, frames and gravity."""
     frames = bodies.frames()
-    fixed_sites = _still_links(frames)
+    # sites that must be links: "base", whose name the base's own frame has, and a tool at rest
+    fixed_sites = []
+    for site in (BASE, TOOL):
+        if site in frames and (site == BASE or frames[site][0] is None):
+            body, site_pose = frames.pop(site)
+            joint = Joint(kind="fixed", name=f"{site}_site", origin=site_pose)
+            fixed_sites.append(Link(site, body, joint))
     tool_choice, tool_link, tool = bodies.tool(frames, [link.name for link in fixed_sites], tip)
     weightless = disabled(mujoco, bodies.m, "GRAVITY")
     model = build(
@@ -178,7 +183,14 @@ class _Bodies:
             parent = self.names[parent_index] if parent_index > 0 else None
             count, first = int(self.m.body_jntnum[i]), int(self.m.body_jntadr[i])
             body_pose = pose(rotation_of(self.m.body_quat[i]), self.m.body_pos[i])
-            load = self._inertia(i)
+            turn = rotation_of(self.m.body_iquat[i])
+            tensor = turn @ np.diag(self.m.body_inertia[i]) @ turn.T
+            load: dict[str, Any] = {
+                "mass": float(self.m.body_mass[i]),
+                "com": np.array(self.m.body_ipos[i]),
+                "inertia": 0.5 * (tensor + tensor.T),
+                "lifted": float(self.lifted[i]),
+            }
             if count == 0:
                 fixed = Joint(kind="fixed", name=f"{self.names[i]}_fixed", origin=body_pose)
                 links.append(Link(self.names[i], parent, fixed, **load))
@@ -189,17 +201,6 @@ class _Bodies:
                 links.append(Link(name, parent, joint, frame=frame, **(load if last else {})))
                 parent = name
         return links
-
-    def _inertia(self, i: int) -> dict[str, Any]:
-        turn = rotation_of(self.m.body_iquat[i])
-        tensor = turn @ np.diag(self.m.body_inertia[i]) @ turn.T
-        com = np.array(self.m.body_ipos[i])
-        return {
-            "mass": float(self.m.body_mass[i]),
-            "com": com,
-            "inertia": 0.5 * (tensor + tensor.T),
-            "lifted": float(self.lifted[i]),
-        }
 
     def _joint(self, k: int, body_pose: np.ndarray) -> tuple[Joint, np.ndarray]:
         """The joint, and the body frame as it moves with it."""
@@ -219,9 +220,7 @@ class _Bodies:
             limits=(float(m.jnt_range[k, 0]), float(m.jnt_range[k, 1])) if limited else None,
             **self.forces.of(k),
         )
-        back = np.eye(4)
-        back[:3, 3] = -anchor[:3, 3]
-        return joint, back
+        return joint, pose(None, -anchor[:3, 3])
 
     def frames(self) -> dict[str, tuple[str | None, np.ndarray]]:
         """Sites by name: the body they are on (None: the world) and their pose there."""
@@ -252,35 +251,15 @@ class _Bodies:
             raise UnknownNameError(f"no body and no site on a body is called {tip!r}; try: {known}")
         tool = Tool(tip, "given") if tip is not None else Tool(TOOL, "its name")
         if tip is None and named_tool[0] is None and TOOL not in names:
+            m, mounts = self.m, {}
+            is_coupled = (m.eq_type == EQUALITY_OF_JOINTS) & (m.eq_obj2id >= 0)
+            driven = {*m.eq_obj1id[is_coupled].tolist()}  # joints that an equality drives follow
+            for i in range(1, m.nbody):
+                first, parent = int(m.body_jntadr[i]), int(m.body_parentid[i])
+                joints = set(range(first, first + int(m.body_jntnum[i])))
+                parent_name = self.names[parent] if parent > 0 else None
+                mounts[self.names[i]] = Mount(parent_name, bool(joints), bool(joints & driven))
             sites = {name: link for name, (link, _) in frames.items() if link is not None}
-            tool = default_tool(self._mounts(), sites) or Tool(self.names[-1], "the last body")
+            tool = default_tool(mounts, sites) or Tool(self.names[-1], "the last body")
         link, tool_pose = named_tool if tool.name == TOOL else frames.get(tool.name, (None, None))
         return tool, link or tool.name, tool_pose
-
-    def _mounts(self) -> dict[str, Mount]:
-        """How each body hangs in the tree; joints that an equality drives follow."""
-        m = self.m
-        driven = {
-            int(m.eq_obj1id[k])
-            for k in range(m.neq)
-            if int(m.eq_type[k]) == EQUALITY_OF_JOINTS and m.eq_obj2id[k] >= 0
-        }
-        mounts = {}
-        for i in range(1, m.nbody):
-            first, parent = int(m.body_jntadr[i]), int(m.body_parentid[i])
-            joints = set(range(first, first + int(m.body_jntnum[i])))
-            parent_name = self.names[parent] if parent > 0 else None
-            mounts[self.names[i]] = Mount(parent_name, bool(joints), bool(joints & driven))
-        return mounts
-
-
-def _still_links(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
-    """Sites that must be links: "base", whose name the base's own frame has, and a tool at rest."""
-    links = []
-    for name in (BASE, TOOL):
-        if name in frames and (name == BASE or frames[name][0] is None):
-            body, site_pose = frames.pop(name)
-            links.append(
-                Link(name, body, Joint(kind="fixed", name=f"{name}_site", origin=site_pose))
-            )
-    return links

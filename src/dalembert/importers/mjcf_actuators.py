@@ -47,15 +47,13 @@ def actuation(
     is_off = disabled(mujoco, m, "ACTUATION")
     for i, name in enumerate(names_of(mujoco, m, "actuator")):
         reason = "the file switches actuation off" if is_off else _unsupported(mujoco, m, i)
-        actuator = None if reason else _actuator(mujoco, m, i, name, targets)
-        if (
-            actuator is not None
-            and {actuator.target, actuator.reference or actuator.target} <= known
-        ):
-            actuators.append(actuator)
-        else:
-            effect = f"exerts nothing: {reason or 'nothing to pull at'}"
-            left_out.append(LeftOut("actuator", name, effect))
+        if not reason:
+            actuator = _actuator(mujoco, m, i, name, targets)
+            if {actuator.target, actuator.reference or actuator.target} <= known:
+                actuators.append(actuator)
+                continue
+        effect = f"exerts nothing: {reason or 'nothing to pull at'}"
+        left_out.append(LeftOut("actuator", name, effect))
     if not actuators:
         return Actuation(), left_out
     limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
@@ -140,19 +138,15 @@ def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
     summed: dict[str, float] = {}
     if all(a.transmission == "joint" for a in actuators):
         for a in actuators:
-            summed[a.target] = summed.get(a.target, 0.0) + abs(a.gear[0]) * _largest(a)
+            # along its length: its own limit, or a motor's at the largest control
+            force = float(np.abs(a.force_range).max())
+            is_motor = not (np.any(a.gain[1:]) or np.any(a.bias) or a.active)
+            if is_motor:
+                force = min(force, abs(float(a.gain[0])) * float(np.abs(a.control_range).max()))
+            summed[a.target] = summed.get(a.target, 0.0) + abs(a.gear[0]) * force
     changed = []
     for joint in model.joints:
         least = min(stated.get(joint.name, np.inf), summed.get(joint.name, np.inf))
         single = joint.v.stop - joint.v.start == 1
         changed.append(replace(joint, effort_limit=least) if single else joint)
     return replace(model, joints=tuple(changed))
-
-
-def _largest(actuator: Actuator) -> float:
-    """Largest force along its length: its own limit, or a motor's at the largest control."""
-    force = float(np.abs(actuator.force_range).max())
-    motor = not (np.any(actuator.gain[1:]) or np.any(actuator.bias) or actuator.active)
-    if not motor:
-        return force
-    return min(force, abs(float(actuator.gain[0])) * float(np.abs(actuator.control_range).max()))

@@ -24,7 +24,7 @@ import numpy as np
 
 from dalembert.errors import ImportFileError
 from dalembert.importers.file_access import MAX_ASSET, Part, Roots, Trust, read_parts
-from dalembert.importers.safe_parsing import MAX_ELEMENTS, Document, Element, shown
+from dalembert.importers.safe_parsing import MAX_ELEMENTS, Document, Element, excerpt
 from dalembert.model.notes import LeftOut, Mesh
 from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion
 
@@ -45,7 +45,9 @@ def check_limits(roots: Sequence[Element]) -> None:
             for name, value in element.attributes.items():
                 if "%" in value:
                     # MuJoCo prints some words of the file as formats: '%n' ends the process
-                    raise element.error(f"{name}={shown(value)}: MuJoCo may crash on a '%'; rename")
+                    raise element.error(
+                        f"{name}={excerpt(value)}: MuJoCo may crash on a '%'; rename"
+                    )
                 _check_size(element, name, value)
     # nested <replicate> and <composite> multiply; each <attach> counts as the largest model
     largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
@@ -62,7 +64,7 @@ def _check_size(element: Element, name: str, value: str) -> None:
     for word in value.split():
         digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
         if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
-            raise element.error(f"{name}={shown(value)} is more than a robot needs: {MAX_SIZE}")
+            raise element.error(f"{name}={excerpt(value)} is more than a robot needs: {MAX_SIZE}")
 
 
 def _expanded(root: Element, attached: int) -> int:
@@ -349,7 +351,7 @@ def reduce_spec(
 
 def _readable(asset: Asset, roots: Roots) -> Path:
     """The path of a file that is there, allowed, and not too large."""
-    path, label = roots.find(asset.element, asset.name, asset.folders), shown(asset.name)
+    path, label = roots.find(asset.element, asset.name, asset.folders), excerpt(asset.name)
     if not path.exists():
         raise asset.element.error(f"the file {label} is not there, and the dynamics needs it")
     if not path.is_file() or path.stat().st_size > MAX_ASSET:

@@ -7,6 +7,7 @@ whose torquescale is 0 holds no rotation: it is a connect.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from types import ModuleType
 from typing import Any
@@ -38,15 +39,21 @@ def equalities(
         if kind is None:
             others.append((word.removeprefix("mjEQ_").lower(), name))
             continue
+        active, data = enforced and bool(m.eq_active0[i]), tuple(map(float, m.eq_data[i]))
         if kind in ("connect", "weld"):
             ends = _frames(mujoco, m, i, kind, bodies)
             kind = "connect" if ends["directions"] == "point" else "weld"
-        else:
-            names = joints if kind == "joint" else tendons
-            ends = _coupled(m, i, kind, names)
-        active = enforced and bool(m.eq_active0[i])
-        data = tuple(float(x) for x in m.eq_data[i])
-        known.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
+            known.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
+            continue
+        # x₁ = x₁₀ + Σ c_k (x₂ − x₂₀)ᵏ as a polynomial of x₂; without a second, x₁ = x₁₀ + c₀
+        names = joints if kind == "joint" else tendons
+        at0 = m.qpos0[m.jnt_qposadr] if kind == "joint" else m.tendon_length0
+        first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        at = [float(at0[k]) if k >= 0 else 0.0 for k in (first, second)]
+        c0, *higher = shifted(list(data[: 5 if second >= 0 else 1]), at[1])
+        follower, leader = names[first], names[second] if second >= 0 else None
+        coupling = Equality(kind, name, follower, leader, active, data)
+        known.append(replace(coupling, polynomial=(c0 + at[0], *higher)))
     return known, others
 
 
@@ -68,21 +75,6 @@ def _frames(mujoco: ModuleType, m: Any, i: int, kind: str, bodies: list[str]) ->
     }
 
 
-def _coupled(m: Any, i: int, kind: str, names: list[str]) -> dict[str, Any]:
-    """x₁ = x₁₀ + Σ c_k (x₂ − x₂₀)ᵏ as a polynomial of x₂; without a second, x₁ = x₁₀ + c₀."""
-    first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
-    if kind == "joint":
-        at = [float(m.qpos0[m.jnt_qposadr[k]]) if k >= 0 else 0.0 for k in (first, second)]
-    else:
-        at = [float(m.tendon_length0[k]) if k >= 0 else 0.0 for k in (first, second)]
-    terms = 5 if second >= 0 else 1
-    c0, *higher = shifted([float(c) for c in m.eq_data[i, :terms]], at[1])
-    return {
-        **{"first": names[first], "second": names[second] if second >= 0 else None},
-        "polynomial": (c0 + at[0], *higher),
-    }
-
-
 def shifted(coefficients: list[float], x0: float) -> list[float]:
     """The coefficients of p(x − x0) as a polynomial of x.
 
@@ -98,12 +90,11 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
 def configuration(m: Any, qpos: Any) -> np.ndarray:
     """q (nq,) of a MuJoCo qpos: only quaternions differ, (w, x, y, z) there, (x, y, z, w) here."""
     q = np.array(qpos, dtype=float)
-    for k in range(m.njnt):
-        start = int(m.jnt_qposadr[k]) + {0: 3, 1: 0}.get(int(m.jnt_type[k]), -1)
-        if int(m.jnt_type[k]) in (0, 1):  # free, ball
-            w = q[start]
-            q[start : start + 3], q[start + 3] = q[start + 1 : start + 4].copy(), w
-            q[start : start + 4] /= np.linalg.norm(q[start : start + 4]) or 1.0
+    for address, kind in zip(m.jnt_qposadr.tolist(), m.jnt_type.tolist(), strict=True):
+        if kind in (0, 1):  # free, ball
+            start = address + (3 if kind == 0 else 0)
+            quaternion = np.roll(q[start : start + 4], -1)
+            q[start : start + 4] = quaternion / (np.linalg.norm(quaternion) or 1.0)
     return q
 
 

@@ -104,7 +104,7 @@ def mjcf_from_model(
     ends = _section("tendon", [*forces.tendons, *loops.tendons])
     ends += _section("equality", [*followers, *loops.equalities])
     if posture is not None:
-        ends += keyframe(model, posture, "assembled")
+        ends += _section("keyframe", [_key(model, posture, "assembled")])
     ends += actuator_lines(model)
     friction = []  # Coulomb friction of joints where the two directions differ in size
     for body, item in zip(model.bodies, placed, strict=True):
@@ -142,11 +142,27 @@ def _bodies(
 
 
 def _inertial(body: Massive, name: str, frame: np.ndarray, axes: np.ndarray | None = None) -> str:
+    """The inertia by principal moments; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit.
+
+    `axes` (3, 3) are principal axes to be taken, where moments are equal and do not tell.
+    """
     mass, com, tensor = inertia_of(body, frame)
+    if axes is not None:
+        moments = np.diag(axes.T @ tensor @ axes).copy()
+    elif np.array_equal(tensor, np.diag(np.diag(tensor))):
+        moments, axes = np.diag(tensor).copy(), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh(tensor)
+        axes = axes * np.sign(np.linalg.det(axes))
     # what is left of I_o − m (cᵀc 1 − c cᵀ) is known to the rounding of I_o only
     noise = 64 * EPSILON * float(np.abs(body.inertia).max())
-    moments, turn = _principal(tensor, name, noise, axes)
-    placed = pose_words(pose(turn, com))
+    moments = np.where(np.abs(moments) <= noise, 0.0, moments)
+    largest = int(np.argmax(moments))
+    others = float(np.delete(moments, largest).sum())
+    if moments.min() < 0.0 or moments[largest] > others * (1.0 + 1e-12) + 2 * noise:
+        raise ModelError(f"link {name!r}: MuJoCo takes no inertia that a body cannot have")
+    moments[largest] = min(moments[largest], others)
+    placed = pose_words(pose(axes, com))
     return f'<inertial mass="{numbers([mass])}" {placed} diaginertia="{numbers(moments)}"/>'
 
 
@@ -162,30 +178,6 @@ def _fixed(model: Model, used: set[str]) -> list[str]:
             f"    {xml_comment('what is fixed to the base has no inertia that a body can have')}"
         ]
     return [f"    <body name={quoted(name)}>{inertial}</body>"]
-
-
-def _principal(
-    tensor: np.ndarray, name: str, noise: float, axes: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments and axes; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit.
-
-    `noise`, kg m², is how far the tensor's entries may be from what they are meant to be. `axes`
-    (3, 3) are principal axes to be taken, where moments are equal and do not tell.
-    """
-    if axes is not None:
-        moments = np.diag(axes.T @ tensor @ axes).copy()
-    elif np.array_equal(tensor, np.diag(np.diag(tensor))):
-        moments, axes = np.diag(tensor).copy(), np.eye(3)
-    else:
-        moments, axes = np.linalg.eigh(tensor)
-        axes = axes * np.sign(np.linalg.det(axes))
-    moments = np.where(np.abs(moments) <= noise, 0.0, moments)
-    largest = int(np.argmax(moments))
-    others = float(np.delete(moments, largest).sum())
-    if moments.min() < 0.0 or moments[largest] > others * (1.0 + 1e-12) + 2 * noise:
-        raise ModelError(f"link {name!r}: MuJoCo takes no inertia that a body cannot have")
-    moments[largest] = min(moments[largest], others)
-    return moments, axes
 
 
 def _joint(model: Model, body: Body, item: Placed, origin: np.ndarray, forces: str) -> str:
@@ -249,28 +241,22 @@ class LoopLines:
             return [self._coupling(equality)]
         if equality.kind == "distance":
             return [self._distance(equality)]
-        words = {"point": "connect", "weld": "weld"}
-        if equality.directions == "revolute":
-            far = pose(p=[0.0, 0.0, AXIS])
-            return [
-                self._site_pair("connect", equality, equality.name),
-                self._site_pair(
-                    "connect", equality, unique(f"{equality.name}_axis", self.names), far
-                ),
-            ]
+        words = {"point": "connect", "weld": "weld", "revolute": "connect"}
         if equality.directions not in words:
             raise ModelError(
                 f"loop {equality.name!r}: MuJoCo holds points, hinges and frames, not "
                 f"{equality.directions!r}; try to_urdf"
             )
-        return [self._site_pair(words[str(equality.directions)], equality, equality.name)]
-
-    def _site_pair(
-        self, word: str, equality: Equality, name: str, far: np.ndarray | None = None
-    ) -> str:
-        ends = self._ends(equality, name, far)
-        sites = " ".join(f"site{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
-        return f"<{word} name={quoted(name)} {sites}/>"
+        pairs: list[tuple[str, np.ndarray | None]] = [(equality.name, None)]
+        if equality.directions == "revolute":  # a second point on the axis
+            axis_name = unique(f"{equality.name}_axis", self.names)
+            pairs.append((axis_name, pose(p=[0.0, 0.0, AXIS])))
+        lines = []
+        for name, far in pairs:
+            first, second = (quoted(end) for end in self._ends(equality, name, far))
+            word = words[str(equality.directions)]
+            lines.append(f"<{word} name={quoted(name)} site1={first} site2={second}/>")
+        return lines
 
     def _ends(self, equality: Equality, name: str, far: np.ndarray | None = None) -> list[str]:
         """Two sites at the frames that are held, moved by `far` in them."""
@@ -305,10 +291,8 @@ class LoopLines:
                 "others; try to_urdf"
             )
         c0, *linear = equality.polynomial
-        factors = [
-            (equality.first, 1.0),
-            *((equality.second, -c) for c in linear if equality.second),
-        ]
+        factors = [(equality.first, 1.0)]
+        factors += [(equality.second, -c) for c in linear if equality.second]
         factors += [(joint, -factor) for joint, factor in equality.factors]
         name = unique(equality.name, self.taken)
         through = "".join(
@@ -342,8 +326,8 @@ class LoopLines:
         return self.placed[body_of(self.model, coordinate, "MuJoCo")].joint
 
 
-def keyframe(model: Model, q: np.ndarray, name: str) -> list[str]:
-    """The posture q (nq,) as a keyframe, bodies depth first as they are written."""
+def _key(model: Model, q: np.ndarray, name: str) -> str:
+    """The posture q (nq,) of a keyframe, bodies depth first as they are written."""
     tree, q_tree = model.tree, np.asarray(model.expand(q), dtype=float)
     values: list[float] = []
     stack = list(reversed(model.children(-1)))
@@ -353,4 +337,4 @@ def keyframe(model: Model, q: np.ndarray, name: str) -> list[str]:
         own = q_tree[tree.bodies[i].q]
         has_quaternion = len(own) >= 4  # (x, y, z, w) here, (w, x, y, z) in MuJoCo
         values += [*own[:-4], own[-1], *own[-4:-1]] if has_quaternion else [*own]
-    return ["  <keyframe>", f'    <key name="{name}" qpos="{numbers(values)}"/>', "  </keyframe>"]
+    return f'<key name="{name}" qpos="{numbers(values)}"/>'

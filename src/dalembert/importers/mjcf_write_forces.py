@@ -217,12 +217,12 @@ class ForceLines:
 
     def numerics(self) -> list[str]:
         """Names of free joints whose rotor is no ballast, as our reader knows them."""
-        heavy = {ballast.body for ballast in self.model.elements.ballasts}
+        ballasted = {ballast.body for ballast in self.model.elements.ballasts}
         rotor = np.asarray(self.model.drive.rotor, float)
         return [
             f'<numeric name={quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
             for i, body in enumerate(self.model.bodies)
-            if body.chart.nq == 7 and rotor[body.v.start] and i not in heavy
+            if body.chart.nq == 7 and rotor[body.v.start] and i not in ballasted
         ]
 
     def _tendon(self, tendon: Tendon) -> list[str]:

@@ -27,12 +27,14 @@ MAX_DEPTH = 256
 MAX_TEXT = 256
 
 Source = str | bytes | Path
+Numbers = tuple[float, ...]
 
 # every digit can be matched in one way only: a long number takes linear time
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MAX_NUMBER = 1000  # characters
 # Robots are of human scale: what is larger is a mistake that would overflow later.
 LARGEST = 1e12
+_WEB_PAGE = "this is a web page, not a robot; download the raw file"
 _UNSAVED: ContextVar[tuple[Path, bytes] | None] = ContextVar("_UNSAVED", default=None)
 
 
@@ -78,10 +80,10 @@ class Element:
         return value
 
     def numbers(
-        self, name: str, count: int, default: tuple[float, ...] | None, what: str
-    ) -> tuple[float, ...]:
-        """An attribute of `count` finite numbers; `default` None makes it required."""
-        text = self.attributes.get(name)
+        self, name: str, count: int, default: Numbers | None, what: str, text: str | None = None
+    ) -> Numbers:
+        """`count` finite numbers of an attribute, or of a `text`; `default` None: they are required."""
+        text = self.attributes.get(name) if text is None else text
         if text is None:
             if default is None:
                 raise self.error(f"{what}: <{self.tag}> needs the attribute {name!r}")
@@ -89,30 +91,29 @@ class Element:
         words = text.split()
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
-            raise self.error(f"{what}: {name}={shown(text)} must be {expected}{_macro(text)}")
-        values = []
+            raise self.error(f"{what}: {name}={excerpt(text)} must be {expected}{_macro(text)}")
         for word in words:
             if len(word) > MAX_NUMBER:
                 raise self.error(f"{what}: {name} has {len(word)} characters; no number needs them")
             if not _NUMBER.fullmatch(word):
-                raise self.error(f"{what}: {name}={shown(word)} is not a number{_macro(word)}")
-            values.append(float(word))
-            if not isfinite(values[-1]):
-                raise self.error(f"{what}: {name}={shown(word)} is too large for a number")
-        return tuple(values)
-
-    def number(self, name: str, default: float | None, what: str) -> float:
-        """An attribute of one finite number; `default` None makes it required."""
-        return self.numbers(name, 1, None if default is None else (default,), what)[0]
+                raise self.error(f"{what}: {name}={excerpt(word)} is not a number{_macro(word)}")
+            if not isfinite(float(word)):
+                raise self.error(f"{what}: {name}={excerpt(word)} is too large for a number")
+        return tuple(map(float, words))
 
     def bounded(
-        self, name: str, count: int, default: tuple[float, ...] | None, what: str
-    ) -> tuple[float, ...]:
+        self, name: str, count: int, default: Numbers | None, what: str, text: str | None = None
+    ) -> Numbers:
         """`numbers` that enter the dynamics: none beyond 1e12 in SI units."""
-        values = self.numbers(name, count, default, what)
+        values = self.numbers(name, count, default, what, text)
         if max(map(abs, values)) > LARGEST:
-            raise self.error(f"{what}: {name}={shown(self.attributes[name])} is larger than 1e12")
+            text = self.attributes[name] if text is None else text
+            raise self.error(f"{what}: {name}={excerpt(text)} is larger than 1e12")
         return values
+
+    def number(self, name: str, default: float | None, what: str) -> float:
+        """One number of an attribute that enters the dynamics."""
+        return self.bounded(name, 1, None if default is None else (default,), what)[0]
 
 
 def _macro(text: str) -> str:
@@ -130,24 +131,27 @@ class Document:
 
 def read_xml(source: Source) -> Document:
     """Parse a path, or text that starts with "<"."""
+    if not isinstance(source, (str, bytes, Path)):
+        raise ImportFileError(f"give a path or XML text, not {type(source).__name__}")
+    start = source[:4096] if isinstance(source, str) else ""
+    is_text = start.lstrip().startswith(("<", "\ufeff")) or "\n" in start
     path = None
-    if is_text(source):
+    if isinstance(source, bytes) or is_text:
         # a lone surrogate in a str has no UTF-8: it becomes invalid UTF-8, which expat refuses
         data = source if isinstance(source, bytes) else str(source).encode(errors="surrogatepass")
         if len(data) > MAX_BYTES:
             raise ImportFileError(f"{_size(len(data))} of XML; the limit is {_size(MAX_BYTES)}")
     else:
-        assert not isinstance(source, bytes)
         path = Path(source)
         data = read_file(path)
     file = None if path is None else path.name
     try:
-        root = _Parser(file).parse(data)
+        root = parse_xml(data, file)
     except ImportFileError:
         repaired = _repaired(data)
         if repaired == data:
             raise
-        root = _Parser(file).parse(repaired)
+        root = parse_xml(repaired, file)
     return Document(root, file, path)
 
 
@@ -168,18 +172,6 @@ def _repaired(data: bytes) -> bytes:
     if before and declared:
         return declared[0] + before + data[len(before) + declared.end() :]
     return data
-
-
-def is_text(source: Source) -> bool:
-    """True for XML itself, False for a path to it."""
-    if not isinstance(source, (str, bytes, Path)):
-        raise ImportFileError(f"give a path or XML text, not {type(source).__name__}")
-    if isinstance(source, Path):
-        return False
-    if isinstance(source, bytes):
-        return True
-    start = source[:4096]
-    return start.lstrip().startswith(("<", "\ufeff")) or "\n" in start
 
 
 def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
@@ -220,81 +212,71 @@ def unsaved(path: Path, data: bytes) -> Iterator[None]:
         _UNSAVED.reset(token)
 
 
-class _Parser:
-    """Builds the tree from expat's events, refusing what a robot's file never needs."""
+def parse_xml(data: bytes, file: str | None, max_text: int = MAX_TEXT) -> Element:
+    """The root element of a document, of which each element keeps about `max_text` characters.
 
-    def __init__(self, file: str | None) -> None:
-        self.file = file
-        self.open: list[Element] = []
-        self.root: Element | None = None
-        self.count = 0
-        self.expat: Any = expat.ParserCreate()
-        self.expat.buffer_text = True
-        self.expat.StartElementHandler = self._start
-        self.expat.EndElementHandler = lambda tag: self.open.pop()
-        self.expat.CharacterDataHandler = self._text
-        self.expat.StartDoctypeDeclHandler = self._doctype
-        self.expat.EntityDeclHandler = self._entity
-        self.expat.SkippedEntityHandler = self._entity
-        self.expat.ExternalEntityRefHandler = self._entity
+    Entities and references to other files, which no robot needs, are errors.
+    """
+    if not data.strip():
+        raise ImportFileError("the file is empty", file)
+    parser: Any = expat.ParserCreate()
+    parser.buffer_text, parser.buffer_size = True, min(2**20, max(8192, max_text))
+    top = Element("", {}, 0, file)
+    stack, count = [top], 0
 
-    def parse(self, data: bytes) -> Element:
-        if not data.strip():
-            raise ImportFileError("the file is empty", self.file)
-        try:
-            self.expat.Parse(data, True)
-        except expat.ExpatError as error:
-            if re.match(rb"\s*(<!doctype html|<html)", data[:4096], re.IGNORECASE):
-                message = "this is a web page, not a robot; download the raw file"
-                raise ImportFileError(message, self.file) from None
-            reason = expat.ErrorString(error.code) or "not well-formed"
-            message = f"this is not valid XML: {reason}"
-            raise ImportFileError(message, self.file, error.lineno) from None
-        except (ValueError, LookupError, UnicodeError) as error:
-            if isinstance(error, ImportFileError):
-                raise
-            # expat asks Python for encodings it does not know
-            reason = shown(str(error))
-            raise ImportFileError(f"its encoding cannot be read: {reason}", self.file, 1) from None
-        assert self.root is not None  # expat accepts no document without an element
-        return self.root
+    def fail(message: str) -> NoReturn:
+        raise ImportFileError(message, file, parser.CurrentLineNumber)
 
-    def _error(self, message: str) -> ImportFileError:
-        return ImportFileError(message, self.file, self.expat.CurrentLineNumber)
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > MAX_ELEMENTS:
+            fail(f"more than {MAX_ELEMENTS} elements")
+        if len(stack) > MAX_DEPTH:
+            fail(f"elements nested more than {MAX_DEPTH} deep")
+        element = Element(tag, attributes, parser.CurrentLineNumber, file)
+        stack[-1].children.append(element)
+        stack.append(element)
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.count += 1
-        if self.count > MAX_ELEMENTS:
-            raise self._error(f"more than {MAX_ELEMENTS} elements")
-        if len(self.open) >= MAX_DEPTH:
-            raise self._error(f"elements nested more than {MAX_DEPTH} deep")
-        element = Element(tag, attributes, self.expat.CurrentLineNumber, self.file)
-        if self.open:
-            self.open[-1].children.append(element)
-        else:
-            self.root = element
-        self.open.append(element)
+    def add_text(text: str) -> None:
+        element = stack[-1]
+        if len(element.text) < max_text and (element.text or not text.isspace()):
+            element.text += text
 
-    def _text(self, text: str) -> None:
-        # numbers and names only: prose and data are not kept
-        if self.open and len(self.open[-1].text) < MAX_TEXT and not text.isspace():
-            self.open[-1].text += text
-
-    def _doctype(self, name: str, system: str | None, public: str | None, subset: int) -> None:
+    def doctype(name: str, system: str | None, public: str | None, subset: int) -> None:
         if name.lower() == "html":
-            raise self._error("this is a web page, not a robot; download the raw file")
+            fail(_WEB_PAGE)
         if system or public:
-            raise self._error("a DOCTYPE that refers to another file is refused")
+            fail("a DOCTYPE that refers to another file is refused")
 
-    def _entity(self, *_: Any) -> NoReturn:
-        raise self._error("entity declarations and references are refused; write the text itself")
+    def entity(*_: Any) -> NoReturn:
+        fail("entity declarations and references are refused; write the text itself")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, lambda tag: stack.pop()
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = add_text, doctype
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = entity
+    parser.ExternalEntityRefHandler = entity
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        if re.match(rb"\s*(<!doctype html|<html)", data[:4096], re.IGNORECASE):
+            raise ImportFileError(_WEB_PAGE, file) from None
+        reason = expat.ErrorString(error.code) or "not well-formed"
+        raise ImportFileError(f"this is not valid XML: {reason}", file, error.lineno) from None
+    except (ValueError, LookupError, UnicodeError) as error:
+        if isinstance(error, ImportFileError):
+            raise
+        # expat asks Python for encodings it does not know
+        reason = excerpt(str(error))
+        raise ImportFileError(f"its encoding cannot be read: {reason}", file, 1) from None
+    return top.children[0]  # expat accepts no document without an element
 
 
 def _size(count: int) -> str:
     return f"{count / 2**20:.0f} MB"
 
 
-def shown(text: str, limit: int = 60) -> str:
+def excerpt(text: str, limit: int = 60) -> str:
     """Text of a file inside a message: quoted, and short."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
 

@@ -13,15 +13,17 @@ import numpy as np
 from dalembert import tracing
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link, validation
+from dalembert.model.parameter import NumberLike
 from dalembert.model.validation import label, numbers
+from dalembert.spatial.arrays import Scalar, Vector, Vector3
 from dalembert.spatial.se3 import inverse, pose
 from dalembert.text import short
 
 
 def links_from_screws(
-    screws: Sequence[Any],
-    frames: Sequence[Any],
-    inertias: Sequence[tuple[Any, Any]],
+    screws: Sequence[NumberLike],
+    frames: Sequence[NumberLike],
+    inertias: Sequence[tuple[NumberLike, NumberLike]],
     parents: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> list[Link]:
@@ -49,7 +51,7 @@ def links_from_screws(
                 f"parent {short(parent)} of link {name!r} is no index of a link (−1: base)"
             )
         xi = numbers(screws[i], (6,), f"the screw of {name!r}, (linear, angular),")
-        kind, axis, point, pitch = screw_axis(xi, poses[i][0:3, 3], name)
+        kind, axis, point, pitch = _screw_axis(xi, poses[i][0:3, 3], name)
         at_axis = pose(None, point)
         below = inverse(poses[parents[i]]) if parents[i] >= 0 else np.eye(4)
         if not isinstance(inertias[i], tuple | list) or len(inertias[i]) != 2:
@@ -70,31 +72,29 @@ def links_from_screws(
     return links
 
 
-def screw_axis(xi: Any, near: Any, name: str) -> tuple[str, np.ndarray, Any, Any]:
+def _screw_axis(xi: Vector, near: Vector3, name: str) -> tuple[str, Vector3, Vector3, Scalar]:
     """(kind, axis, point on the axis, pitch) of a unit twist ξ = (−ω × p + h ω, ω) or (v, 0)."""
-    angular = _numbers(xi[3:6], name)
-    if np.allclose(angular, 0.0, atol=1e-12):
-        return "prismatic", _unit(_numbers(xi[0:3], name), name), near, 0.0
-    omega = _unit(angular, name)
-    pitch = omega @ xi[0:3]
-    known = tracing.constant(pitch)
-    if known is not None and abs(known) < 1e-12:
-        return "revolute", omega, np.cross(omega, xi[0:3]), 0.0
-    return "helical", omega, np.cross(omega, xi[0:3]), pitch
-
-
-def _unit(axis: np.ndarray, name: str) -> np.ndarray:
+    omega = _numbers(xi[3:6], name)
+    slides = np.allclose(omega, 0.0, atol=1e-12)
+    axis = _numbers(xi[0:3], name) if slides else omega
     length = np.linalg.norm(axis)
     if abs(length - 1.0) > 1e-9:
         raise ModelError(
             f"the screw of {name!r} has an axis of length {length:.6g}; screws must be unit twists"
         )
-    return axis / length
+    axis = axis / length
+    if slides:
+        return "prismatic", axis, near, 0.0
+    pitch, point = axis @ xi[0:3], np.cross(axis, xi[0:3])
+    known = tracing.constant(pitch)
+    if known is not None and abs(known) < 1e-12:
+        return "revolute", axis, point, 0.0
+    return "helical", axis, point, pitch
 
 
-def _numbers(part: Any, name: str) -> np.ndarray:
+def _numbers(part: Vector3, name: str) -> Vector3:
     """A direction must be known as numbers; only positions and pitches may hold parameters."""
-    numbers = tracing.constant(part)
+    numbers: Vector3 | None = tracing.constant(part)
     if numbers is None:
         raise ModelError(f"the axis direction of {name!r} holds a parameter; it must be numbers")
     if not np.isfinite(numbers).all():

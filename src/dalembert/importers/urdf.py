@@ -16,17 +16,17 @@ import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
 from dalembert.importers.file_access import Roots, Trust
-from dalembert.importers.safe_parsing import Document, Element, Source, read_xml, shown
+from dalembert.importers.safe_parsing import Document, Element, Source, excerpt, read_xml
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
-from dalembert.importers.urdf_transmissions import motors, read_meshes, rotor_data, spring_data
+from dalembert.importers.urdf_transmissions import drive_data, motors
 from dalembert.importers.visuals import urdf_visuals
 from dalembert.model import CoupledModel, Joint, Link, Model, build
-from dalembert.model.build import STANDARD_GRAVITY, TOOL, mounts
+from dalembert.model.build import STANDARD_GRAVITY, TOOL
 from dalembert.model.coupling import Follow, couple, resolve_leader
 from dalembert.model.joint import align, factors
-from dalembert.model.notes import Notes
-from dalembert.model.tool import Tool, default_tool
+from dalembert.model.notes import Mesh, Notes
+from dalembert.model.tool import Mount, Tool, default_tool
 from dalembert.model.validation import mapping
 from dalembert.spatial.rotations import snap
 from dalembert.text import nearest, short
@@ -63,12 +63,12 @@ def model_from_urdf(
     robot, log = document.root, Log()
     _require_urdf(document)
     links = [read_link(element, log) for element in robot.all("link")]
-    file_joints = [read_joint(element, log) for element in robot.all("joint")]
-    file_joints = _with_kinds(file_joints, kinds or {}, document.file, log)
-    links += _undeclared_world(links, file_joints, log)
-    root, all_joints = _depth_first(robot, links, file_joints)
+    file_joints = [read_joint(element, log, kinds or {}) for element in robot.all("joint")]
+    _check_kinds(kinds or {}, [joint.name for joint in file_joints], document.file, log)
+    root, all_joints = _depth_first(robot, links, file_joints, log)
     tree_joints, followers, locked = _lock_joints(all_joints, joints, posture, log)
-    model_links = _links(links, root, tree_joints, _rotors(robot, file_joints, log), base)
+    drives = drive_data(robot, [joint.name for joint in file_joints], log)
+    model_links = _links(links, root, tree_joints, drives, base)
     tool = _tool(tip, model_links, followers)
     if gravity is None:  # URDF has none; `to_urdf` adds an element when it is not standard
         element = robot.one("dalembert:gravity")
@@ -100,7 +100,12 @@ def model_from_urdf(
         ignored=tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count),
         warnings=tuple(log.warnings),
         equalities=tuple(loop_reader.equalities),
-        meshes=tuple(mesh for link in links for mesh in read_meshes(link)),
+        meshes=tuple(
+            Mesh(link.name, part.attributes["filename"], part.line)
+            for link in links
+            for part in link.element.walk()
+            if part.tag == "mesh" and "filename" in part.attributes
+        ),
         visuals=urdf_visuals(robot, links, Roots.of(document.path, trust)),
         left_out=tuple(loop_reader.left_out),
     )
@@ -139,39 +144,27 @@ def _require_urdf(document: Document) -> None:
             )
 
 
-def _rotors(robot: Element, joints: Sequence[UrdfJoint], log: Log) -> dict[str, dict[str, float]]:
-    rotors = rotor_data(robot, log)
-    known = {joint.name for joint in joints}
-    for name in rotors:
-        if name not in known:
-            log.warnings.append(f"a transmission names joint {shown(name)}, which does not exist")
-    springs = spring_data(robot)  # what <gazebo> refers to may be a link as well
-    return {name: {**rotors.get(name, {}), **springs.get(name, {})} for name in known}
-
-
 def _links(
     links: Sequence[UrdfLink],
     root: UrdfLink,
     joints: Sequence[UrdfJoint],
-    rotors: Mapping[str, dict[str, float]],
+    drives: Mapping[str, dict[str, float]],
     base: str,
 ) -> list[Link]:
     """Links of the model: the root on its base, then one per joint."""
     taken = {joint.name for joint in joints}
     root_joint = ROOT_JOINT if ROOT_JOINT not in taken else f"{root.name}_{ROOT_JOINT}"
     kind = "free" if base == "free" else "fixed"
-    carriers: list[tuple[UrdfLink, str | None, Joint]] = []
-    carriers.append((root, None, Joint(kind=kind, name=root_joint)))
     by_name = {link.name: link for link in links}
-    for joint in joints:
-        numbers = {} if joint.kind == "fixed" else {**joint.numbers, **rotors.get(joint.name, {})}
-        model_joint = Joint(
-            kind=joint.kind, name=joint.name, axis=joint.axis, origin=joint.origin, **numbers
-        )
-        carriers.append((by_name[joint.child], joint.parent, model_joint))
+    mounted: list[tuple[UrdfLink, str | None, Joint]] = []
+    mounted.append((root, None, Joint(kind=kind, name=root_joint)))
+    for j in joints:
+        numbers = {} if j.kind == "fixed" else {**j.numbers, **drives[j.name]}
+        joint = Joint(kind=j.kind, name=j.name, axis=j.axis, origin=j.origin, **numbers)
+        mounted.append((by_name[j.child], j.parent, joint))
     return [
         Link(link.name, parent, joint, link.mass, link.com, link.inertia)
-        for link, parent, joint in carriers
+        for link, parent, joint in mounted
     ]
 
 
@@ -182,7 +175,13 @@ def _tool(tip: str | None, links: Sequence[Link], followers: Collection[str]) ->
         raise UnknownNameError(f"there is no link {tip!r}; there are: {', '.join(names)}")
     if tip is not None:
         return Tool(tip, "given")
-    return Tool(TOOL, "its name") if TOOL in names else default_tool(mounts(links, followers))
+    if TOOL in names:
+        return Tool(TOOL, "its name")
+    mounts = {
+        link.name: Mount(link.parent, link.joint.kind != "fixed", link.joint.name in followers)
+        for link in links
+    }
+    return default_tool(mounts)
 
 
 def _warn_of_names(
@@ -190,11 +189,11 @@ def _warn_of_names(
 ) -> None:
     """Massless links that move, a missing name, a link hidden by the tool frame."""
     names = {link.name for link in links}
-    carried = {body.parent for body in model.bodies}
+    parents = {body.parent for body in model.bodies}
     for i, body in enumerate(model.bodies):
         if body.name in names and float(body.mass) == 0.0:
-            beyond = "" if i in carried else ", nor does it carry anything"
-            log.warnings.append(f"link {shown(body.name)} moves but has no mass{beyond}")
+            beyond = "" if i in parents else ", nor does it carry anything"
+            log.warnings.append(f"link {excerpt(body.name)} moves but has no mass{beyond}")
     if not robot.attributes.get("name", "").strip():
         log.warn(robot, "the robot has no name")
     if tip not in (None, TOOL) and TOOL in names:
@@ -211,85 +210,71 @@ def _merged(joints: Sequence[UrdfJoint]) -> tuple[str, ...]:
 
 
 def _depth_first(
-    robot: Element, links: Sequence[UrdfLink], joints: Sequence[UrdfJoint]
+    robot: Element, file_links: list[UrdfLink], joints: Sequence[UrdfJoint], log: Log
 ) -> tuple[UrdfLink, list[UrdfJoint]]:
     """The root link, and the joints depth first with siblings in document order.
 
-    Where `to_urdf` says so, in document order altogether: other trees have other orders too.
+    Where `to_urdf` says so, in document order altogether: other trees have other orders too. A link
+    "world" on which joints hang is added to the links where the file forgot it, as simulators do.
     """
-    if not links:
+    names = {link.name for link in file_links}
+    hanging = [joint for joint in joints if joint.parent == WORLD]
+    if hanging and WORLD not in names:
+        element, name = hanging[0].element, excerpt(hanging[0].name)
+        log.warn(element, f"joint {name}: its parent {WORLD!r} is implied")
+        file_links.append(UrdfLink(WORLD, element))
+        names.add(WORLD)
+    if not file_links:
         raise robot.error("the robot has no <link>")
-    if len(links) > MAX_LINKS:
-        raise robot.error(f"{len(links)} links; the limit is {MAX_LINKS}")
-    _reject_duplicates([(link.name, link.element) for link in links], "links")
-    _reject_duplicates([(joint.name, joint.element) for joint in joints], "joints")
-    known = {link.name for link in links}
-    carried: dict[str, UrdfJoint] = {}
+    if len(file_links) > MAX_LINKS:
+        raise robot.error(f"{len(file_links)} links; the limit is {MAX_LINKS}")
+    _reject_duplicates(file_links, "links")
+    _reject_duplicates(joints, "joints")
+    mounts: dict[str, UrdfJoint] = {}  # by child
     children: dict[str, list[UrdfJoint]] = defaultdict(list)
     for joint in joints:
         for end, name in (("parent", joint.parent), ("child", joint.child)):
-            if name not in known:
+            if name not in names:
                 raise joint.element.error(
-                    f"joint {shown(joint.name)}: its {end} {shown(name)} is no link of the file"
+                    f"joint {excerpt(joint.name)}: its {end} {excerpt(name)} is no link of the file"
                 )
-        if joint.child in carried:
-            first = carried[joint.child]
+        first = mounts.setdefault(joint.child, joint)
+        if first is not joint:
             raise joint.element.error(
-                f"link {shown(joint.child)} hangs on two joints, {shown(first.name)} (line "
-                f"{first.element.line}) and {shown(joint.name)}; a URDF is a tree"
+                f"link {excerpt(joint.child)} hangs on two joints, {excerpt(first.name)} (line "
+                f"{first.element.line}) and {excerpt(joint.name)}; a URDF is a tree"
             )
-        carried[joint.child] = joint
         children[joint.parent].append(joint)
-    roots = [link for link in links if link.name not in carried]
+    roots = [link for link in file_links if link.name not in mounts]
     if not roots:
         raise robot.error("the joints form a cycle: no link is the root")
     if len(roots) > 1:
-        names = ", ".join(shown(link.name) for link in roots[:4])
+        listed = ", ".join(excerpt(link.name) for link in roots[:4])
         raise roots[1].element.error(
-            f"{len(roots)} links hang on no joint: {names}; a URDF has one root"
+            f"{len(roots)} links hang on no joint: {listed}; a URDF has one root"
         )
-    ordered = _ordered(roots[0], children, joints)
-    return roots[0], list(joints) if robot.one(ORDER) is not None else ordered
-
-
-def _undeclared_world(
-    links: Sequence[UrdfLink], joints: Sequence[UrdfJoint], log: Log
-) -> list[UrdfLink]:
-    """A link "world" where joints hang on one that the file forgot, as simulators imply it."""
-    hanging = [joint for joint in joints if joint.parent == WORLD]
-    if not hanging or any(link.name == WORLD for link in links):
-        return []
-    element = hanging[0].element
-    log.warn(element, f"joint {shown(hanging[0].name)}: its parent {WORLD!r} is implied")
-    return [UrdfLink(WORLD, element)]
-
-
-def _ordered(
-    root: UrdfLink, children: Mapping[str, list[UrdfJoint]], joints: Sequence[UrdfJoint]
-) -> list[UrdfJoint]:
-    ordered: list[UrdfJoint] = []
-    stack = list(reversed(children.get(root.name, [])))
+    ordered: dict[str, UrdfJoint] = {}
+    stack = children[roots[0].name][::-1]
     while stack:
         joint = stack.pop()
-        ordered.append(joint)
-        stack.extend(reversed(children.get(joint.child, [])))
-    if len(ordered) < len(joints):
-        names = {joint.name for joint in ordered}
-        lost = next(joint for joint in joints if joint.name not in names)
-        raise lost.element.error(
-            f"joint {shown(lost.name)} is part of a cycle that never reaches the root"
-        )
-    return ordered
-
-
-def _reject_duplicates(named: Sequence[tuple[str, Element]], what: str) -> None:
-    elements: dict[str, Element] = {}
-    for name, element in named:
-        if name in elements:
-            raise element.error(
-                f"two {what} are called {shown(name)}; the first is on line {elements[name].line}"
+        ordered[joint.name] = joint
+        stack += reversed(children[joint.child])
+    for joint in joints:
+        if joint.name not in ordered:
+            raise joint.element.error(
+                f"joint {excerpt(joint.name)} is part of a cycle that never reaches the root"
             )
-        elements[name] = element
+    return roots[0], list(joints if robot.one(ORDER) is not None else ordered.values())
+
+
+def _reject_duplicates(items: Sequence[UrdfLink] | Sequence[UrdfJoint], what: str) -> None:
+    lines: dict[str, int] = {}
+    for item in items:
+        if item.name in lines:
+            raise item.element.error(
+                f"two {what} are called {excerpt(item.name)}; the first is on line {lines[item.name]}"
+            )
+        lines[item.name] = item.element.line
 
 
 def carried_links(document: Document) -> dict[str, str]:
@@ -298,34 +283,24 @@ def carried_links(document: Document) -> dict[str, str]:
         joint.attributes["name"]: child.attributes["link"]
         for joint in document.root.all("joint")
         if (child := joint.one("child")) is not None
-        and {"name"} <= joint.attributes.keys()
-        and {"link"} <= child.attributes.keys()
+        and "name" in joint.attributes
+        and "link" in child.attributes
     }
 
 
-def _with_kinds(
-    joints: Sequence[UrdfJoint], kinds: Mapping[str, str], file: str | None, log: Log
-) -> list[UrdfJoint]:
-    """The joints, those in `kinds` spherical or fixed instead of what the file calls them.
-
-    A name that is no joint of the URDF changes nothing, with a warning.
-    """
-    names = [joint.name for joint in joints]
+def _check_kinds(
+    kinds: Mapping[str, str], names: Sequence[str], file: str | None, log: Log
+) -> None:
+    """Joint types instead of the file's: spherical or fixed; warn of a name that is no joint."""
     for name, kind in kinds.items():
         if kind not in ("spherical", "fixed"):
             raise ImportFileError(
-                f"joint {shown(name)} is to be of type {shown(kind)}; expected spherical or fixed",
+                f"joint {excerpt(name)} is to be of type {excerpt(kind)}; expected spherical or fixed",
                 file,
             )
         if name not in names:
-            unknown = f"joint {shown(name)}, which is to be {kind}, is no joint of the URDF"
+            unknown = f"joint {excerpt(name)}, which is to be {kind}, is no joint of the URDF"
             log.warnings.append(f"{unknown}{nearest(name, names)}")
-    return [
-        replace(joint, kind=kinds[joint.name], numbers={}, mimic=None)
-        if joint.name in kinds
-        else joint
-        for joint in joints
-    ]
 
 
 def _lock_joints(
@@ -344,74 +319,63 @@ def _lock_joints(
     posture = mapping({} if posture is None else posture, "posture")
     by_name = {joint.name: joint for joint in joints}
     moving = [joint.name for joint in joints if joint.kind != "fixed"]
-    for name in (*(keep or ()), *(posture or ())):
+    for name in (*(keep or ()), *posture):
         if name not in moving:
             raise UnknownNameError(f"there is no moving joint {name!r}{nearest(name, moving)}")
     if posture and keep is None:
         raise UnknownNameError(
-            f"posture of {', '.join(map(shown, posture))}: it is for joints that are held; name those "
-            "that move with joints=[…]"
+            f"posture of {', '.join(map(excerpt, posture))}: it is for joints that are held; name "
+            "those that move with joints=[…]"
         )
     followers: dict[str, Follow] = {}
     for joint in joints:
         if joint.mimic is not None and joint.mimic.leader in by_name:
             followers[joint.name] = joint.mimic
         elif joint.mimic is not None:
-            leader = shown(joint.mimic.leader)
-            message = f"joint {shown(joint.name)} mimics {leader}, which does not exist"
+            leader = excerpt(joint.mimic.leader)
+            message = f"joint {excerpt(joint.name)} mimics {leader}, which does not exist"
             log.warn(joint.element, f"{message}; it moves on its own")
     for name in keep or ():
         if name in followers:
             leader = followers[name].leader
             raise UnknownNameError(f"joint {name!r} follows {leader!r}; choose that one instead")
-    values = _locked_values(by_name, moving, followers, keep, posture or {}, log)
+    values: dict[str, Any] = {}  # of the joints that do not move
+    for name in moving:
+        follow = _resolved_mimic(by_name, followers, name)
+        is_kept = keep is None or follow.leader in keep
+        if by_name[follow.leader].kind == "fixed":
+            leader = excerpt(follow.leader)
+            message = f"joint {excerpt(name)} mimics {leader}, which is fixed; held"
+            log.warn(by_name[name].element, message)
+            values[name] = follow.offset
+        elif not is_kept and name in followers:
+            value = float(_numbers(posture.get(follow.leader, 0.0), 1, follow.leader)[0])
+            values[name] = follow.multiplier * value + follow.offset
+        elif not is_kept:
+            values[name] = posture.get(name)
     result = [_locked(j, values[j.name]) if j.name in values else j for j in joints]
     remaining = {name: follow for name, follow in followers.items() if name not in values}
     return result, remaining, values
 
 
-def _locked_values(
-    by_name: Mapping[str, UrdfJoint],
-    moving: Sequence[str],
-    followers: Mapping[str, Follow],
-    keep: Collection[str] | None,
-    posture: Mapping[str, Any],
-    log: Log,
-) -> dict[str, Any]:
-    """Values of the joints that do not move."""
-    values: dict[str, Any] = {}
-    for name in moving:
-        if name in followers:
-            follow = _resolved_mimic(by_name, followers, name)
-            leader = follow.leader
-            if by_name[leader].kind == "fixed":
-                message = f"joint {shown(name)} mimics {shown(leader)}, which is fixed; held"
-                log.warn(by_name[name].element, message)
-                values[name] = follow.offset
-            elif keep is not None and leader not in keep:
-                value = float(_numbers(posture.get(leader, 0.0), 1, leader)[0])
-                values[name] = follow.multiplier * value + follow.offset
-        elif keep is not None and name not in keep:
-            values[name] = posture.get(name)
-    return values
-
-
 def _resolved_mimic(
     by_name: Mapping[str, UrdfJoint], followers: Mapping[str, Follow], name: str
 ) -> Follow:
-    """A follower in terms of a joint that follows no other; circles are errors."""
+    """A joint in terms of one that follows no other, itself maybe; circles are errors."""
+    if name not in followers:
+        return Follow(name, 1.0, 0.0)
     element = by_name[name].element
     try:
         follow = resolve_leader(name, followers)
     except ModelError as error:
-        raise element.error(f"joint {shown(name)} mimics itself ({str(error)[:120]})") from None
+        raise element.error(f"joint {excerpt(name)} mimics itself ({str(error)[:120]})") from None
     for joint_name in (name, follow.leader):
         if by_name[joint_name].kind in ("planar", "free", "spherical"):
             raise element.error(
-                f"joint {shown(name)}: {shown(joint_name)} has several degrees; no mimic"
+                f"joint {excerpt(name)}: {excerpt(joint_name)} has several degrees; no mimic"
             )
     if not (abs(follow.multiplier) < 1e12 and abs(follow.offset) < 1e12):
-        raise element.error(f"joint {shown(name)}: its mimic chain multiplies beyond 1e12")
+        raise element.error(f"joint {excerpt(name)}: its mimic chain multiplies beyond 1e12")
     return follow
 
 

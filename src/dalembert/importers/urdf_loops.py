@@ -12,13 +12,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.safe_parsing import Element, shown
-from dalembert.importers.urdf_parts import KINDS, Log, UrdfJoint, read_origin
+from dalembert.importers.safe_parsing import Element, excerpt
+from dalembert.importers.urdf_parts import KINDS, Log, UrdfJoint, X, read_origin, unit_axis
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import AXES, align
 from dalembert.model.notes import Equality, LeftOut, pose_rows
@@ -32,7 +33,8 @@ DIRECTIONS = {name: kind.loop for name, kind in KINDS.items() if kind.loop is no
 ENDS = ("predecessor", "successor", "link1", "link2", "parent", "child")
 ONE_DEGREE = ("revolute", "continuous", "prismatic")
 WORLD = "world"
-X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+Directions = str | tuple[str, ...]
+Frames = list[tuple[str | None, np.ndarray]]  # links, and the poses (4, 4) of frames in them
 
 
 class Loops:
@@ -52,8 +54,7 @@ class Loops:
     ) -> None:
         self.links, self.joints, self.log = links, joints, log
         self.followers, self.locked = followers, locked
-        self.moving = {j.name for j in joints if j.kind != "fixed" and j.name not in locked}
-        self.carried = {joint.child: joint for joint in joints}
+        self.mounts = {joint.child: joint for joint in joints}
         self.left_out: list[LeftOut] = []
         self.equalities: list[Equality] = []
         for element in robot.children:
@@ -71,44 +72,39 @@ class Loops:
     # two frames that the element places itself
 
     def _loop(self, element: Element) -> None:
-        what, name, kind = _named(element)
-        ends, poses = self._placed_ends(element, what)
+        name = element.word("name", "a loop")
+        what = f"loop {excerpt(name)}"
+        frames = self._placed_ends(element, what)
         if "dalembert:directions" in element.attributes:
             words = tuple(element.word("dalembert:directions", what).split())
-            directions: Any = words if len(words) > 1 or words[0] in AXES else words[0]
-            turn = np.eye(4)
-        else:
-            directions = _directions(element, kind, what)
-            axis_element = element.one("axis")
-            axis = np.array(X)
-            if axis_element is not None:
-                xyz = np.array(axis_element.bounded("xyz", 3, X, what))
-                axis = _unit(axis_element, xyz, what)
-            turn = pose(align(axis))
-        self._add_loop(name, directions, ends, [here @ turn for here in poses])
+            is_word = len(words) == 1 and words[0] not in AXES
+            self._add_loop(name, words[0] if is_word else words, frames)
+            return
+        axis = element.one("axis")
+        xyz = X if axis is None else axis.bounded("xyz", 3, X, what)
+        turn = pose(align(unit_axis(axis or element, xyz, what)))
+        turned = [(link, here @ turn) for link, here in frames]
+        self._add_loop(name, _directions(element, what), turned)
 
     def _distance(self, element: Element) -> None:
         name = element.word("name", "a rod")
-        ends, poses = self._placed_ends(element, f"rod {shown(name)}")
-        length = element.bounded("length", 1, None, f"rod {shown(name)}")[0]
-        self.equalities.append(Equality("distance", name, **_frames(ends, poses), length=length))
+        what = f"rod {excerpt(name)}"
+        frames = self._placed_ends(element, what)
+        self._add_loop(name, "point", frames, element.number("length", None, what))
 
-    def _placed_ends(
-        self, element: Element, what: str
-    ) -> tuple[list[str | None], list[np.ndarray]]:
-        """Two links, and the poses of the frames in them: a child, attributes, or beside them."""
+    def _placed_ends(self, element: Element, what: str) -> Frames:
+        """Two links and poses of the frames in them: a child, attributes, or beside them."""
         elements = [child for child in element.children if child.tag in ENDS]
         if len(elements) != 2:
             raise element.error(f"{what}: it needs two links, as <predecessor> and <successor>")
-        ends, poses = [], []
+        frames: Frames = []
         for end in elements:
-            ends.append(self._link(end, end.word("link", what), what))
-            beside = element.one(f"{end.tag}_origin")
-            inside = end.one("origin")
+            link = self._link(end, end.word("link", what), what)
+            beside, inside = element.one(f"{end.tag}_origin"), end.one("origin")
             plain = {key: x for key, x in end.attributes.items() if key in ("xyz", "rpy")}
             own = Element(end.tag, plain, end.line, end.file)
-            poses.append(read_origin(inside or beside or own, self.log, what))
-        return ends, poses
+            frames.append((link, read_origin(inside or beside or own, self.log, what)))
+        return frames
 
     def _link(self, element: Element, name: str, what: str) -> str | None:
         """A link of the file; "world", where no link is called so, is None."""
@@ -116,29 +112,32 @@ class Loops:
             return name
         if name == WORLD:
             return None
-        raise element.error(f"{what}: {shown(name)} is no link of the file")
+        raise element.error(f"{what}: {excerpt(name)} is no link of the file")
 
     def _add_loop(
-        self, name: str, directions: Any, ends: Sequence[str | None], poses: Sequence[np.ndarray]
+        self, name: str, directions: Directions, frames: Frames, length: float | None = None
     ) -> None:
         kind = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        self.equalities.append(Equality(kind, name, **_frames(ends, poses), directions=directions))
+        kind = kind if length is None else "distance"
+        (first, here), (second, there) = ((link, pose_rows(at)) for link, at in frames)
+        loop = Equality(kind, name, first, second, pose_first=here, pose_second=there)
+        self.equalities.append(replace(loop, directions=directions, length=length))
 
     # joints that follow others
 
     def _coupling(self, element: Element) -> None:
         """ratio · Σ q to the predecessor = Σ q to the successor, from their common ancestor."""
         name = element.word("name", "a coupling")
-        what = f"coupling {shown(name)}"
+        what = f"coupling {excerpt(name)}"
         ends = [_required(element, tag, what) for tag in ENDS[:2]]
-        ratio = _required(element, "ratio", what).bounded("value", 1, None, what)[0]
+        ratio = _required(element, "ratio", what).number("value", None, what)
         paths = [self._path(self._link(end, end.word("link", what), what)) for end in ends]
         shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
         own = [[j for j in path if j.name not in shared and j.kind != "fixed"] for path in paths]
         for joint in (*own[0], *own[1]):
             if joint.kind not in ONE_DEGREE:
                 raise element.error(
-                    f"{what}: joint {shown(joint.name)} is {joint.kind}; expected joints of one "
+                    f"{what}: joint {excerpt(joint.name)} is {joint.kind}; expected joints of one "
                     "degree between the two links"
                 )
         terms = [(j.name, 1.0) for j in own[1]] + [(j.name, -ratio) for j in own[0]]
@@ -150,10 +149,14 @@ class Loops:
         """offset + Σ factor · q = 0, in joints that move on their own; the first of them follows."""
         factors: dict[str, float] = {}
         for joint, factor in terms:
-            leader, times, plus = self._leader(joint)
-            offset += factor * plus
-            if leader is not None:
-                factors[leader] = factors.get(leader, 0.0) + factor * times
+            while joint in self.followers and joint not in self.locked:
+                follow = self.followers[joint]
+                offset, factor = offset + factor * follow.offset, factor * follow.multiplier
+                joint = follow.leader
+            if joint not in self.locked:
+                factors[joint] = factors.get(joint, 0.0) + factor
+            elif self.locked[joint] is not None:
+                offset += factor * float(np.ravel(self.locked[joint])[0])
         moving = [joint for joint, factor in factors.items() if factor != 0.0]
         if not moving:
             effect = "nothing: none of its joints moves on its own"
@@ -161,52 +164,35 @@ class Loops:
             return
         follower, *others = moving
         c0, *rest = (-x / factors[follower] + 0.0 for x in (offset, *(factors[j] for j in others)))
-        self.equalities.append(
-            Equality(
-                "joint",
-                name,
-                follower,
-                others[0] if others else None,
-                polynomial=(c0, *rest[:1]),
-                factors=tuple(zip(others[1:], rest[1:], strict=True)),
-            )
-        )
-
-    def _leader(self, joint: str) -> tuple[str | None, float, float]:
-        """(leader, factor, offset) of a joint; where its leader is locked, None and its value."""
-        factor, offset = 1.0, 0.0
-        while joint in self.followers and joint not in self.locked:
-            follow = self.followers[joint]
-            offset, factor = offset + factor * follow.offset, factor * follow.multiplier
-            joint = follow.leader
-        if joint not in self.locked:
-            return joint, factor, offset
-        value = 0.0 if self.locked[joint] is None else float(np.ravel(self.locked[joint])[0])
-        return None, 0.0, offset + factor * value
+        leader = others[0] if others else None
+        more = tuple(zip(others[1:], rest[1:], strict=True))
+        equality = Equality("joint", name, follower, leader, polynomial=(c0, *rest[:1]))
+        self.equalities.append(replace(equality, factors=more))
 
     def _path(self, link: str | None) -> list[UrdfJoint]:
         """The joints that carry a link; None is the world."""
         path = []
-        while link is not None and link in self.carried:
-            path.append(self.carried[link])
-            link = self.carried[link].parent
+        while link is not None and link in self.mounts:
+            path.append(self.mounts[link])
+            link = self.mounts[link].parent
         return path
 
     def _polynomial(self, element: Element) -> None:
         name = element.word("name", "a coupling")
-        what = f"coupling {shown(name)}"
+        what = f"coupling {excerpt(name)}"
         count = len(element.word("polynomial", what).split())
         powers = element.bounded("polynomial", count, None, what)
         follower = element.word("follower", what)
         leader = element.attributes.get("leader")
         more = tuple(
-            (term.word("joint", what), term.bounded("factor", 1, None, what)[0])
+            (term.word("joint", what), term.number("factor", None, what))
             for term in element.all("term")
         )
+        moving = {j.name for j in self.joints if j.kind != "fixed" and j.name not in self.locked}
         for joint in (follower, leader, *(joint for joint, _ in more)):
-            if joint is not None and joint not in self.moving - set(self.followers):
+            if joint is not None and joint not in moving - set(self.followers):
                 raise element.error(
-                    f"{what}: there is no joint {shown(joint)} that moves on its own"
+                    f"{what}: there is no joint {excerpt(joint)} that moves on its own"
                 )
         self.equalities.append(
             Equality("joint", name, follower, leader, polynomial=powers, factors=more)
@@ -231,7 +217,8 @@ class Loops:
 
     def _sdf_joint(self, element: Element) -> None:
         """A joint of SDF: `pose` is its frame in the child; the parent has it as it lies at zero."""
-        what, name, kind = _named(element)
+        name = element.word("name", "a loop")
+        what = f"loop {excerpt(name)}"
         names = [_required(element, tag, what).text.strip() for tag in ("parent", "child")]
         ends = [self._link(element, end, what) for end in names]
         at = [np.eye(4), np.eye(4)]  # poses of the links in the root's frame, all joints at zero
@@ -244,16 +231,16 @@ class Loops:
             x, y, z, *rpy = _text_numbers(pose_element, 6, what)
             here = pose(rotation_from_rpy(rpy), np.array([x, y, z]))
         axis = element.one("axis")
-        turn, local = np.eye(3), np.array(Z)
+        turn = np.eye(3)
         if axis is not None and axis.one("xyz") is not None:
             local = np.array(_text_numbers(_required(axis, "xyz", what), 3, what))
             flag = axis.one("use_parent_model_frame")
             if flag is not None and flag.text.strip().lower() in ("1", "true"):
                 local = (at[1] @ here)[:3, :3].T @ local
-            turn = align(_unit(element, local, what))
+            turn = align(unit_axis(element, local, what))
         frame = here @ pose(turn)
-        directions = _directions(element, kind, what)
-        self._add_loop(name, directions, ends, [inverse(at[0]) @ at[1] @ frame, frame])
+        frames = [(ends[0], inverse(at[0]) @ at[1] @ frame), (ends[1], frame)]
+        self._add_loop(name, _directions(element, what), frames)
 
     def _plugin(self, element: Element) -> None:
         """The plugin that lets a joint mimic another, where the URDF's own <mimic> does not."""
@@ -262,7 +249,7 @@ class Loops:
         known = {joint.name for joint in self.joints if joint.kind in ONE_DEGREE}
         if not {follower, leader} <= known or follower in self.followers or follower in self.locked:
             return
-        what = f"plugin of joint {shown(follower)}"
+        what = f"plugin of joint {excerpt(follower)}"
         offset, ratio = (
             1.0 * default if part is None else _text_numbers(part, 1, what)[0]
             for part, default in ((element.one("offset"), 0), (element.one("multiplier"), 1))
@@ -271,32 +258,13 @@ class Loops:
         self._linear("plugin", name, [(follower, 1.0), (leader, -ratio)], -offset)
 
 
-def _frames(ends: Sequence[str | None], poses: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Keywords of an `Equality` for two links and the frames in them."""
-    first, second = (pose_rows(here) for here in poses)
-    return {"first": ends[0], "second": ends[1], "pose_first": first, "pose_second": second}
-
-
-def _named(element: Element) -> tuple[str, str, str]:
-    """(What errors call it, its name, its type)."""
-    name = element.word("name", "a loop")
-    what = f"loop {shown(name)}"
-    return what, name, element.attributes.get("type", "")
-
-
-def _directions(element: Element, kind: str, what: str) -> str:
+def _directions(element: Element, what: str) -> str:
+    kind = element.attributes.get("type", "")
     if kind not in DIRECTIONS:
         raise element.error(
-            f"{what}: type {shown(kind)} is unknown; loops are {', '.join(DIRECTIONS)}"
+            f"{what}: type {excerpt(kind)} is unknown; loops are {', '.join(DIRECTIONS)}"
         )
     return DIRECTIONS[kind]
-
-
-def _unit(element: Element, axis: np.ndarray, what: str) -> np.ndarray:
-    length = float(np.linalg.norm(axis))
-    if length < 1e-9:
-        raise element.error(f"{what}: the axis is zero; it must point somewhere")
-    return axis / length
 
 
 def _required(element: Element, tag: str, what: str) -> Element:
@@ -308,5 +276,4 @@ def _required(element: Element, tag: str, what: str) -> Element:
 
 def _text_numbers(element: Element, count: int, what: str) -> tuple[float, ...]:
     """Numbers that stand between the tags."""
-    copy = Element(element.tag, {element.tag: element.text}, element.line, element.file)
-    return copy.bounded(element.tag, count, None, what)
+    return element.bounded(element.tag, count, None, what, element.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import pi
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.safe_parsing import Element, shown
+from dalembert.importers.safe_parsing import Element, excerpt
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import JOINT_KINDS
+from dalembert.spatial.arrays import ArrayLike
 from dalembert.spatial.inertia import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy, snap
@@ -53,13 +54,13 @@ class Log:
         """Count the tags of other tools; warn of one that looks misspelt."""
         for child in element.children:
             if child.tag not in known:
-                self._unknown(child, child.tag, f"<{shown(child.tag)[1:-1]}>", known, what)
+                self._unknown(child, child.tag, f"<{excerpt(child.tag)[1:-1]}>", known, what)
 
     def unknown_attributes(self, element: Element, known: str, what: str) -> None:
         """Count the attributes of other tools; a misspelt one would silently be its default."""
         for name in element.attributes:
             if name not in known.split():
-                label = f"{element.tag} {shown(name)[1:-1]}="
+                label = f"{element.tag} {excerpt(name)[1:-1]}="
                 self._unknown(element, name, label, known.split(), what)
 
     def _unknown(
@@ -78,6 +79,8 @@ class Log:
 
 KINDS = {name: kind for kind in JOINT_KINDS.values() for name in kind.urdf}
 INFINITE = {"inf", "infinity"}
+X = (1.0, 0.0, 0.0)  # the default axis of URDF
+_WITHOUT_AXIS = ("fixed", "floating", "spherical", "ball")
 # Files print π/2 with eleven or more digits; within this of a quarter turn an angle is meant to be
 # one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
@@ -121,7 +124,7 @@ class UrdfJoint:
 def read_link(element: Element, log: Log) -> UrdfLink:
     """A <link>."""
     name = element.word("name", "a link")
-    what = f"link {shown(name)}"
+    what = f"link {excerpt(name)}"
     log.unknown_parts(element, LINK_PARTS, what)
     for child in element.children:
         if child.tag in LINK_PARTS and child.tag != "inertial":
@@ -131,8 +134,7 @@ def read_link(element: Element, log: Log) -> UrdfLink:
         return UrdfLink(name, element)
     log.unknown_parts(inertial, frozenset({"origin", "mass", "inertia"}), what)
     pose = read_origin(log.first(inertial, "origin", what), log, what)
-    mass = _mass(inertial, log, what)
-    tensor = _tensor(inertial, log, what)
+    mass, tensor = _mass(inertial, log, what), _tensor(inertial, log, what)
     turned = pose[:3, :3] @ tensor @ pose[:3, :3].T
     # exporters leave rounding where they mean zero: no link of 1 kg has 1e-12 kg m²
     if np.abs(tensor).max() > 1e-12 * mass:
@@ -147,7 +149,7 @@ def _mass(inertial: Element, log: Log, what: str) -> float:
         log.warn(inertial, f"{what}: <inertial> has no <mass value=…>; taken as 0")
         return 0.0
     log.unknown_attributes(mass, "value", what)
-    (value,) = mass.bounded("value", 1, None, what)
+    value = mass.number("value", None, what)
     if value < 0.0:
         raise mass.error(f"{what}: mass {value:g} kg is negative")
     return value
@@ -162,14 +164,8 @@ def _tensor(inertial: Element, log: Log, what: str) -> np.ndarray:
     missing = [key for key in MOMENTS if key not in tensor.attributes]
     if missing:
         log.warn(tensor, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
-    n = {key: tensor.bounded(key, 1, (0.0,), what)[0] for key in MOMENTS}
-    return np.array(
-        [
-            [n["ixx"], n["ixy"], n["ixz"]],
-            [n["ixy"], n["iyy"], n["iyz"]],
-            [n["ixz"], n["iyz"], n["izz"]],
-        ]
-    )
+    ixx, ixy, ixz, iyy, iyz, izz = (tensor.number(key, 0.0, what) for key in MOMENTS)
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def read_origin(element: Element | None, log: Log, what: str) -> np.ndarray:
@@ -202,61 +198,57 @@ def quarter_turn(angle: float) -> float:
     return (0.0, pi / 2, pi, -pi / 2)[count % 4]
 
 
-def read_joint(element: Element, log: Log) -> UrdfJoint:
-    """A <joint> of the tree (not the one inside a <transmission>)."""
+def read_joint(element: Element, log: Log, kinds: Mapping[str, str]) -> UrdfJoint:
+    """A <joint> of the tree (not the one inside a <transmission>).
+
+    `kinds` are types of joints instead of the file's; such joints have no numbers and no mimic.
+    """
     name = element.word("name", "a joint")
-    what = f"joint {shown(name)}"
+    what = f"joint {excerpt(name)}"
     kind = element.word("type", what)
     if kind not in KINDS:
-        raise element.error(f"{what}: type {shown(kind)} is unknown; URDF has {', '.join(KINDS)}")
+        raise element.error(f"{what}: type {excerpt(kind)} is unknown; URDF has {', '.join(KINDS)}")
     log.unknown_parts(element, JOINT_PARTS, what)
     for tag in ("calibration", "safety_controller"):
         log.ignored[tag] += sum(1 for _ in element.all(tag))
     numbers: dict[str, Any] = {}
+    follow = None
     if kind != "fixed":
         numbers = {**_limits(element, kind, log, what), **_dynamics(element, log, what)}
-    mimic = None if kind == "fixed" else log.first(element, "mimic", what)
-    follow = None
-    if mimic is not None:
-        log.unknown_attributes(mimic, "joint multiplier offset", what)
-        (multiplier,) = mimic.bounded("multiplier", 1, (1.0,), what)
-        (offset,) = mimic.bounded("offset", 1, (0.0,), what)
-        follow = Follow(mimic.word("joint", what), multiplier, offset)
-    return UrdfJoint(
-        name=name,
-        kind=KINDS[kind].name,
-        parent=_end(element, "parent", log, what),
-        child=_end(element, "child", log, what),
-        element=element,
-        origin=read_origin(log.first(element, "origin", what), log, what),
-        axis=_axis(element, log, what),
-        numbers=numbers,
-        mimic=follow,
-    )
+        mimic = log.first(element, "mimic", what)
+        if mimic is not None:
+            log.unknown_attributes(mimic, "joint multiplier offset", what)
+            ratio, offset = mimic.number("multiplier", 1.0, what), mimic.number("offset", 0.0, what)
+            follow = Follow(mimic.word("joint", what), ratio, offset)
+    ends = []
+    for tag in ("parent", "child"):
+        end = log.first(element, tag, what)
+        if end is None:
+            raise element.error(f"{what}: it needs a <{tag} link=…>")
+        ends.append(end.word("link", what))
+    origin = read_origin(log.first(element, "origin", what), log, what)
+    axis_element, axis = log.first(element, "axis", what), np.array(X)
+    if axis_element is not None:
+        log.unknown_attributes(axis_element, "xyz", what)
+        if "xyz" not in axis_element.attributes:
+            note = f"{what}: its <axis> has no xyz; the axis is x, as without an <axis>"
+            log.warn(axis_element, note)
+        vector = axis_element.bounded("xyz", 3, X, what)
+        if np.linalg.norm(vector) >= 1e-9 or kind not in _WITHOUT_AXIS:
+            axis = unit_axis(axis_element, vector, what)
+    if name in kinds:
+        return UrdfJoint(name, kinds[name], ends[0], ends[1], element, origin, axis, {})
+    kind = KINDS[kind].name
+    return UrdfJoint(name, kind, ends[0], ends[1], element, origin, axis, numbers, follow)
 
 
-def _end(element: Element, tag: str, log: Log, what: str) -> str:
-    end = log.first(element, tag, what)
-    if end is None:
-        raise element.error(f"{what}: it needs a <{tag} link=…>")
-    return end.word("link", what)
-
-
-def _axis(element: Element, log: Log, what: str) -> np.ndarray:
-    """Unit axis in the joint frame; URDF's default is x."""
-    axis = log.first(element, "axis", what)
-    if axis is None:
-        return np.array([1.0, 0.0, 0.0])
-    log.unknown_attributes(axis, "xyz", what)
-    if "xyz" not in axis.attributes:
-        log.warn(axis, f"{what}: its <axis> has no xyz; the axis is x, as without an <axis>")
-    vector = np.array(axis.bounded("xyz", 3, (1.0, 0.0, 0.0), what))
-    length = np.linalg.norm(vector)
+def unit_axis(element: Element, vector: ArrayLike, what: str) -> np.ndarray:
+    """The unit vector (3,) along an axis that is not zero."""
+    length = float(np.linalg.norm(vector))
     if length < 1e-9:
-        if element.attributes.get("type") in ("fixed", "floating", "spherical", "ball"):
-            return np.array([1.0, 0.0, 0.0])
-        raise axis.error(f"{what}: the axis is zero; it must point somewhere")
-    return vector / length
+        raise element.error(f"{what}: the axis is zero; it must point somewhere")
+    axis: np.ndarray = np.asarray(vector) / length
+    return axis
 
 
 def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
@@ -292,7 +284,7 @@ def _limit_value(limit: Element, name: str, log: Log, what: str) -> float:
     if word.lstrip("+-") in INFINITE:
         return float(word)
     try:
-        return limit.number(name, 0.0, what)
+        return limit.numbers(name, 1, (0.0,), what)[0]
     except ImportFileError as error:
         log.warn(limit, f"{error.message}; taken as unlimited")
         return -np.inf if name == "lower" else np.inf
@@ -305,13 +297,12 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
     own = " ".join(f"dalembert:{word}" for word in ("friction_negative", *SPRING))
     log.unknown_attributes(dynamics, f"damping friction {own}", what)
     numbers: dict[str, Any] = {}
-    for name, ours in (("damping", "viscous"), ("friction", "coulomb")):
-        (value,) = dynamics.bounded(name, 1, (0.0,), what)
+    for name, keyword in (("damping", "viscous"), ("friction", "coulomb")):
+        numbers[keyword] = value = dynamics.number(name, 0.0, what)
         if value < 0.0:
             raise dynamics.error(f"{what}: {name} {value:g} is negative; it would drive the joint")
-        numbers[ours] = value
     if "dalembert:friction_negative" in dynamics.attributes:
-        (negative,) = dynamics.bounded("dalembert:friction_negative", 1, None, what)
+        negative = dynamics.number("dalembert:friction_negative", None, what)
         if negative > 0.0:
             raise dynamics.error(f"{what}: dalembert:friction_negative must not be positive")
         numbers["coulomb"] = (numbers["coulomb"], negative)

@@ -1,4 +1,4 @@
-"""Transmissions of a URDF: motors, rotor inertias, springs of Gazebo, and names of meshes.
+"""Transmissions of a URDF: motors, rotor inertias, and springs of Gazebo.
 
 A simple transmission of ros_control is one motor at one joint.
 
@@ -8,15 +8,16 @@ that couple several joints (differentials, four-bars) are counted as ignored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.safe_parsing import Element, shown
-from dalembert.importers.urdf_parts import Log, UrdfLink
+from dalembert.importers.safe_parsing import Element, excerpt
+from dalembert.importers.urdf_parts import Log
 from dalembert.importers.write import numbers, unique
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.model import Model
-from dalembert.model.notes import Mesh
 from dalembert.text import is_plain, xml_attribute
 
 # no standard names exist: Drake's, and the ones found in files
@@ -25,50 +26,37 @@ _SPRING = {"springStiffness": "stiffness", "springReference": "rest"}
 _GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
 
 
-def read_meshes(link: UrdfLink) -> list[Mesh]:
-    """The meshes of a link as the file names them: text, wherever it points."""
-    return [
-        Mesh(link.name, element.attributes["filename"], element.line)
-        for element in link.element.walk()
-        if element.tag == "mesh" and "filename" in element.attributes
-    ]
-
-
-def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
-    """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
-    rotors: dict[str, dict[str, float]] = {}
+def drive_data(robot: Element, joints: Sequence[str], log: Log) -> dict[str, dict[str, float]]:
+    """Keywords of `Joint` by joint: rotor and gear of <transmission>, spring of <gazebo>."""
+    data: dict[str, dict[str, float]] = {name: {} for name in joints}
     for transmission in robot.all("transmission"):
         values = [plain_number(part) for part in transmission.walk() if part.tag in ROTOR]
         if not values:
             continue
         gears = [plain_number(part) for part in transmission.walk() if part.tag in _GEAR]
-        joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
-        if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
+        names = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
+        if len(names) != 1 or len(values) != 1 or len(gears) > 1:
             log.warn(transmission, "a transmission with rotor data of several motors; ignored")
             continue
         if values[0] < 0.0:
             raise transmission.error(f"rotor inertia {values[0]:g} kg m² is negative")
-        rotors[joints[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
-    return rotors
-
-
-def spring_data(robot: Element) -> dict[str, dict[str, float]]:
-    """Stiffness and rest of springs by joint, where <gazebo reference="joint"> gives them."""
-    springs: dict[str, dict[str, float]] = {}
+        if names[0] not in joints:
+            name = excerpt(names[0])
+            log.warnings.append(f"a transmission names joint {name}, which does not exist")
+            continue
+        data[names[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
     for element in robot.all("gazebo"):
-        name = element.attributes.get("reference", "")
+        name = element.attributes.get("reference", "")  # of a joint, or of a link
         for part in element.children:
             if name and part.tag in _SPRING:
-                value = plain_number(part, f"<gazebo> of {shown(name)}")
-                springs.setdefault(name, {})[_SPRING[part.tag]] = value
-    return springs
+                value = plain_number(part, f"<gazebo> of {excerpt(name)}")
+                data.setdefault(name, {})[_SPRING[part.tag]] = value
+    return data
 
 
 def plain_number(part: Element, what: str = "a transmission") -> float:
     """A number written as value="…" or as text."""
-    text = part.attributes.get("value", part.text)
-    copy = Element(part.tag, {"value": text}, part.line, part.file)
-    return copy.bounded("value", 1, None, what)[0]
+    return part.bounded("value", 1, None, what, part.attributes.get("value", part.text))[0]
 
 
 SIMPLE = "SimpleTransmission"
@@ -101,8 +89,7 @@ def motors(robot: Element, tree: Model, log: Log) -> Actuation:
             except ImportFileError as error:
                 log.warn(transmission, f"its reduction is taken as 1: {error}")
             actuators.append(Actuator(unique(name, taken), joints[0], gear=[gear]))
-    driven = {a.target for a in actuators}
-    limits = {name: moving[name].effort_limit for name in driven}
+    limits = {a.target: moving[a.target].effort_limit for a in actuators}
     ranges = {k: (-most, most) for k, most in limits.items() if 0.0 < most < np.inf}
     return Actuation(tuple(actuators), ranges)
 

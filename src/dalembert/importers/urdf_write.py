@@ -37,6 +37,8 @@ from dalembert.model.notes import Equality
 from dalembert.text import xml_attribute
 
 UNLIMITED = 1e16  # URDF has no infinity; the reader takes what is beyond 1e15 as none
+# the types of URDF+, and "spherical" as Isaac Sim calls a point; a hinge without limits
+TYPES = {kind.loop: kind.urdf[-1] for kind in JOINT_KINDS.values() if kind.urdf and kind.loop}
 NAMESPACES = 'xmlns:dalembert="urn:dalembert" xmlns:drake="https://drake.mit.edu"'
 
 
@@ -61,12 +63,25 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     placed = place_bodies(model, on_axis=True)
     frames = other_frames(model, placed)
     taken = {item.joint for item in placed}
-    root = _root(model, {item.name for item in placed})
+    # a frame that is the world itself, or a new name for it
+    root = unique("world", {*(item.name for item in placed), *model.frames})
+    for name in reversed(list(model.frames)):
+        frame = model.frames[name]
+        is_world = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
+        if frame.body < 0 and is_world and name != model.tool:
+            root = name
     lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
     lines += [f"  {line}" for line in comments(model)]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
-    if not _is_depth_first(model):
+    open_bodies: list[int] = []  # from the base to the last body
+    is_depth_first = True  # so that a reader of the URDF gets the coordinates in their order
+    for i, body in enumerate(model.bodies):
+        while open_bodies and open_bodies[-1] != body.parent:
+            open_bodies.pop()
+        is_depth_first = is_depth_first and (body.parent < 0 or bool(open_bodies))
+        open_bodies.append(i)
+    if not is_depth_first:
         lines.append(f'  <{ORDER} by="document"/>')
     lines += _link(model.fixed, root, np.eye(4))
     for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
@@ -76,30 +91,23 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     for name, at, pose in frames:
         if name != root:
             parent = placed[at].name if at >= 0 else root
-            lines += _fixed(name, unique(f"{name}_fixed", taken), parent, pose)
-    lines += [*motor_lines(model), *loop_lines(model, placed, equalities, root)]
+            child, joint = xml_attribute(name), xml_attribute(unique(f"{name}_fixed", taken))
+            lines += [
+                f"  <link name={child}/>",
+                f'  <joint name={joint} type="fixed">',
+                f"    <parent link={xml_attribute(parent)}/><child link={child}/>",
+                f"    {origin_element(pose)}",
+                "  </joint>",
+            ]
+    lines += motor_lines(model)
+    for equality in equalities:
+        if equality.kind == "tendon":
+            raise ModelError(f"constraint {equality.name!r}: URDF has no tendons; try to_mjcf")
+        if equality.kind == "joint":
+            lines.append(_coupling(model, placed, equality))
+        else:
+            lines += _loop(equality, root)
     return "\n".join([*lines, "</robot>", ""])
-
-
-def _is_depth_first(model: Model) -> bool:
-    """Whether a depth-first reader of the URDF gets the coordinates in their order."""
-    open_bodies: list[int] = []  # from the base to the last body
-    for i, body in enumerate(model.bodies):
-        while open_bodies and open_bodies[-1] != body.parent:
-            open_bodies.pop()
-        if body.parent >= 0 and not open_bodies:
-            return False
-        open_bodies.append(i)
-    return True
-
-
-def _root(model: Model, used: set[str]) -> str:
-    """A frame that is the world itself, or a new name for it."""
-    for name, frame in model.frames.items():
-        pose = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
-        if frame.body < 0 and pose and name != model.tool:
-            return name
-    return unique("world", {*used, *model.frames})
 
 
 def _link(body: Massive, name: str, frame: np.ndarray) -> list[str]:
@@ -117,8 +125,13 @@ def _link(body: Massive, name: str, frame: np.ndarray) -> list[str]:
 
 
 def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]:
-    body, item = model.bodies[i], placed[i]
-    kind = _kind(body, item)
+    body, item, info = model.bodies[i], placed[i], placed[i].info
+    limits = (info.lower[item.number], info.upper[item.number])
+    kind = "floating" if isinstance(body.chart, Free) else screw_kind(body)
+    if kind is None:
+        raise ModelError(f"joint {item.joint!r}: URDF has no {info.kind} joint; try to_mjcf")
+    if kind == "revolute" and not np.isfinite(limits).any():
+        kind = "continuous"
     lines = [
         f"  <joint name={xml_attribute(item.joint)} type={xml_attribute(kind)}>",
         f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(item.name)}/>",
@@ -126,8 +139,7 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
     ]
     if kind != "floating":
         lines.append(f'    <axis xyz="{numbers(item.frame[2, :3])}"/>')
-        info, ratio = item.info, model.followers.get(item.joint)
-        limits = (info.lower[item.number], info.upper[item.number])
+        ratio = model.followers.get(item.joint)
         lower, upper = np.clip(limits, -UNLIMITED, UNLIMITED)
         effort, velocity = (min(x, UNLIMITED) for x in (info.effort_limit, info.velocity_limit))
         position = f'lower="{numbers([lower])}" upper="{numbers([upper])}"'
@@ -137,19 +149,19 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
         if ratio is not None:
             line = f'multiplier="{numbers([ratio.multiplier])}" offset="{numbers([ratio.offset])}"'
             lines.append(f"    <mimic joint={xml_attribute(ratio.leader)} {line}/>")
-    return [*lines, "  </joint>", *_transmission(model, body, item)]
-
-
-def _kind(body: Body, item: Placed) -> str:
-    if isinstance(body.chart, Free):
-        return "floating"
-    kind = screw_kind(body)
-    if kind == "prismatic":
-        return kind
-    if kind == "revolute":
-        limited = np.isfinite([item.info.lower[item.number], item.info.upper[item.number]]).any()
-        return "revolute" if limited else "continuous"
-    raise ModelError(f"joint {item.joint!r}: URDF has no {item.info.kind} joint; try to_mjcf")
+    lines.append("  </joint>")
+    rotor = np.asarray(model.drive.rotor, float)[body.v]
+    if rotor.any():
+        if len(rotor) > 1:
+            raise ModelError(f"joint {item.joint!r}: URDF cannot hold the rotor of a free joint")
+        name, joint = xml_attribute(f"{item.joint}_transmission"), xml_attribute(item.joint)
+        inertia = f'<drake:rotor_inertia value="{numbers(rotor)}"/>'
+        lines += [
+            f"  <transmission name={name}><joint name={joint}/><actuator name={name}>",
+            f'    <drake:gear_ratio value="1.0"/>{inertia}',
+            "  </actuator></transmission>",
+        ]
+    return lines
 
 
 def _dynamics(model: Model, body: Body) -> list[str]:
@@ -171,50 +183,8 @@ def _dynamics(model: Model, body: Body) -> list[str]:
     return [f"{text}{own}/>"]
 
 
-def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
-    rotor = np.asarray(model.drive.rotor, float)[body.v]
-    if not rotor.any():
-        return []
-    if len(rotor) > 1:
-        raise ModelError(f"joint {item.joint!r}: URDF cannot hold the rotor of a free joint")
-    name = xml_attribute(f"{item.joint}_transmission")
-    return [
-        f"  <transmission name={name}><joint name={xml_attribute(item.joint)}/><actuator name={name}>",
-        f'    <drake:gear_ratio value="1.0"/><drake:rotor_inertia value="{numbers(rotor)}"/>',
-        "  </actuator></transmission>",
-    ]
-
-
-def _fixed(name: str, joint: str, parent: str, pose: np.ndarray) -> list[str]:
-    return [
-        f"  <link name={xml_attribute(name)}/>",
-        f'  <joint name={xml_attribute(joint)} type="fixed">',
-        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(name)}/>",
-        f"    {origin_element(pose)}",
-        "  </joint>",
-    ]
-
-
-# the types of URDF+, and "spherical" as Isaac Sim calls a point; a hinge without limits
-TYPES = {kind.loop: kind.urdf[-1] for kind in JOINT_KINDS.values() if kind.urdf and kind.loop}
-
-
-def loop_lines(
-    model: Model, placed: Sequence[Placed], equalities: Sequence[Equality], root: str
-) -> list[str]:
-    """The lines of all equalities; `root` is the link that stands for the world."""
-    lines: list[str] = []
-    for equality in equalities:
-        if equality.kind == "tendon":
-            raise ModelError(f"constraint {equality.name!r}: URDF has no tendons; try to_mjcf")
-        if equality.kind == "joint":
-            lines.append(_coupling(model, placed, equality))
-        else:
-            lines += _frames(equality, root)
-    return lines
-
-
-def _frames(equality: Equality, root: str) -> list[str]:
+def _loop(equality: Equality, root: str) -> list[str]:
+    """Two frames that are held; `root` is the link that stands for the world."""
     name = xml_attribute(equality.name)
     if equality.kind == "distance":
         assert equality.length is not None
@@ -240,28 +210,24 @@ def _frames(equality: Equality, root: str) -> list[str]:
 
 def _coupling(model: Model, placed: Sequence[Placed], equality: Equality) -> str:
     """URDF+'s coupling for one ratio of two joints on one link, else a polynomial and terms."""
-    bodies = [
-        body_of(model, name, "a URDF")
-        for name in (equality.first, equality.second)
-        if name is not None
-    ]
+    ends = [name for name in (equality.first, equality.second) if name is not None]
+    bodies = [body_of(model, name, "a URDF") for name in ends]
     name, terms = xml_attribute(equality.name), equality.polynomial
     siblings = len(bodies) == 2 and model.bodies[bodies[0]].parent == model.bodies[bodies[1]].parent
     siblings = siblings and not equality.factors
     if siblings and len(terms) == 2 and terms[0] == 0.0:
         follower, leader = (xml_attribute(placed[i].name) for i in bodies)
-        ends = f"<predecessor link={leader}/><successor link={follower}/>"
+        links = f"<predecessor link={leader}/><successor link={follower}/>"
         ratio = f'<ratio value="{numbers([terms[1]])}"/>'
-        return f"  <coupling name={name}>{ends}{ratio}</coupling>"
+        return f"  <coupling name={name}>{links}{ratio}</coupling>"
     joints = [xml_attribute(placed[i].joint) for i in bodies]
     leader = f" leader={joints[1]}" if len(joints) == 2 else ""
     polynomial = f'polynomial="{numbers(terms)}"'
     head = f"dalembert:coupling name={name} follower={joints[0]}{leader} {polynomial}"
     if not equality.factors:
         return f"  <{head}/>"
-    terms_text = "".join(
-        f"<term joint={xml_attribute(placed[body_of(model, joint, 'a URDF')].joint)}"
-        f' factor="{numbers([factor])}"/>'
-        for joint, factor in equality.factors
-    )
-    return f"  <{head}>{terms_text}</dalembert:coupling>"
+    further = ""
+    for coordinate, factor in equality.factors:
+        joint = xml_attribute(placed[body_of(model, coordinate, "a URDF")].joint)
+        further += f'<term joint={joint} factor="{numbers([factor])}"/>'
+    return f"  <{head}>{further}</dalembert:coupling>"

@@ -6,7 +6,7 @@ the poses of geoms are turned back: X_file = X_geom X_mesh⁻¹.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import cos, sin
 from types import ModuleType
 from typing import Any
@@ -16,12 +16,12 @@ import numpy as np
 from dalembert.errors import ImportFileError
 from dalembert.importers.file_access import Roots
 from dalembert.importers.mjcf_compile import Dropped
-from dalembert.importers.safe_parsing import Element, shown
+from dalembert.importers.safe_parsing import Element, excerpt
 from dalembert.importers.urdf_parts import UrdfLink
 from dalembert.model.notes import IDENTITY_POSE, Numbers, SearchPaths, Visual
 from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion, product
 
-SHOWN = 2  # the last group of geoms that MuJoCo's viewer shows at first
+LAST_VISIBLE = 2  # the last group of geoms that MuJoCo's viewer shows at first
 PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
 _PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH, _SDF = range(9)  # mjtGeom
 _NAMES = {_SPHERE: "sphere", _CAPSULE: "capsule", _ELLIPSOID: "ellipsoid", _BOX: "box"}
@@ -30,56 +30,40 @@ _NAMES |= {_CYLINDER: "cylinder", _MESH: "mesh", _SDF: "mesh"}
 
 def mjcf_visuals(
     mujoco: ModuleType, m: Any, bodies: Sequence[str], dropped: Dropped, roots: Roots
-) -> tuple[Visual, ...]:
-    """The shapes of geoms that are shown; `bodies` are names by index."""
+) -> Iterator[Visual]:
+    """The shapes of geoms that are visible; `bodies` are names by index."""
     drawn = np.isin(m.geom_type, list(_NAMES)) & (m.geom_rgba[:, 3] > 0.0)
-    shown = drawn & (m.geom_group <= SHOWN)
-    shown = shown if shown.any() else drawn
+    visible = drawn & (m.geom_group <= LAST_VISIBLE)
+    visible = visible if visible.any() else drawn
     # a body with a mesh that nothing collides with has its other shapes for collisions alone
     touching = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
     meshed = np.isin(m.geom_type, [_MESH, _SDF])
-    dressed = np.unique(m.geom_bodyid[shown & meshed & ~touching])
-    chosen = np.flatnonzero(shown & ~(touching & np.isin(m.geom_bodyid, dressed)))
-    return tuple(_mjcf_geom_visuals(mujoco, m, bodies, dropped, roots, chosen))
-
-
-def _mjcf_geom_visuals(
-    mujoco: ModuleType,
-    m: Any,
-    bodies: Sequence[str],
-    dropped: Dropped,
-    roots: Roots,
-    chosen: np.ndarray,
-) -> Iterator[Visual]:
-    for geom in map(int, chosen):
+    dressed = np.unique(m.geom_bodyid[visible & meshed & ~touching])
+    home = None if roots.home is None else str(roots.home)
+    allowed = tuple(map(str, roots.folders))
+    for geom in np.flatnonzero(visible & ~(touching & np.isin(m.geom_bodyid, dressed))).tolist():
         body, kind = int(m.geom_bodyid[geom]), int(m.geom_type[geom])
-        link = bodies[body] if body > 0 else None
         turn = np.roll(m.geom_quat[geom], -1)  # MuJoCo has w first
         position = np.array(m.geom_pos[geom])
+        size, file, paths = _size(m, geom, kind), "", SearchPaths()
+        if kind in (_MESH, _SDF):
+            index = int(m.geom_dataid[geom])
+            name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, index) or ""
+            if name not in dropped.shapes:
+                continue  # its points stand in the file itself
+            asset, from_file = dropped.shapes[name], dropped.scales[name]
+            turn = product(turn, conjugate(np.roll(m.mesh_quat[index], -1)))
+            position = position - matrix_from_quaternion(turn) @ m.mesh_pos[index]
+            position = position + matrix_from_quaternion(turn) @ from_file.shift
+            turn, size, file = product(turn, from_file.turn), from_file.scale, asset.name
+            folders = () if home is None else tuple(map(str, asset.folders))
+            paths = SearchPaths(home, allowed, folders)
+        pose = tuple(float(x) for x in (*position, *turn))
         rgba = tuple(round(float(x), 4) for x in m.geom_rgba[geom])
         colour = None if rgba == PLAIN else rgba
-        if kind not in (_MESH, _SDF):
-            yield Visual(
-                link, _NAMES[kind], _size(m, geom, kind), _mjcf_pose(position, turn), colour
-            )
-            continue
-        index = int(m.geom_dataid[geom])
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, index) or ""
-        if name not in dropped.shapes:
-            continue  # its points stand in the file itself
-        asset, file = dropped.shapes[name], dropped.scales[name]
-        back = conjugate(np.roll(m.mesh_quat[index], -1))
-        turn = product(turn, back)
-        position = position - matrix_from_quaternion(turn) @ m.mesh_pos[index]
-        position = position + matrix_from_quaternion(turn) @ file.shift
-        folders = tuple(map(str, asset.folders))
-        paths = SearchPaths(
-            None if roots.home is None else str(roots.home),
-            tuple(map(str, roots.folders)),
-            folders if roots.home is not None else (),
+        yield Visual(
+            bodies[body] if body > 0 else None, _NAMES[kind], size, pose, colour, file, paths
         )
-        pose = _mjcf_pose(position, product(turn, file.turn))
-        yield Visual(link, "mesh", file.scale, pose, colour, asset.name, paths)
 
 
 def _size(m: Any, geom: int, kind: int) -> Numbers:
@@ -90,10 +74,6 @@ def _size(m: Any, geom: int, kind: int) -> Numbers:
     if kind in (_CAPSULE, _CYLINDER):
         return (a, 2.0 * b)
     return (a, b, c) if kind == _ELLIPSOID else (2.0 * a, 2.0 * b, 2.0 * c)
-
-
-def _mjcf_pose(position: np.ndarray, turn: np.ndarray) -> Numbers:
-    return tuple(float(x) for x in (*position, *turn))
 
 
 _ROUND = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sphere": ("radius",)}
@@ -109,11 +89,20 @@ def urdf_visuals(robot: Element, links: Sequence[UrdfLink], roots: Roots) -> tup
         if colour is not None:
             colours[element.attributes.get("name", "")] = colour
     for tag in ("visual", "collision"):
-        visuals = [
-            _urdf_visual(link.name, part, colours, paths)
-            for link in links
-            for part in link.element.all(tag)
-        ]
+        visuals = []
+        parts = [(link.name, part) for link in links for part in link.element.all(tag)]
+        for link, part in parts:
+            try:
+                kind, size, file = _shape(part, f"link {excerpt(link)}")
+                pose = _urdf_pose(part, f"link {excerpt(link)}")
+            except ImportFileError as error:
+                visuals.append(Visual(link, fault=str(error)))
+                continue
+            material = next(part.all("material"), None)
+            colour = None
+            if material is not None:
+                colour = _colour(material) or colours.get(material.attributes.get("name", ""))
+            visuals.append(Visual(link, kind, size, pose, colour, file, paths))
         if visuals:
             return tuple(visuals)
     return ()
@@ -126,20 +115,6 @@ def _colour(material: Element) -> Numbers | None:
         except ImportFileError:
             return None
     return None
-
-
-def _urdf_visual(
-    link: str, part: Element, colours: Mapping[str, Numbers], paths: SearchPaths
-) -> Visual:
-    try:
-        kind, size, file = _shape(part, f"link {shown(link)}")
-        pose = _urdf_pose(part, f"link {shown(link)}")
-    except ImportFileError as error:
-        return Visual(link, fault=str(error))
-    materials = list(part.all("material"))
-    name = materials[0].attributes.get("name", "") if materials else ""
-    colour = (_colour(materials[0]) if materials else None) or colours.get(name)
-    return Visual(link, kind, size, pose, colour, file, paths)
 
 
 def _shape(part: Element, what: str) -> tuple[str, Numbers, str]:

@@ -62,12 +62,10 @@ def place_bodies(
             fits = not on_axis or not here[:3, 3].any()
         else:
             fits = bool(np.array_equal(here, np.eye(4)))
-        if fits:
-            name = unique(body.name, taken) if body.name in reserved else body.name
-            placed.append(Placed(name, here, joint, info, number))
-        else:
-            name = unique(f"{body.name}_at_joint", taken)
-            placed.append(Placed(name, np.eye(4), joint, info, number))
+        name = body.name
+        if not fits or name in reserved:
+            name = unique(name if fits else f"{name}_at_joint", taken)
+        placed.append(Placed(name, here if fits else np.eye(4), joint, info, number))
     return placed
 
 
@@ -86,7 +84,8 @@ def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
     rotation, translation = body.chart.transform(zero)
     here = pose(np.asarray(body.rotation, float), np.asarray(body.translation, float))
     parent = placed[body.parent].frame if body.parent >= 0 else np.eye(4)
-    return inverse(parent) @ here @ pose(rotation, translation) @ placed[i].frame
+    origin: np.ndarray = inverse(parent) @ here @ pose(rotation, translation) @ placed[i].frame
+    return origin
 
 
 def inertia_of(body: Massive, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

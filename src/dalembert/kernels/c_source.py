@@ -66,10 +66,6 @@ class Scalar:
         spelled = text if any(c in text for c in ".e") else f"{text}.0"
         return f"({spelled}{self.suffix})" if value < 0 else f"{spelled}{self.suffix}"
 
-    def call(self, name: str, *arguments: str) -> str:
-        """A function of the mathematics library in this precision."""
-        return f"{name}{self.suffix}({', '.join(arguments)})"
-
 
 def statements(
     program: Program,
@@ -85,9 +81,9 @@ def statements(
     With `sincos`, a function (angle, &sine, &cosine), each angle's sine and cosine come together;
     `extra` is one more argument of it.
     """
-    result_slots: dict[int, list[int]] = {}
-    for slot, k in enumerate(program.results.tolist()):
-        result_slots.setdefault(k, []).append(slot)
+    results: dict[int, list[int]] = {}  # of every value, the output entries that it is
+    for index, k in enumerate(program.results.tolist()):
+        results.setdefault(k, []).append(index)
     names: list[str] = []
     angles: set[int] = set()
     for k, (code, a, b) in enumerate(program.rows):
@@ -106,8 +102,8 @@ def statements(
             operands = [] if op == Op.INPUT else [names[j] for j in (a, b) if j >= 0]
             value = load(a) if op == Op.INPUT else expression(op, scalar, *operands)
             yield f"const {scalar.type} v{k} = {value};"
-        for slot in result_slots.get(k, []):
-            yield store(slot, names[k])
+        for index in results.get(k, []):
+            yield store(index, names[k])
 
 
 def expression(op: Op, scalar: Scalar, x: str, y: str = "") -> str:
@@ -116,7 +112,7 @@ def expression(op: Op, scalar: Scalar, x: str, y: str = "") -> str:
     if op in _INFIX:
         return f"{x} {_INFIX[op]} {y}"
     if op in _FUNCTIONS:
-        return scalar.call(_FUNCTIONS[op], *([x, y] if y else [x]))
+        return f"{_FUNCTIONS[op]}{scalar.suffix}({f'{x}, {y}' if y else x})"
     if op in _COMPARE:
         return f"({x} {_COMPARE[op]} {y}) ? {one} : {zero}"
     return {
@@ -134,7 +130,7 @@ def expression(op: Op, scalar: Scalar, x: str, y: str = "") -> str:
 
 
 def port_entries(ports: tuple[Port, ...]) -> list[tuple[Port, int]]:
-    """For every entry of all ports concatenated: its port, and its place in that port."""
+    """For every entry of all ports concatenated: its port, and its index in that port."""
     return [(port, k) for port in ports for k in range(port.size)]
 
 
@@ -163,34 +159,27 @@ def group_calls(
     load: Callable[[int], str],
     store: Callable[[int, str], str],
 ) -> Iterator[str]:
-    """The calls, one block each: inputs gathered, results put where they belong."""
+    """The calls, one block each: inputs gathered, results stored."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     if groups.zeroed:
-        computed = {slot for call in groups.calls for slot in call.writes}
+        computed = {position for call in groups.calls for position in call.writes}
         for k in range(outputs):
             if inputs + k not in computed:
                 yield store(k, scalar.literal(0.0))
     if groups.crossing:
         yield f"{scalar.type} {_BETWEEN}[{groups.crossing}];"
-
-    def read(slot: int) -> str:
-        return load(slot) if slot < inputs else f"{_BETWEEN}[{slot - inputs - outputs}]"
-
-    def write(slot: int, value: str) -> str:
-        crossing = slot - inputs - outputs
-        return (
-            f"{_BETWEEN}[{crossing}] = {value};" if crossing >= 0 else store(slot - inputs, value)
-        )
-
     for call in groups.calls:
         yield "{"
         sizes = max(1, len(call.reads)), len(call.writes)
         yield f"    {scalar.type} {_IN}[{sizes[0]}], {_OUT}[{sizes[1]}];"
-        for i, slot in enumerate(call.reads):
-            yield f"    {_IN}[{i}] = {read(slot)};"
+        for i, k in enumerate(call.reads):
+            value = load(k) if k < inputs else f"{_BETWEEN}[{k - inputs - outputs}]"
+            yield f"    {_IN}[{i}] = {value};"
         yield f"    {name}_group{call.part}({_IN}, {_OUT});"
-        for i, slot in enumerate(call.writes):
-            yield f"    {write(slot, f'{_OUT}[{i}]')}"
+        for i, k in enumerate(call.writes):
+            crossing, value = k - inputs - outputs, f"{_OUT}[{i}]"
+            between = f"{_BETWEEN}[{crossing}] = {value};"
+            yield f"    {between if crossing >= 0 else store(k - inputs, value)}"
         yield "}"
 
 
@@ -223,9 +212,9 @@ def c_source(
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     load, store = entry_accessors(program)
     inputs = port_entries(program.inputs)
-    read = {inputs[a][0].name for op, a in zip(program.op, program.a, strict=True) if op == 1}
-    unused = [port for port in program.inputs if port.name not in read]
-    body = [f"(void){c_identifier(port.name)};" for port in unused]
+    read = {inputs[a][0].name for op, a, _ in program.rows if op == Op.INPUT}
+    unused = [port.name for port in program.inputs if port.name not in read]
+    body = [f"(void){c_identifier(port)};" for port in unused]
     groups = find_groups(program)
     if groups.calls:
         body += list(group_calls(groups, program, scalar, function, load, store))
@@ -296,18 +285,14 @@ def entry_accessors(
 
     `index(port, k)` is the index of an entry of a port in its array; `suffix` ends the arrays' names.
     """
-    inputs, outputs = port_entries(program.inputs), port_entries(program.outputs)
 
-    def element(name: str, port: Port, k: int) -> str:
-        return f"{name}{suffix}[{k if index is None else index(port, k)}]"
+    def elements(port: Port, name: str) -> list[str]:
+        entries = range(port.size)
+        return [f"{name}{suffix}[{k if index is None else index(port, k)}]" for k in entries]
 
-    def load(k: int) -> str:
-        return element(c_identifier(inputs[k][0].name), *inputs[k])
-
-    def store(k: int, value: str) -> str:
-        return f"{element(output_name(outputs[k][0], program), *outputs[k])} = {value};"
-
-    return load, store
+    inputs = [x for p in program.inputs for x in elements(p, c_identifier(p.name))]
+    outputs = [x for p in program.outputs for x in elements(p, output_name(p, program))]
+    return inputs.__getitem__, lambda k, value: f"{outputs[k]} = {value};"
 
 
 def opening_comment(

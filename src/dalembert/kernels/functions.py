@@ -1,4 +1,4 @@
-"""The general door: any NumPy function that traces, or a `casadi.Function`, compiled."""
+"""Any NumPy function that traces, or a `casadi.Function`, compiled."""
 
 from __future__ import annotations
 
@@ -38,9 +38,22 @@ class CompiledFunction(Portable):
         return self.kernel.ufunc
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Evaluate on arrays (..., *shape), in the order of the shapes given.
+        """Evaluate the function; batches broadcast.
 
-        CuPy arrays are evaluated where they are, on the GPU.
+        Parameters
+        ----------
+        *arrays : arrays (..., *shape), in the order of the shapes. CuPy arrays are evaluated on
+            the GPU, arrays of dask lazily, and those of xarray keep their names.
+        out : array for the result, or a tuple of them.
+
+        Returns
+        -------
+        An array (..., *shape) of the same kind, or a tuple of them.
+
+        Raises
+        ------
+        CompileError
+            Where an argument has another shape or type than expected.
         """
         if on_device(arrays):
             return self.device_kernel(arrays, out)
@@ -60,28 +73,54 @@ class CompiledFunction(Portable):
         return DeviceKernel(self.program, self.program.name)
 
     def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> str | bytes:
-        """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own.
+        """The function as source text that compiles on its own.
 
-        ``"wasm"`` gives no text but the bytes of a WebAssembly module.
+        Parameters
+        ----------
+        target : ``"c"`` (C99), ``"h"`` (its header), ``"cuda"``, or ``"wasm"``.
+        dtype : "float64" or "float32".
+        layout : "row" or "column", of batches on a GPU.
+
+        Returns
+        -------
+        The text, or the bytes of a WebAssembly module.
         """
         from dalembert.kernels.source import source
 
         return source(self.program, target, dtype=dtype, layout=layout)
 
     def jvp(self, *wrt: str) -> CompiledFunction:
-        """Derivative along `d_<input>` for each input named (default: all), which are added inputs."""
+        """Directional derivative (forward mode).
+
+        Parameters
+        ----------
+        *wrt : names of the inputs to differentiate by; by default all.
+
+        Returns
+        -------
+        The function of all inputs and of a direction `d_<input>` for each of these inputs.
+        """
         names = wrt or tuple(port.name for port in self.program.inputs)
         extra = {f"d_{name}": self._shapes[name] for name in names}
         return self._derived(jvp(self._plain, names), extra, "jvp")
 
     def vjp(self, *wrt: str) -> CompiledFunction:
-        """Σ `bar_<output>` · ∂output/∂input for each input named (default: all)."""
+        """Transposed derivative (reverse mode): Σ `bar_<output>` · ∂output/∂input.
+
+        Parameters
+        ----------
+        *wrt : names of the inputs to differentiate by; by default all.
+
+        Returns
+        -------
+        The function of all inputs and of `bar_<output>` for each output.
+        """
         names = wrt or tuple(port.name for port in self.program.inputs)
         extra = {f"bar_{port.name}": port.shape for port in self.program.outputs}
         return self._derived(vjp(self._plain, names), extra, "vjp")
 
     def jacobian(self, wrt: str) -> CompiledFunction:
-        """All partial derivatives with respect to one input, (*output, *input) each."""
+        """The function of all partial derivatives by the input `wrt`, (*output, *input) each."""
         return self._derived(jacobian(self._plain, wrt), {}, "jacobian")
 
     @property
@@ -108,12 +147,30 @@ def compile_function(
 ) -> CompiledFunction:
     """Compile a NumPy function of arrays of these shapes, or a `casadi.Function`.
 
-    `shapes` maps the names of the function's arguments to shapes, an int being a vector; the batch
-    comes on top when it is called. What the function does is run once on symbols, so it must be plain
-    NumPy on its arguments, without branches on their values. Arrays of symbols are made by
-    `np.array([…])` or `np.zeros_like(x)`, views and assignments are NumPy's own, and what has no
-    compiled form (`np.sort`, `np.linalg.svd`) is refused by name.
+    The function is run once on symbols, so it must be plain NumPy on its arguments, without branches
+    on their values. Arrays of symbols come from `np.array([…])` or `np.zeros_like(x)`, views and
+    assignments are NumPy's own, and functions without a compiled form (`np.sort`, `np.linalg.svd`)
+    are refused by name.
 
+    Parameters
+    ----------
+    function : function of arrays, called by keyword, that returns an array, a tuple or a dict of them;
+        or a `casadi.Function`, which needs no shapes.
+    shapes : shapes of one state's arguments by their names, an int for a vector; batches have more
+        axes in front when the compiled function is called.
+    name : name of the kernel; by default the function's.
+
+    Returns
+    -------
+    CompiledFunction
+
+    Raises
+    ------
+    CompileError
+        Where the function cannot be traced, or returns nothing.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> length = compile_function(lambda x: np.sqrt(x @ x), {"x": 3})
     >>> length([[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]])

@@ -23,9 +23,26 @@ def source(
     about: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
 ) -> str | bytes:
-    """Text that compiles on its own: C99, its header, or a CUDA kernel of one state per thread.
+    """The program as text that compiles on its own, or as a WebAssembly module.
 
-    "wasm" is no text but the bytes of a module.
+    Parameters
+    ----------
+    program : the program to write.
+    target : "c" (C99), "h" (its header), "cuda" (one state per thread) or "wasm".
+    name : name of the function; by default the program's.
+    dtype : "float64" or "float32"; "wasm" is in float64.
+    layout : "row" or "column", of batches in CUDA.
+    about : lines of the opening comment.
+    units : units of ports by name.
+
+    Returns
+    -------
+    The text, or the bytes of a module.
+
+    Raises
+    ------
+    UnknownNameError
+        Where the target is none of these.
     """
     if target == "c":
         return c_source(program, name, dtype, about, units)

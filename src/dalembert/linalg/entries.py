@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def largest(x: np.ndarray) -> np.ndarray:
+def largest(x: np.ndarray) -> Any:
     """max |x_i| over all entries.
 
     >>> float(largest(np.array([[1.0, -3.0], [2.0, 0.0]])))

@@ -13,6 +13,7 @@ which traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 
-def less(b: np.ndarray, row: Iterable[Any], x: Iterable[Any]) -> np.ndarray:
+def less(b: np.ndarray, row: Iterable[np.ndarray], x: Iterable[np.ndarray]) -> np.ndarray:
     """b − Σ row_k x_k, one term after the other: a step of every substitution."""
     for a, y in zip(row, x, strict=True):
         b = b - a * y
@@ -34,7 +35,7 @@ def forward_substitution(L: np.ndarray, b: np.ndarray) -> np.ndarray:
     >>> forward_substitution(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0]))
     array([1., 2.])
     """
-    x: list[Any] = []
+    x: list[np.ndarray] = []
     for i in range(L.shape[0]):
         rhs = b[i] - L[i, :i] @ np.stack(x) if x else b[i]
         x.append(rhs / L[i, i])
@@ -95,7 +96,7 @@ def adjugate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = A.shape[0]
     if n == 1:
         return np.ones((1, 1)), A[0, 0]
-    rows: list[Any] = []
+    rows: list[np.ndarray] = []
     for i in range(n):
         others = [k for k in range(n) if k != i]
         # determinants of these rows with every choice of as many columns, from the last row up
@@ -108,9 +109,7 @@ def adjugate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 )
                 for chosen in combinations(range(A.shape[1]), depth)
             }
-        minors = minors_of
-        columns = range(n)
-        cut = [minors[tuple(k for k in columns if k != j)] for j in columns]
+        cut = [minors_of[tuple(k for k in range(n) if k != j)] for j in range(n)]
         rows.append(np.stack([(-1.0) ** (i + j) * x for j, x in enumerate(cut)]))
     cofactors = np.stack(rows)
     return cofactors.T, A[0] @ cofactors[0]
@@ -196,19 +195,11 @@ class DenseCholesky:
 
     C: np.ndarray  # (n, n) lower triangular
 
-    @classmethod
-    def of(cls, M: np.ndarray) -> DenseCholesky | None:
-        """The factor of M (n, n), None where M is not positive definite."""
-        try:
-            return cls(np.asfortranarray(np.linalg.cholesky(M)))
-        except np.linalg.LinAlgError:
-            return None
-
     def half_solve(self, B: np.ndarray) -> list[np.ndarray]:
         """Rows of C⁻¹ B, for B (n,) or (n, m)."""
         return list(_triangular(self.C, B))
 
-    def full_solve(self, Y: Sequence[Any]) -> np.ndarray:
+    def full_solve(self, Y: Sequence[np.ndarray]) -> np.ndarray:
         """C⁻ᵀ Y from the rows of Y = C⁻¹ B: the solution of M X = B."""
         return _triangular(self.C, np.stack(Y), transposed=True)
 
@@ -229,34 +220,8 @@ class DenseRowSpace:
     L: np.ndarray  # (m, r)
     Q: np.ndarray  # (n, r)
     weights: np.ndarray  # (n,)
-    squares: list[Any]  # (m,) of the original rows
+    squares: list[np.ndarray]  # (m,) of the original rows
     lost: float  # 1 where fewer of them than usual are independent, else 0
-
-    @classmethod
-    def of(
-        cls,
-        B: np.ndarray,
-        weights: np.ndarray,
-        sizes: tuple[np.ndarray, np.ndarray],
-        least: np.ndarray,
-        usual: int,
-    ) -> DenseRowSpace:
-        """The space of the rows of B (m, n), the farthest from those before it always next.
-
-        `sizes` are (m,) the squares of the rows by nature, and those by which their distances are
-        measured; the k-th row counts where its distance is beyond `least[k]`, and `usual` rows do.
-        """
-        from scipy.linalg import qr
-
-        squares, scale = sizes[0], np.sqrt(sizes[1])
-        scaled = (B * np.sqrt(weights)).T / scale
-        Q, R, order = qr(scaled, mode="economic", pivoting=True, check_finite=False)
-        distances = np.abs(np.diag(R))[: len(least)]
-        beyond = distances > least[: len(distances)]
-        rank = int(beyond.argmin()) if not beyond.all() else len(beyond)
-        L = np.zeros((len(B), rank))
-        L[order] = R[:rank].T
-        return cls(L * scale[:, None], Q[:, :rank], weights, list(squares), float(rank < usual))
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(y of least squares with L y = r, residual of r), for r (m,) or (m, k)."""
@@ -272,12 +237,14 @@ class DenseRowSpace:
 
     def back(self, y: np.ndarray) -> np.ndarray:
         """The shortest u (n,) or (n, k) with B W u = r, from the coordinates y of r."""
-        return ((self.Q @ y).T / np.sqrt(self.weights)).T
+        u: np.ndarray = ((self.Q @ y).T / np.sqrt(self.weights)).T
+        return u
 
     def across(self, u: np.ndarray) -> np.ndarray:
         """The part of u (n,) orthogonal to the span of the rows."""
         root = np.sqrt(self.weights)
-        return u - self.Q @ (self.Q.T @ (root * u)) / root
+        part: np.ndarray = u - self.Q @ (self.Q.T @ (root * u)) / root
+        return part
 
     @cached_property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -294,23 +261,24 @@ def _triangular(lower: np.ndarray, B: np.ndarray, transposed: bool = False) -> n
     from scipy.linalg.lapack import dtrtrs
 
     # called as it is: scipy's own wrapper starts threads that take longer than the work
-    return dtrtrs(lower, B, lower=1, trans=int(transposed))[0]
+    X: np.ndarray = dtrtrs(lower, B, lower=1, trans=int(transposed))[0]
+    return X
 
 
 class LDL(NamedTuple):
     """The factors of M, and what is solved with them."""
 
-    rows: list[list[Any]]  # of L, below the diagonal
-    pivots: list[Any]  # D
+    rows: list[list[np.ndarray]]  # of L, below the diagonal
+    pivots: list[np.ndarray]  # D
 
     def half_solve(self, B: np.ndarray) -> list[np.ndarray]:
         """Rows of Y = L⁻¹ B, for B (n,) or (n, m)."""
-        Y: list[Any] = []
+        Y: list[np.ndarray] = []
         for i, row in enumerate(self.rows):
             Y.append(less(B[i], row, Y))
         return Y
 
-    def full_solve(self, Y: list[Any]) -> np.ndarray:
+    def full_solve(self, Y: list[np.ndarray]) -> np.ndarray:
         """L⁻ᵀ D⁻¹ Y from the rows of Y = L⁻¹ B: the solution of M X = B."""
         X = [y / d for y, d in zip(Y, self.pivots, strict=True)]
         for i in reversed(range(len(X))):
@@ -342,14 +310,14 @@ def ldl(M: np.ndarray) -> AnyLDL:
     >>> float(factors.rows[1][0]), [float(d) for d in factors.pivots]
     (0.5, [4.0, 2.0])
     """
-    dense = DenseCholesky.of(M) if is_large(M) else None
-    if dense is not None:
-        return dense
-    rows: list[list[Any]] = []
-    pivots: list[Any] = []
+    if is_large(M):
+        with suppress(np.linalg.LinAlgError):  # of an M that is not positive definite
+            return DenseCholesky(np.asfortranarray(np.linalg.cholesky(M)))
+    rows: list[list[np.ndarray]] = []
+    pivots: list[np.ndarray] = []
     for i in range(M.shape[0]):
         # u_j = L_ij D_j = M_ij − Σ_{k<j} u_k L_jk
-        scaled: list[Any] = []
+        scaled: list[np.ndarray] = []
         for j in range(i):
             scaled.append(less(M[i, j], scaled, rows[j]))
         row = [u / d for u, d in zip(scaled, pivots, strict=True)]
@@ -370,7 +338,7 @@ class LeavesFirst(NamedTuple):
         """Rows of Y = L⁻ᵀ B, the last coordinate first, for B (n,) or (n, m)."""
         return self.reverse.half_solve(B[::-1])
 
-    def full_solve(self, Y: list[Any]) -> np.ndarray:
+    def full_solve(self, Y: list[np.ndarray]) -> np.ndarray:
         """L⁻¹ D⁻¹ Y: the solution of M X = B."""
         return self.reverse.full_solve(Y)[::-1]
 
@@ -396,8 +364,8 @@ def leaves_first(M: np.ndarray) -> LeavesFirst:
 class LU(NamedTuple):
     """The factors of A, L with a diagonal of ones, and what is solved with them."""
 
-    L: list[list[Any]]  # rows below the diagonal
-    U: list[list[Any]]  # rows, None left of the diagonal
+    L: list[list[np.ndarray]]  # rows below the diagonal
+    U: list[list[np.ndarray]]  # rows, None left of the diagonal
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """X with A X = B, for B (n,) or (n, m).
@@ -406,7 +374,7 @@ class LU(NamedTuple):
         array([1., 2.])
         """
         n = len(self.U)
-        Y: list[Any] = []
+        Y: list[np.ndarray] = []
         for i in range(n):
             Y.append(less(B[i], self.L[i], Y))
         for i in reversed(range(n)):
@@ -420,7 +388,7 @@ class LU(NamedTuple):
         array([1., 2.])
         """
         n = len(self.U)
-        Y: list[Any] = []
+        Y: list[np.ndarray] = []
         for i in range(n):
             Y.append(less(B[i], [self.U[k][i] for k in range(i)], Y) / self.U[i][i])
         for i in reversed(range(n)):
@@ -436,7 +404,7 @@ def lu(A: np.ndarray) -> LU:
     """
     n = A.shape[0]
     rows = [[A[i, j] for j in range(n)] for i in range(n)]
-    L: list[list[Any]] = [[] for _ in range(n)]
+    L: list[list[np.ndarray]] = [[] for _ in range(n)]
     for k in range(n):
         for i in range(k + 1, n):
             ratio = rows[i][k] / rows[k][k]

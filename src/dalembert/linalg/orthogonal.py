@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def gram_schmidt(rows: np.ndarray) -> np.ndarray:
     array([[0.6],
            [0.8]])
     """
-    columns: list[Any] = []
+    columns: list[np.ndarray] = []
     for i in range(rows.shape[0]):
         x = rows[i]
         for _ in range(2):  # once leaves errors of cond·ε, twice of ε
@@ -78,13 +78,11 @@ def singular(rows: np.ndarray, rank: int) -> Singular:
     for _ in range(SWEEPS if m > 1 else 0):
         for i in range(m):
             for j in range(i + 1, m):
-                # (cos, sin) of the turn after which x and y are orthogonal and x is the longer
-                # one
-                x = X[i]
-                y = X[j]
+                # (cos, sin) of the turn after which x and y are orthogonal, x the longer one
+                x, y = X[i], X[j]
                 angle = 0.5 * np.arctan2(2.0 * (x @ y), x @ x - y @ y)
-                c, s = (np.cos(angle), np.sin(angle))
-                X[i], X[j] = c * X[i] + s * X[j], c * X[j] - s * X[i]
+                c, s = np.cos(angle), np.sin(angle)
+                X[i], X[j] = c * x + s * y, c * y - s * x
                 U[i], U[j] = c * U[i] + s * U[j], c * U[j] - s * U[i]
     sigma = [np.sqrt(X[k] @ X[k]) for k in range(rank)]
     V1 = np.stack([X[k] / sigma[k] for k in range(rank)]).T

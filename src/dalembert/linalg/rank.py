@@ -68,12 +68,14 @@ class Pivots(NamedTuple):
 
 def floored(size: np.ndarray) -> np.ndarray:
     """Sizes (rows,) of rows, none of them so far below the largest that rounding would count."""
-    return np.maximum(size, SHORT * size.max(initial=0.0) or 1.0)
+    sizes: np.ndarray = np.maximum(size, SHORT * size.max(initial=0.0) or 1.0)
+    return sizes
 
 
 def unit(A: np.ndarray) -> np.ndarray:
     """A with rows of unit length, where nothing is known of what they are made of."""
-    return A / floored(np.linalg.norm(A, axis=1))[:, None]
+    rows: np.ndarray = A / floored(np.linalg.norm(A, axis=1))[:, None]
+    return rows
 
 
 def balanced(B: np.ndarray) -> np.ndarray:

@@ -35,16 +35,17 @@ UNSURE = 1e-8  # of a distance, to count where no rank is expected
 class Basis:
     """Orthogonal rows P, lengths being √Σ w x² with the weights W."""
 
-    P: list[Any]  # rows (n,)
-    inverse: list[Any]  # of their squares, as good as zero for one that depends on others
+    P: list[np.ndarray]  # rows (n,)
+    inverse: list[np.ndarray]  # of their squares, as good as zero for one that depends on others
     weights: np.ndarray  # (n,)
-    squares: list[Any]  # of the original rows
+    squares: list[np.ndarray]  # of the original rows
     lost: np.ndarray | float  # whether fewer of them than usual are independent
 
     def back(self, y: np.ndarray) -> np.ndarray:
         """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
         scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
-        return np.stack(self.P).T @ scaled
+        u: np.ndarray = np.stack(self.P).T @ scaled
+        return u
 
     def across(self, u: np.ndarray) -> np.ndarray:
         """The part of u (n,) orthogonal to the span of the rows."""
@@ -55,12 +56,12 @@ class Basis:
 class RowSpace(Basis):
     """B = L P in the order of the rows, L with a diagonal of ones."""
 
-    lower: list[list[Any]]  # L below its diagonal
-    is_independent: list[Any]  # whether a row does not depend on those before it
+    lower: list[list[np.ndarray]]  # L below its diagonal
+    is_independent: list[np.ndarray]  # whether a row does not depend on those before it
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""
-        y: list[Any] = []
+        y: list[np.ndarray] = []
         for row, value in zip(self.lower, r, strict=True):
             y.append(less(value, row, y))
         residual = [
@@ -75,9 +76,9 @@ class RowSpace(Basis):
         scaled = [a * b for a, b in zip(y, self.inverse, strict=True)]
         return self.spread(scaled), residual
 
-    def spread(self, z: Sequence[Any] | np.ndarray) -> np.ndarray:
+    def spread(self, z: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
         """x (m,) with Lᵀ x = z."""
-        x: list[Any] = []
+        x: list[np.ndarray] = []
         for i in reversed(range(len(self.lower))):
             below = [self.lower[k][i] for k in reversed(range(i + 1, len(self.lower)))]
             x.append(less(z[i], below, x))
@@ -104,7 +105,8 @@ class PivotedRowSpace(Basis):
 
     def spread(self, z: np.ndarray) -> np.ndarray:
         """The shortest x (m,) with Lᵀ x = z."""
-        return self.L @ self.gram.solve(z)
+        x: np.ndarray = self.L @ self.gram.solve(z)
+        return x
 
 
 AnyRowSpace = RowSpace | PivotedRowSpace | DenseRowSpace
@@ -130,21 +132,30 @@ def row_space(
     weights = np.ones(B.shape[1]) if weights is None else weights
     if rank == 0:
         # the space of m rows that hold nothing: whatever stands in them is rounding
-        m = B.shape[0]
-        n = B.shape[1]
-        lower = [[0.0] * k for k in range(m)]
-        return RowSpace(
-            [np.zeros(n)] * m, [1.0 / HUGE] * m, weights, [0.0] * m, 0.0, lower, [True] * m
-        )
+        m, n = B.shape
+        zeros, tiny, lower = [0.0] * m, [1.0 / HUGE] * m, [[0.0] * k for k in range(m)]
+        scalars: Any = (tiny, weights, zeros, 0.0, lower, [True] * m)
+        return RowSpace([np.zeros(n)] * m, *scalars)
     if is_large(B) and has_numbers(weights) and (made_of is None or has_numbers(made_of)):
-        # by LAPACK, with the rows that `_pivoted` would choose
+        from scipy.linalg import qr
+
+        # by LAPACK, with the rows that `_pivoted` would choose: the farthest from those before it,
+        # beside its usual size, is always next
         sources = B if made_of is None else made_of
         squares = (sources * sources) @ weights
         usual = 0 if rank is None else rank
         least = np.full(min(*B.shape, most), UNSURE if rank is None else EXTRA)
         least[:usual] = RESOLVED
-        scale = squares + SHORT**2 * squares.sum()
-        return DenseRowSpace.of(B, weights, (squares, scale), least, usual)
+        scale = np.sqrt(squares + SHORT**2 * squares.sum())
+        scaled = (B * np.sqrt(weights)).T / scale
+        Q, R, order = qr(scaled, mode="economic", pivoting=True, check_finite=False)
+        distances = np.abs(np.diag(R))[: len(least)]
+        beyond = distances > least[: len(distances)]
+        r = int(beyond.argmin()) if not beyond.all() else len(beyond)
+        L = np.zeros((len(B), r))
+        L[order] = R[:r].T
+        lost = float(r < usual)
+        return DenseRowSpace(L * scale[:, None], Q[:, :r], weights, list(squares), lost)
     if rank == B.shape[0]:
         return ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
@@ -155,8 +166,8 @@ def ordered(B: np.ndarray, weights: np.ndarray) -> RowSpace:
     rows = [B[i] for i in range(B.shape[0])]
     squares = [(weights * b) @ b for b in rows]
     floor = VANISHED**2 * sum(squares[1:], squares[0])
-    P: list[Any] = []
-    inverse: list[Any] = []
+    P: list[np.ndarray] = []
+    inverse: list[np.ndarray] = []
     lower, is_independent = [], []
     for x, square in zip(rows, squares, strict=True):
         x, coefficients = across(x, P, inverse, weights)
@@ -176,8 +187,8 @@ def _pivoted(
     squares = [(weights * made_of[i]) @ made_of[i] for i in range(m)]
     floor = SHORT**2 * sum(squares[1:], squares[0])
     sizes = [1.0 / (square + floor) for square in squares]
-    P: list[Any] = []
-    inverse: list[Any] = []
+    P: list[np.ndarray] = []
+    inverse: list[np.ndarray] = []
     columns, is_independent = [], []
     for k in range(min(m, n, most)):
         # (square beside its usual size, row) of the row for which that is largest
@@ -186,8 +197,7 @@ def _pivoted(
             size_of = size * ((weights * row) @ row)
             longer = size_of > best
             best, chosen = np.where(longer, size_of, best), np.where(longer, row, chosen)
-        best, x = (best, chosen)
-        x, _ = across(x, P, inverse, weights)
+        x, _ = across(chosen, P, inverse, weights)
         least = UNSURE if rank is None else RESOLVED if k < rank else EXTRA
         is_independent.append(best > least**2)
         inverse.append(1.0 / np.where(is_independent[-1], (weights * x) @ x, HUGE))
@@ -206,14 +216,14 @@ def across(
     x: np.ndarray, P: list[Any], inverse: list[Any], weights: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The part of x (n,) orthogonal to the orthogonal vectors P, and its coordinates in P."""
-    total: list[Any] = []
+    total: list[np.ndarray] = []
     for p, scale in zip(P, inverse, strict=True):
         total.append(((weights * p) @ x) * scale)
         x = x - total[-1] * p
     return x, total
 
 
-def _not_all(conditions: list[Any]) -> np.ndarray:
+def _not_all(conditions: list[Any]) -> Any:
     """Whether one of them is false, as a number 0 or 1."""
     product: Any = 1.0
     for each in conditions:
@@ -235,11 +245,13 @@ class BlockedRowSpace(Basis):
 
     def back(self, y: np.ndarray) -> np.ndarray:
         """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
-        return np.stack(self.P).T @ self.joint.solve(y)
+        u: np.ndarray = np.stack(self.P).T @ self.joint.solve(y)
+        return u
 
     def across(self, u: np.ndarray) -> np.ndarray:
         """The part of u (n,) orthogonal to the span of the rows."""
-        return u - self.back(np.stack(self.P) @ (self.weights * u))
+        part: np.ndarray = u - self.back(np.stack(self.P) @ (self.weights * u))
+        return part
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""

@@ -30,7 +30,13 @@ class TreeFactor:
         n = M.shape[0]
         self.paths = [range(k) for k in range(n)] if paths is None else paths
         L, pivots = _factors(M, self.paths)
-        self._entries = _unit_lower_inverse(L, self.paths)
+        # K L = 1: K_ij = −L_ij − Σ_{j<m<i} L_im K_mj below the diagonal of ones
+        self._entries: dict[tuple[int, int], Any] = {}
+        for i, path in enumerate(self.paths):
+            self._entries[i, i] = 1.0
+            for position, j in enumerate(path):
+                between = (L[i, m] * self._entries[m, j] for m in path[position + 1 :])
+                self._entries[i, j] = -L[i, j] - sum(between)
         self.weights = np.stack(pivots)
         self.K = np.stack(
             [np.stack([self._entries.get((i, j), 0.0) for j in range(n)]) for i in range(n)]
@@ -42,14 +48,15 @@ class TreeFactor:
         scaled = {(i, k): x * self.weights[k] for (i, k), x in K.items()}
         above = [{*path, k} for k, path in enumerate(self.paths)]
 
-        def entry(j: int, i: int) -> np.ndarray:
+        def entry(j: int, i: int) -> Any:
             return sum(scaled[i, k] * K[j, k] for k in sorted(above[i] & above[j]))
 
         return symmetric(entry, len(above))
 
     def solve(self, B: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """±M⁻¹ B (n, m), in the order that leaves zeros between branches alone."""
-        return self.K @ ((sign * self.weights).reshape(-1, 1) * (self.K.T @ B))
+        X: np.ndarray = self.K @ ((sign * self.weights).reshape(-1, 1) * (self.K.T @ B))
+        return X
 
 
 def tree_inverse(M: np.ndarray) -> np.ndarray:
@@ -96,13 +103,3 @@ def _factors(
             for j in (*paths[i], i):
                 A[i, j] = A[i, j] - L[k, i] * A[k, j]
     return L, pivots
-
-
-def _unit_lower_inverse(L: dict[tuple[int, int], Any], paths: Paths) -> dict[tuple[int, int], Any]:
-    """K with K L = 1: K_ij = −L_ij − Σ_{j<m<i} L_im K_mj below the diagonal of ones."""
-    K: dict[tuple[int, int], Any] = {}
-    for i, path in enumerate(paths):
-        K[i, i] = 1.0
-        for position, j in enumerate(path):
-            K[i, j] = -L[i, j] - sum(L[i, m] * K[m, j] for m in path[position + 1 :])
-    return K

@@ -12,7 +12,7 @@ those of the joints in order.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -120,41 +120,56 @@ def match_columns(
         raise UnknownNameError(f"others={others!r} must be 'refuse' or 'ignore'")
     names, patterns = _rename(header, columns or {})
     matcher = _Matcher(header, names, system, units, file_units)
-    matcher.match_patterns(patterns)
-    matcher.match_names(patterns)
+    for quantity, pattern in patterns.items():  # columns that the caller chose
+        if quantity == "time":
+            index = _match_pattern("time", pattern, matcher.remaining, ("time",), header)[0]
+            matcher.assign_time(index)
+            continue
+        entries, kinds = _entries(system, quantity)
+        chosen = _match_pattern(quantity, pattern, matcher.remaining, entries, header)
+        for k, index in chosen.items():
+            matcher.assign(quantity, k, kinds[k], index)
+    known = _known_names(system, units.currents)
+    for index, name in list(matcher.remaining.items()):  # named by a joint
+        key = normalized(name)
+        if key in TIME and key not in known:
+            if "time" not in patterns:
+                matcher.assign_time(index)
+        elif key in known and known[key][0] not in patterns:
+            matcher.assign(*known[key], index)
     matcher.match_numbers()
-    matcher.match_clock()
+    # a time by its last word, header.stamp or time_ms, where no column is called time
+    for index, name in [] if matcher.result.time else list(matcher.remaining.items()):
+        match = CLOCK.fullmatch(normalized(name))
+        if match is not None:
+            matcher.assign_time(index, match[1])
     matcher.finish(others)
     return matcher.result
 
 
+@dataclass
 class _Matcher:
     """Assigns columns to joints; `remaining` are those not assigned yet."""
 
-    def __init__(
-        self,
-        header: Sequence[str],
-        names: Sequence[str],
-        system: System,
-        units: Units,
-        file_units: Mapping[int, str],
-    ) -> None:
-        self.header, self.names, self.system, self.units = header, names, system, units
-        self.file_units = file_units
-        parts = [split_unit(name) for name in names]
+    header: Sequence[str]
+    names: Sequence[str]
+    system: System
+    units: Units
+    file_units: Mapping[int, str]
+    result: Columns = field(default_factory=Columns)
+
+    def __post_init__(self) -> None:
+        parts = [split_unit(name) for name in self.names]
         self.bracket_units = [unit for _, unit in parts]
         self.remaining = {index: name for index, (name, _) in enumerate(parts)}
-        self.result = Columns()
 
     def assign(self, quantity: str, entry: int | str, kind: str, index: int) -> None:
         """Make a column an entry of a quantity, or the position of a follower joint."""
-        name, result = self.names[index], self.result
-        factor = self.units.factor(
-            quantity, kind, self.bracket_units[index], name, self.file_units.get(index)
-        )
-        own: dict[Any, Column] = (
-            result.following if isinstance(entry, str) else result.entries[quantity]
-        )
+        name, result, unit = self.names[index], self.result, self.bracket_units[index]
+        factor = self.units.factor(quantity, kind, unit, name, self.file_units.get(index))
+        own: dict[Any, Column] = result.entries[quantity]
+        if isinstance(entry, str):
+            own = result.following
         if entry in own:
             raise TrajectoryError(
                 f"columns {own[entry].name!r} and {name!r} say the same of {self.system.name}; "
@@ -163,38 +178,16 @@ class _Matcher:
         own[entry] = Column(index, self.header[index], factor)
         self.remaining.pop(index, None)
 
-    def assign_time(self, index: int, unit: str | None) -> None:
+    def assign_time(self, index: int, word: str | None = None) -> None:
+        """Make a column the time; `word` is a unit at the end of its name."""
         name, result = self.names[index], self.result
         if result.time is not None:
             raise TrajectoryError(f"columns {result.time.name!r} and {name!r} are both times")
-        file_unit = self.file_units.get(index)
+        unit, file_unit = self.bracket_units[index] or word, self.file_units.get(index)
         factor = self.units.factor("time", "time", unit, name, file_unit)
         result.time = Column(index, self.header[index], factor)
         result.has_time_unit = (unit or file_unit) is not None or "time" in self.units.stated
         self.remaining.pop(index, None)
-
-    def match_patterns(self, patterns: Mapping[str, Any]) -> None:
-        """Columns that the caller chose."""
-        for quantity, pattern in patterns.items():
-            if quantity == "time":
-                index = _match_pattern("time", pattern, self.remaining, ("time",), self.header)[0]
-                self.assign_time(index, self.bracket_units[index])
-                continue
-            entries, kinds = _entries(self.system, quantity)
-            chosen = _match_pattern(quantity, pattern, self.remaining, entries, self.header)
-            for k, index in chosen.items():
-                self.assign(quantity, k, kinds[k], index)
-
-    def match_names(self, chosen: Container[str]) -> None:
-        """Columns named by a joint, with or without a word; quantities in `chosen` are skipped."""
-        known = _known_names(self.system, self.units.currents)
-        for index, name in list(self.remaining.items()):
-            key = normalized(name)
-            if key in TIME and key not in known:
-                if "time" not in chosen:
-                    self.assign_time(index, self.bracket_units[index])
-            elif key in known and known[key][0] not in chosen:
-                self.assign(*known[key], index)
 
     def match_numbers(self) -> None:
         """Numbered columns, of quantities without columns by name."""
@@ -223,27 +216,15 @@ class _Matcher:
             for k, index in indices.items():
                 self.assign(quantity, numbers[k], kinds[numbers[k]], index)
 
-    def match_clock(self) -> None:
-        """A time by its last word, header.stamp or time_ms, where no column is called time."""
-        if self.result.time is None:
-            for index, name in list(self.remaining.items()):
-                match = CLOCK.fullmatch(normalized(name))
-                if match is not None:
-                    self.assign_time(index, self.bracket_units[index] or match[1])
-
     def finish(self, others: str | None) -> None:
         """Refuse the remaining columns, or list them as ignored."""
         result, system = self.result, self.system
-        unknown = {
-            k: name for k, name in self.remaining.items() if normalized(name) not in IK_COLUMNS
-        }
+        unknown = [k for k, name in self.remaining.items() if normalized(name) not in IK_COLUMNS]
         driven = set(range(system.nv)) - floating_entries(system, system.dynamics.velocities)
         complete = driven <= set(result.entries["tau"]) and len(result.entries["q"]) == system.nq
         if unknown and (others == "refuse" or (others is None and not complete)):
-            index, name = next(iter(unknown.items()))
-            raise TrajectoryError(
-                _unknown_column(self.names[index], name, unknown.values(), system)
-            )
+            name, others_names = self.names[unknown[0]], [self.remaining[k] for k in unknown]
+            raise TrajectoryError(_unknown_column(name, others_names, system))
         result.ignored = tuple(self.header[index] for index in unknown)
 
 
@@ -301,14 +282,13 @@ def _known_names(system: System, currents: bool) -> dict[str, tuple[str, Any, st
     return known | {normalized(name): meaning for name, meaning in named if meaning[0] == "q"}
 
 
-def _unknown_column(text: str, name: str, others: Iterable[str], system: System) -> str:
-    """Message about a column of no joint, with the nearest joint or why numbers were not enough."""
-    joints, bare = system.dynamics.coordinates, name
-    words = (w for own in WORDS.values() for w in own if w)
+def _unknown_column(text: str, unknown: Sequence[str], system: System) -> str:
+    """Message about the first column of no joint: the nearest joint, or that numbers are too few."""
+    joints, name = system.dynamics.coordinates, unknown[0]
+    bare, words = name, (w for own in WORDS.values() for w in own if w)
     for word in sorted(words, key=len, reverse=True):
-        bare = re.sub(
-            rf"^{word}[\s_.\-/:]+|[\s_.\-/:]+{word}$", "", name, count=1, flags=re.IGNORECASE
-        )
+        pattern = rf"^{word}[\s_.\-/:]+|[\s_.\-/:]+{word}$"
+        bare = re.sub(pattern, "", name, count=1, flags=re.IGNORECASE)
         if bare != name:
             break
     message = (
@@ -317,7 +297,7 @@ def _unknown_column(text: str, name: str, others: Iterable[str], system: System)
         f"{suggest(visible(bare), [*joints, *followers_of(system)])}"
     )
     template = NUMBER.sub("#", name)
-    count = sum(NUMBER.sub("#", other) == template for other in others)
+    count = sum(NUMBER.sub("#", other) == template for other in unknown)
     if template == name or not 1 < count < len(joints):
         return message
     hint = lock_hint(system, joints[count:])
@@ -389,9 +369,16 @@ def _complete_series(
             f"columns {first!r} and {second!r} may both be {quantity}; say which by "
             f"columns={{{quantity!r}: {first!r}}}"
         )
+    if complete and not complete[0].by_joint:
+        # the joints' own numbers may be in another order than the joints
+        matches = [re.findall(r"[0-9]+", joint) for joint in joints]
+        numbers = [int(match[-1]) for match in matches if match]
+        if len(set(numbers)) == count and numbers != sorted(numbers):
+            raise TrajectoryError(
+                f"columns {complete[0].template!r}: is 1 the first joint, {joints[0]!r}, or the one "
+                f"with that number, of {', '.join(joints)}? Name columns by joints, or say by columns="
+            )
     if complete:
-        if not complete[0].by_joint:
-            _require_joint_order(complete[0], joints)
         return complete[0].entries(count) or {}
     for one in own:
         _require_unambiguous(one, joints, header)
@@ -500,14 +487,3 @@ def _require_unambiguous(series: _Series, joints: Sequence[str], header: Sequenc
         f"columns {series.template!r} are {len(numbers)}, and there are {count} joints: {choices}? "
         f"Say by columns={{{series.quantity!r}: [names in the order of the joints]}}"
     )
-
-
-def _require_joint_order(series: _Series, joints: Sequence[str]) -> None:
-    """Raise TrajectoryError where the joints' own numbers are in another order than the joints."""
-    matches = [re.findall(r"[0-9]+", joint) for joint in joints]
-    numbers = [int(match[-1]) for match in matches if match]
-    if len(set(numbers)) == len(joints) and numbers != sorted(numbers):
-        raise TrajectoryError(
-            f"columns {series.template!r}: is 1 the first joint, {joints[0]!r}, or the one with that "
-            f"number, of {', '.join(joints)}? Name columns by joints, or say by columns="
-        )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -21,14 +20,7 @@ ANTI_ALIASING = 0.4  # of the new rate: cut-off before rows are left out
 MAX_UPSAMPLING = 100  # rows after resampling per row before
 
 ColumnsBySI = Mapping[str, Mapping[int, np.ndarray]]  # in SI units, by quantity and entry
-
-
-class Curve(Protocol):
-    """A smooth function of time."""
-
-    def __call__(self, t: np.ndarray, nu: int = 0) -> np.ndarray:
-        """Values (rows, columns) of the nu-th derivative at times t (rows,)."""
-        ...
+Curve = Callable[..., np.ndarray]  # (times (rows,), order of derivative) → (rows, columns)
 
 
 def fit_curve(t: np.ndarray, x: np.ndarray, lowpass: float | None = None) -> Curve:
@@ -90,7 +82,7 @@ def _extrapolate(x: np.ndarray, added: int, near: int) -> np.ndarray:
     last = np.arange(1 - near, 1) / near
     cubic = np.linalg.lstsq(np.vander(last, 4, increasing=True), x[-near:], rcond=None)[0]
     s = np.arange(1, added + 1)[:, None] / near
-    return 2.0 * (cubic[0] + cubic[2] * s**2) - x[-1 - added : -1][::-1]
+    return np.asarray(2.0 * (cubic[0] + cubic[2] * s**2) - x[-1 - added : -1][::-1])
 
 
 def differentiate(
@@ -133,10 +125,8 @@ def motion(
     """(arrays of q, qd, qdd and, where there is one, tau; how missing ones were computed)."""
     is_complete = len(columns["qd"]) == len(columns["qdd"]) == system.nv
     if is_complete and lowpass is None:
-        arrays = (
-            np.asarray(system.dynamics.normalised(q)),
-            *map(stack, (columns["qd"], columns["qdd"])),
-        )
+        q = np.asarray(system.dynamics.normalised(q))
+        arrays = (q, stack(columns["qd"]), stack(columns["qdd"]))
         note = "none: velocities and accelerations are the file's"
     elif len(t) < 2:
         raise TrajectoryError(

@@ -7,24 +7,18 @@ motor's torque is τ_m = k i. One gear ratio per joint is a diagonal G.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import DalembertError, SettingError, TrajectoryError
 from dalembert.linalg.rank import close
-from dalembert.logs.columns import (
-    Columns,
-    floating_entries,
-    followers_of,
-    lock_hint,
-    match_columns,
-)
+from dalembert.logs.columns import Columns, floating_entries, followers_of, lock_hint, match_columns
 from dalembert.logs.derivatives import motion, resample, stack
 from dalembert.logs.repair import Rows, table_rows, trim
 from dalembert.logs.tables import Source, line_label, read_table
-from dalembert.logs.units import stated_units
+from dalembert.logs.units import Units
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.provenance import model_attributes
 from dalembert.simulation.results import labelled, limit_fields
@@ -140,7 +134,11 @@ def read_log(
     names = None if columns is None or renaming is not None else list(columns)
     table = read_table(path, names)
     try:
-        stated = stated_units(degrees, units, torque_constant is not None)
+        for quantity in units or {}:
+            if quantity not in ("time", *QUANTITIES):
+                hint = suggest(quantity, ("time", *QUANTITIES))
+                raise SettingError(f"units: no quantity {quantity!r}{hint}")
+        stated = Units(degrees, dict(units or {}), torque_constant is not None)
         matched = match_columns(table.names, system, stated, renaming, others, table.units)
         rows = trim(table_rows(table, matched, dt, gaps), start, stop)
         _check_followers(matched, rows, system)
@@ -160,11 +158,8 @@ def read_log(
     except TrajectoryError as error:
         raise TrajectoryError(f"{table.source}: {error}") from None
     attributes: dict[str, Any] = {"system": system.name, "source": table.source}
-    attributes |= {
-        "derivatives": derivatives,
-        "start_time": rows.start,
-        **model_attributes(system, None),
-    }
+    attributes |= {"derivatives": derivatives, "start_time": rows.start}
+    attributes |= model_attributes(system, None)
     attributes |= {"preparation": "\n".join(notes), "recorded": ", ".join(recorded)}
     if len(values["q"]) < system.nq:
         attributes["driven"] = ", ".join(system.dynamics.coordinates[k] for k in values["q"])
@@ -178,7 +173,7 @@ def _require_complete(values: dict[str, Entries], system: System) -> None:
     """
     q, names = values["q"], system.dynamics.coordinates
     missing = [name for k, name in enumerate(names) if k not in q]
-    is_closed = _is_closed(system)
+    is_closed = bool(getattr(system.dynamics, "positions", ()))
     # joints of a closed chain follow from recorded ones with one coordinate each
     velocities = system.dynamics.velocities
     follow = bool(q) and is_closed and all(names[k] in velocities for k in q)
@@ -195,18 +190,20 @@ def _require_complete(values: dict[str, Entries], system: System) -> None:
         values["tau"] = {k: tau.get(k, zero) for k in range(len(names))}
 
 
-def _is_closed(system: System) -> bool:
-    """Whether position constraints act on the system."""
-    return bool(getattr(system.dynamics, "positions", ()))
-
-
 def _positions(columns: Entries, system: System, rows: Rows) -> np.ndarray:
     """q (rows, nq); of closed chains checked, or completed where joints are missing."""
     if len(columns) < system.nq:
         return close_chain(system, columns, rows.t, rows.row_label)
-    q = stack(columns)
-    if _is_closed(system):
-        require_closed(system, np.asarray(system.dynamics.normalised(q)), rows.t, rows.row_label)
+    q, closed = stack(columns), cast(Any, system)
+    if getattr(system.dynamics, "positions", ()):
+        residual = closed.residual(np.asarray(system.dynamics.normalised(q)), rows.t)
+        off = np.abs(residual).max(axis=-1, initial=0.0)
+        if (off > RECORDED).any():
+            row = int(np.argmax(off > RECORDED))
+            raise TrajectoryError(
+                f"{rows.row_label(row)}: this posture misses the constraints of {system.name} by "
+                f"{off[row]:.2g}; leave the columns of passive joints out and they are computed"
+            )
     return q
 
 
@@ -291,19 +288,6 @@ def close_chain(
     return result
 
 
-def require_closed(
-    system: Any, q: np.ndarray, t: np.ndarray, row_label: Callable[[int], str] = line_label
-) -> None:
-    """Raise TrajectoryError at the first recorded configuration that violates the constraints."""
-    off = np.abs(system.residual(q, t)).max(axis=-1, initial=0.0)
-    if (off > RECORDED).any():
-        row = int(np.argmax(off > RECORDED))
-        raise TrajectoryError(
-            f"{row_label(row)}: this posture misses the constraints of {system.name} by "
-            f"{off[row]:.2g}; leave the columns of passive joints out and they are computed"
-        )
-
-
 def to_joints(
     columns: Mapping[str, Entries],
     system: System,
@@ -330,43 +314,30 @@ def to_joints(
         return result, notes
     if system.nq != system.nv:
         raise SettingError(f"gear: coordinates of {system.name} are no angles of motors")
-    G = _gear_matrix(gear, system)
-    for quantity in at_motors:
-        result[quantity] = _through_gear(result[quantity], G, quantity)
-    ratio = _format(np.diag(G)) if _is_diagonal(G) else "their coupling matrix"
+    is_diagonal = isinstance(gear, Mapping) or np.ndim(gear) != 2
+    if is_diagonal:
+        G = np.diag(_per_joint(gear, system, "gear"))
+    else:
+        try:
+            G = np.array(gear, float)
+        except (TypeError, ValueError):
+            G = np.full((0, 0), np.nan)
+        if G.shape != (system.nv, system.nv) or not np.isfinite(G).all():
+            raise SettingError(f"gear: a matrix of {system.nv} × {system.nv} numbers is needed")
+        if np.linalg.cond(G) > 1e9:
+            raise SettingError("gear: the matrix is singular; motors must determine the joints")
+        is_diagonal = not (G - np.diag(np.diag(G))).any()
+    for quantity in at_motors:  # q = G⁻¹ θ, and so for rates; τ = Gᵀ τ_m
+        own, matrix = result[quantity], G.T if quantity == "tau" else np.linalg.inv(G)
+        if is_diagonal:
+            result[quantity] = {j: x * matrix[j, j] for j, x in own.items()}
+        elif own and len(own) != len(G):
+            raise TrajectoryError(f"coupled gears need {quantity} of all {len(G)} motors")
+        elif own:
+            result[quantity] = dict(enumerate(matrix @ np.stack([own[j] for j in sorted(own)])))
+    ratio = _format(np.diag(G)) if is_diagonal else "their coupling matrix"
     notes.append(f"{', '.join(at_motors)} taken from the motors to the joints, gears {ratio}")
     return result, notes
-
-
-def _is_diagonal(G: np.ndarray) -> bool:
-    return not (G - np.diag(np.diag(G))).any()
-
-
-def _through_gear(columns: Entries, G: np.ndarray, quantity: str) -> Entries:
-    """q = G⁻¹ θ, and so for rates; τ = Gᵀ τ_m."""
-    matrix = G.T if quantity == "tau" else np.linalg.inv(G)
-    if _is_diagonal(matrix):
-        return {j: x * matrix[j, j] for j, x in columns.items()}
-    if not columns:
-        return {}
-    if len(columns) != len(G):
-        raise TrajectoryError(f"coupled gears need {quantity} of all {len(G)} motors")
-    return dict(enumerate(matrix @ np.stack([columns[j] for j in sorted(columns)])))
-
-
-def _gear_matrix(gear: Gear, system: System) -> np.ndarray:
-    """G (nv, nv)."""
-    if isinstance(gear, Mapping) or np.ndim(gear) != 2:
-        return np.diag(_per_joint(gear, system, "gear"))
-    try:
-        G = np.array(gear, float)
-    except (TypeError, ValueError):
-        G = np.full((0, 0), np.nan)
-    if G.shape != (system.nv, system.nv) or not np.isfinite(G).all():
-        raise SettingError(f"gear: a matrix of {system.nv} × {system.nv} numbers is needed")
-    if np.linalg.cond(G) > 1e9:
-        raise SettingError("gear: the matrix is singular; motors must determine the joints")
-    return G
 
 
 def _per_joint(value: Gear, system: System, option: str) -> np.ndarray:

@@ -67,13 +67,8 @@ def table_rows(table: Table, columns: Columns, dt: float | None, gaps: str | Non
     if not len(repaired.t):
         raise TrajectoryError("no row has a time and a number for every joint")
     by_index = {c.index: repaired.x[:, k] for k, c in enumerate(others)}
-    return Rows(
-        repaired.t,
-        start,
-        by_index,
-        lambda k: table.row_label(repaired.rows[k]),
-        notes + repaired.notes,
-    )
+    notes += repaired.notes
+    return Rows(repaired.t, start, by_index, lambda k: table.row_label(repaired.rows[k]), notes)
 
 
 def trim(rows: Rows, start: float | None, stop: float | None) -> Rows:

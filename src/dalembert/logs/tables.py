@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -130,19 +130,35 @@ def _from_file(path: Path, names: Sequence[str] | None) -> Table:
         if not path.is_dir():  # a Zarr store is a folder
             require_regular(path)
         if kind in (".parquet", ".pq"):
-            return _from_parquet(path)
+            try:
+                from pyarrow import parquet
+            except ImportError:
+                raise TrajectoryError(
+                    f"{path}: Parquet needs pyarrow: pip install pyarrow (the extra [parquet])"
+                ) from None
+            stored = parquet.ParquetFile(path).read()
+            columns = [stored.column(k).to_numpy() for k in range(stored.num_columns)]
+            return _numeric_table(list(stored.column_names), columns, str(path))
         if kind == ".npy":
             # mapped: a header that promises more than the file has fails before memory is allocated
             mapped = np.load(path, allow_pickle=False, mmap_mode="r")
             return _from_array(np.array(mapped), str(path), names)
         if kind == ".npz":
-            return _from_archive(path)
+            with ZipFile(path) as archive:
+                size = sum(member.file_size for member in archive.infolist())
+            if size > MAX_UNPACKED:
+                raise TrajectoryError(
+                    f"{path} would unpack to {size / 2**30:.1f} GiB; that is no log"
+                )
+            with np.load(path, allow_pickle=False) as members:
+                arrays = {name: members[name] for name in members.files}
+            return _from_mapping(arrays, str(path))
         import xarray
 
         if kind == ".zarr":
             return _from_dataset(xarray.open_zarr(path, decode_times=False), str(path))
-        with xarray.open_dataset(path, decode_times=False) as stored:
-            return _from_dataset(stored.load(), str(path))
+        with xarray.open_dataset(path, decode_times=False) as dataset:
+            return _from_dataset(dataset.load(), str(path))
     except DalembertError:
         raise
     except ImportError as error:
@@ -151,30 +167,6 @@ def _from_file(path: Path, names: Sequence[str] | None) -> Table:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         reason = " ".join(str(reason).split())[:200]
         raise TrajectoryError(f"{path} cannot be read: {reason}") from None
-
-
-def _from_parquet(path: Path) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise TrajectoryError(
-            f"{path}: Parquet needs pyarrow: pip install pyarrow (the extra [parquet])"
-        ) from None
-    stored = parquet.ParquetFile(path).read()
-    columns = [stored.column(k).to_numpy() for k in range(stored.num_columns)]
-    return _numeric_table(list(stored.column_names), columns, str(path))
-
-
-def _from_archive(path: Path) -> Table:
-    try:
-        with ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-    except BadZipFile as error:
-        raise TrajectoryError(f"{path} cannot be read: {error}") from None
-    if size > MAX_UNPACKED:
-        raise TrajectoryError(f"{path} would unpack to {size / 2**30:.1f} GiB; that is no log")
-    with np.load(path, allow_pickle=False) as stored:
-        return _from_mapping({name: stored[name] for name in stored.files}, str(path))
 
 
 def _from_array(values: np.ndarray, source: str, names: Sequence[str] | None) -> Table:
@@ -305,7 +297,13 @@ def _read_csv(path: Path, names: Sequence[str] | None = None) -> Table:
     Comments behind # or % may stand above the names; `names` are for files that have none.
     """
     try:
-        data = _read_bytes(path)
+        # a regular file, or a pipe of this process, as the shell's <(…) gives it
+        if not (path.is_fifo() and str(path).startswith(OPEN_PIPES)):
+            require_regular(path, MAX_TEXT)
+        with path.open("rb") as stream:
+            data = stream.read(MAX_TEXT + 1)
+        if len(data) > MAX_TEXT:
+            raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT / 2**30:.3g} GiB")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TrajectoryError(f"{path} cannot be read: {reason}") from None
@@ -332,27 +330,14 @@ def _read_csv(path: Path, names: Sequence[str] | None = None) -> Table:
                 hint = "; write decimals with a point" if "," in text else ""
                 where = f"line {bad + skipped + 1}, column {name!r}"
                 invalid[k] = f"{where}: {short(text)} is not a number{hint}"
-    is_filled = ~np.isnan(values).all(axis=1)
-    last = (
-        int(np.flatnonzero(is_filled)[-1]) + 1 if is_filled.any() else 0
-    )  # blank lines at the end
+    filled = np.flatnonzero(~np.isnan(values).all(axis=1))
+    last = int(filled[-1]) + 1 if len(filled) else 0  # blank lines at the end
     if not last and not invalid:
         raise TrajectoryError(f"{path} has no rows below its names")
     # a trailing comma makes an empty column
     empty = np.isnan(values).all(axis=0)
     used = [k for k, name in enumerate(header) if name or k in invalid or not empty[k]]
     return Table(header, values[:last], str(path), invalid, "line", skipped + 1).select(used)
-
-
-def _read_bytes(path: Path) -> bytes:
-    """Content of a regular file, or of a pipe of this process, as the shell's <(…) gives it."""
-    if not (path.is_fifo() and str(path).startswith(OPEN_PIPES)):
-        require_regular(path, MAX_TEXT)
-    with path.open("rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
-    if len(data) > MAX_TEXT:
-        raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT / 2**30:.3g} GiB")
-    return data
 
 
 def _parse_header(
@@ -402,6 +387,10 @@ def _parse_cells(data: bytes, delimiter: str, skipped: int, count: int, dtype: t
     """Cells (rows, count) below the names, as floats or as text."""
     import pandas
 
+    options: dict[str, Any] = {"keep_default_na": False} if dtype is str else {}
+    major, minor = pandas.__version__.split(".")[:2]
+    if (int(major), int(minor)) < (3, 1):  # the nearest number, which is the default from 3.1 on
+        options["float_precision"] = "round_trip"
     with warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)  # rows with too many cells
         table = pandas.read_csv(
@@ -415,20 +404,9 @@ def _parse_cells(data: bytes, delimiter: str, skipped: int, count: int, dtype: t
             skip_blank_lines=False,
             skipinitialspace=True,
             encoding="utf-8-sig",
-            **_exact_parsing(pandas.__version__),
-            **({"keep_default_na": False} if dtype is str else {}),
+            **options,
         )
     return np.asarray(table.to_numpy())
-
-
-def _exact_parsing(version: str) -> dict[str, str]:
-    """Option by which pandas reads the nearest number; deprecated from 3.1 on, as it is the default.
-
-    >>> _exact_parsing("3.0.6"), _exact_parsing("3.1.1")
-    ({'float_precision': 'round_trip'}, {})
-    """
-    major, minor = version.split(".")[:2]
-    return {} if (int(major), int(minor)) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _is_number(text: str) -> bool:

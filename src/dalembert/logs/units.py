@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError
-from dalembert.text import short, suggest
+from dalembert.text import short
 
 if TYPE_CHECKING:
     import xarray
@@ -39,7 +39,6 @@ ALIASES = {
     **dict.fromkeys(("sec2", "ss"), "s2"),
     **dict.fromkeys(("NM", "nm"), "Nm"),
 }
-QUANTITIES = ("time", "q", "qd", "qdd", "tau")
 
 
 class Units(NamedTuple):
@@ -71,47 +70,35 @@ class Units(NamedTuple):
         if unit is None and quantity in self.stated:
             stated = self.stated[quantity]
             if not isinstance(stated, str):
-                return _require_factor(quantity, stated)
+                try:
+                    factor = float(stated)
+                except (TypeError, ValueError):
+                    factor = float("nan")
+                if not isfinite(factor) or factor == 0.0:
+                    raise SettingError(
+                        f"units[{quantity!r}] is {short(stated)}: a unit, or a factor to SI"
+                    )
+                return factor
             unit, label = stated, f"units[{quantity!r}]"
         elif unit is None:
             in_degrees = self.degrees and kind == "angle" and quantity in DENOMINATORS
             return pi / 180.0 if in_degrees else 1.0
         spelling = _normalized_unit(unit)
-        known = self._known(quantity, kind)
+        if quantity == "time":
+            known = SECONDS
+        elif quantity == "tau":
+            known = CURRENTS if self.currents else EFFORTS.get(kind, {"1": 1.0})
+        else:
+            known = {x + DENOMINATORS[quantity]: f for x, f in UNITS.get(kind, {"1": 1.0}).items()}
+            if quantity == "qd" and kind == "angle":
+                known["rpm"] = pi / 30.0
         if spelling not in known:
             where = label if label.startswith("units[") else f"column {label!r}"
             raise TrajectoryError(f"{where}: unit {spelling!r} is none of {', '.join(known)}")
         return known[spelling]
 
-    def _known(self, quantity: str, kind: str) -> Mapping[str, float]:
-        if quantity == "time":
-            return SECONDS
-        if quantity == "tau":
-            return CURRENTS if self.currents else EFFORTS.get(kind, {"1": 1.0})
-        known = UNITS.get(kind, {"1": 1.0})
-        factors = {unit + DENOMINATORS[quantity]: factor for unit, factor in known.items()}
-        return factors | ({"rpm": pi / 30.0} if quantity == "qd" and kind == "angle" else {})
-
 
 SI = Units()
-
-
-def _require_factor(quantity: str, value: float) -> float:
-    try:
-        factor = float(value)
-    except (TypeError, ValueError):
-        factor = float("nan")
-    if not isfinite(factor) or factor == 0.0:
-        raise SettingError(f"units[{quantity!r}] is {short(value)}: a unit, or a factor to SI")
-    return factor
-
-
-def stated_units(degrees: bool, stated: Mapping[str, str | float] | None, currents: bool) -> Units:
-    """`Units` of the caller's options; raises SettingError for an unknown quantity."""
-    for quantity in stated or {}:
-        if quantity not in QUANTITIES:
-            raise SettingError(f"units: no quantity {quantity!r}{suggest(quantity, QUANTITIES)}")
-    return Units(degrees, dict(stated or {}), currents)
 
 
 def field_units(field: xarray.DataArray) -> list[str | None]:

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from dalembert import tracing
-from dalembert.constraints.sparse.rows import target
+from dalembert.constraints.sparse_rows import target
 from dalembert.kernels.program.trace import trace
 from dalembert.mechanisms.description import Description
 from dalembert.symbolic.equations import Equations
@@ -94,14 +94,14 @@ def dae_equations(
     symbols = {"q": q, "qd": qd, "t": (t,), "parameters": p}
     masses = [symbol for symbol in numbers if symbol.name[0] in "mJ"]
     expressions = textbook(program, symbols, linear=masses, parameters=p, timeout=timeout)
-    matrices = {key: sympy.Matrix(expressions[key]).applyfunc(_integers) for key in OUTPUTS}
+    matrices = {}
+    for key in OUTPUTS:
+        matrix = sympy.Matrix(expressions[key])
+        # floats that are whole numbers as integers: φ₂ for 1.0 φ₂
+        whole = {x: sympy.Integer(int(x)) for x in matrix.atoms(sympy.Float) if x == int(x)}
+        matrices[key] = matrix.applyfunc(lambda e, whole=whole: e.xreplace(whole))
     values = known | dict.fromkeys(symbol.name for symbol in efforts)
     return DaeEquations(d.name, matrices, {}, q, qd, p, values, t=(t,))
-
-
-def _integers(e: sympy.Expr) -> sympy.Expr:
-    """The expression with floats that are whole numbers as integers: φ₂ for 1.0 φ₂."""
-    return e.xreplace({x: sympy.Integer(int(x)) for x in e.atoms(sympy.Float) if x == int(x)})
 
 
 def _marks(d: Description) -> _Marks:
@@ -185,8 +185,14 @@ def _equations(
             known.get(name, value) if name else value for name, value in _element_symbols(e, marks)
         ]
         s = speed = second = np.zeros(e.kind.rows)
-        if e.name in motions:
-            s, speed, second = _motion(e, marks, known, motions[e.name], t)
+        if e.name in motions and known:
+            s, speed, second = (
+                np.stack([known[x] for x in _motion_names(e, marks, k)]) for k in "sva"
+            )
+        elif e.name in motions:
+            s = target(repr(e.name), motions[e.name], e.kind.rows, t)
+            speed = tracing.jacobian(s, t)
+            second = tracing.jacobian(speed, t)
         at = replace(e, parameters=np.stack(own) if own else e.parameters)
         value, J, drift = at.rows(q, qd, s[0])
         phi.append(value - s)
@@ -215,18 +221,6 @@ def _equations(
     rows = [np.concatenate(x) if x else np.zeros(0) for x in (phi, jacobians, nu, gamma)]
     blocks = [_all_columns(d, (k + 1,), M) for k, M in enumerate(bodies.masses)]
     return dict(zip(OUTPUTS, (*rows, np.concatenate(blocks), Q), strict=True))
-
-
-def _motion(
-    e: Element, marks: _Marks, known: dict[str, Any], motion: Any, t: Any
-) -> tuple[Any, Any, Any]:
-    """s, ṡ and s̈ (rows,): symbols, or functions of t."""
-    if known:
-        s, v, a = (np.stack([known[x] for x in _motion_names(e, marks, k)]) for k in "sva")
-        return s, v, a
-    s = target(repr(e.name), motion, e.kind.rows, t)
-    speed = tracing.jacobian(s, t)
-    return s, speed, tracing.jacobian(speed, t)
 
 
 def _all_columns(d: Description, of: tuple[int, ...], J: np.ndarray) -> Any:

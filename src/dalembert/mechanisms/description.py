@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.constraints.dynamics import describe
-from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Posture
-from dalembert.constraints.sparse.rows import RowBlock, target, targets
-from dalembert.constraints.sparse.solver import Solver, SparseDynamics
+from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Posture, Time
+from dalembert.constraints.sparse_rows import RowBlock, target, targets
+from dalembert.constraints.sparse_solver import Solver, SparseDynamics
 from dalembert.errors import ConstraintError, InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS, equivalent_name
 from dalembert.pickling import Portable
 from dalembert.systems.bodies import planar, spatial
 from dalembert.systems.bodies.batch import BodyUnits, element_units
 from dalembert.systems.bodies.body import Body, Element, Force, Load, Prescribed, digest
 from dalembert.systems.bodies.body_set import BodySet
-from dalembert.systems.bodies.kind import Kind
+from dalembert.systems.bodies.space import Kind
 from dalembert.systems.dynamics import Dynamics
 
 
@@ -41,27 +41,26 @@ class Jointed(Holonomic):
     def between(self) -> tuple[str, str]:
         return self.bodies[self.element.bodies[0]], self.bodies[self.element.bodies[-1]]
 
-    def point(self, at: Posture) -> Any:
-        p = self._point(at)
+    def point(self, at: Posture) -> np.ndarray:
+        _, p = self._end(at)
         return p if len(p) == 3 else np.stack([p[0], p[1], 0.0 * p[0]])
 
-    def wrench(self, at: Posture, lam: np.ndarray) -> Any:
+    def wrench(self, at: Posture, lam: np.ndarray) -> np.ndarray:
         """−Jᵀλ on the last body, (6,) about the joint along the world's axes."""
         element: Element = self.element
-        space = element.kind.space
+        space, (body, point) = element.kind.space, self._end(at)
         J = element.rows(at.q, np.zeros(at.system.nv))[1][:, -space.nv :]
-        wrench = space.wrench(self._body(at), -(J.T @ lam), self._point(at))
+        wrench = space.wrench(body, -(J.T @ lam), point)
         if space.dimension == 3:
             return wrench
         zero = 0.0 * wrench[0]
         return np.stack([wrench[0], wrench[1], zero, zero, zero, wrench[2]])
 
-    def _body(self, at: Posture) -> Any:
-        """Coordinates (nq,) of its last body."""
-        return self.element.poses(at.q)[-self.element.kind.space.nq :]
-
-    def _point(self, at: Posture) -> Any:
-        return self.element.kind.space.place(self._body(at), self.element.at[-1])
+    def _end(self, at: Posture) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates (nq,) of its last body, and the joint's point on it."""
+        space = self.element.kind.space
+        body = self.element.poses(at.q)[-space.nq :]
+        return body, space.world_point(body, self.element.at[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,13 @@ class Description(SparseDynamics, BodySet):
     @cached_property
     def solver(self) -> Solver:
         """Joints and drivers, solved at numbers."""
-        return Solver(self.name, self.batch, self.places())
+        motions = {driver.name: driver.motion for driver in self.drivers}
+        blocks = []
+        for e in self.elements:
+            names = (repr(e.name), e.name)  # in messages, and in results
+            settings = (e.parameters, motions.get(e.name), e.kind.near, *names)
+            blocks.append(RowBlock(e.kind.row_function, element_units(e), *settings))
+        return Solver(self.name, self.batch, blocks)
 
     @cached_property
     def content(self) -> str:
@@ -141,10 +146,10 @@ class Description(SparseDynamics, BodySet):
 
     # on numbers
 
-    def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Any = None) -> Any:
+    def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Time = None) -> np.ndarray:
         return self.batch.psi(0.0 if t is None else float(t), q, qd)
 
-    def kinetic_energy(self, q: np.ndarray, qd: np.ndarray) -> Any:
+    def kinetic_energy(self, q: np.ndarray, qd: np.ndarray) -> float:
         return self.batch.kinetic_energy(qd)
 
     def potential_energy(self, q: np.ndarray) -> Any:
@@ -167,22 +172,6 @@ class Description(SparseDynamics, BodySet):
         """Joints, then drivers: the order of λ."""
         return (*self.joints, *(driver.element for driver in self.drivers))
 
-    def places(self) -> list[RowBlock]:
-        """The elements as rows of the sparse solver."""
-        motions = {driver.name: driver.motion for driver in self.drivers}
-        return [
-            RowBlock(
-                e.kind.row_function,
-                element_units(e),
-                e.parameters,
-                motions.get(e.name),
-                e.kind.near,
-                repr(e.name),
-                e.name,
-            )
-            for e in self.elements
-        ]
-
     def element(self, name: str) -> Element:
         """A joint, driver or force by name."""
         elements = [*self.elements, *(force.element for force in self.forces)]
@@ -202,10 +191,6 @@ class Description(SparseDynamics, BodySet):
         names = [element.name for element in self.elements]
         raise UnknownNameError(f"no joint or driver {name!r}{suggest(name, names)}")
 
-    def count_mobility(self) -> int:
-        """Mobility without drivers by counting: 3 or 6 per body less the rows of the joints."""
-        return self.nv - sum(joint.kind.rows for joint in self.joints)
-
     def require_apart(self, q: np.ndarray) -> None:
         """An error for a driven distance of points that coincide: it has no direction."""
         for driver in self.drivers:
@@ -216,23 +201,18 @@ class Description(SparseDynamics, BodySet):
                     "posture, so it has no direction; assemble() from a posture where they are apart"
                 )
 
-    def with_start(self, q: np.ndarray, v: np.ndarray) -> Description:
-        """The mechanism with another first posture and velocity."""
-        n = len(self.bodies)
-        parts = zip(self.bodies, np.split(q, n), np.split(v, n), strict=True)
-        bodies = tuple(replace(body, start=at, velocity=speed) for body, at, speed in parts)
-        return replace(self, bodies=bodies)
-
 
 # coordinates of a joint, the first one for its bare name; "J.slide" names another one
 SPATIAL_PARTS = {name: kind.measures for name, kind in SPATIAL_KINDS.items()}
 PLANAR_PARTS = {name: kind.measures for name, kind in PLANAR_KINDS.items()}
 PLANAR_PARTS["point_on_line"] = ("angle", "slide")
 
-End = str | tuple[str, Any]  # "bar2.A", "bar2" (its centre), or ("bar2", (0.5, 0.0)) local
+At = ArrayLike | None  # a point of the world in the first posture
+End = str | tuple[str, ArrayLike]  # "bar2.A", "bar2" (its centre), or ("bar2", (0.5, 0.0)) local
+Ends = tuple[End, End] | None
 
 
-def vector(value: Any, size: int, what: str) -> np.ndarray:
+def vector(value: ArrayLike, size: int, what: str) -> np.ndarray:
     """Finite numbers (size,), or an error that names them."""
     try:
         array = np.asarray(value, dtype=float)
@@ -261,50 +241,20 @@ def read_end(d: Description, end: End, where: str) -> tuple[int, np.ndarray]:
     return index, points[label]
 
 
-def measure(d: Description, name: str, on: str | None, between: Any = None) -> Element:
+def measure(d: Description, name: str, on: str | None, between: Ends = None) -> Element:
     """The measure of a driver, spring or actuator: a joint, a coordinate, a point or a distance."""
     where = f"{name!r}: "
     if between is not None:
         (i, si), (j, sj) = (read_end(d, end, where) for end in between)
-        axes = np.zeros(0) if d.space.dimension == 2 else np.eye(3).ravel()
-        numbers = np.concatenate([si, axes, sj, axes])
+        frame = np.zeros(0) if d.space.dimension == 2 else np.eye(3).ravel()
+        numbers = np.concatenate([si, frame, sj, frame])
         return Element(name, _measures(d)["length"], (i, j), numbers, (si, sj))
     if on is None:
         raise ModelError(f"{name!r} needs `on` (a joint, coordinate or point) or `between`")
     for joint in d.joints:
         if on == joint.name or on.rpartition(".")[0] == joint.name:
             return joint_part(d, name, joint, on[len(joint.name) + 1 :])
-    return _coordinate(d, name, on, where)
-
-
-def stretch(d: Description, element: Element) -> Element:
-    """The distance of two points as a measure that may be zero."""
-    if element.kind.name != "length":
-        return element
-    return replace(element, kind=_measures(d)["stretch"])
-
-
-def _measures(d: Description) -> dict[str, Any]:
-    return planar.MEASURES if d.space.dimension == 2 else spatial.MEASURES
-
-
-def joint_part(d: Description, name: str, joint: Element, part: str = "") -> Element:
-    """A coordinate of a joint: its only one, or the named one of several."""
-    plane, kind = d.space.dimension == 2, joint.kind.name
-    parts = (PLANAR_PARTS if plane else SPATIAL_PARTS).get(kind, ())
-    if not parts:
-        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) has no coordinate to act along")
-    if (part and part not in parts) or (not part and kind == "universal"):
-        listed = ", ".join(f"{joint.name}.{each}" for each in parts)
-        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) moves along {listed}")
-    measured = _measures(d)[part or parts[0]]
-    numbers = joint.parameters[: (5 if measured.name == "slide" else 4) if plane else 24]
-    if measured.near:
-        numbers = np.array([*numbers, 0.0])
-    return Element(name, measured, joint.bodies, numbers, joint.at, joint.frames)
-
-
-def _coordinate(d: Description, name: str, on: str, where: str) -> Element:
+    # a coordinate or point of a body: "bar.phi", "bar.x", "bar.P" or "bar.P.x"
     body, _, rest = on.partition(".")
     if body not in d.names:
         known = [joint.name for joint in d.joints] + list(d.names)
@@ -323,6 +273,33 @@ def _coordinate(d: Description, name: str, on: str, where: str) -> Element:
         raise ModelError(f"{where}{on!r}: a coordinate is {', '.join(axes)}, not {axis!r}")
     numbers = np.concatenate([point, axes[axis]])
     return Element(name, own["component"], (index,), numbers, (point,))
+
+
+def stretch(d: Description, element: Element) -> Element:
+    """The distance of two points as a measure that may be zero."""
+    if element.kind.name != "length":
+        return element
+    return replace(element, kind=_measures(d)["stretch"])
+
+
+def _measures(d: Description) -> dict[str, Kind]:
+    return planar.MEASURES if d.space.dimension == 2 else spatial.MEASURES
+
+
+def joint_part(d: Description, name: str, joint: Element, part: str = "") -> Element:
+    """A coordinate of a joint: its only one, or the named one of several."""
+    plane, kind = d.space.dimension == 2, joint.kind.name
+    parts = (PLANAR_PARTS if plane else SPATIAL_PARTS).get(kind, ())
+    if not parts:
+        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) has no coordinate to act along")
+    if (part and part not in parts) or (not part and kind == "universal"):
+        listed = ", ".join(f"{joint.name}.{each}" for each in parts)
+        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) moves along {listed}")
+    measured = _measures(d)[part or parts[0]]
+    numbers = joint.parameters[: (5 if measured.name == "slide" else 4) if plane else 24]
+    if measured.near:
+        numbers = np.array([*numbers, 0.0])
+    return Element(name, measured, joint.bodies, numbers, joint.at, joint.frames)
 
 
 def with_body(d: Description, body: Body) -> Description:
@@ -349,10 +326,7 @@ def with_joint(d: Description, element: Element) -> Description:
 
 def with_driver(d: Description, element: Element, motion: Prescribed) -> Description:
     _require_own_name(d, element.name)
-    function = motion_of(motion)
-    if not callable(function):
-        raise ModelError(f"driver {element.name!r} needs a motion s(t), not {motion!r}")
-    return replace(d, drivers=(*d.drivers, Driven(element, function)))
+    return replace(d, drivers=(*d.drivers, Driven(element, motion)))
 
 
 def with_force(d: Description, force: Force, what: str) -> Description:
@@ -363,26 +337,8 @@ def with_force(d: Description, force: Force, what: str) -> Description:
     return replace(d, forces=(*d.forces, force))
 
 
-def with_actuator(d: Description, element: Element, value: Any) -> Description:
-    """With a force that is a number, a function of time or, if None, open."""
-    if value is None:
-        return with_force(d, Force(element, open=True), "actuator")
-    function = motion_of(value)
-    function = function if callable(function) else _Constant(float(function))
-    return with_force(d, Force(element, value=function), "actuator")
-
-
-def with_function(d: Description, name: str, bodies: Any, function: Any, rows: int) -> Description:
-    """With a constraint `function(q)` (rows,) of the coordinates (k, nq) of the named bodies."""
-    indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
-    without_numbers = partial(_of_coordinates, function)
-    kind = Kind(name, d.space, len(indices), rows, without_numbers, ("none",), 0, custom=True)
-    centres = tuple(np.zeros(d.space.dimension) for _ in indices)
-    return with_joint(d, Element(name, kind, indices, np.zeros(1), centres))
-
-
 def with_load(
-    d: Description, name: str, on: End, force: Any, moment: np.ndarray, follows: bool
+    d: Description, name: str, on: End, force: ArrayLike, moment: np.ndarray, follows: bool
 ) -> Description:
     body, point = read_end(d, on, f"force {name!r}: ")
     if body == 0:
@@ -404,7 +360,7 @@ def start_of(d: Description, body: int) -> np.ndarray:
     return d.space.reference if body == 0 else d.bodies[body - 1].start
 
 
-def joint_end(d: Description, end: End, at: Any, where: str) -> tuple[int, np.ndarray]:
+def joint_end(d: Description, end: End, at: At, where: str) -> tuple[int, np.ndarray]:
     """(body, local point) of a joint: its end, or the global point `at` of the first posture."""
     body, local = read_end(d, end, where)
     if at is None:
@@ -416,20 +372,20 @@ def joint_end(d: Description, end: End, at: Any, where: str) -> tuple[int, np.nd
 def between(d: Description, name: str, a: End, b: End) -> np.ndarray:
     """From the first end of a joint to the second in the first posture, m."""
     ends = [read_end(d, end, f"joint {name!r}: ") for end in (a, b)]
-    first, second = (d.space.place(start_of(d, body), local) for body, local in ends)
-    return second - first
+    first, second = (d.space.world_point(start_of(d, body), local) for body, local in ends)
+    offset: np.ndarray = second - first
+    return offset
 
 
-def kind_of(kind: str, joints: Mapping[str, Kind], name: str) -> Kind:
-    """The kind of a joint, from the list of its space."""
-    known = equivalent_name(kind, joints)
+def joint_kind(
+    kind_name: str, joints: Mapping[str, Kind], name: str, numbers: Mapping[str, float]
+) -> tuple[Kind, np.ndarray]:
+    """The kind of a joint, from the list of its space, and its numbers in the order of the kind."""
+    known = equivalent_name(kind_name, joints)
     if known is None:
-        raise UnknownNameError(f"joint {name!r}: no kind {kind!r}{suggest(kind, list(joints))}")
-    return joints[known]
-
-
-def numbers_of(kind: Kind, name: str, numbers: Mapping[str, float]) -> np.ndarray:
-    """The numbers of a joint in the order of its kind."""
+        hint = suggest(kind_name, list(joints))
+        raise UnknownNameError(f"joint {name!r}: no kind {kind_name!r}{hint}")
+    kind = joints[known]
     if set(numbers) != set(kind.numbers):
         expected = ", ".join(kind.numbers) or "no numbers"
         raise ModelError(
@@ -443,7 +399,7 @@ def numbers_of(kind: Kind, name: str, numbers: Mapping[str, float]) -> np.ndarra
                 f"joint {name!r}: {key} must be one finite number, got {numbers[key]!r}"
             )
         values.append(float(array))
-    return np.array(values)
+    return kind, np.array(values)
 
 
 def rod_length(d: Description, name: str, a: End, b: End, length: float | None) -> float:
@@ -452,18 +408,3 @@ def rod_length(d: Description, name: str, a: End, b: End, length: float | None) 
     if not length > 0.0:
         raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
     return length
-
-
-def _of_coordinates(function: Any, q: np.ndarray, p: Any) -> Any:
-    """A function of coordinates alone, with the signature of those with numbers."""
-    return function(q)
-
-
-class _Constant:
-    """s(t) that does not change."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def __call__(self, t: Any) -> Any:
-        return self.value + 0.0 * t

@@ -11,10 +11,10 @@ minus the forces of joints and drivers ON their second bodies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints.constrained import Constrained
-from dalembert.constraints.sparse.solver import Solver
+from dalembert.constraints.sparse_rows import RowTerms
+from dalembert.constraints.sparse_solver import Solver
 from dalembert.errors import (
     ConstraintError,
     ConvergenceError,
@@ -35,12 +36,14 @@ from dalembert.errors import (
 from dalembert.formulations.registry import suggest
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms import description
-from dalembert.mechanisms.description import Description, End, measure, stretch, vector
+from dalembert.mechanisms.description import Description, End, Ends, measure, stretch, vector
+from dalembert.mechanisms.motions import Constant
+from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.tables import build
-from dalembert.systems.bodies.body import Force
+from dalembert.systems.bodies.body import Element, Force
 from dalembert.systems.bodies.body_set import Bodies
-from dalembert.systems.bodies.space import Space
+from dalembert.systems.bodies.space import Kind, Space
 from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.system import System
 from dalembert.version import deprecated
@@ -92,6 +95,13 @@ def continued(
     return q, v
 
 
+def _of_coordinates(
+    function: Callable[[np.ndarray], np.ndarray], q: np.ndarray, p: np.ndarray
+) -> np.ndarray:
+    """A function of coordinates alone, with the signature of those with numbers."""
+    return function(q)
+
+
 def _rates(solver: Solver, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v and v̇ of the driven motion."""
     v = solver.correction(solver.terms(t, q, np.zeros(solver.units.nv)).nu)
@@ -129,6 +139,14 @@ class Dae:
 
 Torques = Mapping[str, float] | None
 
+# variables of stored runs of version 0.1
+OLD_NAMES = {
+    "v": "qd",
+    "multiplier": "lambda",
+    "torque": "actuation",
+    "position_residual": "residual",
+}
+
 MOST_COMPILED = 200  # rows: the dense program of more takes minutes to trace
 
 
@@ -162,7 +180,7 @@ class Mechanism(System):
         self._description = description
         return self
 
-    def ground(self, **points: Any) -> Self:
+    def ground(self, **points: ArrayLike) -> Self:
         """Name points (m) of the ground."""
         d = self._description
         local = {k: vector(v, d.space.dimension, f"ground.{k}") for k, v in points.items()}
@@ -172,26 +190,47 @@ class Mechanism(System):
         """A joint of any kind in the list of its space, its numbers by name."""
         raise NotImplementedError
 
-    def constrain(self, name: str, bodies: Any, function: Any, rows: int = 1) -> Self:
+    def constrain(self, name: str, bodies: Sequence[str], function: Any, rows: int = 1) -> Self:
         """Any constraint: `function(q)` (rows,) of the coordinates (k, nq) of the named bodies.
 
         It is plain NumPy that also runs on symbols, differentiated automatically.
         """
         d = self._description
-        return self._with_description(description.with_function(d, name, bodies, function, rows))
+        indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
+        numbers = ("none",), 0
+        own = partial(_of_coordinates, function)
+        kind = Kind(name, d.space, len(indices), rows, own, *numbers, custom=True)
+        centres = tuple(np.zeros(d.space.dimension) for _ in indices)
+        element = Element(name, kind, indices, np.zeros(1), centres)
+        return self._with_description(description.with_joint(d, element))
 
     def drive(
-        self, name: str, on: str | None = None, motion: Any = None, between: Any = None
+        self, name: str, on: str | None = None, motion: Any = None, between: Ends = None
     ) -> Self:
-        """Prescribe s(t) `on` a joint "A", a coordinate "bar2.phi" or a point "bar3.C", "bar3.C.x".
+        """Prescribe a motion s(t).
 
-        `between` two ends drives their distance. A motion is any function of t in NumPy, or a path of
-        `dalembert.control` such as ``quintic([0.0], [1.0], 2.0)``.
+        Parameters
+        ----------
+        name : str
+            Name of the driver.
+        on : str, optional
+            A joint "A", a coordinate "bar2.phi", a point "bar3.C" or "bar3.C.x".
+        motion : callable or path
+            Function of t in NumPy, or a path of `dalembert.control` such as
+            ``quintic([0.0], [1.0], 2.0)``.
+        between : pair of ends, optional
+            Drives the distance of two ends, in place of `on`.
+
+        Raises
+        ------
+        ModelError
+            If the motion is no function of time.
         """
         d = self._description
-        return self._with_description(
-            description.with_driver(d, measure(d, name, on, between), motion)
-        )
+        element, path = measure(d, name, on, between), motion_of(motion)
+        if not callable(path):
+            raise ModelError(f"driver {name!r} needs a motion s(t), not {motion!r}")
+        return self._with_description(description.with_driver(d, element, path))
 
     def spring(
         self,
@@ -200,12 +239,28 @@ class Mechanism(System):
         stiffness: float = 0.0,
         free: float = 0.0,
         damping: float = 0.0,
-        between: Any = None,
+        between: Ends = None,
     ) -> Self:
         """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance.
 
         About an axis in space it may be wound by less than half a turn from `free`. Between points
         that coincide only a spring with neither free length nor damping has a force: −k d = 0.
+
+        Parameters
+        ----------
+        name : str
+            Name of the spring.
+        on, between
+            As for `drive`.
+        stiffness, damping : float
+            k, N/m or N m/rad, and c, N s/m or N m s/rad.
+        free : float
+            s without force, m or rad.
+
+        Raises
+        ------
+        ModelError
+            If the stiffness or the damping is negative.
         """
         if stiffness < 0.0 or damping < 0.0:
             raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
@@ -217,13 +272,13 @@ class Mechanism(System):
         return self._with_description(description.with_force(d, force, "spring"))
 
     def damper(
-        self, name: str, on: str | None = None, damping: float = 0.0, between: Any = None
+        self, name: str, on: str | None = None, damping: float = 0.0, between: Ends = None
     ) -> Self:
         """A damper −c ṡ along a joint, coordinate or distance."""
         return self.spring(name, on, damping=damping, between=between)
 
     def actuator(
-        self, name: str, on: str | None = None, value: Any = None, between: Any = None
+        self, name: str, on: str | None = None, value: Any = None, between: Ends = None
     ) -> Self:
         """A force or torque along a joint, coordinate or distance.
 
@@ -231,9 +286,11 @@ class Mechanism(System):
         is an argument by name.
         """
         d = self._description
-        return self._with_description(
-            description.with_actuator(d, measure(d, name, on, between), value)
-        )
+        force = Force(measure(d, name, on, between), open=value is None)
+        if value is not None:
+            path = motion_of(value)
+            force = replace(force, value=path if callable(path) else Constant(float(path)))
+        return self._with_description(description.with_force(d, force, "actuator"))
 
     # the compiled system
 
@@ -262,8 +319,8 @@ class Mechanism(System):
         return Bodies(self._description.free)
 
     @cached_property
-    def _closed(self) -> System:
-        """The same equations as one system that traces: compiled quantities are those of it."""
+    def compiled(self) -> System:
+        """The same equations as one system that traces: the bodies, `Constrained` by their joints."""
         d = self._description
         if not d.rows:
             return self.system
@@ -275,17 +332,12 @@ class Mechanism(System):
         return Constrained(self.system, d.constraint_set, guess=self.start()[0], name=d.name)
 
     @property
-    def compiled(self) -> System:
-        """The bodies with their joints and drivers, as a `Constrained`."""
-        return self._closed
-
-    @property
     def evaluator(self) -> Evaluator:
         """Programs and kernels of the compiled system."""
-        return self._closed.evaluator
+        return self.compiled.evaluator
 
     def _run(self, *arguments: Any) -> Any:
-        return self._closed._run(*arguments)
+        return self.compiled._run(*arguments)
 
     @property
     def velocities(self) -> tuple[str, ...]:
@@ -299,9 +351,9 @@ class Mechanism(System):
     @property
     def mobility(self) -> int:
         """Degrees of freedom without drivers by Grübler's count: 3(n_L − 1) − 2 n_J1 − n_J2."""
-        return self._description.count_mobility()
+        return self.nv - sum(joint.kind.rows for joint in self._description.joints)
 
-    def freedoms(self, q: Any = None) -> int:
+    def freedoms(self, q: ArrayLike | None = None) -> int:
         """Degrees of freedom left at a posture by the rank of J, drivers included."""
         at = self._posture(0.0, q)
         return self.nv - self._solver.rank(0.0, at)
@@ -310,22 +362,27 @@ class Mechanism(System):
         """Number of redundant constraint rows at the first posture."""
         return self._description.rows - self._solver.rank(0.0, self._posture(0.0, None))
 
-    def assemble(self, q: Any = None, v: Any = None, t: float = 0.0) -> Self:
+    def assemble(
+        self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
+    ) -> Self:
         """Close all joints from an approximate posture, and project the velocities."""
         d, solver = self._description, self._solver
         self._require_time(t)
         start = d.start() if q is None else self._read(q, self.nq, "q")
         speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
         d.require_apart(start)
-        closed = solver.position(t, start)
-        return self._with_description(d.with_start(closed, solver.velocity(t, closed, speed)))
+        q = solver.position(t, start)
+        v, n = solver.velocity(t, q, speed), len(d.bodies)
+        parts = zip(d.bodies, np.split(q, n), np.split(v, n), strict=True)
+        bodies = tuple(replace(body, start=at, velocity=rate) for body, at, rate in parts)
+        return self._with_description(replace(d, bodies=bodies))
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0."""
         q = self._posture(0.0, None)
         return q, self._solver.velocity(0.0, q, self._description.start_velocity())
 
-    def _posture(self, t: float, q: Any) -> np.ndarray:
+    def _posture(self, t: float, q: ArrayLike | None) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
         self._description.require_apart(start)
         return self._solver.position(t, start)
@@ -338,9 +395,7 @@ class Mechanism(System):
         """
         if np.ndim(t):
             return [self.kinematics(float(each)) for each in np.ravel(t)]
-        self._require_time(t)
-        self._require_driven()
-        q, v = self._driven_motion(float(t))
+        q, v = self._driven_motion(t)
         terms = self._solver.terms(float(t), q, v)
         a = self._solver.correction(terms.gamma)
         return State(self._description, float(t), q, v, a, np.zeros(self._description.rows))
@@ -353,19 +408,17 @@ class Mechanism(System):
         An array of times gives a list of states. With (q, q̇, q̈) it is that of every system: (τ, λ).
         """
         if qdd is not None:
-            return self._closed.inverse_dynamics(t, torques, qdd)
+            return self.compiled.inverse_dynamics(t, torques, qdd)
         if np.ndim(t):
             return [self.inverse_dynamics(float(each), torques) for each in np.ravel(t)]
-        self._require_time(t)
-        self._require_driven()
-        q, v = self._driven_motion(float(t))
+        q, v = self._driven_motion(t)
         return self._dynamic_state(float(t), q, v, self._torques(torques))
 
     def forward_dynamics(  # type: ignore[override]  # by default where it stands
         self,
         q: Any = None,
         qd: Any = None,
-        tau: Any = None,
+        tau: ArrayLike | None = None,
         *,
         t: float | None = None,
         torques: Torques = None,
@@ -390,7 +443,7 @@ class Mechanism(System):
         State, or (q̈ (..., nv), λ (..., rows)) with `tau`.
         """
         if tau is not None:
-            return self._closed.forward_dynamics(q, qd, tau, t=t)
+            return self.compiled.forward_dynamics(q, qd, tau, t=t)
         t = 0.0 if t is None else t
         self._require_time(t)
         at = self._posture(t, None) if q is None else self._read(q, self.nq, "q")
@@ -416,37 +469,34 @@ class Mechanism(System):
                 )
         return np.array([float(efforts.get(name, 0.0)) for name in names])
 
-    def _require_time(self, t: Any) -> None:
+    def _require_time(self, t: float) -> None:
         if not np.isfinite(t):
             raise ParameterError(f"{self.name}: expected a finite time t in seconds, got {t!r}")
 
-    def _require_driven(self) -> None:
-        d = self._description
-        if "_driven" in self.__dict__:
-            return
-        free = self.nv - self._solver.rank(0.0, self._posture(0.0, None))
-        if free:
-            raise ConstraintError(
-                f"{self.name}: {free} motions are not driven ({len(d.drivers)} drivers, mobility "
-                f"{self.mobility}); add drivers, or use forward_dynamics and simulate"
-            )
-        self.__dict__["_driven"] = True
-
     def _driven_motion(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """(q, v) at t, continued from a known posture."""
+        """(q, v) at t of a fully driven mechanism, continued from a known posture."""
+        self._require_time(t)
         before, known = self.__dict__.get("_known", (0.0, None))
+        if known is None:
+            free = self.freedoms()
+            if free:
+                count = len(self._description.drivers)
+                raise ConstraintError(
+                    f"{self.name}: {free} motions are not driven ({count} drivers, mobility "
+                    f"{self.mobility}); add drivers, or use forward_dynamics and simulate"
+                )
         if known is None or abs(before - t) > abs(t):
             before, known = 0.0, self._posture(0.0, None)
-        q, v = continued(self._solver, before, known, t)
-        self.__dict__["_known"] = (t, q)
+        q, v = continued(self._solver, before, known, float(t))
+        self.__dict__["_known"] = (float(t), q)
         return q, v
 
     # the differential-algebraic equations, in numbers and symbols
 
     def dae(
         self,
-        q: Any = None,
-        v: Any = None,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
         t: float = 0.0,
         torques: Mapping[str, float] | None = None,
     ) -> Dae:
@@ -493,7 +543,7 @@ class Mechanism(System):
         Q = d.batch.applied(float(t), at, speed) + d.batch.actuation(at, self._torques(torques))
         return Dae(terms.phi, J, terms.nu, terms.gamma, d.mass_matrix(at), Q)
 
-    def _terms(self, q: Any, v: Any, t: float) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _terms(self, q: Any, v: Any, t: float) -> tuple[RowTerms, np.ndarray, np.ndarray]:
         """(Φ, ν and γ of all rows, q, v)."""
         self._require_time(t)
         d = self._description
@@ -502,25 +552,25 @@ class Mechanism(System):
         speed = self._read(first_speed if v is None else v, d.nv, "v")
         return self._solver.rows.terms(float(t), at, speed), at, speed
 
-    def phi(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+    def phi(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
         """{Φ} (rows,): joints, then drivers, in the order of λ."""
-        return self._terms(q, self._zero_velocity(q), t)[0].phi
+        return self._terms(q, np.zeros(self.nv), t)[0].phi
 
-    def phi_q(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+    def phi_q(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
         """[Φ_q] (rows, nv): rows as in {Φ}, columns as in {q̇}."""
-        at = self._terms(q, self._zero_velocity(q), t)[1]
-        return self._solver.rows.jacobian(float(t), at).toarray()
+        at = self._terms(q, np.zeros(self.nv), t)[1]
+        J: np.ndarray = self._solver.rows.jacobian(float(t), at).toarray()
+        return J
 
-    def nu(self, q: Any = None, t: float = 0.0) -> np.ndarray:
+    def nu(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
         """{ν} (rows,) with [Φ_q]{q̇} = {ν}: zero for joints, ṡ(t) for drivers."""
-        return self._terms(q, self._zero_velocity(q), t)[0].nu
+        return self._terms(q, np.zeros(self.nv), t)[0].nu
 
-    def gamma(self, q: Any = None, v: Any = None, t: float = 0.0) -> np.ndarray:
+    def gamma(
+        self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
+    ) -> np.ndarray:
         """{γ} (rows,) with [Φ_q]{q̈} = {γ}."""
         return self._terms(q, v, t)[0].gamma
-
-    def _zero_velocity(self, q: Any) -> np.ndarray | None:
-        return None if q is None else np.zeros(self._description.nv)
 
     def dae_equations(self, symbolic: bool = True, **options: Any) -> DaeEquations:
         """Φ, Φ_q, ν, γ, M and Q as SymPy matrices; see `dae_equations.dae_equations`."""
@@ -548,9 +598,7 @@ class Mechanism(System):
 
     def states(self, run: xarray.Dataset) -> list[State]:
         """A run's samples with their accelerations and multipliers; runs of version 0.1 too."""
-        from dalembert.mechanisms.simulate import with_new_names
-
-        run = with_new_names(run)
+        run = run.rename({old: new for old, new in OLD_NAMES.items() if old in run})
         empty = [np.zeros(0)] * run.sizes["time"]
         values = run.actuation.values if "actuation" in run else empty
         rows = zip(run.time.values, run.q.values, run.qd.values, values, strict=True)
@@ -572,9 +620,9 @@ class Mechanism(System):
         >>> np.allclose(lam, arm.forward_dynamics().multipliers)
         True
         """
-        if not isinstance(self._closed, Constrained):
+        if not isinstance(self.compiled, Constrained):
             raise ConstraintError(f"{self.name} has no joints or drivers; its bodies are .system")
-        return self._closed
+        return self.compiled
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Any:

@@ -50,19 +50,55 @@ class _Diagram:
         self.names: list[str] = []
         self.columns: list[np.ndarray] = []
 
-    def add_unknown(self, name: str) -> None:
+    def add(
+        self, name: str, bodies: Sequence[int], F: np.ndarray, at: np.ndarray | None = None
+    ) -> None:
+        """An unknown: F (2,) at a point, or a couple (1,), on the last body and −F on the first.
+
+        A single body receives F alone.
+        """
+        column = np.zeros((len(self.state.description.bodies), 3))
+        for body, sign in zip(reversed(bodies), (1.0, -1.0), strict=False):
+            if body and at is None:
+                column[body - 1, 2] += sign * F[0]
+            elif body:
+                arm = at - self.state.q[3 * body - 3 : 3 * body - 1]
+                column[body - 1] += sign * np.array([*F, arm[0] * F[1] - arm[1] * F[0]])
         self.names.append(name)
-        self.columns.append(np.zeros((len(self.state.description.bodies), 3)))
+        self.columns.append(column)
 
-    def force(self, body: int, F: np.ndarray, at: np.ndarray) -> None:
-        """Add F at the point `at`, with its moment about the centre of the body."""
-        if body:
-            arm = at - self.state.q[3 * body - 3 : 3 * body - 1]
-            self.columns[-1][body - 1] += (*F, arm[0] * F[1] - arm[1] * F[0])
-
-    def couple(self, body: int, moment: float) -> None:
-        if body:
-            self.columns[-1][body - 1, 2] += moment
+    def add_element(self, e: Element) -> None:
+        """The unknown forces of one joint, driver or motor."""
+        state, kind, bodies, p = self.state, e.kind.name, e.bodies, e.parameters
+        names = [state.description.names[k] for k in bodies]
+        points = [state.point((name, s)) for name, s in zip(names, e.at, strict=True)]
+        axes, couple = {"x": np.array([1.0, 0.0]), "y": np.array([0.0, 1.0])}, np.ones(1)
+        u = np.zeros(2)
+        if kind in ("prismatic", "point_on_line", "rack", "slide"):  # the direction in body a
+            u = state.rotation(names[0]) @ np.array([np.cos(p[4]), np.sin(p[4])])
+        elif kind in ("distance", "length", "gear"):
+            u = (points[1] - points[0]) / np.linalg.norm(points[1] - points[0])
+        if kind in ("revolute", "rigid", "position"):
+            for label, axis in axes.items():
+                self.add(f"{e.name}.{label}", bodies, axis, points[-1])
+        elif kind in ("prismatic", "point_on_line"):
+            self.add(f"{e.name}.N", bodies, np.array([-u[1], u[0]]), points[1])
+        elif kind in ("distance", "length", "slide"):
+            self.add(e.name, bodies, u, points[1])
+        elif kind == "gear":
+            line = u * np.sign(p[4] + p[5])
+            self.add(e.name, bodies, np.array([-line[1], line[0]]), points[0] + p[4] * line)
+        elif kind == "rack":
+            # the pitch line runs at the radius to the side where rolling along u turns clockwise
+            self.add(e.name, bodies, u, points[1] + p[5] * np.array([u[1], -u[0]]))
+        elif kind in ("angle", "orientation"):
+            self.add(e.name, bodies, couple)
+        elif kind == "component":
+            self.add(e.name, bodies, p[2:4], points[0])
+        else:
+            raise FormulationError(f"{e.name!r}: no free-body diagram is known for its equation")
+        if kind in ("rigid", "prismatic"):
+            self.add(f"{e.name}.M", bodies, couple)
 
 
 def free_bodies(
@@ -76,13 +112,10 @@ def free_bodies(
     if d.space.dimension != 2:
         raise FormulationError("free-body diagrams are drawn for planar mechanisms")
     diagram = _Diagram(state)
-    for joint in d.joints:
-        _add_forces(diagram, joint)
-    driving = [driver.name for driver in d.drivers] if drivers is None else list(drivers)
-    for name in driving:
-        _add_forces(diagram, d.element(name))
-    for name in torques:
-        _add_forces(diagram, measure(d, f"T_{name}", name))
+    driving = [driver.name for driver in d.drivers] if drivers is None else drivers
+    motors = [measure(d, f"T_{name}", name) for name in torques]
+    for element in (*d.joints, *map(d.element, driving), *motors):
+        diagram.add_element(element)
     matrix = np.stack([column.ravel() for column in diagram.columns], axis=1)
     right = state.inertial()
     values, residual = least_squares(matrix, right, ROUNDING)
@@ -91,76 +124,3 @@ def free_bodies(
             f"{d.name}: forces {', '.join(diagram.names)} cannot cause this motion"
         )
     return FreeBodies(state, tuple(diagram.names), matrix, right, values)
-
-
-def _add_forces(diagram: _Diagram, e: Element) -> None:
-    """The unknown forces of one joint, driver or motor."""
-    state, kind = diagram.state, e.kind.name
-    names = [state.description.names[k] for k in e.bodies]
-    points = [state.point((name, s)) for name, s in zip(names, e.at, strict=True)]
-    x, y = np.eye(2)
-    if kind in ("revolute", "rigid"):
-        for axis, label in ((x, "x"), (y, "y")):
-            _opposite(diagram, f"{e.name}.{label}", e, axis, points[1])
-        if kind == "rigid":
-            _couples(diagram, f"{e.name}.M", e)
-    elif kind in ("prismatic", "point_on_line"):
-        u = _direction(state, names[0], e.parameters[4])
-        _opposite(diagram, f"{e.name}.N", e, np.array([-u[1], u[0]]), points[1])
-        if kind == "prismatic":
-            _couples(diagram, f"{e.name}.M", e)
-    elif kind in ("distance", "length"):
-        d = points[1] - points[0]
-        _opposite(diagram, e.name, e, d / np.linalg.norm(d), points[1])
-    elif kind == "gear":
-        d = points[1] - points[0]
-        line = d / np.linalg.norm(d) * np.sign(e.parameters[4] + e.parameters[5])
-        pitch = points[0] + e.parameters[4] * line
-        _opposite(diagram, e.name, e, np.array([-line[1], line[0]]), pitch)
-    elif kind == "rack":
-        u = _direction(state, names[0], e.parameters[4])
-        # the pitch line runs at the radius to the side where rolling along u turns clockwise
-        pitch = points[1] + e.parameters[5] * np.array([u[1], -u[0]])
-        _opposite(diagram, e.name, e, u, pitch)
-    else:
-        _add_measure(diagram, e, names, points)
-
-
-def _add_measure(diagram: _Diagram, e: Element, names: list[str], points: list[np.ndarray]) -> None:
-    """The unknown force of a driver or motor along its measure."""
-    kind = e.kind.name
-    if kind == "angle":
-        _couples(diagram, e.name, e)
-    elif kind == "slide":
-        _opposite(
-            diagram, e.name, e, _direction(diagram.state, names[0], e.parameters[4]), points[1]
-        )
-    elif kind == "orientation":
-        diagram.add_unknown(e.name)
-        diagram.couple(e.bodies[0], 1.0)
-    elif kind in ("position", "component"):
-        axes = {e.name: e.parameters[2:4]}
-        if kind == "position":
-            axes = {f"{e.name}.x": np.eye(2)[0], f"{e.name}.y": np.eye(2)[1]}
-        for name, axis in axes.items():
-            diagram.add_unknown(name)
-            diagram.force(e.bodies[0], axis, points[0])
-    else:
-        raise FormulationError(f"{e.name!r}: no free-body diagram is known for its equation")
-
-
-def _opposite(diagram: _Diagram, name: str, e: Element, F: np.ndarray, at: np.ndarray) -> None:
-    """F on the second body, −F on the first, on one line of action."""
-    diagram.add_unknown(name)
-    diagram.force(e.bodies[1], F, at)
-    diagram.force(e.bodies[0], -F, at)
-
-
-def _couples(diagram: _Diagram, name: str, e: Element) -> None:
-    diagram.add_unknown(name)
-    diagram.couple(e.bodies[1], 1.0)
-    diagram.couple(e.bodies[0], -1.0)
-
-
-def _direction(state: State, body: str, angle: float) -> np.ndarray:
-    return state.rotation(body) @ np.array([np.cos(angle), np.sin(angle)])

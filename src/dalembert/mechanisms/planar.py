@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import InertiaError, ModelError
 from dalembert.mechanisms.description import (
+    At,
     End,
     between,
     joint_end,
-    kind_of,
-    numbers_of,
+    joint_kind,
     read_end,
     rod_length,
     start_of,
@@ -50,7 +50,7 @@ class PlanarMechanism(Mechanism):
 
     space = PLANAR
 
-    def __init__(self, name: str = "mechanism", gravity: Any = (0.0, -9.81)) -> None:
+    def __init__(self, name: str = "mechanism", gravity: ArrayLike = (0.0, -9.81)) -> None:
         super().__init__(name, gravity)
 
     def body(
@@ -74,12 +74,11 @@ class PlanarMechanism(Mechanism):
         body = Body(name, float(mass), float(inertia), start, speed, read)
         return self._with_description(with_body(self._description, body))
 
-    def joint(self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: float) -> Self:
+    def joint(self, kind: str, name: str, a: End, b: End, at: At = None, **numbers: float) -> Self:
         """A joint of any kind of `dalembert.systems.bodies.planar.JOINTS`, its numbers by name."""
-        known, where = kind_of(kind, JOINTS, name), f"joint {name!r}: "
-        ends = [joint_end(self._description, end, at, where) for end in (a, b)]
+        known, values = joint_kind(kind, JOINTS, name, numbers)
+        ends = [joint_end(self._description, end, at, f"joint {name!r}: ") for end in (a, b)]
         bodies, points = zip(*ends, strict=True)
-        values = numbers_of(known, name, numbers)
         element = Element(name, known, bodies, np.concatenate([*points, values]), points)
         return self._with_description(with_joint(self._description, element))
 
@@ -94,12 +93,12 @@ class PlanarMechanism(Mechanism):
         first, second = self._angles(name, a, b)
         return second - first
 
-    def revolute(self, name: str, a: End, b: End, at: Any = None) -> Self:
+    def revolute(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A pin: two points coincide."""
         return self.joint("revolute", name, a, b, at)
 
     def prismatic(
-        self, name: str, a: End, b: End, direction: Value, at: Any = None, turn: float | None = None
+        self, name: str, a: End, b: End, direction: Value, at: At = None, turn: float | None = None
     ) -> Self:
         """A slider along `direction`; φ_b − φ_a stays `turn`, or as it starts.
 
@@ -109,11 +108,11 @@ class PlanarMechanism(Mechanism):
         angle = _angle(direction, name)
         return self.joint("prismatic", name, a, b, at, direction=angle, turn=turn)
 
-    def rigid(self, name: str, a: End, b: End, at: Any = None) -> Self:
+    def rigid(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A weld: points coincide and the bodies keep their angle."""
         return self.joint("rigid", name, a, b, at, turn=self._turn(name, a, b))
 
-    def point_on_line(self, name: str, a: End, b: End, direction: Value, at: Any = None) -> Self:
+    def point_on_line(self, name: str, a: End, b: End, direction: Value, at: At = None) -> Self:
         """A pin of b in a straight slot of a (cam and follower with a flat face).
 
         `direction` is an angle (rad) or a vector (2,), in body a.
@@ -150,7 +149,7 @@ class PlanarMechanism(Mechanism):
         return self.joint("rack", name, a, b, direction=along, radius=radius, phase=phase)
 
     def force(
-        self, name: str, on: End, force: Any, moment: float = 0.0, follows: bool = False
+        self, name: str, on: End, force: ArrayLike, moment: float = 0.0, follows: bool = False
     ) -> Self:
         """A constant force (N) at a point and a moment (N m); `follows` turns it with the body."""
         d, turning = self._description, np.array([float(moment)])

@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 Controller = Callable[[float, np.ndarray, np.ndarray], Mapping[str, float]]
 MOST_ROWS = 40
 FEWEST_STEPS = 5000  # tracing and compiling take about as long as these
-OLD_NAMES = {
-    "v": "qd",
-    "multiplier": "lambda",
-    "torque": "actuation",
-    "position_residual": "residual",
-}
 
 
 def simulate(
@@ -138,8 +132,3 @@ def _with_actuation(
         ):
             values[k] = _values(mechanism, torques, float(t), q, v)
     return run.assign(actuation=(("time", "actuator"), values)).assign_coords(actuator=list(names))
-
-
-def with_new_names(run: xarray.Dataset) -> xarray.Dataset:
-    """A stored run of version 0.1 with the present names; others unchanged."""
-    return run.rename({old: new for old, new in OLD_NAMES.items() if old in run})

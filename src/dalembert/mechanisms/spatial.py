@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from dalembert.errors import InertiaError, ModelError
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.mechanisms.description import (
+    At,
     End,
     joint_end,
-    kind_of,
-    numbers_of,
+    joint_kind,
     rod_length,
     start_of,
     vector,
@@ -56,11 +56,11 @@ class SpatialMechanism(Mechanism):
 
     space = SPATIAL
 
-    def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
+    def __init__(self, name: str = "mechanism", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         super().__init__(name, gravity)
 
     @classmethod
-    def from_robot(cls, robot: Robot, q: Any = None) -> Self:
+    def from_robot(cls, robot: Robot, q: ArrayLike | None = None) -> Self:
         """The bodies and joints of a robot, its first posture at q (default: the neutral one).
 
         Each joint has an actuator of the same name where it has one coordinate, and a damper where its
@@ -72,9 +72,62 @@ class SpatialMechanism(Mechanism):
         >>> arm.mobility, len(arm.description.actuators)
         (4, 4)
         """
-        mechanism = cls(robot.name, gravity=robot.model.gravity)
-        add_links(mechanism, robot, q)
+        model = robot.model
+        if model.followers or model.parameters:
+            raise ModelError(
+                f"{robot.name}: joints that follow others and open parameters cannot be converted"
+            )
+        if model.elements:
+            raise ModelError(
+                f"{robot.name}: springs, tendons, drag and lifted weights of a robot cannot be "
+                "converted; give the mechanism its own forces"
+            )
+        mechanism = cls(robot.name, gravity=model.gravity)
+        poses = body_poses(model, robot.neutral() if q is None else np.asarray(q, dtype=float))
+        owner = {k: joint.name for joint in model.joints for k in joint.bodies}
+        for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
+            if not body.mass > 0.0:
+                raise ModelError(
+                    f"{robot.name}: link {body.name!r} has no mass of its own, so it cannot be a "
+                    "body in absolute coordinates; merge it, or give it a small mass"
+                )
+            centre, tensor = p + R @ body.center, body.inertia_about_center
+            mechanism.body(body.name, body.mass, tensor, at=centre, rotation=R)
+            parent = "ground" if body.parent < 0 else model.bodies[body.parent].name
+            viscous = model.drive.viscous[body.v]
+            mechanism._add_joint(body, parent, owner[k], R[:, 2], p, viscous)
         return mechanism
+
+    def _add_joint(
+        self,
+        body: ModelBody,
+        parent: str,
+        name: str,
+        axis: np.ndarray,
+        at: np.ndarray,
+        viscous: np.ndarray,
+    ) -> None:
+        """The joint of a robot's body with its actuator, and its viscous friction as a damper."""
+        chart, on = body.chart, name
+        if isinstance(chart, Ball):
+            self.spherical(name, parent, body.name, at=at)
+        elif isinstance(chart, Screw):
+            if chart.turn == 0.0:
+                self.prismatic(on := f"{name} rail", parent, body.name, at=at, axis=axis)
+            elif chart.slide == 0.0:
+                self.revolute(on := f"{name} pin", parent, body.name, at=at, axis=axis)
+            else:
+                pitch = 2.0 * np.pi * chart.slide / chart.turn
+                self.screw(on := f"{name} thread", parent, body.name, pitch, at=at, axis=axis)
+            self.actuator(name, on)
+        if not np.any(viscous):
+            return
+        if isinstance(chart, Ball):
+            raise ModelError(
+                f"joint {name!r}: a damper acts along one axis, so the viscous friction of a "
+                "spherical joint cannot be converted; set it to zero"
+            )
+        self.damper(f"{name} damper", on, damping=float(viscous[0]))
 
     def body(
         self,
@@ -82,7 +135,7 @@ class SpatialMechanism(Mechanism):
         mass: float,
         inertia: ArrayLike,
         at: ArrayLike = (0.0, 0.0, 0.0),
-        rotation: Any = None,
+        rotation: ArrayLike | None = None,
         points: Mapping[str, Any] | None = None,
         velocity: ArrayLike = (0.0,) * 6,
     ) -> Self:
@@ -98,8 +151,13 @@ class SpatialMechanism(Mechanism):
         if faults or np.linalg.eigvalsh(tensor).min() <= 0.0:
             reasons = "; ".join(faults) or "its moments must be positive"
             raise InertiaError(f"body {name!r}: no solid has this inertia: {reasons}")
-        position = vector(at, 3, f"body {name!r}: at")
-        start = np.concatenate([position, _quaternion(rotation, name)])
+        position, orientation = vector(at, 3, f"body {name!r}: at"), np.array([0.0, 0.0, 0.0, 1.0])
+        if rotation is not None and np.shape(rotation) == (3, 3):
+            orientation = quaternion_from_matrix(np.asarray(rotation, dtype=float))
+        elif rotation is not None:
+            what = f"body {name!r}: rotation, a (3, 3) matrix or a quaternion"
+            orientation = normalise(vector(rotation, 4, what))
+        start = np.concatenate([position, orientation])
         speed = vector(velocity, 6, f"body {name!r}: velocity")
         local = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
         body = Body(name, float(mass), tensor, start, speed, local)
@@ -111,16 +169,16 @@ class SpatialMechanism(Mechanism):
         name: str,
         a: End,
         b: End,
-        at: Any = None,
-        axis: Any = Z,
-        axis_b: Any = None,
+        at: At = None,
+        axis: ArrayLike = Z,
+        axis_b: ArrayLike | None = None,
         **numbers: float,
     ) -> Self:
         """A joint of any kind of `dalembert.systems.bodies.spatial.JOINTS`, its numbers by name.
 
         Its frames have their z along `axis`, that on body b along `axis_b` where it differs.
         """
-        known, where = kind_of(kind, JOINTS, name), f"joint {name!r}: "
+        (known, values), where = joint_kind(kind, JOINTS, name, numbers), f"joint {name!r}: "
         bodies, points, frames = [], [], []
         for end, along in ((a, axis), (b, axis if axis_b is None else axis_b)):
             index, local = joint_end(self._description, end, at, where)
@@ -128,40 +186,41 @@ class SpatialMechanism(Mechanism):
             bodies.append(index)
             points.append(local)
             frames.append(R.T @ frame_along(vector(along, 3, f"{where}axis"), name))
-        values = numbers_of(known, name, numbers)
-        p = [points[0], frames[0].ravel(), points[1], frames[1].ravel(), values]
-        parameters = np.concatenate(p)
+        sides = [points[0], frames[0].ravel(), points[1], frames[1].ravel()]
+        parameters = np.concatenate([*sides, values])
         element = Element(name, known, tuple(bodies), parameters, tuple(points), tuple(frames))
         return self._with_description(with_joint(self._description, element))
 
-    def spherical(self, name: str, a: End, b: End, at: Any = None) -> Self:
+    def spherical(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A ball in its socket."""
         return self.joint("spherical", name, a, b, at)
 
-    def revolute(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
+    def revolute(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
         """A hinge about `axis`."""
         return self.joint("revolute", name, a, b, at, axis)
 
-    def cylindrical(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
+    def cylindrical(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
         """Turning about `axis` and sliding along it."""
         return self.joint("cylindrical", name, a, b, at, axis)
 
-    def prismatic(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
+    def prismatic(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
         """Sliding along `axis`."""
         return self.joint("prismatic", name, a, b, at, axis)
 
-    def universal(self, name: str, a: End, b: End, axes: tuple[Any, Any], at: Any = None) -> Self:
+    def universal(
+        self, name: str, a: End, b: End, axes: tuple[ArrayLike, ArrayLike], at: At = None
+    ) -> Self:
         """A Cardan joint: the first axis is of body a, the second of b, at right angles."""
         first, second = (vector(axis, 3, f"joint {name!r}: axis") for axis in axes)
         if abs(first @ second) > 1e-9 * np.linalg.norm(first) * np.linalg.norm(second):
             raise ModelError(f"joint {name!r}: the axes of a universal joint are at right angles")
         return self.joint("universal", name, a, b, at, first, second)
 
-    def planar(self, name: str, a: End, b: End, at: Any = None, normal: Any = Z) -> Self:
+    def planar(self, name: str, a: End, b: End, at: At = None, normal: ArrayLike = Z) -> Self:
         """Moving in the plane with this normal."""
         return self.joint("planar", name, a, b, at, normal)
 
-    def fixed(self, name: str, a: End, b: End, at: Any = None) -> Self:
+    def fixed(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A weld."""
         return self.joint("fixed", name, a, b, at)
 
@@ -170,7 +229,9 @@ class SpatialMechanism(Mechanism):
         length = rod_length(self._description, name, a, b, length)
         return self.joint("distance", name, a, b, length=length)
 
-    def screw(self, name: str, a: End, b: End, pitch: float, at: Any = None, axis: Any = Z) -> Self:
+    def screw(
+        self, name: str, a: End, b: End, pitch: float, at: At = None, axis: ArrayLike = Z
+    ) -> Self:
         """A nut on a thread: it advances by `pitch` (m) in a turn."""
         if pitch == 0.0:
             raise ModelError(f"joint {name!r}: a thread has a pitch; without one it is a revolute")
@@ -186,10 +247,21 @@ class SpatialMechanism(Mechanism):
             raise ModelError(
                 f"joint {name!r}: the wheels of {a!r} and {b!r} need one carrier as their first body"
             )
+        # (m, n, r) with r_a = m r and r_b = n r for whole numbers of teeth m and n
+        ra, rb = radii
+        if ra == 0.0 or rb == 0.0 or not np.isfinite([ra, rb]).all():
+            raise ModelError(f"joint {name!r}: pitch radii must not be zero, not {(ra, rb)}")
+        ratio = Fraction(ra / rb).limit_denominator(MOST_TEETH)
+        if abs(float(ratio) - ra / rb) > 1e-9 * abs(ra / rb):
+            raise ModelError(
+                f"joint {name!r}: pitch radii {(ra, rb)} are in the ratio of whole numbers of "
+                f"teeth, none above {MOST_TEETH}"
+            )
+        teeth = np.array([ratio.numerator, ratio.denominator, rb / ratio.denominator])
         bodies = (first.bodies[0], first.bodies[1], second.bodies[1])
         at = (first.at[0], first.at[1], second.at[1])
-        numbers = [first.parameters[:24], second.parameters[:24], _teeth(name, *radii)]
-        element = Element(name, JOINTS["gear"], bodies, np.concatenate(numbers), at)
+        numbers = np.concatenate([first.parameters[:24], second.parameters[:24], teeth])
+        element = Element(name, JOINTS["gear"], bodies, numbers, at)
         return self._with_description(with_joint(self._description, element))
 
     def _wheel(self, name: str, joint: str) -> Element:
@@ -202,7 +274,7 @@ class SpatialMechanism(Mechanism):
         self,
         name: str,
         on: End,
-        force: Any,
+        force: ArrayLike,
         moment: ArrayLike = (0.0, 0.0, 0.0),
         follows: bool = False,
     ) -> Self:
@@ -210,7 +282,7 @@ class SpatialMechanism(Mechanism):
         d, turning = self._description, vector(moment, 3, f"force {name!r}: moment")
         return self._with_description(with_load(d, name, on, force, turning, follows))
 
-    def torque(self, name: str, on: str, moment: Any) -> Self:
+    def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
         """A constant moment (N m) on a body, in world axes."""
         return self.force(name, on, (0.0, 0.0, 0.0), moment)
 
@@ -226,113 +298,3 @@ def frame_along(axis: np.ndarray, name: str) -> np.ndarray:
     x = np.cross(other, z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
-
-
-def _teeth(name: str, ra: float, rb: float) -> np.ndarray:
-    """(m, n, r) with r_a = m r and r_b = n r for whole numbers m and n."""
-    if ra == 0.0 or rb == 0.0 or not np.isfinite([ra, rb]).all():
-        raise ModelError(f"joint {name!r}: pitch radii must not be zero, not {(ra, rb)}")
-    ratio = Fraction(ra / rb).limit_denominator(MOST_TEETH)
-    if abs(float(ratio) - ra / rb) > 1e-9 * abs(ra / rb):
-        raise ModelError(
-            f"joint {name!r}: pitch radii {(ra, rb)} are in the ratio of whole numbers of teeth, "
-            f"none above {MOST_TEETH}"
-        )
-    m, n = ratio.numerator, ratio.denominator
-    return np.array([m, n, rb / n])
-
-
-def _quaternion(rotation: Any, name: str) -> np.ndarray:
-    if rotation is None:
-        return np.array([0.0, 0.0, 0.0, 1.0])
-    array = np.asarray(rotation, dtype=float)
-    if array.shape == (3, 3):
-        return quaternion_from_matrix(array)
-    return normalise(vector(array, 4, f"body {name!r}: rotation, a (3, 3) matrix or a quaternion"))
-
-
-def add_links(mechanism: SpatialMechanism, robot: Robot, q: ArrayLike | None = None) -> None:
-    """Add links and joints of a robot at q (nq,), by default its neutral posture."""
-    model = robot.model
-    if model.followers or model.parameters:
-        raise ModelError(
-            f"{robot.name}: joints that follow others and open parameters cannot be converted"
-        )
-    if model.elements:
-        raise ModelError(
-            f"{robot.name}: springs, tendons, drag and lifted weights of a robot cannot be converted; "
-            "give the mechanism its own forces"
-        )
-    at = robot.neutral() if q is None else np.asarray(q, dtype=float)
-    poses = body_poses(model, at)
-    owner = {k: joint.name for joint in model.joints for k in joint.bodies}
-    for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
-        if not body.mass > 0.0:
-            raise ModelError(
-                f"{robot.name}: link {body.name!r} has no mass of its own, so it cannot be a body in "
-                "absolute coordinates; merge it, or give it a small mass"
-            )
-        tensor, at = body.inertia_about_center, p + R @ body.center
-        mechanism.body(body.name, body.mass, tensor, at=at, rotation=R)
-        parent = "ground" if body.parent < 0 else model.bodies[body.parent].name
-        _add_joint(mechanism, body, parent, owner[k], R, p)
-        _add_damper(mechanism, body, owner[k], model.drive.viscous[body.v])
-
-
-def _add_joint(
-    mechanism: SpatialMechanism,
-    body: ModelBody,
-    parent: str,
-    name: str,
-    R: np.ndarray,
-    p: np.ndarray,
-) -> None:
-    chart = body.chart
-    if isinstance(chart, Ball):
-        mechanism.spherical(name, parent, body.name, at=p)
-    elif isinstance(chart, Screw):
-        axis = R[:, 2]
-        if chart.turn == 0.0:
-            mechanism.prismatic(on := f"{name} rail", parent, body.name, at=p, axis=axis)
-        elif chart.slide == 0.0:
-            mechanism.revolute(on := f"{name} pin", parent, body.name, at=p, axis=axis)
-        else:
-            pitch = 2.0 * np.pi * chart.slide / chart.turn
-            mechanism.screw(on := f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
-        mechanism.actuator(name, on)
-
-
-def _add_damper(
-    mechanism: SpatialMechanism, body: ModelBody, name: str, viscous: np.ndarray
-) -> None:
-    """Viscous friction of a joint as a damper."""
-    if not np.any(viscous):
-        return
-    if isinstance(body.chart, Ball):
-        raise ModelError(
-            f"joint {name!r}: a damper acts along one axis, so the viscous friction of a spherical "
-            "joint cannot be converted; set it to zero"
-        )
-    on = mechanism.description.joints[-1].name
-    mechanism.damper(f"{name} damper", on, damping=float(viscous[0]))
-
-
-def absolute_state(robot: Robot, q: ArrayLike, qd: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) of all links in absolute coordinates, from q (nq,) and q̇ (nv,) of the joints."""
-    model = robot.model
-    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-    poses = body_poses(model, q)
-    positions, velocities = [], []
-    twists: list[tuple[np.ndarray, np.ndarray]] = []  # of the body frames' origins, in the world
-    for body, (R, p) in zip(model.bodies, poses, strict=True):
-        linear, angular = np.zeros(3), np.zeros(3)
-        if body.parent >= 0:
-            linear, angular = twists[body.parent]
-            linear = linear + np.cross(angular, p - poses[body.parent][1])
-        own = body.subspace @ qd[body.v]
-        linear, angular = linear + R @ own[:3], angular + R @ own[3:]
-        twists.append((linear, angular))
-        arm = R @ body.center
-        positions.append(np.concatenate([p + arm, quaternion_from_matrix(R)]))
-        velocities.append(np.concatenate([linear + np.cross(angular, arm), R.T @ angular]))
-    return np.concatenate(positions), np.concatenate(velocities)

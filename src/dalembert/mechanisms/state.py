@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.linalg.rank import ROUNDING, least_squares
-from dalembert.mechanisms.description import Description, measure
+from dalembert.mechanisms.description import Description, End, measure
 from dalembert.systems.bodies import planar, spatial
 from dalembert.systems.bodies.body import Element
 
@@ -46,20 +46,20 @@ class State:
         """Axes of a body in the world, as columns: (2, 2) or (3, 3)."""
         return self.description.space.rotation(self.body(name))
 
-    def point(self, end: Any) -> np.ndarray:
+    def point(self, end: End) -> np.ndarray:
         """Global position (2,) or (3,) of "body.point", or of ("body", local), m."""
         name, local = self._local(end)
-        return self.description.space.place(self.body(name), local)
+        return self.description.space.world_point(self.body(name), local)
 
-    def velocity(self, end: Any) -> np.ndarray:
+    def velocity(self, end: End) -> np.ndarray:
         """Global velocity (2,) or (3,) of a point, m/s."""
         return self._rates(end)[0]
 
-    def acceleration(self, end: Any) -> np.ndarray:
+    def acceleration(self, end: End) -> np.ndarray:
         """Global acceleration (2,) or (3,) of a point, m/s²."""
         return self._rates(end)[1]
 
-    def _rates(self, end: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _rates(self, end: End) -> tuple[np.ndarray, np.ndarray]:
         """Velocity and acceleration of a point."""
         name, local = self._local(end)
         kinds = planar if self.description.space.dimension == 2 else spatial
@@ -71,7 +71,7 @@ class State:
         own = slice((index - 1) * n, index * n)
         return J[:, 0] @ self.v[own], J[:, 0] @ self.a[own] + drift
 
-    def _local(self, end: Any) -> tuple[str, np.ndarray]:
+    def _local(self, end: End) -> tuple[str, np.ndarray]:
         if not isinstance(end, str):
             return end[0], np.asarray(end[1], dtype=float)
         name, _, label = end.partition(".")
@@ -92,7 +92,8 @@ class State:
         units = self.description.batch
         inertial = np.einsum("kij,kj->ki", units.mass, self.a.reshape(units.n, -1)).ravel()
         applied = units.applied(self.t, self.q, self.v)
-        return inertial - applied - units.actuation(self.q, self.torques)
+        force: np.ndarray = inertial - applied - units.actuation(self.q, self.torques)
+        return force
 
     def generalised(self, name: str, on: str) -> np.ndarray:
         """Force (nv,) of a joint, driver or force ON a body, along its velocities."""
@@ -105,7 +106,8 @@ class State:
                 f"{name!r} does not act on {on!r}; it acts on {', '.join(names)}"
             )
         J = self.measured(element)[1][:, element.bodies.index(body)]
-        return J.T @ self.effort(name)
+        force: np.ndarray = J.T @ self.effort(name)
+        return force
 
     def effort(self, name: str) -> np.ndarray:
         """Force or torque (rows,) along the measure of an element: −λ of a joint or driver, else τ."""
@@ -115,7 +117,7 @@ class State:
                 element = replace(force.element, parameters=force.element.numbers(force.free))
                 value, J, _ = self.measured(element)
                 speed = float(J[0].ravel() @ element.speeds(self.v))
-                tau = force.given(self.t) + force.spring(value[0]) + force.damper(speed)
+                tau = force.prescribed(self.t) + force.spring(value[0]) + force.damper(speed)
                 if force.open and len(self.torques):
                     tau = tau + self.torques[d.actuators.index(name)]
                 return np.array([float(tau)])
@@ -148,7 +150,7 @@ class State:
         """Force (2,) or (3,) of a joint ON a body, N."""
         return self.wrench(name, on, frame=frame)[: self.description.space.dimension]
 
-    def moment(self, name: str, on: str, at: Any = None, frame: str = "world") -> Any:
+    def moment(self, name: str, on: str, at: ArrayLike | None = None, frame: str = "world") -> Any:
         """Moment of a joint ON a body about the joint or `at`, N m: a number in the plane."""
         moment = self.wrench(name, on, at, frame)[self.description.space.dimension :]
         return float(moment[0]) if self.description.space.dimension == 2 else moment

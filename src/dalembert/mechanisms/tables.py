@@ -71,7 +71,16 @@ def build(source: str | Path, kinds: Mapping[str, type[Mechanism]]) -> Mechanism
     """The mechanism of a TOML file or text, of one of these `kinds`."""
     at = source_of(source)
     data = parsed(at)
-    mechanism = _empty(at, data, kinds)
+    kind, name = data.pop("kind", PLANAR.name), data.pop("name", "mechanism")
+    if kind not in (PLANAR.name, SPATIAL.name):
+        at.fail(f"kind must be 'planar' or 'spatial', not {kind!r}", None, 0, "kind")
+    if kind not in kinds:
+        raise ModelError(f"{at.file or 'the text'}: it holds a {kind} mechanism")
+    gravity = [data.pop("gravity")] if "gravity" in data else []
+    try:
+        mechanism = kinds[kind](str(name), *gravity)
+    except DalembertError as error:
+        at.fail(str(error), None, 0, "gravity")
     ground = data.pop("ground", {})
     if not isinstance(ground, dict):
         at.fail("write [ground], with one key for each point", None, 0, "ground")
@@ -100,11 +109,10 @@ def source_of(source: str | Path) -> Source:
         raise ImportFileError(f"give a path or TOML text, not {type(source).__name__}")
     path = Path(source)
     try:
-        return Source(
-            str(path), read_file(path, MAX_TOML_BYTES).decode("utf-8").replace("\r\n", "\n")
-        )
+        text = read_file(path, MAX_TOML_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise ImportFileError("is not a text file in UTF-8", str(path)) from None
+    return Source(str(path), text.replace("\r\n", "\n"))
 
 
 def parsed(at: Source) -> dict[str, Any]:
@@ -130,37 +138,18 @@ def _require_finite(at: Source, data: Any, where: str = "the file") -> None:
         )
 
 
-def _empty(at: Source, data: dict[str, Any], kinds: Mapping[str, type[Mechanism]]) -> Any:
-    kind, name = data.pop("kind", PLANAR.name), data.pop("name", "mechanism")
-    if kind not in (PLANAR.name, SPATIAL.name):
-        at.fail(f"kind must be 'planar' or 'spatial', not {kind!r}", None, 0, "kind")
-    if kind not in kinds:
-        raise ModelError(f"{at.file or 'the text'}: it holds a {kind} mechanism")
-    more = {"gravity": data.pop("gravity")} if "gravity" in data else {}
-    try:
-        return kinds[kind](str(name), **more)
-    except DalembertError as error:
-        at.fail(str(error), None, 0, "gravity")
-
-
 def _add(at: Source, mechanism: Mechanism, table: str, number: int, row: dict[str, Any]) -> None:
     if table == "joint":
         joints = PLANAR_JOINTS if mechanism.description.space.dimension == 2 else SPATIAL_JOINTS
         type_name = row.pop("type", None)
         kind = equivalent_name(type_name, joints)
+        label = f"joint {row.get('name')!r}"
         if kind is None:
             hint = suggest(str(type_name), list(joints))
-            at.fail(
-                f"joint {row.get('name')!r}: no joint type {type_name!r}{hint}",
-                table,
-                number,
-                "type",
-            )
+            at.fail(f"{label}: no joint type {type_name!r}{hint}", table, number, "type")
         ends = row.pop("between", None)
         if not isinstance(ends, list) or len(ends) != 2:
-            at.fail(
-                f"joint {row.get('name')!r} needs between = [end, end]", table, number, "between"
-            )
+            at.fail(f"{label} needs between = [end, end]", table, number, "between")
         method = getattr(mechanism, kind, None) or partial(mechanism.joint, kind)
         a, b = (tuple(end) if isinstance(end, list) and len(end) == 2 else end for end in ends)
         _call(at, method, {**row, "a": a, "b": b}, table, number)
@@ -187,18 +176,15 @@ def _call(
     label = f"{table} {row['name']!r}" if "name" in row else table
     for key in row:
         if key not in parameters and not open_ended:
-            at.fail(
-                f"{label}: unknown key {key!r}{suggest(key, list(parameters))}", table, number, key
-            )
+            hint = suggest(key, list(parameters))
+            at.fail(f"{label}: unknown key {key!r}{hint}", table, number, key)
         annotation = str(parameters[key].annotation) if key in parameters else "Any"
         words, fits = TYPES.get(annotation.removesuffix(" | None"), ("", None))
         if fits is not None and not fits(row[key]):
             message = f"{label}: {key} must be {words}, not {short(row[key])}"
             at.fail(message, table, number, key)
-    for key, parameter in parameters.items():
-        required = (
-            parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
-        )
+    for key, x in parameters.items():
+        required = x.default is Parameter.empty and x.kind is not Parameter.VAR_KEYWORD
         if required and key not in row:
             at.fail(f"{label} needs {key!r}", table, number)
     try:
@@ -208,17 +194,15 @@ def _call(
         at.fail(message, table, number, _key_of(message, row))
 
 
-def _number(value: Any) -> bool:
+def _numbers(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_numbers, value))
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _numbers(value: Any) -> bool:
-    return all(map(_numbers, value)) if isinstance(value, list) else _number(value)
 
 
 # types in annotations of builders and motions that TOML has
 TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "float": ("a number", _number),
+    "float": ("a number", lambda value: not isinstance(value, list) and _numbers(value)),
     "str": ("text", lambda value: isinstance(value, str)),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "Value": ("a number or a list of numbers", _numbers),

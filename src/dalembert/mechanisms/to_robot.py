@@ -10,7 +10,7 @@ where s(q) is the measure of a force, J = ∂s/∂v, and J_b the Jacobian of a l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints import Constrained, Distance, Holonomic, Loop
-from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.kinds import Constraint, Time
 from dalembert.errors import FormulationError
 from dalembert.formulations.registry import Quantity
 from dalembert.mechanisms.description import Description, joint_part
@@ -28,9 +28,9 @@ from dalembert.model.joint import JOINT_KINDS, PLANAR_KINDS, SPATIAL_KINDS
 from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
-from dalembert.systems.bodies.body import Element, Force, Load, digest
+from dalembert.systems.bodies.body import Element, Force, digest
 from dalembert.systems.bodies.body_set import BODIES
-from dalembert.systems.bodies.kind import RowFunction
+from dalembert.systems.bodies.space import RowFunction
 from dalembert.systems.dynamics import Dynamics, WrappedDynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.robot_dynamics import TRACED_FROM
@@ -58,19 +58,9 @@ class Branch:
     joint: Joint
     moved: np.ndarray  # pose (4, 4) of the joint's moved frame in the child
 
-    @property
-    def kind(self) -> str:
-        """The kind of the joint in the mechanism."""
-        return self.element.kind.name
-
-    @property
-    def forward(self) -> bool:
-        """Whether the parent is the first body of the joint."""
-        return self.element.bodies[0] == self.parent
-
     def coordinates(self, state: State) -> Coordinates:
         """(q, q̇, q̈) of this joint at a state of the mechanism."""
-        if self.kind == "spherical":
+        if self.element.kind.name == "spherical":
             # quaternion of the child in the parent's joint frame, ω and ω̇ in the child's
             names = [state.description.names[k] for k in (self.parent, self.child)]
             R_p, R_c = (state.rotation(name) for name in names)
@@ -85,18 +75,15 @@ class Branch:
         n = state.description.space.nv
         v, a = (np.concatenate([np.zeros(n), x]).reshape(-1, n) for x in (state.v, state.a))
         values = []
-        for name in JOINT_KINDS[self.joint.kind].coordinates:
-            element = self.part(state.description, name)
+        for part in JOINT_KINDS[self.joint.kind].coordinates:
+            name = f"{self.element.name}.{part}"
+            element = joint_part(state.description, name, self.element, part)
             value, J, drift = state.measured(element)
             own = list(element.bodies)
             speed, second = (float((J[0] * x[own]).sum()) for x in (v, a))
             values.append((value[0], speed, second + drift[0]))
         q, qd, qdd = np.array(values).reshape(-1, 3).T
         return q, qd, qdd
-
-    def part(self, d: Description, part: str) -> Element:
-        """The measure of one of its coordinates."""
-        return joint_part(d, f"{self.element.name}.{part}", self.element, part)
 
 
 def branch(d: Description, joint: Element, parent: int) -> Branch:
@@ -144,26 +131,16 @@ class FreeBranch:
     """A body without a joint of the tree: free in space, or in the plane."""
 
     child: int
-    plane: bool
-    name: str
+    joint: Joint  # of the robot, with all freedoms
     parent: int = 0
-
-    @property
-    def joint(self) -> Joint:
-        """A joint of the robot with all freedoms."""
-        return Joint(kind="planar" if self.plane else "free", name=self.name)
-
-    @property
-    def moved(self) -> np.ndarray:
-        """The body's own frame."""
-        return np.eye(4)
+    moved: np.ndarray = field(default_factory=lambda: np.eye(4))  # the body's own frame
 
     def coordinates(self, state: State) -> Coordinates:
         """(q, q̇, q̈): those of the body; in space velocities are the twist in its own axes."""
         space, k = state.description.space, self.child
         q = state.q[(k - 1) * space.nq : k * space.nq]
         v, a = (x[(k - 1) * space.nv : k * space.nv] for x in (state.v, state.a))
-        if self.plane:
+        if space.dimension == 2:
             return q, v, a
         R = space.rotation(q)
         linear, omega = R.T @ v[:3], v[3:]
@@ -186,35 +163,30 @@ class TreePoses:
     robot: Robot
     branches: tuple[Branch | FreeBranch, ...]
 
-    def __call__(self, q: np.ndarray, element: Element) -> Any:
+    def __call__(self, q: np.ndarray, element: Element) -> np.ndarray:
         """Rows (bodies, 3) or (bodies, 12) of the bodies of an element at q (nq,)."""
         d = self.description
         poses = self.robot.dynamics.poses(q)
-        plane = d.space.dimension == 2
-        angles = self._angles(q) if plane else []
-        rows = []
-        for k in element.bodies:
-            T = poses["base" if k == 0 else d.names[k]]
-            if plane:
-                rows.append(np.stack([T[0, 3], T[1, 3], angles[k]]))
-            else:
-                rows.append(np.concatenate([T[:3, 3], T[:3, :3].reshape(9)]))
-        return np.stack(rows)
-
-    def _angles(self, q: np.ndarray) -> list[Any]:
-        """φ of the ground and of every body in the plane."""
-        angles: list[Any] = [0.0 * q[0]] * (len(self.description.bodies) + 1)
-        start = 0
+        if d.space.dimension == 3:
+            frames = [poses["base" if k == 0 else d.names[k]] for k in element.bodies]
+            return np.stack([np.concatenate([T[:3, 3], T[:3, :3].reshape(9)]) for T in frames])
+        # φ of the ground and of every body
+        angles, start = [0.0 * q[0]] * (len(d.bodies) + 1), 0
         for each in self.branches:
             if isinstance(each, FreeBranch):
                 angles[each.child] = q[start + 2]
                 start += 3
                 continue
-            sense, p = (1.0 if each.forward else -1.0), each.element.parameters
-            turn = q[start] if each.kind == "revolute" else p[-1]  # others keep theirs
+            kind, p = each.element.kind.name, each.element.parameters
+            sense = 1.0 if each.element.bodies[0] == each.parent else -1.0
+            turn = q[start] if kind == "revolute" else p[-1]  # others keep theirs
             angles[each.child] = angles[each.parent] + sense * turn
-            start += each.kind != "rigid"
-        return angles
+            start += kind != "rigid"
+        rows = []
+        for k in element.bodies:
+            T = poses["base" if k == 0 else d.names[k]]
+            rows.append(np.stack([T[0, 3], T[1, 3], angles[k]]))
+        return np.stack(rows)
 
 
 OWN = (
@@ -252,7 +224,7 @@ class SprungDynamics(WrappedDynamics):
     def parameters(self) -> Mapping[str, float | None]:
         return {}
 
-    def bind(self, values: Any) -> SprungDynamics:
+    def bind(self, values: np.ndarray) -> SprungDynamics:
         return self
 
     # the forces
@@ -276,7 +248,9 @@ class SprungDynamics(WrappedDynamics):
         s, J, _ = self._measures[force.name].at(q=q, v=zero, p=p)
         return s[0], J[0]
 
-    def _total(self, q: np.ndarray, qd: np.ndarray, forces: Iterable[Force], effort: Effort) -> Any:
+    def _total(
+        self, q: np.ndarray, qd: np.ndarray, forces: Iterable[Force], effort: Effort
+    ) -> np.ndarray:
         """Σ Jᵀ τ (nv,)."""
         total = 0.0 * qd
         for force in forces:
@@ -284,21 +258,9 @@ class SprungDynamics(WrappedDynamics):
             total = total + effort(force, s, J @ qd) * J
         return total
 
-    def _springs(self, q: np.ndarray, qd: np.ndarray) -> Any:
+    def _springs(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         springs = (force for force in self.poses_of.description.forces if force.stiffness)
         return self._total(q, qd, springs, lambda force, s, speed: force.spring(s))
-
-    def _load(self, q: np.ndarray, load: Load) -> Any:
-        """J_bᵀ F (nv,) of a force and moment at a point of a body."""
-        d = self.poses_of.description
-        J, T = self.frame_jacobian(q, d.names[load.body]), self.poses(q)[d.names[load.body]]
-        plane = d.space.dimension == 2
-        point, force = ([np.array([*x, 0.0]), x][not plane] for x in (load.point, load.force))
-        moment = np.array([0.0, 0.0, *load.moment]) if plane else load.moment
-        R = T[:3, :3]
-        if load.follows:
-            force, moment = R @ force, R @ moment
-        return J[:3].T @ force + J[3:].T @ (moment + np.cross(R @ point, force))
 
     def actuation(self, q: np.ndarray) -> np.ndarray:
         """(nv, actuators): torques for one unit of each open actuator."""
@@ -308,33 +270,38 @@ class SprungDynamics(WrappedDynamics):
 
     # the equations
 
-    def mass_matrix(self, q: np.ndarray) -> Any:
-        return self.dynamics.mass_matrix(q)
+    def bias(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        bias: np.ndarray = self.dynamics.bias(q, qd) - self._springs(q, qd)
+        return bias
 
-    def kinetic_energy(self, q: np.ndarray, qd: np.ndarray) -> Any:
-        return self.dynamics.kinetic_energy(q, qd)
-
-    def bias(self, q: np.ndarray, qd: np.ndarray) -> Any:
-        return self.dynamics.bias(q, qd) - self._springs(q, qd)
-
-    def gravity_torque(self, q: np.ndarray) -> Any:
+    def gravity_torque(self, q: np.ndarray) -> np.ndarray:
         """∂U/∂q (nv,): of weight and springs."""
         return self.bias(q, np.zeros(self.nv) + 0.0 * q[0])
 
-    def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Any = None) -> Any:
+    def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Time = None) -> Any:
         d = self.poses_of.description
         others = (f for f in d.forces if f.damping or f.value is not None)
-        total = self._total(q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
-        return sum((self._load(q, load) for load in d.loads), total)
+        total = self._total(q, qd, others, lambda f, s, speed: f.damper(speed) + f.prescribed(t))
+        for load in d.loads:  # J_bᵀ F of a force and moment at a point of a body
+            J, T = self.frame_jacobian(q, d.names[load.body]), self.poses(q)[d.names[load.body]]
+            point, force, moment, R = load.point, load.force, load.moment, T[:3, :3]
+            if d.space.dimension == 2:
+                point, force = np.array([*point, 0.0]), np.array([*force, 0.0])
+                moment = np.array([0.0, 0.0, *moment])
+            if load.follows:
+                force, moment = R @ force, R @ moment
+            arm = np.cross(R @ point, force)
+            total = total + (J[:3].T @ force + J[3:].T @ (moment + arm))
+        return total
 
     def forward_dynamics(
-        self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, t: Any = None
+        self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, t: Time = None
     ) -> Any:
         """q̈ (nv,)."""
         forces = self._springs(q, qd) + self.generalized_forces(q, qd, t)
         return self.dynamics.compute("forward_dynamics", q=q, qd=qd, tau=tau + forces)
 
-    def motion(self, t: Any, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> tuple[Any, Any]:
+    def motion(self, t: Time, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> tuple[Any, Any]:
         return self.forward_dynamics(q, qd, tau, t), np.zeros(0)
 
     def inverse_dynamics(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> Any:
@@ -430,15 +397,16 @@ def robot_with_loops(mechanism: Mechanism) -> Converted:
     for each in tree:
         body = d.bodies[each.child - 1]
         planar_tensor = np.diag([0.5, 0.5, 1.0])
-        link = Link(
-            name=body.name,
-            parent=None if each.parent == 0 else d.names[each.parent],
-            joint=each.joint,
-            mass=body.mass,
-            inertia=body.inertia if d.space.dimension == 3 else body.inertia * planar_tensor,
-            frame=inverse(each.moved),
+        links.append(
+            Link(
+                name=body.name,
+                parent=None if each.parent == 0 else d.names[each.parent],
+                joint=each.joint,
+                mass=body.mass,
+                inertia=body.inertia if d.space.dimension == 3 else body.inertia * planar_tensor,
+                frame=inverse(each.moved),
+            )
         )
-        links.append(link)
     gravity = d.gravity if d.space.dimension == 3 else np.array([*d.gravity, 0.0])
     robot = Robot.from_links(links, gravity=gravity, name=d.name)
     poses = TreePoses(d, robot, tuple(tree))
@@ -463,7 +431,8 @@ def _spanning(d: Description) -> tuple[Tree, list[Element]]:
                 remaining.remove(joint)
         if not added:
             free = next(k for k in range(len(d.names)) if k not in visited)
-            tree.append(FreeBranch(free, d.space.dimension == 2, f"{d.names[free]} free"))
+            kind = "planar" if d.space.dimension == 2 else "free"
+            tree.append(FreeBranch(free, Joint(kind=kind, name=f"{d.names[free]} free")))
             visited.add(free)
             added = visited.copy()
         frontier = added
@@ -480,7 +449,14 @@ def _loop(d: Description, joint: Element, poses: TreePoses) -> Constraint:
         return Distance(a, b, float(joint.parameters[-1]), first, second, joint.name)
     directions: Any = (PLANAR_LOOPS if plane else SPATIAL_LOOPS).get(kind)
     if directions is not None:
-        first, second = _planar_poses(joint) if plane else map(pose, joint.frames, joint.at)
+        frames, points = joint.frames, joint.at
+        if plane:
+            p = joint.parameters
+            angle = p[4] if kind in ("prismatic", "point_on_line") else 0.0
+            turn = p[5] if kind == "prismatic" else p[4] if kind == "rigid" else 0.0
+            frames = (rotation_z(angle), rotation_z(angle - turn))
+            points = tuple(np.array([*s, 0.0]) for s in joint.at[:2])
+        first, second = map(pose, frames, points)
         return Loop(a, b, directions, first, second, name=joint.name)
     if joint.kind.custom and not plane:
         raise FormulationError(
@@ -488,12 +464,3 @@ def _loop(d: Description, joint: Element, poses: TreePoses) -> Constraint:
             "have; write it as a constraint on the robot's frames"
         )
     return Holonomic(lambda q: joint.kind.function(poses(q, joint), joint.parameters), joint.name)
-
-
-def _planar_poses(joint: Element) -> list[np.ndarray]:
-    points = [np.array([*s, 0.0]) for s in joint.at[:2]]
-    kind, numbers = joint.kind.name, joint.parameters
-    first = numbers[4] if kind in ("prismatic", "point_on_line") else 0.0
-    turn = numbers[5] if kind == "prismatic" else numbers[4] if kind == "rigid" else 0.0
-    angles = (first, first - turn)
-    return [pose(rotation_z(angle), s) for angle, s in zip(angles, points, strict=True)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,11 +63,9 @@ class Actuator(Frozen):
         what = f"actuator {validation.label(self.name, 'an actuator')!r}"
         sizes = {"gear": (6,), "gain": (3,), "bias": (3,), "time_constant": (), "rod": ()}
         for key, shape in sizes.items():
-            object.__setattr__(
-                self,
-                key,
-                validation.numbers(_padded(getattr(self, key), shape), shape, f"{key} of {what}"),
-            )
+            values = _padded(getattr(self, key), shape)
+            numbers = validation.numbers(values, shape, f"{key} of {what}")
+            object.__setattr__(self, key, numbers)
         for key in ("control_range", "force_range", "activation_range"):
             object.__setattr__(self, key, _range(getattr(self, key), f"{key} of {what}"))
         for key, known in (("transmission", TRANSMISSIONS), ("dynamics", DYNAMICS)):
@@ -82,13 +81,6 @@ class Actuator(Frozen):
     def active(self) -> bool:
         """Whether it has an activation, a state of its own."""
         return self.dynamics != "none"
-
-    @property
-    def is_servo(self) -> bool:
-        """Whether its control or activation is the length it goes to."""
-        if any(map(is_symbolic, (self.gain, self.bias))) or np.any(self.gain[1:]):
-            return False
-        return bool(self.bias[1] != 0.0 and self.gain[0] == -self.bias[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +112,10 @@ class Actuation(Frozen):
     def with_actuators(self, model: Model, actuators: Iterable[Actuator]) -> Actuation:
         """The same limits with other actuators, whose targets the model must have."""
         new = tuple(actuators)
-        names = [a.name for a in new]
-        duplicates = sorted({name for name in names if names.count(name) > 1})
-        if duplicates:
-            raise ModelError(f"{model.name}: two actuators are called {duplicates[0]!r}")
+        names = sorted(a.name for a in new)
+        for name, following in pairwise(names):
+            if name == following:
+                raise ModelError(f"{model.name}: two actuators are called {name!r}")
         joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
         targets: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
         targets["tendon"] = [tendon.name for tendon in model.tendons]
@@ -145,7 +137,12 @@ class Actuation(Frozen):
 
 def wraps(model: Model, actuator: Actuator) -> bool:
     """Whether its length is an angle on a circle, on which a servo takes the shorter way."""
-    if not actuator.is_servo or is_symbolic(actuator.gear):
+    gain, bias = actuator.gain, actuator.bias
+    if any(map(is_symbolic, (gain, bias, actuator.gear))):
+        return False
+    # a servo's control or activation is the length it goes to
+    is_servo = not np.any(gain[1:]) and bias[1] != 0.0 and gain[0] == -bias[1]
+    if not is_servo:
         return False
     if actuator.transmission == "site":
         return actuator.reference is not None and not np.any(actuator.gear[:3])
@@ -171,9 +168,7 @@ def _range(value: Any, what: str) -> Range:
     try:
         low, high = (float(x) for x in value)
     except (TypeError, ValueError):
-        raise ModelError(
-            f"{what} must be a pair of numbers (lowest, highest), not {short(value)}"
-        ) from None
+        low, high = np.inf, -np.inf
     if not low <= high:
         raise ModelError(f"{what} must be a pair of numbers (lowest, highest), not {short(value)}")
     return low, high

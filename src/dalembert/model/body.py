@@ -33,7 +33,8 @@ class Massive:
     def center(self) -> Vector3:
         """c = h/m (3,), the centre of mass in the body frame, m; 0 for a body without moments."""
         if is_symbolic(self.mass) or self.mass != 0.0:
-            return self.moment / self.mass
+            center: Vector3 = self.moment / self.mass
+            return center
         if not is_symbolic(self.moment) and not np.any(self.moment):
             return np.zeros(3)
         raise FormulationError(

@@ -10,31 +10,21 @@ fixed to the old body (frames, points of tendons, mass) is then fixed to the new
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model import validation
-from dalembert.model.actuators import Actuation, Actuator
+from dalembert.model.actuators import Actuation, Actuator, Range
 from dalembert.model.body import Body, Fixed
 from dalembert.model.build import BASE, TOOL, Attachment, moments_of
 from dalembert.model.coupling import CoupledModel, couple
-from dalembert.model.elements import (
-    Anchor,
-    Ballast,
-    Drag,
-    Elements,
-    Lift,
-    Segment,
-    Spring,
-    Tendon,
-    Wrap,
-)
+from dalembert.model.elements import Anchor, Elements, Lift, Segment, Tendon, Wrap
 from dalembert.model.model import Drive, Frame, JointInfo, Model, with_parameters
-from dalembert.model.notes import Equality, LeftOut, Notes, Visual
+from dalembert.model.notes import Equality, LeftOut, Notes
 from dalembert.model.parameter import NumberLike
 from dalembert.model.tool import Mount, Tool, default_tool
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
@@ -44,7 +34,6 @@ from dalembert.text import plain_name, short, suggest
 from dalembert.tracing import is_symbolic
 
 Mechanism = Model | CoupledModel
-E = TypeVar("E", Spring, Drag, Ballast)
 B = TypeVar("B", Body, Fixed)
 
 
@@ -135,7 +124,7 @@ def with_joint_locked(model: Mechanism, name: str, value: NumberLike) -> Mechani
 
 
 def subtree(model: Mechanism, link: str) -> Mechanism:
-    """What moves against a link, which becomes the base; its frame is that of the world."""
+    """The mechanism carried by a link, which becomes the base; its frame is that of the world."""
     tree = model.tree
     root = tree.frame(link)
     attached = {root.body: Attachment(-1, _inverse(root.placement))}
@@ -170,11 +159,11 @@ def merge(model: Mechanism, other: Mechanism, at: str | None, prefix: str) -> Me
         return f"{own}{name}"
 
     host_attached = {i: Attachment(i, IDENTITY) for i in range(-1, count)}
-    guest_attached = {-1: Attachment(mount.body, mount.placement)}
-    guest_attached |= {i: Attachment(count + i, IDENTITY) for i in range(len(guest.bodies))}
     host = Submodel(tree, host_attached, {i: i for i in range(count)})
-    guest_moving = {i: count + i for i in range(len(guest.bodies))}
-    joined = Submodel(guest, guest_attached, guest_moving, rename)
+    moving = {i: count + i for i in range(len(guest.bodies))}
+    attached = {i: Attachment(new, IDENTITY) for i, new in moving.items()}
+    attached[-1] = Attachment(mount.body, mount.placement)
+    joined = Submodel(guest, attached, moving, rename)
     followers = dict(model.followers) | {
         rename(k): replace(f, leader=rename(f.leader)) for k, f in other.followers.items()
     }
@@ -193,27 +182,25 @@ def with_limits(
     changed = {joint.name: joint for joint in tree.joints}
     for quantity, values in limits.items():
         for name, value in validation.mapping(values or {}, f"{quantity} limits").items():
-            joint = _joint(tree, name)
-            changed[name] = _with_limit(changed[joint.name], quantity, value)
+            _joint(tree, name)
+            joint = changed[name]
+            size, what = len(joint.lower), f"joint {name!r}: {quantity} limit"
+            if quantity == "position":
+                lower, upper = validation.limits(value, name)
+                has_quaternion = size > joint.v.stop - joint.v.start
+                if has_quaternion and np.isfinite([lower, upper]).any():
+                    raise ModelError(
+                        f"joint {name!r} turns freely, its position is a quaternion and has no lower "
+                        "and upper limit; velocity and effort can be limited"
+                    )
+                changed[name] = replace(joint, lower=(lower,) * size, upper=(upper,) * size)
+                continue
+            limit = np.inf if value is None else validation.limit(value, what)
+            if limit < 0.0:
+                raise ModelError(f"{what} {limit} is negative")
+            field: dict[str, Any] = {f"{quantity}_limit": limit}
+            changed[name] = replace(joint, **field)
     return _with_tree(model, replace(tree, joints=tuple(changed.values())))
-
-
-def _with_limit(joint: JointInfo, quantity: str, value: Any) -> JointInfo:
-    if quantity == "position":
-        lower, upper = validation.limits(value, joint.name)
-        if len(joint.lower) > joint.v.stop - joint.v.start and np.isfinite([lower, upper]).any():
-            raise ModelError(
-                f"joint {joint.name!r} turns freely, its position is a quaternion and has no lower "
-                "and upper limit; velocity and effort can be limited"
-            )
-        return replace(joint, lower=(lower,) * len(joint.lower), upper=(upper,) * len(joint.upper))
-    what = f"joint {joint.name!r}: {quantity} limit"
-    limit = np.inf if value is None else validation.limit(value, what)
-    if limit < 0.0:
-        raise ModelError(f"{what} {limit} is negative")
-    if quantity == "velocity":
-        return replace(joint, velocity_limit=limit)
-    return replace(joint, effort_limit=limit)
 
 
 def _with_tree(model: Mechanism, tree: Model) -> Mechanism:
@@ -232,18 +219,14 @@ def _joint(tree: Model, name: str) -> JointInfo:
 def _joint_value(joint: JointInfo, value: NumberLike) -> Vector:
     """(nq of the joint,) numbers or symbols, within the limits of a joint of one degree."""
     size, what = joint.q.stop - joint.q.start, f"value of joint {joint.name!r}"
-    if size == 1 and validation.is_scalar(value):
-        q: Vector = validation.number(value, what).reshape(1)
-        low, high = joint.lower[0], joint.upper[0]
-        if not is_symbolic(q) and not low <= q[0] <= high:
-            raise ModelError(
-                f"{what}, {q[0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
-                "them, or change them first by with_limits"
-            )
-        return q
-    q = validation.numbers(value, (size,), f"{what}, one for each coordinate,")
-    if size in (4, 7) and not is_symbolic(q) and abs(q[-4:] @ q[-4:] - 1.0) > 1e-6:
-        raise ModelError(f"{what}: the quaternion {q[-4:]} is not of unit length")
+    q = validation.coordinates(value, size, what)
+    low, high = joint.lower[0], joint.upper[0]
+    is_number = size == 1 and validation.is_scalar(value) and not is_symbolic(q)
+    if is_number and not low <= q[0] <= high:
+        raise ModelError(
+            f"{what}, {q[0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
+            "them, or change them first by with_limits"
+        )
     return q
 
 
@@ -261,8 +244,7 @@ def with_added_moments(body: B, mass: Scalar, moment: Vector3, inertia: Matrix3)
     )
 
 
-@dataclass(frozen=True)
-class Submodel:
+class Submodel(NamedTuple):
     """Bodies of a model attached to those of a new one, and the new names."""
 
     model: Model
@@ -270,182 +252,81 @@ class Submodel:
     moving: Mapping[int, int]  # old bodies that keep their joints, and their new indices
     rename: Callable[[str], str] = str
 
-    # bodies and joints
+    @property
+    def has_world(self) -> bool:
+        """Whether its base is still the base, at the same pose."""
+        base = self.attached.get(-1)
+        if base is None or base.body >= 0 or any(map(is_symbolic, base.frame)):
+            return False
+        return bool(np.array_equal(base.frame.R, np.eye(3)) and not np.any(base.frame.p))
 
-    def bodies(self) -> list[Body]:
-        """The bodies that keep their joints, with new parents; coordinates are the old ones."""
-        bodies = []
-        for i in self.moving:
-            body = self.model.bodies[i]
-            at = self.attached[body.parent].then(Placement(body.rotation, body.translation))
-            placed = replace(body, parent=at.body, rotation=at.frame.R, translation=at.frame.p)
-            bodies.append(replace(placed, name=self.rename(body.name)))
-        return bodies
+    @property
+    def joints(self) -> dict[str, JointInfo]:
+        """The old joints that stay, by name."""
+        return {j.name: j for j in self.model.joints if j.bodies[0] in self.moving}
 
-    def loads(self) -> list[tuple[int, Body | Fixed]]:
+    def loads(self) -> Iterator[tuple[int, Scalar, Vector3, Matrix3]]:
         """(new body or −1, moments it gets) of the base and of bodies without joints.
 
         P' = g P gᵀ about the new origin, with Uicker's P = ∫ (r, 1)(r, 1)ᵀ dm.
         """
-        loads: list[tuple[int, Body | Fixed]] = []
         for i, at in self.attached.items():
             body = self.model.bodies[i] if i >= 0 else self.model.fixed
             if i in self.moving or (i < 0 and not body):
                 continue
             g = pose(*at.frame)
             P = g @ pseudo_inertia_of_moments(body.mass, body.moment, body.inertia) @ g.T
-            tensor = from_silver_tensor(P[:3, :3])
-            loads.append((at.body, replace(body, moment=P[:3, 3], inertia=tensor)))
-        return loads
+            yield at.body, body.mass, P[:3, 3], from_silver_tensor(P[:3, :3])
 
-    def joints(self) -> list[JointInfo]:
-        """The joints that stay; their coordinates are still the old ones."""
-        joints = []
-        for joint in self.model.joints:
-            if joint.bodies[0] in self.moving:
-                first = self.moving[joint.bodies[0]]
-                bodies = range(first, first + len(joint.bodies))
-                name, link = self.rename(joint.name), self.rename(joint.link)
-                joints.append(replace(joint, name=name, link=link, bodies=bodies))
-        return joints
+    def tendons(self) -> dict[str, Tendon]:
+        """The tendons that come along, by their old names; a cut or blocked one is an error."""
+        tendons = {}
+        for tendon in self.model.tendons:
+            if tendon.joints:
+                stays = [body in self.moving for body in tendon.joints]
+                lost = [body not in self.attached for body in tendon.joints]
+            else:
+                ends = {end.body for s in tendon.segments for end in (s.start, s.end)}
+                surfaces = [s.around for s in tendon.segments if s.around is not None]
+                ends |= {surface.body for surface in surfaces}
+                ends |= {surface.beside.body for surface in surfaces if surface.beside is not None}
+                stays = [body in self.attached for body in ends]
+                lost = [not stay for stay in stays]
+            if not all(stays) and not all(lost):
+                raise ModelError(
+                    f"{self.model.name}: tendon {tendon.name!r} runs over joints or bodies that would "
+                    "be held or left behind; take it out of the model first"
+                )
+            if all(stays):
+                tendons[tendon.name] = replace(
+                    tendon,
+                    name=self.rename(tendon.name),
+                    joints=tuple(self.moving[body] for body in tendon.joints),
+                    segments=tuple(map(self._segment, tendon.segments)),
+                )
+        return tendons
 
-    def frames(self) -> dict[str, Frame]:
-        """The frames that are not left behind."""
-        frames = {}
-        for name, frame in self.model.frames.items():
-            if frame.body in self.attached:
-                at = self.attached[frame.body].then(frame.placement)
-                frames[self.rename(name)] = Frame(at.body, *at.frame)
-        return frames
-
-    def drive(self, name: str) -> list[Vector]:
-        """One array of the drives, a piece for each body that keeps its joint."""
-        values = getattr(self.model.drive, name)
-        return [values[self.model.bodies[i].v] for i in self.moving]
-
-    # springs, tendons, actuators
-
-    def elements(self) -> tuple[Elements, Elements]:
-        """Elements of the joints and bodies that stay, and those fixed to the new base."""
-        own, base = self.model.elements, self.model.fixed.elements
-        known = {"springs", "drags", "lifts", "tendons", "ballasts", "submerged"}
-        for f in fields(own):
-            if f.name not in known and getattr(own, f.name):
-                raise ModelError(f"{self.model.name}: its {f.name} cannot be carried along")
-        lifts = []
-        for lift in (*own.lifts, *base.lifts):
-            if lift.body in self.attached:
-                at = self.attached[lift.body]
-                moment = at.frame.R @ lift.moment + lift.mass * at.frame.p
-                lifts.append(Lift(at.body, lift.mass, moment))
-        shapes = []
-        for shape in (*own.submerged, *base.submerged):
-            if shape.body in self.attached:
-                at = self.attached[shape.body].then(Placement(shape.rotation, shape.center))
-                moved = replace(shape, body=at.body, rotation=at.frame.R, center=at.frame.p)
-                shapes.append(moved)
-        moving = Elements(
-            springs=tuple(self._of_joints(own.springs)),
-            drags=tuple(self._of_joints(own.drags)),
-            lifts=tuple(lift for lift in lifts if lift.body >= 0),
-            tendons=tuple(self._tendon(t) for t in own.tendons if self._has_tendon(t)),
-            ballasts=tuple(self._of_joints(own.ballasts)),
-            submerged=tuple(shape for shape in shapes if shape.body >= 0),
-        )
-        still = Elements(
-            lifts=tuple(lift for lift in lifts if lift.body < 0),
-            submerged=tuple(shape for shape in shapes if shape.body < 0),
-        )
-        return moving, still
-
-    def _of_joints(self, elements: Iterable[E]) -> list[E]:
-        return [replace(e, body=self.moving[e.body]) for e in elements if e.body in self.moving]
-
-    def _has_tendon(self, tendon: Tendon) -> bool:
-        """Whether the tendon comes along; one that would be cut or blocked is an error."""
-        if tendon.joints:
-            stays = [body in self.moving for body in tendon.joints]
-            lost = [body not in self.attached for body in tendon.joints]
-        else:
-            ends = {end.body for s in tendon.segments for end in (s.start, s.end)}
-            surfaces = [s.around for s in tendon.segments if s.around is not None]
-            ends |= {surface.body for surface in surfaces}
-            ends |= {surface.beside.body for surface in surfaces if surface.beside is not None}
-            stays = [body in self.attached for body in ends]
-            lost = [not stay for stay in stays]
-        if all(stays) or all(lost):
-            return all(stays)
-        raise ModelError(
-            f"{self.model.name}: tendon {tendon.name!r} runs over joints or bodies that would be "
-            "held or left behind; take it out of the model first"
-        )
-
-    def _tendon(self, tendon: Tendon) -> Tendon:
-        segments = []
-        for segment in tendon.segments:
-            start, end = self._anchor(segment.start), self._anchor(segment.end)
-            around = segment.around
-            if around is not None:
-                at = self.attached[around.body].then(Placement(around.rotation, around.center))
-                beside = None if around.beside is None else self._anchor(around.beside)
-                around = Wrap(around.kind, at.body, *at.frame, around.radius, around.side, beside)
-            segments.append(Segment(start, end, segment.share, around))
-        joints = tuple(self.moving[body] for body in tendon.joints)
-        name = self.rename(tendon.name)
-        return replace(tendon, name=name, joints=joints, segments=tuple(segments))
+    def _segment(self, segment: Segment) -> Segment:
+        around = segment.around
+        if around is not None:
+            at = self.attached[around.body].then(Placement(around.rotation, around.center))
+            beside = None if around.beside is None else self._anchor(around.beside)
+            around = Wrap(around.kind, at.body, *at.frame, around.radius, around.side, beside)
+        start, end = self._anchor(segment.start), self._anchor(segment.end)
+        return replace(segment, start=start, end=end, around=around)
 
     def _anchor(self, anchor: Anchor) -> Anchor:
         at = self.attached[anchor.body].then(Placement(np.eye(3), anchor.point))
         return Anchor(at.body, at.frame.p)
 
-    def actuation(self) -> Actuation:
-        """The actuators of the joints, tendons and frames that stay."""
-        old = self.model.driven_by
-        joints = {j.name for j in self.model.joints if j.bodies[0] in self.moving}
-        tendons = {t.name for t in self.model.tendons if self._has_tendon(t)}
-        actuators = []
-        for a in old.actuators:
-            if self._has_target(a, joints, tendons):
-                reference = None if a.reference is None else self.rename(a.reference)
-                name, target = self.rename(a.name), self.rename(a.target)
-                actuators.append(replace(a, name=name, target=target, reference=reference))
-        return Actuation(
-            tuple(actuators),
-            {self.rename(k): pair for k, pair in old.joint_ranges.items() if k in joints},
-            {self.rename(k): pair for k, pair in old.tendon_ranges.items() if k in tendons},
-        )
-
-    def _has_target(self, actuator: Actuator, joints: set[str], tendons: set[str]) -> bool:
-        if actuator.transmission in ("joint", "joint_in_parent"):
-            return actuator.target in joints
-        if actuator.transmission == "tendon":
-            return actuator.target in tendons
-        ends = [name for name in (actuator.target, actuator.reference) if name is not None]
-        present = [self.model.frames[name].body in self.attached for name in ends]
-        if any(present) and not all(present):
-            raise ModelError(
-                f"{self.model.name}: actuator {actuator.name!r} acts between {ends[0]!r} and "
-                f"{ends[1]!r}, of which one would be left behind; take it out of the model first"
-            )
-        return all(present)
-
-    # notes
-
-    @property
-    def has_world(self) -> bool:
-        """Whether its base is still the base, at the same pose."""
-        base = self.attached.get(-1)
-        return base is not None and base.body < 0 and base.is_identity
-
     def equalities(self) -> list[Equality]:
         """Equalities between links, joints and tendons that stay, under their new names."""
-        joints = {j.name for j in self.model.joints if j.bodies[0] in self.moving}
         links = {name for name, f in self.model.frames.items() if f.body in self.attached}
-        tendons = {t.name for t in self.model.tendons}
+        ends = {"joint": {*self.joints}, "tendon": {t.name for t in self.model.tendons}}
         equalities = []
         for e in self.model.notes.equalities:
-            known: set[str | None] = {*{"joint": joints, "tendon": tendons}.get(e.kind, links)}
-            if self.has_world or e.kind in ("joint", "tendon"):
+            known: set[str | None] = {*ends.get(e.kind, links)}
+            if self.has_world or e.kind in ends:
                 known.add(None)
             if {*e.ends} <= known:
                 first, second = (None if x is None else self.rename(x) for x in (e.first, e.second))
@@ -453,22 +334,6 @@ class Submodel:
                 renamed = replace(e, name=self.rename(e.name), first=first, second=second)
                 equalities.append(replace(renamed, factors=factors))
         return equalities
-
-    def visuals(self) -> list[Visual]:
-        """Shapes on links that stay, under their new names.
-
-        Those of a world that is attached somewhere else go with its frame "base".
-        """
-        frames = self.model.frames
-        visuals = []
-        for visual in self.model.notes.visuals:
-            if visual.link is None and self.has_world:
-                visuals.append(visual)
-                continue
-            link = BASE if visual.link is None else visual.link
-            if link in frames and frames[link].body in self.attached:
-                visuals.append(replace(visual, link=self.rename(link)))
-        return visuals
 
 
 def assemble(
@@ -481,68 +346,127 @@ def assemble(
 
     A tool that is left behind is chosen anew; `followers` are joints that follow others.
     """
-    bodies = [body for part in parts for body in part.bodies()]
-    moving, still = zip(*(part.elements() for part in parts), strict=True)
-    fixed = Fixed(elements=_concatenated(still))
-    for i, load in (pair for part in parts for pair in part.loads()):
-        moments = load.mass, load.moment, load.inertia
+    bodies: list[Body] = []
+    joints: list[JointInfo] = []
+    nq = nv = 0
+    for part in parts:
+        for i in part.moving:
+            body = part.model.bodies[i]
+            at = part.attached[body.parent].then(Placement(body.rotation, body.translation))
+            q, v = slice(nq, nq + body.chart.nq), slice(nv, nv + body.chart.nv)
+            placed = replace(body, name=part.rename(body.name), parent=at.body, q=q, v=v)
+            bodies.append(replace(placed, rotation=at.frame.R, translation=at.frame.p))
+            nq, nv = q.stop, v.stop
+        for joint in part.joints.values():
+            start = part.moving[joint.bodies[0]]
+            indices = range(start, start + len(joint.bodies))
+            first, last = bodies[indices[0]], bodies[indices[-1]]
+            q, v = slice(first.q.start, last.q.stop), slice(first.v.start, last.v.stop)
+            moved = replace(joint, bodies=indices, q=q, v=v)
+            name, link = part.rename(joint.name), part.rename(joint.link)
+            joints.append(replace(moved, name=name, link=link))
+    elements, still = _elements(parts)
+    fixed = Fixed(elements=still)
+    for i, *moments in (load for part in parts for load in part.loads()):
         if i >= 0:
             bodies[i] = with_added_moments(bodies[i], *moments)
         else:
             fixed = with_added_moments(fixed, *moments)
-    nq = nv = 0
-    for i, body in enumerate(bodies):  # contiguous coordinates
-        q, v = slice(nq, nq + body.chart.nq), slice(nv, nv + body.chart.nv)
-        bodies[i] = replace(body, q=q, v=v)
-        nq, nv = q.stop, v.stop
-    joints = []
-    for joint in (joint for part in parts for joint in part.joints()):
-        first, last = bodies[joint.bodies[0]], bodies[joint.bodies[-1]]
-        q, v = slice(first.q.start, last.q.stop), slice(first.v.start, last.v.stop)
-        joints.append(replace(joint, q=q, v=v))
     frames, notes = _frames(parts), _notes(parts, locked)
     if tree.tool not in frames:  # it was left behind
         tool = _default_tool(tree, bodies, followers)
         last_body = next(i for i, body in enumerate(bodies) if body.name == tool.name)
         frames[tree.tool] = frames.get(tool.name, Frame(last_body, *IDENTITY))
         notes = replace(notes, tool=tool.reason, warnings=(*notes.warnings, *tool.warnings))
-    drive = {
-        f.name: np.concatenate([x for part in parts for x in part.drive(f.name)])
-        for f in fields(Drive)
-    }
+    drives = [(part.model.drive, part.model.bodies[i].v) for part in parts for i in part.moving]
     model = Model(
         name=tree.name,
         bodies=tuple(bodies),
         joints=tuple(joints),
         frames=frames,
         tool=tree.tool,
-        drive=Drive(**drive),
+        drive=Drive(
+            *(np.concatenate([getattr(d, f.name)[v] for d, v in drives]) for f in fields(Drive))
+        ),
         gravity=tree.gravity,
-        elements=_concatenated(moving),
+        elements=elements,
         fixed=fixed,
         notes=notes,
     )
-    for what, named in (
-        ("joints", model.joints),
-        ("links", model.bodies),
-        ("tendons", model.tendons),
-    ):
-        _reject_duplicates(what, [each.name for each in named])
-    actuations = [part.actuation() for part in parts]
-    ranges = Actuation(
-        joint_ranges={k: x for each in actuations for k, x in each.joint_ranges.items()},
-        tendon_ranges={k: x for each in actuations for k, x in each.tendon_ranges.items()},
-    )
-    actuators = [a for each in actuations for a in each.actuators]
-    return with_parameters(replace(model, driven_by=ranges.with_actuators(model, actuators)))
+    _reject_duplicates("joints", [joint.name for joint in joints])
+    _reject_duplicates("links", [body.name for body in bodies])
+    _reject_duplicates("tendons", [tendon.name for tendon in model.tendons])
+    driven_by = _actuation(parts)
+    driven_by = driven_by.with_actuators(model, driven_by.actuators)
+    return with_parameters(replace(model, driven_by=driven_by))
+
+
+def _elements(parts: Sequence[Submodel]) -> tuple[Elements, Elements]:
+    """Elements of the joints and bodies that stay, and those fixed to the new base."""
+    lists: dict[str, list[Any]] = {f.name: [] for f in fields(Elements)}
+    for part in parts:
+        own, base = part.model.elements, part.model.fixed.elements
+        for kind in ("springs", "drags", "ballasts"):
+            staying = [e for e in getattr(own, kind) if e.body in part.moving]
+            lists[kind] += [replace(e, body=part.moving[e.body]) for e in staying]
+        for lift in (*own.lifts, *base.lifts):
+            if lift.body in part.attached:
+                at = part.attached[lift.body]
+                moment = at.frame.R @ lift.moment + lift.mass * at.frame.p
+                lists["lifts"].append(Lift(at.body, lift.mass, moment))
+        for shape in (*own.submerged, *base.submerged):
+            if shape.body in part.attached:
+                at = part.attached[shape.body].then(Placement(shape.rotation, shape.center))
+                moved = replace(shape, body=at.body, rotation=at.frame.R, center=at.frame.p)
+                lists["submerged"].append(moved)
+        lists["tendons"] += part.tendons().values()
+    still = {k: tuple(e for e in lists[k] if e.body < 0) for k in ("lifts", "submerged")}
+    for kind in still:
+        lists[kind] = [e for e in lists[kind] if e.body >= 0]
+    return Elements(**{k: tuple(each) for k, each in lists.items()}), Elements(**still)
+
+
+def _actuation(parts: Sequence[Submodel]) -> Actuation:
+    """The actuators of the joints, tendons and frames that stay."""
+    actuators: list[Actuator] = []
+    joint_ranges: dict[str, Range] = {}
+    tendon_ranges: dict[str, Range] = {}
+    for part in parts:
+        model, rename, joints, tendons = part.model, part.rename, part.joints, part.tendons()
+        for a in model.driven_by.actuators:
+            ends = [name for name in (a.target, a.reference) if name is not None]
+            if a.transmission in ("joint", "joint_in_parent"):
+                present = [a.target in joints]
+            elif a.transmission == "tendon":
+                present = [a.target in tendons]
+            else:
+                present = [model.frames[name].body in part.attached for name in ends]
+            if any(present) and not all(present):
+                raise ModelError(
+                    f"{model.name}: actuator {a.name!r} acts between {ends[0]!r} and {ends[1]!r}, of "
+                    "which one would be left behind; take it out of the model first"
+                )
+            if all(present):
+                reference = None if a.reference is None else rename(a.reference)
+                name, target = rename(a.name), rename(a.target)
+                actuators.append(replace(a, name=name, target=target, reference=reference))
+        ranges = model.driven_by.joint_ranges.items()
+        joint_ranges |= {rename(k): pair for k, pair in ranges if k in joints}
+        ranges = model.driven_by.tendon_ranges.items()
+        tendon_ranges |= {rename(k): pair for k, pair in ranges if k in tendons}
+    return Actuation(tuple(actuators), joint_ranges, tendon_ranges)
 
 
 def _frames(parts: Sequence[Submodel]) -> dict[str, Frame]:
-    """All frames, and a base where it was left behind."""
-    frames = [part.frames() for part in parts]
-    _reject_duplicates("frames", [name for each in frames for name in each])
-    base = {BASE: Frame(-1, *IDENTITY)}
-    return base | {name: frame for each in frames for name, frame in each.items()}
+    """The frames that are not left behind, and a base where it was."""
+    frames: list[tuple[str, Frame]] = []
+    for part in parts:
+        for name, frame in part.model.frames.items():
+            if frame.body in part.attached:
+                at = part.attached[frame.body].then(frame.placement)
+                frames.append((part.rename(name), Frame(at.body, *at.frame)))
+    _reject_duplicates("frames", [name for name, _ in frames])
+    return {BASE: Frame(-1, *IDENTITY), **dict(frames)}
 
 
 def _default_tool(tree: Model, bodies: Sequence[Body], followers: Collection[str]) -> Tool:
@@ -555,17 +479,10 @@ def _default_tool(tree: Model, bodies: Sequence[Body], followers: Collection[str
     return default_tool(mounts) or Tool(names[-1], "the last link")
 
 
-def _concatenated(elements: Sequence[Elements]) -> Elements:
-    names = [f.name for f in fields(Elements)]
-    return Elements(**{k: tuple(x for each in elements for x in getattr(each, k)) for k in names})
-
-
 def _reject_duplicates(what: str, names: Sequence[str]) -> None:
-    known: set[str] = set()
-    for name in names:
-        if name in known:
+    for k, name in enumerate(names):
+        if name in names[:k]:
             raise ModelError(f"both have {what} called {name!r}; give a prefix for the second's")
-        known.add(name)
 
 
 def _notes(parts: Sequence[Submodel], locked: tuple[str, ...]) -> Notes:
@@ -574,33 +491,31 @@ def _notes(parts: Sequence[Submodel], locked: tuple[str, ...]) -> Notes:
     An equality whose links or joints are no longer there is listed in `left_out`.
     """
     notes = [part.model.notes for part in parts]
-    equalities = [part.equalities() for part in parts]
-    lost = tuple(
-        LeftOut(f"{e.kind} constraint", e.name, "it ends at something that is no longer there")
-        for part, own in zip(parts, equalities, strict=True)
-        for e in part.model.notes.equalities
-        if part.rename(e.name) not in {k.name for k in own}
-    )
-    postures = []
+    lists: dict[str, list[Any]] = {
+        name: [x for each in notes for x in getattr(each, name)]
+        for name in ("merged", "ignored", "warnings", "provenance", "locked", "left_out")
+    }
+    lists |= {"equalities": [], "postures": [], "meshes": [], "visuals": []}
+    for part, own in zip(parts, notes, strict=True):
+        equalities = part.equalities()
+        lists["equalities"] += equalities
+        known, effect = {e.name for e in equalities}, "it ends at something that is no longer there"
+        lost = [e for e in own.equalities if part.rename(e.name) not in known]
+        lists["left_out"] += [LeftOut(f"{e.kind} constraint", e.name, effect) for e in lost]
+        lists["meshes"] += [mesh._replace(link=part.rename(mesh.link)) for mesh in own.meshes]
+        # visuals of a world that is attached somewhere else go with its frame "base"
+        has_world, frames = part.has_world, part.model.frames
+        for visual in own.visuals:
+            link = BASE if visual.link is None else visual.link
+            if visual.link is None and has_world:
+                lists["visuals"].append(visual)
+            elif link in frames and frames[link].body in part.attached:
+                lists["visuals"].append(visual._replace(link=part.rename(link)))
     if len(parts) == 1:
         spans = [parts[0].model.bodies[i].q for i in parts[0].moving]
         for name, q in notes[0].postures:
             if len(q) == parts[0].model.nq:
-                postures.append((name, tuple(x for span in spans for x in q[span])))
-    return replace(
-        notes[0],
-        merged=tuple(x for each in notes for x in each.merged),
-        ignored=tuple(x for each in notes for x in each.ignored),
-        warnings=tuple(x for each in notes for x in each.warnings),
-        provenance=tuple(x for each in notes for x in each.provenance),
-        locked=(*(x for each in notes for x in each.locked), *locked),
-        equalities=tuple(e for own in equalities for e in own),
-        postures=tuple(postures),
-        meshes=tuple(
-            replace(mesh, link=part.rename(mesh.link))
-            for part in parts
-            for mesh in part.model.notes.meshes
-        ),
-        visuals=tuple(visual for part in parts for visual in part.visuals()),
-        left_out=(*(x for each in notes for x in each.left_out), *lost),
-    )
+                lists["postures"].append((name, tuple(x for span in spans for x in q[span])))
+    lists["locked"] += locked
+    joined: dict[str, Any] = {name: tuple(values) for name, values in lists.items()}
+    return replace(notes[0], **joined)

@@ -7,24 +7,21 @@ J = J_tree G, and the bias needs no term of its own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.model.model import MechanismBase
-from dalembert.spatial.arrays import Matrix, Vector, Vector3
+from dalembert.spatial.arrays import Matrix, Vector
 
 if TYPE_CHECKING:
-    from dalembert.model.actuators import Actuation, Actuator
-    from dalembert.model.body import Fixed
-    from dalembert.model.elements import Elements
-    from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
-    from dalembert.model.notes import Notes
+    from dalembert.model.model import JointInfo, Model
 
 
 @dataclass(frozen=True)
@@ -47,72 +44,12 @@ class CoupledModel(Frozen, MechanismBase):
     offset: np.ndarray  # (nq of the tree,)
     G: np.ndarray  # (nv of the tree, nv): one leader in each row
 
-    # delegated to the tree
-
-    @property
-    def name(self) -> str:
-        """The mechanism's name."""
-        return self.tree.name
-
-    @property
-    def bodies(self) -> tuple[Body, ...]:
-        """Bodies, with the tree's coordinates."""
-        return self.tree.bodies
-
-    @property
-    def frames(self) -> Mapping[str, Frame]:
-        """Frames fixed to the bodies, by name."""
-        return self.tree.frames
-
-    @property
-    def tool(self) -> str:
-        """Name of the tool's frame."""
-        return self.tree.tool
-
-    @property
-    def drive(self) -> Drive:
-        """Friction and rotors of all joints of the tree."""
-        return self.tree.drive
-
-    @property
-    def driven_by(self) -> Actuation:
-        """Actuators, at joints of the tree."""
-        return self.tree.driven_by
-
-    @property
-    def gravity(self) -> Vector3:
-        """(3,) m/s²."""
-        return self.tree.gravity
-
-    @property
-    def elements(self) -> Elements:
-        """Springs, tendons and lifted weights of the tree."""
-        return self.tree.elements
-
-    @property
-    def fixed(self) -> Fixed:
-        """Inertia and elements fixed to the base of the tree."""
-        return self.tree.fixed
-
-    @property
-    def parameters(self) -> Mapping[str, float | None]:
-        """Defaults of the named parameters that are still open."""
-        return self.tree.parameters
-
-    @property
-    def notes(self) -> Notes:
-        """Notes of its import."""
-        return self.tree.notes
-
-    def joint_of(self, body: int) -> JointInfo:
-        """The joint of the tree that moves this body."""
-        return self.tree.joint_of(body)
-
     # the coordinates
 
     def expand(self, q: Vector) -> Vector:
         """The tree's q (nq of the tree,) from the model's."""
-        return self.G_q @ q + self.offset
+        q_tree: Vector = self.G_q @ q + self.offset
+        return q_tree
 
     @cached_property
     def own(self) -> tuple[list[int], list[int]]:
@@ -196,33 +133,23 @@ class CoupledModel(Frozen, MechanismBase):
             [along @ positive + against @ negative, along @ negative + against @ positive]
         )
 
-    def without_coulomb(self) -> CoupledModel:
-        """The same mechanism without Coulomb friction."""
-        return replace(self, tree=self.tree.without_coulomb())
-
-    # changed copies
-
-    def with_bodies(self, bodies: tuple[Body, ...]) -> CoupledModel:
-        """The same mechanism with other bodies, of other inertias say."""
-        return replace(self, tree=self.tree.with_bodies(bodies))
-
-    def with_notes(self, notes: Notes) -> CoupledModel:
-        """The same mechanism with other import notes."""
-        return replace(self, tree=self.tree.with_notes(notes))
-
-    def with_actuators(self, actuators: Iterable[Actuator]) -> CoupledModel:
-        """The same mechanism driven by these actuators, at joints of the tree."""
-        return replace(self, tree=self.tree.with_actuators(actuators))
-
-    def bind(self, values: Vector) -> CoupledModel:
-        """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
-        return replace(self, tree=self.tree.bind(values))
+    def with_tree(self, tree: Model) -> Self:
+        """The same followers in another tree of the same joints."""
+        return replace(self, tree=tree)
 
     @cached_property
     def content(self) -> str:
         """A digest of everything that shapes the numbers: equal models have equal digests."""
         text = f"{self.tree.content} {self.joints!r} {dict(self.followers)!r}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+# the rest is that of the tree
+for _name in (
+    *("name", "bodies", "frames", "tool", "drive", "driven_by", "gravity", "elements", "fixed"),
+    *("parameters", "notes"),
+):
+    setattr(CoupledModel, _name, property(attrgetter(f"tree.{_name}")))
 
 
 def couple(model: Model, followers: Mapping[str, Follow]) -> Model | CoupledModel:
@@ -237,7 +164,16 @@ def couple(model: Model, followers: Mapping[str, Follow]) -> Model | CoupledMode
 def coupled_model(model: Model, followers: Mapping[str, Follow]) -> CoupledModel:
     """The same for any number of followers, also none: then G is the identity."""
     joints = {joint.name: joint for joint in model.joints}
-    resolved = {name: _resolve(name, followers, joints) for name in followers}
+    resolved = {name: resolve_leader(name, followers) for name in followers}
+    for name, follow in resolved.items():
+        pair = f"joint {name!r} follows {follow.leader!r}"
+        for end in (name, follow.leader):
+            if end not in joints:
+                raise ModelError(f"{pair}, but {end!r} is no moving joint")
+            if _size(joints[end].q) != 1:
+                raise ModelError(f"{pair}: {end!r} must have one degree")
+        if not np.isfinite([follow.multiplier, follow.offset]).all():
+            raise ModelError(f"{pair} by a factor or offset that is not finite")
     own = [joint for joint in model.joints if joint.name not in followers]
     renumbered, nq, nv = [], 0, 0  # with contiguous coordinates
     for joint in own:
@@ -270,26 +206,6 @@ def resolve_leader(name: str, followers: Mapping[str, Follow]) -> Follow:
         leader = follow.leader
         visited.add(leader)
     return Follow(leader, multiplier, offset)
-
-
-def _resolve(name: str, followers: Mapping[str, Follow], joints: Mapping[str, JointInfo]) -> Follow:
-    """The same, checked to be between joints of one degree that move."""
-    follow = resolve_leader(name, followers)
-    leader = follow.leader
-    for joint_name in (name, leader):
-        if joint_name not in joints:
-            raise ModelError(
-                f"joint {name!r} follows {leader!r}, but {joint_name!r} is no moving joint"
-            )
-        if _size(joints[joint_name].q) != 1:
-            raise ModelError(
-                f"joint {name!r} follows {leader!r}: {joint_name!r} must have one degree"
-            )
-    if not np.isfinite([follow.multiplier, follow.offset]).all():
-        raise ModelError(
-            f"joint {name!r} follows {leader!r} by a factor or offset that is not finite"
-        )
-    return follow
 
 
 def _size(part: slice) -> int:

@@ -172,7 +172,8 @@ class Elements(Frozen):
 
     def mapped(self, function: Callable[[Any], Any]) -> Elements:
         """The same elements with `function` applied to each of their numbers, always in order."""
-        return _mapped(self, function)
+        mapped: Elements = _mapped(self, function)
+        return mapped
 
     @property
     def structure(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class Chart(Frozen):
 
     def integrate(self, q: Vector, step: Vector) -> Vector:
         """q after moving with the constant velocity `step` for unit time, on the manifold."""
-        return q + step
+        moved: Vector = q + step
+        return moved
 
     def rate(self, q: Vector, velocity: Vector) -> Vector:
         """dq/dt (nq,) for a velocity (nv,)."""
@@ -51,7 +52,8 @@ class Chart(Frozen):
 
     def difference(self, q: Vector, to: Vector) -> Vector:
         """The shortest step (nv,) with integrate(q, step) = to."""
-        return to - q
+        step: Vector = to - q
+        return step
 
     def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         """The rate (nv,) of the step Ω at which integrate(q, Ω) moves with the velocity."""
@@ -80,12 +82,11 @@ class Screw(Chart):
         return Placement(rotation_z(self.turn * q[0]), slid)
 
 
-@dataclass(frozen=True)
 class Ball(Chart):
     """Rotation as a quaternion (x, y, z, w); velocity is the body angular velocity."""
 
-    nq: int = 4
-    nv: int = 3
+    def __init__(self, nq: int = 4, nv: int = 3) -> None:
+        super().__init__(nq, nv)
 
     @property
     def subspace(self) -> np.ndarray:
@@ -101,7 +102,8 @@ class Ball(Chart):
         return quaternions.integrate(q, step)
 
     def rate(self, q: Vector, velocity: Vector) -> Vector:
-        return quaternions.rate_map(q) @ velocity
+        rate: Vector = quaternions.rate_map(q) @ velocity
+        return rate
 
     def difference(self, q: Vector, to: Vector) -> Vector:
         return quaternions.difference(q, to)
@@ -110,15 +112,15 @@ class Ball(Chart):
         return _dexp_inverse(np.cross, step, velocity)
 
     def normalised(self, q: Vector) -> Vector:
-        return q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
+        unit: Vector = q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
+        return unit
 
 
-@dataclass(frozen=True)
 class Free(Chart):
     """Position and quaternion (x, y, z, w); velocity is the body twist (linear, angular)."""
 
-    nq: int = 7
-    nv: int = 6
+    def __init__(self, nq: int = 7, nv: int = 6) -> None:
+        super().__init__(nq, nv)
 
     @property
     def subspace(self) -> np.ndarray:
@@ -170,8 +172,7 @@ X, Y, Z = np.eye(3)
 AXES = ("x", "y", "z", "rx", "ry", "rz")  # along and about the axes of a joint frame
 
 
-@dataclass(frozen=True)
-class JointKind:
+class JointKind(NamedTuple):
     """A kind of joint between two frames, z along its axis, under all names it goes by.
 
     Attributes

@@ -59,12 +59,9 @@ class Link:
     joint: Joint = field(default_factory=Joint)
     mass: NumberLike = 0.0
     com: NumberLike = (0.0, 0.0, 0.0)
-    inertia: NumberLike = field(
-        default_factory=lambda: np.zeros((3, 3))
-    )  # about the com, link axes
-    frame: NumberLike | None = (
-        None  # pose of the link frame in the joint's moved frame, if different
-    )
+    # about the com, along the axes of the link frame
+    inertia: NumberLike = field(default_factory=lambda: np.zeros((3, 3)))
+    frame: NumberLike | None = None  # pose of the link frame in the joint's moved frame
     lifted: NumberLike = 0.0  # share of its weight that is carried from outside
 
 
@@ -86,13 +83,10 @@ def link_from_mapping(row: Any) -> Link:
     name = label(row.get("name"), "a link")
     _reject_unknown(row, Link, f"link {name!r}")
     joint = row.pop("joint", Joint())
-    if not isinstance(joint, Joint):
-        joint = _joint_from_mapping(joint, f"joint of link {name!r}")
-    return Link(joint=joint, **row)
-
-
-def _joint_from_mapping(value: Any, where: str) -> Joint:
-    joint = mapping(value, where)
+    if isinstance(joint, Joint):
+        return Link(joint=joint, **row)
+    where = f"joint of link {name!r}"
+    joint = mapping(joint, where)
     for short, long in (("type", "kind"), ("origin_xyz", "origin"), ("origin_rpy", "origin")):
         if short in joint and long in joint:
             raise ModelError(f"{where}: {short!r} and {long!r} are both given; keep one")
@@ -104,7 +98,7 @@ def _joint_from_mapping(value: Any, where: str) -> Joint:
         xyz = numbers(joint.pop("origin_xyz", zero), (3,), f"{where}: origin_xyz")
         joint["origin"] = pose(snap(rotation_from_rpy(rpy)), xyz)
     _reject_unknown(joint, Joint, where)
-    return Joint(**joint)
+    return Link(joint=Joint(**joint), **row)
 
 
 def _reject_unknown(row: Mapping[str, Any], cls: type, where: str) -> None:

@@ -49,27 +49,26 @@ def minimal_parameter_model(model: Model) -> Model:
     frames: dict[int, Placement] = {-1: Placement(np.eye(3), np.zeros(3))}
     reframed = []
     for i, body in enumerate(bodies):
-        children = [child for child in bodies if child.parent == i]
         joint_frame = _in_frame(frames[body.parent], Placement(body.rotation, body.translation))
-        turn = _is_revolute(body)
-        frames[i] = _frame(body, joint_frame, children) if turn else frames[-1]
-        reframed.append(
-            _reframed(body, joint_frame, frames[i])
-            if turn
-            else _with_joint_frame(body, joint_frame)
-        )
-    if _reach(reframed) > _FAR * _reach(bodies):  # slides of one link are offsets of the next
+        if _is_revolute(body):
+            children = [child for child in bodies if child.parent == i]
+            frames[i] = _frame(body, joint_frame, children)
+            reframed.append(_reframed(body, joint_frame, frames[i]))
+        else:
+            frames[i] = frames[-1]
+            reframed.append(replace(body, rotation=joint_frame.R, translation=joint_frame.p))
+    # the longest offsets between neighbours: slides of one link are offsets of the next
+    old, new = (
+        max((float(np.linalg.norm(body.translation)) for body in each), default=0.0)
+        for each in (bodies, reframed)
+    )
+    if new > _FAR * old:
         return model
     model_frames = {}
     for name, frame in model.frames.items():
         R, p = _in_frame(frames[frame.body], frame.placement)
         model_frames[name] = replace(frame, rotation=R, translation=p)
     return replace(model, bodies=tuple(reframed), frames=model_frames, elements=Elements())
-
-
-def _reach(bodies: Sequence[Body]) -> float:
-    """The longest offset between the frames of neighbours, m."""
-    return max((float(np.linalg.norm(body.translation)) for body in bodies), default=0.0)
 
 
 def _is_revolute(body: Body) -> bool:
@@ -84,8 +83,16 @@ def _grouped(bodies: Sequence[Body]) -> list[Body]:
     """The bodies, each with the part of its children's mass that moves as its own would."""
     moments = [pseudo_inertia_of_moments(b.mass, b.moment, b.inertia) for b in bodies]
     for i in reversed(range(len(bodies))):
-        body, P = bodies[i], moments[i]
-        shared = _shared(body, P)
+        body, chart, P = bodies[i], bodies[i].chart, moments[i]
+        # the part of P that the joint's motion leaves as it is, seen from the parent: on the axis of
+        # a turn, in the centre of a ball; all second moments of a body that slides
+        shared = np.zeros((4, 4))
+        if _is_revolute(body):
+            shared[2:, 2:] = P[2:, 2:]
+        elif isinstance(chart, Ball):
+            shared[3, 3] = P[3, 3]
+        elif isinstance(chart, Screw) and chart.turn == 0.0:
+            shared[:3, :3] = P[:3, :3]
         left = _clean(P - shared, abs(P))
         if body.parent < 0:  # mass that does not move
             moments[i] = left
@@ -97,22 +104,6 @@ def _grouped(bodies: Sequence[Body]) -> list[Body]:
         if _products(left) + _products(gained) <= _products(P) + _products(moments[body.parent]):
             moments[i], moments[body.parent] = left, gained
     return [_with_moments(body, P) for body, P in zip(bodies, moments, strict=True)]
-
-
-def _shared(body: Body, P: Matrix4) -> Matrix4:
-    """The part of P that its joint's motion leaves as it is, seen from the parent.
-
-    On the axis of a turn, in the centre of a ball; all second moments of a body that slides.
-    """
-    shared = np.zeros((4, 4))
-    chart = body.chart
-    if _is_revolute(body):
-        shared[2:, 2:] = P[2:, 2:]
-    elif isinstance(chart, Ball):
-        shared[3, 3] = P[3, 3]
-    elif isinstance(chart, Screw) and chart.turn == 0.0:
-        shared[:3, :3] = P[:3, :3]
-    return shared
 
 
 def _clean(P: Matrix4, bound: Matrix4) -> Matrix4:
@@ -163,8 +154,15 @@ def _frame(body: Body, joint_frame: Placement, children: Sequence[Body]) -> Plac
         # frame slid to the height of a world that is 1e6 m away would have moments of 1e12 m²
         radius = np.sqrt(abs(np.trace(body.inertia) / body.mass)) if body.mass else 0.0
         far = _FAR * max([float(radius), *(float(np.linalg.norm(p)) for _, p in child_frames)])
-    slides = [s for s in _slides(joint_frame, child_frames) if abs(s) <= far]
-    slid = [Placement(best.R, np.array([0.0, 0.0, s])) for s in slides]
+    # 0, and the places on z at which a component of an offset is zero. Where the axis is nearly across
+    # that component, such a place is far away (at 1e13 m, of a file with angles of 3.14159): numbers
+    # would be lost there, in differences of squared lengths
+    slides = [0.0]
+    for along, offset in zip(joint_frame.R[:, 2], joint_frame.p, strict=True):
+        if abs(along) > _STEEP and offset != 0.0:
+            slides.append(-offset / along)
+    slides += [float(p[2]) for _, p in child_frames if p[2] != 0.0]
+    slid = [Placement(best.R, np.array([0.0, 0.0, s])) for s in slides if abs(s) <= far]
     return min(slid, key=cost)
 
 
@@ -178,19 +176,6 @@ def _angles(body: Body, child_frames: Sequence[Placement]) -> Iterator[float]:
     x, y = body.moment[:2].tolist()
     if not child_frames and x != 0.0 and y != 0.0:
         yield np.arctan2(y, x)
-
-
-def _slides(joint_frame: Placement, child_frames: Sequence[Placement]) -> Iterator[float]:
-    """0, and the places on z at which a component of an offset is zero.
-
-    Where the axis is nearly across that component, such a place is far away (at 1e13 m, of a file with
-    angles of 3.14159): numbers would be lost there, in differences of squared lengths.
-    """
-    yield 0.0
-    for k in range(3):
-        if abs(joint_frame.R[k, 2]) > _STEEP and joint_frame.p[k] != 0.0:
-            yield -joint_frame.p[k] / joint_frame.R[k, 2]
-    yield from (float(p[2]) for _, p in child_frames if p[2] != 0.0)
 
 
 def _slid(joint_frame: Placement, s: float) -> Vector3:
@@ -232,11 +217,5 @@ def _reframed(body: Body, joint_frame: Placement, frame: Placement) -> Body:
     new_joint_frame = Placement(R @ rotation if quarter else R, _slid(joint_frame, frame.p[2]))
     offset = np.zeros(1) if quarter else np.array([angle / chart.turn])
     P = pseudo_inertia_of_moments(body.mass, body.moment, body.inertia)
-    return replace(
-        _with_moments(_with_joint_frame(body, new_joint_frame), _moments_in(P, frame)),
-        offset=offset,
-    )
-
-
-def _with_joint_frame(body: Body, joint_frame: Placement) -> Body:
-    return replace(body, rotation=joint_frame.R, translation=joint_frame.p)
+    placed = replace(body, rotation=new_joint_frame.R, translation=new_joint_frame.p, offset=offset)
+    return _with_moments(placed, _moments_in(P, frame))

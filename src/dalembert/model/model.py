@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -42,21 +42,20 @@ class CoordinateKinds(NamedTuple):
 class MechanismBase:
     """Coordinates, names and limits, common to a tree and to a tree with followers."""
 
-    # declared for subclasses; properties there may be read-only
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # fields and properties of the subclasses
+        name: str
+        bodies: tuple[Body, ...]
+        joints: tuple[JointInfo, ...]
+        frames: Mapping[str, Frame]
+        tool: str
+        drive: Drive
+        driven_by: Actuation
+        gravity: Vector3
+        elements: Elements
+        fixed: Fixed
+        parameters: Mapping[str, float | None]
+        notes: Notes
 
-        @property
-        def name(self) -> str: ...
-        @property
-        def joints(self) -> tuple[JointInfo, ...]: ...
-        @property
-        def bodies(self) -> tuple[Body, ...]: ...
-        @property
-        def frames(self) -> Mapping[str, Frame]: ...
-        @property
-        def elements(self) -> Elements: ...
-        @property
-        def parameters(self) -> Mapping[str, float | None]: ...
         @property
         def tree(self) -> Model: ...
 
@@ -140,6 +139,10 @@ class MechanismBase:
             paths.append((*(paths[body.parent] if body.parent >= 0 else ()), i))
         return tuple(paths)
 
+    def joint_of(self, body: int) -> JointInfo:
+        """The joint of the tree that moves this body."""
+        return next(joint for joint in self.tree.joints if body in joint.bodies)
+
     def frame(self, name: str) -> Frame:
         """The frame of that name; an unknown name is an error that suggests the nearest."""
         if name not in self.frames:
@@ -148,9 +151,9 @@ class MechanismBase:
             )
         return self.frames[name]
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Parameter values (n_parameters,): the defaults, overridden by `given`."""
-        return parameter_vector(self.name, self.parameters, given)
+    def parameter_values(self, values: Mapping[str, float] | None = None) -> np.ndarray:
+        """Parameter values (n_parameters,): the defaults, overridden by `values`."""
+        return parameter_vector(self.name, self.parameters, values)
 
     def require_physical(self, values: np.ndarray) -> None:
         """Raise where `values` (n_parameters,) give a link or drive that cannot exist."""
@@ -167,6 +170,38 @@ class MechanismBase:
     def _checked_values(self) -> set[bytes]:
         """Parameter vectors that were checked before."""
         return set()
+
+    # changed copies
+
+    def with_tree(self, tree: Model) -> Self:
+        """The same mechanism with other numbers in its tree."""
+        raise NotImplementedError
+
+    def with_bodies(self, bodies: tuple[Body, ...]) -> Self:
+        """The same mechanism with other bodies, of other inertias say."""
+        return self.with_tree(replace(self.tree, bodies=bodies))
+
+    def with_notes(self, notes: Notes) -> Self:
+        """The same mechanism with other import notes."""
+        return self.with_tree(replace(self.tree, notes=notes))
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> Self:
+        """The same mechanism with these actuators, at joints of the tree, instead of its own."""
+        driven_by = self.driven_by.with_actuators(self.tree, actuators)
+        return self.with_tree(with_parameters(replace(self.tree, driven_by=driven_by)))
+
+    def without_coulomb(self) -> Self:
+        """The same mechanism without Coulomb friction."""
+        none = np.zeros(self.tree.nv)
+        drive = replace(self.drive, coulomb_positive=none, coulomb_negative=none)
+        return self.with_tree(replace(self.tree, drive=drive))
+
+    def bind(self, values: Vector) -> Self:
+        """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
+        if not self.parameters:
+            return self
+        numbers = _function(self.tree)(values)[0]
+        return self.with_tree(replace(unflatten(self.tree, numbers), parameters={}))
 
 
 def _named(joints: Sequence[JointInfo], slices: list[slice]) -> tuple[str, ...]:
@@ -268,23 +303,9 @@ class Model(Frozen, MechanismBase):
         """The tree's q from the model's: the same."""
         return q
 
-    def with_bodies(self, bodies: tuple[Body, ...]) -> Model:
-        """The same mechanism with other bodies, of other inertias say."""
-        return replace(self, bodies=bodies)
-
-    def with_notes(self, notes: Notes) -> Model:
-        """The same mechanism with other import notes."""
-        return replace(self, notes=notes)
-
-    def with_actuators(self, actuators: Iterable[Actuator]) -> Model:
-        """The same mechanism with these actuators instead of its own."""
-        return with_parameters(
-            replace(self, driven_by=self.driven_by.with_actuators(self, actuators))
-        )
-
-    def joint_of(self, body: int) -> JointInfo:
-        """The user's joint that moves this body."""
-        return next(joint for joint in self.joints if body in joint.bodies)
+    def with_tree(self, tree: Model) -> Self:
+        """The other tree itself."""
+        return cast(Self, tree)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
@@ -315,13 +336,6 @@ class Model(Frozen, MechanismBase):
         """(2, nv) torque of Coulomb friction at positive and at negative velocity."""
         return np.stack([self.drive.coulomb_positive, self.drive.coulomb_negative])
 
-    def without_coulomb(self) -> Model:
-        """The same mechanism without Coulomb friction."""
-        none = np.zeros(self.nv)
-        return replace(
-            self, drive=replace(self.drive, coulomb_positive=none, coulomb_negative=none)
-        )
-
     @cached_property
     def content(self) -> str:
         """A digest of everything that shapes the numbers: equal models have equal digests."""
@@ -335,10 +349,9 @@ class Model(Frozen, MechanismBase):
             self.driven_by.structure,
         )
         digest = hashlib.sha256(repr(structure).encode())
-        if self.elements:
-            digest.update(self.elements.structure.encode())
-        if self.fixed.elements:
-            digest.update(self.fixed.elements.structure.encode())
+        for elements in (self.elements, self.fixed.elements):
+            if elements:
+                digest.update(elements.structure.encode())
         if self.parameters:
             digest.update(_function(self).serialize().encode())
         else:
@@ -351,12 +364,6 @@ class Model(Frozen, MechanismBase):
         from dalembert.model.minimal_parameters import minimal_parameter_model
 
         return minimal_parameter_model(self)
-
-    def bind(self, values: Vector) -> Model:
-        """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
-        if not self.parameters:
-            return self
-        return replace(unflatten(self, evaluate(self, values)), parameters={})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle: plain data, with parameters as a function of their values."""
@@ -384,17 +391,11 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
             changed["chart"] = replace(b.chart, turn=turn, slide=slide)
         return replace(b, **changed)
 
-    def actuator(a: Actuator) -> Actuator:
-        return replace(a, **{name: function(getattr(a, name)) for name in _ACTUATOR})
-
-    def fixed(f: Fixed) -> Fixed:
-        if not f:  # so that models with nothing there have the digests they always had
-            return f
-        moments = {name: function(getattr(f, name)) for name in _MOMENTS}
-        return Fixed(**moments, elements=f.elements.mapped(function))
-
-    driven = tuple(actuator(a) for a in model.driven_by.actuators)
-    return replace(
+    actuators = tuple(
+        replace(a, **{name: function(getattr(a, name)) for name in _ACTUATOR})
+        for a in model.driven_by.actuators
+    )
+    changed = replace(
         model,
         bodies=tuple(body(b) for b in model.bodies),
         frames={
@@ -403,10 +404,14 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
         },
         drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
         gravity=function(model.gravity),
-        driven_by=replace(model.driven_by, actuators=driven),
+        driven_by=replace(model.driven_by, actuators=actuators),
         elements=model.elements.mapped(function),
-        fixed=fixed(model.fixed),
     )
+    fixed = model.fixed
+    if not fixed:  # so that models with nothing there have the digests they always had
+        return changed
+    moments = {name: function(getattr(fixed, name)) for name in _MOMENTS}
+    return replace(changed, fixed=Fixed(**moments, elements=fixed.elements.mapped(function)))
 
 
 def flatten(model: Model) -> Vector:
@@ -433,11 +438,6 @@ def unflatten(model: Model, flat: Vector) -> Model:
         return flat[position - size : position].reshape(shape)
 
     return map_numbers(model, take)
-
-
-def evaluate(model: Model, values: Vector) -> Vector:
-    """All numbers of a model for the parameter vector `values`, floats or symbols."""
-    return _function(model)(values)[0]
 
 
 def _thaw(
@@ -472,4 +472,4 @@ def with_parameters(model: Model) -> Model:
         return replace(model, parameters={}) if model.parameters else model
     parameters = collect(flat)[0]
     model = replace(model, parameters=parameters)
-    return model if parameters else unflatten(model, evaluate(model, np.zeros(0)))
+    return model if parameters else unflatten(model, _function(model)(np.zeros(0))[0])

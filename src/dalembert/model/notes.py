@@ -6,6 +6,7 @@ Dynamics uses none of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,7 @@ Numbers = tuple[float, ...]
 IDENTITY_POSE: Numbers = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class SearchPaths:
+class SearchPaths(NamedTuple):
     """Folders in which mesh files of a robot may lie: resolved paths as text."""
 
     home: str | None = None  # folder of the robot's own file; None for text
@@ -24,8 +24,7 @@ class SearchPaths:
     folders: tuple[str, ...] = ()  # where names without a package start, in this order
 
 
-@dataclass(frozen=True)
-class Visual:
+class Visual(NamedTuple):
     """A shape on a link, or why there is none; meshes are opened when they are drawn.
 
     `size` in m: sides of a "box"; radius of a "sphere"; radius and length along z of a "cylinder"
@@ -35,17 +34,15 @@ class Visual:
     link: str | None  # a frame of the model; None: the world
     kind: str = ""
     size: Numbers = ()
-    pose: Numbers = (
-        IDENTITY_POSE  # of the shape in the link's frame: position in m, quaternion (x, y, z, w)
-    )
+    # of the shape in the link's frame: position in m, quaternion (x, y, z, w)
+    pose: Numbers = IDENTITY_POSE
     colour: Numbers | None = None  # red, green, blue, opacity from 0 to 1
     file: str = ""  # of a mesh, as the robot's file names it
     search_paths: SearchPaths = SearchPaths()
     fault: str = ""  # why it cannot be drawn
 
 
-@dataclass(frozen=True)
-class Mesh:
+class Mesh(NamedTuple):
     """A mesh that a file names; it has not been opened."""
 
     link: str
@@ -92,8 +89,7 @@ class Equality:
         return (self.first, self.second, *(name for name, _ in self.factors))
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """An element of the file that is not part of the model, and the effect of that."""
 
     what: str  # its kind, "tendon friction" say

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.errors import ParameterError
+from dalembert.spatial.arrays import Array
 from dalembert.text import short
 from dalembert.tracing import is_symbolic
 
@@ -37,22 +38,24 @@ class Expression:
         __pow__: Callable[[Expression, object], Expression]
         __matmul__: Callable[[Expression, object], Expression]
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Array) -> None:
         self._value = value
 
-    def symbol(self) -> Any:
+    def symbol(self) -> Array:
         """This expression as an array of symbols."""
         return self._value
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Its shape as an array, () for a number."""
-        return tuple(self.symbol().shape)
+        return self.symbol().shape
 
     def __getitem__(self, index: Any) -> Expression:
         return Expression(self.symbol()[index])
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **options: object
+    ) -> object:
         """NumPy's functions, so that np.cos(l) and array * l are expressions too."""
         if method != "__call__" or options:
             return NotImplemented
@@ -68,16 +71,19 @@ class Expression:
         return self
 
 
-def _wrapped(value: Any, inputs: Sequence[Any]) -> Any:
+def _wrapped(value: Array, inputs: Sequence[object]) -> Array | Expression:
     """The value as an `Expression`; as an array where an input is an array of symbols."""
     return value if any(map(tracing.is_array, inputs)) else Expression(value)
 
 
-def _binary(function: Any) -> tuple[Any, Any]:
-    def forward(self: Expression, other: Any) -> Any:
+Operator = Callable[[Expression, object], Array | Expression]
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> tuple[Operator, Operator]:
+    def forward(self: Expression, other: object) -> Array | Expression:
         return _wrapped(function(self.symbol(), expression(other)), [other])
 
-    def reflected(self: Expression, other: Any) -> Any:
+    def reflected(self: Expression, other: object) -> Array | Expression:
         return _wrapped(function(expression(other), self.symbol()), [other])
 
     return forward, reflected
@@ -107,8 +113,7 @@ class Parameter(Expression):
     def __init__(self, name: str, value: float | None = None) -> None:
         if not str(name).isidentifier():
             raise ParameterError(f"parameter name {name!r} is not an identifier such as 'm1'")
-        self.name = name
-        self.value = value
+        self.name, self.value = name, value
         if value is None:
             return
         raw: object = value
@@ -121,13 +126,14 @@ class Parameter(Expression):
                 f"parameter {name!r} has the value {short(value)}; give a finite number"
             )
 
-    def symbol(self) -> Any:
+    def symbol(self) -> Array:
         """The symbol () of this parameter."""
         symbol = _SYMBOLS.get((self.name, self.value))
         if symbol is None:
             new = tracing.identity(tracing.symbol(self.name))
             symbol = _SYMBOLS.setdefault((self.name, self.value), new)
-        return tracing.of_identities([symbol])
+        array: Array = tracing.of_identities([symbol])
+        return array
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.value!r})"
@@ -142,20 +148,17 @@ class Parameter(Expression):
         return Parameter, (self.name, self.value)
 
 
-NumberLike: TypeAlias = (
-    float | np.ndarray | Sequence[Any] | Expression
-)  # a number or an array of them
-
-
+NumberLike: TypeAlias = float | np.ndarray | Sequence[Any] | Expression  # one or an array of them
 Number: TypeAlias = float | Expression  # one number, or a parameter
 
 
-def expression(value: Any) -> Any:
+def expression(value: object) -> Any:
     """Numbers as they are, parameters as their symbols, nested sequences as one array."""
     if isinstance(value, Expression):
         return value.symbol()
     if is_symbolic(value):
-        return tracing.adopted(value)
+        adopted: Array = tracing.adopted(value)
+        return adopted
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim:
         return expression(value.tolist())  # NumPy's array of parameters
     if isinstance(value, (list, tuple)) and _contains_symbol(value):
@@ -163,13 +166,13 @@ def expression(value: Any) -> Any:
     return np.asarray(value, dtype=float)
 
 
-def _contains_symbol(value: Any) -> bool:
+def _contains_symbol(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_contains_symbol(item) for item in value)
     return isinstance(value, Expression) or is_symbolic(value)
 
 
-def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
+def collect(expressions: Array) -> tuple[dict[str, float | None], list[Array]]:
     """Parameters in an array of symbols: {name: default value}, and the symbols in their order."""
     known = {symbol: key for key, symbol in _SYMBOLS.items()}
     parameters: dict[str, float | None] = {}
@@ -190,29 +193,28 @@ def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
 
 
 def parameter_vector(
-    owner: str, defaults: Mapping[str, float | None], given: Mapping[str, float] | None = None
+    owner: str, defaults: Mapping[str, float | None], overrides: Mapping[str, float] | None = None
 ) -> np.ndarray:
-    """Values (n_parameters,) of the parameters of `owner`: the defaults, overridden by `given`.
+    """Values (n_parameters,) of the parameters of `owner`: the defaults, or the `overrides`.
 
     >>> parameter_vector("arm", {"m": 1.0, "l": None}, {"l": 0.5})
     array([1. , 0.5])
     """
-    given = dict(given or {})
-    unknown = sorted(set(given) - set(defaults))
+    overrides = dict(overrides or {})
+    unknown = sorted(set(overrides) - set(defaults))
     if unknown:
         known = ", ".join(defaults) or "none"
         raise ParameterError(f"{owner} has no parameter {unknown[0]!r}; it has: {known}")
-    values = {name: given.get(name, default) for name, default in defaults.items()}
-    missing = [name for name, value in values.items() if value is None]
-    if missing:
-        raise ParameterError(
-            f"{owner}: no value for parameter {missing[0]!r}; "
-            f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
-        )
+    values = {**defaults, **overrides}
     vector = np.zeros(len(values))
     for k, (name, value) in enumerate(values.items()):
+        if value is None:
+            raise ParameterError(
+                f"{owner}: no value for parameter {name!r}; "
+                f"give parameters={{{name!r}: number}} or a default in Parameter(...)"
+            )
         try:
-            vector[k] = float(value)  # type: ignore[arg-type]
+            vector[k] = float(value)
         except (TypeError, ValueError):
             raise ParameterError(
                 f"{owner}: parameter {name!r} is {short(value)}; give a number"

@@ -34,6 +34,22 @@ from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.validation import label, mapping, numbers
 
 _SIZES = {Screw: (1, 1), Ball: (4, 3), Free: (7, 6)}
+# shapes of the numbers of each class; None: any number of them in a row
+_SHAPES: dict[type, dict[str, tuple[int, ...] | None]] = {
+    Body: {"translation": (3,), "mass": (), "moment": (3,), "inertia": (3, 3)},
+    Fixed: {"mass": (), "moment": (3,), "inertia": (3, 3)},
+    Frame: {"translation": (3,)},
+    Spring: {"stiffness": None},
+    Drag: {"coefficients": None},
+    Lift: {"mass": (), "moment": (3,)},
+    Ballast: {"mass": ()},
+    Submerged: {"center": (3,), "size": (3,), "wind": (3,), "density": (), "viscosity": ()},
+    Tendon: {"rest": (2,), "stiffness": None, "damping": None},
+    Segment: {"share": ()},
+    Wrap: {"center": (3,), "radius": ()},
+    Anchor: {"point": (3,)},
+}
+_ROTATED = (Body, Frame, Submerged, Wrap)  # classes with a rotation (3, 3)
 
 
 def require_valid(model: Model | CoupledModel) -> None:
@@ -42,70 +58,41 @@ def require_valid(model: Model | CoupledModel) -> None:
     _require(isinstance(tree, Model) and _all(tree.bodies, Body) and bool(tree.bodies), "bodies")
     nq = nv = 0
     for i, body in enumerate(tree.bodies):
-        label(body.name, "a body")
-        _require(type(body.parent) is int and -1 <= body.parent < i, f"parent of {body.name!r}")
-        sizes = body.chart.nq, body.chart.nv
+        name = repr(label(body.name, "a body"))
+        _require(type(body.parent) is int and -1 <= body.parent < i, f"parent of {name}")
+        chart = body.chart
+        sizes = chart.nq, chart.nv
         whole = all(type(size) is int for size in sizes)  # True equals 1 and is no size
-        _require(whole and _SIZES.get(type(body.chart)) == sizes, "a chart")
-        ends = slice(nq, nq + body.chart.nq), slice(nv, nv + body.chart.nv)
-        _require((body.q, body.v) == ends, f"coordinates of {body.name!r}")
+        _require(whole and _SIZES.get(type(chart)) == sizes, "a chart")
+        ends = slice(nq, nq + chart.nq), slice(nv, nv + chart.nv)
+        _require((body.q, body.v) == ends, f"coordinates of {name}")
         nq, nv = ends[0].stop, ends[1].stop
-        _require_body(body)
+        _require_numbers(body, name)
+        numbers(body.offset, (chart.nq,), f"offset of {name}")
+        if isinstance(chart, Screw):
+            numbers([chart.turn, chart.slide], (2,), f"the chart of {name}")
     frames = mapping(tree.frames, "frames")
     _require(_all(list(frames.values()), Frame) and tree.tool in list(frames), "frames")
-    for name, frame in frames.items():
-        inside = type(frame.body) is int and -1 <= frame.body < len(tree.bodies)
-        _require(inside, f"the body of frame {name!r}")
-        numbers(frame.translation, (3,), f"frame {name!r}")
-        _require_rotation(numbers(frame.rotation, (3, 3), f"frame {name!r}"), f"frame {name!r}")
+    for key, frame in frames.items():
+        _require_carrier(tree, frame, f"frame {key!r}", least=-1)
     _require_joints(tree, tree.joints)
     _require(isinstance(tree.drive, Drive) and not tree.parameters, "the drives")
-    for name, values in vars(tree.drive).items():
-        numbers(values, (nv,), f"{name} of the drives")
+    for key, values in vars(tree.drive).items():
+        numbers(values, (nv,), f"{key} of the drives")
     numbers(tree.gravity, (3,), "gravity")
     actuation = tree.driven_by
     _require(type(actuation) is Actuation and _all(actuation.actuators, Actuator), "actuators")
     actuation.with_actuators(tree, actuation.actuators)
     for ranges in (actuation.joint_ranges, actuation.tendon_ranges):
-        for name, pair in mapping(ranges, "ranges of actuators").items():
-            _require(len(pair) == 2 and pair[0] <= pair[1], f"range of {name!r}")
+        for key, pair in mapping(ranges, "ranges of actuators").items():
+            _require(len(pair) == 2 and pair[0] <= pair[1], f"range of {key!r}")
     _require_elements(tree)
-    _require_fixed(tree.fixed)
     if isinstance(model, CoupledModel):
         _require_joints(tree, model.joints)
         _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
-        for what, size, values in (("G_q", nq, model.G_q), ("G", nv, model.G)):
-            numbers(values, (size, model.nq if what == "G_q" else model.nv), what)
+        numbers(model.G_q, (nq, model.nq), "G_q")
+        numbers(model.G, (nv, model.nv), "G")
         numbers(model.offset, (nq,), "offset")
-
-
-def _require_body(body: Body) -> None:
-    shapes = {"rotation": (3, 3), "translation": (3,), "offset": (body.chart.nq,), "mass": ()}
-    for key, shape in {**shapes, "moment": (3,), "inertia": (3, 3)}.items():
-        numbers(getattr(body, key), shape, f"{key} of {body.name!r}")
-    if isinstance(body.chart, Screw):
-        numbers([body.chart.turn, body.chart.slide], (2,), f"the chart of {body.name!r}")
-    _require_rotation(body.rotation, f"rotation of {body.name!r}")
-
-
-def _require_fixed(fixed: Any) -> None:
-    what = "what is fixed to the base"
-    _require(isinstance(fixed, Fixed) and isinstance(fixed.elements, Elements), what)
-    for key, shape in (("mass", ()), ("moment", (3,)), ("inertia", (3, 3))):
-        numbers(getattr(fixed, key), shape, f"{key} of {what}")
-    lifts, shapes = fixed.elements.lifts, fixed.elements.submerged
-    _require(_all(lifts, Lift) and _all(shapes, Submerged), what)
-    _require(not replace(fixed.elements, lifts=(), submerged=()), what)
-    _require(all(type(x.body) is int and x.body == -1 for x in (*lifts, *shapes)), what)
-    for lift in lifts:
-        _require_lift(lift)
-    for shape in shapes:
-        _require_submerged(shape)
-
-
-def _require_lift(lift: Lift) -> None:
-    numbers(lift.mass, (), "mass of a lift")
-    numbers(lift.moment, (3,), "moment of a lift")
 
 
 def _require_joints(tree: Model, joints: Any) -> None:
@@ -121,83 +108,66 @@ def _require_joints(tree: Model, joints: Any) -> None:
 
 
 def _require_elements(tree: Model) -> None:
-    elements: Any = tree.elements
-    _require(isinstance(elements, Elements), "the elements")
+    """Check the elements of the bodies, and what is fixed to the base."""
+    fixed: Any = tree.fixed
+    for elements in (tree.elements, getattr(fixed, "elements", None)):
+        _require(isinstance(elements, Elements), "the elements")
     kinds: dict[str, type] = {"springs": Spring, "drags": Drag, "lifts": Lift}
     kinds |= {"ballasts": Ballast, "submerged": Submerged, "tendons": Tendon}
-    for name, kind in kinds.items():
-        _require(_all(getattr(elements, name), kind), name)
-    bound = (
-        *elements.springs,
-        *elements.drags,
-        *elements.lifts,
-        *elements.ballasts,
-        *elements.submerged,
-    )
-    for element in bound:
-        _require_carrier(tree, element.body, least=0)
-    for spring in elements.springs:
+    for key, kind in kinds.items():
+        for elements in (tree.elements, fixed.elements):
+            _require(_all(getattr(elements, key), kind), key)
+        for element in getattr(tree.elements, key) if key != "tendons" else ():
+            _require_carrier(tree, element, f"one of the {key}", least=0)
+    for spring in tree.elements.springs:
         numbers(spring.rest, (tree.bodies[spring.body].chart.nq,), "rest of a spring")
-        numbers(spring.stiffness, (np.size(spring.stiffness),), "stiffness of a spring")
-    for drag in elements.drags:
-        numbers(drag.coefficients, (np.size(drag.coefficients),), "coefficients of a drag")
-    for lift in elements.lifts:
-        _require_lift(lift)
-    for ballast in elements.ballasts:
-        numbers(ballast.mass, (), "mass of a ballast")
+    for ballast in tree.elements.ballasts:
         _require(isinstance(tree.bodies[ballast.body].chart, Free), "the joint of a ballast")
-    for shape in elements.submerged:
-        _require_submerged(shape)
-    for tendon in elements.tendons:
-        _require_tendon(tree, tendon)
+    what = "what is fixed to the base"
+    _require_numbers(fixed, what)
+    _require(not replace(fixed.elements, lifts=(), submerged=()), what)
+    for element in (*fixed.elements.lifts, *fixed.elements.submerged):
+        _require(type(element.body) is int and element.body == -1, what)
+        _require_numbers(element, what)
+    for shape in (*tree.elements.submerged, *fixed.elements.submerged):
+        numbers(shape.coefficients, (11 if len(shape.coefficients) else 0,), "a body in a fluid")
+    for tendon in tree.elements.tendons:
+        what = f"tendon {label(tendon.name, 'a tendon')!r}"
+        _require_numbers(tendon, what)
+        numbers(tendon.coefficients, (len(tendon.joints),), what)
+        numbers(tendon.armature, (1 if np.size(tendon.armature) else 0,), what)
+        for body in tendon.joints:
+            _require(type(body) is int and 0 <= body < len(tree.bodies), what)
+            _require(tree.bodies[body].chart.nq == 1, what)
+        _require(_all(tendon.segments, Segment), what)
+        for segment in tendon.segments:
+            _require_numbers(segment, what)
+            _require(_all([segment.start, segment.end], Anchor), what)
+            for end in (segment.start, segment.end):
+                _require_carrier(tree, end, what, least=-1)
+            around: Any = segment.around
+            if around is not None:
+                _require(isinstance(around, Wrap) and around.kind in ("sphere", "cylinder"), what)
+                _require_carrier(tree, around, what, least=-1)
+                numbers(around.side, (3 if len(around.side) else 0,), what)
+                if around.beside is not None:
+                    _require(isinstance(around.beside, Anchor), what)
+                    _require_carrier(tree, around.beside, what, least=-1)
 
 
-def _require_submerged(shape: Submerged) -> None:
-    what = "a body in a fluid"
-    for key in ("center", "size", "wind"):
-        numbers(getattr(shape, key), (3,), what)
-    numbers([shape.density, shape.viscosity], (2,), what)
-    _require_rotation(numbers(shape.rotation, (3, 3), what), what)
-    numbers(shape.coefficients, (11 if len(shape.coefficients) else 0,), what)
+def _require_carrier(tree: Model, item: Any, what: str, least: int) -> None:
+    """Check the body that an item belongs to, and its numbers."""
+    _require(type(item.body) is int and least <= item.body < len(tree.bodies), f"body of {what}")
+    _require_numbers(item, what)
 
 
-def _require_tendon(tree: Model, tendon: Tendon) -> None:
-    what = f"tendon {label(tendon.name, 'a tendon')!r}"
-    numbers(tendon.coefficients, (len(tendon.joints),), what)
-    numbers(tendon.rest, (2,), what)
-    for series in (tendon.stiffness, tendon.damping):
-        numbers(series, (np.size(series),), what)
-    numbers(tendon.armature, (1 if np.size(tendon.armature) else 0,), what)
-    for body in tendon.joints:
-        _require_carrier(tree, body, least=0)
-        _require(tree.bodies[body].chart.nq == 1, what)
-    _require(_all(tendon.segments, Segment), what)
-    for segment in tendon.segments:
-        _require_segment(tree, segment, what)
-
-
-def _require_segment(tree: Model, segment: Any, what: str) -> None:
-    numbers(segment.share, (), what)
-    ends, around = [segment.start, segment.end], segment.around
-    if around is not None:
-        _require(isinstance(around, Wrap) and around.kind in ("sphere", "cylinder"), what)
-        ends += [Anchor(around.body, around.center)]
-        numbers(around.radius, (), what)
-        numbers(around.side, (3 if len(around.side) else 0,), what)
-        ends += [around.beside] if around.beside is not None else []
-        _require_rotation(numbers(around.rotation, (3, 3), what), what)
-    for end in ends:
-        _require(isinstance(end, Anchor), what)
-        _require_carrier(tree, end.body, least=-1)
-        numbers(end.point, (3,), what)
-
-
-def _require_carrier(tree: Model, body: Any, least: int) -> None:
-    _require(type(body) is int and least <= body < len(tree.bodies), "the body of an element")
-
-
-def _require_rotation(value: Any, what: str) -> None:
-    _require(bool(np.allclose(value @ np.transpose(value), np.eye(3), atol=1e-6)), what)
+def _require_numbers(item: Any, what: str) -> None:
+    for key, shape in _SHAPES[type(item)].items():
+        value = getattr(item, key)
+        numbers(value, (np.size(value),) if shape is None else shape, f"{key} of {what}")
+    if isinstance(item, _ROTATED):
+        R = numbers(item.rotation, (3, 3), f"rotation of {what}")
+        _require(bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6)), f"rotation of {what}")
 
 
 def _all(values: Any, kind: type) -> bool:

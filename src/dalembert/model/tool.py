@@ -9,9 +9,7 @@ farthest out. Joints that follow others branch off, but do not make a chain long
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,8 +35,7 @@ class Mount(NamedTuple):
     follows: bool = False  # its joint follows another
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(NamedTuple):
     """The link, body or site whose frame is the tool, why, and what else it could be."""
 
     name: str
@@ -68,8 +65,13 @@ def default_tool(links: Mapping[str, Mount], sites: Mapping[str, str] | None = N
         return None
     end, tied = tree.end()
     on = {**{name: name for name in tree.moving}, **(sites or {})}
-    candidates = _tool_names([name for name, link in on.items() if link in tree.moving])
-    if candidates:
+    moving = set(tree.moving)
+    names = sorted(name for name, link in on.items() if link in moving)
+    for known in NAMES:
+        endings = tuple(f"_{word}" for word in known)
+        candidates = [x for x in names if x.lower() in known or x.lower().endswith(endings)]
+        if not candidates:
+            continue
         # the one at the end of the arm, else beyond most joints and links
         ranks = {}
         for name in candidates:
@@ -83,27 +85,27 @@ def default_tool(links: Mapping[str, Mount], sites: Mapping[str, str] | None = N
     return Tool(frame, reason, tuple(sorted({*others, *(tree.outermost(k)[0] for k in tied)})))
 
 
-def _tool_names(names: Iterable[str]) -> list[str]:
-    """The names of a tool, of the best of `NAMES` that occurs."""
-    listed = sorted(names)
-    for known in NAMES:
-        endings = tuple(f"_{word}" for word in known)
-        candidates = [x for x in listed if x.lower() in known or x.lower().endswith(endings)]
-        if candidates:
-            return candidates
-    return []
-
-
-@dataclass(frozen=True)
 class _Tree:
     """Links by their parents; a seat is a link that moves, with all that is fixed to it."""
 
-    links: Mapping[str, Mount]
-
-    @cached_property
-    def moving(self) -> set[str]:
-        """Links that move against the base."""
-        return {name for name in self.links if self.seat(name) is not None}
+    def __init__(self, links: Mapping[str, Mount]) -> None:
+        self.links = links
+        self.own = {k: int(x.moves and not x.follows) for k, x in links.items()}  # joints
+        # how many links move against each seat, those that follow others included
+        self.branches = Counter(self.seat(x.parent) for x in links.values() if x.moves)
+        # links that move against the base, and the seats that each seat carries
+        self.moving = sorted(name for name in links if self.seat(name) is not None)
+        self.ends: dict[str | None, list[str]] = {}
+        for name in self.moving:
+            if links[name].moves:
+                self.ends.setdefault(self.seat(links[name].parent), []).append(name)
+        # joints of their own in the longest chain that starts with each seat
+        self.length = {k: self.own[k] for k in self.moving if links[k].moves}
+        for seat in sorted(self.length, key=lambda k: len(self.path(k)), reverse=True):
+            before = self.seat(links[seat].parent)
+            if before is not None:
+                chain = self.own[before] + self.length[seat]
+                self.length[before] = max(self.length[before], chain)
 
     def path(self, name: str | None) -> list[str]:
         """The link and its ancestors, down to the base."""
@@ -120,35 +122,7 @@ class _Tree:
 
     def passed(self, seat: str | None) -> int:
         """Joints of their own between the base and a seat."""
-        return sum(self._counts(k) for k in self.path(seat))
-
-    def _counts(self, name: str) -> int:
-        return int(self.links[name].moves and not self.links[name].follows)
-
-    @cached_property
-    def ends(self) -> dict[str | None, list[str]]:
-        """Seats that each seat carries, by name."""
-        carried: dict[str | None, list[str]] = defaultdict(list)
-        for name in sorted(self.moving):
-            if self.links[name].moves:
-                carried[self.seat(self.links[name].parent)].append(name)
-        return dict(carried)
-
-    @cached_property
-    def branches(self) -> Counter[str | None]:
-        """How many links move against each seat, those that follow others included."""
-        return Counter(self.seat(x.parent) for x in self.links.values() if x.moves)
-
-    @cached_property
-    def length(self) -> dict[str, int]:
-        """Joints of their own in the longest chain that starts with each seat."""
-        seats = [k for k in self.moving if self.links[k].moves]
-        lengths = {k: self._counts(k) for k in seats}
-        for seat in sorted(seats, key=lambda k: len(self.path(k)), reverse=True):
-            before = self.seat(self.links[seat].parent)
-            if before is not None:
-                lengths[before] = max(lengths[before], self._counts(before) + lengths[seat])
-        return lengths
+        return sum(self.own[k] for k in self.path(seat))
 
     def end(self, start: str | None = None) -> tuple[str, list[str]]:
         """The seat at the end of the arm from here on, and the ends it could be as well."""
@@ -171,7 +145,7 @@ class _Tree:
         # the link of the seat on which all that it carries hangs
         root = shared[-1] if shared and seat in shared else seat
         fixed: dict[str | None, list[str]] = defaultdict(list)
-        for name in sorted(self.moving):
+        for name in self.moving:
             if not self.links[name].moves:
                 fixed[self.links[name].parent].append(name)
         leaves, stack = [], [(root, 0)]

@@ -9,13 +9,13 @@ models with followers too, also those that have none, so that they share its cat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.model.actuators import Actuation
-from dalembert.model.body import Body, Fixed
+from dalembert.model.body import Fixed
 from dalembert.model.build import Attachment
 from dalembert.model.coupling import CoupledModel, coupled_model
 from dalembert.model.model import Frame, Model
@@ -41,14 +41,14 @@ def mass_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
     G = getattr(description, "G", None)
     if supports is None or tree is None or is_symbolic(G) or tree.elements.tendons_with_inertia:
         return np.tril_indices(description.nv)
-    if G is None:
-        return _tree_entries(tree.bodies, supports)
-    # M = Gᵀ M_tree G
-    rows, columns = _tree_entries(tree.bodies, supports)
     nonzero = np.zeros((tree.nv, tree.nv), dtype=int)
-    nonzero[rows, columns] = nonzero[columns, rows] = 1
-    G_nonzero = (np.asarray(G) != 0.0).astype(int)
-    rows, columns = np.nonzero(np.tril(G_nonzero.T @ nonzero @ G_nonzero))
+    for body, path in zip(tree.bodies, supports, strict=True):
+        for carrier in path:
+            nonzero[body.v, tree.bodies[carrier].v] = 1
+    if G is not None:  # M = Gᵀ M_tree G
+        G_nonzero = (np.asarray(G) != 0.0).astype(int)
+        nonzero = G_nonzero.T @ (nonzero | nonzero.T) @ G_nonzero
+    rows, columns = np.nonzero(np.tril(nonzero))
     return rows, columns
 
 
@@ -69,28 +69,11 @@ def derivative_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
     return rows[order], columns[order]
 
 
-NONZERO_ENTRIES = {
-    "packed": mass_entries,
-    "packed_slopes": derivative_entries,
-}  # by the size of what is packed
+# by the size of what is packed
+NONZERO_ENTRIES = {"packed": mass_entries, "packed_slopes": derivative_entries}
 
 
-def _tree_entries(
-    bodies: Sequence[Body], supports: Sequence[Sequence[int]]
-) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = [], []
-    for body, path in zip(bodies, supports, strict=True):
-        spans = [np.arange(bodies[j].v.start, bodies[j].v.stop) for j in path]
-        carrying = np.concatenate(spans)
-        for row in range(body.v.start, body.v.stop):
-            lower = carrying[carrying <= row]
-            rows.append(np.full(len(lower), row))
-            columns.append(np.sort(lower))
-    return np.concatenate(rows), np.concatenate(columns)
-
-
-@dataclass(frozen=True)
-class IndependentTree:
+class IndependentTree(NamedTuple):
     """One tree, and the indices of its coordinates and velocities in those of the whole."""
 
     model: Model | CoupledModel
@@ -100,15 +83,7 @@ class IndependentTree:
 
 def independent_trees(model: Model | CoupledModel) -> list[IndependentTree]:
     """The independent trees, in the order of their first bodies; the model itself if it is one."""
-    groups = _groups(model)
-    if len(groups) < 2:
-        return [IndependentTree(model, np.arange(model.nq), np.arange(model.nv))]
-    trees = [_tree(model.tree, group) for group in groups]
-    return [_coupled(model, x) for x in trees] if isinstance(model, CoupledModel) else trees
-
-
-def _groups(model: Model | CoupledModel) -> list[list[int]]:
-    """Bodies that are connected by joints, by elements, or as a follower and its leader."""
+    # bodies that are connected by joints, by elements, or as a follower and its leader
     root: list[int] = []
     for i, body in enumerate(model.bodies):
         root.append(i if body.parent < 0 else root[body.parent])
@@ -121,7 +96,10 @@ def _groups(model: Model | CoupledModel) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
     for i, r in enumerate(root):
         groups.setdefault(r, []).append(i)
-    return list(groups.values())
+    if len(groups) < 2:
+        return [IndependentTree(model, np.arange(model.nq), np.arange(model.nv))]
+    trees = [_tree(model.tree, group) for group in groups.values()]
+    return [_coupled(model, x) for x in trees] if isinstance(model, CoupledModel) else trees
 
 
 def _bodies_of(value: Any) -> Iterator[int]:

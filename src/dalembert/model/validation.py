@@ -17,6 +17,7 @@ from dalembert.errors import ModelError, ParameterError
 from dalembert.model.body import ROUNDING, Body
 from dalembert.model.parameter import Expression, expression
 from dalembert.spatial import check_inertia
+from dalembert.spatial.arrays import Array, Pose, Scalar, Vector
 from dalembert.spatial.inertia import TOLERANCE, moment_violations
 from dalembert.spatial.rotations import snap
 from dalembert.spatial.se3 import Placement
@@ -39,8 +40,8 @@ _WORDS = {
 
 
 def numbers(
-    value: Any, shape: tuple[int, ...], what: str, error: type[ModelError] = ModelError
-) -> Any:
+    value: object, shape: tuple[int, ...], what: str, error: type[ModelError] = ModelError
+) -> Scalar:
     """An array of this shape, floats or symbols.
 
     >>> numbers((1, 2, 3), (3,), "com of link 'arm'")
@@ -51,42 +52,45 @@ def numbers(
     dalembert.errors.ModelError: com of link 'arm' must be three finite numbers, not (1,)
     """
     array = _read(value)
-    if array is not None and array.shape == shape and _is_finite(array):
+    if array is not None and array.shape == shape and _is_bounded(array):
         return array
     words = _WORDS.get(shape, f"{shape[0] if shape else 1} finite numbers")
     got = f" of shape {array.shape}" if array is not None and len(shape) > 1 else ""
     raise error(f"{what} must be {words}, not {short(value)}{got}")
 
 
-def _is_finite(array: Any) -> bool:
+def _is_bounded(array: Array) -> bool:
     """Whether numbers are finite and not too large, which NaN is not; symbols always are."""
     return is_symbolic(array) or bool((np.abs(array) <= LARGEST).all())
 
 
-def is_scalar(value: Any) -> bool:
+def is_scalar(value: object) -> bool:
     """Whether a value is one number or symbol, not a list of them."""
     array = _read(value)
     return array is None or array.shape == ()
 
 
-def number(value: Any, what: str) -> Any:
+def number(value: object, what: str) -> Scalar:
     """One number, shape ()."""
     return numbers(value, (), what)
 
 
-def direction(value: Any, what: str) -> Any:
-    """An axis (3,), not zero as far as it is numbers."""
-    axis = numbers(value, (3,), what)
-    if not is_symbolic(axis) and np.linalg.norm(axis) < 1e-9:
-        raise ModelError(f"{what} is {axis}; it must be three numbers, not all zero")
-    return axis
+def coordinates(value: object, size: int, what: str) -> Vector:
+    """Coordinates (size,) of a joint; four and seven end with a quaternion of unit length."""
+    if size == 1 and is_scalar(value):
+        scalar: Vector = number(value, what).reshape(1)
+        return scalar
+    q: Vector = numbers(value, (size,), f"{what}, one for each coordinate,")
+    if size in (4, 7) and not is_symbolic(q) and abs(q[-4:] @ q[-4:] - 1.0) > 1e-6:
+        raise ModelError(f"{what}: the quaternion {q[-4:]} is not of unit length")
+    return q
 
 
-def pose(value: Any, what: str) -> Any:
+def pose(value: object, what: str) -> Pose:
     """A (4, 4) pose; None is the identity. Numeric rotations are checked to be rotations."""
     if value is None:
         return np.eye(4)
-    pose = numbers(value, (4, 4), what)
+    pose: Pose = numbers(value, (4, 4), what)
     if is_symbolic(pose):
         return pose
     rotation = pose[:3, :3]
@@ -97,16 +101,18 @@ def pose(value: Any, what: str) -> Any:
         raise ModelError(f"{what} is not a rigid pose: its rotation is mirrored, determinant −1")
     if np.any(pose[3] != (0, 0, 0, 1)):
         raise ModelError(f"{what} is not a rigid pose: its last row is {pose[3]}, not (0, 0, 0, 1)")
-    return np.block([[snap(rotation), pose[:3, 3:]], [pose[3:]]])
+    pose = pose.copy()
+    pose[:3, :3] = snap(rotation)
+    return pose
 
 
-def placement(value: Any, what: str) -> Placement:
+def placement(value: object, what: str) -> Placement:
     """A (4, 4) pose as rotation and origin; None is the identity."""
     g = pose(value, what)
     return Placement(g[:3, :3], g[:3, 3])
 
 
-def limit(value: Any, what: str) -> float:
+def limit(value: object, what: str) -> float:
     """One number that may be infinite, but not NaN."""
     array = _read(value)
     if array is not None and is_symbolic(array):
@@ -135,7 +141,7 @@ def limits(value: Any, label: str) -> tuple[float, float]:
     return pair
 
 
-def mapping(value: Any, what: str) -> dict[str, Any]:
+def mapping(value: object, what: str) -> dict[str, Any]:
     """A copy of a mapping whose keys are text."""
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be a mapping of keys to values, not {short(value)}")
@@ -144,14 +150,14 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
     return dict(value)
 
 
-def label(name: Any, what: str) -> str:
+def label(name: object, what: str) -> str:
     """A name that is not empty."""
     if not isinstance(name, str) or not name:
         raise ModelError(f"{what} needs a name; got {short(name)}")
     return plain_name(name, what)
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> Array | None:
     """Floats or symbols; None where it is neither."""
     try:
         array = expression(value)
@@ -165,7 +171,7 @@ def _read(value: Any) -> Any:
     return array if real else None
 
 
-def _numbers_are_finite(value: Any) -> bool:
+def _numbers_are_finite(value: object) -> bool:
     """Whether the entries of a list that are no symbols are finite numbers."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -180,7 +186,7 @@ CERTAIN = 1e-9  # relative size of invariants that cannot be negative by roundin
 MAX_EIGENVALUES = 256  # rows whose principal moments are computed: they cost 1 µs each
 
 
-def is_numbers(values: Any, count: int) -> bool:
+def is_numbers(values: object, count: int) -> bool:
     """Whether `values` is a NumPy array (..., count) of numbers."""
     return (
         isinstance(values, np.ndarray)
@@ -255,7 +261,7 @@ def inconsistent_rows(bodies: np.ndarray, drives: np.ndarray) -> np.ndarray:
     invariants of A are not negative. Rows where they are near zero, rods and plates, are decided by
     principal moments, at most `MAX_EIGENVALUES` of them; of further ones only by the diagonal of A.
     """
-    inconsistent = np.any(drives < 0.0, axis=(1, 2))
+    inconsistent: np.ndarray = np.any(drives < 0.0, axis=(1, 2))
     for k in range(0, bodies.shape[1], 13):
         inconsistent |= _inconsistent_bodies(np.ascontiguousarray(bodies[:, k : k + 13].T))
     return inconsistent
@@ -274,7 +280,8 @@ def _inconsistent_bodies(body: np.ndarray) -> np.ndarray:
     second = minor + a * (b + c) - ab * ab - ac * ac
     third = a * minor + ab * (ac * bc - ab * c) + ac * (ab * bc - ac * b)
     positive = (first > 0.0) & (second > CERTAIN * first**2) & (third > CERTAIN * first**3)
-    wrong = (m < 0.0) | (~positive & (np.minimum(np.minimum(a, b), c) < -TOLERANCE * abs(first)))
+    least = np.minimum(np.minimum(a, b), c)
+    wrong: np.ndarray = (m < 0.0) | (~positive & (least < -TOLERANCE * abs(first)))
     near = np.flatnonzero(~positive & ~wrong)[:MAX_EIGENVALUES]
     sigma = np.array([[a, ab, ac], [ab, b, bc], [ac, bc, c]])[..., near] / weight[near]
     # about the centre of mass I_c = tr(Σ_c) 1 − Σ_c, so its moments are sums of two of Σ_c's

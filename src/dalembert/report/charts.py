@@ -165,7 +165,15 @@ def times(run: xarray.Dataset) -> np.ndarray:
 def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     """Charts by quantity: q, qd, tau, energy, then those that only constrained systems have."""
     run = one_sample(run, sample)
-    charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
+    charts: dict[str, list[Plot]] = {}
+    for name in VECTORS:
+        if name in run:
+            field, symbol = run[name], SYMBOLS[name]
+            labels = [str(x) for x in field[field.dims[-1]].values]
+            units = units_of(field, len(labels))
+            stepped = name == "tau" and "control_dt" in run.attrs
+            title = VECTORS[name]
+            charts[name] = _charts_by_unit(title, symbol, labels, units, field.values, stepped)
     charts |= _limit_charts(run)
     energies = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
     if {"kinetic", "potential"} <= set(run):
@@ -175,21 +183,18 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
         energies.insert(2, Series(label, total.values, dashed=True))
     if energies:
         charts["energy"] = [Plot("Energies", "energy / J", tuple(energies))]
-    for name in run.data_vars:
-        has_chart = name in (*VECTORS, *ENERGIES, "jacobi")
-        is_curve = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
-        if not has_chart and is_curve and run[name].dtype.kind in "fiu":
-            charts[str(name)] = [_other_chart(run[name])]
+    for other, field in run.data_vars.items():
+        has_chart = other in (*VECTORS, *ENERGIES, "jacobi")
+        is_curve = field.dims[:1] == ("time",) and field.ndim <= 2
+        if not has_chart and is_curve and field.dtype.kind in "fiu":
+            charts[str(other)] = [_other_chart(field)]
     return charts
 
 
-def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
-    field = run[name]
-    labels = [str(x) for x in field[field.dims[-1]].values]
+def units_of(field: xarray.DataArray, count: int) -> list[str]:
+    """The units of the entries of a variable: one for each of them, or the same for all."""
     units = str(field.attrs.get("units", "")).split(", ")
-    units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
-    stepped = name == "tau" and "control_dt" in run.attrs
-    return _charts_by_unit(VECTORS[name], SYMBOLS[name], labels, units, field.values, stepped)
+    return units if len(units) == count else [", ".join(units)] * count
 
 
 def _limit_charts(run: xarray.Dataset) -> dict[str, list[Plot]]:

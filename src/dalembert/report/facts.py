@@ -16,6 +16,8 @@ from dalembert.systems.system import System
 from dalembert.zoo import entry, is_known, load
 
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
+DRIVE = {name: name for name in ("viscous", "coulomb_positive", "coulomb_negative")}
+DRIVE["reflected_rotor_inertia"] = "rotor"
 MOST_COUNTED = 12  # bodies; counting means tracing, which takes seconds for a humanoid
 
 
@@ -60,8 +62,21 @@ def describe(system: System) -> dict[str, Any]:
     is_small = (system.nv if robot is None else len(robot.model.bodies)) <= MOST_COUNTED
     counts = {}
     if is_small:
-        catalogue = system.compiled.dynamics.catalogue
-        counts = {name: _count(system.compiled, name) for name in COUNTED if name in catalogue}
+        compiled = system.compiled.dynamics
+        for name in (name for name in COUNTED if name in compiled.catalogue):
+            count = system.compiled.operation_count(name)
+            default = compiled.quantity(name).formulation(None, compiled.description).name
+            counts[name] = {"formulation": default, **vars(count), "total": count.total}
+    tree: dict[str, Any] = {"total_mass": None, "gravity": None, "tool": None, "joints": []}
+    if robot is not None:
+        model = robot.model.bind(robot.model.parameter_values())
+        tool = tool_location(robot.model.tree)
+        tree = {
+            "total_mass": sum(float(body.mass) for body in model.bodies),
+            "gravity": np.asarray(model.gravity, dtype=float),
+            "tool": f"{tool} ({notes.tool})" if notes.tool else tool,
+            "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
+        }
     return {
         "name": system.name,
         "title": known.title if known else None,
@@ -69,7 +84,7 @@ def describe(system: System) -> dict[str, Any]:
         "nq": system.nq,
         "nv": system.nv,
         "freedoms": dynamics.freedoms,
-        **_tree(robot),
+        **tree,
         "coordinates": [vars(entry) for entry in coordinates(system, "q")],
         "constraints": list(dynamics.row_names),
         "redundant": list(getattr(system, "redundant_constraints", ())),
@@ -88,31 +103,18 @@ def describe(system: System) -> dict[str, Any]:
     }
 
 
-def _tree(robot: Robot | None) -> dict[str, Any]:
-    """Masses, gravity and joints of a tree of links; empty for other systems."""
-    if robot is None:
-        return {"total_mass": None, "gravity": None, "tool": None, "joints": []}
-    model = robot.model.bind(robot.model.parameter_values())
-    tool, reason = tool_location(robot.model.tree), robot.notes.tool
-    return {
-        "total_mass": sum(float(body.mass) for body in model.bodies),
-        "gravity": np.asarray(model.gravity, dtype=float),
-        "tool": f"{tool} ({reason})" if reason else tool,
-        "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
-    }
-
-
 def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
     first = model.bodies[joint.bodies[0]]
     drive = {
         name: np.asarray(getattr(model.drive, field), dtype=float)[joint.v]
-        for name, field in (
-            ("viscous", "viscous"),
-            ("coulomb_positive", "coulomb_positive"),
-            ("coulomb_negative", "coulomb_negative"),
-            ("reflected_rotor_inertia", "rotor"),
-        )
+        for name, field in DRIVE.items()
     }
+    own = next((j for j in robot.joints if j.name == joint.name), None)
+    if own is not None:
+        position, velocity = coordinates(robot, "q")[own.q][0], coordinates(robot, "qd")[own.v][0]
+    else:  # a joint that follows others has no coordinates
+        position = velocity = Coordinate("", "length" if joint.kind == "prismatic" else "angle")
+    units = {"q": position.unit("q"), "qd": velocity.unit("qd"), "tau": velocity.unit("tau")}
     return {
         "name": joint.name,
         "type": joint.kind,
@@ -121,30 +123,13 @@ def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
         "depth": len({model.joint_of(i).name for i in model.supports[joint.bodies[0]]}) - 1,
         "mass": float(sum(model.bodies[i].mass for i in joint.bodies)),
         "follows": joint.name in model.followers,
-        "units": _units(robot, joint),
+        "units": units,
         "lower": joint.lower,
         "upper": joint.upper,
         "velocity_limit": joint.velocity_limit,
         "effort_limit": joint.effort_limit,
         **drive,
     }
-
-
-def _units(robot: Robot, joint: JointInfo) -> dict[str, str]:
-    """Units of a joint's coordinates; a joint that follows others has none of its own."""
-    own = next((j for j in robot.joints if j.name == joint.name), None)
-    if own is None:
-        unit = "m" if joint.kind == "prismatic" else "rad"
-        return {"q": unit, "qd": f"{unit}/s", "tau": "N" if unit == "m" else "N m"}
-    velocity = coordinates(robot, "qd")[own.v][0]
-    position = coordinates(robot, "q")[own.q][0]
-    return {"q": position.unit("q"), "qd": velocity.unit("qd"), "tau": velocity.unit("tau")}
-
-
-def _count(system: System, quantity: str) -> dict[str, Any]:
-    count, dynamics = system.operation_count(quantity), system.dynamics
-    default = dynamics.quantity(quantity).formulation(None, dynamics.description).name
-    return {"formulation": default, **vars(count), "total": count.total}
 
 
 def range_text(joint: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Matplotlib figures and animations: robots in motion, runs over time, phase portraits, ellipsoids."""
+"""Matplotlib figures and animations: robots and mechanisms in motion, runs, phases, ellipsoids."""
 
 from __future__ import annotations
 
@@ -6,52 +6,40 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
 from dalembert.files import output_file
-from dalembert.report.charts import PALETTE, Plot, one_sample, run_charts, times
+from dalembert.mechanisms.mechanism import Mechanism
+from dalembert.mechanisms.state import Moved, loads
+from dalembert.report.charts import PALETTE, one_sample, run_charts, spread, times, units_of
 from dalembert.report.facts import coordinates
 from dalembert.report.motion import SampledMotion
-from dalembert.report.scene import Skeleton, skeleton, thickness
+from dalembert.report.scene import SLIDES, Outlines, Skeleton, outlines_of, skeleton, thickness
 from dalembert.systems.robot import Robot
 from dalembert.text import picture as label_text
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-GHOSTS = 7
-LINK, DRUM, RAIL = (
-    np.array([0.80, 0.84, 0.89]),
-    np.array([0.16, 0.42, 0.68]),
-    np.array([0.93, 0.58, 0.2]),
-)
+GHOSTS = 7  # postures of a robot in one picture
+LINK, DRUM = np.array([0.80, 0.84, 0.89]), np.array([0.16, 0.42, 0.68])
+RAIL = np.array([0.93, 0.58, 0.2])
 INK, FAINT = "#22303c", "#8a97a3"
-MARGINS = {
-    "left": -0.02,
-    "right": 0.875,
-    "top": 0.86,
-    "bottom": 0.085,
-    "hspace": 0.32,
-    "wspace": 0.17,
-}
-STYLE: dict[Any, Any] = {
-    "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+STYLE: dict[str, Any] = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "axes.grid": True,
     "grid.color": "#e6eaee",
-    "legend.frameon": False,
+    "font.size": 10,
     "lines.linewidth": 1.8,
 }
 
@@ -68,10 +56,16 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def new_figure(width: float, height: float, layout: Any = "constrained", dpi: int = 110) -> Any:
+def new_figure(
+    width: float,
+    height: float,
+    layout: Literal["constrained"] | None = "constrained",
+    dpi: int = 110,
+) -> Figure:
     """An empty figure that needs no screen; sizes in inches."""
     matplotlib = _matplotlib()
-    figure = matplotlib.figure.Figure((width, height), dpi, layout=layout, facecolor="white")
+    size = (width, height)
+    figure: Figure = matplotlib.figure.Figure(size, dpi, layout=layout, facecolor="white")
     matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
     return figure
 
@@ -86,49 +80,42 @@ def plot_style() -> Any:
 
 def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
     """Write a PNG of the moving arm, its torques and its energy balance."""
+    samples = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
+    postures = [skeleton(robot, motion.q[i]) for i in samples]
+    tool_path = robot.pose(motion.q, frame="tool")[:, :3, 3]
+    low, high, radius = _limits(postures)
     figure = new_figure(13.0, 6.6, layout=None)
     with plot_style():
-        grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), **MARGINS)
-        _draw_arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, motion)
-        _plot_torques(figure.add_subplot(grid[0, 1]), robot, motion)
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), hspace=0.32, wspace=0.17)
+        grid.update(left=-0.02, right=0.875, top=0.86, bottom=0.085)
+        # postures along the motion, the last one solid, and the path of the tool
+        arm: Axes3D = figure.add_subplot(grid[:, 0], projection="3d", computed_zorder=False)
+        _set_box(arm, low, high)
+        for number, posture in enumerate(postures):
+            faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
+            _draw_posture(arm, posture, radius, faded, zorder=2 + number)
+        line = {"linewidth": 2.0, "solid_capstyle": "round", "zorder": 2 + GHOSTS}
+        arm.plot(*tool_path.T, color=PALETTE[1], **line)
+        arm.scatter(*tool_path[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
+        axes, entries = figure.add_subplot(grid[0, 1]), coordinates(robot, "tau")
+        for i, entry in enumerate(entries):
+            label = label_text(entry.name.removesuffix("_joint"))
+            # without the ends at rest, where Coulomb friction is not defined by the motion
+            tau, colour = motion.tau[1:-1, i], PALETTE[i % len(PALETTE)]
+            axes.plot(motion.t[1:-1], tau, color=colour, label=label)
+        units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))
+        heading = "Torques of the motion (inverse dynamics)"
+        _label_axes(axes, motion, f"joint torque / {units}", heading)
         _plot_energies(figure.add_subplot(grid[1, 1]), motion)
         figure.text(0.03, 0.935, label_text(title), fontsize=17, fontweight="bold")
         period = motion.t[-1] / (GHOSTS - 1)
         note = f"one motion, a posture every {period:.1f} s; orange: the path of the tool"
         figure.text(0.03, 0.895, label_text(note), color=FAINT)
         with output_file(path) as part:
-            figure.canvas.print_png(part)
+            figure.savefig(part, format="png")
 
 
-def _draw_arm(axes: Any, robot: Robot, motion: SampledMotion) -> None:
-    """Postures along the motion, the last one solid, and the path of the tool."""
-    samples = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
-    postures = [skeleton(robot, motion.q[i]) for i in samples]
-    tool_path = robot.pose(motion.q, frame="tool")[:, :3, 3]
-    low, high, radius = _limits(postures)
-    axes.computed_zorder = False
-    _set_box(axes, low, high)
-    for number, posture in enumerate(postures):
-        faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
-        _draw_posture(axes, posture, radius, faded, zorder=2 + number)
-    style = {"color": PALETTE[1], "zorder": 2 + GHOSTS}
-    axes.plot(*tool_path.T, linewidth=2.0, solid_capstyle="round", **style)
-    axes.scatter(*tool_path[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
-
-
-def _plot_torques(axes: Any, robot: Robot, motion: SampledMotion) -> None:
-    """τ over time, one curve per joint."""
-    entries = coordinates(robot, "tau")
-    for i, entry in enumerate(entries):
-        label = label_text(entry.name.removesuffix("_joint"))
-        # without the ends at rest, where Coulomb friction is not defined by the motion
-        axes.plot(motion.t[1:-1], motion.tau[1:-1, i], color=PALETTE[i % len(PALETTE)], label=label)
-    units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))
-    title = "Torques of the motion (inverse dynamics)"
-    _label_axes(axes, motion, f"joint torque / {units}", title)
-
-
-def _plot_energies(axes: Any, motion: SampledMotion) -> None:
+def _plot_energies(axes: Axes, motion: SampledMotion) -> None:
     """Energies, losses and work over time: their balance closes."""
     stored = motion.kinetic + motion.potential
     axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
@@ -138,14 +125,14 @@ def _plot_energies(axes: Any, motion: SampledMotion) -> None:
         axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
         stored = stored + motion.friction
     axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
-    style = {"color": INK, "linewidth": 1.4, "linestyle": (0, (4, 2))}
-    axes.plot(motion.t, motion.work, label="work ∫ τ·q̇ dt", **style)
+    work = motion.work
+    axes.plot(motion.t, work, "--", color=INK, lw=1.4, dashes=(4, 2), label="work ∫ τ·q̇ dt")
     title = f"Energy balance (closes to {motion.residual:.0e} J)"
     _label_axes(axes, motion, "energy / J", title)
     axes.set_xlabel("time / s")
 
 
-def _label_axes(axes: Any, motion: SampledMotion, label: str, title: str) -> None:
+def _label_axes(axes: Axes, motion: SampledMotion, label: str, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=INK)
     axes.set_ylabel(label)
     axes.set_xlim(motion.t[0], motion.t[-1])
@@ -163,24 +150,28 @@ def _limits(postures: Sequence[Skeleton]) -> tuple[np.ndarray, np.ndarray, float
     return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack, radius
 
 
-def _draw_posture(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> Any:
+def _draw_posture(axes: Axes3D, s: Skeleton, radius: float, faded: float, zorder: int) -> Artist:
     """Add one posture as shaded faces to the axes; `faded` mixes it with the paper."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     faces, colours = [], []
 
     def add(part: np.ndarray, colour: np.ndarray) -> None:
+        """Faces (n, 4, 3) under a lamp from the upper left, with ambient light."""
+        normal = np.cross(part[:, 2] - part[:, 0], part[:, 3] - part[:, 1])
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        bright = 0.62 + 0.38 * (normal @ (LIGHT / np.linalg.norm(LIGHT)))
         faces.append(part)
-        colours.append((1.0 - faded) * _shaded(part, colour) + faded)
+        shaded = np.clip(colour * bright[:, None], 0.0, 1.0)
+        colours.append((1.0 - faded) * shaded + faded)
 
     for path, depth in zip(s.paths, s.depths, strict=True):
         r = thickness(radius, depth)
         for start, stop in pairwise(path):
             add(tube(start, stop, r), LINK)
             add(ball(stop, r), LINK)
-    depth_of = dict(zip(map(tuple, s.joints), s.depths, strict=False))
-    for origin, axis, slides in zip(s.joints, s.axes, s.slides, strict=True):
-        r = thickness(radius, depth_of[tuple(origin)])
+    for origin, axis, slides, depth in zip(s.joints, s.axes, s.slides, s.joint_depths, strict=True):
+        r = thickness(radius, depth)
         half, wide = (2.2 * r, 1.15 * r) if slides else (1.55 * r, 1.4 * r)
         joint = tube(origin - half * axis, origin + half * axis, wide, capped=True)
         add(joint, RAIL if slides else DRUM)
@@ -188,10 +179,11 @@ def _draw_posture(axes: Any, s: Skeleton, radius: float, faded: float, zorder: i
     mesh.set_facecolor(np.concatenate(colours))
     mesh.set_edgecolor(np.concatenate(colours))
     mesh.set_linewidth(0.3)
-    return axes.add_collection3d(mesh)
+    artist: Artist = axes.add_collection3d(mesh)
+    return artist
 
 
-def _set_box(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
+def _set_box(axes: Axes3D, low: np.ndarray, high: np.ndarray) -> None:
     """Equal scales between the corners low and high (3,), pale panes, metres."""
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     extent = high - low
@@ -241,33 +233,20 @@ def ball(centre: np.ndarray, radius: float) -> np.ndarray:
     return np.stack(corners, axis=2).reshape(-1, 4, 3)
 
 
-def _shaded(faces: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """(faces, 3) colours: `colour` under a lamp from the upper left, with ambient light."""
-    normal = np.cross(faces[:, 2] - faces[:, 0], faces[:, 3] - faces[:, 1])
-    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    bright = 0.62 + 0.38 * (normal @ (LIGHT / np.linalg.norm(LIGHT)))
-    return np.clip(colour * bright[:, None], 0.0, 1.0)
-
-
 # runs
 
 
-def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int = 0) -> Any:
+def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int = 0) -> Figure:
     """A matplotlib figure with one panel per quantity and unit, over one time axis.
 
     `show` names quantities of the run, "energy" among them; by default all of the run.
     """
-    charts = run_charts(run, sample)
-    names = list(charts) if show is None else [show] if isinstance(show, str) else list(show)
+    by_name, t = run_charts(run, sample), times(run)
+    names = list(by_name) if show is None else [show] if isinstance(show, str) else list(show)
     for name in names:
-        if name not in charts:
-            raise UnknownNameError(f"the run has no {name!r} to plot; it has: {', '.join(charts)}")
-    panels = [chart for name in names for chart in charts[name]]
-    return _plot_charts(times(run), panels, str(run.attrs.get("system", "")))
-
-
-def _plot_charts(t: np.ndarray, charts: Sequence[Plot], title: str = "") -> Any:
-    """The charts below one another."""
+        if name not in by_name:
+            raise UnknownNameError(f"the run has no {name!r} to plot; it has: {', '.join(by_name)}")
+    charts = [chart for name in names for chart in by_name[name]]
     figure = new_figure(8.5, 2.1 * len(charts) + 0.5)
     with plot_style():
         panels = figure.subplots(len(charts), 1, sharex=True, squeeze=False)[:, 0]
@@ -286,12 +265,12 @@ def _plot_charts(t: np.ndarray, charts: Sequence[Plot], title: str = "") -> Any:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
         panels[-1].set_xlabel("time / s")
         panels[-1].set_xlim(t[0], t[-1])
-        if title:
+        if title := str(run.attrs.get("system", "")):
             figure.suptitle(label_text(title), x=0.01, ha="left", fontweight="bold")
     return figure
 
 
-def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None = None) -> Any:
+def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None = None) -> Figure:
     """q̇ over q of one joint: all samples of a batch, or only one; the start is a dot."""
     if run["q"].dims != run["qd"].dims:
         raise ParameterError("a phase portrait needs as many positions as velocities; there are "
@@ -309,16 +288,11 @@ def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None
         for s in range(q.shape[1]):
             axes.plot(q[:, s], qd[:, s], color=PALETTE[s % len(PALETTE)], linewidth=1.2)
             axes.plot(q[0, s], qd[0, s], "o", color=PALETTE[s % len(PALETTE)], markersize=3.5)
-        axes.set_xlabel(f"q / {_unit(run, 'q', k)}")
-        axes.set_ylabel(f"q̇ / {_unit(run, 'qd', k)}")
+        units = [units_of(run[name], len(names))[k] for name in ("q", "qd")]
+        axes.set_xlabel(f"q / {units[0]}")
+        axes.set_ylabel(f"q̇ / {units[1]}")
         axes.set_title(f"Phase portrait of {label_text(joint)}", loc="left", fontsize=11)
     return figure
-
-
-def _unit(run: xarray.Dataset, name: str, k: int) -> str:
-    """The unit of entry k of a variable."""
-    units = str(run[name].attrs.get("units", "")).split(", ")
-    return units[0] if len(units) == 1 else units[k]
 
 
 # ellipsoids
@@ -327,11 +301,35 @@ SHARE = 0.3  # of the picture, for the longest radius of each ellipsoid
 STEPS = 25  # of the surface of an ellipsoid
 
 
-def plot_ellipsoids(robot: Robot, q: ArrayLike, frame: str = "tool", task: str = "position") -> Any:
-    """A matplotlib figure of the posture q (nq,) with its velocity and force ellipsoids at a frame.
+def plot_ellipsoids(
+    robot: Robot, q: ArrayLike, frame: str = "tool", task: str = "position"
+) -> Figure:
+    """A matplotlib figure of one posture with its velocity and force ellipsoids at a frame.
 
     Each is scaled to the picture: they show directions, their radii stand beside them.
 
+    Parameters
+    ----------
+    robot : Robot
+        The robot to draw.
+    q : array_like, shape (nq,)
+        Its posture, rad or m.
+    frame : str, optional
+        The frame at which the ellipsoids are drawn.
+    task : str, optional
+        ``"position"`` or ``"orientation"``, as `Robot.velocity_ellipsoid` takes it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ShapeError
+        If q is not one posture.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> figure = plot_ellipsoids(dl.load("ur5"), [0.1, -1.0, 1.2, 0.3, 0.5, 0.0])
     >>> len(figure.axes)
@@ -345,34 +343,27 @@ def plot_ellipsoids(robot: Robot, q: ArrayLike, frame: str = "tool", task: str =
     longest = SHARE * float((high - low).max())
     figure = new_figure(6.4, 6.0, layout=None)
     with plot_style():
-        axes = figure.add_axes((-0.03, 0.0, 0.98, 0.9), projection="3d", computed_zorder=False)
+        rectangle = (-0.03, 0.0, 0.98, 0.9)
+        axes: Axes3D = figure.add_axes(rectangle, projection="3d", computed_zorder=False)
         _set_box(axes, np.minimum(low, centre - longest), np.maximum(high, centre + longest))
         _draw_posture(axes, posture, radius, 0.0, zorder=2)
+        u, v = np.meshgrid(np.linspace(0, 2 * np.pi, STEPS), np.linspace(0, np.pi, STEPS))
+        sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
         kinds = {"velocity": robot.velocity_ellipsoid, "force": robot.force_ellipsoid}
         for k, (name, ellipsoid) in enumerate(kinds.items()):
             radii, directions = ellipsoid(q, frame, task)
-            _draw_ellipsoid(axes, centre, _scaled(radii, longest), directions, PALETTE[k])
+            # beside an infinite radius the others vanish
+            infinite = ~np.isfinite(radii)
+            scaled = np.where(infinite, longest, 0.02 * longest)
+            if not infinite.any():
+                scaled = radii * longest / max(float(radii.max()), 1e-300)
+            surface = np.einsum("ij,jkl->ikl", directions * scaled, sphere)
+            surface = surface + centre[:, None, None]
+            axes.plot_surface(*surface, color=PALETTE[k], alpha=0.3, linewidth=0, zorder=3)
             listed = ", ".join(f"{r:.3g}" for r in radii)
             text = f"{name} ellipsoid of the {task}: radii {listed}"
             figure.text(0.04, 0.955 - 0.035 * k, label_text(text), color=PALETTE[k], fontsize=10)
     return figure
-
-
-def _scaled(radii: np.ndarray, longest: float) -> np.ndarray:
-    """Radii scaled to `longest`; beside an infinite one the others vanish."""
-    infinite = ~np.isfinite(radii)
-    if infinite.any():
-        return np.where(infinite, longest, 0.02 * longest)
-    return radii * longest / max(float(radii.max()), 1e-300)
-
-
-def _draw_ellipsoid(
-    axes: Any, centre: np.ndarray, radii: np.ndarray, directions: np.ndarray, colour: str
-) -> None:
-    u, v = np.meshgrid(np.linspace(0, 2 * np.pi, STEPS), np.linspace(0, np.pi, STEPS))
-    sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
-    points = np.einsum("ij,jkl->ikl", directions * radii, sphere) + centre[:, None, None]
-    axes.plot_surface(*points, color=colour, alpha=0.3, linewidth=0, zorder=3)
 
 
 # animations
@@ -386,9 +377,33 @@ def animate(
     t: ArrayLike,
     q: ArrayLike,
     path: str | PathLike[str],
-    progress: Callable[[float], Any] = lambda done: None,
+    progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
-    """Write a GIF of the motion q (samples, nq) at times t (samples,) s, in real time."""
+    """Write a GIF of a motion, in real time.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot to draw.
+    t : array_like, shape (samples,)
+        Times, s.
+    q : array_like, shape (samples, nq)
+        Positions at these times, rad or m.
+    path : path
+        The file to write.
+    progress : callable, optional
+        Called with the share that is done, from 0 to 1.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    ShapeError
+        If q has not one row of nq numbers per time.
+    """
     t, q, path = np.asarray(t, float), np.asarray(q, float), Path(path)
     if q.shape != (len(t), robot.nq):
         raise ShapeError(f"q must be ({len(t)}, {robot.nq}), one row per time, not {q.shape}")
@@ -402,7 +417,7 @@ def animate(
         _set_box(axes, low, high)
     label = figure.text(0.04, 0.94, "", fontsize=10)
 
-    def draw_frame(number: int) -> list[Any]:
+    def draw_frame(number: int) -> list[Artist]:
         k = samples[number]
         label.set_text(f"{label_text(robot.name)}   t = {t[k]:.2f} s")
         line = axes.plot(*tool_path[: k + 1].T, color=PALETTE[1], linewidth=1.6, zorder=2)
@@ -414,24 +429,27 @@ def animate(
 def frame_samples(t: np.ndarray) -> np.ndarray:
     """The samples nearest to the evenly spaced instants of the frames."""
     count = 1 + int(np.clip(round(FRAMES_PER_SECOND * (t[-1] - t[0])), 1, MOST_FRAMES))
-    return np.abs(t[None, :] - np.linspace(t[0], t[-1], count)[:, None]).argmin(axis=1)
+    distances = np.abs(t[None, :] - np.linspace(t[0], t[-1], count)[:, None])
+    nearest: np.ndarray = distances.argmin(axis=1)
+    return nearest
 
 
 def write_gif(
     path: Path,
-    figure: Any,
+    figure: Figure,
     t: np.ndarray,
-    draw_frame: Callable[[int], list[Any]],
-    progress: Callable[[float], Any],
+    draw_frame: Callable[[int], list[Artist]],
+    progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
     """A GIF of frames at times t (s): ``draw_frame(k)`` returns the artists of frame k alone."""
     from PIL import Image
 
+    canvas: Any = figure.canvas
     images = []
     for number in range(len(t)):
         artists = draw_frame(number)
-        figure.canvas.draw()
-        pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+        canvas.draw()
+        pixels = np.asarray(canvas.buffer_rgba())[..., :3]
         image = Image.fromarray(pixels)
         images.append(image.convert("P", palette=Image.Palette.ADAPTIVE, colors=64))
         for artist in artists:
@@ -446,3 +464,167 @@ def _save(images: list[Any], path: Path, milliseconds: float) -> None:
     settings = {"save_all": True, "append_images": images[1:], "duration": duration, "loop": 0}
     with output_file(path) as part:
         images[0].save(part, "GIF", **settings)
+
+
+# mechanisms in absolute coordinates
+
+POSTURES = 6  # of a mechanism in one picture
+SAMPLES = 400  # of a curve
+MOST = 6  # bodies or joints in one panel, so that their curves can be told apart
+DASHES = ("-", "--", ":", "-.")  # of x, y, z, w
+
+
+def draw_mechanism(
+    mechanism: Mechanism, run: xarray.Dataset, path: Path, moved: Moved | None = None
+) -> Path:
+    """Postures, then x, y, φ and their rates, joint forces and torques over time, as PNG.
+
+    `moved` is that of a scenario: torques at the pins in place of a guided tool.
+    """
+    few, outlines = sampled(run), outlines_of(mechanism.description)
+    t = few.time.values
+    samples = np.linspace(0, run.sizes["time"] - 1, POSTURES).round().astype(int)
+    with plot_style():
+        figure = new_figure(16.0, 8.6, layout="constrained")
+        grid = figure.add_gridspec(3, 3, width_ratios=(1.25, 1.0, 1.0))
+        planar = mechanism.description.space.dimension == 2
+        axes = figure.add_subplot(grid[:, 0], **({} if planar else {"projection": "3d"}))
+        for number, k in enumerate(samples):
+            alpha = 1.0 if number == POSTURES - 1 else 0.12 + 0.3 * number / POSTURES
+            _draw_outlines(axes, outlines, run.q.values[k], alpha)
+        _set_limits(axes, outlines, run.q.values[samples])
+        for k, (heading, curves) in enumerate(panels(mechanism, few, moved).items()):
+            own = figure.add_subplot(grid[k // 2, 1 + k % 2])
+            for curve in curves:
+                colour, label = PALETTE[curve.colour % len(PALETTE)], label_text(curve.label)
+                dashes = DASHES[curve.dash]
+                own.plot(t, curve.values, dashes, color=colour, label=label, linewidth=1.3)
+            own.set_ylabel(heading)
+            own.set_xlim(float(t[0]), float(t[-1]))
+            if curves:
+                legend = {"bbox_to_anchor": (1.0, 0.5), "fontsize": 7, "handlelength": 2.4}
+                own.legend(loc="center left", **legend)
+            if k >= 4:
+                own.set_xlabel("time / s")
+        figure.suptitle(
+            f"{label_text(mechanism.name)}: {float(run.time[-1]):g} s by {run.attrs['method']}"
+        )
+    with output_file(path) as part:
+        figure.savefig(part, dpi=110, format="png")
+    return path
+
+
+def _draw_outlines(axes: Axes, outlines: Outlines, q: np.ndarray, alpha: float) -> list[Artist]:
+    """Draw one posture; return its artists."""
+    artists: list[Artist] = []
+    for k in range(1, len(outlines.outlines)):
+        points = outlines.in_world(q, k, outlines.outlines[k])
+        closed = np.concatenate([points, points[:1]]) if len(points) > 2 else points
+        colour = PALETTE[(k - 1) % len(PALETTE)]
+        artists += axes.plot(
+            *closed.T, color=colour, alpha=alpha, linewidth=4.0, solid_capstyle="round"
+        )
+    for body, local, kind in outlines.marks:
+        marker = "s" if kind in SLIDES else "o"
+        (point,) = outlines.in_world(q, body, local[None])
+        (artist,) = axes.plot(*([x] for x in point), marker, color="white", alpha=alpha)
+        artist.set(markeredgecolor=INK, markersize=5)
+        artists.append(artist)
+    return artists
+
+
+def _set_limits(axes: Axes, outlines: Outlines, rows: np.ndarray) -> None:
+    """Equal scales around everything; the ground's points as triangles."""
+    ground, *bodies = outlines.outlines
+    everything = [
+        outlines.in_world(q, k, points) for q in rows for k, points in enumerate(bodies, 1)
+    ]
+    points = np.concatenate([*everything, ground])
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    half = 0.55 * float(np.ptp(points, axis=0).max()) + 1e-9
+    if len(ground):
+        axes.plot(*ground.T, marker="^", linestyle="", color="#8a97a3", markersize=9, zorder=0)
+    for axis, centre in zip("xyz"[: len(middle)], middle, strict=True):
+        getattr(axes, f"set_{axis}lim")(centre - half, centre + half)
+        getattr(axes, f"set_{axis}label")(f"{axis} / m")
+    axes.set_aspect("equal")
+
+
+def animate_mechanism(mechanism: Mechanism, run: xarray.Dataset, path: Path) -> Path:
+    """Write a GIF of the motion, in real time."""
+    outlines, t = outlines_of(mechanism.description), run.time.values
+    samples = frame_samples(t)
+    with plot_style():
+        figure = new_figure(4.6, 4.6, layout="constrained")
+        planar = mechanism.description.space.dimension == 2
+        axes = figure.add_subplot(**({} if planar else {"projection": "3d"}))
+        _set_limits(axes, outlines, run.q.values[samples])
+
+        def draw_frame(number: int) -> list[Artist]:
+            k = samples[number]
+            axes.set_title(f"{label_text(mechanism.name)}   t = {t[k]:.2f} s", fontsize=10)
+            return _draw_outlines(axes, outlines, run.q.values[k], 1.0)
+
+        return write_gif(path, figure, t[samples], draw_frame)
+
+
+class Curve(NamedTuple):
+    """A line over time: its colour and dash are numbers of a body or joint, and of a component."""
+
+    label: str
+    values: np.ndarray
+    colour: int
+    dash: int
+
+
+def sampled(run: xarray.Dataset) -> xarray.Dataset:
+    """At most `SAMPLES` instants of a run, the first and the last among them."""
+    return run.isel(time=spread(run.sizes["time"], SAMPLES))
+
+
+def panels(
+    mechanism: Mechanism, run: xarray.Dataset, moved: Moved | None = None
+) -> dict[str, list[Curve]]:
+    """Curves by the label of their axis: positions, rates, joint forces, and efforts or energies."""
+    d = mechanism.description
+    is_planar, size = d.space.dimension == 2, d.space.dimension
+    q = run.q.values.reshape(len(run.time), -1, d.space.nq)
+    v = run.qd.values.reshape(len(run.time), -1, d.space.nv)
+    axes = d.space.coordinates
+    angular = ("ω",) if is_planar else ("ωx", "ωy", "ωz")
+    angles, label = (("φ",), "φ / rad") if is_planar else (axes[size:], "quaternion")
+    linear = [f"v{axis}" for axis in axes[:size]]
+    forces = loads(mechanism, run, moved)
+    components = [str(x) for x in forces.component.values[: MOST * size]]
+    joint_forces = [
+        Curve(name, forces.joint_force.values[:, k], k // size, k % size)
+        for k, name in enumerate(components)
+    ]
+    if forces.sizes["acting"]:
+        names = [str(name) for name in forces.acting.values[: 2 * MOST]]
+        efforts = [Curve(name, forces.effort.values[:, k], k, 0) for k, name in enumerate(names)]
+        last = {"drives / N m, N": efforts}
+    else:
+        energies = {"kinetic": run.kinetic, "potential": run.potential}
+        energies["energy"] = run.kinetic + run.potential
+        curves = [Curve(name, y.values, k, 0) for k, (name, y) in enumerate(energies.items())]
+        last = {"energy / J": curves}
+    return {
+        "position / m": _body_curves(d.names, q[..., :size], axes[:size]),
+        label: _body_curves(d.names, q[..., size:], angles),
+        "velocity / m/s": _body_curves(d.names, v[..., :size], linear),
+        "angular velocity / rad/s": _body_curves(d.names, v[..., size:], angular),
+        "joint forces / N": joint_forces,
+        **last,
+    }
+
+
+def _body_curves(
+    names: tuple[str, ...], values: np.ndarray, components: Sequence[str]
+) -> list[Curve]:
+    """One curve for every body and component of values (time, bodies, components)."""
+    return [
+        Curve(f"{names[b + 1]} {component}", values[:, b, k], b, k)
+        for b in range(min(values.shape[1], MOST))
+        for k, component in enumerate(components)
+    ]

@@ -11,8 +11,8 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.logs.tables import field_header, run_header
-from dalembert.report.agreement import formulations_part
 from dalembert.report.charts import seven_digits, spread
+from dalembert.report.comparison import formulations_part
 from dalembert.report.live_equations import balance_part
 from dalembert.report.live_forces import (
     controllers_part,
@@ -23,23 +23,21 @@ from dalembert.report.live_forces import (
     stops_part,
 )
 from dalembert.report.live_kernels import (
+    STIFF,
     Part,
     basic_parts,
     independent_velocities,
     kernel_of,
     slider_coordinates,
-    slider_stiffness,
 )
 from dalembert.report.live_parameters import parameters_part, with_page_parameters
 from dalembert.report.scene import floating_bodies, mechanism_of, numeric_model, poses_of
 from dalembert.simulation.provenance import digests, model_attributes
 from dalembert.simulation.results import blank
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.systems.wasm import wasm_within
 from dalembert.text import csv_cell
-from dalembert.tracing.program import Program
 from dalembert.version import __version__
 
 SAMPLES = 361  # of the curves and postures on a page
@@ -76,8 +74,23 @@ def live_data(
 ) -> tuple[dict[str, Any] | None, str]:
     """The data of the live part, or None; and a sentence about what is missing, and why.
 
-    `more` are parts of what else the page shows. The live system begins at the posture `start`
-    (nq,). Names, units and limits are in the module itself.
+    Names, units and limits are in the module itself.
+
+    Parameters
+    ----------
+    system : System
+        The system that computes in the page.
+    start : ndarray, shape (nq,)
+        The posture at which it begins.
+    more : sequence of Part, optional
+        Kernels and data of what else the page shows.
+    features : sequence of callables, optional
+        The features of the page, by default all of `PARTS`.
+
+    Returns
+    -------
+    tuple
+        The data, or None where the system does not compute in its page; and the sentence.
     """
     if not system.nv:
         return None, ""
@@ -93,8 +106,21 @@ def live_data(
     if len(module) > MOST_BYTES:
         return None, f"Its kernels have {len(module):,} bytes, too many for a page that computes."
     compiled = system.compiled
-    dynamics, independent = compiled.dynamics, set(independent_velocities(compiled))
-    pairs = slider_coordinates(dynamics)
+    dynamics, bound = compiled.dynamics, compiled.dynamics.bound()
+    independent, pairs = set(independent_velocities(compiled)), slider_coordinates(dynamics)
+    # how energy changes otherwise than by torques
+    rng, loss = np.random.default_rng(0), ""
+    forces = bound.generalized_forces(system.neutral(), rng.normal(size=dynamics.nv), 0.0)
+    if dynamics.moving:
+        loss = "lost, less what drivers put in"
+    elif np.any(forces) or np.any(bound.coulomb) or dynamics.frictional_rows:
+        loss = "lost to friction"
+    # the viewer goes along with a floating base
+    followed = -1
+    if system.robot is not None:
+        model = numeric_model(system.robot)
+        if sum(body.parent < 0 for body in model.bodies) == 1:
+            followed = max(floating_bodies(model), default=-1)
     data = {
         "module": b64encode(compress(module, mtime=0)).decode("ascii"),
         "home": dynamics.normalised(np.round(start, 6)).tolist(),
@@ -102,10 +128,10 @@ def live_data(
         "dt": DT if dynamics.freedoms == dynamics.nv - dynamics.rows else FINE,
         "kinds": list(dynamics.kinds.q),
         "joints": [{"k": k, "v": v, "follows": v not in independent} for k, v in pairs],
-        "stiff": slider_stiffness(compiled),
+        "stiff": STIFF * float(np.diag(bound.mass_matrix(compiled.neutral())).max()),
         "robot": system.robot is not None,
-        "root": _followed_body(system.robot),
-        "friction": _energy_loss(system),
+        "root": followed,
+        "friction": loss,
         "added": system is not original,  # a payload of the page, not of the robot
         "run": empty_run(original, system),
     }
@@ -136,9 +162,18 @@ def fitting_module(
     features: Sequence[Feature] | None = None,
 ) -> tuple[bytes, list[Part], list[str]]:
     """The module, the parts that are in it, and the features that are left out as too large."""
-    basic = basic_parts(system, _moving_tool(system))
-    if (poses := _body_poses(system)) is not None:
-        basic[0] = Part({**basic[0].kernels, "bodies": poses}, feature=basic[0].feature)
+    basic, mechanism = basic_parts(system, _moving_tool(system)), mechanism_of(system)
+
+    def body_poses(dynamics: Dynamics, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to."""
+        if mechanism is None:
+            return {"T": poses_of(dynamics.free.description, q)}
+        poses = dynamics.free.poses(q)
+        return {"T": np.stack([poses[name] for name in mechanism.names[1:]])}
+
+    if system.robot is not None or mechanism is not None:
+        kernels = {**basic[0].kernels, "bodies": kernel_of(system, body_poses, "bodies")}
+        basic[0] = Part(kernels, feature=basic[0].feature)
     parts = [feature(system) for feature in (PARTS if features is None else features)]
     every = [*basic, *parts, *more]
     module, fits = wasm_within(system, (part.kernels for part in every), MOST_BYTES)
@@ -160,46 +195,22 @@ def _moving_tool(system: System) -> str | None:
     return "tool" if np.abs(velocity).max() > 1e-9 * np.abs(qd).max() else None
 
 
-def _followed_body(robot: Robot | None) -> int:
-    """The body that the viewer goes along with, −1 for none."""
-    if robot is None:
-        return -1
-    model = numeric_model(robot)
-    has_one_root = sum(body.parent < 0 for body in model.bodies) == 1
-    return max(floating_bodies(model), default=-1) if has_one_root else -1
-
-
-def _energy_loss(system: System) -> str:
-    """How energy changes otherwise than by torques, "" where it is conserved."""
-    dynamics = system.compiled.dynamics
-    bound, rng = dynamics.bound(), np.random.default_rng(0)
-    forces = bound.generalized_forces(system.neutral(), rng.normal(size=dynamics.nv), 0.0)
-    if dynamics.moving:
-        return "lost, less what drivers put in"
-    has_friction = np.any(forces) or np.any(bound.coulomb) or dynamics.rubbing
-    return "lost to friction" if has_friction else ""
-
-
-def _body_poses(system: System) -> Program | None:
-    """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to; None without bodies."""
-    mechanism = mechanism_of(system)
-    if system.robot is None and mechanism is None:
-        return None
-
-    def function(dynamics: Dynamics, q: np.ndarray) -> dict[str, np.ndarray]:
-        if mechanism is None:
-            return {"T": poses_of(dynamics.free.description, q)}
-        poses = dynamics.free.poses(q)
-        return {"T": np.stack([poses[name] for name in mechanism.names[1:]])}
-
-    return kernel_of(system, function, "bodies")
-
-
 def empty_run(system: System, computed: System) -> dict[str, Any]:
     """A run without instants, to be filled by a page: attributes, coordinates, variables, table head.
 
-    `computed` is the system of the page's kernels, which may have parameters that `system` has not.
     With parameters at their defaults a run carries its model, with others only a digest.
+
+    Parameters
+    ----------
+    system : System
+        The system of the run.
+    computed : System
+        The system of the page's kernels, which may have parameters that `system` has not.
+
+    Returns
+    -------
+    dict
+        ``attrs``, ``changed``, ``coords``, ``variables``, ``table`` and ``pushed``.
     """
     dynamics, parameters = computed.dynamics, system.named_parameters
     # parameters without a default are zero at first, which is no model to be stored

@@ -66,8 +66,20 @@ def page_equations(system: System) -> PageEquations:
     text = f"<p>Written by the program that computes them, {kind}.</p>{note}"
     sections: list[Section] = []
     for section in equations.sections(DIGITS, marked=True):
-        text += _folded(section.title, section.body, len(sections))
-        sections += [section] if len(section.body) <= MOST else []
+        size, summary = len(section.body), f"<summary>{section.title}</summary>"
+        if size > MOST:
+            text += (
+                f'<details class="box">{summary}<p class="faint">Too long for this page '
+                f"({size // 1000:,} kB of mathematics); <code>robot.equations()</code> gives it "
+                "whole.</p></details>"
+            )
+            continue
+        state = " open" if size <= OPEN else ""
+        text += (
+            f'<details class="box" data-section="{len(sections)}"{state}>{summary}'
+            f'<div class="wide"><div class="box">{section.body}</div></div></details>'
+        )
+        sections.append(section)
     return PageEquations(text, equations, tuple(sections))
 
 
@@ -77,7 +89,8 @@ def with_symbols(system: System) -> System:
 
     if system.named_parameters:
         return system
-    return symbolic_model(system.name) if is_of_the_zoo(system) else with_symbols(system)
+    model: System = symbolic_model(system.name) if is_of_the_zoo(system) else with_symbols(system)
+    return model
 
 
 def without_noise(equations: Equations) -> Equations:
@@ -95,21 +108,6 @@ def without_noise(equations: Equations) -> Equations:
     }
     definitions = {key: cleaned(value) for key, value in equations.definitions.items()}
     return replace(equations, quantities=quantities, definitions=definitions)
-
-
-def _folded(title: str, body: str, number: int) -> str:
-    size = len(body)
-    if size > MOST:
-        return (
-            f'<details class="box"><summary>{title}</summary><p class="faint">Too long for this page '
-            f"({size // 1000:,} kB of mathematics); <code>robot.equations()</code> gives it whole."
-            "</p></details>"
-        )
-    state = " open" if size <= OPEN else ""
-    return (
-        f'<details class="box" data-section="{number}"{state}><summary>{title}</summary>'
-        f'<div class="wide"><div class="box">{body}</div></div></details>'
-    )
 
 
 # kernels
@@ -139,7 +137,7 @@ def balance_part(system: System) -> Part:
     """Kernels of M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state, beside those of every page."""
     dynamics = system.compiled.dynamics
     # friction in proportion to λ, and explicit time, are more than these columns
-    if system.nv > MAX_NUMERIC or dynamics.rubbing or dynamics.moving:
+    if system.nv > MAX_NUMERIC or dynamics.frictional_rows or dynamics.moving:
         return Part()
 
     def function(bound: Dynamics, q: np.ndarray, qd: np.ndarray) -> dict[str, np.ndarray]:
@@ -153,7 +151,7 @@ def balance_part(system: System) -> Part:
     return Part(kernels, {"balance": units}, "equation of motion with its numbers")
 
 
-def equations_part(system: System, shown: PageEquations, t: np.ndarray, tau: np.ndarray) -> Part:
+def equations_part(system: System, page: PageEquations, t: np.ndarray, tau: np.ndarray) -> Part:
     """Entries and terms of every section as outputs of a kernel, and the symbols as another.
 
     `tau` (samples, nv) are torques of the recorded motion at the times `t` (samples,), s.
@@ -162,19 +160,19 @@ def equations_part(system: System, shown: PageEquations, t: np.ndarray, tau: np.
     data: dict[str, Any] = {"sections": [], "symbols": []}
     finite = np.where(np.isfinite(tau[samples]), tau[samples], 0.0)
     data["recorded"] = {"t": seven_digits(t[samples]), "tau": seven_digits(finite)}
-    if shown.equations is None:
+    if page.equations is None:
         return Part({}, {"equations": data})
     dynamics, kernels = system.compiled.dynamics, {}
-    for k, section in enumerate(shown.sections):
+    for k, section in enumerate(page.sections):
         entries, terms = section.ledger.entries, section.ledger.terms
         outputs = {"entries": [e.value for e in entries], "terms": [t.value for t in terms]}
         if entries:
-            kernels[f"terms_{k}"] = _program(shown.equations, dynamics, f"terms_{k}", outputs)
+            kernels[f"terms_{k}"] = _program(page.equations, dynamics, f"terms_{k}", outputs)
         owners = [term.entry for term in terms]
         data["sections"].append({"units": _units(section, dynamics), "owners": owners})
-    symbols = list(_symbols(shown.equations, dynamics))
+    symbols = list(_symbols(page.equations, dynamics))
     values = {"values": [symbol.value for symbol in symbols]}
-    kernels["symbols"] = _program(shown.equations, dynamics, "symbols", values)
+    kernels["symbols"] = _program(page.equations, dynamics, "symbols", values)
     data["symbols"] = [symbol.plain for symbol in symbols]
     return Part(kernels, {"equations": data}, "numbers beside its equations")
 
@@ -188,7 +186,10 @@ def _program(
     symbols = {"q": eq.q, "qd": eq.qd, "tau": eq.tau, "t": eq.t}
     if dynamics.parameters:
         symbols["parameters"] = eq.parameters
-    used = {s for several in outputs.values() for e in several for s in _dependencies(e, eq)}
+    # symbols of the expressions and of their definitions
+    used = set().union(*(e.free_symbols for several in outputs.values() for e in several))
+    for symbol in reversed(list(eq.definitions)):
+        used |= eq.definitions[symbol].free_symbols if symbol in used else set()
 
     def function(**inputs: np.ndarray) -> dict[str, np.ndarray]:
         values: dict[Any, Any] = {s: eq.defaults.get(s.name) for s in eq.parameters}
@@ -205,14 +206,6 @@ def _program(
     shapes = {key: () if key == "t" else (len(several),) for key, several in symbols.items()}
     needed = [key for key, several in symbols.items() if key == "q" or used & {*several}]
     return traced(function, [Port(key, shapes[key]) for key in needed], name)
-
-
-def _dependencies(e: sympy.Expr, eq: Equations) -> set[sympy.Symbol]:
-    """Symbols of an expression and of their definitions."""
-    symbols = set(e.free_symbols)
-    for symbol in reversed(list(eq.definitions)):
-        symbols |= eq.definitions[symbol].free_symbols if symbol in symbols else set()
-    return symbols
 
 
 def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[PrintedSymbol]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,13 @@ from dalembert.model import JointInfo, Model
 from dalembert.report.live_kernels import Part, kernel_of, time_choice
 from dalembert.report.scene import numeric_model, poses_of
 from dalembert.simulation.events import REST
-from dalembert.spatial.se3 import Placement
+from dalembert.spatial.se3 import Motion, Placement
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.tracing.program import Port, Program
 
-Arrays = dict[str, np.ndarray]
+Array = np.ndarray
+Arrays = dict[str, Array]
 
 AT_A_STATE = ("inverse_dynamics", "forward_dynamics")
 MOST_LOADS = 12_000  # operations of the wrenches themselves
@@ -41,92 +40,83 @@ def forces_part(system: System) -> Part:
         return Part()
     rows = [list(pair) for pair in zip(dynamics.row_names, dynamics.row_units, strict=True)]
     kernels = {name: time_choice(system, name) for name in AT_A_STATE}
-    return Part(kernels, {"forces": {"rows": rows, "rests": can_rest(system)}}, "forces")
-
-
-def can_rest(system: System) -> bool:
-    """Whether the constraints allow q̇ = 0 at every posture and time."""
-    return not system.dynamics.rows or system.dynamics.resting
+    # whether the constraints allow q̇ = 0 at every posture and time
+    rests = not dynamics.rows or dynamics.resting
+    return Part(kernels, {"forces": {"rows": rows, "rests": rests}}, "forces")
 
 
 # wrenches
 
 
 def loads_part(system: System) -> Part:
-    """Wrenches at joints and constraints as the kernel `loads`, with their names."""
+    """Wrenches at joints and constraints as the kernel `loads`, with their names.
+
+    Nothing where there are none, or the program is too large.
+    """
     system = system.compiled
-    program = _loads(system)
-    if program is None:
-        return Part()
-    joints = []
-    if _has_joint_wrenches(system) and system.robot is not None:
+    dynamics, joints, rotations = system.dynamics, [], []
+    constraints = list(getattr(dynamics, "acting_names", ()))  # those that act between frames
+    inputs: list[str | Port] = ["q", "qd", "qdd"]
+    inputs += ["lam"] * bool(dynamics.rows) + ["t"] * bool(dynamics.moving)
+    has_joints = system.robot is not None and "joint_wrenches" in dynamics.catalogue
+    if system.robot is not None and has_joints:
         model = numeric_model(system.robot)
-        joints = [
-            {"name": joint.name, "units": ["N m" if turns else "N" for turns in rotations]}
-            for joint, rotations in zip(_joints_of(model), _rotations(model), strict=True)
-        ]
-    data = {"joints": joints, "acting": _constraint_names(system.dynamics)}
-    return Part({"loads": program}, {"loads": data}, "forces at its joints")
+        inputs += [Port("grasped", (len(model.bodies),)), *PUSHED]
+        for joint in _joints_of(model):
+            subspaces = [np.asarray(model.tree.bodies[i].subspace, float) for i in joint.bodies]
+            rotations.append([bool(column[3:6].any()) for S in subspaces for column in S.T])
+            units = ["N m" if turns else "N" for turns in rotations[-1]]
+            joints.append({"name": joint.name, "units": units})
+    elif not constraints:
+        return Part()
 
-
-def _constraint_names(dynamics: Dynamics) -> list[str]:
-    """Names of the constraints that act between frames."""
-    return list(getattr(dynamics, "acting_names", ()))
-
-
-def _has_joint_wrenches(system: System) -> bool:
-    """Whether wrenches through the joints of a robot are among its quantities."""
-    return system.robot is not None and "joint_wrenches" in system.dynamics.catalogue
-
-
-def _loads(system: System) -> Program | None:
-    """The program of all wrenches; None where there are none, or it is too large."""
-    dynamics, robot = system.dynamics, system.robot
-    has_joints, has_constraints = _has_joint_wrenches(system), bool(_constraint_names(dynamics))
-    if not has_joints and not has_constraints:
-        return None
-    rotations = _rotations(numeric_model(robot)) if has_joints and robot else []
-
-    def function(bound: Dynamics, **state: Any) -> Arrays:
-        push = [state.pop(port, None) for port in ("grasped", *(port.name for port in PUSHED))]
-        wrenches = _at_joints(bound, rotations, push, **state) if has_joints else {}
-        if has_constraints:
-            state.pop("qdd")
-            reaction, spot = bound.compute("reaction_wrenches", **state)
+    def function(bound: Dynamics, **state: Array) -> Arrays:
+        push = {port: state.pop(port) for port in ("grasped", "pushed", "pushed_at") if has_joints}
+        wrenches = _at_joints(bound, rotations, push, state) if has_joints else {}
+        if constraints:
+            inputs = {name: value for name, value in state.items() if name != "qdd"}
+            reaction, spot = bound.compute("reaction_wrenches", None, **inputs)
             # (constraints, 6) on their second bodies along world axes, at points (constraints, 3)
             wrenches |= {"reaction": reaction, "spot": spot}
         return wrenches
 
-    inputs: list[str | Port] = ["q", "qd", "qdd"]
-    inputs += ["lam"] * bool(dynamics.rows) + ["t"] * bool(dynamics.moving)
-    if has_joints and robot:
-        inputs += [Port("grasped", (len(robot.model.bodies),)), *PUSHED]
     try:
         program = kernel_of(system, function, "loads", inputs)
     except DalembertError:  # a kind of joint or constraint that these equations do not treat
-        return None
-    return program if len(program) <= MOST_LOADS else None
+        return Part()
+    if len(program) > MOST_LOADS:
+        return Part()
+    data = {"joints": joints, "acting": constraints}
+    return Part({"loads": program}, {"loads": data}, "forces at its joints")
 
 
 def _at_joints(
-    dynamics: Dynamics, rotations: list[list[bool]], push: list[Any], **state: Any
+    dynamics: Dynamics, rotations: list[list[bool]], push: Arrays, state: Arrays
 ) -> Arrays:
     """Wrenches through the joints on their links, about the joints' origins.
 
     `local` (joints, 6) as `joint_wrenches` has them, in link frames; `world` (joints, 6) along the
     world's axes; `point` (joints, 3) the origins; `drive` (velocities,) the parts along the joints'
     motions, Sᵀ F; `bearing` (joints, 6) the remainder, in link frames. A push on a link need not
-    come through the joints that carry it.
+    come through the joints that carry it; `rotations` has for every joint and motion of it whether
+    it is a rotation.
     """
-    wrenches = dynamics.compute("joint_wrenches", **state)
+    wrenches = dynamics.compute("joint_wrenches", None, **state)
     model = dynamics.free.description
     poses = body_poses(model.tree, model.expand(state["q"]))
     names = ("local", "world", "point", "drive", "bearing")
-    rows: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    rows: dict[str, list[Array]] = {name: [] for name in names}
     for k, joint in enumerate(_joints_of(model)):
+        last = joint.bodies[-1]
         axes = model.tree.frames[joint.link].rotation  # of the link's frame, in the body's
-        R, p = poses[joint.bodies[-1]].then(Placement(axes, np.zeros(3)))
-        world = _rotated(R, wrenches[k]) - _push_wrench(model, joint, p, *push)
+        R, p = poses[last].then(Placement(axes, np.zeros(3)))
+        world = _rotated(R, wrenches[k])
+        # less the push about the point p, if the grasped body is one that the joint carries
+        share = sum(
+            push["grasped"][b] for b, line in enumerate(model.tree.supports) if last in line
+        )
+        moment = np.cross(push["pushed_at"] - p, push["pushed"])
+        world = world - share * np.concatenate([push["pushed"], moment])
         bearing = world
         for motion, turns in zip(_motions(model, poses, joint), rotations[k], strict=True):
             effort = motion @ world
@@ -143,49 +133,25 @@ def _at_joints(
     return {name: np.stack(values) for name, values in rows.items()}
 
 
-def _rotated(R: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+def _rotated(R: Array, wrench: Array) -> Array:
     """(6,) force and moment along other axes."""
     return np.concatenate([R @ wrench[0:3], R @ wrench[3:6]])
 
 
-def _push_wrench(
-    model: Model,
-    joint: JointInfo,
-    p: np.ndarray,
-    grasped: np.ndarray,
-    force: np.ndarray,
-    at: np.ndarray,
-) -> np.ndarray:
-    """(6,) of a push about the point p, if the grasped body is one that the joint carries."""
-    last = joint.bodies[-1]
-    share = sum(grasped[b] for b, line in enumerate(model.tree.supports) if last in line)
-    return share * np.concatenate([force, np.cross(at - p, force)])
-
-
-def _motions(model: Model, poses: list[Placement], joint: JointInfo) -> Iterator[np.ndarray]:
+def _motions(model: Model, poses: list[Placement], joint: JointInfo) -> Iterator[Array]:
     """(6,) for every velocity of a joint: S along the world's axes, at the joint's origin."""
     p = poses[joint.bodies[-1]].p
     for i in joint.bodies:
         relative = Placement(poses[i].R, poses[i].p - p)
         S = model.tree.bodies[i].subspace
         for column in range(S.shape[1]):
-            v, omega = relative.motion_to_parent((S[0:3, column], S[3:6, column]))
-            yield np.concatenate([v, omega])
+            yield relative.act(Motion.of(S[:, column])).array
 
 
 def _joints_of(model: Model) -> list[JointInfo]:
     """The joints that move on their own, as the tree has them: with all their bodies."""
     own = {joint.name for joint in model.joints}
     return [joint for joint in model.tree.joints if joint.name in own]
-
-
-def _rotations(model: Model) -> list[list[bool]]:
-    """For every joint and motion of it, whether it is a rotation."""
-    bodies = model.tree.bodies
-    return [
-        [bool(s[3:6].any()) for i in joint.bodies for s in np.asarray(bodies[i].subspace, float).T]
-        for joint in _joints_of(model)
-    ]
 
 
 # pushes, stops and ellipsoids
@@ -195,12 +161,20 @@ WEIGHT = 9.81  # N for each kilogram, the scale of pushes without gravity
 
 def motion_part(system: System) -> Part:
     """Kernels `push` and, where q is no vector, `moved`; names, centres and weight of the bodies."""
-    kernels, data, robot = {}, {}, system.robot
-    if robot is not None:
-        kernels["push"], data["push"] = _push(system, robot), _bodies_to_push(robot)
+    kernels, data = {}, {}
+    if system.robot is not None:
+        model = numeric_model(system.robot)
+        middles = [body.center if float(body.mass) > 0.0 else np.zeros(3) for body in model.bodies]
+        gravity = float(np.linalg.norm(np.asarray(model.gravity, dtype=float))) or WEIGHT
+        data["push"] = {
+            "bodies": [body.name for body in model.bodies],
+            "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
+            "weight": gravity * sum(float(body.mass) for body in model.bodies),
+        }
+        kernels["push"] = _push(system, len(model.bodies))
     if system.nq != system.nv:
 
-        def displacement(dynamics: Dynamics, q: np.ndarray, q_before: np.ndarray) -> Arrays:
+        def displacement(dynamics: Dynamics, q: Array, q_before: Array) -> Arrays:
             """The displacement (nv,) from a configuration `q_before` to q."""
             return {"step": dynamics.difference(q_before, q)}
 
@@ -209,16 +183,15 @@ def motion_part(system: System) -> Part:
     return Part(kernels, data, "pushes")
 
 
-def _push(system: System, robot: Robot) -> Program:
-    """τ (nv,) of a force F on a point of one body, with the F and the point p in the world.
+def _push(system: System, count: int) -> Program:
+    """τ (nv,) of a force F on a point of one of `count` bodies, F and the point p in the world.
 
     F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The body is
     that of the one in `grasped`, the point `grasped_at` is fixed to it. By virtual power,
     Fᵀ ṗ = τᵀ q̇ for all q̇.
     """
-    count = len(robot.model.bodies)
 
-    def function(dynamics: Dynamics, q: np.ndarray, qd: np.ndarray, **inputs: np.ndarray) -> Arrays:
+    def function(dynamics: Dynamics, q: Array, qd: Array, **inputs: Array) -> Arrays:
         poses = poses_of(dynamics.free.description, q).reshape(count, 16)
         pose = (inputs["grasped"] @ poses).reshape(4, 4)
         point = pose[:3, :3] @ inputs["grasped_at"] + pose[:3, 3]
@@ -236,18 +209,6 @@ def _push(system: System, robot: Robot) -> Program:
     return kernel_of(system, function, "push", inputs)
 
 
-def _bodies_to_push(robot: Robot) -> dict[str, Any]:
-    """Names of the bodies, a point (3,) in the middle of each, and the weight of all, N."""
-    model = numeric_model(robot)
-    middles = [body.center if float(body.mass) > 0.0 else np.zeros(3) for body in model.bodies]
-    gravity = float(np.linalg.norm(np.asarray(model.gravity, dtype=float))) or WEIGHT
-    return {
-        "bodies": [body.name for body in model.bodies],
-        "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
-        "weight": gravity * sum(float(body.mass) for body in model.bodies),
-    }
-
-
 def stops_part(system: System) -> Part:
     """The kernel `stopped`, where joints have limits that no other kernel of the page enforces.
 
@@ -260,9 +221,9 @@ def stops_part(system: System) -> Part:
     if not has_limits or dynamics.rows or dynamics.moving:
         return Part()
 
-    def function(bound: Dynamics, q: np.ndarray, rates: np.ndarray, held: np.ndarray) -> Arrays:
+    def function(bound: Dynamics, q: Array, rates: Array, **inputs: Array) -> Arrays:
         M = bound.mass_matrix(q)
-        after, left = solve_with_fixed(M, M @ rates, held)
+        after, left = solve_with_fixed(M, M @ rates, inputs["held"])
         return {"after": after, "impulse": -left}
 
     size = (system.nv,)
@@ -272,27 +233,22 @@ def stops_part(system: System) -> Part:
 
 
 def ellipsoids_part(system: System) -> Part:
-    """The kernel `ellipsoids` of a robot; nothing of other systems."""
-    if system.robot is not system:
-        return Part()
-    return Part({"ellipsoids": ellipsoids(system)}, feature="ellipsoids")
-
-
-def ellipsoids(system: System) -> Program:
-    """J Jᵀ and Λ⁻¹ = J M⁻¹ Jᵀ, (3, 3) each, of the tool's position, in the world.
+    """The kernel `ellipsoids` of a robot: J Jᵀ and Λ⁻¹ = J M⁻¹ Jᵀ, (3, 3), of its tool's position.
 
     The roots of their eigenvalues are the radii of {J q̇ : q̇ᵀ q̇ ≤ 1} and {J q̇ : q̇ᵀ M q̇ ≤ 1}: the
     former is the velocity ellipsoid, the latter has the radius 1/√m where the tool feels like a
     mass m (Asada's ellipsoid of inertia).
     """
+    if system.robot is not system:
+        return Part()
 
-    def function(dynamics: Dynamics, q: np.ndarray) -> Arrays:
+    def function(dynamics: Dynamics, q: Array) -> Arrays:
         model = dynamics.description
         J = task_jacobian(model, q, model.tree.tool, "position")
         mobility = task_mobility(dynamics.compute("mass_matrix", q=q), J)[1]
         return {"velocity": J @ J.T, "inertia": mobility}
 
-    return kernel_of(system, function, "ellipsoids")
+    return Part({"ellipsoids": kernel_of(system, function, "ellipsoids")}, feature="ellipsoids")
 
 
 # controllers, with their targets and gains as inputs
@@ -308,64 +264,40 @@ def controllers_part(system: System) -> Part:
     has_models = {"inverse_dynamics", "gravity_torque"} <= dynamics.catalogue.keys()
     if not has_models or dynamics.rows or dynamics.moving or dynamics.nq != dynamics.nv:
         return Part()
-    shapes = {
-        "way_times": (POINTS,),
-        "way_points": (POINTS, dynamics.nv),
-        "way_passed": (POINTS,),
-    }
+    n, pieces = dynamics.nv, POINTS - 1
+    shapes = {"way_times": (POINTS,), "way_points": (POINTS, n), "way_passed": (POINTS,)}
+    holding = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
+    target = Trajectory(np.arange(POINTS), np.zeros((pieces, TERMS, n)))
+    following = ComputedTorque(system, target, kp=1.0, kd=1.0)
 
-    def coefficients(
-        way_times: np.ndarray, way_points: np.ndarray, way_passed: np.ndarray
-    ) -> Arrays:
+    def coefficients(way_times: Array, way_points: Array, way_passed: Array) -> Arrays:
         """Of the minimum-jerk motion through points; it rests where `way_passed` is 0."""
         return {"rows": least_jerk(way_times, way_points, way_passed)}
 
+    def hold(dynamics: Dynamics, q: Array, qd: Array, goal: Array, bandwidth: Array) -> Arrays:
+        """τ (nv,) of `PDGravity` at a posture, gains ω² and 2 ω times the diagonal of M(goal)."""
+        M = dynamics.mass_matrix(goal)
+        inertia = np.stack([M[k, k] for k in range(n)])
+        posture = {"breaks": holding.target.breaks, "coefficients": goal.reshape(1, n)}
+        gains = {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
+        bound = holding.with_model(dynamics)
+        return {"tau": bound.command(0.0, q, qd, np.zeros(0), {**gains, **posture})[0]}
+
+    def follow(
+        dynamics: Dynamics, q: Array, qd: Array, bandwidth: Array, **inputs: Array
+    ) -> Arrays:
+        """τ (nv,) of `ComputedTorque` along a path at `way_time`, and the error e = q − q_d."""
+        gains = {"kp": bandwidth**2 * np.ones(n), "kd": 2.0 * bandwidth * np.ones(n)}
+        path = {"breaks": inputs["way_times"], "coefficients": inputs["way_rows"]}
+        bound = following.with_model(dynamics)
+        tau, _ = bound.command(inputs["way_time"], q, qd, np.zeros(0), {**gains, **path})
+        return {"tau": tau, "error": q - target.at(inputs["way_time"], path).q}
+
+    ports = [Port("way_times", (POINTS,)), Port("way_rows", (pieces * TERMS, n))]
+    followed: list[str | Port] = ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())]
     kernels = {
-        "hold": _hold(system),
-        "follow": _follow(system),
+        "hold": kernel_of(system, hold, "hold", ["q", "qd", Port("goal", (n,)), BANDWIDTH]),
+        "follow": kernel_of(system, follow, "follow", followed),
         "way": trace(coefficients, shapes, name="way"),
     }
     return Part(kernels, {"way_points": POINTS}, "drives along way-points")
-
-
-def _hold(system: System) -> Program:
-    """τ (nv,) of `PDGravity` at a posture `goal`, gains ω² and 2 ω times the diagonal of M(goal)."""
-    n = system.nv
-    controller = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
-
-    def function(
-        dynamics: Dynamics, q: np.ndarray, qd: np.ndarray, goal: np.ndarray, bandwidth: np.ndarray
-    ) -> Arrays:
-        M = dynamics.mass_matrix(goal)
-        inertia = np.stack([M[k, k] for k in range(n)])
-        target = {"breaks": controller.target.breaks, "coefficients": goal.reshape(1, n)}
-        gains = {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
-        bound = controller.with_model(dynamics)
-        return {"tau": bound.law(0.0, q, qd, np.zeros(0), {**gains, **target})[0]}
-
-    return kernel_of(system, function, "hold", ["q", "qd", Port("goal", (n,)), BANDWIDTH])
-
-
-def _follow(system: System) -> Program:
-    """τ (nv,) of `ComputedTorque` along a path at the time `way_time`, and the error e = q − q_d."""
-    n, pieces = system.nv, POINTS - 1
-    target = Trajectory(np.arange(POINTS), np.zeros((pieces, TERMS, n)))
-    controller = ComputedTorque(system, target, kp=1.0, kd=1.0)
-
-    def function(
-        dynamics: Dynamics,
-        q: np.ndarray,
-        qd: np.ndarray,
-        bandwidth: np.ndarray,
-        **inputs: np.ndarray,
-    ) -> Arrays:
-        gains = {"kp": bandwidth**2 * np.ones(n), "kd": 2.0 * bandwidth * np.ones(n)}
-        path = {"breaks": inputs["way_times"], "coefficients": inputs["way_rows"]}
-        t = inputs["way_time"]
-        bound = controller.with_model(dynamics)
-        tau, _ = bound.law(t, q, qd, np.zeros(0), {**gains, **path})
-        return {"tau": tau, "error": q - target.at(t, path).q}
-
-    ports = [Port("way_times", (POINTS,)), Port("way_rows", (pieces * TERMS, n))]
-    inputs: list[str | Port] = ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())]
-    return kernel_of(system, function, "follow", inputs)

@@ -73,9 +73,26 @@ def page_kernels(
 ) -> bytes:
     """A WebAssembly module: dynamics, energies, poses of all frames, and RK4 steps (`rollout`).
 
-    Under constraints each step is followed by `close`, a Newton step, and `project_velocity`. Of the
-    frame `tool` there are the Jacobian, and steps toward a position or a pose; `more` are entries as
-    `System.wasm` takes them.
+    Under constraints each step is followed by `close`, a Newton step, and `project_velocity`.
+
+    Parameters
+    ----------
+    system : System
+        The system whose kernels are compiled.
+    tool : str, optional
+        A frame; the module then has its Jacobian, and steps toward a position or a pose.
+    more : mapping, optional
+        Further entries, as `System.wasm` takes them.
+
+    Returns
+    -------
+    bytes
+        The module.
+
+    Raises
+    ------
+    FormulationError
+        If the system is solved on numbers only.
     """
     kernels = {
         name: entry for part in basic_parts(system, tool) for name, entry in part.kernels.items()
@@ -91,9 +108,24 @@ def basic_parts(system: System, tool: str | None = None) -> list[Part]:
             f"{dynamics.name} is solved sparsely, on numbers: its page cannot compute its motion"
         )
     time = {"t": True} if dynamics.moving else {}
-    parts = [Part(_motion_kernels(system, time), feature="motion")]
+    has_position_rows = bool(dynamics.rows and len(dynamics.bound().at(dynamics.neutral()).h))
+    # integration steps, projection to the constraints after each, and energies
+    motion: dict[str, Any] = {"rollout": {"method": "rk4", "projected": False}}
+    if has_position_rows:
+        motion["close"] = _close(system)
     if dynamics.rows:
-        names = ("velocity_residual", *(["residual"] if _has_position_rows(dynamics) else []))
+        motion["project_velocity"] = dict(time)
+    if dynamics.parameters and has_coulomb(dynamics):  # by the defaults it is in `rollout`
+        light = lightest_postures(system.compiled)
+        motion["rise"] = kernel_of(
+            system, lambda bound: {"rise": traced_smoothing_rate(bound, light)}, "rise", ()
+        )
+    energies = ["kinetic_energy", "potential_energy"]
+    energies += ["kinetic_energy_parts"] if dynamics.has_chart_energy else []
+    motion |= {name: time_choice(system, name) for name in energies}
+    parts = [Part(motion, feature="motion")]
+    if dynamics.rows:
+        names = ("velocity_residual", "residual")[: 1 + has_position_rows]
         residuals = {name: dict(time) for name in names}
         parts.append(Part(residuals, feature="errors of the constraints"))
     for name, feature in QUANTITIES.items():
@@ -112,34 +144,11 @@ def basic_parts(system: System, tool: str | None = None) -> list[Part]:
     return parts
 
 
-def _motion_kernels(system: System, time: Mapping[str, Any]) -> dict[str, Any]:
-    """Integration steps, projection to the constraints after each, and energies."""
-    dynamics = system.compiled.dynamics
-    kernels: dict[str, Any] = {"rollout": {"method": "rk4", "projected": False}}
-    if _has_position_rows(dynamics):
-        kernels["close"] = _close(system)
-    if dynamics.rows:
-        kernels["project_velocity"] = dict(time)
-    if dynamics.parameters and has_coulomb(dynamics):  # by the defaults it is in `rollout`
-        light = lightest_postures(system.compiled)
-        kernels["rise"] = kernel_of(
-            system, lambda bound: {"rise": traced_smoothing_rate(bound, light)}, "rise", ()
-        )
-    energies = ["kinetic_energy", "potential_energy"]
-    energies += ["kinetic_energy_parts"] if dynamics.has_chart_energy else []
-    return kernels | {name: time_choice(system, name) for name in energies}
-
-
 def time_choice(system: System, quantity: str) -> dict[str, Any]:
     """The choice that makes the time an input of a quantity, where it occurs in the equations."""
     dynamics = system.compiled.dynamics
     is_timed = dynamics.moving and "t" in dynamics.quantity(quantity).optional
     return {"t": True} if is_timed else {}
-
-
-def _has_position_rows(dynamics: Dynamics) -> bool:
-    """Whether there are constraints on positions."""
-    return bool(dynamics.rows and len(dynamics.bound().at(dynamics.neutral()).h))
 
 
 def _close(system: System) -> Program:
@@ -184,12 +193,18 @@ def independent_velocities(system: System) -> list[int]:
     Preferred are the independent ones that the system names, then slides of joints, which are drives
     as a rule, and angles of bodies in absolute coordinates.
     """
-    dynamics = system.dynamics
+    dynamics, q = system.dynamics, system.neutral()
     candidates = [v for _, v in slider_coordinates(dynamics)]
-    A = _scaled_jacobian(system)
+    A = np.asarray(dynamics.bound().closing(q)[1], dtype=float)
     if not len(A):
         return candidates
+    sizes = np.sqrt(np.diag(dynamics.bound().mass_matrix(q)))
+    A = A / np.maximum(sizes, 1e-9 * sizes.max())  # without units
+    A /= np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
     preferred = getattr(system, "preferred_independent", ())
+
+    def rank(matrix: np.ndarray) -> int:
+        return int((np.linalg.svd(matrix, compute_uv=False) > RANK_TOLERANCE).sum())
 
     def order(v: int) -> tuple[bool, bool, int]:
         is_length, is_absolute = dynamics.kinds.v[v] == "length", system.robot is None
@@ -198,24 +213,6 @@ def independent_velocities(system: System) -> list[int]:
     independent: list[int] = []
     for v in sorted(candidates, key=order):
         rest = [k for k in range(dynamics.nv) if k not in (*independent, v)]
-        if _rank(A[:, rest]) == _rank(A):
+        if rank(A[:, rest]) == rank(A):
             independent.append(v)
     return independent
-
-
-def _scaled_jacobian(system: System) -> np.ndarray:
-    """A (rows, nv) of the constraints on positions, at the reference posture, without units."""
-    dynamics, q = system.dynamics.bound(), system.neutral()
-    _, A = dynamics.closing(q)
-    sizes = np.sqrt(np.diag(dynamics.mass_matrix(q)))
-    scaled = np.asarray(A, dtype=float) / np.maximum(sizes, 1e-9 * sizes.max())
-    return scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
-
-
-def _rank(A: np.ndarray) -> int:
-    return int((np.linalg.svd(A, compute_uv=False) > RANK_TOLERANCE).sum())
-
-
-def slider_stiffness(system: System) -> float:
-    """Weight of a velocity set by its slider, on the diagonal of M."""
-    return STIFF * float(np.diag(system.dynamics.bound().mass_matrix(system.neutral())).max())

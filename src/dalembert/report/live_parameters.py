@@ -37,22 +37,17 @@ def with_page_parameters(system: System) -> System:
     """
     if system.named_parameters or not isinstance(system, Robot):
         return system
+    model = system.model
+    drive = model.tree.drive
+    if any(np.any(getattr(drive, name)) for name in FRICTION_TERMS):
+        factor = Parameter(FRICTION, 1.0)
+        changed = {name: expression(getattr(drive, name) * factor) for name in FRICTION_TERMS}
+        tree = replace(model.tree, drive=replace(drive, **changed))
+        model = tree if model.tree is model else replace(model, tree=tree)
     try:
-        model = _with_friction_factor(system.model)
         return type(system)(model).with_payload(Parameter(PAYLOAD, 0.0))
     except ModelError:  # its tool does not move
         return system
-
-
-def _with_friction_factor(model: Any) -> Any:
-    """The model with its friction multiplied by a parameter."""
-    drive = model.tree.drive
-    if not any(np.any(getattr(drive, name)) for name in FRICTION_TERMS):
-        return model
-    factor = Parameter(FRICTION, 1.0)
-    changed = {name: expression(getattr(drive, name) * factor) for name in FRICTION_TERMS}
-    tree = replace(model.tree, drive=replace(drive, **changed))
-    return tree if model.tree is model else replace(model, tree=tree)
 
 
 def parameters_part(system: System) -> Part:

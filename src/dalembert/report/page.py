@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.files import output_file
-from dalembert.report import agreement, asset
+from dalembert.report import asset, comparison
 from dalembert.report.charts import Plot, css, motion_charts, run_charts, seven_digits, spread
 from dalembert.report.facts import describe
 from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, live_data, live_motion
@@ -31,7 +31,7 @@ from dalembert.report.motion import (
     path,
     postures,
 )
-from dalembert.report.scene import body_count, numeric_model, system_scene
+from dalembert.report.scene import mechanism_of, numeric_model, system_scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
 from dalembert.report.visuals import Visuals, visuals_of
 from dalembert.symbolic.page import FORMULAS
@@ -57,16 +57,34 @@ POLICY = (
     "img-src data:; font-src data:"
 )
 
-Checks = tuple[Sequence[agreement.Agreement], Sequence[agreement.Identity]]
+Progress = Callable[[str], object]
+Checks = tuple[Sequence[comparison.Agreement], Sequence[comparison.Identity]]
 
 
 def robot_page(
     robot: Robot,
     motion: SampledMotion | None = None,
     checks: Checks | None = None,
-    progress: Callable[[str], Any] = lambda step: None,
+    progress: Progress = lambda step: None,
 ) -> str:
-    """The report of a robot; `motion` and `checks` are computed unless they are given."""
+    """The report of a robot as an HTML document.
+
+    Parameters
+    ----------
+    robot : Robot
+        Any robot without loops.
+    motion : SampledMotion, optional
+        The recorded motion; by default a smooth one through three postures.
+    checks : tuple of sequences, optional
+        Agreement of formulations and identities between quantities; by default computed.
+    progress : callable, optional
+        Called with the name of every step.
+
+    Returns
+    -------
+    str
+        The text of the page, which needs no network.
+    """
     if motion is None:
         progress("moving")
         motion = move(robot)
@@ -76,30 +94,39 @@ def robot_page(
     return _computing_page(robot, robot, recorded, charts, checks, lead, progress)
 
 
-def system_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
+def system_page(system: System, progress: Progress = lambda step: None) -> str:
     """The report of any system; one that is no robot is shown in free motion.
 
-    It starts at the reference posture with a velocity that the constraints allow.
+    It starts at the reference posture with a velocity that the constraints allow. The page of a
+    system that is too large for one program has its model and its motion alone.
     """
     if system.robot is system:
         return robot_page(system.robot, progress=progress)
+    reason = ""
     try:
         compiled = system.compiled  # a mechanism is drawn, its equations are compiled
         symbolic = compiled.dynamics.on_symbols  # an error, where it is solved on numbers
+        if not symbolic.traces:
+            reason = (
+                f"{compiled.nv} velocities and {symbolic.rows} constraints are too many for one "
+                "program, so they are solved on numbers"
+            )
     except FormulationError as error:
-        return _recorded_page(system, f"Its equations are not in its page: {error}", progress)
-    if not symbolic.traces:
-        reason = (
-            f"Its equations are not in its page: {compiled.nv} velocities and {symbolic.rows} "
-            "constraints are too many for one program, so they are solved on numbers"
-        )
-        return _recorded_page(system, reason, progress)
+        compiled, reason = system, str(error)
     progress("simulating")
-    run = free_motion(compiled)
+    run = free_motion(system if reason else compiled)
     charts = [chart for several in run_charts(run).values() for chart in several]
-    recorded = tuple(run[name].values for name in ("time", "q", "qd", "tau"))
-    lead = f"Let go with a small velocity; {run.sizes['time']:,} instants over {SECONDS:g} s."
-    return _computing_page(system, compiled, recorded, charts, None, lead, progress)
+    if not reason:
+        t, q, qd, tau = (run[name].values for name in ("time", "q", "qd", "tau"))
+        lead = f"Let go with a small velocity; {len(t):,} instants over {SECONDS:g} s."
+        return _computing_page(system, compiled, (t, q, qd, tau), charts, None, lead, progress)
+    facts = describe(system)
+    few = [chart for chart in charts if len(chart.series) <= MOST_JOINTS]
+    lead = f"Let go with a small velocity, for {SECONDS:g} s. Its equations are not in its page: "
+    data = motion_data(system, run["time"].values, run["q"].values, few)
+    sections = [("model", "Model", coordinates_html(facts))]
+    title, source = facts["title"] or system.name, facts["citation"] or ""
+    return page(title, source, f"{lead}{reason}.", data, sections)
 
 
 def _computing_page(
@@ -109,13 +136,13 @@ def _computing_page(
     charts: Sequence[Plot],
     checks: Checks | None,
     lead: str,
-    progress: Callable[[str], Any],
+    progress: Progress,
 ) -> str:
     """The page of a recorded motion t, q, qd, tau (samples, …) that also computes its own."""
     t, q, qd, tau = recorded
     if checks is None:
         progress("comparing formulations")
-        checks = (list(agreement.formulations(compiled)), list(agreement.identities(compiled)))
+        checks = (list(comparison.formulations(compiled)), list(comparison.identities(compiled)))
     facts, robot = describe(system), system.robot
     progress("writing equations")
     equations = page_equations(compiled)
@@ -134,24 +161,23 @@ def _computing_page(
     return page(title, facts["citation"] or "", f"{lead} {reason}".strip(), data, sections)
 
 
-def _recorded_page(system: System, reason: str, progress: Callable[[str], Any]) -> str:
-    """The page of a system that is too large for one program: its model, and its motion."""
-    facts = describe(system)
-    progress("simulating")
-    run = free_motion(system)
-    charts = [chart for several in run_charts(run).values() for chart in several]
-    few = [chart for chart in charts if len(chart.series) <= MOST_JOINTS]
-    lead = f"Let go with a small velocity, for {SECONDS:g} s. {reason}."
-    data = motion_data(system, run["time"].values, run["q"].values, few)
-    sections = [("model", "Model", coordinates_html(facts))]
-    return page(facts["title"] or system.name, facts["citation"] or "", lead, data, sections)
-
-
-def stage_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
+def stage_page(system: System, progress: Progress = lambda step: None) -> str:
     """The stage alone as a self-contained document: the live robot without sections or recording.
 
     Formulations are not compared in it. A system that does not compute in its page is shown in its
     recorded motion, with the reason.
+
+    Parameters
+    ----------
+    system : System
+        Any system: a robot, a closed chain, a mechanism, a Lagrangian.
+    progress : callable, optional
+        Called with the name of every step.
+
+    Returns
+    -------
+    str
+        The text of the page, which needs no network.
     """
     progress("moving")
     if system.robot is system:
@@ -199,7 +225,8 @@ def moving_data(
     samples = spread(len(t), SAMPLES)
     scene = None
     if system is not None and q is not None and np.isfinite(q).all(axis=1).any():
-        most = max(MIN_FRAMES, MAX_POSES // max(1, body_count(system)))
+        drawn = mechanism_of(system) or (system.robot and system.robot.model)
+        most = max(MIN_FRAMES, MAX_POSES // max(1, len(drawn.bodies) if drawn else 0))
         frames = samples[spread(len(samples), min(len(samples), most))]
         # where a posture is not finite, the last one that is
         finite = np.isfinite(q).all(axis=1)
@@ -239,11 +266,10 @@ def document(
 
     A stage alone has neither headings nor a font for formulas.
     """
-    links = "".join(f'<a href="#{anchor}">{html(name)}</a>' for anchor, name, _ in sections)
-    body = "".join(
-        f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
-        for anchor, name, content in sections
-    )
+    links = body = ""
+    for anchor, name, content in sections:
+        links += f'<a href="#{anchor}">{html(name)}</a>'
+        body += f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
     head = (
         f'<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
         f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n'
@@ -306,7 +332,7 @@ def write_page(text: str, path: Path) -> None:
 def write_report(
     system: System,
     path: str | PathLike[str] | None = None,
-    progress: Callable[[str], Any] = lambda step: None,
+    progress: Progress = lambda step: None,
 ) -> Path:
     """Write the page of a system, which computes in the browser, and return its path.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -22,7 +22,7 @@ from dalembert.errors import ParameterError, SimulationError
 from dalembert.report.charts import one_sample, run_charts, times
 from dalembert.report.live import SAMPLES, live_motion
 from dalembert.report.live_parameters import with_page_parameters
-from dalembert.report.page import motion_data, page, write_page
+from dalembert.report.page import Progress, motion_data, page, write_page
 from dalembert.report.sections import table
 from dalembert.simulation import system_of
 from dalembert.simulation.results import peaks
@@ -39,7 +39,15 @@ MAX_BYTES = 8 * 2**30  # of all arrays of a run; a larger one is opened with xar
 
 def open_run(path: Path) -> xarray.Dataset:
     """A run from a NetCDF file or a Zarr folder."""
-    _require_file(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise ParameterError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(f"{path} cannot be read: {reason}") from None
+    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and path.suffix == ".zarr")):
+        raise ParameterError(f"{path} is neither a file nor a .zarr folder")
     try:
         run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
         if run.nbytes <= MAX_BYTES:
@@ -56,18 +64,6 @@ def open_run(path: Path) -> xarray.Dataset:
         raise ParameterError(f"{path} is no run of a simulation: it has no {', '.join(missing)}")
     check_run(run)
     return run
-
-
-def _require_file(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise ParameterError(f"there is no file {path}") from None
-        reason = getattr(error, "strerror", None) or error
-        raise ParameterError(f"{path} cannot be read: {reason}") from None
-    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and path.suffix == ".zarr")):
-        raise ParameterError(f"{path} is neither a file nor a .zarr folder")
 
 
 def check_run(run: xarray.Dataset) -> None:
@@ -112,25 +108,18 @@ def system_of_run(run: xarray.Dataset, system: System | None) -> System | None:
     candidates: tuple[System | None, ...] = (system, load(name) if is_known(name) else None)
     known = [one for one in candidates if one is not None]
     added = (with_page_parameters(one) for one in known if one.robot is one)
-    for candidate in chain(known, added):
-        if candidate.dynamics.content == digest:
-            return _with_values(run, candidate)
-    return None
-
-
-def _with_values(run: xarray.Dataset, system: System) -> System | None:
-    """The system with the parameter values of the run; None where they are not known."""
-    named = system.named_parameters
-    if not named or "parameters" not in run.attrs:
-        return system
+    same = (one for one in chain(known, added) if one.dynamics.content == digest)
+    own = next(same, None)
+    if own is None or not own.named_parameters or "parameters" not in run.attrs:
+        return own
     try:
         stored = json.loads(str(run.attrs["parameters"]))
-        values = np.array([stored[name] for name in named], dtype=float)
+        values = np.array([stored[name] for name in own.named_parameters], dtype=float)
     except (ValueError, TypeError, LookupError):
         return None  # of a batch, or damaged
-    if isinstance(system, Robot):
-        return Robot(system.model.bind(values))
-    return system if values.tolist() == [*named.values()] else None
+    if isinstance(own, Robot):
+        return Robot(own.model.bind(values))
+    return own if values.tolist() == [*own.named_parameters.values()] else None
 
 
 def robot_to_draw(run: xarray.Dataset, system: System | None) -> tuple[Robot | None, str]:
@@ -160,18 +149,42 @@ def robot_to_draw(run: xarray.Dataset, system: System | None) -> tuple[Robot | N
 
 # the page of a run
 
-PEAKS = ("joint", "speed", "limit", "torque", "at / s", "limit", "rms torque", "power / W")
+PEAKS = {  # columns of the table and their headings
+    **{"speed": "speed", "speed_limit": "limit", "torque": "torque", "torque_time": "at / s"},
+    **{"torque_limit": "limit", "torque_rms": "rms torque", "power": "power / W"},
+}
 
 
 def run_page(
     run: xarray.Dataset,
     system: System | None = None,
     sample: int = 0,
-    progress: Callable[[str], Any] = lambda step: None,
+    progress: Progress = lambda step: None,
 ) -> str:
     """The page of a run: the moving robot where it is known, all plots, and its provenance.
 
     Where the system that made it is known, it is live and begins at any recorded instant.
+
+    Parameters
+    ----------
+    run : xarray.Dataset
+        A run of `simulate`, or of a file.
+    system : System, optional
+        Its system, where neither the run nor the zoo has it.
+    sample : int, optional
+        The motion out of a batch.
+    progress : callable, optional
+        Called with the name of every step.
+
+    Returns
+    -------
+    str
+        The text of the page, which needs no network.
+
+    Raises
+    ------
+    ParameterError
+        If the variables of the run are not numbers over time, or the system has other coordinates.
     """
     progress("drawing")
     check_run(run)
@@ -215,30 +228,19 @@ def _peaks_html(run: xarray.Dataset) -> str:
     rows = []
     for k, name in enumerate(maxima["joint"].values):
         joint = {str(key): float(maxima[key].values[k]) for key in maxima}
-        rows.append(
-            (
-                html(str(name)),
-                f"{abs(joint['speed']):.4g}",
-                _limit(joint["speed_limit"], joint["speed_share"]),
-                f"{joint['torque']:.4g}",
-                f"{joint['torque_time']:.4g}",
-                _limit(joint["torque_limit"], joint["torque_share"]),
-                f"{joint['torque_rms']:.4g}",
-                f"{joint['power']:.4g}",
-            )
-        )
+        joint["speed"] = abs(joint["speed"])
+        cells = {key: f"{value:.4g}" for key, value in joint.items()}
+        for kind in ("speed", "torque"):
+            # the limit and the share of it that is used; bold where it is exceeded
+            limit, share = joint[f"{kind}_limit"], joint[f"{kind}_share"]
+            text = f"{limit:.4g} ({100.0 * share:.3g} %)" if np.isfinite(limit) else "–"
+            exceeded = np.isfinite(limit) and share > 1.0 + 1e-9
+            cells[f"{kind}_limit"] = f"<b>{text}</b>" if exceeded else text
+        rows.append((html(str(name)), *(cells[key] for key in PEAKS)))
     messages = str(run.attrs.get("limits_passed", "")).split("; ")
     passed = "".join(f"<li>{html(sentence)}</li>" for sentence in messages if sentence)
     beyond = f"<p>Limits that are passed, where first:</p><ul>{passed}</ul>" if passed else ""
-    return table(PEAKS, rows) + beyond
-
-
-def _limit(limit: float, share: float) -> str:
-    """The limit and the share of it that is used; bold where it is exceeded."""
-    if not np.isfinite(limit):
-        return "–"
-    text = f"{limit:.4g} ({100.0 * share:.3g} %)"
-    return f"<b>{text}</b>" if share > 1.0 + 1e-9 else text
+    return table(("joint", *PEAKS.values()), rows) + beyond
 
 
 @xarray.register_dataset_accessor("dl")

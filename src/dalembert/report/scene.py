@@ -20,7 +20,6 @@ from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
 from dalembert.report.visuals import Visuals, extremes
 from dalembert.spatial import se3
-from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
@@ -46,6 +45,7 @@ class Skeleton:
     joints: np.ndarray  # (bodies, 3) origins
     axes: np.ndarray  # (bodies, 3) unit vectors
     slides: np.ndarray  # (bodies,) whether the joint slides along its axis
+    joint_depths: list[int]  # how many joints lie between each joint and the base
     tool: np.ndarray  # (4, 4)
 
 
@@ -66,13 +66,15 @@ def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
             paths.append(path @ poses[i, :3, :3].T + origins[i])
             depths.append(len(model.supports[i]))
     slides = np.array([_slides(body) for body in model.bodies])
-    return Skeleton(paths, depths, origins, axes, slides, tool)
+    joint_depths = [len(support) - 1 for support in model.supports]
+    return Skeleton(paths, depths, origins, axes, slides, joint_depths, tool)
 
 
 def numeric_model(robot: Robot) -> Model:
     """The model with the default values of its parameters."""
     model = robot.model
-    return model.bind(model.parameter_values()) if model.parameters else model
+    bound: Model = model.bind(model.parameter_values()) if model.parameters else model
+    return bound
 
 
 def _slides(body: Body) -> bool:
@@ -165,21 +167,29 @@ def system_scene(
     system: System, t: np.ndarray, q: np.ndarray, visuals: Visuals | None
 ) -> SceneData | None:
     """The scene of a system at times (frames,) s and q (frames, nq); None without bodies."""
-    if system.robot is not None:
-        result = scene(system.robot, t, q, visuals)
-        model = numeric_model(system.robot)
-        result["parts"] += _loop_joints(system.dynamics, model, result["radius"])
-        return result
-    mechanism = mechanism_of(system)
-    return None if mechanism is None else _mechanism_scene(mechanism, t, q)
-
-
-def body_count(system: System) -> int:
-    """Number of bodies in the scene of a system."""
-    mechanism = mechanism_of(system)
-    if mechanism is not None:
-        return len(mechanism.bodies)
-    return 0 if system.robot is None else len(system.robot.model.bodies)
+    if system.robot is None:
+        mechanism = mechanism_of(system)
+        return None if mechanism is None else _mechanism_scene(mechanism, t, q)
+    result = scene(system.robot, t, q, visuals)
+    model, radius = numeric_model(system.robot), result["radius"]
+    # pins and balls where loop constraints join frames: drums about the axis of a hinge
+    for constraint in system.dynamics.constraint_set:
+        names = [str(getattr(constraint, end, None)) for end in ("frame_a", "frame_b")]
+        if not all(name in model.frames for name in names):
+            continue
+        is_hinge = getattr(constraint, "directions", None) in HINGES
+        for name, offset in zip(names, (constraint.pose_a, constraint.pose_b), strict=True):
+            frame = model.frame(name)
+            R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
+            if offset is not None:
+                T = np.asarray(offset, float)
+                R, p = R @ T[:3, :3], p + R @ T[:3, 3]
+            along = 1.9 * radius * R[:, 2] if is_hinge else np.zeros(3)
+            part = _part("drum", frame.body, p - along, p + along, 1.25 * radius)
+            result["parts"].append(part)
+            if is_hinge:
+                break  # one drum for both
+    return result
 
 
 def scene(robot: Robot, t: np.ndarray, q: np.ndarray, visuals: Visuals | None = None) -> SceneData:
@@ -194,7 +204,15 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, visuals: Visuals | None = 
     carrier = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     tool_path = carrier[:, :3, :3] @ np.asarray(tool.translation, float) + carrier[:, :3, 3]
     corners = np.concatenate([_corners(model, poses, visuals), tool_path[:, None]], axis=1)
-    root, visible = _view(model, poses, corners)
+    root, visible = -1, corners.reshape(-1, 3)
+    floating, roots = floating_bodies(model), [b for b in model.bodies if b.parent < 0]
+    if floating and len(roots) == 1:
+        # a robot that travels far beyond its own size would be a dot in a picture of its whole
+        # path: the viewer follows its base, and points are relative to it
+        base = max(floating)
+        relative = (corners - poses[:, [base]][:, :, :3, 3]).reshape(-1, 3)
+        if np.ptp(visible, axis=0).max() > FAR * np.ptp(relative, axis=0).max():
+            root, visible = base, relative
     radius = SLENDER * _size(visible, corners)
     ellipsoids = [ellipsoid(model, i) for i in range(len(model.bodies))]
     return {
@@ -252,22 +270,6 @@ def _size(visible: np.ndarray, corners: np.ndarray) -> float:
     return max(min(float(np.ptp(visible, axis=0).max()), MAX_EXTENT * usual), 1e-3)
 
 
-def _view(model: Model, poses: np.ndarray, corners: np.ndarray) -> tuple[int, np.ndarray]:
-    """The body that the viewer follows (−1: none), and points (n, 3) that stay in view.
-
-    A robot that travels far beyond its own size would be a dot in a picture of its whole path; points
-    are then relative to its base.
-    """
-    floating = sorted(floating_bodies(model))
-    whole = corners.reshape(-1, 3)
-    if len([body for body in model.bodies if body.parent < 0]) > 1 or not floating:
-        return -1, whole
-    root = floating[-1]
-    relative = (corners - poses[:, [root]][:, :, :3, 3]).reshape(-1, 3)
-    is_far = np.ptp(whole, axis=0).max() > FAR * np.ptp(relative, axis=0).max()
-    return (root, relative) if is_far else (-1, whole)
-
-
 def ellipsoid(model: Model, index: int) -> SceneData | None:
     """The uniform ellipsoid of the same mass and inertia: a² = 5 (I_y + I_z − I_x) / (2 m).
 
@@ -293,16 +295,22 @@ def parts_of(model: Model, radius: float) -> list[SceneData]:
     parts = []
     roots = [i for i, body in enumerate(model.bodies) if body.parent < 0]
     floating = floating_bodies(model)
+    foot, up = _base(model)
     if len(roots) == 1 and roots[0] not in floating:
-        foot, along = _base(model)
-        parts.append(_part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
+        parts.append(_part("drum", -1, foot - 0.3 * radius * up, foot, 2.4 * radius))
     for i, body in enumerate(model.bodies):
         depth = len(model.supports[i]) - 1
         r = thickness(radius, depth)
         # several chains from the ground have no link between them
         if i not in floating and (body.parent >= 0 or len(roots) == 1):
-            for a, b in pairwise(_link_path(model, body)):
-                parts.append(_part("link", body.parent, a, b, r))
+            # from the parent's axis to the joint's, in the parent's frame
+            start, along = (foot, up) if body.parent < 0 else (ORIGIN, Z)
+            end, axis = np.asarray(body.translation, float), np.asarray(body.rotation, float)
+            if not isinstance(body.chart, Ball):
+                path = between_axes(start, along, end, axis[:, 2])
+            else:
+                path = np.stack([start, end])[: 2 if np.linalg.norm(end - start) > 1e-9 else 1]
+            parts += [_part("link", body.parent, a, b, r) for a, b in pairwise(path)]
         for path in _tip_paths(model, i):
             beyond = thickness(radius, depth + 1)
             parts += [_part("link", i, a, b, beyond) for a, b in pairwise(path)]
@@ -321,15 +329,6 @@ def parts_of(model: Model, radius: float) -> list[SceneData]:
         end = np.asarray(tool.translation, float)
         parts.append(_part("tip", tool.body, end, end, 1.15 * r))
     return parts
-
-
-def _link_path(model: Model, body: Body) -> np.ndarray:
-    """From the parent's axis to the joint's, in the parent's frame."""
-    end, axis = np.asarray(body.translation, float), np.asarray(body.rotation, float)[:, 2]
-    start, along = _base(model) if body.parent < 0 else (ORIGIN, Z)
-    if isinstance(body.chart, Ball):
-        return np.stack([start, end])[: 2 if np.linalg.norm(end - start) > 1e-9 else 1]
-    return between_axes(start, along, end, axis)
 
 
 def sliders_of(model: Model, radius: float) -> list[SceneData]:
@@ -359,7 +358,7 @@ def _quaternions(rotations: np.ndarray) -> np.ndarray:
     """(..., 4) in the order x, y, z, w."""
     from scipy.spatial.transform import Rotation
 
-    flat = Rotation.from_matrix(rotations.reshape(-1, 3, 3)).as_quat()
+    flat: np.ndarray = Rotation.from_matrix(rotations.reshape(-1, 3, 3)).as_quat()
     return flat.reshape(*rotations.shape[:-2], 4)
 
 
@@ -369,29 +368,8 @@ def _part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> Scene
 
 def plain(array: np.ndarray) -> list[Any]:
     """Lists with five decimals: a hundredth of a millimetre."""
-    return np.round(np.asarray(array, dtype=float), 5).tolist()
-
-
-def _loop_joints(dynamics: Dynamics, model: Model, radius: float) -> list[SceneData]:
-    """Pins and balls where loop constraints join frames: drums about the axis of a hinge."""
-    parts = []
-    for constraint in dynamics.constraint_set:
-        named = (str(getattr(constraint, end, None)) for end in ("frame_a", "frame_b"))
-        ends = [name for name in named if name in model.frames]
-        if len(ends) < 2:
-            continue
-        is_hinge = getattr(constraint, "directions", None) in HINGES
-        for name, offset in zip(ends, (constraint.pose_a, constraint.pose_b), strict=True):
-            frame = model.frame(name)
-            R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
-            if offset is not None:
-                T = np.asarray(offset, float)
-                R, p = R @ T[:3, :3], p + R @ T[:3, 3]
-            along = 1.9 * radius * R[:, 2] if is_hinge else np.zeros(3)
-            parts.append(_part("drum", frame.body, p - along, p + along, 1.25 * radius))
-            if is_hinge:
-                break  # one drum for both
-    return parts
+    rows: list[Any] = np.round(np.asarray(array, dtype=float), 5).tolist()
+    return rows
 
 
 # mechanisms in absolute coordinates
@@ -410,20 +388,13 @@ class Outlines:
     outlines: tuple[np.ndarray, ...]
     marks: tuple[tuple[int, np.ndarray, str], ...]
 
-    def outline(self, q: np.ndarray, body: int) -> np.ndarray:
-        """Points of a body in the world at the coordinates q (nq,): (n, 2) or (n, 3)."""
-        return self._in_world(q, body, self.outlines[body])
-
-    def mark(self, q: np.ndarray, number: int) -> np.ndarray:
-        """Position of a joint in the world."""
-        body, local, _ = self.marks[number]
-        return self._in_world(q, body, local[None, :])[0]
-
-    def _in_world(self, q: np.ndarray, body: int, local: np.ndarray) -> np.ndarray:
+    def in_world(self, q: np.ndarray, body: int, local: np.ndarray) -> np.ndarray:
+        """Local points (n, 2) or (n, 3) of a body in the world at the coordinates q (nq,)."""
         d = self.description
         state = State(d, 0.0, q, np.zeros(d.nv), np.zeros(d.nv), np.zeros(d.rows))
         name = d.names[body]
-        return state.body(name)[: d.space.dimension] + local @ state.rotation(name).T
+        points: np.ndarray = state.body(name)[: d.space.dimension] + local @ state.rotation(name).T
+        return points
 
 
 def outlines_of(description: Description) -> Outlines:
@@ -439,19 +410,16 @@ def outlines_of(description: Description) -> Outlines:
         points[k] += list(description.points(k).values())
         if k and len(points[k]) < 2:
             points[k].append(np.zeros(size))
-    outlines = tuple(_outline(np.array(own).reshape(-1, size)) for own in points)
-    return Outlines(description, outlines, tuple(marks))
-
-
-def _outline(points: np.ndarray) -> np.ndarray:
-    """Different points, in the order of their angle about the middle where they are planar."""
-    if len(points) < 2:
-        return points
-    points = np.unique(points.round(12), axis=0)
-    if points.shape[1] == 2 and len(points) > 2:
-        d = points - points.mean(axis=0)
-        points = points[np.argsort(np.arctan2(d[:, 1], d[:, 0]))]
-    return points
+    outlines = []
+    for several in points:
+        own = np.array(several).reshape(-1, size)
+        if len(own) > 1:
+            own = np.unique(own.round(12), axis=0)
+        if size == 2 and len(own) > 2:  # in the order of their angle about the middle
+            d = own - own.mean(axis=0)
+            own = own[np.argsort(np.arctan2(d[:, 1], d[:, 0]))]
+        outlines.append(own)
+    return Outlines(description, tuple(outlines), tuple(marks))
 
 
 def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> SceneData:
@@ -469,17 +437,29 @@ def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> Sc
     visible = corners.reshape(-1, 3)
     radius = SLENDER * _size(visible, corners)
     gravity = np.append(mechanism.gravity, 0.0) if is_planar else mechanism.gravity
-    parts = _bars(outlines, radius)
+    # bodies as bars along their outlines; points of the ground as rails
+    parts = [_part("rail", -1, p, p, 1.5 * radius) for p in outlines[0]]
+    for body, points in enumerate(outlines[1:]):
+        closed = [*points, points[0]] if len(points) > 2 else list(points)
+        parts += [_part("link", body, a, b, radius) for a, b in pairwise(closed)]
+        if len(points) == 1:
+            parts.append(_part("ball", body, points[0], points[0], 2.0 * radius))
     for body, local, kind in shapes.marks:
         p = _in_space(local[None])[0]
         along = 1.5 * radius * Z if is_planar else np.zeros(3)
         kind = "rail" if kind in SLIDES else "drum"
         parts.append(_part(kind, body - 1, p - along, p + along, 1.4 * radius))
+    rods = []  # of distance constraints that act on a body's centre
+    for joint in mechanism.joints:
+        if len(joint.bodies) == 2 and "distance" in joint.kind.name and not np.any(joint.at[-1]):
+            a = plain(_in_space(joint.at[0][None])[0])
+            rod = {"parent": joint.bodies[0] - 1, "child": joint.bodies[1] - 1}
+            rods.append({**rod, "a": a, "r": 0.5 * radius})
     return {
         **_frames(t, poses, visible, corners),
         "bodies": list(mechanism.names[1:]),
         "parts": parts,
-        "sliders": _rods(mechanism, radius),
+        "sliders": rods,
         "ellipsoids": [],
         "way": [],
         "follow": -1,
@@ -492,25 +472,3 @@ def _in_space(points: np.ndarray) -> np.ndarray:
     """(n, 3) of points of the plane or of space."""
     missing = 3 - points.shape[1]
     return np.concatenate([points, np.zeros((len(points), missing))], axis=1)
-
-
-def _bars(outlines: list[np.ndarray], radius: float) -> list[SceneData]:
-    """Bodies as bars along their outlines; points of the ground as rails."""
-    parts = [_part("rail", -1, p, p, 1.5 * radius) for p in outlines[0]]
-    for body, points in enumerate(outlines[1:]):
-        closed = [*points, points[0]] if len(points) > 2 else list(points)
-        parts += [_part("link", body, a, b, radius) for a, b in pairwise(closed)]
-        if len(points) == 1:
-            parts.append(_part("ball", body, points[0], points[0], 2.0 * radius))
-    return parts
-
-
-def _rods(mechanism: Description, radius: float) -> list[SceneData]:
-    """Rods of distance constraints that act on a body's centre."""
-    rods = []
-    for joint in mechanism.joints:
-        if len(joint.bodies) == 2 and "distance" in joint.kind.name and not np.any(joint.at[-1]):
-            a = plain(_in_space(joint.at[0][None])[0])
-            rod = {"parent": joint.bodies[0] - 1, "child": joint.bodies[1] - 1}
-            rods.append({**rod, "a": a, "r": 0.5 * radius})
-    return rods

@@ -6,7 +6,7 @@ A selection is made by brushing an axis, and everything on the page follows it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ import numpy as np
 from dalembert.errors import DalembertError, ParameterError
 from dalembert.report import asset
 from dalembert.report.charts import one_sample, run_charts, spread
-from dalembert.report.page import SCRIPTS, document, moving_data, stage, system_visuals
+from dalembert.report.page import SCRIPTS, Progress, document, moving_data, stage, system_visuals
 from dalembert.report.sections import table
-from dalembert.sweeps.recent import require_same, study_of
+from dalembert.sweeps.store import require_same, study_of
 from dalembert.sweeps.study import REFUSED, Study
 from dalembert.systems.robot import Robot
 from dalembert.text import html
@@ -46,15 +46,48 @@ NO_STUDY = (
 )
 
 
+# axes with the selection, and the stage of the motion
+FIRST_PART = (
+    '<section id="study">{lead}<div class="box study"><div class="controls">'
+    '<output id="chosen" aria-live="polite"></output>'
+    '<button id="all" type="button">Select all</button>'
+    '<label>colour by <select id="colour"></select></label></div>'
+    '<div class="axes"><div id="axes"></div></div></div>'
+    '<p class="faint">Drag along an axis to select runs, click it to let go; click a line, or a '
+    "row of a table, to see that run.</p></section>\n"
+    '<section id="motion"><h2>Motion</h2><p id="picked" aria-live="polite"></p>'
+    '<div id="stage">{stage}</div></section>\n'
+)
+
+
 def study_page(
     result: xarray.Dataset,
     study: Study | None = None,
-    progress: Callable[[str], Any] = lambda step: None,
+    progress: Progress = lambda step: None,
 ) -> str:
     """The page of a result of `dl.sweep`; with the study, or in the process that ran it, it moves.
 
     At most `DRAWN` runs are drawn and `MOTIONS` of them move: the extremes of every output, some that
     failed, and others spread evenly.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        The result of `dl.sweep`.
+    study : Study, optional
+        The study, from which motions are computed again.
+    progress : callable, optional
+        Called with the name of every step.
+
+    Returns
+    -------
+    str
+        The text of the page, which needs no network.
+
+    Raises
+    ------
+    ParameterError
+        If the study varies no numbers.
     """
     progress("reading the runs")
     if study is not None:
@@ -67,9 +100,18 @@ def study_page(
     first = [*extremes(every), *thinned(failed, DRAWN // 10).tolist()]
     drawn = thinned(np.flatnonzero(status >= 0), DRAWN, first)
     progress("computing motions again")
-    moved = {} if study is None else _motions_of(study, every, drawn, labels, status)
+    moved: dict[int, dict[str, Any]] = {}
+    if study is not None:
+        able = drawn[status[drawn] != REFUSED]
+        failures = thinned(able[status[able] > 0], MOTIONS // 5).tolist()
+        chosen = thinned(able, MOTIONS, [*extremes(every)[: MOTIONS // 2], *failures])
+        moved = motions(study, labels[chosen])
     visuals = system_visuals(None if study is None else study.work.varied.system)
-    reasons, shown = _reasons(result), set(labels[drawn].tolist())
+    numbers = np.asarray(result["failed_run"].values, dtype=int).tolist()
+    of_failures = zip(numbers, result["reason"].values, strict=True)
+    known = {*np.asarray(result["run"].values).tolist()}
+    reasons = [(run, str(text)) for run, text in of_failures if run in known]
+    on_page = set(labels[drawn].tolist())
     data = {
         "runs": labels[drawn].tolist(),
         "status": status[drawn].tolist(),
@@ -79,8 +121,14 @@ def study_page(
         ],
         "visuals": None if visuals is None else visuals.plain(),
         "motions": {str(run): motion for run, motion in moved.items()},
-        "reasons": {str(run): text for run, text in reasons if run in shown},
+        "reasons": {str(run): text for run, text in reasons if run in on_page},
     }
+    settings = json.loads(str(result.attrs.get("study", "{}")))
+    facts = [
+        (html(str(key)), html(value if isinstance(value, str) else json.dumps(value)))
+        for key, value in settings.items()
+        if key not in ("format", "model") and value not in (None, {}, "None")
+    ]
     scenes = any(motion["scene"] for motion in moved.values())
     scripts = [asset("vendor/three.min.js")] if scenes else []
     scripts += [asset(f"assets/{name}") for name in (*SCRIPTS, "axes.js", "study.js")]
@@ -90,32 +138,12 @@ def study_page(
         ("distributions", "Distributions", HISTOGRAMS),
         ("runs", "Selected runs", '<div id="table"></div>'),
         ("failures", "Runs that failed", _failures(reasons, labels, every)),
-        ("origin", "Where it comes from", _origin(result)),
+        ("origin", "Where it comes from", table(("of the study", "value"), facts, left=2)),
     ]
-    first_part = _first_part(lead, scenes, data["visuals"])
+    sentences = "".join(f"<p>{html(line)}</p>" for line in lead)
+    view = stage(scenes, data["visuals"])
+    first_part = FIRST_PART.format(lead=sentences, stage=view)
     return document(f"Study of {name}", "", first_part, data, sections, scripts)
-
-
-def _motions_of(
-    study: Study,
-    every: list[Column],
-    drawn: np.ndarray,
-    labels: np.ndarray,
-    status: np.ndarray,
-) -> dict[int, dict[str, Any]]:
-    """Motions by number of the run, which is its row of the design."""
-    possible = drawn[status[drawn] != REFUSED]
-    failed = thinned(possible[status[possible] > 0], MOTIONS // 5)
-    first = [*extremes(every)[: MOTIONS // 2], *failed.tolist()]
-    return motions(study, labels[thinned(possible, MOTIONS, first)])
-
-
-def _reasons(result: xarray.Dataset) -> list[tuple[int, str]]:
-    """(run, reason of its failure)."""
-    numbers = np.asarray(result["failed_run"].values, dtype=int).tolist()
-    own = np.isin(numbers, result["run"].values).tolist()
-    several = zip(numbers, result["reason"].values, own, strict=True)
-    return [(run, str(text)) for run, text, is_own in several if is_own]
 
 
 def _lead(
@@ -145,22 +173,6 @@ def _lead(
     return lines
 
 
-def _first_part(lead: list[str], scenes: bool, visuals: dict[str, Any] | None) -> str:
-    """Axes with the selection, and the stage of the motion."""
-    sentences = "".join(f"<p>{html(line)}</p>" for line in lead)
-    return (
-        f'<section id="study">{sentences}<div class="box study"><div class="controls">'
-        '<output id="chosen" aria-live="polite"></output>'
-        '<button id="all" type="button">Select all</button>'
-        '<label>colour by <select id="colour"></select></label></div>'
-        '<div class="axes"><div id="axes"></div></div></div>'
-        '<p class="faint">Drag along an axis to select runs, click it to let go; click a line, or a '
-        "row of a table, to see that run.</p></section>\n"
-        '<section id="motion"><h2>Motion</h2><p id="picked" aria-live="polite"></p>'
-        f'<div id="stage">{stage(scenes, visuals)}</div></section>\n'
-    )
-
-
 def _failures(reasons: list[tuple[int, str]], labels: np.ndarray, every: list[Column]) -> str:
     """The runs that failed, with their varied numbers and the reason."""
     if not reasons:
@@ -176,17 +188,6 @@ def _failures(reasons: list[tuple[int, str]], labels: np.ndarray, every: list[Co
     lead = f"<p>{len(reasons):,} failed"
     lead += f"; the first {LISTED} are listed.</p>" if len(reasons) > LISTED else ".</p>"
     return lead + table(head, rows, left=2)
-
-
-def _origin(result: xarray.Dataset) -> str:
-    """The stored settings of the study."""
-    settings = json.loads(str(result.attrs.get("study", "{}")))
-    facts = [
-        (html(str(key)), html(value if isinstance(value, str) else json.dumps(value)))
-        for key, value in settings.items()
-        if key not in ("format", "model") and value not in (None, {}, "None")
-    ]
-    return table(("of the study", "value"), facts, left=2)
 
 
 # columns of numbers: inputs and outputs of the runs that are drawn
@@ -295,28 +296,24 @@ def motions(study: Study, runs: np.ndarray) -> dict[int, dict[str, Any]]:
 
 
 def _batch_motions(study: Study, runs: np.ndarray) -> dict[int, dict[str, Any]]:
-    rows = study.design.rows(runs)
+    rows, varied = study.design.rows(runs), study.work.varied
     batch = study.work.trajectories(rows)
     batch = batch.isel(time=spread(batch.sizes["time"], INSTANTS))
-    values = study.work.varied.inputs(rows).get("parameters")
+    values, system = varied.inputs(rows).get("parameters"), varied.system
     result = {}
     for k, run in enumerate(runs.tolist()):
-        robot = _robot_of(study, values[k] if isinstance(values, np.ndarray) else None)
+        robot = system.robot
+        if robot is not None and robot.named_parameters:
+            # the robot with this run's own numbers for its parameters
+            if isinstance(values, np.ndarray):
+                row = values[k]
+            else:
+                row = system.dynamics.parameter_values(varied.fixed_inputs.get("parameters"))
+            named = dict(zip(system.named_parameters, np.asarray(row, float).tolist(), strict=True))
+            own = robot.dynamics.parameter_values({k: named[k] for k in robot.named_parameters})
+            robot = Robot(robot.model.bind(own))
         one = one_sample(batch, k)
         plotted = one[[name for name in PLOTTED if name in one]]
         charts = [chart for several in run_charts(plotted).values() for chart in several]
         result[run] = moving_data(robot, one["time"].values, one["q"].values, charts)
     return result
-
-
-def _robot_of(study: Study, row: np.ndarray | None) -> Robot | None:
-    """The robot with this run's own numbers for its parameters."""
-    system = study.work.varied.system
-    robot = system.robot
-    if robot is None or not robot.named_parameters:
-        return robot
-    if row is None:
-        row = system.dynamics.parameter_values(study.work.varied.given.get("parameters"))
-    named = dict(zip(system.named_parameters, np.asarray(row, float).tolist(), strict=True))
-    own = robot.dynamics.parameter_values({k: named[k] for k in robot.named_parameters})
-    return Robot(robot.model.bind(own))

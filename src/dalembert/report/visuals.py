@@ -72,9 +72,24 @@ def visuals_of(model: Model, budget: int = BUDGET) -> Visuals | None:
     points: dict[int, list[np.ndarray]] = {}
     for shape in shapes:
         shape.pieces = shape.pieces and [k for k in shape.pieces if len(small[k].triangles)]
-        for data, corners in _drawn_shapes(shape, small, number):
-            result.shapes.append(data)
-            points.setdefault(shape.body, []).append(corners)
+        visual, pose = shape.visual, shape.pose
+        quaternion = np.asarray(quaternion_from_matrix(pose.R), float)
+        data = {"body": shape.body, "pose": _rounded((*pose.p, *quaternion)), "kind": visual.kind}
+        outsides = []  # points (n, 3) in the frame of the shape
+        if shape.pieces is None:
+            size, colour = np.abs(np.array(visual.size)), _clipped(visual.colour)
+            half = {"sphere": np.repeat(size, 3)[:3], "box": 0.5 * size}.get(visual.kind, size)
+            if visual.kind in ("cylinder", "capsule"):
+                cap = size[0] if visual.kind == "capsule" else 0.0
+                half = np.array([size[0], size[0], 0.5 * size[1] + cap])
+            result.shapes.append({**data, "colour": colour, "size": _rounded(visual.size)})
+            outsides.append(box_around(np.stack([-half, half])).points)
+        for index in shape.pieces or ():
+            colour = _clipped(small[index].colour or visual.colour)
+            result.shapes.append({**data, "mesh": int(number[index]), "colour": colour})
+            outsides.append(extremes(small[index].points))
+        for outside in outsides:
+            points.setdefault(shape.body, []).append(outside @ pose.R.T + pose.p)
     result.corners = {body: extremes(np.concatenate(p)) for body, p in points.items()}
     massive = [i for i, body in enumerate(model.bodies) if float(body.mass) > 0.0]
     result.bare = [i for i in massive if i not in points or i in failed]
@@ -141,34 +156,6 @@ def _rounded(values: Any) -> list[float]:
     return [float(f"{x:.6g}") for x in values]
 
 
-def _drawn_shapes(
-    shape: _Shape, meshes: Sequence[Piece], number: np.ndarray
-) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """Data of a shape for the viewer, each with points (n, 3) of its outside in the body's frame."""
-    visual, pose = shape.visual, shape.pose
-    quaternion = np.asarray(quaternion_from_matrix(pose.R), float)
-    data = {"body": shape.body, "pose": _rounded((*pose.p, *quaternion)), "kind": visual.kind}
-    if shape.pieces is None:
-        half = _half_extents(visual)
-        data |= {"colour": _clipped(visual.colour), "size": _rounded(visual.size)}
-        return [(data, box_around(np.stack([-half, half])).points @ pose.R.T + pose.p)]
-    result = []
-    for index in shape.pieces:
-        colour = _clipped(meshes[index].colour or visual.colour)
-        points = extremes(meshes[index].points) @ pose.R.T + pose.p
-        result.append(({**data, "mesh": int(number[index]), "colour": colour}, points))
-    return result
-
-
-def _half_extents(visual: Visual) -> np.ndarray:
-    """Half the sides of the box around a shape."""
-    size = np.abs(np.array(visual.size))
-    if visual.kind in ("cylinder", "capsule"):
-        cap = size[0] if visual.kind == "capsule" else 0.0
-        return np.array([size[0], size[0], 0.5 * size[1] + cap])
-    return {"sphere": np.repeat(size, 3)[:3], "box": 0.5 * size}.get(visual.kind, size)
-
-
 def _clipped(colour: Numbers | None) -> list[float] | None:
     return None if colour is None else [round(min(1.0, max(0.0, x)), 3) for x in colour]
 
@@ -176,7 +163,8 @@ def _clipped(colour: Numbers | None) -> list[float] | None:
 def extremes(points: np.ndarray) -> np.ndarray:
     """Those of points (n, 3) that are furthest in some direction along axes and diagonals."""
     steps = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)])
-    return points[np.unique(np.argmax(points @ steps.T, axis=0))]
+    chosen: np.ndarray = points[np.unique(np.argmax(points @ steps.T, axis=0))]
+    return chosen
 
 
 # mesh simplification
@@ -195,7 +183,15 @@ def within_budget(pieces: Sequence[Piece], budget: int) -> list[Piece]:
     if sum(len(piece.triangles) for piece in welded) <= budget:
         return welded
     extents = [np.ptp(piece.points, axis=0).max() for piece in welded if len(piece.points)]
-    facing = [_facing(piece) for piece in welded]
+    # from 0 to 5: the axis to which the surface at each point is turned most
+    facing = []
+    for piece in welded:
+        areas, normals = _area_vectors(piece), np.zeros_like(piece.points)
+        for k, j in np.ndindex(3, 3):
+            normals[:, j] += np.bincount(piece.triangles[:, k], areas[:, j], len(normals))
+        axis = np.argmax(np.abs(normals), axis=1)
+        largest = np.take_along_axis(normals, axis[:, None], axis=1)[:, 0]
+        facing.append(2 * axis + (largest < 0.0))
     fine, coarse = 1e-4 * max(extents), max(extents)
     for _ in range(STEPS):
         width = float(np.sqrt(fine * coarse))
@@ -220,7 +216,8 @@ def weld(piece: Piece) -> Piece:
 
 def _one_integer(rows: np.ndarray) -> np.ndarray:
     """Three whole numbers below 2²¹ as one: sorting one is faster than sorting rows."""
-    return (rows[:, 0] << 2 * SHIFT) | (rows[:, 1] << SHIFT) | rows[:, 2]
+    integers: np.ndarray = (rows[:, 0] << 2 * SHIFT) | (rows[:, 1] << SHIFT) | rows[:, 2]
+    return integers
 
 
 def _clustered(piece: Piece, facing: np.ndarray, width: float, count_only: bool = False) -> Piece:
@@ -246,18 +243,6 @@ def _clustered(piece: Piece, facing: np.ndarray, width: float, count_only: bool 
         return piece._replace(triangles=triangles)
     points = _representatives(piece, cell, len(cells), width)
     return _without_unused(Piece(points, triangles, piece.colour))
-
-
-def _facing(piece: Piece) -> np.ndarray:
-    """(n,) from 0 to 5: the axis to which the surface at each point is turned most."""
-    areas = _area_vectors(piece)
-    normals = np.zeros_like(piece.points)
-    for k in range(3):
-        for j in range(3):
-            count = len(piece.points)
-            normals[:, j] += np.bincount(piece.triangles[:, k], areas[:, j], count)
-    axis = np.argmax(np.abs(normals), axis=1)
-    return 2 * axis + (np.take_along_axis(normals, axis[:, None], axis=1)[:, 0] < 0.0)
 
 
 def _area_vectors(piece: Piece) -> np.ndarray:

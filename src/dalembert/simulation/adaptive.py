@@ -11,10 +11,10 @@ import numpy as np
 
 from dalembert.errors import ConstraintError
 from dalembert.simulation.checkpoint import Finished, Stalled, State
-from dalembert.simulation.events import UNTIL, Events, Joints
+from dalembert.simulation.events import MOST_EVENTS, UNTIL, Events, Joints
 from dalembert.simulation.methods.method import AdaptiveMethod
 from dalembert.simulation.plant import Field, SimulatedPlant
-from dalembert.simulation.settings import Grid, Until, whole
+from dalembert.simulation.settings import Grid, Settings, whole
 from dalembert.simulation.torques import Constant, Sampled, Torques, not_finite, torque_failure
 from dalembert.systems.singularity import dead_point
 
@@ -86,14 +86,13 @@ class AdaptiveRun:
 
     flow: Field
     torques: Torques
-    given: Mapping[str, np.ndarray]
+    inputs: Mapping[str, np.ndarray]  # constants of the controller, parameters, widths
     joints: Joints
     mass_matrix: Callable[[np.ndarray], np.ndarray]
     method: AdaptiveMethod
-    rtol: float
-    atol: float
-    grid: Grid
-    until: Until | None = None
+    settings: Settings
+    grid: Grid = field(init=False)
+    torque_error: str = field(default="", init=False)  # none: they stop the run at once
     _solver: Any = field(default=None, init=False)
     _segment: Segment | None = field(default=None, init=False)
     _h: float = field(default=0.0, init=False)
@@ -104,7 +103,8 @@ class AdaptiveRun:
     _error: str = field(default="", init=False)  # of the last failed evaluation
 
     def __post_init__(self) -> None:
-        parts = (self.flow, self.joints, self.given, self._tau, self.mass_matrix, self.until)
+        self.grid, until = self.settings.grid, self.settings.until
+        parts = (self.flow, self.joints, self.inputs, self._tau, self.mass_matrix, until)
         self._events = Events(*parts)
         self._progress = Progress(self.grid.time(self.grid.saves - 1), self.plant.inner)
 
@@ -121,14 +121,14 @@ class AdaptiveRun:
     def start(self, x: np.ndarray) -> State:
         """The state at t = 0, with modes that agree with the forces."""
         self._h = 0.0
-        self._sample(0.0, self.plant.entered(x, 0.0, self.given))
+        self._sample(0.0, self.plant.entered(x, 0.0, self.inputs))
         self._events.start(x)
-        return self._state(0.0, self.plant.entered(x, 0.0, self.given))
+        return self._state(0.0, self.plant.entered(x, 0.0, self.inputs))
 
     def observe(self, state: State) -> np.ndarray:
         """(q, q̇, z, W, H), quaternions of unit length."""
         t = float(state["t"])
-        x = self.plant.left(self._projected(t, np.array(state["y"])), t, self.given)
+        x = self.plant.left(self._projected(t, np.array(state["y"])), t, self.inputs)
         nq = self.plant.nq
         x[:nq] = self.plant.dynamics.normalised(x[:nq])
         return x
@@ -153,20 +153,15 @@ class AdaptiveRun:
         y = segment.y if segment.end == target else segment.at(target)
         return self._state(target, y)
 
-    @property
-    def torque_error(self) -> str:
-        """Always "": torques that are not finite stop the run where they are evaluated."""
-        return ""
-
     def explain(self, state: State, index: int) -> str:
         """Message about a state that is not finite."""
         return f"the motion is not finite after t = {float(state['t']):g} s"
 
     def _state(self, t: float, y: np.ndarray) -> State:
-        own = {"t": np.array(t), "y": np.array(y), "h": np.array(self._h)}
+        state = {"t": np.array(t), "y": np.array(y), "h": np.array(self._h)}
         if self.plant.switches:
-            own["pivots"] = np.array(self.plant.pivots or "")
-        return own | self._events.stored()
+            state["pivots"] = np.array(self.plant.pivots or "")
+        return state | self._events.stored()
 
     # the solver
 
@@ -174,7 +169,7 @@ class AdaptiveRun:
         """Time at which a solver from t stops: at the next sample, or the end of the chunk."""
         if not isinstance(self.torques, Sampled):
             return self._last
-        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
+        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.inputs))
         self._command, change = self.torques.until_change(t, q, qd)
         dt = self.grid.dt
         steps = whole(change, dt)  # a sample at a saved time is at the very same number
@@ -186,9 +181,9 @@ class AdaptiveRun:
         end = self._sample(t, y)
         solver = getattr(integrate, self.method.name)
         first = min(self._h, end - t) if self._h > 0.0 else None
-        options = {"rtol": self.rtol, "atol": self.atol, "first_step": first}
+        tolerances = {"rtol": self.settings.rtol, "atol": self.settings.atol}
         try:
-            return solver(self._rate, t, np.array(y), end, **options)
+            return solver(self._rate, t, np.array(y), end, first_step=first, **tolerances)
         except (ValueError, ArithmeticError) as error:  # of SciPy's linear algebra
             raise Stalled(self._stall_message(t, str(error))) from None
 
@@ -200,7 +195,7 @@ class AdaptiveRun:
             if self.plant.switches and np.isfinite(y).all() and not np.isfinite(rate).all():
                 self._choose_pivots(t, y)
                 rate = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
-            return rate
+            return np.asarray(rate)
         except ConstraintError as error:  # too far: a shorter step may still be possible
             self._error = str(error)
             return np.full_like(y, np.nan)
@@ -208,14 +203,14 @@ class AdaptiveRun:
     def _choose_pivots(self, t: float, y: np.ndarray) -> None:
         """Take pivots that are well conditioned here, where the formulation has any."""
         if self.plant.switches:
-            self.flow = self.flow.switched(y[: self.plant.nq], t, self.given)
+            self.flow = self.flow.switched(y[: self.plant.nq], t, self.inputs)
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
             return self.torques.value
         if isinstance(self.torques, Sampled):
             return self._command
-        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
+        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.inputs))
         tau = self.torques.at(t, q, qd)
         if not np.isfinite(tau).all() and np.isfinite(y).all():
             what = "control" if self.plant.controlled else "torque"
@@ -242,11 +237,8 @@ class AdaptiveRun:
         if self.plant.closed:  # a one-step method may go on from any state
             solver.y = self._projected(solver.t, solver.y)
             solver.f = self._rate(solver.t, solver.y)
-        events = self._events
-        event = events.first(solver.t_old, solver.t, dense) if events.watched else None
-        segment = Segment(solver.t, solver.y, dense)
-        if event is not None:
-            segment = self._cut(dense, *event)
+        event = self._events.first(solver.t_old, solver.t, dense)
+        segment = Segment(solver.t, solver.y, dense) if event is None else self._cut(dense, *event)
         if self._progress.count_step(segment.end):
             raise Stalled(self._stall_message(segment.end, self._progress.message))
         return segment
@@ -263,9 +255,9 @@ class AdaptiveRun:
         if self._error:
             return start + self._error
         if y is not None:
-            x = self.plant.left(y, t, self.given)
+            x = self.plant.left(y, t, self.inputs)
             times = (t, t + AFTER * self.grid.dt)
-            if message := torque_failure(self.plant, times, x, self.given):
+            if message := torque_failure(self.plant, times, x, self.inputs):
                 return start + message
         start += f"{reason.rstrip('.')}. "
         if isinstance(self.torques, Sampled):
@@ -280,18 +272,19 @@ class AdaptiveRun:
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
         try:
-            return self.plant.project_of(y, t, *self.given.values()) if self.plant.closed else y
+            return self.plant.project_of(y, t, *self.inputs.values()) if self.plant.closed else y
         except ConstraintError as error:
             raise Stalled(f"{self.method.name} cannot go on from t = {t:g} s: {error}") from None
 
-    def _cut(self, dense: Any, t: float, index: int) -> Segment:
+    def _cut(self, dense: Callable[[float], np.ndarray], t: float, index: int) -> Segment:
         """The segment up to the event; the solver starts again after it."""
         y = np.array(dense(t))
         kind, joint = self._events.kind(index)
         if kind == UNTIL:
             message = f"the event of `until` happened at t = {t:.9g} s"
             raise Finished(self._state(t, y), t, message)
-        if self._events.chatters(t):
+        recent = [entry for entry in self._events.log[-MOST_EVENTS:] if t - entry[0] < 1e-9]
+        if len(recent) >= MOST_EVENTS:
             reason = f"joint {self.joints.names[joint]!r} chatters between stick, slip and stops"
             raise Stalled(self._stall_message(t, reason))
         after = self._events.after(t, y, kind, joint)

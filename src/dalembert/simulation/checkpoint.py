@@ -68,7 +68,7 @@ class Checkpoint:
                 f"{self.folder / HEADER} is not a checkpoint of this package; name another folder"
             ) from None
 
-    def _compare(self, header: Any) -> None:
+    def _compare(self, header: object) -> None:
         """An error unless the header is that of this run."""
         if not isinstance(header, Mapping):
             raise ValueError("a header is a table")
@@ -204,12 +204,25 @@ def drive(
     raises; `status` and `message` say which, and everything computed stays.
     """
     record = Record()
-    state, count = _resume(run, x0, checkpoint, record, memory)
+    try:
+        state = run.start(x0)
+    except Failed as failed:
+        raise failed.cause from None
+    record.times.append(run.grid.time(0))
+    record.states.append(run.observe(state))
+    number = 0  # of the stored chunk to continue from
+    while checkpoint is not None and (stored := checkpoint.load(number)) is not None:
+        record.times += list(stored.pop("saved_times"))
+        record.states += list(stored.pop("saved_states"))
+        if memory is not None:
+            memory.replay(stored)
+        state = record.final = stored
+        number += 1
     try:
         bar = progress or nullcontext(lambda share: None)
         # states that are not finite are detected, with one message
         with np.errstate(all="ignore"), _interrupt_flag() as stop, bar as report:
-            _advance(run, state, count, checkpoint, record, report, stop, memory)
+            _advance(run, state, checkpoint, record, report, stop, memory)
     except KeyboardInterrupt:
         record.end("interrupted", f"interrupted after t = {record.times[-1]:g} s")
     except Finished as finished:
@@ -270,38 +283,13 @@ def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     if np.abs(x).max(initial=0.0) <= FAR:
         return np.zeros(x.shape[:-1], dtype=bool)
     size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
-    return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
-
-
-def _resume(
-    run: Run,
-    x0: np.ndarray,
-    checkpoint: Checkpoint | None,
-    record: Record,
-    memory: Memory | None,
-) -> tuple[State, int]:
-    """(state to continue from, number of states saved so far)."""
-    try:
-        state = run.start(x0)
-    except Failed as failed:
-        raise failed.cause from None
-    record.times.append(run.grid.time(0))
-    record.states.append(run.observe(state))
-    number = 0
-    while checkpoint is not None and (stored := checkpoint.load(number)) is not None:
-        record.times += list(stored.pop("saved_times"))
-        record.states += list(stored.pop("saved_states"))
-        if memory is not None:
-            memory.replay(stored)
-        state = record.final = stored
-        number += 1
-    return state, len(record.times)
+    finite: np.ndarray = np.isfinite(x).all(axis=-1) & (now <= FAR * size)
+    return ~finite
 
 
 def _advance(
     run: Run,
     state: State,
-    count: int,
     checkpoint: Checkpoint | None,
     record: Record,
     report: Callable[[float], None],
@@ -309,7 +297,7 @@ def _advance(
     memory: Memory | None,
 ) -> None:
     grid, first = run.grid, record.states[0]
-    for index in range(count - 1, grid.saves - 1):
+    for index in range(len(record.times) - 1, grid.saves - 1):
         if stop():
             raise KeyboardInterrupt
         before, state = state, run.advance(state, index)

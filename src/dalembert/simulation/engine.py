@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.errors import ConstraintError, SettingError, ShapeError, SimulationError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.adaptive import AdaptiveRun
-from dalembert.simulation.checkpoint import Checkpoint, Record, Run, drive
+from dalembert.simulation.checkpoint import Checkpoint, Failed, Record, Run, drive
 from dalembert.simulation.events import Joints
 from dalembert.simulation.fixed_step import FixedRun, Stepper
 from dalembert.simulation.kane import KanePlant
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import CLOSED, Field, SimulatedPlant
 from dalembert.simulation.provenance import model_attributes, span
-from dalembert.simulation.results import dataset, outputs, with_limits_passed, with_speeds
+from dalembert.simulation.results import dataset, outputs, with_limits_passed
 from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.torques import (
     Computed,
@@ -29,7 +30,6 @@ from dalembert.simulation.torques import (
     Torques,
     initial_activation,
     inputs,
-    saved_torques,
     with_samples,
 )
 from dalembert.systems.controller import (
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 CACHED = 64  # kernels of steps and right-hand sides
 Inputs = dict[str, np.ndarray]
 
-_cache: OrderedDict[Any, Any] = OrderedDict()
+_cache: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def simulate(
     system: System,
-    q0: Any = None,
-    qd0: Any = None,
+    q0: ArrayLike | None = None,
+    qd0: ArrayLike | None = None,
     tau: Any = None,
     *,
     duration: float,
@@ -69,13 +69,13 @@ def simulate(
     until: Callable[[float, np.ndarray, np.ndarray], float] | None = None,
     formulation: str | None = None,
     controls: Any = None,
-    activation: Any = None,
+    activation: Mapping[str, float] | ArrayLike | None = None,
     saturate: bool = False,
     control_dt: float | None = None,
     control_delay: float = 0.0,
-    encoder: Any = None,
-    noise: Any = None,
-    velocity_noise: Any = None,
+    encoder: ArrayLike | None = None,
+    noise: ArrayLike | None = None,
+    velocity_noise: ArrayLike | None = None,
     seed: int = 0,
     parameters: Mapping[str, float] | np.ndarray | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -166,28 +166,8 @@ def simulate(
     >>> run.q.dims, run.sizes["time"], float(abs(run.balance).max()) < 1e-9
     (('time', 'joint'), 11, True)
     """
-    settings = Settings(
-        duration=duration,
-        method=method,
-        dt=dt,
-        save_every=save_every,
-        rtol=rtol,
-        atol=atol,
-        friction=friction,
-        smoothing=smoothing,
-        restitution=restitution,
-        until=until,
-        formulation=formulation,
-        controls=controls,
-        activation=activation,
-        saturate=saturate,
-        control_dt=control_dt,
-        control_delay=control_delay,
-        encoder=encoder,
-        noise=noise,
-        velocity_noise=velocity_noise,
-        seed=seed,
-    )
+    arguments = locals()
+    settings = Settings(**{field.name: arguments[field.name] for field in fields(Settings)})
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
     return _simulate(system, (q0, qd0), tau, settings, parameters, checkpoint, bar)
@@ -195,12 +175,12 @@ def simulate(
 
 def _simulate(
     system: System,
-    start: tuple[Any, Any],
-    tau: np.ndarray,
+    start: tuple[ArrayLike | None, ArrayLike | None],
+    tau: Any,
     settings: Settings,
-    parameters: Any,
+    parameters: Mapping[str, float] | np.ndarray | None,
     checkpoint: str | os.PathLike[str] | None,
-    bar: Any,
+    bar: AbstractContextManager[Callable[[float], None]] | None,
 ) -> xarray.Dataset:
     q, qd = _initial_state(system, *start)
     torques, controller = inputs(system, tau, settings, qd.shape)
@@ -209,7 +189,16 @@ def _simulate(
     settings.require_formulation(system.dynamics, method)
     friction = settings.friction_for(isinstance(method, AdaptiveMethod), closed)
     plant, controller_key = _plant(system, controller, friction == "smooth", settings)
-    arguments = _kernel_inputs(plant, controller, parameters)
+    # inputs of every kernel besides state, time and torques, in the order of their ports
+    arguments: Inputs = {}
+    if controller is not None and "law" in plant.fixed_inputs:
+        arguments["law"] = packed_constants(controller)
+    if system.dynamics.parameters:
+        is_named = parameters is None or isinstance(parameters, Mapping)
+        values = parameters if is_named else np.asarray(parameters, dtype=float)
+        arguments["parameters"] = np.asarray(system.dynamics.possible_values(values), dtype=float)
+    elif parameters is not None:
+        system.dynamics.parameter_values(dict(parameters))
     if plant.smooth:
         dt = settings.dt if isinstance(method, FixedMethod) else None
         width = smoothing_width(system, dt, settings.smoothing, arguments.get("parameters"))
@@ -245,10 +234,12 @@ def _simulate(
     return _result(plant, record, torques, arguments, attributes)
 
 
-def _initial_state(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
+def _initial_state(
+    system: System, q0: ArrayLike | None, qd0: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) or (N, nq) with unit quaternions, q̇ of the same batch; at rest without `qd0`."""
     for name, value in (("q0", q0), ("qd0", qd0)):
-        if np.iscomplexobj(value):
+        if value is not None and np.iscomplexobj(value):
             raise ShapeError(f"{name} of {system.name} must be real numbers, not complex ones")
     q = np.asarray(system.neutral() if q0 is None else q0, dtype=float)
     if q.ndim and q.shape[-1] == system.nq and qd0 is None:
@@ -272,7 +263,7 @@ def _initial_state(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.nd
     return unit, qd
 
 
-def is_single(start: tuple[Any, Any]) -> bool:
+def is_single(start: tuple[ArrayLike | None, ArrayLike | None]) -> bool:
     """Whether (q0, qd0) are in single precision, so that the run is computed in it."""
     dtypes = [np.asarray(x).dtype for x in start if x is not None]
     return bool(dtypes) and all(dtype == np.float32 for dtype in dtypes)
@@ -302,21 +293,6 @@ def _require_closed(plant: SimulatedPlant, x: np.ndarray, arguments: Inputs) -> 
             f"qd0 misses the constraints of {name} by {slip.max():.2g}; "
             f"{name}.project_velocity(q0, qd0) is the nearest velocity that meets them"
         )
-
-
-def _kernel_inputs(plant: SimulatedPlant, controller: Controller | None, parameters: Any) -> Inputs:
-    """Inputs of every kernel besides state, time, torques and widths, in the order of their ports."""
-    arguments: Inputs = {}
-    if controller is not None and "law" in plant.given:
-        arguments["law"] = packed_constants(controller)
-    dynamics = plant.dynamics
-    if dynamics.parameters:
-        named = parameters is None or isinstance(parameters, Mapping)
-        values = parameters if named else np.asarray(parameters, dtype=float)
-        arguments["parameters"] = np.asarray(dynamics.possible_values(values), dtype=float)
-    elif parameters is not None:
-        dynamics.parameter_values(dict(parameters))
-    return arguments
 
 
 def _run(
@@ -349,18 +325,7 @@ def _run(
     def mass_matrix(q: np.ndarray) -> np.ndarray:
         return plant.system.mass_matrix(q, parameters=parameters)
 
-    return AdaptiveRun(
-        flow,
-        torques,
-        arguments,
-        joints,
-        mass_matrix,
-        method,
-        settings.rtol,
-        settings.atol,
-        settings.grid,
-        settings.until,
-    )
+    return AdaptiveRun(flow, torques, arguments, joints, mass_matrix, method, settings)
 
 
 def _plant(
@@ -388,7 +353,7 @@ def _plant(
     return _cached((*key, formulation), lambda: plant), controller_key
 
 
-def _cached(key: Any, create: Callable[[], Any]) -> Any:
+def _cached(key: Hashable, create: Callable[[], Any]) -> Any:
     if key not in _cache:
         _cache[key] = create()
         while len(_cache) > CACHED:
@@ -408,9 +373,9 @@ def _attributes(
         **model_attributes(plant.system, arguments.get("parameters")),
         "dalembert_version": __version__,
     }
-    if plant.rubs:
+    if plant.has_coulomb:
         attributes["friction"] = friction
-    if "width" in arguments and plant.rubs:
+    if "width" in arguments and plant.has_coulomb:
         attributes["smoothing"] = ", ".join(map(span, np.atleast_2d(arguments["width"]).T))
     if controller is not None:
         attributes["controller"] = type(controller).__name__
@@ -431,7 +396,10 @@ def _result(
     if isinstance(torques, Sampled):
         tau = torques.applied(times)
     else:
-        tau = saved_torques(torques, times, q, qd, len(plain.driving))
+        tau = np.full((*qd.shape[:-1], len(plain.driving)), np.nan)
+        for row, t_k, q_k, qd_k in zip(tau, times.tolist(), q, qd, strict=True):
+            with suppress(Failed):  # NaN where a function of the user raises
+                row[...] = torques.at(t_k, q_k, qd_k)
     tau = tau.astype(states.dtype, copy=False)
     shapes = {name: value.shape[-1:] for name, value in arguments.items()}
     # λ by the default formulation, which has no pivots that could be wrong at a saved state
@@ -446,5 +414,8 @@ def _result(
     by_controller = plant.controller is not None or isinstance(torques, Computed | Sampled)
     result = with_limits_passed(plain.system, result, by_controller)
     if isinstance(plant, KanePlant):
-        return with_speeds(result, plant.speeds(plant.entered(states, t, arguments)))
+        v_r = plant.speeds(plant.entered(states, t, arguments))
+        long_name = "speeds along the continuous basis N, q̇ = N v_r + n"
+        field = (*result.kinetic.dims, "freedom"), v_r, {"units": "√J", "long_name": long_name}
+        return result.assign(v_r=field)
     return result

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class Joints:
         """Whether any joint can stick or meet a stop."""
         return bool(self.has_coulomb.any() or np.isfinite([self.lower, self.upper]).any())
 
-    def along(self, q: np.ndarray) -> Any:
+    def along(self, q: np.ndarray) -> np.ndarray:
         """(..., nv) coordinates of joints of one degree; arbitrary for others, which have no stops."""
         return q if self.indices is None else q[..., self.indices]
 
@@ -80,7 +79,9 @@ class Joints:
         least = np.where(modes.stop < 0, -np.inf, self.coulomb[1])
         return least, np.where(modes.stop > 0, np.inf, self.coulomb[0])
 
-    def margins(self, modes: Modes, q: np.ndarray, qd: np.ndarray, locking: Any) -> np.ndarray:
+    def margins(
+        self, modes: Modes, q: np.ndarray, qd: np.ndarray, locking: np.ndarray
+    ) -> np.ndarray:
         """(..., 4 nv) distances to the next event of each kind and joint; inf where none can be."""
         least, largest = self.bounds(modes)
         q = self.along(q)
@@ -101,7 +102,7 @@ def _replaced(array: np.ndarray, index: int, value: float) -> np.ndarray:
 def impact(
     joints: Joints, M: np.ndarray, q: np.ndarray, qd: np.ndarray, joint: int, side: float
 ) -> tuple[np.ndarray, Modes]:
-    """(q̇ after, modes after) of a joint meeting its stop: Newton's law q̇₊ = −e q̇₋.
+    """(q̇ after, modes after) of a joint meeting its stop: Newton's hypothesis q̇₊ = −e q̇₋.
 
     The impulse acts along the joint alone, so q̇₊ = q̇₋ − (1+e) q̇_i M⁻¹e_i / (M⁻¹)_ii. Joints that
     already lie on their stops and are driven into them by it meet them in turn.
@@ -139,7 +140,7 @@ class Events:
 
     flow: Field
     joints: Joints
-    given: Mapping[str, np.ndarray]
+    constants: Mapping[str, np.ndarray]  # inputs of kernels that the modes do not change
     tau: Callable[[float, np.ndarray], np.ndarray]
     mass_matrix: Callable[[np.ndarray], np.ndarray]
     until: Until | None
@@ -147,16 +148,11 @@ class Events:
     sign: float = 0.0  # of `until` at the start
     log: list[tuple[float, int, int]] = field(default_factory=list)  # (time, joint, kind)
 
-    @property
-    def watched(self) -> bool:
-        """Whether any event can happen."""
-        return self.modes is not None or self.until is not None
-
     def inputs(self) -> tuple[np.ndarray, ...]:
         """Inputs of the right-hand side besides state, time and torques."""
         if self.modes is None:
-            return tuple(self.given.values())
-        return (*self.given.values(), self.modes.direction, self.modes.locked)
+            return tuple(self.constants.values())
+        return (*self.constants.values(), self.modes.direction, self.modes.locked)
 
     def start(self, x: np.ndarray) -> None:
         """Modes that agree with the forces, and the sign of `until`, at t = 0."""
@@ -189,10 +185,10 @@ class Events:
         assert self.until is not None
         return float(called("the function until", self.until, t, q, qd))
 
-    def _margins(self, t: Any, y: np.ndarray) -> np.ndarray:
+    def _margins(self, t: np.ndarray, y: np.ndarray) -> np.ndarray:
         """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
         plant = self.flow.plant
-        q, qd, *_ = plant.parts(plant.left(y, t, self.given))
+        q, qd, *_ = plant.parts(plant.left(y, t, self.constants))
         columns = []
         if self.modes is not None:
             locking = np.zeros_like(qd)
@@ -207,10 +203,14 @@ class Events:
             columns.append(self.sign * np.array(values, dtype=float)[:, None])
         return np.concatenate(columns, axis=1)
 
-    def first(self, begin: float, end: float, dense: Any) -> tuple[float, int] | None:
+    def first(
+        self, begin: float, end: float, dense: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[float, int] | None:
         """(time, index of the margin) of the first event inside a step, or None."""
         from scipy.optimize import brentq
 
+        if self.modes is None and self.until is None:
+            return None
         times = np.linspace(begin, end, INNER_POINTS + 2)
         margins = self._margins(times, dense(times).T)
         below = margins < -NEAR
@@ -230,11 +230,6 @@ class Events:
                 time = brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14)
                 events.append((time, int(index)))
         return min(events)
-
-    def chatters(self, t: float) -> bool:
-        """Whether too many events have happened at this time."""
-        recent = [entry for entry in self.log[-MOST_EVENTS:] if t - entry[0] < 1e-9]
-        return len(recent) >= MOST_EVENTS
 
     def after(self, t: float, y: np.ndarray, kind: int, joint: int) -> np.ndarray:
         """The state after an event of a joint, which is logged; y is changed in place."""

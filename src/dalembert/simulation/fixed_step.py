@@ -8,10 +8,9 @@ Python function are evaluated between kernels of single stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from dalembert.errors import FormulationError
 from dalembert.kernels.call.settings import get_num_threads, in_threads
 from dalembert.simulation.checkpoint import Stalled, State
 from dalembert.simulation.methods.method import FixedMethod, Step
-from dalembert.simulation.plant import SimulatedPlant
+from dalembert.simulation.plant import Function, SimulatedPlant, Time
 from dalembert.simulation.settings import Grid
 from dalembert.simulation.torques import (
     Computed,
@@ -29,7 +28,7 @@ from dalembert.simulation.torques import (
     Torques,
     torque_failure,
 )
-from dalembert.systems.plant import Flow, Shapes
+from dalembert.systems.plant import Flow, Inputs, Shapes
 from dalembert.systems.runge_kutta import Torque
 from dalembert.systems.singularity import dead_point
 
@@ -54,26 +53,25 @@ class Stepper:
         return self.method.make(self.plant)
 
     @property
-    def given(self) -> Shapes:
-        """Inputs besides state, time and torques."""
-        return self.plant.given
-
-    @property
     def size(self) -> int:
         """Length of the inner state: x, the numbers of the method, and t."""
-        return self.plant.inner + self.step.carried + 1
+        return self.plant.inner + self.step.history + 1
 
     @cached_property
-    def kernel(self) -> Callable[..., Any]:
+    def kernel(self) -> Function:
         """(x, dt, u0, u1, …) → x of the next step."""
-        flow = self.plant.traced_flow(self.given) if self.method.traces else self.stages
+        flow = (
+            self.plant.traced_flow(self.plant.fixed_inputs) if self.method.traces else self.stages
+        )
         last = self.size - 1
 
-        def function(x: np.ndarray, dt: Any, u0: Any, u1: Any, **given: Any) -> Any:
-            def torque(c: float, x: np.ndarray, d: np.ndarray) -> Any:
+        def function(
+            x: np.ndarray, dt: Time, u0: np.ndarray, u1: np.ndarray, **inputs: np.ndarray
+        ) -> np.ndarray:
+            def torque(c: float, x: np.ndarray, d: np.ndarray) -> np.ndarray:
                 return u0 if c == 0.0 else u1 if c == 1.0 else (1.0 - c) * u0 + c * u1
 
-            moved = self._closed(flow.under(given), x[:last], x[last], dt, torque)
+            moved = self.advance(flow.under(inputs), x[:last], x[last], dt, torque)
             return np.concatenate([moved, np.stack([x[last] + dt])])
 
         driven = (len(self.plant.driving),)
@@ -81,37 +79,38 @@ class Stepper:
         return self._built(f"{self.method.name}_step", function, shapes)
 
     @cached_property
-    def enter(self) -> Callable[..., Any]:
+    def enter(self) -> Function:
         """(x, t, …) → inner state, from the state (q, q̇, z, W, H)."""
 
-        def function(x: np.ndarray, t: Any, **given: Any) -> Any:
-            inner = self.step.enter(self.plant.enter(x, t, given), given)
+        def function(x: np.ndarray, t: Time, **inputs: np.ndarray) -> np.ndarray:
+            inner = self.step.enter(self.plant.enter(x, t, inputs), inputs)
             return np.concatenate([inner, np.stack([t])])
 
         return self._built("enter", function, {"x": (self.plant.size,), "t": ()})
 
     @cached_property
-    def leave(self) -> Callable[..., Any]:
+    def leave(self) -> Function:
         """(x, …) → the state (q, q̇, z, W, H), from the inner state."""
 
-        def function(x: np.ndarray, **given: Any) -> Any:
+        def function(x: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
             last = self.size - 1
-            return self.plant.leave(self.step.leave(x[:last], given), x[last], given)
+            return self.plant.leave(self.step.leave(x[:last], inputs), x[last], inputs)
 
         return self._built("leave", function, {"x": (self.size,)})
 
     @cached_property
     def stages(self) -> Flow:
         """The flow of a step whose stages are separate kernel calls."""
-        return self.plant.called_flow(self.given)
+        return self.plant.called_flow(self.plant.fixed_inputs)
 
-    def _closed(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
         """x at t + h, projected onto the constraints where the method does so."""
         moved = self.step.advance(flow, x, t, h, torque)
         return flow.project(moved, t + h) if self.method.projects else moved
 
-    def _built(self, name: str, function: Callable[..., Any], shapes: Shapes) -> Callable[..., Any]:
-        return self.plant.built(name, function, {**shapes, **self.given}, self.method.traces)
+    def _built(self, name: str, function: Function, shapes: Shapes) -> Function:
+        shapes = {**shapes, **self.plant.fixed_inputs}
+        return self.plant.built(name, function, shapes, self.method.traces)
 
 
 Indices = slice | np.ndarray  # which samples of a batch
@@ -124,7 +123,7 @@ class FixedRun:
 
     stepper: Stepper
     torques: Torques
-    given: Mapping[str, np.ndarray]
+    inputs: Mapping[str, np.ndarray]  # constants of the controller, parameters, widths
     grid: Grid
 
     @property
@@ -134,11 +133,12 @@ class FixedRun:
 
     def start(self, x: np.ndarray) -> State:
         """The inner state at t = 0."""
-        return {"x": np.ascontiguousarray(self.stepper.enter(x, 0.0, *self.given.values()).T)}
+        return {"x": np.ascontiguousarray(self.stepper.enter(x, 0.0, *self.inputs.values()).T)}
 
     def observe(self, state: State) -> np.ndarray:
         """(q, q̇, z, W, H) of every sample, (..., size)."""
-        return self.stepper.leave(state["x"].T, *self.given.values())
+        states: np.ndarray = self.stepper.leave(state["x"].T, *self.inputs.values())
+        return states
 
     def advance(self, state: State, index: int) -> State:
         """From the saved state `index` to the next one."""
@@ -190,10 +190,10 @@ class FixedRun:
             t, state = k * self.grid.dt, self.observe({"x": x})
             q, qd, *_ = self.stepper.plant.parts(state)
             if self.stepper.method.remembers and torques.sampling.jumps(t):
-                x[...] = self.stepper.enter(state, t, *self.given.values()).T
+                x[...] = self.stepper.enter(state, t, *self.inputs.values()).T
             command, change = torques.until_change(t, q, qd)
             steps = min(end, round(change / self.grid.dt)) - k
-            yield FixedRun(self.stepper, Constant(command), self.given, self.grid), k, steps
+            yield FixedRun(self.stepper, Constant(command), self.inputs, self.grid), k, steps
             k += steps
 
     def _switch(self, before: np.ndarray, x: np.ndarray, first: int, count: int) -> None:
@@ -204,8 +204,8 @@ class FixedRun:
         for k in np.flatnonzero(~np.isfinite(new).all(axis=0)):
             if np.isfinite(new[:, k]).all() or not np.isfinite(old[:, k]).all():
                 continue
-            given = {n: v[k] if v.ndim == 2 else v for n, v in self.given.items()}
-            other = plant.switched(old[: plant.nq, k], t, given)
+            inputs = {n: v[k] if v.ndim == 2 else v for n, v in self.inputs.items()}
+            other = plant.switched(old[: plant.nq, k], t, inputs)
             if other.pivots in attempted:
                 continue
             attempted.add(other.pivots)
@@ -226,7 +226,7 @@ class FixedRun:
         q, qd = self.observe({"x": before})[..., : plant.nq], states[..., plant.nq : self.moving]
         with np.errstate(invalid="ignore"):
             state = plant.without_basis(states)
-            errors = plant.errors_of(state, t, *self.given.values())  # (..., 2)
+            errors = plant.errors_of(state, t, *self.inputs.values())  # (..., 2)
             sizes = np.stack([np.abs(entries).max(axis=-1) for entries in (q, qd)], axis=-1)
             tolerance = plant.closing_tolerance * np.maximum(1.0, sizes)
             off, lost = errors.max(axis=-1), (errors > tolerance).any(axis=-1)
@@ -252,7 +252,7 @@ class FixedRun:
             if k == last - 1 or not np.isfinite(x).all(axis=-1).any():
                 break
         times = (k * grid.dt, (k + 1) * grid.dt)
-        if message := torque_failure(plant, times, before, self.given):
+        if message := torque_failure(plant, times, before, self.inputs):
             return message
         advice = self.torques.advice if isinstance(self.torques, Sampled) else "take a smaller dt"
         speeds = np.abs(before[plant.nq : plant.nq + plant.nv])
@@ -269,50 +269,48 @@ class FixedRun:
 
     def move(self, x: np.ndarray, own: Indices, first: int, count: int) -> None:
         """`count` steps in place of the states x (..., size), which are the samples `own`."""
-        given = {k: v[own] if v.ndim == 2 else v for k, v in self.given.items()}
+        inputs = {k: v[own] if v.ndim == 2 else v for k, v in self.inputs.items()}
         if isinstance(self.torques, Computed) and not self.stepper.method.one_torque:
-            self._move_by_stages(x, given, first, count)
+            self._move_by_stages(x, inputs, first, count)
             return
-        for u0, u1 in self._pairs(x, given, own, first, count):
+        for u0, u1 in self._pairs(x, inputs, own, first, count):
             u0, u1 = (u.astype(x.dtype, copy=False) for u in (u0, u1))
-            self.stepper.kernel(x, self.grid.dt, u0, u1, *given.values(), out=x)
+            self.stepper.kernel(x, self.grid.dt, u0, u1, *inputs.values(), out=x)
 
     def _pairs(
-        self, x: np.ndarray, given: Mapping[str, Any], own: Indices, first: int, count: int
+        self, x: np.ndarray, inputs: Inputs, own: Indices, first: int, count: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Torques at the begin and the end of every step; those of a function are constant over it."""
         torques, dt = self.torques, self.grid.dt
+
+        def rows(value: np.ndarray) -> np.ndarray:
+            return np.asfortranarray(value[own]) if value.ndim == 2 else value
+
         if isinstance(torques, Constant):
-            u = self._rows(torques.value, own)
+            u = rows(torques.value)
             for _ in range(count):
                 yield u, u
         elif isinstance(torques, Samples):
-            u = self._rows(torques.at(first * dt, None, None), own)
+            u = rows(torques.at(first * dt))
             for k in range(first + 1, first + count + 1):
-                before, u = u, self._rows(torques.at(k * dt, None, None), own)
+                before, u = u, rows(torques.at(k * dt))
                 yield before, u
         else:
             for k in range(first, first + count):
-                q, qd, *_ = self.stepper.plant.parts(self.stepper.leave(x, *given.values()))
+                q, qd, *_ = self.stepper.plant.parts(self.stepper.leave(x, *inputs.values()))
                 u = torques.at(k * dt, q, qd)
                 yield u, u
 
-    @staticmethod
-    def _rows(value: np.ndarray, own: Indices) -> np.ndarray:
-        return np.asfortranarray(value[own]) if value.ndim == 2 else value
-
-    def _move_by_stages(
-        self, x: np.ndarray, given: Mapping[str, Any], first: int, count: int
-    ) -> None:
+    def _move_by_stages(self, x: np.ndarray, inputs: Inputs, first: int, count: int) -> None:
         """Steps whose torques are computed at the time and state of every stage."""
         plant, dt, flow = self.stepper.plant, self.grid.dt, self.stepper.stages
         for k in range(first, first + count):
             t = k * dt
 
             def torque(c: float, y: np.ndarray, d: np.ndarray, t: float = t) -> np.ndarray:
-                q, qd, *_ = plant.parts(plant.left(flow.moved(y, d).T, t + c * dt, given))
+                q, qd, *_ = plant.parts(plant.left(flow.moved(y, d).T, t + c * dt, inputs))
                 return self.torques.at(t + c * dt, q, qd).T
 
-            flow_now = flow.under(given)
-            x[..., :-1] = self.stepper._closed(flow_now, x[..., :-1].T, t, dt, torque).T
+            now = flow.under(inputs)
+            x[..., :-1] = self.stepper.advance(now, x[..., :-1].T, t, dt, torque).T
             x[..., -1] = t + dt

@@ -10,30 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dalembert.simulation.plant import Function, SimulatedPlant
+from dalembert.systems.dynamics import Time
 from dalembert.systems.plant import Inputs, Response
-
-
-class Inner(NamedTuple):
-    """The parts of the integrated state."""
-
-    q: Any
-    v_r: Any  # (m,)
-    z: Any
-    near: Any  # (nv, m)
-    energy: Any  # (W, H)
-
-
-class Frame(NamedTuple):
-    """Basis, speeds and velocity at a posture."""
-
-    N: Any  # (nv, m)
-    v_r: Any  # (m,) = Nᵀ M q̇
-    qd: Any  # (nv,) = N v_r + n
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,45 +54,46 @@ class KanePlant(SimulatedPlant):
         z = np.broadcast_to(super().first(q, inputs), (*q.shape[:-1], self.own))
         return np.concatenate([z, near.reshape(*q.shape[:-1], -1)], axis=-1)
 
-    def _inner(self, y: np.ndarray) -> Inner:
+    def _inner(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(q, v_r (m,), z, near (nv, m), (W, H)) of an integrated state."""
         q, v, z = self.nq, self.nq + self.freedoms, self.inner - 2
         start = z - self.nv * self.freedoms
         near = y[start:z].reshape(self.nv, self.freedoms)
-        return Inner(y[:q], y[q:v], y[v:start], near, y[z : self.inner])
+        return y[:q], y[q:v], y[v:start], near, y[z : self.inner]
 
     # between (q, q̇) and (q, v_r)
 
     def _frame(
         self,
-        t: Any,
+        t: Time,
         q: np.ndarray,
         near: np.ndarray,
         v_r: np.ndarray,
         qd: np.ndarray,
         inputs: Inputs,
-    ) -> Frame:
-        """The basis at a posture, the speeds of q̇ and the velocity of v_r."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """N (nv, m) at a posture, the speeds Nᵀ M q̇ (m,) and the velocity N v_r + n (nv,)."""
         bare, _ = self.bound(inputs)
         N = bare.compute("basis", q=q, t=t, near=near)
         velocity = N @ v_r
         if not bare.resting:  # add n, which is due to b
             velocity = bare.compute("project_velocity", q=q, qd=velocity, t=t)
-        return Frame(N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), velocity)
+        return N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), velocity
 
-    def enter(self, x: np.ndarray, t: Any, inputs: Inputs) -> Any:
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
         near = z[self.own :].reshape(self.nv, self.freedoms)
-        frame = self._frame(t, q, near, np.zeros(self.freedoms), qd, inputs)
-        return np.concatenate([q, frame.v_r, z[: self.own], frame.N.ravel(), energy])
+        N, v_r, _ = self._frame(t, q, near, np.zeros(self.freedoms), qd, inputs)
+        return np.concatenate([q, v_r, z[: self.own], N.ravel(), energy])
 
-    def leave(self, y: np.ndarray, t: Any, inputs: Inputs) -> Any:
+    def leave(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
         q, v_r, z, near, energy = self._inner(y)
-        frame = self._frame(t, q, near, v_r, np.zeros(self.nv), inputs)
-        return np.concatenate([q, frame.qd, z, near.ravel(), energy])
+        _, _, qd = self._frame(t, q, near, v_r, np.zeros(self.nv), inputs)
+        return np.concatenate([q, qd, z, near.ravel(), energy])
 
-    def project(self, y: np.ndarray, t: Any, inputs: Inputs) -> Any:
+    def project(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """y with h = 0, and the basis there for the next `near`."""
         return self.enter(super().project(self.leave(y, t, inputs), t, inputs), t, inputs)
 
@@ -120,23 +104,29 @@ class KanePlant(SimulatedPlant):
         """(t, q, near (nv·m,), v_r, q̇, …) → (N, v_r, q̇), compiled."""
 
         def function(
-            t: Any, q: np.ndarray, near: np.ndarray, v_r: np.ndarray, qd: np.ndarray, **inputs: Any
-        ) -> dict[str, Any]:
+            t: Time,
+            q: np.ndarray,
+            near: np.ndarray,
+            v_r: np.ndarray,
+            qd: np.ndarray,
+            **inputs: np.ndarray,
+        ) -> dict[str, np.ndarray]:
             matrix = near.reshape(self.nv, self.freedoms)
-            return self._frame(t, q, matrix, v_r, qd, inputs)._asdict()
+            N, speeds, velocity = self._frame(t, q, matrix, v_r, qd, inputs)
+            return {"N": N, "v_r": speeds, "qd": velocity}
 
         sizes = {"q": self.nq, "near": self.nv * self.freedoms, "v_r": self.freedoms, "qd": self.nv}
         shapes = {"t": (), **{name: (size,) for name, size in sizes.items()}}
-        return self.built("frame", function, {**shapes, **self.given})
+        return self.built("frame", function, {**shapes, **self.fixed_inputs})
 
-    def entered(self, x: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
+    def entered(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         q, qd, z, energy = self.parts(x)
         own, near = z[..., : self.own], z[..., self.own :]
         zero = np.zeros(self.freedoms)
         N, v_r, _ = self.frame_of(t, q, near, zero, qd, *inputs.values())
         return np.concatenate([q, v_r, own, N.reshape(near.shape), energy], axis=-1)
 
-    def left(self, y: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
+    def left(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         ends = np.cumsum([self.nq, self.freedoms, self.own, self.nv * self.freedoms])
         q, v_r, own, near, energy = np.split(y, ends, axis=-1)
         _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *inputs.values())
@@ -147,8 +137,8 @@ class KanePlant(SimulatedPlant):
         assert self.plain is not None
         plain, end = self.plain.project_of, self.nq + self.nv + self.own
 
-        def function(y: np.ndarray, t: Any, *values: np.ndarray) -> np.ndarray:
-            inputs = dict(zip(self.given, values, strict=True))
+        def function(y: np.ndarray, t: Time, *values: np.ndarray) -> np.ndarray:
+            inputs = dict(zip(self.fixed_inputs, values, strict=True))
             x = self.left(y, t, inputs)
             moved = plain(self.without_basis(x), t, *values)
             whole = np.concatenate([moved[..., :-2], x[..., end:-2], moved[..., -2:]], axis=-1)
@@ -166,23 +156,23 @@ class KanePlant(SimulatedPlant):
 
     # on the manifold
 
-    def slope(
-        self, y: np.ndarray, d: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs
-    ) -> Any:
+    def derivative(
+        self, y: np.ndarray, d: np.ndarray, t: Time, tau: np.ndarray | None, inputs: Inputs
+    ) -> np.ndarray:
         qd, response = self._response(self.moved(y, d), t, tau, inputs)
         return np.concatenate([self.dynamics.pull_back(d[: self.nv], qd), response.rest])
 
-    def rate(self, y: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs) -> Any:
+    def rate(self, y: np.ndarray, t: Time, tau: np.ndarray | None, inputs: Inputs) -> np.ndarray:
         qd, response = self._response(y, t, tau, inputs)
         return np.concatenate([self.dynamics.rate(y[: self.nq], qd), response.rest])
 
     def _response(
-        self, y: np.ndarray, t: Any, tau: np.ndarray | None, inputs: Inputs
-    ) -> tuple[Any, Response]:
+        self, y: np.ndarray, t: Time, tau: np.ndarray | None, inputs: Inputs
+    ) -> tuple[np.ndarray, Response]:
         """(q̇, response with v̇_r in place of q̈)."""
         q, v_r, z, near, _ = self._inner(y)
         bare, friction = self.bound(inputs)
-        state = {"q": q, "v_r": v_r, "t": t, "near": near}
+        state: dict[str, Any] = {"q": q, "v_r": v_r, "t": t, "near": near}
         qd, unforced, N = bare.compute("kane", tau=np.zeros(self.nv), **state)
         drive = self.drive(t, q, qd, z, tau, friction, inputs)
         v_r_dot = unforced + N.T @ drive.left

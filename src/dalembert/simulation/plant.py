@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -17,8 +17,9 @@ from dalembert.kernels.program.trace import trace
 from dalembert.systems.plant import Flow, Inputs, Plant, Shapes
 from dalembert.systems.system import System
 
-__all__ = ["Function", "PlainKernel", "Shapes", "compiled"]
+__all__ = ["Function", "PlainKernel", "Shapes", "Time", "compiled"]
 
+Time = float | np.ndarray  # s; lengths of time too
 CLOSED = 1e-6  # error of constraints, m, rad, m/s or rad/s
 INEXACT = 1e-3  # the same where rows repeat others but for the digits of their data
 
@@ -64,10 +65,10 @@ class SimulatedPlant(Plant):
         return self.plain.project_of if self.plain else self._of_state("project", self.project)
 
     def _of_state(self, name: str, method: Function) -> Function:
-        def function(x: np.ndarray, t: Any, **inputs: Any) -> Any:
+        def function(x: np.ndarray, t: Time, **inputs: np.ndarray) -> Any:
             return method(x, t, inputs)
 
-        return self.built(name, function, {"x": (self.size,), "t": (), **self.given})
+        return self.built(name, function, {"x": (self.size,), "t": (), **self.fixed_inputs})
 
     def switched(self, q: np.ndarray, t: float, inputs: Inputs) -> SimulatedPlant:
         """The plant with pivots that are well conditioned at this posture; the present ones if so."""
@@ -90,21 +91,12 @@ class SimulatedPlant(Plant):
         own = np.zeros(0) if self.controller is None else np.asarray(self.controller.initial)
         return np.concatenate([own, np.zeros(self.own - self.controller_size)])
 
-    def enter(self, x: np.ndarray, t: Any, inputs: Inputs) -> Any:
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """The integrated state (inner,) of a state (size,)."""
         return x
 
-    def leave(self, y: np.ndarray, t: Any, inputs: Inputs) -> Any:
-        """The state (size,) of an integrated state (inner,)."""
-        return y
-
-    def entered(self, x: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
-        """`enter` for states (..., size) of numbers."""
-        return x
-
-    def left(self, y: np.ndarray, t: Any, inputs: Inputs) -> np.ndarray:
-        """`leave` for integrated states (..., inner) of numbers."""
-        return y
+    leave = enter  # back, from an integrated state
+    entered = left = enter  # both for states (..., size) of numbers
 
     def without_basis(self, x: np.ndarray) -> np.ndarray:
         """(q, q̇, z, W, H) (..., plain size), z of the controller and the actuators."""
@@ -118,23 +110,23 @@ class SimulatedPlant(Plant):
         if not self.dynamics.traces:
             return flow
         return replace(
-            flow, slope_of=tracing.traced(flow.slope_of, self._derivative_shapes(shapes))
+            flow, derivative_of=tracing.traced(flow.derivative_of, self._derivative_shapes(shapes))
         )
 
     def called_flow(self, shapes: Shapes) -> Flow:
         """The flow whose stages are kernel calls, on columns (size,) or (size, N)."""
         flow, states = self.flow({}), {"x": (self.inner,)}
-        derivative = self.built("slope", flow.slope_of, self._derivative_shapes(shapes))
+        derivative = self.built("slope", flow.derivative_of, self._derivative_shapes(shapes))
         moved = self.built("moved", self.moved, {**states, "d": (self.flat,)})
         project = self.built("project", flow.project_of, {**states, "t": (), **shapes})
         names = list(shapes)
 
         def derivatives(
-            x: np.ndarray, d: np.ndarray, t: Any, tau: np.ndarray, **inputs: Any
+            x: np.ndarray, d: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray
         ) -> Any:
             return derivative(x.T, d.T, t, tau.T, *(inputs[name] for name in names)).T
 
-        def projected(x: np.ndarray, t: Any, **inputs: Any) -> Any:
+        def projected(x: np.ndarray, t: Time, **inputs: np.ndarray) -> Any:
             return project(x.T, t, *(inputs[name] for name in names)).T
 
         return Flow(self, {}, derivatives, lambda x, d: moved(x.T, d.T).T, projected)
@@ -152,7 +144,7 @@ class Field:
     locking: bool
     others: dict[str, Field] = field(default_factory=dict, compare=False)  # by their pivots
 
-    def switched(self, q: np.ndarray, t: float, inputs: Mapping[str, Any]) -> Field:
+    def switched(self, q: np.ndarray, t: float, inputs: Inputs) -> Field:
         """The field with pivots that are well conditioned at a posture (nq,)."""
         return self.by(self.plant.switched(q, t, inputs).pivots or "")
 
@@ -163,31 +155,30 @@ class Field:
         return self.others[pivots]
 
     @cached_property
-    def given(self) -> Shapes:
-        """Inputs besides state, time and torques."""
-        modes = {"direction": (self.plant.nv,), "locked": (self.plant.nv,)} if self.locking else {}
-        return {**self.plant.given, **modes}
-
-    @cached_property
-    def rate(self) -> Callable[..., Any]:
+    def rate(self) -> Function:
         """(x, t, τ, …) → ẋ."""
 
-        def function(x: np.ndarray, t: Any, tau: np.ndarray, **inputs: Any) -> Any:
+        def function(x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
             return self.plant.rate(x, t, tau, inputs)
 
         return self.plant.built("rate", function, self._shapes)
 
     @cached_property
-    def locking_torques(self) -> Callable[..., Any]:
+    def locking_torques(self) -> Function:
         """(x, t, τ, …) → torques (nv,) that lock the locked joints, and q̈ (nv,)."""
 
-        def function(x: np.ndarray, t: Any, tau: np.ndarray, **inputs: Any) -> Any:
+        def function(
+            x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray
+        ) -> dict[str, np.ndarray]:
             q, qd, z, _ = self.plant.parts(x)
             motion = self.plant.locked_motion(t, q, qd, z, tau, inputs)
-            return {"held": motion.held, "qdd": motion.qdd}
+            return {"held": motion.locking_torque, "qdd": motion.qdd}
 
         return self.plant.built("held", function, self._shapes)
 
     @property
     def _shapes(self) -> Shapes:
-        return {"x": (self.plant.inner,), "t": (), "tau": (len(self.plant.driving),), **self.given}
+        plant = self.plant
+        modes = {"direction": (plant.nv,), "locked": (plant.nv,)} if self.locking else {}
+        states = {"x": (plant.inner,), "t": (), "tau": (len(plant.driving),)}
+        return {**states, **plant.fixed_inputs, **modes}

@@ -12,7 +12,7 @@ from dalembert.errors import TrajectoryError, UnknownNameError
 from dalembert.model.actuators import Actuator
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.events import KINDS as EVENT_KINDS
-from dalembert.simulation.plant import Function, SimulatedPlant
+from dalembert.simulation.plant import Function, Shapes, SimulatedPlant, Time
 from dalembert.systems.dynamics import UNITS, Dynamics
 from dalembert.systems.system import System
 from dalembert.tracing import is_symbolic
@@ -55,7 +55,6 @@ _LONG = {
     "controls": "controls of the actuators, as they were given",
     "activation": "activations of the actuators that have one",
     "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
-    "v_r": "speeds along the continuous basis N, q̇ = N v_r + n",
     "residual": "largest error of the constraints on positions",
     "velocity_residual": "largest error of the constraints on velocities",
     "eta": "coordinates of both surfaces at the contacts, and the angle between their charts",
@@ -63,14 +62,14 @@ _LONG = {
 }
 
 
-def outputs(plant: SimulatedPlant, given: Mapping[str, tuple[int, ...]]) -> Function:
+def outputs(plant: SimulatedPlant, inputs: Shapes) -> Function:
     """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints.
 
     Of coordinates that move by themselves Jacobi's energy T₂ − T₀ + V comes after U. Contacts of two
     surfaces add their coordinates η and η̇.
     """
 
-    def function(x: np.ndarray, t: Any, tau: np.ndarray, **inputs: Any) -> dict[str, Any]:
+    def function(x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray) -> dict[str, Time]:
         q, qd, z, _ = plant.parts(x)
         bare, _ = plant.bound(inputs)
         total, _ = plant.torque(t, q, qd, z, tau, inputs)
@@ -88,7 +87,7 @@ def outputs(plant: SimulatedPlant, given: Mapping[str, tuple[int, ...]]) -> Func
             values["eta"], values["eta_dot"] = bare.contact_state(q, qd, t)
         return values
 
-    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),), **given}
+    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),), **inputs}
     return plant.built("outputs", function, shapes)
 
 
@@ -212,12 +211,6 @@ def _vectors(
     }
 
 
-def with_speeds(run: xarray.Dataset, v_r: np.ndarray) -> xarray.Dataset:
-    """The dataset with the speeds (time, [sample,] freedoms) that were integrated."""
-    attributes = {"units": "√J", "long_name": _LONG["v_r"]}
-    return run.assign(v_r=((*run.kinetic.dims, "freedom"), v_r, attributes))
-
-
 def unit_attribute(units: tuple[str, ...]) -> dict[str, str]:
     """The attribute `units` of a field: one, or one for each entry where they differ."""
     return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
@@ -262,7 +255,17 @@ def with_limits_passed(
     if not np.isfinite(bounds).any():
         return run
     if by_controller and "saturate" not in run.attrs:
-        _warn_of_efforts(run, bounds[..., -1:])
+        # torques at the saved times, or at the samples of a digital controller
+        sampled = "commanded" in run and run["commanded"].dims[-1] == "joint"
+        field = run["commanded"] if sampled else run["tau"]
+        values = field.values[..., None]
+        if message := _first_passings(field, values, bounds[..., -1:], LIMIT_KINDS[-1:]):
+            warnings.warn(
+                f"the controller asks for more than the drives give: {message}. With "
+                "saturate=True they give no more than that",
+                SimulationWarning,
+                stacklevel=5,
+            )
     positions = run.q.values
     if system.nq != system.nv:  # of joints of one degree; others have no limits
         neutral = np.broadcast_to(system.neutral(), positions.shape)
@@ -281,21 +284,8 @@ def _beyond(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Which values (..., nv, kinds) are outside (2, nv, kinds)."""
     slack = SLACK * np.maximum(1.0, abs(np.where(np.isfinite(bounds), bounds, 0.0)))
     with np.errstate(invalid="ignore"):  # of samples that have diverged
-        return (values < bounds[0] - slack[0]) | (values > bounds[1] + slack[1])
-
-
-def _warn_of_efforts(run: xarray.Dataset, bounds: np.ndarray) -> None:
-    """Warn about torques at the saved times, or at the samples of a digital controller."""
-    sampled = "commanded" in run and run["commanded"].dims[-1] == "joint"
-    field = run["commanded"] if sampled else run["tau"]
-    message = _first_passings(field, field.values[..., None], bounds, LIMIT_KINDS[-1:])
-    if message:
-        warnings.warn(
-            f"the controller asks for more than the drives give: {message}. With "
-            "saturate=True they give no more than that",
-            SimulationWarning,
-            stacklevel=6,
-        )
+        beyond: np.ndarray = (values < bounds[0] - slack[0]) | (values > bounds[1] + slack[1])
+    return beyond
 
 
 def _first_passings(
@@ -349,7 +339,8 @@ def torques_along(
     TrajectoryError
         Where the log has other joints than the system, or no q, q̇ and q̈.
     """
-    names, motion = system.dynamics, {}
+    names = system.dynamics
+    motion: dict[str, Any] = {}
     for quantity in ("q", "qd", "qdd"):
         if quantity not in log:
             raise TrajectoryError(f"the log has no {quantity!r}; read it by read_log")
@@ -361,47 +352,30 @@ def torques_along(
             f"has {', '.join(own)}"
         )
     t = np.asarray(log["time"].values)
-    drivers = _drivers(system, log, actuators)
-    tau = _inverse_dynamics(system, tuple(motion.values()), t, drivers, options)
+    # names of the driven velocities; None for all, or the system's own actuators
+    driven = str(log.attrs.get("driven", ""))
+    drivers = driven.split(", ") if driven and not system.actuators else None
+    for name in actuators or ():
+        if name not in names.velocities:
+            known = ", ".join(names.velocities)
+            raise UnknownNameError(f"{system.name} has no joint {name!r} to drive; it has: {known}")
+    if actuators is not None:
+        if not names.rows:
+            raise TrajectoryError(f"{system.name} is an open chain: each of its joints is driven")
+        drivers = list(actuators)
+    # τ (time, nv): of all joints, of the driven ones, or Bᵀ f of actuators
+    options |= {"t": t} if names.rows and names.moving else {}
+    if names.rows and drivers is None and system.actuators:
+        tau = np.asarray(system.required_controls(**motion, **options).tau)
+    else:
+        options |= {} if drivers is None else {"actuators": drivers}
+        result = system.inverse_dynamics(**motion, **options)
+        tau = np.asarray(result[0] if names.rows else result)
     motion |= {"tau": tau, "power": tau * motion["qd"]}
     if "tau" in log:
         motion["tau_measured"] = log["tau"].values
     result = labelled(names, t, motion, log.attrs).assign(limit_fields(system))
     return with_limits_passed(system, result)
-
-
-def _drivers(
-    system: System, log: xarray.Dataset, actuators: Sequence[str] | None
-) -> list[str] | None:
-    """Names of the driven velocities; None for all, or the system's own actuators."""
-    if actuators is None:
-        driven = str(log.attrs.get("driven", ""))
-        return driven.split(", ") if driven and not system.actuators else None
-    for name in actuators:
-        if name not in system.dynamics.velocities:
-            known = ", ".join(system.dynamics.velocities)
-            raise UnknownNameError(f"{system.name} has no joint {name!r} to drive; it has: {known}")
-    if not system.dynamics.rows:
-        raise TrajectoryError(f"{system.name} is an open chain: each of its joints is driven")
-    return list(actuators)
-
-
-def _inverse_dynamics(
-    system: Any,  # a System; options differ
-    motion: tuple[np.ndarray, ...],
-    t: np.ndarray,
-    drivers: list[str] | None,
-    options: dict[str, Any],
-) -> np.ndarray:
-    """τ (time, nv): of all joints, of the driven ones, or Bᵀ f of actuators."""
-    if not system.dynamics.rows:
-        return np.asarray(system.inverse_dynamics(*motion, **options))
-    options = {**options, "t": t} if system.dynamics.moving else options
-    if drivers is None and system.actuators:
-        return np.asarray(system.required_controls(*motion, **options).tau)
-    if drivers is not None:
-        options = {**options, "actuators": drivers}
-    return np.asarray(system.inverse_dynamics(*motion, **options)[0])
 
 
 def peaks(run: xarray.Dataset) -> xarray.Dataset:

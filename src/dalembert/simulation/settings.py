@@ -6,7 +6,7 @@ delays and sensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor
@@ -141,7 +141,7 @@ def rounded(q: ArrayLike, resolution: np.ndarray) -> np.ndarray:
     return np.where(resolution > 0.0, np.round(np.asarray(q) / step) * step, q)
 
 
-def each(value: Any, size: int, name: str) -> np.ndarray | None:
+def each(value: ArrayLike | None, size: int, name: str) -> np.ndarray | None:
     """`value` (size,) without negative entries; None for None."""
     if value is None:
         return None
@@ -228,13 +228,13 @@ class Settings:
     until: Until | None = None
     formulation: str | None = None
     controls: Any = None  # of the actuators; None leaves them out
-    activation: Any = None  # of the actuators at the start
+    activation: Mapping[str, float] | ArrayLike | None = None  # of the actuators at the start
     saturate: bool = False  # drives give no more than their limits
     control_dt: float | None = None  # s, between samples of a digital controller
     control_delay: float = 0.0  # s, from a sample to its command
-    encoder: Any = None  # resolution of positions, a number or (nv,)
-    noise: Any = None  # standard deviation of positions, a number or (nv,)
-    velocity_noise: Any = None  # the same of velocities
+    encoder: ArrayLike | None = None  # resolution of positions, a number or (nv,)
+    noise: ArrayLike | None = None  # standard deviation of positions, a number or (nv,)
+    velocity_noise: ArrayLike | None = None  # the same of velocities
     seed: int = 0  # of the noise
 
     def __post_init__(self) -> None:
@@ -319,7 +319,7 @@ class Settings:
                 f"{who} solves equations of its own: there is no formulation {name!r}"
             )
         if name == KANE:
-            if system.rubbing:
+            if system.frictional_rows:
                 raise SettingError(
                     f"{system.name} has contacts with friction, and Kane's equations are for "
                     "constraints without friction; take another formulation"

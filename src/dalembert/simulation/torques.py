@@ -6,7 +6,6 @@ A digital controller is called once a sample, and its command stays constant unt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import FormulationError, ModelError, SettingError, ShapeError, SimulationError
 from dalembert.simulation.checkpoint import Failed
-from dalembert.simulation.plant import PlainKernel, SimulatedPlant, compiled
+from dalembert.simulation.plant import PlainKernel, SimulatedPlant, Time, compiled
 from dalembert.simulation.settings import Sampling, Sensors, Settings, each
 from dalembert.systems.actuators import control_vector
 from dalembert.systems.controller import (
@@ -32,8 +31,6 @@ from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray
-
-    from dalembert.simulation.plant import SimulatedPlant
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 NUMBERS = "biuf"  # kinds of arrays that are real numbers
@@ -66,11 +63,11 @@ class Constant:
 class Samples:
     """Torques `values` (K, nv) or (K, N, nv) at `times` (K,), linear in between, held outside.
 
-    >>> Samples([0.0, 1.0], [[0.0], [2.0]]).at(0.25, None, None)
+    >>> Samples([0.0, 1.0], [[0.0], [2.0]]).at(0.25)
     array([0.5])
     """
 
-    times: Any
+    times: Any  # array-like; arrays from `__post_init__` on
     values: Any
 
     def __post_init__(self) -> None:
@@ -87,14 +84,15 @@ class Samples:
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
 
-    def at(self, t: float, q: Any, qd: Any) -> np.ndarray:
+    def at(self, t: float, q: object = None, qd: object = None) -> np.ndarray:
         """The torques at time t."""
         if len(self.times) == 1:
-            return self.values[0]
+            return np.asarray(self.values[0])
         last = int(np.clip(np.searchsorted(self.times, t), 1, len(self.times) - 1))
         begin, end = self.times[last - 1], self.times[last]
         share = min(max((t - begin) / (end - begin), 0.0), 1.0)
-        return (1.0 - share) * self.values[last - 1] + share * self.values[last]
+        value: np.ndarray = (1.0 - share) * self.values[last - 1] + share * self.values[last]
+        return value
 
     @property
     def identity(self) -> str:
@@ -143,7 +141,7 @@ class Computed:
         return f"function {name} {function_digest(self.function)}"
 
 
-def called(what: str, function: Callable[..., Any], t: float, q: np.ndarray, qd: np.ndarray) -> Any:
+def called(what: str, function: Function, t: float, q: np.ndarray, qd: np.ndarray) -> Any:
     """The value of a function of the user, which is called with copies of the state."""
     try:
         return function(t, np.array(q), np.array(qd))
@@ -170,8 +168,12 @@ def torques(
     """`tau` for velocities (or controls) of this shape, (n,) or (N, n), and its controller if any."""
     if tau is None:
         return Constant(np.zeros(shape[-1])), None
-    if hasattr(tau, "law"):
+    if hasattr(tau, "command"):
         return Constant(np.zeros(shape[-1])), tau
+    if hasattr(tau, "law"):
+        raise SettingError(
+            f"{type(tau).__name__}: the method `law` of a controller is now `command`"
+        )
     if isinstance(tau, Samples):
         _require(tau.values.shape[1:], shape, f"{what}: each row of Samples")
         return tau, None
@@ -188,17 +190,6 @@ def torques(
     return Constant(value), None
 
 
-def saved_torques(
-    torques: Torques, times: np.ndarray, q: np.ndarray, qd: np.ndarray, size: int
-) -> np.ndarray:
-    """Torques or controls (K, ..., size) at saved states; NaN where their function raises."""
-    values = np.full((*qd.shape[:-1], size), np.nan)
-    for row, t, q_k, qd_k in zip(values, times.tolist(), q, qd, strict=True):
-        with suppress(Failed):
-            row[...] = torques.at(t, q_k, qd_k)
-    return values
-
-
 def _require(actual: tuple[int, ...], shape: tuple[int, ...], what: str) -> None:
     if actual not in (shape, shape[-1:]):
         each = f" or {shape}" if len(shape) > 1 else ""
@@ -206,7 +197,7 @@ def _require(actual: tuple[int, ...], shape: tuple[int, ...], what: str) -> None
 
 
 class Sample(NamedTuple):
-    """What a digital controller measured, and its command."""
+    """A measurement of a digital controller, and its command."""
 
     t: float  # s
     q: np.ndarray  # (..., nq)
@@ -324,33 +315,35 @@ class Discrete:
         self.controller, self.period = controller, period
         self.constants = packed_constants(controller)
         self.z = np.array(controller.initial, dtype=float)
-        given = {"z": self.z.shape, "law": self.constants.shape[-1:]}
+        others = {"z": self.z.shape, "law": self.constants.shape[-1:]}
         shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
-        shapes |= {name: shape for name, shape in given.items() if shape[0]}
-        self.kernel: Any = PlainKernel(self._outputs, shapes)
+        shapes |= {name: shape for name, shape in others.items() if shape[0]}
+        self.kernel: Callable[..., Any] = PlainKernel(self._outputs, shapes)
         if system.dynamics.traces:
             with compile_errors(controller):
                 self.kernel = compiled("law", self._outputs, shapes).ufunc
 
-    def _outputs(self, t: Any, q: np.ndarray, qd: np.ndarray, **given: Any) -> dict[str, Any]:
-        constants = unpack(self.controller.constants, given.get("law"))
-        z = given.get("z", np.zeros(0))
+    def _outputs(
+        self, t: Time, q: np.ndarray, qd: np.ndarray, **others: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        constants = unpack(self.controller.constants, others.get("law"))
+        z = others.get("z", np.zeros(0))
         tau, zdot = checked_output(self.controller, t, q, qd, z, constants)
         if callable(zdot):
             raise FormulationError(
                 f"{type(self.controller).__name__} integrates forces of constraints, which are not "
                 "measured at samples; run it without control_dt"
             )
-        return {"tau": tau, **({"zdot": zdot} if "z" in given else {})}
+        return {"tau": tau, **({"zdot": zdot} if "z" in others else {})}
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """τ of this sample, z of the next."""
         constants = [self.constants] if self.constants.size else []
         if not self.z.shape[-1]:
-            return self.kernel(t, q, qd, *constants)
+            return np.asarray(self.kernel(t, q, qd, *constants))
         tau, zdot = self.kernel(t, q, qd, self.z, *constants)
         self.z = self.z + self.period * zdot
-        return tau
+        return np.asarray(tau)
 
 
 def sampled(
@@ -364,7 +357,7 @@ def sampled(
     """The digital controller of these settings; one with a method `reset` is reset."""
     sampling = settings.sampling
     assert sampling is not None
-    if hasattr(controller, "law"):
+    if hasattr(controller, "command"):
         controller = Discrete(controller, system, sampling.period)
     elif not callable(controller):
         raise SettingError(
@@ -427,11 +420,11 @@ def inputs(
             return sampled(tau, system, settings, shape, joints, "torque"), None
         return torques(tau, shape, joints)
     controls = control_vector(system.dynamics, settings.controls)
-    controller = tau if hasattr(tau, "law") else None
+    controller = tau if hasattr(tau, "command") else None
     if tau is not None and (controller is None or settings.sampling is not None):
         raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
     shape, names = (*shape[:-1], len(system.actuators)), tuple(system.actuators)
-    if hasattr(controls, "law"):
+    if hasattr(controls, "command"):
         raise SettingError("a controller computes torques: give it as tau=, not as controls=")
     if settings.sampling is not None:
         return sampled(controls, system, settings, shape, names, "control"), None
@@ -464,16 +457,19 @@ def initial_activation(
 
 
 def torque_failure(
-    plant: SimulatedPlant, times: tuple[float, ...], x: np.ndarray, given: Mapping[str, np.ndarray]
+    plant: SimulatedPlant,
+    times: tuple[float, ...],
+    x: np.ndarray,
+    inputs: Mapping[str, np.ndarray],
 ) -> str:
     """A message naming the torque of a compiled controller that is not finite at x (size,), or ""."""
-    if plant.controller is None or any(value.ndim > 1 for value in given.values()):
+    if plant.controller is None or any(value.ndim > 1 for value in inputs.values()):
         return ""
     q, qd, z, _ = plant.parts(x)
     zero = np.zeros(len(plant.driving))
     with np.errstate(all="ignore"):
         for t in times:
-            total, _ = plant.torque(t, q, qd, z, zero, given)
+            total, _ = plant.torque(t, q, qd, z, zero, inputs)
             total = np.asarray(total, dtype=float)
             if message := not_finite("torque", plant.dynamics.velocities, t, total, x):
                 return message

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dalembert.spatial.arrays import (
+    Array,
     ArrayLike,
     Matrix3,
     Matrix6,
@@ -51,7 +52,8 @@ def newton_euler_body(M: Matrix6, V: ArrayLike, V_dot: ArrayLike) -> Wrench:
 def body_acceleration(M: Matrix6, V: ArrayLike, F: ArrayLike) -> Twist:
     """V̇ = M⁻¹ (F + ad_Vᵀ M V) (6,), the body's motion under the body wrench F."""
     V = as_array(V)
-    return np.linalg.solve(M, as_array(F) + ad(V).T @ (M @ V))
+    acceleration: Array = np.linalg.solve(M, as_array(F) + ad(V).T @ (M @ V))
+    return acceleration
 
 
 def body_momentum(M: Matrix6, V: ArrayLike) -> Twist:

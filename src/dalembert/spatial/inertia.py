@@ -75,7 +75,8 @@ def parallel_axis(I_c: ArrayLike, mass: Scalar, c: ArrayLike) -> Matrix3:
     array([ 0.66666667, -0.25      , -0.25      ])
     """
     c = as_array(c)
-    return as_array(I_c) + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    result: Matrix3 = as_array(I_c) + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    return result
 
 
 def rotate_tensor(tensor: ArrayLike, R: Matrix3) -> Matrix3:
@@ -121,13 +122,15 @@ def silver_tensor(tensor: ArrayLike) -> Matrix3:
     array([1., 2., 3.])
     """
     tensor = as_array(tensor)
-    return 0.5 * np.trace(tensor) * np.eye(3) - tensor
+    result: Matrix3 = 0.5 * np.trace(tensor) * np.eye(3) - tensor
+    return result
 
 
 def from_silver_tensor(J: ArrayLike) -> Matrix3:
     """I = tr(J) 1 − J (3, 3) (001, eq. 2.11)."""
     J = as_array(J)
-    return np.trace(J) * np.eye(3) - J
+    result: Matrix3 = np.trace(J) * np.eye(3) - J
+    return result
 
 
 def pseudo_inertia(mass: Scalar, c: ArrayLike, I_c: ArrayLike) -> Matrix4:
@@ -179,28 +182,22 @@ def inertia_faults(
         return faults
     if mass < 0.0:
         faults.append(f"mass {mass:g} kg is negative")
-    return faults + _tensor_faults(tensor, tolerance)
-
-
-def _tensor_faults(tensor: Matrix3, tolerance: float) -> list[str]:
-    """Asymmetry, a negative principal moment, or a violated triangle inequality."""
     asymmetry = np.abs(tensor - tensor.T)
     if np.max(asymmetry) > tolerance * np.max(np.abs(tensor)):
         i, j = np.unravel_index(np.argmax(asymmetry), (3, 3))
-        return [
+        faults.append(
             f"inertia tensor is not symmetric: entry ({i}, {j}) is {tensor[i, j]:g}, "
             f"entry ({j}, {i}) is {tensor[j, i]:g}"
-        ]
+        )
+        return faults
     moments = np.linalg.eigvalsh(0.5 * (tensor + tensor.T))
-    listed = ", ".join(f"{value:.6g}" for value in moments)
+    listed = f"principal moments {', '.join(f'{value:.6g}' for value in moments)} kg m²"
     negative, excess = moment_violations(moments, tolerance)
     if negative > 0.0:
-        return [f"principal moments {listed} kg m² must not be negative"]
-    if excess > 0.0:
-        return [
-            f"principal moments {listed} kg m² violate the triangle inequality by {excess:.3g} kg m²"
-        ]
-    return []
+        faults.append(f"{listed} must not be negative")
+    elif excess > 0.0:
+        faults.append(f"{listed} violate the triangle inequality by {excess:.3g} kg m²")
+    return faults
 
 
 def moment_violations(moments: Array, tolerance: float = TOLERANCE) -> tuple[Array, Array]:

@@ -42,7 +42,8 @@ def matrix_from_quaternion(q: ArrayLike) -> Matrix3:
         [2.0 * (xy + wz), ww - xx + yy - zz, 2.0 * (yz - wx)],
         [2.0 * (xz - wy), 2.0 * (yz + wx), ww - xx - yy + zz],
     ]
-    return matrix(rows) / (xx + yy + zz + ww)
+    result: Matrix3 = matrix(rows) / (xx + yy + zz + ww)
+    return result
 
 
 def quaternion_from_matrix(R: ArrayLike) -> Quaternion:
@@ -65,7 +66,8 @@ def quaternion_from_matrix(R: ArrayLike) -> Quaternion:
     q: Array = np.where(by_x[0] < by_y[1], by_y, by_x)
     q = np.where(np.maximum(by_x[0], by_y[1]) < by_z[2], by_z, q)
     q = np.where(np.maximum(np.maximum(by_x[0], by_y[1]), by_z[2]) < by_w[3], by_w, q)
-    return q * (np.where(q[3] < 0.0, -1.0, 1.0) / np.sqrt(q @ q))
+    result: Quaternion = q * (np.where(q[3] < 0.0, -1.0, 1.0) / np.sqrt(q @ q))
+    return result
 
 
 def product(p: ArrayLike, q: ArrayLike) -> Quaternion:
@@ -82,7 +84,8 @@ def product(p: ArrayLike, q: ArrayLike) -> Quaternion:
 
 def conjugate(q: ArrayLike) -> Quaternion:
     """(−x, −y, −z, w) (4,), the inverse of a unit quaternion."""
-    return as_array(q) * np.array([-1.0, -1.0, -1.0, 1.0])
+    result: Quaternion = as_array(q) * np.array([-1.0, -1.0, -1.0, 1.0])
+    return result
 
 
 def normalise(q: ArrayLike) -> Quaternion:
@@ -117,7 +120,8 @@ def log_quaternion(q: ArrayLike) -> Vector3:
     length = np.sqrt(np.where(small, 1.0, v2))
     positive = np.where(small, w, 1.0)
     series = polynomial(np.where(small, v2, 0.0) / (positive * positive), _ARCTAN) / positive
-    return 2.0 * np.where(small, series, np.arctan2(length, w) / length) * v
+    result: Vector3 = 2.0 * np.where(small, series, np.arctan2(length, w) / length) * v
+    return result
 
 
 def integrate(q: ArrayLike, body_rotation: Vector3) -> Quaternion:

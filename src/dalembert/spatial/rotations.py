@@ -80,7 +80,8 @@ def axis_angle(axis: ArrayLike, angle: Scalar) -> Matrix3:
     """
     w = as_array(axis)
     along = np.outer(w, w)
-    return along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * hat(w)
+    result: Matrix3 = along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * hat(w)
+    return result
 
 
 def snap(R: Array, tolerance: float = 4e-16) -> Array:
@@ -127,7 +128,8 @@ def exp_so3(w: ArrayLike) -> Matrix3:
     w = as_array(w)
     W = hat(w)
     a, b, _ = exp_coefficients(w @ w)
-    return np.eye(3) + a * W + b * (W @ W)
+    result: Matrix3 = np.eye(3) + a * W + b * (W @ W)
+    return result
 
 
 def log_so3(R: Matrix3) -> Vector3:
@@ -149,7 +151,8 @@ def left_jacobian_so3(w: ArrayLike) -> Matrix3:
     w = as_array(w)
     W = hat(w)
     _, b, c = exp_coefficients(w @ w)
-    return np.eye(3) + b * W + c * (W @ W)
+    result: Matrix3 = np.eye(3) + b * W + c * (W @ W)
+    return result
 
 
 def left_jacobian_inverse_so3(w: ArrayLike) -> Matrix3:
@@ -161,7 +164,8 @@ def left_jacobian_inverse_so3(w: ArrayLike) -> Matrix3:
     half = 0.5 * t
     closed = (1.0 - half * np.cos(half) / np.sin(half)) / (t * t)
     d = np.where(small, polynomial(np.where(small, t2, 0.0), _COTANGENT), closed)
-    return np.eye(3) - 0.5 * W + d * (W @ W)
+    result: Matrix3 = np.eye(3) - 0.5 * W + d * (W @ W)
+    return result
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Matrix3:

@@ -1,21 +1,25 @@
-"""Rigid motions SE(3): poses (4, 4), placements (R, p), twists and wrenches (6,) as (linear, angular).
+"""Rigid motions SE(3): poses (4, 4), placements (R, p), and the motions and forces they act on.
 
 A pose `g_ab` maps coordinates of frame b to frame a. Body and spatial twists are related by
-V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a.
+V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a. Six numbers are (linear, angular).
 
-A `Placement` is a frame in its parent's: R and p are rotation and origin of the child frame. A motion
-is the velocity of the frame's origin with the angular velocity, (v, ω); a force is taken about the
-origin, (f, n). Each of its methods has the form with the fewest operations:
+Recursions use the types `Motion`, `Force` and `Placement`, which hold floats or symbols. A `Placement`
+is a frame in its parent's: R and p are rotation and origin of the child frame. A motion is the
+velocity of the frame's origin with the angular velocity, (v, ω); a force is taken about the origin,
+(f, n). `act` takes them from the child frame to its parent's and `act_inv` back, each in the form
+with the fewest operations:
 
-    motion to child    Ad_{g⁻¹} V      (Rᵀ(v + ω × p), Rᵀω)
-    motion to parent   Ad_g V          (R v − R ω × p, R ω)
-    force to parent    Ad_{g⁻¹}ᵀ F     (R f, R n + p × R f)
-    force to child     Ad_gᵀ F         (Rᵀf, Rᵀ(n + f × p))
+    X.act(motion)         Ad_g V          (R v − R ω × p, R ω)
+    X.act_inv(motion)     Ad_{g⁻¹} V      (Rᵀ(v + ω × p), Rᵀω)
+    X.act(force)          Ad_{g⁻¹}ᵀ F     (R f, R n + p × R f)
+    X.act_inv(force)      Ad_gᵀ F         (Rᵀf, Rᵀ(n + f × p))
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
@@ -30,7 +34,6 @@ from dalembert.spatial.arrays import (
     Twist,
     Vector,
     Vector3,
-    Wrench,
     as_array,
     is_numeric,
 )
@@ -43,18 +46,79 @@ from dalembert.spatial.rotations import (
     vee,
 )
 
-Motion: TypeAlias = tuple[Vector3, Vector3]  # v of the origin, ω
-Force: TypeAlias = tuple[Vector3, Vector3]  # f, n about the origin
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpatialVector:
+    """A linear and an angular part (3,), or columns (3, k) of them; `linear, angular = x` unpacks."""
+
+    linear: Vector3
+    angular: Vector3
+
+    @classmethod
+    def of(cls, six: Vector) -> Self:
+        """The vector of six numbers (6,), linear before angular; or of columns (6, k)."""
+        return cls(six[0:3], six[3:6])
+
+    @classmethod
+    def zero(cls) -> Self:
+        """No motion, or no force."""
+        return cls(np.zeros(3), np.zeros(3))
+
+    @property
+    def array(self) -> Vector:
+        """(6,), linear before angular."""
+        return np.concatenate([self.linear, self.angular])
+
+    def __iter__(self) -> Iterator[Vector3]:
+        return iter((self.linear, self.angular))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.linear + other.linear, self.angular + other.angular)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.linear - other.linear, self.angular - other.angular)
+
+
+Spatial = TypeVar("Spatial", "Motion", "Force")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Motion(SpatialVector):
+    """Velocity v of a frame's origin and angular velocity ω, along the frame's axes; or their rates.
+
+    >>> spin = Motion(np.zeros(3), np.array([0.0, 0.0, 2.0]))
+    >>> spin.cross(Motion(np.array([1.0, 0.0, 0.0]), np.zeros(3)))
+    Motion(linear=array([0., 2., 0.]), angular=array([0., 0., 0.]))
+    """
+
+    def cross(self, x: Spatial) -> Spatial:
+        """V × U = (ω × u − ω_u × v, ω × ω_u) of a motion, V ×* F = (ω × f, v × f + ω × n) of a force.
+
+        The rate of a motion or force that moves along with V: ad_V U and −ad_Vᵀ F.
+        """
+        v, omega = self
+        if isinstance(x, Force):
+            f, n = x
+            return Force(np.cross(omega, f), np.cross(v, f) + np.cross(omega, n))
+        u, omega_u = x
+        return Motion(np.cross(omega, u) - np.cross(omega_u, v), np.cross(omega, omega_u))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Force(SpatialVector):
+    """Force f and moment n about a frame's origin, along its axes; momenta change frame alike."""
 
 
 class Placement(NamedTuple):
     """A frame in its parent's: rotation R (3, 3) and origin p (3,) in m.
 
     >>> child = Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([2.0, 0, 0]))
-    >>> child.motion_to_child((np.zeros(3), np.array([0, 0, 1.0])))
-    (array([2., 0., 0.]), array([0., 0., 1.]))
-    >>> child.force_to_parent((np.array([1.0, 0, 0]), np.zeros(3)))
-    (array([0., 1., 0.]), array([0., 0., 2.]))
+    >>> child.act_inv(Motion(np.zeros(3), np.array([0, 0, 1.0]))).linear
+    array([2., 0., 0.])
+    >>> child.act(Force(np.array([1.0, 0, 0]), np.zeros(3))).angular
+    array([0., 0., 2.])
     """
 
     R: Matrix3
@@ -64,25 +128,22 @@ class Placement(NamedTuple):
         """A frame placed in this one, as seen from this one's parent."""
         return Placement(self.R @ inner.R, self.p + self.R @ inner.p)
 
-    def motion_to_child(self, motion: Motion) -> Motion:
-        """The same rigid motion at the child's origin, in its axes."""
-        v, omega = motion
-        return self.R.T @ (v + np.cross(omega, self.p)), self.R.T @ omega
+    def act(self, x: Spatial) -> Spatial:
+        """A motion or force of the child frame, at the parent's origin in its axes."""
+        if isinstance(x, Force):
+            f = self.R @ x.linear
+            return Force(f, self.R @ x.angular + cross(self.p, f))
+        v, omega = x
+        rotated = self.R @ omega
+        return Motion(self.R @ v - np.cross(rotated, self.p), rotated)
 
-    def motion_to_parent(self, motion: Motion) -> Motion:
-        """The same rigid motion at the parent's origin, in its axes."""
-        omega = self.R @ motion[1]
-        return self.R @ motion[0] - np.cross(omega, self.p), omega
-
-    def force_to_parent(self, force: Force) -> Force:
-        """The same force about the parent's origin, in its axes; (3,), or columns (3, k) of them."""
-        f = self.R @ force[0]
-        return f, self.R @ force[1] + cross(self.p, f)
-
-    def force_to_child(self, force: Force) -> Force:
-        """The same force about the child's origin, in its axes: a screw as motions are, (n, f)."""
-        n, f = self.motion_to_child((force[1], force[0]))
-        return f, n
+    def act_inv(self, x: Spatial) -> Spatial:
+        """A motion or force of the parent frame, at the child's origin in its axes."""
+        if isinstance(x, Force):
+            n = self.R.T @ (x.angular + np.cross(x.linear, self.p))
+            return Force(self.R.T @ x.linear, n)
+        v = self.R.T @ (x.linear + np.cross(x.angular, self.p))
+        return Motion(v, self.R.T @ x.angular)
 
     def acceleration_to_child(self, a: Vector3, U: Matrix3) -> Vector3:
         """Acceleration of the child's origin, in its axes: the parent's moves as r̈ = a + U r."""
@@ -97,11 +158,6 @@ def cross(vector: Vector3, other: Array) -> Array:
     if other.ndim == 1:
         return np.cross(vector, other)
     return np.stack([np.cross(vector, other[:, k]) for k in range(other.shape[1])]).T
-
-
-def split(six: Twist | Wrench) -> tuple[Vector3, Vector3]:
-    """The two halves of a twist or wrench (6,)."""
-    return six[0:3], six[3:6]
 
 
 ROUNDING = 4e-16  # two units in the last place of 1
@@ -238,9 +294,7 @@ def bracket(V1: ArrayLike, V2: ArrayLike) -> Twist:
     >>> bracket([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     array([0., 1., 0., 0., 0., 0.])
     """
-    V1, V2 = as_array(V1), as_array(V2)
-    v1, w1, v2, w2 = V1[:3], V1[3:], V2[:3], V2[3:]
-    return np.concatenate([np.cross(w1, v2) - np.cross(w2, v1), np.cross(w1, w2)])
+    return Motion.of(as_array(V1)).cross(Motion.of(as_array(V2))).array
 
 
 def interpolate_poses(start: Pose, goal: Pose, share: Vector) -> Array:

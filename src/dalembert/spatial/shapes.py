@@ -21,7 +21,8 @@ from dalembert.spatial.inertia import from_silver_tensor
 
 def _from_second_moments(mass: Scalar, xx: Scalar, yy: Scalar, zz: Scalar) -> Matrix3:
     """The tensor of a body from its mean squares of x, y and z: I_xx = m(⟨y²⟩ + ⟨z²⟩)."""
-    return mass * np.diag(vector(yy + zz, xx + zz, xx + yy))
+    result: Matrix3 = mass * np.diag(vector(yy + zz, xx + zz, xx + yy))
+    return result
 
 
 def box_inertia(mass: Scalar, size: ArrayLike) -> Matrix3:
@@ -58,7 +59,8 @@ def capsule_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Matrix3:
 
 def sphere_inertia(mass: Scalar, radius: Scalar) -> Matrix3:
     """A solid ball: (2/5) m r² 1."""
-    return 0.4 * mass * radius * radius * np.eye(3)
+    result: Matrix3 = 0.4 * mass * radius * radius * np.eye(3)
+    return result
 
 
 def ellipsoid_inertia(mass: Scalar, semi_axes: ArrayLike) -> Matrix3:

@@ -53,7 +53,7 @@ class ChecksumManifest:
         if name in self._known:
             return self._known[name]
         try:
-            manifest = json.loads(self._path(name).read_bytes())
+            manifest: dict[str, Any] = json.loads(self._path(name).read_bytes())
             checksum = manifest.pop("seal")
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,15 +138,14 @@ def _points(kind: str, dimensions: int, runs: int, seed: int) -> np.ndarray:
     samplers = {"sobol": qmc.Sobol, "halton": qmc.Halton, "latin": qmc.LatinHypercube}
     with warnings.catch_warnings():  # about numbers of points that are no power of two
         warnings.simplefilter("ignore", UserWarning)
-        return samplers[kind](dimensions, seed=rng).random(runs)
+        return np.asarray(samplers[kind](dimensions, seed=rng).random(runs))
 
 
 VECTORS = ("q0", "qd0", "tau", "controls")
 TABLES = ("parameters", "gains")
 
 
-@dataclass(frozen=True, eq=False)
-class Target(Portable):
+class Target(NamedTuple):
     """The input of `simulate` that one name of a design sets: an entry of it, or all."""
 
     role: str
@@ -158,14 +157,14 @@ class Varied(Portable):
     """The inputs of `simulate` for runs that differ in the named values."""
 
     system: System
-    given: Mapping[str, Any]  # keywords of `simulate`
+    fixed_inputs: Mapping[str, Any]  # keywords of `simulate`
     names: tuple[str, ...]
 
     @property
     def controller(self) -> Any:
         """The controller, None where there is none."""
-        tau = self.given.get("tau")
-        return tau if hasattr(tau, "law") else None
+        tau = self.fixed_inputs.get("tau")
+        return tau if hasattr(tau, "command") else None
 
     @cached_property
     def targets(self) -> dict[str, Target]:
@@ -205,12 +204,12 @@ class Varied(Portable):
     def inputs(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Keywords of `simulate` for these rows of the design, all as batches."""
         count = len(next(iter(rows.values())))
-        inputs = dict(self.given)
+        inputs = dict(self.fixed_inputs)
         roles = {target.role for target in self.targets.values()}
         # the precision of the runs is that of their first states
-        start = tuple(rows.get(name, self.given.get(name)) for name in ("q0", "qd0"))
+        start = tuple(rows.get(name, self.fixed_inputs.get(name)) for name in ("q0", "qd0"))
         dtype = np.float32 if is_single((start[0], start[1])) else np.float64
-        for role in ("q0", *({"qd0"} & {*roles, *self.given})):
+        for role in ("q0", *({"qd0"} & {*roles, *self.fixed_inputs})):
             inputs[role] = self._vector(role, rows, count).astype(dtype)
         for role in roles & {"tau", "controls"}:
             inputs[role] = self._vector(role, rows, count)
@@ -229,8 +228,8 @@ class Varied(Portable):
         entries = {"q0": self.system.coordinates, "controls": self.system.actuators}
         names = tuple(entries.get(role, self.system.dynamics.velocities))
         own = self._own(role, rows)
-        value = self.given.get(role)
-        if own and (callable(value) or hasattr(value, "law") or isinstance(value, Mapping)):
+        value = self.fixed_inputs.get(role)
+        if own and (callable(value) or hasattr(value, "command") or isinstance(value, Mapping)):
             raise SettingError(
                 f"over= varies {role}, but simulate= gives it as {type(value).__name__}"
             )
@@ -256,7 +255,7 @@ class Varied(Portable):
     def _parameters(self, rows: Mapping[str, np.ndarray], count: int) -> np.ndarray:
         """(count, n_parameters)."""
         names, own = tuple(self.system.named_parameters), self._own("parameters", rows)
-        base = self.given.get("parameters")
+        base = self.fixed_inputs.get("parameters")
         if base is not None and not isinstance(base, Mapping):
             raise SettingError("parameters that do not vary are given by name, {'load': 1.0}")
         placeholders = {str(name): 0.0 for name in own}

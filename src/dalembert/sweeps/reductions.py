@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 BAND = 0.02  # of the way a joint has gone: inside it has settled
 
 
+# their code, names of variables included, is part of the identity of stored studies
+
+
 def peak_torque(run: xarray.Dataset) -> Any:
     """The largest |τ| of every joint at the saved times, N m or N."""
     return abs(run.tau).max("time", skipna=False)
@@ -59,14 +62,14 @@ def last_state(run: xarray.Dataset) -> Any:
     return run[["q", "qd"]].isel(time=-1).rename(q="last_q", qd="last_qd")
 
 
-REDUCTIONS: Mapping[str, Callable[[Any], Any]] = {
+Reduction = Callable[["xarray.Dataset"], Any]  # trajectories → results with a row per sample
+REDUCTIONS: Mapping[str, Reduction] = {
     function.__name__: function
     for function in (peak_torque, peak_velocity, settling_time, work, energy, last_state)
 }
-Reduction = str | Callable[[Any], Any]
 
 
-def reductions(reduce: Any) -> dict[str, Callable[[Any], Any]]:
+def reductions(reduce: Any) -> dict[str, Reduction]:
     """Reductions by name, from a name, a function, several or a table; {} for trajectories."""
     if reduce is None:
         return {}
@@ -85,7 +88,7 @@ def reductions(reduce: Any) -> dict[str, Callable[[Any], Any]]:
     return named
 
 
-def _function(how: Reduction) -> Callable[[Any], Any]:
+def _function(how: str | Reduction) -> Reduction:
     if callable(how):
         return how
     if how not in REDUCTIONS:
@@ -93,7 +96,7 @@ def _function(how: Reduction) -> Callable[[Any], Any]:
     return REDUCTIONS[how]
 
 
-def reduced(run: xarray.Dataset, how: Mapping[str, Callable[[Any], Any]]) -> xarray.Dataset:
+def reduced(run: xarray.Dataset, how: Mapping[str, Reduction]) -> xarray.Dataset:
     """The reduced chunk: variables with the dimension "sample"."""
     import xarray
 

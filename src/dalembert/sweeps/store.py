@@ -1,13 +1,15 @@
 """Stores for the chunks of a study: in memory, or in a Zarr folder that can be continued.
 
 A chunk is written region by region, whole chunks of Zarr each, and its manifest last (`checksums`): one
-that was cut short counts as missing. A new store is written under another name, then renamed.
+that was cut short counts as missing. A new store is written under another name, then renamed. The last
+studies of this process are remembered, so that their results can be continued.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import SettingError, SimulationError
-from dalembert.files import atomic_folder, remove_abandoned, write_files
+from dalembert.files import atomic_folder, remove_abandoned, require_regular, write_files
 from dalembert.simulation.results import zarr_files
 from dalembert.sweeps.checksums import FIRST, FOLDER, ChecksumManifest, chunk_name, file_checksums
 from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, missing_value
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 STATUS = "status"
 OLD = "chunk_done"  # a folder of stores without checksums, of older versions
+RECENT = 8  # studies of this process that results can be continued with
 FLAGS = {"long_name": "how the run ended", "flag_values": [0, 1, 2], "flag_meanings": MEANINGS}
 
 
@@ -151,26 +154,21 @@ class Zarr:
 
     def write(self, chunk: Chunk) -> None:
         """Store a chunk: its arrays, and last its manifest, which marks it as done."""
-        with _disk_errors(self.path, "written"):
-            self._write(chunk)
-
-    def _write(self, chunk: Chunk) -> None:
-        rows = self.study.rows(chunk.index)
+        rows, files = self.study.rows(chunk.index), {}
         own = slice(int(rows[0]), int(rows[-1]) + 1)
-        _require_labels(chunk, self._labels)
-        for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
-            remove_abandoned((self.path / name).glob(f"{chunk.index}.*.partial"))  # of the killed
-            self._group[name][own] = _checked(name, array, self._group[name])
-        # Zarr writes no file for rows that all have the fill value
-        files = {}
-        for name in (*chunk.arrays, STATUS):
-            # whole along all but the first dimension
-            parts = [str(chunk.index), *["0"] * (self._group[name].ndim - 1)]
-            file = self.path / name / ".".join(parts)
-            if file.is_file():
-                files[file.relative_to(self.path).as_posix()] = file.read_bytes()
         reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
-        self._manifest.write(chunk_name(chunk.index), file_checksums(files), reasons)
+        with _disk_errors(self.path, "written"):
+            _require_labels(chunk, self._labels)
+            for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
+                # left by processes that were killed
+                remove_abandoned((self.path / name).glob(f"{chunk.index}.*.partial"))
+                self._group[name][own] = _checked(name, array, self._group[name])
+                # whole along all but the first dimension; no file where all is the fill value
+                parts = [str(chunk.index), *["0"] * (self._group[name].ndim - 1)]
+                file = self.path / name / ".".join(parts)
+                if file.is_file():
+                    files[file.relative_to(self.path).as_posix()] = file.read_bytes()
+            self._manifest.write(chunk_name(chunk.index), file_checksums(files), reasons)
 
     def dataset(self) -> xarray.Dataset:
         """The whole study, opened lazily."""
@@ -285,6 +283,51 @@ def _require_labels(chunk: Chunk, known: Mapping[str, list[Any]]) -> None:
                 f"a reduction names the entries of {dim!r} {known[dim]} for the first runs, {names} "
                 "for later ones; they must be the same for all"
             )
+
+
+_recent: OrderedDict[str, Study] = OrderedDict()
+
+
+def remember(study: Study) -> None:
+    """Store the study by the identity in its results."""
+    _recent[identity_text(study)] = study
+    while len(_recent) > RECENT:
+        _recent.popitem(last=False)
+
+
+def study_of(result: xarray.Dataset) -> Study | None:
+    """The study of a result that was computed or continued in this process, else None."""
+    return _recent.get(str(result.attrs.get("study")))
+
+
+def require_same(study: Study, result: xarray.Dataset) -> None:
+    """An error with the difference unless the result is of this study."""
+    if differs := difference(json.loads(str(result.attrs["study"])), study):
+        raise SimulationError(f"the store holds another study: {differs}")
+
+
+def is_study(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is the store of a sweep."""
+    try:
+        file = Path(path) / ".zattrs"
+        require_regular(file)
+        attributes = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(attributes, dict) and {"study", "order"} <= set(attributes)
+
+
+def open_study(path: str | os.PathLike[str]) -> xarray.Dataset:
+    """The dataset of a sweep's store, lazily; runs that are not done have the status −1."""
+    try:
+        result = opened(Path(path))
+        if not isinstance(json.loads(result.attrs["study"]), dict):
+            raise ValueError("what it says of its study is no table")
+        if result[STATUS].dims != ("run",):
+            raise ValueError("its status is not one number for each run")
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SimulationError(f"{str(path)!r} cannot be read as a study: {error}") from None
+    return result
 
 
 def _zarr() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from dalembert.simulation import SimulationWarning, simulate
 from dalembert.simulation.checkpoint import FAR
 from dalembert.simulation.settings import Grid, whole_steps
 from dalembert.sweeps.design import Design, Varied
-from dalembert.sweeps.reductions import reduced
+from dalembert.sweeps.reductions import Reduction, reduced
 from dalembert.systems.controller import controller_digest, digest, function_digest
 from dalembert.version import __version__
 
@@ -63,12 +63,12 @@ class Work(Portable):
     """The computation of a chunk from rows of a design, as sent to workers."""
 
     varied: Varied
-    reduce: Mapping[str, Callable[[Any], Any]]
+    reduce: Mapping[str, Reduction]
 
     @property
     def grid(self) -> Grid:
         """The saved times of the runs."""
-        options = self.varied.given
+        options = self.varied.fixed_inputs
         steps = whole_steps(options["duration"], options.get("dt", 1e-3))
         return Grid(options.get("dt", 1e-3), int(options.get("save_every", 1)), steps)
 
@@ -98,7 +98,15 @@ class Work(Portable):
             halves = (slice(count // 2), slice(count // 2, count))
             first, second = (self._run({k: x[half] for k, x in rows.items()}) for half in halves)
             return _joined(first, second)
-        status, reasons = _diverged(run)
+        # when every sample was last finite and within all bounds
+        size = np.maximum(*(np.abs(run[x].values).max(axis=-1) for x in ("q", "qd")))
+        with np.errstate(invalid="ignore"):
+            fine = size <= FAR * np.maximum(size[0], 1.0)  # (time, sample)
+        status = np.where(fine[-1], OK, DIVERGED).astype(np.int8)
+        reasons = {}
+        for k in np.flatnonzero(~fine[-1]).tolist():
+            t = float(run.time[int(fine[:, k].nonzero()[0].max(initial=0))])
+            reasons[k] = f"not finite or beyond all bounds after t = {t:g} s; take a smaller dt"
         result = reduced(run, self.reduce)
         if self.reduce and reasons:  # a reduction of a motion that diverged is wrong
             result = _without(result, status != OK)
@@ -140,7 +148,7 @@ class Study:
     def identity(self) -> dict[str, Any]:
         """Everything that decides the numbers, as text that is equal in other processes."""
         varied = self.work.varied
-        options, system, controller = varied.given, varied.system, varied.controller
+        options, system, controller = varied.fixed_inputs, varied.system, varied.controller
         separate = ("q0", "qd0", "tau", "parameters")
         others = {k: v for k, v in options.items() if k not in separate}
         start = {k: options[k] for k in ("q0", "qd0") if options.get(k) is not None}
@@ -176,20 +184,6 @@ def _text(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return function_digest(value)
-
-
-def _diverged(run: xarray.Dataset) -> tuple[np.ndarray, dict[int, str]]:
-    """Status of every sample, and when it was last finite and within all bounds."""
-    size = np.maximum(*(np.abs(x.values).max(axis=-1) for x in (run.q, run.qd)))  # (time, sample)
-    with np.errstate(invalid="ignore"):
-        fine = size <= FAR * np.maximum(size[0], 1.0)
-    lost = ~fine[-1]
-    reasons = {}
-    for k in np.flatnonzero(lost).tolist():
-        last = int(fine[:, k].nonzero()[0].max(initial=0))
-        t = float(run.time[last])
-        reasons[k] = f"not finite or beyond all bounds after t = {t:g} s; take a smaller dt"
-    return np.where(lost, DIVERGED, OK).astype(np.int8), reasons
 
 
 def missing_value(dtype: Any) -> Any:

@@ -23,9 +23,8 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import simulate as simulate_batch
 from dalembert.sweeps.design import Varied
 from dalembert.sweeps.design import design as create_design
-from dalembert.sweeps.recent import remember
 from dalembert.sweeps.reductions import reductions
-from dalembert.sweeps.store import Memory, Zarr
+from dalembert.sweeps.store import Memory, Zarr, remember
 from dalembert.sweeps.study import Chunk, Study, Work
 from dalembert.systems.system import System
 
@@ -253,39 +252,28 @@ def create_study(
             )
     if "duration" not in simulate:
         raise SettingError("simulate={…} needs a duration, in seconds")
-    _require_constant(simulate)
-    plan = create_design(over, design, runs, seed)
-    varied = Varied(system, dict(simulate), tuple(plan.columns))
-    varied.inputs(plan.rows([0]))  # raises errors about names and shapes
-    varied.require_valid(plan.columns)
-    work = Work(varied, reductions(reduce))
-    return Study(work, plan, _chunk_size(work, chunk))
-
-
-def _require_constant(simulate: Mapping[str, Any]) -> None:
-    """An error for inputs with a row for each run, which would repeat in every chunk."""
     for name in ("q0", "qd0", "tau", "controls", "parameters"):
         value: Any = simulate.get(name)
         rows = np.ndim(value) > 1
         if name == "parameters" and isinstance(value, Mapping):
             rows = any(np.ndim(x) > 0 for x in value.values())
-        if rows:
+        if rows:  # they would repeat in every chunk
             raise ShapeError(
                 f"simulate={{{name!r}: …}} has a row for each run; what varies goes into over=, with "
                 'design="list" row by row'
             )
-
-
-def _chunk_size(work: Work, chunk: int | None) -> int:
-    """Runs of a chunk: `chunk`, or as many as `BYTES` of trajectories allow."""
-    if chunk is not None:
-        if isinstance(chunk, bool) or int(chunk) != chunk or chunk < 1:
-            raise SettingError(f"chunk must be a positive whole number, not {chunk!r}")
-        return int(chunk)
-    system = work.varied.system
-    entries = system.nq + 3 * system.nv + system.dynamics.rows + 8
-    fits = BYTES // (8 * entries * work.grid.saves)
-    return max(BLOCK, min(MOST, fits // BLOCK * BLOCK))
+    plan = create_design(over, design, runs, seed)
+    varied = Varied(system, dict(simulate), tuple(plan.columns))
+    varied.inputs(plan.rows([0]))  # raises errors about names and shapes
+    varied.require_valid(plan.columns)
+    work = Work(varied, reductions(reduce))
+    if chunk is None:  # as many runs as `BYTES` of trajectories allow
+        entries = system.nq + 3 * system.nv + system.dynamics.rows + 8
+        fits = BYTES // (8 * entries * work.grid.saves)
+        return Study(work, plan, max(BLOCK, min(MOST, fits // BLOCK * BLOCK)))
+    if isinstance(chunk, bool) or int(chunk) != chunk or chunk < 1:
+        raise SettingError(f"chunk must be a positive whole number, not {chunk!r}")
+    return Study(work, plan, int(chunk))
 
 
 def _compute_first(study: Study, results: Memory | Zarr, missing: Sequence[int]) -> list[int]:

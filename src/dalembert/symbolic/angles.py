@@ -72,8 +72,9 @@ class Angles:
         for (a, b), polynomials_with_both in pairs.items():
             sample = sorted(set(polynomials_with_both), key=len)[:SAMPLE]
             for sign in (1, -1):
-                if any(self._shortens(f, (Move(a, b, sign), Move(b, a, sign))) for f in sample):
-                    useful += [Move(a, b, sign), Move(b, a, sign)]
+                moves = [Move(a, b, sign), Move(b, a, sign)]
+                if any(self._shortens(f, moves) for f in sample):
+                    useful += moves
         self.moves = tuple(useful)
 
     def adopt(self, other: Angles) -> None:
@@ -88,12 +89,8 @@ class Angles:
 
     def shortest(self, f: PolyElement, squares: bool = True) -> Form:
         """The form of fewest terms; with `squares`, sin² is written for 1 − cos² where shorter."""
-        key = (f, squares)
-        if key not in self._known:
-            self._known[key] = self._search(f, squares)
-        return self._known[key]
-
-    def _search(self, f: PolyElement, squares: bool) -> Form:
+        if (f, squares) in self._known:
+            return self._known[f, squares]
         arguments = tuple(angle.argument for angle in self.angles)
         best, shortest = f, self._finished(f, arguments, squares)
         improved = True
@@ -110,6 +107,7 @@ class Angles:
                     best, arguments, shortest = changed_f, tuple(changed), trial
                     improved = True
                     break
+        self._known[f, squares] = shortest
         return shortest
 
     def _finished(self, f: PolyElement, arguments: tuple[sympy.Expr, ...], squares: bool) -> Form:
@@ -215,35 +213,29 @@ def combined(
         return f, arguments
     terms, known = dict(f), list(arguments)
     while True:
-        combination = next(_combinations(terms, angles, known), None)
-        if combination is None:
-            break
-        (first, second), monomial, scale, number, argument = combination
+        # the first pair with an angle for its sum
+        for pair in _pairs(terms, angles):
+            total = known[pair.a] + pair.sign * known[pair.b]
+            number, flipped = _angle_number(known, total)
+            if number is not None:
+                break
+        else:
+            return (f if len(terms) == len(f) else f.new(terms)), tuple(known)
+        first, second = pair.terms
+        changed = list(first)
+        a = angles[pair.a]
+        for k in (a.cos if pair.cosine else a.sin, angles[pair.b].cos):
+            changed[k] -= 1
+        changed[angles[number].cos if pair.cosine else angles[number].sin] += 1
+        monomial = tuple(changed)
         coefficient = terms.pop(first)
         del terms[second]
-        known[number] = argument
+        if not flipped:
+            known[number] = total
+        scale = -1 if flipped and not pair.cosine else 1
         terms[monomial] = terms.get(monomial, 0) + scale * coefficient
         if not terms[monomial]:
             del terms[monomial]
-    return (f if len(terms) == len(f) else f.new(terms)), tuple(known)
-
-
-def _combinations(
-    terms: dict[Monomial, Any], angles: Sequence[Angle], known: list[sympy.Expr]
-) -> Iterator[tuple[tuple[Monomial, Monomial], Monomial, int, int, sympy.Expr]]:
-    """Pairs with an angle for their sum: terms, the new one, its sign, the angle, its argument."""
-    for pair in _pairs(terms, angles):
-        total = known[pair.a] + pair.sign * known[pair.b]
-        number, flipped = _angle_number(known, total)
-        if number is None:
-            continue
-        first, second = angles[pair.a], angles[pair.b]
-        new = list(pair.terms[0])
-        for k in (first.cos if pair.cosine else first.sin, second.cos):
-            new[k] -= 1
-        new[angles[number].cos if pair.cosine else angles[number].sin] += 1
-        scale = -1 if flipped and not pair.cosine else 1
-        yield pair.terms, tuple(new), scale, number, known[number] if flipped else total
 
 
 def _angle_number(known: list[sympy.Expr], total: sympy.Expr) -> tuple[int | None, bool]:
@@ -260,29 +252,20 @@ def _angle_number(known: list[sympy.Expr], total: sympy.Expr) -> tuple[int | Non
 
 
 def _pairs(terms: dict[Monomial, Any], angles: Sequence[Angle]) -> Iterator[Pair]:
+    """c_a c_b with s_a s_b, and s_a c_b with c_a s_b, for all angles a and b of a term."""
     for monomial, coefficient in terms.items():
         present = [k for k, x in enumerate(angles) if monomial[x.cos] or monomial[x.sin]]
         for a, b in combinations(present, 2):
-            yield from _of_two(terms, angles, monomial, coefficient, (a, b))
-
-
-def _of_two(
-    terms: dict[Monomial, Any],
-    angles: Sequence[Angle],
-    monomial: Monomial,
-    coefficient: Any,
-    pair: tuple[int, int],
-) -> Iterator[Pair]:
-    """c_a c_b with s_a s_b, and s_a c_b with c_a s_b."""
-    (ca, sa), (cb, sb) = ((angles[k].cos, angles[k].sin) for k in pair)
-    for cosine, present, missing in ((True, (ca, cb), (sa, sb)), (False, (sa, cb), (ca, sb))):
-        if not (monomial[present[0]] and monomial[present[1]]):
-            continue
-        other = list(monomial)
-        for k, by in ((present[0], -1), (present[1], -1), (missing[0], 1), (missing[1], 1)):
-            other[k] += by
-        ratio = terms.get(tuple(other), 0) / coefficient
-        if ratio in (1, -1):
-            # cos(a + b) has −s_a s_b, sin(a + b) has +c_a s_b
-            sign = int(-ratio) if cosine else int(ratio)
-            yield Pair((monomial, tuple(other)), *pair, sign, cosine)
+            (ca, sa), (cb, sb) = ((angles[k].cos, angles[k].sin) for k in (a, b))
+            for cosine, own, missing in ((True, (ca, cb), (sa, sb)), (False, (sa, cb), (ca, sb))):
+                if not all(monomial[k] for k in own):
+                    continue
+                other = list(monomial)
+                for k, new in zip(own, missing, strict=True):
+                    other[k] -= 1
+                    other[new] += 1
+                ratio = terms.get(tuple(other), 0) / coefficient
+                if ratio in (1, -1):
+                    # cos(a + b) has −s_a s_b, sin(a + b) has +c_a s_b
+                    sign = int(-ratio) if cosine else int(ratio)
+                    yield Pair((monomial, tuple(other)), a, b, sign, cosine)

@@ -141,10 +141,19 @@ class Equations:
             t: float = 0.0,
             **parameters: float,
         ) -> np.ndarray:
+            for name in parameters:
+                if name not in [s.name for s in self.parameters]:
+                    raise EquationError(f"{self.name} has no parameter {name!r}")
+            numbers = []
+            for symbol in self.parameters:
+                number = parameters.get(symbol.name, self.defaults.get(symbol.name))
+                if number is None:
+                    raise EquationError(f"{self.name}: no value for parameter {symbol.name!r}")
+                numbers.append(float(number))
             rates = np.zeros(len(self.qd)) if qd is None else qd
             forces = np.zeros(len(self.tau)) if tau is None or not self.tau else tau
             clock = [t] * len(self.t)
-            values = compiled(np.asarray(q, float), rates, forces, clock, self._values(parameters))
+            values = compiled(np.asarray(q, float), rates, forces, clock, numbers)
             return np.array(values, dtype=float).reshape(shape)
 
         return function
@@ -182,16 +191,6 @@ class Equations:
 
         quantities = {key: replaced(value) for key, value in self.quantities.items()}
         return replace(self, quantities=quantities, definitions=dict(definitions))
-
-    def _values(self, numbers: Mapping[str, float]) -> list[float]:
-        for name in numbers:
-            if name not in [s.name for s in self.parameters]:
-                raise EquationError(f"{self.name} has no parameter {name!r}")
-        values = [numbers.get(s.name, self.defaults.get(s.name)) for s in self.parameters]
-        missing = [s.name for s, v in zip(self.parameters, values, strict=True) if v is None]
-        if missing:
-            raise EquationError(f"{self.name}: no value for parameter {missing[0]!r}")
-        return [float(v) for v in values if v is not None]
 
     def _keys(self, quantity: str | None) -> tuple[str, ...]:
         if quantity is None:

@@ -52,7 +52,12 @@ def _truth(relation: type[sympy.Rel]) -> Callable[..., sympy.Expr]:
     return lambda a, b: sympy.Piecewise((1, relation(a, b)), (0, True))
 
 
-_MEANING = {
+_SAME_NAME = (
+    *("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
+    *("asinh", "acosh", "atanh", "exp", "log", "erf", "sign", "floor"),
+)
+_MEANING: dict[Op, Callable[..., sympy.Expr]] = {
+    **{Op[name.upper()]: getattr(sympy, name) for name in _SAME_NAME},
     Op.NEG: lambda a: -a,
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
@@ -60,29 +65,10 @@ _MEANING = {
     Op.DIV: lambda a, b: a / b,
     Op.SQ: lambda a: a**2,
     Op.POW: lambda a, b: a**b,
-    Op.SQRT: sympy.sqrt,
-    Op.SIN: sympy.sin,
-    Op.COS: sympy.cos,
-    Op.TAN: sympy.tan,
-    Op.ASIN: sympy.asin,
-    Op.ACOS: sympy.acos,
-    Op.ATAN: sympy.atan,
-    Op.ATAN2: sympy.atan2,
-    Op.SINH: sympy.sinh,
-    Op.COSH: sympy.cosh,
-    Op.TANH: sympy.tanh,
-    Op.ASINH: sympy.asinh,
-    Op.ACOSH: sympy.acosh,
-    Op.ATANH: sympy.atanh,
-    Op.EXP: sympy.exp,
     Op.EXPM1: lambda a: sympy.exp(a) - 1,
-    Op.LOG: sympy.log,
     Op.LOG1P: lambda a: sympy.log(1 + a),
     Op.HYPOT: lambda a, b: sympy.sqrt(a**2 + b**2),
-    Op.ERF: sympy.erf,
     Op.ABS: sympy.Abs,
-    Op.SIGN: sympy.sign,
-    Op.FLOOR: sympy.floor,
     Op.CEIL: sympy.ceiling,
     Op.MIN: sympy.Min,
     Op.MAX: sympy.Max,
@@ -97,11 +83,9 @@ _MEANING = {
 
 def apply(op: Op, *arguments: sympy.Expr) -> sympy.Expr:
     """One instruction on SymPy expressions."""
-    try:
-        meaning = _MEANING[op]
-    except KeyError:
-        raise EquationError(f"the operation {op.name} has no form in SymPy") from None
-    return meaning(*arguments)
+    if op not in _MEANING:
+        raise EquationError(f"the operation {op.name} has no form in SymPy")
+    return _MEANING[op](*arguments)
 
 
 def input_symbols(
@@ -189,7 +173,8 @@ def entries_of(value: Any) -> list[sympy.Expr]:
     if isinstance(value, sympy.MatrixBase):
         return list(value)
     if isinstance(value, sympy.NDimArray):
-        return value.reshape(len(value)).tolist()
+        result: list[sympy.Expr] = value.reshape(len(value)).tolist()
+        return result
     return [value]
 
 

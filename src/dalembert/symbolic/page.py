@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.symbolic.notation import Ledger, MathML, dotted
@@ -22,7 +22,7 @@ from dalembert.text import html
 if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
 
-# of formulas on any page; browsers set an accent onto its letter, where a dot touches the serifs
+# of formulas on any page; browsers set an accent onto its symbol, where a dot touches the serifs
 FORMULAS = """
 math[display="block"] { display: block math; margin: 0; text-align: left; width: max-content; }
 mtable.matrix { border-left: 1.5px solid; border-right: 1.5px solid; border-radius: 7px;
@@ -67,38 +67,6 @@ _CONSTRAINED = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "ta
 _CONSTRAINED |= {"M_r", "h_r", "tau_r", "Delta"}
 
 
-def motion(keys: Collection[str]) -> str:
-    """The equation of motion with the terms that a system of these quantities has."""
-    present = {"M", "C", "g", "tau", *keys} | ({"A"} if _CONSTRAINED & set(keys) else set())
-    left, right = (
-        "<mo>+</mo>".join(term for key, term in side.items() if key in present)
-        for side in (_LEFT, _RIGHT)
-    )
-    return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
-
-
-def page(
-    title: str, sections: Sequence[tuple[str, str]], note: str = "", keys: Collection[str] = ()
-) -> str:
-    """A complete page; every section is a heading and a box that scrolls if it is too wide."""
-    body = "".join(
-        f'<section><h2>{heading}</h2><div class="box">{content}</div></section>\n'
-        for heading, content in sections
-    )
-    remark = f"<p>{note}</p>" if note else ""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}{FORMULAS}</style>\n</head>\n<body>\n"
-        f'<h1>{title}</h1>\n<p class="head">{motion(keys)}</p>\n{remark}\n{body}</body>\n</html>\n'
-    )
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dalembert.symbolic.equations import Equations
-
 DEFINITIONS = ""  # the key of the section with the definitions of names
 
 
@@ -113,8 +81,26 @@ class Section(NamedTuple):
 
 def html_page(eq: Equations, title: str, short: bool = True) -> str:
     """A page of MathML, without scripts and without network."""
-    contents = [(section.title, section.body) for section in sections(eq, short)]
-    return page(html(title), contents, html(eq.note), list(eq.quantities))
+    # every section is a heading and a box that scrolls if it is too wide
+    body = "".join(
+        f'<section><h2>{section.title}</h2><div class="box">{section.body}</div></section>\n'
+        for section in sections(eq, short)
+    )
+    # the equation of motion with the terms that a system of these quantities has
+    present = {"M", "C", "g", "tau", *eq.quantities}
+    present |= {"A"} if _CONSTRAINED & set(eq.quantities) else set()
+    left, right = (
+        "<mo>+</mo>".join(term for key, term in side.items() if key in present)
+        for side in (_LEFT, _RIGHT)
+    )
+    motion = f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
+    title, remark = html(title), f"<p>{html(eq.note)}</p>" if eq.note else ""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_STYLE}{FORMULAS}</style>\n</head>\n<body>\n"
+        f'<h1>{title}</h1>\n<p class="head">{motion}</p>\n{remark}\n{body}</body>\n</html>\n'
+    )
 
 
 def sections(

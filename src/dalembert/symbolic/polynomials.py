@@ -133,6 +133,9 @@ def _reduce(f: PolyElement, high: int, low: int) -> PolyElement:
     return f.new({m: c for m, c in done.items() if c})
 
 
+POLYNOMIAL = (Op.INPUT, Op.CONST, Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ)
+
+
 class _PolynomialInterpreter:
     """Executes a program with polynomials for numbers."""
 
@@ -145,10 +148,10 @@ class _PolynomialInterpreter:
         self.angle_numbers: dict[tuple[str, int], int] = {}
         self.opaque: dict[int, int] = {}
         self.atoms: dict[sympy.Expr, int] = {}
-        for k, (op, a, _) in enumerate(self.code):
+        for k, (op, a, b) in enumerate(self.code):
             if op in (Op.SIN, Op.COS):
                 self.angle_numbers |= dict.fromkeys(self._angle_keys(a), 0)
-            elif not self._is_polynomial(k):
+            elif op not in POLYNOMIAL and not (op == Op.DIV and self.code[b][0] == Op.CONST):
                 self.opaque[k] = len(self.opaque)
         # in the order of the inputs, so that what is written does not depend on that of the program
         self.angle_numbers = {key: k for k, key in enumerate(sorted(self.angle_numbers))}
@@ -172,9 +175,14 @@ class _PolynomialInterpreter:
             if late or len(self.values[-1]) > LIMIT:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
-        entries = _without_rounding([self.values[k] for k in self.program.results.tolist()])
+        entries = [self.values[k] for k in self.program.results.tolist()]
+        # without terms that only rounding of the program's numbers has left
+        least = QQ(1, 10**14) * max((abs(c) for f in entries for c in f.values()), default=0)
+        for k, f in enumerate(entries):
+            if any(abs(c) <= least for c in f.values()):
+                entries[k] = f.new({m: c for m, c in f.items() if abs(c) > least})
         meaning, angles = tuple(self.meaning), tuple(self.angles)
-        return Polynomials(self.ring, meaning, angles, entries, self.reciprocals)
+        return Polynomials(self.ring, meaning, angles, tuple(entries), self.reciprocals)
 
     def _name_angle(self, k: int, argument: sympy.Expr) -> None:
         at = self.angles[k].cos
@@ -186,12 +194,6 @@ class _PolynomialInterpreter:
         if form and not form[1] and all(c.denominator == 1 for c in form[0].values()):
             return [("input", k) for k in form[0]]
         return [("value", argument)]
-
-    def _is_polynomial(self, k: int) -> bool:
-        op, _, b = self.code[k]
-        if op == Op.DIV:
-            return self.code[b][0] == Op.CONST
-        return op in (Op.INPUT, Op.CONST, Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ)
 
     def _step(self, k: int) -> PolyElement:
         op, a, b = self.code[k]
@@ -217,7 +219,21 @@ class _PolynomialInterpreter:
             return reduce_sines(x * y, self.angles)
         if k not in self.opaque:  # a quotient by a number
             return x * (1 / QQ(y.coeff(1)))
-        return self._atom(k, x, y)
+        # a value that is no polynomial gets a generator; a quotient is a product with 1/y
+        if op == Op.DIV:
+            # the number and the powers in common of its terms stand apart, so that they cancel
+            content, monomial, rest = _without_common(y)
+            below = to_expression(rest, self.meaning)
+            meaning = 1 / (term(monomial, content, self.meaning) * below)
+        else:
+            arguments = (x, y) if op in BINARY else (x,)
+            meaning = apply(Op(op), *(to_expression(f, self.meaning) for f in arguments))
+        at = len(self.inputs) + 2 * len(self.angle_numbers) + self.opaque[k]
+        at = self.atoms.setdefault(meaning, at)
+        self.meaning[at] = meaning
+        if op == Op.DIV:
+            self.reciprocals[at] = y
+        return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
 
     def _cos_sin(self, argument: int) -> tuple[PolyElement, PolyElement]:
         """(cos, sin) of a value: of an integer sum of angles by their addition."""
@@ -238,42 +254,18 @@ class _PolynomialInterpreter:
                 cos, sin = reduce_sines(cos, self.angles), reduce_sines(sin, self.angles)
         return cos, sin
 
-    def _atom(self, k: int, x: PolyElement, y: PolyElement) -> PolyElement:
-        """A generator for a value that is no polynomial; a quotient is a product with 1/y."""
-        op = Op(self.code[k][0])
-        if op == Op.DIV:
-            meaning = self._reciprocal(y)
-        else:
-            arguments = (x, y) if op in BINARY else (x,)
-            meaning = apply(op, *(to_expression(f, self.meaning) for f in arguments))
-        at = len(self.inputs) + 2 * len(self.angle_numbers) + self.opaque[k]
-        at = self.atoms.setdefault(meaning, at)
-        self.meaning[at] = meaning
-        if op == Op.DIV:
-            self.reciprocals[at] = y
-        return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
 
-    def _reciprocal(self, y: PolyElement) -> sympy.Expr:
-        """1/y with the number and the powers in common of its terms apart, so that they cancel."""
-        content, primitive = y.primitive()
-        common = tuple(map(min, zip(*primitive, strict=True)))
-        rest = primitive.new(
-            {tuple(a - b for a, b in zip(m, common, strict=True)): c for m, c in primitive.items()}
-        )
-        rest_expression = to_expression(rest, self.meaning)
-        return 1 / (term(common, content, self.meaning) * rest_expression)
-
-
-def _without_rounding(entries: list[PolyElement]) -> tuple[PolyElement, ...]:
-    """The entries without terms that only rounding of the program's numbers has left."""
-    largest = max((abs(c) for f in entries for c in f.values()), default=0)
-    least = QQ(1, 10**14) * largest
-    return tuple(
-        f.new({m: c for m, c in f.items() if abs(c) > least})
-        if any(abs(c) <= least for c in f.values())
-        else f
-        for f in entries
-    )
+def _without_common(f: PolyElement) -> tuple[Any, tuple[int, ...], PolyElement]:
+    """The number and the powers that all terms have in common, and f without them."""
+    content, primitive = f.primitive()
+    common = tuple(map(min, zip(*primitive, strict=True)))
+    if not any(common):
+        return content, common, primitive
+    terms = {
+        tuple(e - c for e, c in zip(monomial, common, strict=True)): coefficient
+        for monomial, coefficient in primitive.items()
+    }
+    return content, common, primitive.new(terms)
 
 
 def to_expression(f: PolyElement, meaning: Sequence[sympy.Expr]) -> sympy.Expr:
@@ -306,9 +298,8 @@ def split(f: PolyElement, positions: Collection[int]) -> dict[tuple[int, ...], P
 
 
 FACTORED_TERMS = 80  # terms above which factors are not looked for
-LARGEST_COEFFICIENT = (
-    10_000  # integer coefficients above which there is no common measure worth printing
-)
+# integer coefficients above which there is no common measure worth printing
+LARGEST_COEFFICIENT = 10_000
 
 
 class Product(NamedTuple):
@@ -338,13 +329,7 @@ def product(f: PolyElement, deep: bool) -> Product:
     >>> product(-2 * x**2 * y - 4 * x * y**2 - 2 * y**3, deep=True)
     Product(number=Fraction(-2, 1), monomial=(0, 1), factors=((x + y, 2),))
     """
-    content, f = f.primitive()
-    monomial = tuple(min(column) for column in zip(*f, strict=True))
-    rest = f
-    if any(monomial):
-        rest = f.new(
-            {tuple(e - m for e, m in zip(key, monomial, strict=True)): c for key, c in f.items()}
-        )
+    content, monomial, rest = _without_common(f)
     scale = fraction(content)
     if len(rest) == 1:
         return Product(scale * fraction(rest.LC), monomial, ())
@@ -352,8 +337,19 @@ def product(f: PolyElement, deep: bool) -> Product:
     if max(map(abs, rest.values())) > LARGEST_COEFFICIENT:  # numbers without a common measure
         return _signed(Product(Fraction(1), monomial, ((rest * content, 1),)))
     if deep and len(rest) <= FACTORED_TERMS and not _surely_irreducible(rest):
-        unit, factors = _irreducible(rest)
-        scale *= unit
+        # factors over the rationals, computed in the ring of the generators that occur
+        used = [k for k in range(f.ring.ngens) if any(m[k] for m in rest)]
+        small = PolyRing([f"x{k}" for k in used], QQ, "lex")
+        narrow = small.from_dict({tuple(m[k] for k in used): c for m, c in rest.items()})
+        unit, irreducible = narrow.factor_list()
+        scale *= fraction(unit)
+        factors = []
+        for g, power in irreducible:
+            terms: dict[tuple[int, ...], Any] = {}
+            for exponents, coefficient in g.items():
+                powers = dict(zip(used, exponents, strict=True))
+                terms[tuple(powers.get(k, 0) for k in range(f.ring.ngens))] = coefficient
+            factors.append((f.ring.zero.new(terms), power))
     return _signed(Product(scale, monomial, tuple(factors)))
 
 
@@ -382,24 +378,6 @@ def _surely_irreducible(f: PolyElement) -> bool:
         if max(degrees) == 1 and 1 in (sum(degrees), len(degrees) - sum(degrees)):
             return True
     return False
-
-
-def _irreducible(f: PolyElement) -> tuple[Fraction, list[tuple[PolyElement, int]]]:
-    """Factors over the rationals, computed in the ring of the generators that occur."""
-    used = [k for k in range(f.ring.ngens) if any(m[k] for m in f)]
-    small = PolyRing([f"x{k}" for k in used], QQ, "lex")
-    unit, factors = small.from_dict(
-        {tuple(m[k] for k in used): c for m, c in f.items()}
-    ).factor_list()
-
-    def lifted(g: PolyElement) -> PolyElement:
-        terms: dict[tuple[int, ...], Any] = {}
-        for monomial, coefficient in g.items():
-            powers = dict(zip(used, monomial, strict=True))
-            terms[tuple(powers.get(k, 0) for k in range(f.ring.ngens))] = coefficient
-        return f.ring.zero.new(terms)
-
-    return fraction(unit), [(lifted(g), power) for g, power in factors]
 
 
 def _signed(value: Product) -> Product:

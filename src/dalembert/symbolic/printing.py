@@ -11,7 +11,7 @@ import sympy
 from dalembert.symbolic.notation import DOTS, Latex, Ledger, Text, parts
 from dalembert.symbolic.operations import entries_of
 from dalembert.symbolic.printer import Printer, lines, short_label
-from dalembert.symbolic.quantities import TITLES, VECTORS, titled
+from dalembert.symbolic.quantities import EQUATIONS, REDUCED, TITLES, VECTORS
 from dalembert.text import latex as latex_text
 
 if TYPE_CHECKING:
@@ -56,8 +56,12 @@ def printer_of(eq: Equations, notation: Text, form: Form) -> Printer:
 
 
 def title_of(eq: Equations, key: str) -> str:
-    """The title of a quantity, with the independent coordinates where it is of reduced equations."""
-    title = titled(key, ", ".join(Text().name(s.name) for s in eq.independent))
+    """The title of a quantity with its equation; of reduced ones with the coordinates r too."""
+    titles = [TITLES[key], *filter(None, [EQUATIONS.get(key)])]
+    if key in REDUCED:
+        titles += ["M_r r̈ + h_r = τ_r"] if key == "M_r" else []
+        titles.append(f"r = ({', '.join(Text().name(s.name) for s in eq.independent)})")
+    title = ", ".join(titles)
     more = {"G": "G q̇", "e": "e"}
     return title.replace("C q̇ + g", " + ".join(["C q̇ + g", *(more[key] for key in eq.moving)]))
 

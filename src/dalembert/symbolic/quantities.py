@@ -50,7 +50,7 @@ TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.item
 }
 # the equation of a quantity, where its title is not enough; h is h(q) of the constraints, so that
 # velocity terms and gravity are C q̇ + g there
-_EQUATIONS = {
+EQUATIONS = {
     "h": "h = 0",
     "A": "A q̇ = b",
     "lambda": "M q̈ + C q̇ + g + Aᵀλ = τ + ψ",
@@ -61,31 +61,10 @@ _EQUATIONS = {
     "Delta": "lost when the constraint is put into L",
 }
 VECTORS = (
-    "Phi",
-    "nu",
-    "Q",
-    "g",
-    "psi",
-    "e",
-    "h",
-    "gamma",
-    "lambda",
-    "h_p",
-    "tau_p",
-    "h_r",
-    "tau_r",
-    "Delta",
+    *("Phi", "nu", "Q", "g", "psi", "e", "h", "gamma", "lambda"),
+    *("h_p", "tau_p", "h_r", "tau_r", "Delta"),
 )
 REDUCED = ("M_r", "h_r", "tau_r", "Delta")
-
-
-def titled(key: str, independent: str) -> str:
-    """The title of a quantity with its equation, for text and pages; `independent` names r."""
-    equations = [_EQUATIONS[key]] if key in _EQUATIONS else []
-    if key in REDUCED:
-        equations += ["M_r r̈ + h_r = τ_r"] if key == "M_r" else []
-        equations.append(f"r = ({independent})")
-    return ", ".join([TITLES[key], *equations])
 
 
 # the program that a quantity is written from, and checked against

@@ -8,8 +8,9 @@ names, as in α + 2β cos θ₂.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
+from itertools import chain, count
 
 import sympy
 from sympy.polys.rings import PolyElement
@@ -42,7 +43,10 @@ class Constants:
     def __init__(self, names: Sequence[str] | None = None, taken: Collection[str] = ()) -> None:
         self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
         self._keys: dict[Key, sympy.Symbol] = {}
-        self._names = _unused_names(tuple(names or ()), frozenset(taken))
+        preferred = tuple(names or ())
+        used = {*taken, *preferred}
+        others = chain(GREEK, (f"kappa{k}" for k in count(1)))
+        self._names = chain(preferred, (name for name in others if name not in used))
 
     def name(
         self, f: PolyElement, meaning: Sequence[sympy.Expr], linear: Collection[int]
@@ -63,24 +67,10 @@ class Constants:
             symbol = sympy.Symbol(next(self._names))
             self._keys[key] = symbol
             # collected by the linear parameters: I₁ + m₁r₁² + m₂(l₁² + r₂²)
-            self.definitions[symbol] = sympy.Add(
-                *(
-                    term(m, f.ring.domain.one, meaning) * to_expression(c, meaning)
-                    for m, c in split(primitive, linear).items()
-                )
-            )
+            one, parts = f.ring.domain.one, split(primitive, linear).items()
+            terms = [term(m, one, meaning) * to_expression(c, meaning) for m, c in parts]
+            self.definitions[symbol] = sympy.Add(*terms)
         return number(scale) * self._keys[key]
-
-
-def _unused_names(preferred: tuple[str, ...], taken: frozenset[str]) -> Iterator[str]:
-    used = {*taken, *preferred}
-    yield from preferred
-    yield from (name for name in GREEK if name not in used)
-    count = 1
-    while True:
-        if f"kappa{count}" not in used:
-            yield f"kappa{count}"
-        count += 1
 
 
 STYLES = ("parameters", "bodies", "angles")
@@ -116,10 +106,8 @@ class Writer:
         moving = {k for k, g in enumerate(source.generators) if k not in self.constant}
         # sines and cosines whose argument contains no moving symbol; unused ones may get one later
         symbols = {source.generators[k] for k in moving if source.generators[k].is_Symbol}
-        functions = {p: source.generators[p] for p in trig}
-        fixed = {
-            p for p, e in functions.items() if not e.is_Number and not e.free_symbols & symbols
-        }
+        functions = ((p, source.generators[p]) for p in trig)
+        fixed = {p for p, e in functions if not e.is_Number and not e.free_symbols & symbols}
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
         self.moving = frozenset(range(len(source.generators))) - self.constant
@@ -135,11 +123,11 @@ class Writer:
     def write(self, f: PolyElement, style: str) -> sympy.Expr:
         """One entry, collected in one of the `STYLES`."""
         if (f, style) not in self._known:
-            longest = SHORT_SUM if style == "parameters" else 0
-            by_angles = style == "angles"
-            self._known[f, style] = (
-                self._by_angles(f) if by_angles else self._by_parameters(f, longest)
-            )
+            if style == "angles":
+                self._known[f, style] = self._by_angles(f)
+            else:
+                longest = SHORT_SUM if style == "parameters" else 0
+                self._known[f, style] = self._by_parameters(f, longest)
         return self._known[f, style]
 
     def write_grouped(self, f: PolyElement, constants: Constants) -> sympy.Expr:
@@ -149,22 +137,18 @@ class Writer:
         parts = split(form.polynomial, self.moving)
         # constants first, then by degree, then in the order of the coordinates
         ordered = sorted(parts.items(), key=lambda part: (sum(part[0]), [-e for e in part[0]]))
-        return sympy.Add(
-            *(
-                sympy.Mul(
-                    constants.name(c, meaning, self.linear), term(m, f.ring.domain.one, meaning)
-                )
-                for m, c in ordered
-            )
-        )
+        one = f.ring.domain.one
+        named = [
+            (constants.name(c, meaning, self.linear), term(m, one, meaning)) for m, c in ordered
+        ]
+        return sympy.Add(*(sympy.Mul(*factors) for factors in named))
 
     def is_simple(self, f: PolyElement) -> bool:
         """True if, constants named, f is linear in sines and cosines and has nothing else."""
         form = self.angles.shortest(f, squares=False)
         moving = split(form.polynomial, self.moving)
-        return all(
-            sum(m) <= 1 and all(k in self.trig for k, e in enumerate(m) if e) for m in moving
-        )
+        powers = [[k for k, e in enumerate(m) if e] for m in moving]
+        return all(sum(m) <= 1 for m in moving) and all(k in self.trig for p in powers for k in p)
 
     def _coefficients(self, f: PolyElement) -> dict[tuple[int, ...], PolyElement]:
         if f not in self._parts:

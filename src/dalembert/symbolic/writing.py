@@ -25,7 +25,6 @@ from dalembert.symbolic.operations import (
     to_sympy,
 )
 from dalembert.symbolic.polynomials import (
-    Polynomials,
     Quotient,
     TooLargeError,
     fraction,
@@ -187,20 +186,16 @@ class _Writing:
                 self.notes.append(f"{error}: it is shown as the program computes it.")
                 self.writers[name] = None
                 return None
-            linear = self._linear(name, source)
+            if self.system.linear is None and name != "mass_matrix":
+                self._writer("mass_matrix")
+            if self.system.linear is None:
+                linear = linear_parameters(source, self.system.parameters)
+                self.system = replace(self.system, linear=linear)
             # Γ consists of derivatives of M, in which the same sums of angles occur
             like = self.writers.get("mass_matrix") if name == "christoffel" else None
-            parameters = self.system.parameters
+            linear, parameters = self.system.linear or (), self.system.parameters
             self.writers[name] = Writer(source, linear, parameters, self.budget, self.deep, like)
         return self.writers[name]
-
-    def _linear(self, name: str, source: Polynomials) -> tuple[sympy.Symbol, ...]:
-        if self.system.linear is None and name != "mass_matrix":
-            self._writer("mass_matrix")
-        if self.system.linear is None:
-            linear = linear_parameters(source, self.system.parameters)
-            self.system = replace(self.system, linear=linear)
-        return self.system.linear or ()
 
     def _plain(self, program: Program) -> list[sympy.Expr]:
         """Entries as the program computes them, repeated values named."""
@@ -272,18 +267,17 @@ class _Writing:
             if not f:
                 continue
             for base, rates in groups:
-                ratio = _ratio(f, base)
-                if ratio is not None:
-                    rates.append(ratio * rate)
+                if f == base:
+                    rates.append(rate)
+                    break
+                scale = multiple(f, base) if isinstance(f, PolyElement) else None
+                if scale is not None and scale.denominator == 1:
+                    rates.append(sympy.Integer(fraction(scale).numerator) * rate)
                     break
             else:
                 groups.append((f, [rate]))
-        return sympy.Add(
-            *(
-                sympy.Mul(self._entry("C", writer, base), sympy.Add(*rates))
-                for base, rates in groups
-            )
-        )
+        written = [(self._entry("C", writer, base), sympy.Add(*rates)) for base, rates in groups]
+        return sympy.Add(*(sympy.Mul(*factors) for factors in written))
 
 
 def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
@@ -298,26 +292,16 @@ def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
     return result.xreplace({x: number(exact(float(x))) for x in result.atoms(sympy.Float)})
 
 
-def _ratio(f: Any, base: Any) -> sympy.Rational | None:
-    """f / base if that is an integer, else None."""
-    if f == base:
-        return sympy.S.One
-    scale = multiple(f, base) if isinstance(f, PolyElement) else None
-    if scale is None or scale.denominator != 1:
-        return None
-    return sympy.Integer(fraction(scale).numerator)
-
-
 def _derived(key: str, value: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """A quantity in numbers, from the output of its program: C, B and Csq from Γ."""
     if key == "C":
-        return np.einsum("pijk,pk->pij", value, rates)
-    if key == "B":
+        value = np.einsum("pijk,pk->pij", value, rates)
+    elif key == "B":
         pairs = list(combinations(range(rates.shape[1]), 2))
         columns = [2 * value[:, :, j, k] for j, k in pairs]
-        return np.stack(columns, axis=-1) if pairs else value[:, :, 0, :0]
-    if key == "Csq":
-        return np.einsum("pijj->pij", value)
+        value = np.stack(columns, axis=-1) if pairs else value[:, :, 0, :0]
+    elif key == "Csq":
+        value = np.einsum("pijj->pij", value)
     return value
 
 

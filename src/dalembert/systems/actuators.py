@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import (
-    ConstraintError,
-    FormulationError,
-    SettingError,
-    ShapeError,
-    UnknownNameError,
-)
+from dalembert.errors import ConstraintError, FormulationError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.model.actuators import Actuation
 from dalembert.systems.dynamics import Array, Dynamics
 from dalembert.systems.evaluator import Parameters
 
@@ -54,31 +47,23 @@ def required_controls(
 ) -> RequiredControls:
     """Controls that exert the efforts (f, λ), and keep the activations that this needs."""
     f, lam = efforts
-    given: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     with np.errstate(divide="ignore", invalid="ignore"):
-        w = system.evaluate("actuator_drivers", q, qd, f, **given)
-    B = system.transmission(q, **given)
+        w = system.evaluate("actuator_drivers", q, qd, f, parameters=parameters)
+    B = system.transmission(q, parameters=parameters)
     tau = np.einsum("...uv,...u->...v", B, f)
     actuation = system.dynamics.bound(parameters).driven_by
     active = [i for i, a in enumerate(actuation.actuators) if a.active]
     controls = np.array(w)
     # an integrator keeps its activation under zero control, a filter under a control equal to it
     controls[..., [i for i in active if actuation.actuators[i].dynamics == "integrator"]] = 0.0
-    within = _within_limits(actuation, f, w, tau, B, system.dynamics)
-    return RequiredControls(tau, f, controls, w[..., active], lam, within)
-
-
-def _within_limits(
-    actuation: Actuation, f: Array, w: Array, tau: Array, B: Array, dynamics: Dynamics
-) -> Array:
-    """(..., nu) whether control, force, activation and the driven joints are within their ranges."""
 
     def inside(values: Array, pair: tuple[float, float]) -> Array:
         low, high = pair
         slack = LIMIT_ROUNDING * np.abs([x for x in pair if np.isfinite(x)]).max(initial=0.0)
-        return (values >= low - slack) & (values <= high + slack)
+        within: Array = (values >= low - slack) & (values <= high + slack)
+        return within
 
-    within = np.isfinite(w)
+    within = np.isfinite(w)  # (..., nu): control, force, activation and joints in their ranges
     for i, actuator in enumerate(actuation.actuators):
         within[..., i] &= inside(f[..., i], actuator.force_range)
         if actuator.active:
@@ -86,10 +71,10 @@ def _within_limits(
         if actuator.dynamics != "integrator":  # a filter keeps w under the control w
             within[..., i] &= inside(w[..., i], actuator.control_range)
     for name, pair in actuation.joint_ranges.items():
-        if name in dynamics.velocities:
-            v = dynamics.velocities.index(name)
+        if name in system.dynamics.velocities:
+            v = system.dynamics.velocities.index(name)
             within &= inside(tau[..., v], pair)[..., None] | (B[..., v] == 0.0)
-    return within
+    return RequiredControls(tau, f, controls, w[..., active], lam, within)
 
 
 def required_efforts(
@@ -99,29 +84,26 @@ def required_efforts(
     options: Mapping[str, Any],
 ) -> Any:
     """f (..., nu) of the actuators that give a motion, see `System.required_efforts`."""
+    from dalembert.linalg.rank import least_squares
+
     require_actuators(system.dynamics)
     with np.errstate(all="ignore"):  # of states that are refused below
         result = system.evaluate("required_efforts", *state, parameters=parameters, **options)
     f = result[0] if isinstance(result, tuple) else result
-    if type(f) is np.ndarray and not np.isfinite(f).all():
-        arrays = tuple(np.asarray(x, dtype=float) for x in state)
-        t = float(np.max(options.get("t", 0.0)))
-        _refuse_undriven(system.dynamics.bound(parameters), f, arrays, t)
-    return result
-
-
-def _refuse_undriven(dynamics: Dynamics, f: Array, state: tuple[Array, ...], t: float) -> None:
-    """Raise for the first state with finite inputs that has no efforts, naming undriven joints."""
-    from dalembert.linalg.rank import least_squares
-
-    batch = f.shape[:-1]
-    q, qd, qdd = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in state)
+    if type(f) is not np.ndarray or np.isfinite(f).all():
+        return result
+    # the first state with finite inputs that has no efforts is an error that names undriven joints
+    arrays = [np.asarray(x, dtype=float) for x in state]
+    q, qd, qdd = (
+        np.broadcast_to(x, (*f.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays
+    )
     bad = ~np.isfinite(f).all(axis=-1).ravel()
     for values in (q, qd, qdd):
         bad &= np.isfinite(values).all(axis=-1)
     if not bad.any():
-        return
-    k = int(np.argmax(bad))
+        return result
+    k, t = int(np.argmax(bad)), float(np.max(options.get("t", 0.0)))
+    dynamics = system.dynamics.bound(parameters)
     here = dynamics.at_time(t)
     psi = here.generalized_forces(q[k], qd[k], t)
     tau = here.mass_matrix(q[k]) @ qdd[k] + here.bias(q[k], qd[k]) - psi
@@ -147,35 +129,13 @@ def permitted_velocities(dynamics: Dynamics, q: Array, t: float = 0.0) -> Array:
 
 def internal_efforts(dynamics: Dynamics, q: ArrayLike, t: float) -> Array:
     """Orthonormal efforts (nu, k) of the actuators that move nothing."""
-    from dalembert.linalg.rank import (
-        null_space,
-        singular_values,
-    )
+    from dalembert.linalg.rank import null_space, singular_values
 
     q = np.asarray(q, dtype=float)
-    working = np.asarray(dynamics.compute("transmission", q=q)) @ permitted_velocities(
-        dynamics, q, t
-    )
+    B = np.asarray(dynamics.compute("transmission", q=q))
+    working = B @ permitted_velocities(dynamics, q, t)
     size = singular_values(working).max(initial=1e-300)
     return null_space(working.T / size, least=NO_WORK)
-
-
-def rollout_inputs(
-    system: System, q: Any, qd: Any, tau: Any, controls: Any, activation: Any
-) -> tuple[Any, ...]:
-    """(q, qd, τ), or with controls in place of torques and activations (na,) behind them."""
-    if controls is None:
-        if tau is None or activation is not None:
-            raise SettingError("a rollout takes torques, or controls= with their activation=")
-        return q, qd, tau
-    if tau is not None or not system.actuators:
-        why = "give tau=None with controls=" if system.actuators else "it has no actuators"
-        raise SettingError(f"{system.name}: {why}")
-    if not system.activations:
-        return q, qd, control_vector(system.dynamics, controls)
-    dtype = getattr(q, "dtype", np.dtype(float))
-    w = np.zeros(len(system.activations), dtype) if activation is None else activation
-    return q, qd, control_vector(system.dynamics, controls), w
 
 
 def control_vector(dynamics: Dynamics, controls: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Controllers as a simulation uses them: a traceable law, its constants and state, and its digest.
+"""Controllers as a simulation uses them: a traceable function, its constants, state and digest.
 
 A digest identifies a controller, a function or numbers, and is the same in another process: it is made
 of bytes of code and of numbers, never of names alone, addresses or hashes.
@@ -11,7 +11,6 @@ import operator
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from math import prod
@@ -23,31 +22,32 @@ import numpy as np
 from dalembert import tracing
 from dalembert.errors import CompileError, SettingError, ShapeError
 from dalembert.kernels.program.trace import trace
+from dalembert.spatial.arrays import Array
 
 LENGTH = 16  # characters of a digest
 MAX_DEPTH = 8  # how far functions are followed into what they use
 MAX_VALUES = 2000  # that are entered
-Constants = Mapping[str, np.ndarray]
+Constants = Mapping[str, Array]
 
 
 class Controller(Protocol):
-    """A control law τ, ż = f(t, q, q̇, z, constants), plain NumPy that also runs on symbols.
+    """A controller τ, ż = f(t, q, q̇, z, constants), plain NumPy that also runs on symbols.
 
     `constants` are gains and targets: inputs of the kernel, so that other numbers need no other
-    kernel. ż may be a function of the constraints' forces λ. The law is identified by its trace;
+    kernel. ż may be a function of the constraints' forces λ. It is identified by its trace;
     `structure` is a key for caches outside of this library.
     """
 
     @property
-    def constants(self) -> Mapping[str, np.ndarray]: ...
+    def constants(self) -> Constants: ...
     @property
-    def initial(self) -> np.ndarray: ...
+    def initial(self) -> Array: ...
     @property
     def structure(self) -> Hashable: ...
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> tuple[Any, Any]: ...
+    def command(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> tuple[Any, Any]: ...
 
 
-def pack(constants: Mapping[str, np.ndarray]) -> np.ndarray:
+def pack(constants: Constants) -> Array:
     """All constants in one vector.
 
     >>> pack({"kp": np.array([1.0, 2.0]), "M": np.eye(2)})
@@ -57,13 +57,13 @@ def pack(constants: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0), *arrays])
 
 
-def packed_constants(controller: Controller) -> np.ndarray:
+def packed_constants(controller: Controller) -> Array:
     """Its constants (c,) packed, or (N, c) where a sweep gives each sample its own."""
     lanes = getattr(controller, "lanes", None)
     return pack(controller.constants) if lanes is None else lanes
 
 
-def unpack(constants: Constants, packed: Any) -> dict[str, np.ndarray]:
+def unpack(constants: Constants, packed: Any) -> dict[str, Array]:
     """The constants again, from a vector of numbers or of symbols."""
     arrays, start = {}, 0
     for name, value in constants.items():
@@ -86,29 +86,19 @@ def require_arguments(what: str, function: Callable[..., Any], arguments: str) -
 
 
 def controller_output(
-    controller: Controller,
-    t: Any,
-    q: np.ndarray,
-    qd: np.ndarray,
-    z: np.ndarray,
-    constants: Constants,
+    controller: Controller, t: Any, q: Array, qd: Array, z: Array, constants: Constants
 ) -> Any:
-    """The result of the law; it gets copies, so that it cannot change the state of the run."""
+    """The command of a controller; it gets copies, so that it cannot change the state of the run."""
     own = {name: tracing.copied(value) for name, value in constants.items()}
-    return controller.law(t, tracing.copied(q), tracing.copied(qd), tracing.copied(z), own)
+    return controller.command(t, tracing.copied(q), tracing.copied(qd), tracing.copied(z), own)
 
 
 def checked_output(
-    controller: Controller,
-    t: Any,
-    q: np.ndarray,
-    qd: np.ndarray,
-    z: np.ndarray,
-    constants: Constants,
+    controller: Controller, t: Any, q: Array, qd: Array, z: Array, constants: Constants
 ) -> tuple[Any, Any]:
-    """(τ, ż) of the law; an error where they have another type or shape."""
-    name = f"{type(controller).__name__}.law"
-    require_arguments(name, controller.law, "t, q, qd, z, constants")
+    """(τ, ż) of a controller; an error where they have another type or shape."""
+    name = f"{type(controller).__name__}.command"
+    require_arguments(name, controller.command, "t, q, qd, z, constants")
     output = controller_output(controller, t, q, qd, z, constants)
     if not isinstance(output, tuple) or len(output) != 2:
         what = "one array" if hasattr(output, "shape") else type(output).__name__
@@ -123,33 +113,26 @@ def checked_output(
 
 
 @contextmanager
-def compile_errors(controller: Controller) -> Iterator[None]:
-    """Explain what to do about a law that cannot be traced."""
+def compile_errors(controller: Controller | None) -> Iterator[None]:
+    """Explain what to do about a controller that cannot be traced; None is no controller."""
     try:
         yield
     except CompileError as error:
+        if controller is None:
+            raise
         raise CompileError(
-            f"{type(controller).__name__}.law cannot be compiled: write its branches with np.where, "
-            "or give a plain function (t, q, qd) as tau= and, where it has a memory, control_dt= "
-            f"({error})"
+            f"{type(controller).__name__}.command cannot be compiled: write branches with "
+            "np.where, or give a plain function (t, q, qd) as tau= and, where it has a memory, "
+            f"control_dt= ({error})"
         ) from None
 
 
-@dataclass(frozen=True)
-class _TracedLaw:
-    """A traced law: its sizes, code and digest."""
-
-    sizes: tuple[int, ...]
-    code: str
-    members: tuple[Any, ...]  # of the controller's classes
-    digest: str
-
-
-_traced: WeakKeyDictionary[Any, _TracedLaw] = WeakKeyDictionary()
+# by controller: its sizes and digest of its code, the members of its classes, digest of its trace
+_traced: WeakKeyDictionary[Any, tuple[Any, tuple[Any, ...], str]] = WeakKeyDictionary()
 
 
 def controller_digest(controller: Controller, nq: int, nv: int, rows: int) -> str:
-    """A digest of the law's traced program, a function of (t, q, q̇, z, constants, λ).
+    """A digest of a controller's traced program, a function of (t, q, q̇, z, constants, λ).
 
     A controller that cannot change is traced once, as long as its classes and what its law uses
     from outside stay as they are.
@@ -158,22 +141,20 @@ def controller_digest(controller: Controller, nq: int, nv: int, rows: int) -> st
     kind, sizes = type(controller), (nq, nv, rows)
     frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
     if not frozen or kind.__hash__ is not object.__hash__:
-        return _traced_law(controller, *sizes)
+        return _trace_digest(controller, *sizes)
     members = tuple(value for owner in kind.__mro__ for value in vars(owner).values())
-    code, known = function_digest(kind.law), _traced.get(controller)
-    same = known is not None and (known.sizes, known.code) == (sizes, code)
-    if known is not None and same and all(map(operator.is_, known.members, members)):
-        return known.digest
-    _traced[controller] = _TracedLaw(sizes, code, members, _traced_law(controller, *sizes))
-    return _traced[controller].digest
+    key, known = (sizes, function_digest(kind.command)), _traced.get(controller)
+    if known is None or known[0] != key or not all(map(operator.is_, known[1], members)):
+        known = _traced[controller] = key, members, _trace_digest(controller, *sizes)
+    return known[2]
 
 
-def _traced_law(controller: Controller, nq: int, nv: int, rows: int) -> str:
+def _trace_digest(controller: Controller, nq: int, nv: int, rows: int) -> str:
     constants = pack(controller.constants)
     shapes: dict[str, tuple[int, ...]] = {"t": (), "q": (nq,), "qd": (nv,), "lam": (rows,)}
     shapes |= {"z": np.shape(controller.initial), "law": constants.shape}
 
-    def function(**inputs: np.ndarray) -> dict[str, np.ndarray]:
+    def function(**inputs: Array) -> dict[str, Array]:
         constants = unpack(controller.constants, inputs.get("law"))
         z = inputs.get("z", np.zeros(0))
         state = (inputs["t"], inputs["q"], inputs["qd"], z)
@@ -229,6 +210,7 @@ class _FunctionReader:
         return self._entered(value, deep - 1)
 
     def _entered(self, value: Any, deep: int) -> Any:
+        """The text of a value that has parts."""
         if isinstance(value, types.CodeType):
             consts = [self.facts(x, deep + 1) for x in value.co_consts]
             return "code", value.co_code.hex(), value.co_names, value.co_varnames, consts
@@ -247,10 +229,7 @@ class _FunctionReader:
             return "partial", [self.facts(part, deep) for part in parts]
         if isinstance(value, types.FunctionType):
             return "function", [self.facts(part, deep) for part in _parts(value)]
-        return self._object(value, deep)
-
-    def _object(self, value: Any, deep: int) -> Any:
-        """Systems by their content, other objects by class and attributes."""
+        # systems by their content, other objects by class and attributes
         if isinstance(value, type):
             return "class", value.__module__, value.__qualname__
         content = getattr(getattr(value, "description", None), "content", None)
@@ -260,25 +239,23 @@ class _FunctionReader:
         code = getattr(type(value).__call__, "__code__", None) if callable(value) else None
         if hasattr(value, "__array__") and code is None:
             return "array of", kind, self.facts(np.asarray(value), deep)
-        slots = (name for owner in type(value).__mro__ for name in getattr(owner, "__slots__", ()))
-        state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        names = (name for owner in type(value).__mro__ for name in getattr(owner, "__slots__", ()))
+        state = {name: getattr(value, name) for name in names if hasattr(value, name)}
         state |= getattr(value, "__dict__", {})
         return "object", kind, self.facts(code, deep), self.facts(dict(state), deep)
 
 
 def _parts(function: types.FunctionType) -> list[Any]:
     """Code, defaults, what it closes over, and the globals it names."""
-    cells = [_cell_value(cell) for cell in function.__closure__ or ()]
+    cells = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(cell.cell_contents)
+        except ValueError:  # a name that is not bound yet, such as a function's own
+            cells.append(None)
     known = function.__globals__
     uses = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
     return [function.__code__, function.__defaults__, function.__kwdefaults__, cells, uses]
-
-
-def _cell_value(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that is not bound yet, such as a function's own
-        return None
 
 
 def _names(code: types.CodeType) -> set[str]:

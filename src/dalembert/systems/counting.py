@@ -103,7 +103,7 @@ class Growth:
 
     def at(self, n: int) -> tuple[int, int]:
         """(multiplications, additions) of a chain of n joints, by the polynomials."""
-        return _value(self.multiplications, n), _value(self.additions, n)
+        return _polynomial_at(self.multiplications, n), _polynomial_at(self.additions, n)
 
     def exponent(self, first: int, last: int) -> float:
         """Local exponent of the multiplications: d log / d log n between two sizes."""
@@ -111,8 +111,8 @@ class Growth:
         return float(np.log(ratio) / np.log(last / first))
 
 
-def _value(polynomial: tuple[Fraction, ...], n: int) -> int:
-    return int(sum(c * n**k for k, c in enumerate(polynomial)))
+def _polynomial_at(coefficients: tuple[Fraction, ...], n: int) -> int:
+    return int(sum(c * n**k for k, c in enumerate(coefficients)))
 
 
 def count_growth(

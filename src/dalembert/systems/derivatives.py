@@ -28,9 +28,8 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.fork_safety import llvm_lock
 from dalembert.formulations.registry import suggest
 from dalembert.kernels import Kernel, Port, Program
-from dalembert.kernels.program.derivatives import jvp, vjp
-from dalembert.systems.evaluator import Evaluator, Ports, Traceable, Variant, traced
-from dalembert.systems.forest import is_separable
+from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
+from dalembert.systems.evaluator import Evaluator, Ports, Traceable, Variant, is_separable, traced
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
@@ -53,20 +52,21 @@ class QuantityDerivative:
         self.evaluator, self.variant, self.mode = evaluator, variant, mode
         self.inputs, self.results = evaluator.ports(variant)
         self.wrt = variant.inputs if wrt is None else tuple(wrt)
-        known = [port.name for port in self.inputs]
-        known += [_INERTIA] if len(evaluator.dynamics.inertia) else []
+        shapes = {port.name: port.shape for port in self.inputs}  # of what may vary
+        if "q" in shapes:
+            shapes["q"] = (evaluator.dynamics.nv,)
+        if len(evaluator.dynamics.inertia):
+            shapes[_INERTIA] = tuple(evaluator.dynamics.inertia.shape)
         for name in self.wrt:
-            if name not in known:
-                raise DalembertError(
-                    f"{variant.quantity.name} does not depend on {name!r}{suggest(name, known)}"
-                )
-        varying = [Port(name, self._tangent(name)) for name in self.wrt]
+            if name not in shapes:
+                hint = suggest(name, list(shapes))
+                raise DalembertError(f"{variant.quantity.name} does not depend on {name!r}{hint}")
+        self.varying = tuple(Port(name, shapes[name]) for name in self.wrt)
         self.ports_of = {
             "inputs": tuple(port for port in self.inputs if port.name != "parameters"),
             "weights": tuple(Port(f"bar_{port.name}", port.shape) for port in self.results),
-            "directions": tuple(Port(f"d_{port.name}", port.shape) for port in varying),
+            "directions": tuple(Port(f"d_{port.name}", port.shape) for port in self.varying),
         }
-        self.varying = tuple(varying)
 
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
         """The derivatives at `inputs`, with `weights` of the outputs, `directions` of the inputs."""
@@ -119,16 +119,7 @@ class QuantityDerivative:
         along = self.varying[0].shape
         return (), tuple(Port(port.name, (*port.shape, *along)) for port in self.results)
 
-    def _tangent(self, name: str) -> tuple[int, ...]:
-        if name == "q":
-            return (self.evaluator.dynamics.nv,)
-        if name == _INERTIA:
-            return tuple(self.evaluator.dynamics.inertia.shape)
-        return next(port.shape for port in self.inputs if port.name == name)
-
     def _function(self) -> Traceable:
-        from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
-
         names = [_STEP if name == "q" else name for name in self.wrt]
         plain = self.evaluator.traceable(self.variant)
         derive = {
@@ -160,7 +151,7 @@ def quantity_derivative(
 ) -> QuantityDerivative:
     """The derivative of a quantity of a system, cached with it."""
     variant = system._variant(quantity, formulation, choices)
-    cache = system.__dict__.setdefault("_differentiated", {})
+    cache: dict[Any, QuantityDerivative] = system.__dict__.setdefault("_differentiated", {})
     if (variant.key, mode, wrt) not in cache:
         cache[variant.key, mode, wrt] = QuantityDerivative(system.evaluator, variant, mode, wrt)
     return cache[variant.key, mode, wrt]
@@ -264,7 +255,7 @@ class Operation:
         return inputs, tuple(Port(f"y{i}", port.shape) for i, port in enumerate(self.outputs))
 
     def _derived(self, step: Step, seeds: list[Port], results: list[Port]) -> Operation:
-        cache = self.system.__dict__.setdefault("_operations", {})
+        cache = _operations(self.system)
         key = (self.label, step)
         if key not in cache:
             inputs, steps = (*self.inputs, *seeds), (*self.steps, step)
@@ -308,9 +299,15 @@ def _replay(program: Program, arrays: Iterable[Array]) -> dict[str, Array]:
     return replay(program, dict(zip(names, arrays, strict=True)))
 
 
+def _operations(system: System) -> dict[Any, Operation]:
+    """The operations of a system, cached with it."""
+    cache: dict[Any, Operation] = system.__dict__.setdefault("_operations", {})
+    return cache
+
+
 def quantity_operation(system: System, variant: Variant) -> Operation:
     """A quantity as an operation, the named parameters being its last input."""
-    cache = system.__dict__.setdefault("_operations", {})
+    cache = _operations(system)
     if variant.key not in cache:
         evaluator = system.evaluator
         kernel, program = partial(evaluator.kernel, variant), partial(evaluator.program, variant)
@@ -324,7 +321,7 @@ def quantity_operation(system: System, variant: Variant) -> Operation:
 
 def inertia_operation(system: System, variant: Variant) -> Operation:
     """A quantity with the inertial parameters θ as one more input, before the named parameters."""
-    cache = system.__dict__.setdefault("_operations", {})
+    cache = _operations(system)
     key = (*variant.key, "inertia")
     if key not in cache:
         inputs, outputs = system.evaluator.ports(variant)
@@ -332,9 +329,8 @@ def inertia_operation(system: System, variant: Variant) -> Operation:
         at = len(variant.inputs)
         ports = ((*inputs[:at], theta, *inputs[at:]), outputs)
         doc = f"{variant.quantity.summary}, of any inertias"
-        cache[key] = function_operation(
-            system, key, system.evaluator.traceable(variant), ports, doc
-        )
+        function = system.evaluator.traceable(variant)
+        cache[key] = function_operation(system, key, function, ports, doc)
     return cache[key]
 
 

@@ -19,14 +19,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from dalembert.errors import FormulationError, UnknownNameError
-from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
+from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
 from dalembert.model.model import CoordinateKinds
 from dalembert.model.parameter import parameter_vector
 from dalembert.pickling import Portable
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from dalembert.model.topology import IndependentTree
+
+    # an array, or the tuple or named tuple that the caller needs
+    Result = TypeVar("Result", default=np.ndarray)
 
 UNITS = {
     "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
@@ -138,11 +143,13 @@ class Dynamics(Portable):
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q (nq,) moved by the velocity `step` (nv,) for unit time."""
-        return q + step
+        moved: Array = q + step
+        return moved
 
     def difference(self, q: Array, to: Array) -> Array:
         """The shortest step (nv,) with integrate(q, step) = to."""
-        return to - q
+        step: Array = to - q
+        return step
 
     def rate(self, q: Array, qd: Array) -> Array:
         """dq/dt (nq,) for the velocity qd (nv,)."""
@@ -201,7 +208,7 @@ class Dynamics(Portable):
         return np.zeros(0), np.zeros((0, self.nv))
 
     @property
-    def rubbing(self) -> tuple[int, ...]:
+    def frictional_rows(self) -> tuple[int, ...]:
         """Rows whose λ is the normal force of a contact with friction."""
         return ()
 
@@ -231,25 +238,23 @@ class Dynamics(Portable):
 
     # parameters
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Vector of parameter values: the defaults, overridden by `given`."""
-        return parameter_vector(self.name, self.parameters, given)
+    def parameter_values(self, values: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `values`."""
+        return parameter_vector(self.name, self.parameters, values)
 
     def require_physical(self, values: np.ndarray) -> None:
         """Raise where `values` (..., n_parameters) give a link an impossible inertia."""
 
-    def possible_values(self, given: ParameterValues = None) -> np.ndarray:
+    def possible_values(self, values: ParameterValues = None) -> np.ndarray:
         """Values (..., n_parameters), checked to be physically possible; defaults are not checked.
 
         Large batches are checked as far as that is quick, see `model.validation`.
         """
         from dalembert.model.validation import is_numbers, require_finite
 
-        values: np.ndarray
-        if given is None or isinstance(given, Mapping):
-            values, check = self.parameter_values(given), bool(given)
-        else:
-            values, check = given, True
+        check = True
+        if values is None or isinstance(values, Mapping):
+            check, values = bool(values), self.parameter_values(values)
         if check and is_numbers(values, len(self.parameters)):
             require_finite(self.name, self.parameters, values)
             self.require_physical(values)
@@ -259,11 +264,11 @@ class Dynamics(Portable):
         """The same with parameters `values` (n_parameters,), numbers or symbols."""
         return self
 
-    def bound(self, given: ParameterValues = None) -> Self:
-        """The same with numbers for all parameters: the defaults, overridden by `given`."""
-        if given is None or isinstance(given, Mapping):
-            given = self.possible_values(given)
-        return self.bind(given) if self.parameters else self
+    def bound(self, values: ParameterValues = None) -> Self:
+        """The same with numbers for all parameters: the defaults, overridden by `values`."""
+        if values is None or isinstance(values, Mapping):
+            values = self.possible_values(values)
+        return self.bind(values) if self.parameters else self
 
     # forms of the same system
 
@@ -273,7 +278,7 @@ class Dynamics(Portable):
         if not self.traces:
             raise FormulationError(
                 f"{self.name} is evaluated on numbers only, unit by unit; build it as one system "
-                "(dl.Constrained) for what needs its slopes"
+                "(dl.Constrained) for what needs its derivatives"
             )
         return self
 
@@ -302,11 +307,12 @@ class Dynamics(Portable):
             hint = suggest(name, list(self.catalogue))
             raise UnknownNameError(f"there is no quantity {name!r}{hint}") from None
 
-    def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
+    def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Result:  # type: ignore[type-var]
         """Any quantity of the system's catalogue, traceable."""
         entry = self.quantity(quantity)
         function = entry.formulation(formulation, self.description).function
-        return function(self.description, **self.with_default_task(entry, inputs))
+        result: Result = function(self.description, **self.with_default_task(entry, inputs))
+        return result
 
     def with_default_task(
         self, quantity: Quantity, choices: Mapping[str, Any]
@@ -399,7 +405,7 @@ class Dynamics(Portable):
         """K, joules."""
         return self.compute("kinetic_energy", q=q, qd=qd)
 
-    def kinetic_energy_parts(self, q: Array, qd: Array) -> tuple[Scalar, Scalar, Scalar]:
+    def kinetic_energy_parts(self, q: Array, qd: Array) -> tuple[Scalar, ...]:
         """(T₂, T₁, T₀) of degree 2, 1 and 0 in q̇, J; T₁ = T₀ = 0 unless coordinates move."""
         if self.has_chart_energy:
             return self.compute("kinetic_energy_parts", q=q, qd=qd)
@@ -532,15 +538,16 @@ class DelegatingDynamics(Dynamics):
 
     @property
     def nq(self) -> int:
-        return self.delegate.nq
+        return int(self.delegate.nq)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        return self.delegate.coordinates
+        return tuple(self.delegate.coordinates)
 
     @property
     def kinds(self) -> CoordinateKinds:
-        return self.delegate.kinds
+        kinds: CoordinateKinds = self.delegate.kinds
+        return kinds
 
 
 class WrappedDynamics(DelegatingDynamics):
@@ -594,18 +601,16 @@ def delegated_quantity(
 ) -> Quantity:
     """A quantity of the system inside another, for that other; `own_q` gives the inside's q."""
 
-    def delegating(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
+    def delegating(entry: Formulation) -> Formulation:
+        @wraps(entry.function)
         def call(system: Any, **inputs: Any) -> Any:
             if own_q is not None and "q" in inputs:
                 inputs["q"] = own_q(system, inputs["q"])
-            return function(inside(system).description, **inputs)
+            return entry.function(inside(system).description, **inputs)
 
-        return call
+        return replace(entry, implementation=call)
 
-    formulations = tuple(
-        replace(entry, implementation=delegating(entry.function)) for entry in quantity.formulations
-    )
+    formulations = tuple(map(delegating, quantity.formulations))
     best = quantity.best
     chosen = None if best is None else lambda system: best(inside(system).description)
     return replace(quantity, formulations=formulations, best=chosen)

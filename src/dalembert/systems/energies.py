@@ -22,17 +22,16 @@ from dalembert import tracing
 from dalembert.errors import ModelError, SingularMassMatrixError
 from dalembert.formulations import Quantity
 from dalembert.systems import euler_lagrange
-from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES, timed
 from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
-from dalembert.systems.euler_lagrange import mass_matrix
+from dalembert.systems.euler_lagrange import CATALOGUES, MORE_INPUTS, mass_matrix
 
 
 class Symbols:
     """Symbols of every input a formula may use, and the system's own functions of them."""
 
     def __init__(self, energies: Energies) -> None:
-        for name, size in energies.sizes.items():
-            setattr(self, name, tracing.symbol(name, size))
+        for name in ("q", "qd", "qdd", "tau", "dq"):
+            setattr(self, name, tracing.symbol(name, energies.nq))
         self.parameters = tracing.symbol("parameters", *energies.function.inputs[2])
         self.t = tracing.symbol("t")
         self.linear = np.zeros(energies.nq)
@@ -42,7 +41,8 @@ class Symbols:
             setattr(self, name, value)
 
     def __getitem__(self, name: str) -> Array:
-        return getattr(self, name)
+        symbol: Array = getattr(self, name)
+        return symbol
 
 
 Formula = Callable[[Symbols], Array]
@@ -80,8 +80,7 @@ class Energies(Dynamics):
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
         """Lagrange's quantities, and those of the particles where there are any."""
-        own = PARTICLES if self.dimension else LAGRANGIAN
-        return timed(own) if self.moving else own
+        return CATALOGUES[bool(self.dimension), self.moving]
 
     @property
     def has_chart_energy(self) -> bool:
@@ -118,8 +117,18 @@ class Energies(Dynamics):
         return euler_lagrange.chart_power(self, q, qd) if self.moving else 0.0
 
     def require_regular(self) -> None:
-        """Raise if M(q) is singular at every one of some random states."""
-        require_regular(self)
+        """Raise if M(q) is singular at all of some random states, naming the null direction."""
+        least = None
+        for q, _, values, t in sample_states(self):
+            M = mass_matrix(self.bind(values).at_time(t), q)
+            if not np.isfinite(M).all():
+                continue
+            inertia, direction = least_inertia(M)
+            if inertia > RELATIVE_INERTIA:
+                return
+            least = (inertia, direction)
+        if least is not None:
+            raise singular(self, *least)
 
     @property
     def particles(self) -> int:
@@ -127,11 +136,6 @@ class Energies(Dynamics):
         if not self.dimension:
             return 0
         return self.function.shapes[self.function.names.index("positions")][0]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Length of every input a formula may use."""
-        return dict.fromkeys(("q", "qd", "qdd", "tau", "dq"), self.nq)
 
     @cached_property
     def content(self) -> str:
@@ -151,9 +155,10 @@ class Energies(Dynamics):
         if key not in self.derived:
             symbols = Symbols(self)
             arguments = [*(symbols[name] for name in inputs), symbols.parameters, symbols.t]
-            value = symbols[formula] if isinstance(formula, str) else formula(symbols)
-            self.derived[key] = tracing.Function(arguments, [value])
-        return self.derived[key](*inputs.values(), self.values, self.clock)[0]
+            expression = symbols[formula] if isinstance(formula, str) else formula(symbols)
+            self.derived[key] = tracing.Function(arguments, [expression])
+        value: Array = self.derived[key](*inputs.values(), self.values, self.clock)[0]
+        return value
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.name, self.coordinates, self.function, dict(self.parameters))
@@ -175,24 +180,9 @@ def sample_states(
     for k in range(count):
         free = rng.uniform(0.5, 1.5, len(energies.parameters))
         known = [x if d is None else d for x, d in zip(free, defaults, strict=True)]
-        reach = (1.0, 0.1, 0.01, 0.001)[k % 4]
-        q = reach * rng.uniform(-1.0, 1.0, energies.nq)
+        scale = (1.0, 0.1, 0.01, 0.001)[k % 4]
+        q = scale * rng.uniform(-1.0, 1.0, energies.nq)
         yield q, rng.uniform(0.5, 1.5, energies.nq), np.array(known, dtype=float), 0.1 * k
-
-
-def require_regular(energies: Energies) -> None:
-    """Raise if M(q) is singular at all of some random states, naming the null direction."""
-    lightest = None
-    for q, _, values, t in sample_states(energies):
-        M = mass_matrix(energies.bind(values).at_time(t), q)
-        if not np.isfinite(M).all():
-            continue
-        inertia, direction = least_inertia(M)
-        if inertia > RELATIVE_INERTIA:
-            return
-        lightest = (inertia, direction)
-    if lightest is not None:
-        raise singular(energies, *lightest)
 
 
 def least_inertia(M: Array) -> tuple[float, Array]:
@@ -261,7 +251,13 @@ def split_by_degree(energies: Energies) -> Energies:
     L = s["kinetic"] - s["potential"]
     momentum = tracing.gradient(s["kinetic"], s["qd"])
     at_rest = [L, tracing.gradient(L, s["qd"]), M, momentum, s["kinetic"]]
-    still, a, M, first, T0 = _at_rest(at_rest, s["qd"])
+    still, a, M, first, T0 = values = tracing.at(at_rest, [s["qd"]], [np.zeros(s["qd"].shape)])
+    for constant in map(tracing.constant, values):
+        if constant is not None and not np.isfinite(constant).all():
+            raise ModelError(
+                "the kinetic energy has no value at rest, where its linear part is read; write "
+                "squares of velocities without roots and quotients"
+            )
     parts = {"kinetic": 0.5 * (s["qd"] @ (M @ s["qd"])), "potential": -still}
     if not (tracing.is_zero(first) and tracing.is_zero(T0)):
         parts |= {"T1": first @ s["qd"], "T0": T0}
@@ -270,19 +266,6 @@ def split_by_degree(energies: Energies) -> Energies:
         parts["linear"] = a
     function = tracing.Function([s["q"], s["qd"], s.parameters, s.t], parts)
     return replace(energies, function=function, derived={})
-
-
-def _at_rest(values: list[Array], qd: Array) -> tuple[Array, ...]:
-    """Expressions with zero for the velocities; one that has no value there is an error."""
-    results = tracing.at(values, [qd], [np.zeros(qd.shape)])
-    for value in results:
-        number = tracing.constant(value)
-        if number is not None and not np.isfinite(number).all():
-            raise ModelError(
-                "the kinetic energy has no value at rest, where its linear part is read; write "
-                "squares of velocities without roots and quotients"
-            )
-    return results
 
 
 def _has_more(energies: Energies, s: Symbols, in_potential: list[str]) -> bool:
@@ -313,9 +296,9 @@ def _has_more(energies: Energies, s: Symbols, in_potential: list[str]) -> bool:
                 f"{in_potential[0]}, and not linearly; give forces that depend on velocities as "
                 "forces="
             )
-        reach = 1.0 + np.abs(qd).sum()
-        more |= bool((np.abs(p - M @ qd) > scale * reach).any())
-        more |= bool(abs(K.item() - 0.5 * qd @ M @ qd) > scale * reach**2)
+        speed = 1.0 + np.abs(qd).sum()
+        more |= bool((np.abs(p - M @ qd) > scale * speed).any())
+        more |= bool(abs(K.item() - 0.5 * qd @ M @ qd) > scale * speed**2)
     if not finite:
         raise ModelError(
             f"{energies.name}: the energies have no finite value at any of the random states "

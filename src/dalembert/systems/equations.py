@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,32 +40,37 @@ def equations_of(
         raise EquationError(f"quantities={quantities!r} must be a list, such as ['M', 'g']")
     names = subject.dynamics.printed if quantities is None else quantities
     keys = [quantity_key(name) for name in names]
-    return write_equations(symbolic_system(subject, keys, coordinates), keys, **options)
-
-
-def symbolic_system(
-    subject: System, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
-) -> SymbolicSystem:
-    """Programs and symbols of a robot or system, for the quantities of these short names."""
-    needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
     dynamics = subject.dynamics
     q, qd = _coordinates(dynamics, coordinates)
-    linear = dynamics.linear_parameters
-    programs = {name: _program(subject, name) for name in needed}
+    programs = {
+        name: _program(subject, name)
+        for name in dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
+    }
     inputs = {port.name for program in programs.values() for port in program.inputs}
-    return SymbolicSystem(
+    linear = dynamics.linear_parameters
+    independent: tuple[str, ...] = ()  # of the reduced equations, where velocities are their rates
+    if dynamics.rows and dynamics.nq == dynamics.nv:
+        dependent = getattr(dynamics.description, "pivots", None)
+        columns = () if dependent is None else dependent.columns
+        independent = tuple(name for k, name in enumerate(q) if k not in columns)
+    system = SymbolicSystem(
         name=dynamics.name,
         programs=programs,
-        q=tuple(map(sympy.Symbol, q)),
-        qd=tuple(map(sympy.Symbol, qd)),
-        parameters=tuple(map(sympy.Symbol, dynamics.parameters)),
-        linear=None if linear is None else tuple(map(sympy.Symbol, linear)),
+        q=_symbols(q),
+        qd=_symbols(qd),
+        parameters=_symbols(dynamics.parameters),
+        linear=None if linear is None else _symbols(linear),
         defaults=dynamics.parameters,
-        tau=tuple(map(sympy.Symbol, _forces(dynamics, q))) if "tau" in inputs else (),
-        t=(sympy.Symbol("t"),) if "t" in inputs else (),
-        independent=_independent(dynamics, q),
+        tau=_symbols(_forces(dynamics, q)) if "tau" in inputs else (),
+        t=_symbols("t") if "t" in inputs else (),
+        independent=_symbols(independent),
         moving=tuple(key for key in dynamics.printed if key in ("G", "e")),
     )
+    return write_equations(system, keys, **options)
+
+
+def _symbols(names: Iterable[str]) -> tuple[sympy.Symbol, ...]:
+    return tuple(map(sympy.Symbol, names))
 
 
 def _program(subject: System, name: str) -> Program:
@@ -100,14 +105,6 @@ def _program(subject: System, name: str) -> Program:
         raise EquationError(f"{name} has no equations: {error}") from error
 
 
-def coordinate_symbols(
-    dynamics: Dynamics,
-) -> tuple[tuple[sympy.Symbol, ...], tuple[sympy.Symbol, ...]]:
-    """The symbols of q (nq) and of q̇ (nv) that the equations of a system use."""
-    q, qd = _coordinates(dynamics, None)
-    return tuple(map(sympy.Symbol, q)), tuple(map(sympy.Symbol, qd))
-
-
 def _forces(dynamics: Dynamics, q: Sequence[str]) -> list[str]:
     """Names of τ: τ₁ for θ₁, τ_x for x."""
     if dynamics.nq != dynamics.nv:
@@ -118,20 +115,18 @@ def _forces(dynamics: Dynamics, q: Sequence[str]) -> list[str]:
     return [f"tau_{name}" for name in q]
 
 
-def _independent(dynamics: Dynamics, q: Sequence[str]) -> tuple[sympy.Symbol, ...]:
-    """Coordinates of the reduced equations, where velocities are their rates."""
-    if not dynamics.rows or dynamics.nq != dynamics.nv:
-        return ()
-    dependent = getattr(dynamics.description, "pivots", None)
-    columns = () if dependent is None else dependent.columns
-    return tuple(sympy.Symbol(name) for k, name in enumerate(q) if k not in columns)
-
-
 def _coordinates(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
     if names is not None and len(names) != dynamics.nq:
         raise EquationError(f"{dynamics.name} has {dynamics.nq} coordinates, not {len(names)}")
-    q = list(_default_names(dynamics) if names is None else names)
+    q = list(dynamics.coordinates if names is None else names)
+    kinds = dynamics.kinds.q if names is None else ()
+    for k, kind in enumerate(kinds):
+        if kind != "unknown":
+            number = str(k + 1) if dynamics.nq > 1 else ""
+            symbol = {"angle": "theta", "length": "d"}.get(kind, "q")
+            name = f"{'q' if 'quaternion' in kinds else symbol}{number}"
+            q[k] = f"q{number}" if name in dynamics.parameters else name
     scalar = dynamics.nq == dynamics.nv
     rates = [f"d{x}" for x in q] if scalar else [f"v{k + 1}" for k in range(dynamics.nv)]
     clash = sorted({*q, *rates} & set(dynamics.parameters))
@@ -143,16 +138,6 @@ def _coordinates(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[
     return q, rates
 
 
-def _default_names(dynamics: Dynamics) -> Iterator[str]:
-    kinds = dynamics.kinds.q
-    for k, (own, kind) in enumerate(zip(dynamics.coordinates, kinds, strict=True)):
-        number = str(k + 1) if dynamics.nq > 1 else ""
-        symbol = {"angle": "theta", "length": "d"}.get(kind, "q")
-        name = f"{'q' if 'quaternion' in kinds else symbol}{number}"
-        taken = name in dynamics.parameters
-        yield own if kind == "unknown" else f"q{number}" if taken else name
-
-
 def symbolic_recursion(
     recorded: RecordedDynamics, arguments: tuple[Any, ...], timeout: float | None
 ) -> Recursion:
@@ -161,9 +146,9 @@ def symbolic_recursion(
     A program too large to be expanded is written as it computes, with names for repeated values.
     """
     dynamics, program = recorded.robot.dynamics, recorded.program()
-    q, qd = coordinate_symbols(dynamics)
-    qdd = tuple(sympy.Symbol(f"d{s.name}") for s in qd)
-    parameters = tuple(map(sympy.Symbol, dynamics.parameters))
+    q, qd = map(_symbols, _coordinates(dynamics, None))
+    qdd = _symbols(f"d{s.name}" for s in qd)
+    parameters = _symbols(dynamics.parameters)
     symbols = {"q": q, "qd": qd, "qdd": qdd}
     symbols |= {"parameters": parameters} if parameters else {}
     named = input_symbols(program, symbols)
@@ -172,40 +157,25 @@ def symbolic_recursion(
         written = textbook(program, named, parameters=parameters, simplify="fast", timeout=timeout)
     except TooLargeError:
         written = to_sympy(program, named, definitions)
-    ports = recorded.ports
-    substitutions = _substitutions(recorded, arguments, named)
-    values = {
-        port.name: _filled(
-            [e.xreplace(substitutions) for e in entries_of(written[port.name])], port.shape
-        )
-        for port in ports[1]
-    }
-    return recorded.table(
-        values,
-        rates=dict(zip((*qd, *qdd), (*q, *qd), strict=True)) if len(q) == len(qd) else {},
-        definitions={s: e.xreplace(substitutions) for s, e in definitions.items()},
-    )
-
-
-def _substitutions(
-    recorded: RecordedDynamics, arguments: tuple[Any, ...], named: dict[str, tuple[Any, ...]]
-) -> dict[Any, Any]:
-    """The user's expressions for our symbols; inputs that are None keep theirs."""
-    substitutions: dict[Any, Any] = {}
-    for port, value in zip(recorded.ports[0], arguments, strict=False):
+    inputs, outputs = recorded.ports
+    # the user's expressions for our symbols; inputs that are None keep theirs
+    substitutions: dict[sympy.Symbol, sympy.Expr] = {}
+    for port, value in zip(inputs, arguments, strict=False):
         if value is None or value is True:
             continue
         entries = [sympy.sympify(e) for e in np.ravel(np.array(value, dtype=object))]
         if len(entries) != port.size:
             raise ShapeError(
-                f"{recorded.robot.dynamics.name}.recursion: {port.name} has {len(entries)} entries, "
-                f"not {port.size}"
+                f"{dynamics.name}.recursion: {port.name} has {len(entries)} entries, not {port.size}"
             )
         substitutions |= dict(zip(named[port.name], entries, strict=True))
-    return substitutions
-
-
-def _filled(entries: list[sympy.Expr], shape: tuple[int, ...]) -> np.ndarray:
-    filled = np.empty(len(entries), dtype=object)
-    filled[:] = entries
-    return filled.reshape(shape)
+    values = {}
+    for port in outputs:
+        filled = np.empty(port.size, dtype=object)
+        filled[:] = [e.xreplace(substitutions) for e in entries_of(written[port.name])]
+        values[port.name] = filled.reshape(port.shape)
+    return recorded.table(
+        values,
+        rates=dict(zip((*qd, *qdd), (*q, *qd), strict=True)) if len(q) == len(qd) else {},
+        definitions={s: e.xreplace(substitutions) for s, e in definitions.items()},
+    )

@@ -8,59 +8,64 @@ with G = 0 and e = 0 where L has no linear part and no time in it. Formulas (wit
 underscore) are written on symbols and differentiated; functions take arrays. The motion of particles
 r_i(q) under forces f_i follows term by term from d'Alembert's principle (002), without K: a second
 derivation of the same motion.
+
+The catalogue is at the end: a quantity has the name and the inputs of the function that computes it by
+default.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.formulations.forward.solve import implicit
+from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.linalg.factorisations import cholesky_solve, ldl
 
 if TYPE_CHECKING:
-    from dalembert.systems.dynamics import Array
+    from dalembert.systems.dynamics import Array, Time
     from dalembert.systems.energies import Energies, Symbols
 
 
 def _mass_matrix(s: Symbols) -> Array:
-    M = tracing.hessian(s["kinetic"], s["qd"])
+    hessian = tracing.hessian(s["kinetic"], s["qd"])
     # K is quadratic, so M is the same at every q̇ even where its expression mentions q̇
-    return tracing.at([M], [s["qd"]], [np.ones(s["qd"].shape)])[0]
+    M: Array = tracing.at([hessian], [s["qd"]], [np.ones(s["qd"].shape)])[0]
+    return M
 
 
 def _momentum(s: Symbols) -> Array:
-    return tracing.gradient(s["kinetic"], s["qd"]) + s["linear"]
+    p: Array = tracing.gradient(s["kinetic"], s["qd"]) + s["linear"]
+    return p
 
 
 def _potential_gradient(s: Symbols) -> Array:
-    return tracing.gradient(s["potential"], s["q"])
+    N: Array = tracing.gradient(s["potential"], s["q"])
+    return N
+
+
+def _chart_force(s: Symbols) -> Array:
+    e: Array = tracing.jacobian(_momentum(s), s["t"])
+    return e
 
 
 def _bias(s: Symbols) -> Array:
     # d/dt ∂L/∂q̇ at q̈ = 0, less ∂L/∂q
-    carried = tracing.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
+    momentum_rate = tracing.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
     moving = s["kinetic"] + s["linear"] @ s["qd"]
-    return carried - tracing.gradient(moving, s["q"]) + _potential_gradient(s)
-
-
-def _gyroscopic_matrix(s: Symbols) -> Array:
-    derivative = tracing.jacobian(s["linear"], s["q"])
-    return derivative - derivative.T
-
-
-def _chart_force(s: Symbols) -> Array:
-    return tracing.jacobian(_momentum(s), s["t"])
-
-
-def _chart_power(s: Symbols) -> Array:
-    return tracing.jacobian(s["potential"] - s["kinetic"] - s["linear"] @ s["qd"], s["t"])
+    h: Array = momentum_rate - tracing.gradient(moving, s["q"]) + _potential_gradient(s)
+    return h
 
 
 def _residual(s: Symbols) -> Array:
-    return _mass_matrix(s) @ s["qdd"] + _bias(s) - s["forces"]
+    tau: Array = _mass_matrix(s) @ s["qdd"] + _bias(s) - s["forces"]
+    return tau
 
 
 def mass_matrix(energies: Energies, q: Array) -> Array:
@@ -76,17 +81,19 @@ def bias(energies: Energies, q: Array, qd: Array) -> Array:
 def christoffel(energies: Energies, q: Array) -> Array:
     """Γ_ijk (n, n, n) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
     D = energies.evaluate(lambda s: tracing.jacobian(_mass_matrix(s), s["q"]), q=q)
-    return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+    Gamma: Array = 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+    return Gamma
 
 
 def coriolis_matrix(energies: Energies, q: Array, qd: Array) -> Array:
     """C_ij (n, n) = Σ_k Γ_ijk q̇_k, for which Ṁ − 2C is skew (000 p.23–24)."""
-    return christoffel(energies, q) @ qd
+    C: Array = christoffel(energies, q) @ qd
+    return C
 
 
 def bias_by_christoffel(energies: Energies, q: Array, qd: Array) -> Array:
     """h (n,) = C(q, q̇) q̇ + N(q), and G q̇ + e of a gyroscopic or moving system."""
-    h = coriolis_matrix(energies, q, qd) @ qd + gravity_torque(energies, q)
+    h: Array = coriolis_matrix(energies, q, qd) @ qd + gravity_torque(energies, q)
     if energies.gyroscopic or energies.moving:
         h = h + gyroscopic_matrix(energies, q) @ qd + chart_force(energies, q, qd)
     return h
@@ -94,7 +101,13 @@ def bias_by_christoffel(energies: Energies, q: Array, qd: Array) -> Array:
 
 def gyroscopic_matrix(energies: Energies, q: Array) -> Array:
     """G (n, n) = ∂a/∂q − (∂a/∂q)ᵀ, skew: gyroscopic and magnetic forces do no work."""
-    return energies.evaluate(_gyroscopic_matrix, q=q)
+
+    def curl(s: Symbols) -> Array:
+        derivative = tracing.jacobian(s["linear"], s["q"])
+        G: Array = derivative - derivative.T
+        return G
+
+    return energies.evaluate(curl, q=q)
 
 
 def chart_force(energies: Energies, q: Array, qd: Array) -> Array:
@@ -104,7 +117,11 @@ def chart_force(energies: Energies, q: Array, qd: Array) -> Array:
 
 def chart_power(energies: Energies, q: Array, qd: Array) -> Array:
     """−∂L/∂t, W: the power put in by moving coordinates, d(K + U)/dt = (τ + ψ)·q̇ − ∂L/∂t."""
-    return energies.evaluate(_chart_power, q=q, qd=qd)
+    return energies.evaluate(
+        lambda s: tracing.jacobian(s["potential"] - s["kinetic"] - s["linear"] @ s["qd"], s["t"]),
+        q=q,
+        qd=qd,
+    )
 
 
 def gravity_torque(energies: Energies, q: Array) -> Array:
@@ -125,11 +142,13 @@ def inverse_dynamics(energies: Energies, q: Array, qd: Array, qdd: Array) -> Arr
 def inverse_dynamics_by_christoffel(energies: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """τ (n,) = M q̈ + C q̇ + N − ψ."""
     h = bias_by_christoffel(energies, q, qd) - generalized_forces(energies, q, qd)
-    return mass_matrix(energies, q) @ qdd + h
+    tau: Array = mass_matrix(energies, q) @ qdd + h
+    return tau
 
 
 def _excess(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
-    return tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
+    excess: Array = tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
+    return excess
 
 
 def solve(energies: Energies, q: Array, tau: Array) -> Array:
@@ -176,9 +195,7 @@ def kinetic_energy(energies: Energies, q: Array, qd: Array) -> Array:
 
 def kinetic_energy_parts(energies: Energies, q: Array, qd: Array) -> tuple[Array, ...]:
     """(T₂, T₁, T₀): ½ q̇ᵀM q̇, linear in q̇, and without q̇, joules."""
-    state = {"q": q, "qd": qd}
-    parts = ("kinetic", "T1", "T0")
-    return tuple(energies.evaluate(part, **state) for part in parts)
+    return tuple(energies.evaluate(part, q=q, qd=qd) for part in ("kinetic", "T1", "T0"))
 
 
 def potential_energy(energies: Energies, q: Array) -> Array:
@@ -193,20 +210,23 @@ def generalized_momentum(energies: Energies, q: Array, qd: Array) -> Array:
 
 def _velocities(s: Symbols) -> Array:
     r = s["positions"]
-    return tracing.directional(r, s["q"], s["qd"]) + tracing.jacobian(r, s["t"])
+    v: Array = tracing.directional(r, s["q"], s["qd"]) + tracing.jacobian(r, s["t"])
+    return v
 
 
 def _accelerations(s: Symbols) -> Array:
     v = _velocities(s)
-    carried = tracing.directional(v, s["q"], s["qd"]) + tracing.jacobian(v, s["t"])
-    return carried + tracing.directional(v, s["qd"], s["qdd"])
+    at_rest = tracing.directional(v, s["q"], s["qd"]) + tracing.jacobian(v, s["t"])
+    a: Array = at_rest + tracing.directional(v, s["qd"], s["qdd"])
+    return a
 
 
 def _dalembert(s: Symbols) -> Array:
     lost = s["applied"] - s["masses"] * _accelerations(s)
     work = tracing.transposed(s["positions"], s["q"], lost)
     # a potential besides gravity's (springs) acts on the coordinates themselves
-    return work - tracing.gradient(s["stored"], s["q"])
+    residual: Array = work - tracing.gradient(s["stored"], s["q"])
+    return residual
 
 
 def positions(points: Energies, q: Array) -> Array:
@@ -238,10 +258,164 @@ def virtual_displacements(points: Energies, q: Array, dq: Array) -> Array:
 
 def virtual_work(points: Energies, q: Array, forces: Array, dq: Array) -> Array:
     """Σ f_i·δr_i for forces (k, d), joules."""
-    displaced = virtual_displacements(points, q, dq).ravel()
-    return forces.ravel() @ displaced
+    work: Array = forces.ravel() @ virtual_displacements(points, q, dq).ravel()
+    return work
 
 
 def dalembert(points: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (n,): zero along a motion that nothing else drives."""
     return points.evaluate(_dalembert, q=q, qd=qd, qdd=qdd)
+
+
+CITATION = "000 p.8, p.22–24; 002"
+VECTOR, SQUARE, CUBE = ("nv",), ("nv", "nv"), ("nv", "nv", "nv")
+POINTS: tuple[Size, ...] = ("particles", "dimension")
+MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",), "t": ()}
+
+
+def _by(function: Callable[..., Any], name: str, summary: str) -> Formulation:
+    return Formulation(name, function, CITATION, summary)
+
+
+def _quantity(
+    summary: str,
+    *formulations: Formulation,
+    inverts_mass: bool = False,
+    **outputs: tuple[Size, ...],
+) -> Quantity:
+    """The quantity of the first formulation's function, with its results in order."""
+    function = formulations[0].function
+    _, *inputs = signature(function).parameters
+    name = function.__name__
+    return Quantity(name, summary, tuple(inputs), outputs, formulations, inverts_mass=inverts_mass)
+
+
+def integrate(energies: Energies, q: Array, step: Array) -> Array:
+    """q (nq,) moved by `step` (nv,)."""
+    return energies.integrate(q, step)
+
+
+def difference(energies: Energies, q: Array, to: Array) -> Array:
+    """The step (nv,) from q to another configuration."""
+    return energies.difference(q, to)
+
+
+_LAGRANGIAN = (
+    _quantity(
+        "forces of a motion",
+        _by(inverse_dynamics, "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
+        _by(inverse_dynamics_by_christoffel, "christoffel", "M q̈ + C q̇ + N − ψ"),
+        tau=VECTOR,
+    ),
+    _quantity(
+        "accelerations under forces",
+        _by(forward_dynamics, "ldl", "M = L D Lᵀ"),
+        _by(forward_dynamics_by_cholesky, "cholesky", "M = L Lᵀ"),
+        inverts_mass=True,
+        qdd=VECTOR,
+    ),
+    _quantity("M(q)", _by(mass_matrix, "hessian", "∂²K/∂q̇²"), M=SQUARE),
+    _quantity(
+        "C q̇ + N",
+        _by(bias, "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0"),
+        _by(bias_by_christoffel, "christoffel", "Γ q̇ q̇ + N"),
+        h=VECTOR,
+    ),
+    _quantity("N(q) = ∂U/∂q", _by(gravity_torque, "gradient", "∂U/∂q"), N=VECTOR),
+    _quantity(
+        "ψ(q, q̇), the forces without potential",
+        _by(generalized_forces, "given", "as given, or Σ f·∂r/∂q"),
+        psi=VECTOR,
+    ),
+    _quantity("Γ_ijk(q)", _by(christoffel, "hessian", "derivatives of ∂²K/∂q̇²"), Gamma=CUBE),
+    _quantity("C(q, q̇), Ṁ − 2C skew", _by(coriolis_matrix, "christoffel", "Σ Γ_ijk q̇_k"), C=SQUARE),
+    _quantity(
+        "G(q), skew: the forces G q̇ of a part aᵀq̇ of L",
+        _by(gyroscopic_matrix, "curl", "∂a/∂q − (∂a/∂q)ᵀ"),
+        G=SQUARE,
+    ),
+    _quantity(
+        "the part of the bias due to moving coordinates",
+        _by(chart_force, "slope", "∂(M q̇ + a)/∂t"),
+        e=VECTOR,
+    ),
+    _quantity("T", _by(kinetic_energy, "given", "as given"), K=()),
+    _quantity(
+        "T₂, T₁ and T₀, of degree 2, 1 and 0 in q̇",
+        _by(kinetic_energy_parts, "degrees", "½ q̇ᵀM q̇, ∂T/∂q̇ and T at rest"),
+        T2=(),
+        T1=(),
+        T0=(),
+    ),
+    _quantity("V", _by(potential_energy, "given", "as given, at q̇ = 0"), U=()),
+    _quantity("∂K/∂q̇", _by(generalized_momentum, "gradient", "∂K/∂q̇"), p=VECTOR),
+    _quantity("q + step", _by(integrate, "sum", "coordinates of a vector space"), q=("nq",)),
+    _quantity(
+        "to − q", _by(difference, "difference", "coordinates of a vector space"), step=VECTOR
+    ),
+    _quantity(
+        "∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈",
+        _by(inverse_dynamics_derivatives, "euler_lagrange", "of d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
+        dtau_dq=SQUARE,
+        dtau_dqd=SQUARE,
+        M=SQUARE,
+    ),
+    _quantity(
+        "∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ",
+        _by(forward_dynamics_derivatives, "ldl", "−M⁻¹ times those of τ"),
+        inverts_mass=True,
+        dqdd_dq=SQUARE,
+        dqdd_dqd=SQUARE,
+        M_inverse=SQUARE,
+    ),
+)
+_PARTICLES = (
+    _quantity("r_i(q)", _by(positions, "given", "as given"), r=POINTS),
+    _quantity("ṙ_i = Σ ∂r_i/∂q_j q̇_j", _by(velocities, "chain_rule", "∂r/∂q q̇"), v=POINTS),
+    _quantity("r̈_i", _by(accelerations, "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"), a=POINTS),
+    _quantity(
+        "f_i(q, q̇), weight included",
+        _by(applied_forces, "given", "weight and the forces given"),
+        f=POINTS,
+    ),
+    _quantity(
+        "δr_i = Σ ∂r_i/∂q_j δq_j", _by(virtual_displacements, "chain_rule", "∂r/∂q δq"), dr=POINTS
+    ),
+    _quantity("Σ f_i·δr_i", _by(virtual_work, "definition", "Σ f_i·δr_i"), work=()),
+    _quantity(
+        "Σ (f_i − m_i r̈_i)·∂r_i/∂q_j",
+        _by(dalembert, "definition", "from forces and accelerations of the particles"),
+        residual=VECTOR,
+    ),
+)
+LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
+PARTICLES = LAGRANGIAN | {quantity.name: quantity for quantity in _PARTICLES}
+
+
+_MANIFOLD = ("integrate", "difference")
+
+
+def _timed(quantity: Quantity) -> Quantity:
+    """The quantity of a system that depends on time: all but the manifold's take t."""
+    if quantity.name in _MANIFOLD:
+        return quantity
+
+    def at_time(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def timed(energies: Energies, t: Time = None, **inputs: Array) -> Any:
+            return function(energies if t is None else energies.at_time(t), **inputs)
+
+        return timed
+
+    formulations = tuple(
+        replace(entry, implementation=at_time(entry.function)) for entry in quantity.formulations
+    )
+    return replace(quantity, formulations=formulations, optional=(*quantity.optional, "t"))
+
+
+# by whether there are particles, and whether the system depends on time
+CATALOGUES = {
+    (has_particles, moving): {name: _timed(x) if moving else x for name, x in own.items()}
+    for has_particles, own in ((False, LAGRANGIAN), (True, PARTICLES))
+    for moving in (False, True)
+}

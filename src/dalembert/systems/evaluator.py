@@ -4,6 +4,10 @@ A call goes System → `Variant` (which quantity, by which formulation) → `Ker
 formulation traced over this system) → machine code. Everything here reads only the catalogue, so a
 robot, a Lagrangian and a closed chain are compiled by the same lines. Symbols of CasADi and SymPy are
 arguments too: the formulation then runs on them, and expressions come back.
+
+In a scene of many trees each different tree is traced once, however often it occurs. A quantity of one
+tree does not depend on the other trees where all inputs and results are counted by coordinates and
+velocities: vectors are then concatenated, and matrices are block-diagonal.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,18 +27,23 @@ from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
 from dalembert.kernels import Kernel, Port, Program, build, source_digest
 from dalembert.kernels.call.arguments import needs_mapping
 from dalembert.kernels.llvm.load import preload_llvm
-from dalembert.systems import forest
+from dalembert.model.topology import NONZERO_ENTRIES
 from dalembert.systems.dynamics import Dynamics
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.array_backends import Axis, NamedPort
     from dalembert.kernels.cuda.device import DeviceKernel
+    from dalembert.model.topology import IndependentTree
 
+Argument = Any  # numbers, an array of any backend, or symbols
+Results = Any  # an array or a tuple of arrays, of the backend of the arguments
 Parameters = Mapping[str, Any] | np.ndarray | None
 Out = np.ndarray | None  # the argument out= of a quantity
 OptionalArray = ArrayLike | None
-Traceable = Callable[..., Mapping[str, Any]]  # inputs by name → results by name
+Traceable = Callable[..., Mapping[str, np.ndarray]]  # inputs by name → results by name
 Ports = tuple[tuple[Port, ...], tuple[Port, ...]]  # inputs and results
+MIN_VELOCITIES = 48  # of a scene that is traced tree by tree
+_COUNTED = {"nq", "nv", *NONZERO_ENTRIES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +57,7 @@ class Variant:
 
     @staticmethod
     def of(
-        dynamics: Dynamics, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+        dynamics: Dynamics, quantity: str, formulation: str | None, choices: Mapping[str, Argument]
     ) -> Variant:
         """The variant that `choices` ask for; one that the quantity does not have is an error."""
         entry = dynamics.quantity(quantity)
@@ -86,7 +96,7 @@ class Variant:
         """Names of its inputs: the required ones, and the optional ones in use."""
         return (*self.quantity.inputs, *self.optional)
 
-    def outputs(self, description: Any, **inputs: Any) -> dict[str, Any]:
+    def outputs(self, description: Any, **inputs: np.ndarray) -> dict[str, np.ndarray]:
         """The formulation run on a description: results by name."""
         result = self.formulation.function(description, **inputs, **dict(self.static))
         results = result if isinstance(result, tuple) else (result,)
@@ -98,7 +108,7 @@ class Variant:
 _DEFERRED = ("jax", "jaxlib", "torch", "dask", "xarray")
 
 
-def symbolic_arrays(arguments: Sequence[Any]) -> list[Any] | None:
+def symbolic_arrays(arguments: Sequence[Argument]) -> list[Argument] | None:
     """The arguments with lists of CasADi symbols as arrays; None where there are no symbols."""
     arrays = []
     for x in arguments:
@@ -107,7 +117,7 @@ def symbolic_arrays(arguments: Sequence[Any]) -> list[Any] | None:
     return arrays if any(map(tracing.is_symbolic, arrays)) else None
 
 
-def _items(x: Any) -> list[Any]:
+def _items(x: Argument) -> list[Argument]:
     if isinstance(x, list | tuple):
         return [tracing.adopted(item) for item in x]
     if isinstance(x, np.ndarray) and x.dtype == object:
@@ -115,7 +125,7 @@ def _items(x: Any) -> list[Any]:
     return []
 
 
-def has_no_values(x: Any) -> bool:
+def has_no_values(x: Argument) -> bool:
     """Whether a result has no numbers to look at: symbols, traced or lazy arrays.
 
     CasADi's and SymPy's symbols have none, nor have arrays inside a framework's trace; the chunks of
@@ -127,12 +137,12 @@ def has_no_values(x: Any) -> bool:
     return tracing.is_symbolic(x) or _is_sympy(x) or library in _DEFERRED
 
 
-def has_sympy(arguments: Sequence[Any]) -> bool:
+def has_sympy(arguments: Sequence[Argument]) -> bool:
     """Whether SymPy expressions are among the arguments."""
     return any(_is_sympy(item) for x in arguments for item in (x, *_items(x)))
 
 
-def _is_sympy(x: Any) -> bool:
+def _is_sympy(x: Argument) -> bool:
     return any(base.__module__.startswith("sympy.") for base in type(x).__mro__)
 
 
@@ -152,37 +162,30 @@ def named_ports(dynamics: Dynamics, variant: Variant) -> tuple[list[NamedPort], 
 
 
 def _named(dynamics: Dynamics, name: str, sizes: Sequence[Size]) -> NamedPort:
+    """An array with the names of its axes, as in the results of `simulate`."""
     from dalembert.kernels.call.array_backends import Axis, NamedPort
 
+    # coordinates and velocities have one name where there are as many of both
+    alike = dynamics.nq == dynamics.nv
+    labels_of = {
+        "nq": ("joint" if alike else "coordinate", dynamics.coordinates, dynamics.velocities),
+        "nv": ("joint", dynamics.velocities, dynamics.coordinates),
+        "rows": ("row", dynamics.row_names, ()),
+        "nu": ("actuator", dynamics.driven_by.names, ()),
+        "na": ("active", tuple(a.name for a in dynamics.driven_by.active), ()),
+    }
     axes: list[Axis] = []
     for k, size in enumerate(sizes):
-        axis = _axis(dynamics, size) or Axis(f"{name}_{k}", dynamics.shape((size,))[0])
+        if size in labels_of:
+            along, labels, same = labels_of[str(size)]
+            axis = Axis(along, len(labels), tuple(labels), tuple(same) if alike else ())
+        else:
+            axis = Axis(f"{name}_{k}", dynamics.shape((size,))[0])
         again = sum(other.labels == axis.labels != () for other in axes)
         axes.append(replace(axis, name=f"{axis.name}_{again + 1}") if again else axis)
     units = set(dynamics.units(name)) if name in ("q", "qd", "qdd", "tau") else set()
     unit = {"units": next(iter(units))} if len(units) == 1 and units != {""} else {}
     return NamedPort(name, tuple(axes), unit)
-
-
-def _axis(dynamics: Dynamics, size: Size) -> Axis | None:
-    """The named axis of a symbolic size, as in the results of `simulate`; None without a name."""
-    from dalembert.kernels.call.array_backends import Axis
-
-    along = "joint" if dynamics.nq == dynamics.nv else "coordinate"
-    actuation = dynamics.driven_by
-    labels_of = {
-        "nq": (along, dynamics.coordinates),
-        "nv": ("joint", dynamics.velocities),
-        "rows": ("row", dynamics.row_names),
-        "nu": ("actuator", actuation.names),
-        "na": ("active", tuple(a.name for a in actuation.active)),
-    }
-    if size not in labels_of:
-        return None
-    name, labels = labels_of[str(size)]
-    # results of `simulate` name coordinates and velocities alike where there are as many of both
-    same = {"nq": dynamics.velocities, "nv": dynamics.coordinates} if along == "joint" else {}
-    return Axis(name, len(labels), tuple(labels), tuple(same.get(str(size), ())))
 
 
 class Evaluator:
@@ -197,7 +200,7 @@ class Evaluator:
         self.devices: dict[Any, DeviceKernel] = {}
 
     def variant(
-        self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+        self, quantity: str, formulation: str | None, choices: Mapping[str, Argument]
     ) -> Variant:
         """The variant of these choices; arrays among them are optional inputs."""
         key: tuple[Any, ...] = ()
@@ -227,8 +230,11 @@ class Evaluator:
         """The variant as a function of its inputs, the parameters, inertias, and a step of q."""
 
         def function(
-            parameters: Any = None, inertia: Any = None, delta: Any = None, **inputs: Any
-        ) -> Mapping[str, Any]:
+            parameters: np.ndarray | None = None,
+            inertia: np.ndarray | None = None,
+            delta: np.ndarray | None = None,
+            **inputs: np.ndarray,
+        ) -> Mapping[str, np.ndarray]:
             dynamics = self.dynamics if parameters is None else self.dynamics.bind(parameters)
             dynamics = dynamics if inertia is None else dynamics.with_inertia(inertia)
             if delta is not None:
@@ -250,7 +256,7 @@ class Evaluator:
         quantity, name = variant.quantity, variant.formulation.name
         if quantity.inverts_mass:
             self.dynamics.require_regular()
-        separable = forest.is_separable(self.dynamics, variant)
+        separable = is_separable(self.dynamics, variant)
         return self.build(
             variant.key,
             self.traceable(variant),
@@ -303,21 +309,22 @@ class Evaluator:
     def _trace(self, variant: Variant, name: str) -> Program:
         """The formulation traced over this system, tree by tree for a scene of many trees."""
         ports = self.ports(variant)
-        if forest.is_separable(self.dynamics, variant):
-            return forest.program(self.dynamics, variant, ports, name)
+        if is_separable(self.dynamics, variant):
+            return _forest_program(self.dynamics, variant, ports, name)
         return traced(self.traceable(variant), ports[0], name)
 
     # on numbers and on symbols
 
-    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
+    def call(
+        self, kernel: Kernel, what: str, arguments: Sequence[Argument], out: Out = None
+    ) -> Results:
         """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
         if needs_mapping(arguments):
             from dalembert.kernels.call.array_backends import MappedFunction, NamedPort
 
             ports = [[NamedPort.of(port) for port in x] for x in (kernel.inputs, kernel.outputs)]
-            return MappedFunction(f"{self.dynamics.name}.{what}", kernel.ufunc, *ports)(
-                arguments, out
-            )
+            mapped = MappedFunction(f"{self.dynamics.name}.{what}", kernel.ufunc, *ports)
+            return mapped(arguments, out)
         try:
             return kernel.ufunc(*arguments) if out is None else kernel.ufunc(*arguments, out=out)
         except (ValueError, TypeError) as error:
@@ -330,7 +337,7 @@ class Evaluator:
         self,
         function: Traceable,
         inputs: Sequence[Port],
-        arguments: Sequence[Any],
+        arguments: Sequence[Argument],
         parameters: Parameters = None,
     ) -> Mapping[str, Any]:
         """A traceable function of this system at one state of symbols, ours or CasADi's."""
@@ -346,7 +353,9 @@ class Evaluator:
         with np.errstate(all="ignore"):  # infinite and NaN constants are the function's own
             return function(parameters=values, **inputs_by_name)
 
-    def on_symbols(self, variant: Variant, arguments: Sequence[Any], parameters: Parameters) -> Any:
+    def on_symbols(
+        self, variant: Variant, arguments: Sequence[Argument], parameters: Parameters
+    ) -> Results:
         """The quantity at one state of symbols, as inside a user's constraint or controller."""
         if any(type(x).__name__ == "MX" for x in arguments):
             name = variant.quantity.name
@@ -358,11 +367,13 @@ class Evaluator:
         results = self.at_symbols(self.traceable(variant), inputs, arguments, parameters)
         return tuple(results.values()) if len(results) > 1 else next(iter(results.values()))
 
-    def on_sympy(self, variant: Variant, arguments: Sequence[Any], parameters: Parameters) -> Any:
+    def on_sympy(
+        self, variant: Variant, arguments: Sequence[Argument], parameters: Parameters
+    ) -> Results:
         """The quantity at one state of SymPy expressions: expressions and matrices of SymPy."""
         from dalembert.symbolic.operations import exact, number, to_sympy
 
-        def entries(x: Any) -> list[Any]:
+        def entries(x: Argument) -> list[Any]:
             flat = list(x) if hasattr(x, "__len__") else [x]
             return [item if _is_sympy(item) else number(exact(float(item))) for item in flat]
 
@@ -380,36 +391,20 @@ class Evaluator:
     def reference(
         self,
         quantity: str,
-        inputs: Sequence[Any],
+        inputs: Sequence[Argument],
         formulation: str | None,
-        choices: Mapping[str, Any],
-    ) -> Any:
+        choices: Mapping[str, Argument],
+    ) -> Results:
         """The formulation itself, run as plain NumPy on one state, nothing compiled."""
         dynamics, declared = self.dynamics, self.dynamics.quantity(quantity)
-        arrays = self._one_state(declared, inputs)
-        try:
-            result = dynamics.bound().compute(quantity, formulation, **arrays, **choices)
-        except np.linalg.LinAlgError as error:
-            if declared.inverts_mass:
-                dynamics.require_regular()
-            raise FormulationError(
-                f"{dynamics.name}.{quantity} has no value at this state: {error}"
-            ) from None
-        results = result if isinstance(result, tuple) else (result,)
-        if declared.inverts_mass and not all(np.isfinite(x).all() for x in results):
-            dynamics.require_regular()
-        return result
-
-    def _one_state(self, quantity: Quantity, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
-        """The inputs of a quantity by name, as arrays of one state."""
-        where = f"{self.dynamics.name}.{quantity.name}"
-        if len(inputs) != len(quantity.inputs):
+        where = f"{dynamics.name}.{quantity}"
+        if len(inputs) != len(declared.inputs):
             raise ShapeError(
-                f"{where} takes {', '.join(quantity.inputs)}; got {len(inputs)} arrays"
+                f"{where} takes {', '.join(declared.inputs)}; got {len(inputs)} arrays"
             )
         arrays = {}
-        for name, value in zip(quantity.inputs, inputs, strict=True):
-            shape = self.dynamics.shape(self.dynamics.inputs[name])
+        for name, value in zip(declared.inputs, inputs, strict=True):
+            shape = dynamics.shape(dynamics.inputs[name])
             try:
                 arrays[name] = np.asarray(value, dtype=float)
             except (TypeError, ValueError):
@@ -418,11 +413,20 @@ class Evaluator:
                 raise ShapeError(
                     f"{where}: {name} must have shape {shape}, one state, got {arrays[name].shape}"
                 )
-        return arrays
+        try:
+            result: Results = dynamics.bound().compute(quantity, formulation, **arrays, **choices)
+        except np.linalg.LinAlgError as error:
+            if declared.inverts_mass:
+                dynamics.require_regular()
+            raise FormulationError(f"{where} has no value at this state: {error}") from None
+        results = result if isinstance(result, tuple) else (result,)
+        if declared.inverts_mass and not all(np.isfinite(x).all() for x in results):
+            dynamics.require_regular()
+        return result
 
     # parameters as arrays
 
-    def parameters_beside(self, arguments: Sequence[Any], parameters: Parameters) -> Any:
+    def parameters_beside(self, arguments: Sequence[Argument], parameters: Parameters) -> Results:
         """Their array; plain numbers do not raise the precision of single-precision arguments."""
         values = self.parameter_array(parameters)
         plain = not any(hasattr(x, "dtype") for x in arrays_of(parameters))
@@ -445,7 +449,7 @@ class Evaluator:
         return self.dynamics.possible_values(parameters)
 
 
-def arrays_of(parameters: Parameters) -> tuple[Any, ...]:
+def arrays_of(parameters: Parameters) -> tuple[Argument, ...]:
     """The values of parameters that may be arrays."""
     if isinstance(parameters, Mapping):
         return tuple(parameters.values())
@@ -457,3 +461,59 @@ def traced(function: Traceable, inputs: Sequence[Port], name: str) -> Program:
     from dalembert.kernels.program.trace import trace
 
     return trace(function, {port.name: port.shape for port in inputs}, name=name)
+
+
+# scenes of many trees
+
+
+def is_separable(dynamics: Dynamics, variant: Variant) -> bool:
+    """Whether the quantity may be traced tree by tree."""
+    chosen = dict(variant.static).keys() - {"out_layout"}
+    if dynamics.nv < MIN_VELOCITIES or chosen or variant.optional or dynamics.parameters:
+        return False
+    if "frame" in variant.quantity.static:  # trees have no frames
+        return False
+    shapes = [dynamics.inputs[name] for name in variant.inputs]
+    shapes += list(variant.quantity.outputs.values())
+    return all(shape and _COUNTED.issuperset(shape) for shape in shapes) and bool(dynamics.trees)
+
+
+def _forest_program(dynamics: Dynamics, variant: Variant, ports: Ports, name: str) -> Program:
+    """The program of the whole, from those of its trees."""
+    from dalembert.kernels.program.passes import Share, concatenate
+    from dalembert.kernels.program.trace import trace
+
+    programs: dict[str, Program] = {}
+    shares = []
+    inputs = [(port, dynamics.inputs[port.name]) for port in ports[0]]
+    results = list(zip(ports[1], variant.quantity.outputs.values(), strict=True))
+    for tree in dynamics.trees:
+        if tree.model.content not in programs:
+            own = {"nq": len(tree.q), "nv": len(tree.v)}
+            shapes = {port.name: tuple(own[str(size)] for size in sizes) for port, sizes in inputs}
+            function = partial(variant.outputs, tree.model)
+            programs[tree.model.content] = trace(function, shapes, name=name)
+        indices = [_indices(dynamics, tree, entries) for entries in (inputs, results)]
+        shares.append(Share(programs[tree.model.content], *indices))
+    return concatenate(name, *ports, shares)
+
+
+def _indices(
+    dynamics: Dynamics, tree: IndependentTree, ports: Sequence[tuple[Port, tuple[Size, ...]]]
+) -> np.ndarray:
+    """Indices of the entries of a tree among those of all ports of the whole."""
+    indices, start = [np.zeros(0, dtype=int)], 0
+    for port, sizes in ports:
+        if sizes[0] in NONZERO_ENTRIES:
+            # packed entries of matrices
+            rows, columns = NONZERO_ENTRIES[str(sizes[0])](dynamics.description)
+            own_rows, own_columns = (tree.v[k] for k in NONZERO_ENTRIES[str(sizes[0])](tree.model))
+            keys = rows * dynamics.nv + columns
+            order = np.argsort(keys)
+            own = order[np.searchsorted(keys[order], own_rows * dynamics.nv + own_columns)]
+        else:
+            axes = np.ix_(*(tree.q if size == "nq" else tree.v for size in sizes))
+            own = np.ravel_multi_index(axes, port.shape).ravel()
+        indices.append(start + own)
+        start += prod(port.shape)
+    return np.concatenate(indices)

@@ -47,7 +47,7 @@ UNITS = {
 
 def source_text(
     dynamics: Dynamics, variant: Variant, program: Program, target: str, dtype: str, layout: str
-) -> Any:
+) -> str | bytes:
     """The program of a variant as C, its header or CUDA, with a comment on top."""
     from dalembert.kernels.source import source
 

@@ -82,22 +82,26 @@ def smoothing_rate(system: System, settings: Array | None = None) -> Array:
         coulomb = coulomb_of(dynamics)
     else:
         coulomb = np.stack([coulomb_of(dynamics, values) for values in settings], axis=1)
-    return np.abs(coulomb).max(axis=0) * mobilities(system, settings) / STEPS_PER_RISE
+    rate: Array = np.abs(coulomb).max(axis=0) * mobilities(system, settings) / STEPS_PER_RISE
+    return rate
 
 
 def traced_smoothing_rate(dynamics: Dynamics, light: LightestPostures) -> Array:
     """`smoothing_rate` (nv,) for parameters that are symbols, traceable."""
     positive, negative = dynamics.coulomb
     unit, masses = np.eye(dynamics.nv), [dynamics.mass_matrix(q) for q in light.postures]
-    mobility = [cholesky_solve(masses[k], unit[i])[i] for i, k in enumerate(light.lightest)]
-    return np.maximum(np.abs(positive), np.abs(negative)) * np.stack(mobility) / STEPS_PER_RISE
+    mobility = [cholesky_solve(masses[k], unit[i])[i] for i, k in enumerate(light.which)]
+    rate: Array = (
+        np.maximum(np.abs(positive), np.abs(negative)) * np.stack(mobility) / STEPS_PER_RISE
+    )
+    return rate
 
 
 class LightestPostures(NamedTuple):
     """Some configurations (k, nq), and for each velocity (nv,) the index of its lightest."""
 
     postures: np.ndarray
-    lightest: np.ndarray
+    which: np.ndarray
 
 
 def lightest_postures(system: System) -> LightestPostures:
@@ -106,14 +110,20 @@ def lightest_postures(system: System) -> LightestPostures:
     Closed chains need not be assembled: constraints make nothing lighter,
     M⁻¹ − M⁻¹Aᵀ(A M⁻¹ Aᵀ)⁻¹A M⁻¹ ≤ M⁻¹.
     """
-    cache = system.__dict__.setdefault("_light", {})
+    cache: dict[str, LightestPostures] = system.__dict__.setdefault("_light", {})
     if "postures" not in cache:
         dynamics = system.dynamics
         count = max(4, min(POSTURES, ENTRIES // dynamics.nv**2))
-        q = _sampled_postures(dynamics, count)
-        defaults = None  # one, where a parameter has none
-        if None in dynamics.parameters.values():
-            values = dynamics.parameters.values()
+        # within the limits, or ±π rad or m
+        samples = 2.0 * np.pi * low_discrepancy_points(count, dynamics.nv) - np.pi
+        steps = spread_over_limits(dynamics.lower, dynamics.upper, samples)
+        rest = np.asarray(dynamics.neutral(), dtype=float)
+        if dynamics.nq == dynamics.nv:
+            q = rest + steps
+        else:
+            q = np.stack([np.asarray(dynamics.integrate(rest, step)) for step in steps])
+        values, defaults = dynamics.parameters.values(), None
+        if None in values:  # one, where a parameter has no default
             defaults = np.array([1.0 if value is None else value for value in values])
         mobility = _inverse_diagonal(system.mass_matrix(q, parameters=defaults))
         usual = np.median(mobility, axis=0)
@@ -128,29 +138,19 @@ def mobilities(system: System, parameters: Array | None = None) -> Array:
 
     `parameters` (..., n) are settings of the named ones; the result for the defaults is cached.
     """
-    cache = system.__dict__.setdefault("_light", {})
+    cache: dict[str, Array] = system.__dict__.setdefault("_light", {})
     if parameters is None and "defaults" in cache:
         return cache["defaults"]
     light = lightest_postures(system)
     batch = () if parameters is None else parameters.shape[:-1]
     result = np.empty((*batch, system.nv))
     for k, q in enumerate(light.postures):
-        mine = light.lightest == k
+        mine = light.which == k
         M = system.mass_matrix(q, parameters=parameters)
         result[..., mine] = _inverse_diagonal(M)[..., mine]
     if parameters is None:
         cache["defaults"] = result
     return result
-
-
-def _sampled_postures(dynamics: Dynamics, count: int) -> Array:
-    """Configurations (count, nq) within the limits; without limits ±π rad or m."""
-    samples = 2.0 * np.pi * low_discrepancy_points(count, dynamics.nv) - np.pi
-    steps = spread_over_limits(dynamics.lower, dynamics.upper, samples)
-    rest = np.asarray(dynamics.neutral(), dtype=float)
-    if dynamics.nq == dynamics.nv:
-        return rest + steps
-    return np.stack([np.asarray(dynamics.integrate(rest, step)) for step in steps])
 
 
 def _inverse_diagonal(M: Array) -> Array:

@@ -18,8 +18,16 @@ from dalembert.systems.energies import (
     singular,
     split_by_degree,
 )
-from dalembert.systems.evaluator import OptionalArray, Out, Parameters, Variant, has_no_values
-from dalembert.systems.symbols import SymbolTable, entries, symbol_table
+from dalembert.systems.evaluator import (
+    Argument,
+    OptionalArray,
+    Out,
+    Parameters,
+    Results,
+    Variant,
+    has_no_values,
+)
+from dalembert.systems.symbols import SymbolTable, UserExpr, entries, symbol_table
 from dalembert.systems.system import System
 
 
@@ -54,23 +62,32 @@ class Lagrangian(System):
 
     def __init__(
         self,
-        q: Any,
-        kinetic: Any,
-        potential: Any = 0.0,
-        forces: Any = None,
-        parameters: Any = None,
-        qd: Any = None,
+        q: UserExpr,
+        kinetic: UserExpr,
+        potential: UserExpr = 0.0,
+        forces: UserExpr = None,
+        parameters: UserExpr = None,
+        qd: UserExpr = None,
         names: Sequence[str] | None = None,
         name: str = "system",
-        time: Any = None,
+        time: UserExpr = None,
     ) -> None:
-        values = list(forces.values()) if isinstance(forces, Mapping) else _force_list(forces)
+        by_name = isinstance(forces, Mapping)
+        values = list(forces.values()) if by_name else [] if forces is None else entries(forces)
         expressions = [kinetic, potential, *values]
         symbols = symbol_table(q, qd, parameters, names, expressions, time=time)
+        if by_name:
+            values = _by_coordinate(symbols, forces)
+        psi = values or [0.0] * len(symbols.names)
+        if len(psi) != len(symbols.names):
+            raise ModelError(f"forces has {len(psi)} entries for {len(symbols.names)} coordinates")
+        named = zip(symbols.names, psi, strict=True)
         parts = {
             "kinetic": symbols.read(kinetic, "the kinetic energy"),
             "potential": symbols.read(potential, "the potential energy"),
-            "forces": _generalized_forces(symbols, forces),
+            "forces": tracing.flat(
+                symbols.read(force, f"the force on {name}", smooth=False) for name, force in named
+            ),
         }
         super().__init__(split_by_degree(energies_of(name, symbols, parts)))
 
@@ -88,10 +105,10 @@ class Lagrangian(System):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Lagrangian) or type(other) is not type(self):
             return False
-        return self.description.content == other.description.content
+        return self.dynamics.content == other.dynamics.content
 
     def __hash__(self) -> int:
-        return hash(self.description.content)
+        return hash(self.dynamics.content)
 
     # dynamics
 
@@ -114,30 +131,29 @@ class Lagrangian(System):
         options["formulation"] = formulation
         # where M is singular the kernel divides by zero, which is explained below
         with np.errstate(all="ignore"):
-            qdd = self.evaluate("forward_dynamics", q, qd, tau, **options)
-        if not has_no_values(qdd) and not np.isfinite(qdd).all():
-            self._explain(qdd, q, parameters, t)
+            qdd: Array = self.evaluate("forward_dynamics", q, qd, tau, **options)
+        if has_no_values(qdd) or np.isfinite(qdd).all():
+            return qdd
+        # a state whose accelerations are not finite may have a singular M
+        M = self.mass_matrix(q, parameters=parameters, t=t)
+        M = np.broadcast_to(M, (*qdd.shape, self.nv))
+        wrong = np.argwhere(~np.isfinite(qdd).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
+        for index in map(tuple, wrong[:100]):
+            inertia, direction = least_inertia(M[index])
+            if inertia <= RELATIVE_INERTIA:
+                where = f" at q = {np.broadcast_to(q, qdd.shape)[index]}"
+                raise singular(self.description, inertia, direction, where)
         return qdd
 
-    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Array:
+    def _on_chunk(
+        self, variant: Variant, arrays: tuple[Argument, ...], parameters: Parameters
+    ) -> Results:
         if variant.quantity.name != "forward_dynamics":
             return super()._on_chunk(variant, arrays, parameters)
         inputs = dict(zip(variant.inputs, arrays, strict=True))
         return self.forward_dynamics(
             **inputs, formulation=variant.formulation.name, parameters=parameters
         )
-
-    def _explain(self, qdd: Array, q: ArrayLike, parameters: Parameters, t: Any) -> None:
-        """Raise if a state whose accelerations are not finite has a singular M."""
-        M = self.mass_matrix(q, parameters=parameters, t=t)
-        M = np.broadcast_to(M, (*qdd.shape, self.nv))
-        postures = np.broadcast_to(q, qdd.shape)
-        wrong = np.argwhere(~np.isfinite(qdd).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
-        for index in map(tuple, wrong[:100]):
-            inertia, direction = least_inertia(M[index])
-            if inertia <= RELATIVE_INERTIA:
-                where = f" at q = {postures[index]}"
-                raise singular(self.description, inertia, direction, where)
 
     def gyroscopic_matrix(
         self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
@@ -167,8 +183,8 @@ class Lagrangian(System):
         t: OptionalArray = None,
     ) -> Array:
         """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
-        name = "inverse_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, qdd), None, parameters, t=t)
+        state = (q, qd, qdd)
+        return self._evaluate("inverse_dynamics_derivatives", state, None, parameters, t=t)
 
     def forward_dynamics_derivatives(
         self,
@@ -179,8 +195,8 @@ class Lagrangian(System):
         t: OptionalArray = None,
     ) -> Array:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
-        name = "forward_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, tau), None, parameters, t=t)
+        state = (q, qd, tau)
+        return self._evaluate("forward_dynamics_derivatives", state, None, parameters, t=t)
 
 
 def energies_of(
@@ -189,39 +205,16 @@ def energies_of(
     """The description of a system from its expressions in our symbols."""
     function = tracing.Function([symbols.q, symbols.qd, symbols.p, symbols.t], parts)
     moving = any(tracing.depends_on(part, symbols.t) for part in parts.values())
-    named = (name, symbols.names, function, symbols.parameters, dimension)
-    return Energies(*named, moving=moving)
+    return Energies(name, symbols.names, function, symbols.parameters, dimension, moving=moving)
 
 
-def _force_list(forces: Any) -> list[Any]:
-    return [] if forces is None else entries(forces)
-
-
-def _generalized_forces(symbols: SymbolTable, forces: Any) -> Array:
-    """ψ (n,) from a list, or from a mapping by coordinate."""
-    n = len(symbols.names)
-    if isinstance(forces, Mapping):
-        by_name = {}
-        for key, value in forces.items():
-            name = key if isinstance(key, str) else symbols.name_of(key)
-            if name not in symbols.names:
-                known = ", ".join(symbols.names)
-                raise ModelError(
-                    f"forces names {key!r}, which is no coordinate; there are: {known}"
-                )
-            by_name[name] = value
-        listed = [by_name.get(name, 0.0) for name in symbols.names]
-    else:
-        listed = _force_list(forces) or [0.0] * n
-    if len(listed) != n:
-        raise ModelError(f"forces has {len(listed)} entries for {n} coordinates")
-    named = zip(symbols.names, listed, strict=True)
-    return tracing.flat(symbols.read(f, f"the force on {x}", smooth=False) for x, f in named)
-
-
-def _coordinate_name(symbols: SymbolTable, key: Any) -> str:
-    name = key if isinstance(key, str) else symbols.name_of(key)
-    if name not in symbols.names:
-        known = ", ".join(symbols.names)
-        raise ModelError(f"forces names {key!r}, which is no coordinate; there are: {known}")
-    return name
+def _by_coordinate(symbols: SymbolTable, forces: Mapping[Any, UserExpr]) -> list[UserExpr]:
+    """The forces in the order of the coordinates, zero for those that are not named."""
+    by_name = {}
+    for key, value in forces.items():
+        name = key if isinstance(key, str) else symbols.name_of(key)
+        if name not in symbols.names:
+            known = ", ".join(symbols.names)
+            raise ModelError(f"forces names {key!r}, which is no coordinate; there are: {known}")
+        by_name[name] = value
+    return [by_name.get(name, 0.0) for name in symbols.names]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +12,7 @@ from dalembert.systems.dynamics import Array
 from dalembert.systems.energies import split_by_degree
 from dalembert.systems.evaluator import OptionalArray, Out, Parameters
 from dalembert.systems.lagrangian import Lagrangian, energies_of
-from dalembert.systems.symbols import SymbolTable, entries, symbol_table
+from dalembert.systems.symbols import SymbolTable, UserExpr, entries, symbol_table
 from dalembert.systems.system import System
 
 
@@ -36,24 +35,44 @@ class Particles(Lagrangian):
 
     def __init__(
         self,
-        masses: Any,
-        positions: Sequence[Any],
-        q: Any,
-        forces: Sequence[Any] | None = None,
-        gravity: Any = None,
-        potential: Any = 0.0,
-        parameters: Any = None,
-        qd: Any = None,
+        masses: UserExpr,
+        positions: Sequence[UserExpr],
+        q: UserExpr,
+        forces: Sequence[UserExpr] | None = None,
+        gravity: UserExpr = None,
+        potential: UserExpr = 0.0,
+        parameters: UserExpr = None,
+        qd: UserExpr = None,
         names: Sequence[str] | None = None,
         name: str = "particles",
-        time: Any = None,
+        time: UserExpr = None,
     ) -> None:
         weights, points = entries(masses), [entries(r) for r in positions]
-        dimension = _dimension(points, len(weights))
+        if not points or len(points) != len(weights):
+            raise ModelError(
+                f"there are {len(weights)} masses and {len(points)} positions; give one each"
+            )
+        dimension = len(points[0])
+        for i, point in enumerate(points, 1):
+            if len(point) != dimension or not 1 <= len(point) <= 3:
+                raise ModelError(
+                    f"the position of particle {i} has {len(point)} components; all must have the "
+                    "same number, 1 to 3"
+                )
         vectors = list(forces) if forces is not None else [None] * len(points)
         applied = [[0.0] * dimension if f is None else entries(f) for f in vectors]
+        if len(applied) != len(points):
+            raise ModelError(
+                f"forces has {len(applied)} entries for {len(points)} particles; None is no force"
+            )
+        for i, force in enumerate(applied, 1):
+            if len(force) != dimension:
+                raise ModelError(
+                    f"the force on particle {i} has {len(force)} components, its position {dimension}"
+                )
         g = [0.0] * dimension if gravity is None else entries(gravity)
-        _require_components(applied, len(points), g, dimension)
+        if len(g) != dimension:
+            raise ModelError(f"gravity has {len(g)} components, positions have {dimension}")
         every = [*weights, *g, potential, *(x for row in (*points, *applied) for x in row)]
         symbols = symbol_table(q, qd, parameters, names, every, velocities_needed=False, time=time)
         parts = _parts(symbols, weights, points, applied, g, potential)
@@ -146,21 +165,22 @@ class Particles(Lagrangian):
 
 def _parts(
     symbols: SymbolTable,
-    masses: list[Any],
-    points: list[list[Any]],
-    applied: list[list[Any]],
-    gravity: list[Any],
-    potential: Any,
-) -> dict[str, Any]:
+    masses: list[UserExpr],
+    points: list[list[UserExpr]],
+    applied: list[list[UserExpr]],
+    gravity: list[UserExpr],
+    potential: UserExpr,
+) -> dict[str, Array]:
     """K, U and ψ of the particles, and what d'Alembert's principle needs besides."""
 
-    def table(rows: list[list[Any]], what: str, smooth: bool = True) -> Array:
+    def table(rows: list[list[UserExpr]], what: str, smooth: bool = True) -> Array:
         read = [
             symbols.read(x, f"{what} of particle {i}", smooth)
             for i, row in enumerate(rows, 1)
             for x in row
         ]
-        return tracing.flat(read).reshape(len(rows), len(gravity))
+        array: Array = tracing.flat(read).reshape(len(rows), len(gravity))
+        return array
 
     m = table([[mass] * len(gravity) for mass in masses], "the mass")
     for i, mass in enumerate(map(tracing.constant, m[:, 0]), 1):
@@ -182,31 +202,3 @@ def _parts(
         "applied": weight + f,
         "stored": stored,
     }
-
-
-def _dimension(points: list[list[Any]], masses: int) -> int:
-    if not points or len(points) != masses:
-        raise ModelError(f"there are {masses} masses and {len(points)} positions; give one each")
-    for i, point in enumerate(points, 1):
-        if len(point) != len(points[0]) or not 1 <= len(point) <= 3:
-            raise ModelError(
-                f"the position of particle {i} has {len(point)} components; all must have the "
-                "same number, 1 to 3"
-            )
-    return len(points[0])
-
-
-def _require_components(
-    forces: list[list[Any]], count: int, gravity: list[Any], dimension: int
-) -> None:
-    if len(forces) != count:
-        raise ModelError(
-            f"forces has {len(forces)} entries for {count} particles; None is no force"
-        )
-    for i, force in enumerate(forces, 1):
-        if len(force) != dimension:
-            raise ModelError(
-                f"the force on particle {i} has {len(force)} components, its position {dimension}"
-            )
-    if len(gravity) != dimension:
-        raise ModelError(f"gravity has {len(gravity)} components, positions have {dimension}")

@@ -30,19 +30,21 @@ from dalembert.systems.friction import has_coulomb
 
 Inputs = Mapping[str, Any]  # inputs besides state, time and torques
 Shapes = Mapping[str, tuple[int, ...]]
+StateRate = Array | Callable[[Array], Array]  # ż (nz,), or a function of λ
 
 
 class Drive(NamedTuple):
     """Torques at one state."""
 
     total: Array  # (nv,) given ones and the controller's
-    zdot: Any  # of the controller's own state, or a function of λ
-    rubbing: Array  # (nv,) Coulomb friction
+    zdot: StateRate  # of the controller's own state
+    coulomb: Array  # (nv,) Coulomb friction
 
     @property
     def left(self) -> Array:
         """The torques less friction."""
-        return self.total - self.rubbing
+        tau: Array = self.total - self.coulomb
+        return tau
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,10 @@ class Response:
     """The solution of the equations of motion at one state."""
 
     qdd: Array  # or the change of the speeds, where these are integrated
-    zdot: Any
+    zdot: Any  # (nz,) of the controller's own state and the activations
     tau: Array  # (nv,) of the drives, the controller's part included
     powers: tuple[Any, ...]  # (τ·q̇, −ψ·q̇ + friction·q̇), W; () where energies are left out
-    held: Any = 0.0  # (nv,) torque that holds locked joints, on the side of friction
+    locking_torque: Any = 0.0  # (nv,) that holds locked joints, on the side of friction
     lam: Any = None  # (rows,) forces of the constraints
 
     @property
@@ -101,9 +103,8 @@ class Plant:
     @cached_property
     def own(self) -> int:
         """Length of the controller's own state and of the activations behind it."""
-        return self.controller_size + (
-            len(self.dynamics.driven_by.active) if self.controlled else 0
-        )
+        activations = len(self.dynamics.driven_by.active) if self.controlled else 0
+        return self.controller_size + activations
 
     @cached_property
     def nz(self) -> int:
@@ -131,14 +132,16 @@ class Plant:
         return self.dynamics.driven_by.names if self.controlled else self.dynamics.velocities
 
     @cached_property
-    def given(self) -> Shapes:
+    def fixed_inputs(self) -> Shapes:
         """Inputs besides state, time and torques."""
-        law = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         if self.controller is not None and len(constants := pack(self.controller.constants)):
-            law = {"law": constants.shape}
-        count = len(self.dynamics.parameters)
-        bound = {"parameters": (count,)} if count else {}
-        return {**law, **bound, **({"width": (self.nv,)} if self.smooth else {})}
+            shapes["law"] = constants.shape
+        if self.dynamics.parameters:
+            shapes["parameters"] = (len(self.dynamics.parameters),)
+        if self.smooth:
+            shapes["width"] = (self.nv,)
+        return shapes
 
     def parts(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """(q, q̇, z, (W, H)) of a state x (..., size)."""
@@ -152,17 +155,17 @@ class Plant:
             bare, friction = self.bound(here)
             return bare.with_inertia(inputs["inertia"]), friction
         if "parameters" not in inputs:
-            return self._as_it_is
+            return self._with_defaults
         whole = self.dynamics.bind(inputs["parameters"])
         return whole.without_coulomb(), whole.coulomb
 
     @cached_property
-    def _as_it_is(self) -> tuple[Dynamics, Array]:
+    def _with_defaults(self) -> tuple[Dynamics, Array]:
         whole = self.dynamics
-        return whole.without_coulomb() if self.rubs else whole, whole.coulomb
+        return whole.without_coulomb() if self.has_coulomb else whole, whole.coulomb
 
     @cached_property
-    def rubs(self) -> bool:
+    def has_coulomb(self) -> bool:
         """Whether there is Coulomb friction, or may be by a parameter."""
         return has_coulomb(self.dynamics)
 
@@ -172,42 +175,35 @@ class Plant:
         self, t: Time, q: Array, qd: Array, z: Array, tau: Array | None, inputs: Inputs
     ) -> tuple[Array, Any]:
         """(τ, ż): the given torques plus those of the controller, saturated if the drives are."""
-        total, zdot = self._unlimited_torque(t, q, qd, z, tau, inputs)
-        if not self.saturate:
-            return total, zdot
-        within = self.dynamics.effort_limit
-        return np.stack([clipped(total[k], (-x, x)) for k, x in enumerate(within)]), zdot
+        rates: Array = np.zeros(0)
+        if self.controlled:  # τ stands for controls; behind z are the activations
+            dynamics, _ = self.bound(inputs)
+            state: dict[str, Any] = {"q": q, "qd": qd, "u": tau}
+            if dynamics.driven_by.active:
+                state["activation"] = z[self.controller_size : self.own]
+            tau = dynamics.compute("actuator_forces", **state)
+            if dynamics.driven_by.active:
+                u, activation = state["u"], state["activation"]
+                rates = dynamics.compute("activation_rate", u=u, activation=activation)
+        total: Any = tau
+        zdot: StateRate = rates
+        if self.controller is not None:
+            constants = unpack(self.controller.constants, inputs.get("law"))
+            own_z = z[: self.controller_size]
+            own, rate = controller_output(self.controller, t, q, qd, own_z, constants)
+            total = own if tau is None else tau + own
+            if callable(rate):
+                zdot = lambda lam: np.concatenate([rate(lam), rates])  # noqa: E731
+            else:
+                zdot = np.concatenate([rate, rates])
+        if self.saturate:
+            limits = enumerate(self.dynamics.effort_limit)
+            total = np.stack([clipped(total[k], (-x, x)) for k, x in limits])
+        return total, zdot
 
-    def _unlimited_torque(
-        self, t: Time, q: Array, qd: Array, z: Array, tau: Array | None, inputs: Inputs
-    ) -> tuple[Any, Any]:
-        rates = np.zeros(0)
-        if self.controlled:
-            tau, rates = self._actuated(q, qd, tau, z[self.controller_size : self.own], inputs)
-        if self.controller is None:
-            return tau, rates
-        constants = unpack(self.controller.constants, inputs.get("law"))
-        own, zdot = controller_output(
-            self.controller, t, q, qd, z[: self.controller_size], constants
-        )
-        total = own if tau is None else tau + own
-        if callable(zdot):
-            return total, lambda lam: np.concatenate([zdot(lam), rates])
-        return total, np.concatenate([zdot, rates])
-
-    def _actuated(
-        self, q: Array, qd: Array, u: Array | None, w: Array, inputs: Inputs
-    ) -> tuple[Any, Any]:
-        """(τ of the actuators, rates of their activations w) under controls u."""
-        dynamics, _ = self.bound(inputs)
-        if not dynamics.driven_by.active:
-            return dynamics.compute("actuator_forces", q=q, qd=qd, u=u), np.zeros(0)
-        forces = dynamics.compute("actuator_forces", q=q, qd=qd, u=u, activation=w)
-        return forces, dynamics.compute("activation_rate", u=u, activation=w)
-
-    def rubbing(self, qd: Array, friction: Array, inputs: Inputs) -> Array:
+    def coulomb_torque(self, qd: Array, friction: Array, inputs: Inputs) -> Array:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
-        if not self.rubs:
+        if not self.has_coulomb:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], inputs["width"] if self.smooth else None)
 
@@ -223,7 +219,7 @@ class Plant:
     ) -> Drive:
         """Torques at a state, `friction` (2, nv) that of `bound`."""
         total, zdot = self.torque(t, q, qd, z, tau, inputs)
-        return Drive(total, zdot, self.rubbing(qd, friction, inputs))
+        return Drive(total, zdot, self.coulomb_torque(qd, friction, inputs))
 
     # motion
 
@@ -233,21 +229,16 @@ class Plant:
         """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
         bare, friction = self.bound(inputs)
         drive = self.drive(t, q, qd, z, tau, friction, inputs)
-        qdd, lam = self._accelerations(bare, t, q, qd, drive.left)
-        return self.response(bare, t, q, qd, qdd, lam, drive)
-
-    def _accelerations(
-        self, bare: Dynamics, t: Time, q: Array, qd: Array, tau: Array
-    ) -> tuple[Any, Any]:
-        """(q̈ (nv,), λ (rows,)) by the plant's formulation."""
         if self.formulation is None:
-            return bare.motion(t, q, qd, tau)
-        choices: dict[str, Any] = {"t": t} if self.closed else {}
-        choices |= {} if self.pivots is None else {"pivots": self.pivots}
-        state = {"q": q, "qd": qd, "tau": tau}
-        here = bare.at_time(t)
-        result = here.compute("forward_dynamics", self.formulation, **state, **choices)
-        return result if self.closed else (result, np.zeros(0))
+            qdd, lam = bare.motion(t, q, qd, drive.left)
+        else:
+            choices: dict[str, Any] = {"t": t} if self.closed else {}
+            choices |= {} if self.pivots is None else {"pivots": self.pivots}
+            state = {"q": q, "qd": qd, "tau": drive.left}
+            here = bare.at_time(t)
+            result = here.compute("forward_dynamics", self.formulation, **state, **choices)
+            qdd, lam = result if self.closed else (result, np.zeros(0))
+        return self.response(bare, t, q, qd, qdd, lam, drive)
 
     def response(
         self, bare: Dynamics, t: Time, q: Array, qd: Array, change: Array, lam: Array, drive: Drive
@@ -259,7 +250,7 @@ class Plant:
         power = drive.total @ qd + bare.at_time(t).chart_power(q, qd)
         if self.closed and not bare.resting:
             power = power - bare.at(q, None, t).b @ lam
-        loss = (drive.rubbing - bare.generalized_forces(q, qd, t)) @ qd
+        loss = (drive.coulomb - bare.generalized_forces(q, qd, t)) @ qd
         loss = loss + bare.friction_loss(q, qd, t, lam)
         return Response(change, zdot, drive.total, (power, loss), lam=lam)
 
@@ -273,12 +264,13 @@ class Plant:
         bare, friction = self.bound(inputs)
         bare = bare.at_time(t)
         total, zdot = self.torque(t, q, qd, z, tau, inputs)
-        rubbing = coulomb(inputs["direction"], friction[0], friction[1])
+        slipping = coulomb(inputs["direction"], friction[0], friction[1])
         psi = bare.generalized_forces(q, qd, t)
         M = bare.mass_matrix(q)
-        b = total - bare.bias(q, qd) + psi - rubbing
-        qdd, held = solve_with_fixed(M, b, inputs["locked"])
-        return Response(qdd, zdot, total, (total @ qd, (rubbing - psi) @ qd), held)
+        b = total - bare.bias(q, qd) + psi - slipping
+        qdd, locking_torque = solve_with_fixed(M, b, inputs["locked"])
+        powers = (total @ qd, (slipping - psi) @ qd)
+        return Response(qdd, zdot, total, powers, locking_torque)
 
     # constraints
 
@@ -293,8 +285,8 @@ class Plant:
         q, qd, *_ = self.parts(x)
         bare, _ = self.bound(inputs)
         rows = bare.at(q, qd, t)
-        held = largest(rows.h) if rows.h.shape[0] else np.zeros(())
-        return np.stack([held, largest(rows.A @ qd - rows.b)])
+        position = largest(rows.h) if rows.h.shape[0] else np.zeros(())
+        return np.stack([position, largest(rows.A @ qd - rows.b)])
 
     # on the manifold: x ⊞ d, and the derivative of d
 
@@ -303,12 +295,17 @@ class Plant:
         own = self.dynamics.integrate(x[: self.nq], d[: self.nv])
         return np.concatenate([own, x[self.nq : self.inner] + d[self.nv :]])
 
-    def slope(self, x: Array, d: Array, t: Time, tau: Array | None, inputs: Inputs) -> Array:
-        """ḋ at x ⊞ d (nv + nv + nz + 2,): the velocity pulled back to where d is measured."""
-        return self.slope_at(self.moved(x, d), d[: self.nv], t, tau, inputs)
+    def derivative(self, x: Array, d: Array, t: Time, tau: Array | None, inputs: Inputs) -> Array:
+        """ḋ (flat,) at x ⊞ d."""
+        return self.derivative_at(self.moved(x, d), d[: self.nv], t, tau, inputs)
 
-    def slope_at(self, x: Array, omega: Array, t: Time, tau: Array | None, inputs: Inputs) -> Array:
-        """ḋ at a state x whose q is Ω = `omega` (nv,) away from where d is measured."""
+    def derivative_at(
+        self, x: Array, omega: Array, t: Time, tau: Array | None, inputs: Inputs
+    ) -> Array:
+        """ḋ (nv + nv + nz + 2,) at a state x whose q is Ω = `omega` (nv,) away from where d begins.
+
+        The velocity is pulled back to where d is measured.
+        """
         q, qd, z, _ = self.parts(x)
         rest = self.motion(t, q, qd, z, tau, inputs).rest
         return np.concatenate([self.dynamics.pull_back(omega, qd), rest])
@@ -321,37 +318,37 @@ class Plant:
 
     def flow(self, inputs: Inputs) -> Flow:
         """The plant with these inputs, its functions not compiled."""
-        slope, project = self.slope, self.project
-        return Flow(
-            self,
-            inputs,
-            lambda x, d, t, tau, **own: slope(x, d, t, tau, own),
-            self.moved,
-            lambda x, t, **own: project(x, t, own),
-        )
+
+        def derivative(x: Array, d: Array, t: Time, tau: Array | None, **own: Any) -> Array:
+            return self.derivative(x, d, t, tau, own)
+
+        def project(x: Array, t: Time, **own: Any) -> Array:
+            return self.project(x, t, own)
+
+        return Flow(self, inputs, derivative, self.moved, project)
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The functions of a step: `slope` (x, d, t, τ) → ḋ at x ⊞ d, and `moved` (x, d) → x ⊞ d.
+    """The functions of a step: `derivative` (x, d, t, τ) → ḋ at x ⊞ d, `moved` (x, d) → x ⊞ d.
 
     They are the plant's own functions, traced or on numbers, or their kernels.
     """
 
     plant: Plant
-    given: Inputs
-    slope_of: Callable[..., Any]
-    moved: Callable[[Any, Any], Any]
-    project_of: Callable[..., Any]
+    fixed_inputs: Inputs
+    derivative_of: Callable[..., Array]
+    moved: Callable[[Array, Array], Array]
+    project_of: Callable[..., Array]
 
-    def slope(self, x: Array, d: Array, t: Time, tau: Array | None) -> Array:
+    def derivative(self, x: Array, d: Array, t: Time, tau: Array | None) -> Array:
         """ḋ at x ⊞ d."""
-        return self.slope_of(x=x, d=d, t=t, tau=tau, **self.given)
+        return self.derivative_of(x=x, d=d, t=t, tau=tau, **self.fixed_inputs)
 
     def project(self, x: Array, t: Time) -> Array:
         """The nearest state on the constraints; the same state where there are none."""
-        return self.project_of(x=x, t=t, **self.given) if self.plant.closed else x
+        return self.project_of(x=x, t=t, **self.fixed_inputs) if self.plant.closed else x
 
     def under(self, inputs: Inputs) -> Flow:
         """The same with these inputs."""
-        return replace(self, given=inputs)
+        return replace(self, fixed_inputs=inputs)

@@ -23,8 +23,8 @@ from dalembert.formulations.registry import suggest
 from dalembert.kernels import Port
 from dalembert.model import Model
 from dalembert.spatial.arrays import Vector
-from dalembert.spatial.se3 import IDENTITY
-from dalembert.systems.evaluator import Parameters, traced
+from dalembert.spatial.se3 import IDENTITY, Force
+from dalembert.systems.evaluator import Parameters, Ports, Variant, has_sympy, traced
 from dalembert.text import html, visible
 from dalembert.tracing import is_symbolic
 
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     import sympy
     import xarray
 
-    from dalembert.formulations.parts.recursion_table import Term
     from dalembert.kernels import Program
     from dalembert.systems.dynamics import Dynamics
-    from dalembert.systems.evaluator import Variant
     from dalembert.systems.system import System
 
 
@@ -80,7 +78,7 @@ class Recursion:
     @property
     def batch(self) -> tuple[int, ...]:
         """The shape of the batch; () for one state."""
-        return self["tau"].shape[:-1]
+        return tuple(self["tau"].shape[:-1])
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -138,15 +136,24 @@ class Recursion:
         table = self._one()
         blocks = [[visible(f"{table.name}: {table.formulation} ({table.citation})")]]
         for term in table.terms:
-            rows = (
-                _written(table, term.symbol, _values(table, term), width)
-                if table.is_symbolic
-                else _numbered(table, term)
-            )
+            if table.is_symbolic:
+                rows = _written(table, term.symbol, _values(table, term), width)
+            else:
+                longest = max(map(len, table.links))
+                rows = [
+                    f"  {visible(link):{longest}}" + "".join(f"{cell:>13}" for cell in cells)
+                    for link, cells in _cells(table, term)
+                ]
             blocks.append([f"{term.symbol}  {_heading(term)}", *rows])
-        blocks.append([f"τ  {TORQUE}", *_torques(table, width)])
+        if table.is_symbolic:
+            torques = _written(table, "τ", map(_expressions, table["tau"]), width)
+        else:
+            longest = max(map(len, table.velocities))
+            listed = zip(table.velocities, table["tau"], table.torque_units, strict=True)
+            torques = [f"  {visible(v):{longest}}{_digits(x):>13} {unit}" for v, x, unit in listed]
+        blocks.append([f"τ  {TORQUE}", *torques])
         if table.definitions:
-            named = [TableEntry(s.name, _scalar(e)) for s, e in table.definitions.items()]
+            named = [TableEntry(s.name, _expressions(e)) for s, e in table.definitions.items()]
             blocks.append(["with", *(entry_text(entry, table.rates, width) for entry in named)])
         return "\n\n".join("\n".join(lines) for lines in blocks)
 
@@ -179,8 +186,7 @@ class Recursion:
         """Tables of numbers for a notebook; symbolic ones are displayed by `_repr_latex_`."""
         if self.is_symbolic or self.batch or is_symbolic(self["tau"]):
             return None
-        head = f"<b>{html(self.name)}</b>: {html(self.formulation)} ({html(self.citation)})"
-        parts = [head]
+        parts = [f"<b>{html(self.name)}</b>: {html(self.formulation)} ({html(self.citation)})"]
         for term in self.terms:
             rows = "".join(
                 f"<tr><th>{html(link)}</th>{''.join(f'<td>{x}</td>' for x in cells)}</tr>"
@@ -226,22 +232,6 @@ def _digits(x: float, largest: float = 0.0) -> str:
     return f"{0.0 if abs(x) <= 1e-14 * largest or x == 0.0 else x:.6g}"
 
 
-def _numbered(table: Recursion, term: Term) -> list[str]:
-    width = max(map(len, table.links))
-    return [
-        f"  {visible(link):{width}}" + "".join(f"{cell:>13}" for cell in cells)
-        for link, cells in _cells(table, term)
-    ]
-
-
-def _torques(table: Recursion, width: int) -> list[str]:
-    if table.is_symbolic:
-        return _written(table, "τ", map(_scalar, table["tau"]), width)
-    names = max(map(len, table.velocities))
-    listed = zip(table.velocities, table["tau"], table.torque_units, strict=True)
-    return [f"  {visible(name):{names}}{_digits(x):>13} {unit}" for name, x, unit in listed]
-
-
 def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -> list[str]:
     from dalembert.symbolic.printing import TableEntry, entry_text
 
@@ -256,10 +246,6 @@ def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -
 def _values(table: Recursion, term: Term) -> list[np.ndarray]:
     """The expressions of every link, an array of the term's shape each."""
     return [_expressions(x) for x in table[term.name]]
-
-
-def _scalar(e: Any) -> np.ndarray:
-    return _expressions(np.array(e, dtype=object))
 
 
 def _expressions(values: Any) -> np.ndarray:
@@ -280,21 +266,18 @@ class RecordedDynamics:
         self.robot = robot
         self.links = tuple(body.name for body in robot.description.bodies)
         self.variant: Variant = robot._variant("inverse_dynamics", formulation, choices)
-        self.terms = self._terms()
-
-    def _terms(self) -> tuple[Term, ...]:
-        formulation = self.variant.formulation
-        if not formulation.terms:
+        chosen = self.variant.formulation
+        if not chosen.terms:
             able = [f.name for f in self.variant.quantity.formulations if f.terms]
             raise FormulationError(
-                f"{formulation.name} has no recursion over the links; choose one of {', '.join(able)}"
+                f"{chosen.name} has no recursion over the links; choose one of {', '.join(able)}"
             )
-        default = signature(formulation.function).parameters["gravity"].default
+        default = signature(chosen.function).parameters["gravity"].default
         gravity = dict(self.variant.static).get("gravity", default)
-        return tuple(term for term in formulation.terms if term.gravity in ("", gravity))
+        self.terms = tuple(term for term in chosen.terms if term.gravity in ("", gravity))
 
     @property
-    def ports(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    def ports(self) -> Ports:
         """Inputs, and for every term (links, *shape); the torques last."""
         inputs, torques = self.robot.evaluator.ports(self.variant)
         count = len(self.links)
@@ -326,18 +309,19 @@ class RecordedDynamics:
         }
         return {**terms, "tau": tau}
 
-    def values(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def values(self, arguments: tuple[Any, ...]) -> dict[str, np.ndarray]:
         """The table at numbers, batches included, compiled."""
-        formulation = self.variant.formulation
-        kernel = self.robot.evaluator.build(
+        evaluator, name, ports = self.robot.evaluator, self.variant.formulation.name, self.ports
+        kernel = evaluator.build(
             ("recursion", *self.variant.key),
             self.function,
-            self.ports,
-            f"recursion_{formulation.name}",
-            f"every intermediate of inverse dynamics by {formulation.name}",
+            ports,
+            f"recursion_{name}",
+            f"every intermediate of inverse dynamics by {name}",
             numeric=True,
         )
-        return self.robot.evaluator.call(kernel, f"recursion by {formulation.name}", arguments)
+        results = evaluator.call(kernel, f"recursion by {name}", arguments)
+        return dict(zip([port.name for port in ports[1]], results, strict=True))
 
     def table(self, values: Mapping[str, Any], **written: Any) -> Recursion:
         """The values with their names."""
@@ -367,7 +351,7 @@ def recursion(
     chosen = {name: value for name, value in choices.items() if value is not None}
     recorded = RecordedDynamics(robot, formulation, chosen)
     arguments = (*state, *(chosen[name] for name in recorded.variant.optional))
-    if all(x is None for x in state) or any(map(_is_sympy, arguments)):
+    if all(x is None for x in state) or has_sympy(arguments):
         from dalembert.systems.equations import symbolic_recursion
 
         return symbolic_recursion(recorded, arguments, timeout)
@@ -378,17 +362,9 @@ def recursion(
         return recorded.table(
             robot.evaluator.at_symbols(recorded.function, inputs, arguments, parameters)
         )
-    names = [port.name for port in recorded.ports[1]]
     if robot.dynamics.parameters:
         arguments = (*arguments, robot.parameter_array(parameters))
-    return recorded.table(dict(zip(names, recorded.values(arguments), strict=True)))
-
-
-def _is_sympy(value: Any) -> bool:
-    """Whether some entry of a list, array or matrix is a SymPy expression."""
-    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return any(map(_is_sympy, value))
-    return type(value).__module__.startswith("sympy")
+    return recorded.table(recorded.values(arguments))
 
 
 def links(model: Model, record: Recorder, q: Vector, qd: Vector, qdd: Vector) -> list[Link]:
@@ -396,7 +372,7 @@ def links(model: Model, record: Recorder, q: Vector, qd: Vector, qdd: Vector) ->
     frames = [*link_frames(model), IDENTITY]  # that of parent −1 last
     outer: list[Any] = [None] * len(model.bodies)
     if exerted := list(outer_wrenches(model, q, qd, qdd).items()):
-        outer = without_outer(model, q, [(np.zeros(3), np.zeros(3))] * len(model.bodies), exerted)
+        outer = without_outer(model, q, [Force.zero()] * len(model.bodies), exerted)
     return [
         Link(frames[i], frames[b.parent], record.of(i), record.of(b.parent), outer[i])
         for i, b in enumerate(model.bodies)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import ModelError, UnknownNameError
+from dalembert import views
+from dalembert.errors import FormulationError, ModelError, UnknownNameError
 from dalembert.importers import links_from_dh, links_from_screws
 from dalembert.model import CoupledModel, JointInfo, Link, Model, build, changes
 from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.link import links_from
+from dalembert.model.parameter import NumberLike
 from dalembert.model.tool import tool_location
-from dalembert.systems.evaluator import OptionalArray, Out, Parameters
-from dalembert.systems.robot_dynamics import robot_dynamics
+from dalembert.systems.evaluator import Argument, OptionalArray, Out, Parameters
+from dalembert.systems.robot_dynamics import CoupledDynamics, RobotDynamics
 from dalembert.systems.singularity import TOLERANCE
 from dalembert.systems.system import System
+from dalembert.text import html
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.formulations.derivatives.base_parameters import Grouping
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
     from dalembert.systems.recursion import Recursion
     from dalembert.systems.singularity import Singularity
+
+
+FEW = 12  # joints up to which a robot shows itself live: its kernels are compiled in seconds
 
 
 class OperationalTerms(NamedTuple):
@@ -56,7 +65,8 @@ class Robot(System):
     """
 
     def __init__(self, model: Model | CoupledModel) -> None:
-        super().__init__(robot_dynamics(model))
+        dynamics = CoupledDynamics if isinstance(model, CoupledModel) else RobotDynamics
+        super().__init__(dynamics(model))
         self.model: Any = model  # a Model, or a CoupledModel with the same names
 
     # from tables, screws, links and files; every convention is settled here
@@ -66,9 +76,9 @@ class Robot(System):
         cls,
         rows: Sequence[Mapping[str, Any]],
         convention: str,
-        base: Any = None,
-        tool: Any = None,
-        gravity: Any = STANDARD_GRAVITY,
+        base: NumberLike | None = None,
+        tool: NumberLike | None = None,
+        gravity: NumberLike = STANDARD_GRAVITY,
         name: str = "robot",
     ) -> Self:
         """A chain from a Denavit–Hartenberg table, ``convention="standard"`` or ``"modified"``.
@@ -90,13 +100,13 @@ class Robot(System):
     @classmethod
     def from_screws(
         cls,
-        screws: Any,
-        frames: Any,
-        inertias: Sequence[tuple[Any, Any]],
-        tool: Any = None,
+        screws: Sequence[Any],
+        frames: Sequence[NumberLike],
+        inertias: Sequence[tuple[NumberLike, NumberLike]],
+        tool: NumberLike | None = None,
         parents: Sequence[int] | None = None,
         names: Sequence[str] | None = None,
-        gravity: Any = STANDARD_GRAVITY,
+        gravity: NumberLike = STANDARD_GRAVITY,
         name: str = "robot",
     ) -> Self:
         """A tree from the spatial twists of its joints at the reference posture (000 p.21).
@@ -123,11 +133,11 @@ class Robot(System):
     def from_links(
         cls,
         links: Sequence[Link | Mapping[str, Any]],
-        base: Any = None,
-        tool: Any = None,
+        base: NumberLike | None = None,
+        tool: NumberLike | None = None,
         tool_link: str | None = None,
-        frames: Mapping[str, tuple[str | None, Any]] | None = None,
-        gravity: Any = STANDARD_GRAVITY,
+        frames: Mapping[str, tuple[str | None, NumberLike]] | None = None,
+        gravity: NumberLike = STANDARD_GRAVITY,
         name: str = "robot",
     ) -> Self:
         """A tree of any joints, from `Link` objects or mappings of the same shape.
@@ -163,9 +173,9 @@ class Robot(System):
         *,
         base: str = "fixed",
         joints: Collection[str] | None = None,
-        posture: Mapping[str, Any] | None = None,
+        posture: Mapping[str, NumberLike] | None = None,
         tip: str | None = None,
-        gravity: Any = None,
+        gravity: NumberLike | None = None,
         name: str | None = None,
         strict: bool = False,
         trust: Trust = None,
@@ -252,9 +262,9 @@ class Robot(System):
 
     def with_payload(
         self,
-        mass: Any,
-        com: Any = (0.0, 0.0, 0.0),
-        inertia: Any = ((0.0, 0.0, 0.0),) * 3,
+        mass: NumberLike,
+        com: NumberLike = (0.0, 0.0, 0.0),
+        inertia: NumberLike = ((0.0, 0.0, 0.0),) * 3,
         frame: str | None = None,
     ) -> Self:
         """This robot with a body of that mass, kg, fixed to a frame, by default to the tool.
@@ -267,7 +277,7 @@ class Robot(System):
         """
         return type(self)(changes.with_payload(self.model, mass, com, inertia, frame))
 
-    def with_tool(self, pose: Any | None = None, frame: str | None = None) -> Self:
+    def with_tool(self, pose: NumberLike | None = None, frame: str | None = None) -> Self:
         """This robot with its tool at `pose` (4, 4) in a frame, by default in its present tool.
 
         >>> import numpy as np, dalembert as dl
@@ -279,7 +289,7 @@ class Robot(System):
         """
         return type(self)(changes.with_tool(self.model, pose, frame))
 
-    def with_base(self, pose: Any) -> Self:
+    def with_base(self, pose: NumberLike) -> Self:
         """This robot with its base at `pose` (4, 4) in the world; gravity stays as it is there.
 
         >>> import numpy as np, dalembert as dl
@@ -289,7 +299,7 @@ class Robot(System):
         """
         return type(self)(changes.with_base(self.model, pose))
 
-    def with_gravity(self, gravity: Any) -> Self:
+    def with_gravity(self, gravity: NumberLike) -> Self:
         """This robot where bodies fall with `gravity` (3,), m/s².
 
         >>> import numpy as np, dalembert as dl
@@ -298,7 +308,7 @@ class Robot(System):
         """
         return type(self)(changes.with_gravity(self.model, gravity))
 
-    def with_joint_locked(self, name: str, value: Any = 0.0) -> Self:
+    def with_joint_locked(self, name: str, value: NumberLike = 0.0) -> Self:
         """This robot with one joint held at `value`, rad or m (of several degrees: all its numbers).
 
         Joints that follow it are held as well. The actuators of held joints go with them; a tendon
@@ -373,12 +383,14 @@ class Robot(System):
     @property
     def notes(self) -> Notes:
         """Notes on reading its file: merged and ignored parts, warnings, equalities."""
-        return self.model.notes
+        notes: Notes = self.model.notes
+        return notes
 
     @property
     def joints(self) -> tuple[JointInfo, ...]:
         """The moving joints in the order of their coordinates."""
-        return self.model.joints
+        joints: tuple[JointInfo, ...] = self.model.joints
+        return joints
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -407,24 +419,43 @@ class Robot(System):
         >>> dl.load("planar_2r")._repr_html_().count("<tr>")
         3
         """
-
-        from dalembert.systems.display import html_of
-
-        return html_of(self.model)
+        model, rows = self.model, ""
+        for joint in model.joints:
+            masses = [model.bodies[i].mass for i in joint.bodies]
+            symbolic = any(map(is_symbolic, masses))
+            mass = "depends on parameters" if symbolic else f"{float(sum(masses)):.4g}"
+            low, high = joint.lower[0], joint.upper[0]
+            limited = np.isfinite([low, high]).any()
+            extent = f"{low:.4g} … {high:.4g}" if limited else "free"
+            cells = (joint.name, joint.kind, joint.link, mass, extent)
+            rows += f"<tr>{''.join(f'<td>{html(cell)}</td>' for cell in cells)}</tr>"
+        head = "".join(f"<th>{h}</th>" for h in ("joint", "type", "link", "mass / kg", "range"))
+        parameters = f"; parameters {', '.join(model.parameters)}" if model.parameters else ""
+        return (
+            f"<div><b>{html(model.name)}</b>: {len(model.joints)} joints, {model.nv} degrees of "
+            f"freedom{html(parameters)}<table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
+        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The same, and its live page where a notebook has widgets."""
+        """Representations by MIME type, and their metadata: text, the table, and a live page.
 
-        from dalembert.systems.display import bundle_of
-
-        return bundle_of(self)
+        The live page is there where a notebook has widgets.
+        """
+        data: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        shows = shell is not None and "text/html" in shell.display_formatter.active_types
+        if shows and 0 < self.nv <= FEW and find_spec("anywidget") is not None:
+            live, about = views.widget(self)._repr_mimebundle_()
+            return live | data, about
+        return data, {}
 
     def operation_count(
         self,
         quantity: str,
         formulation: str | None = None,
         as_written: bool = False,
-        **choices: Any,
+        **choices: Argument,
     ) -> Count:
         """Arithmetic of a quantity for this robot, zeros and repetitions removed.
 
@@ -436,7 +467,6 @@ class Robot(System):
         >>> robot.operation_count("inverse_dynamics", "silver", as_written=True).multiplications
         882
         """
-
         from dalembert.systems import counting
 
         if as_written:
@@ -496,10 +526,8 @@ class Robot(System):
 
         Moments are about the joint's origin; components along the axes of the link frame.
         """
-        options = _options(base_twist, base_acceleration, tip_wrench)
-        return self._evaluate(
-            "joint_wrenches", (q, qd, qdd), formulation, parameters, out, **options
-        )
+        options, state = _options(base_twist, base_acceleration, tip_wrench), (q, qd, qdd)
+        return self._evaluate("joint_wrenches", state, formulation, parameters, out, **options)
 
     # poses, Jacobians, energies and momenta
 
@@ -656,7 +684,6 @@ class Robot(System):
         >>> op.xi.shape, bool(abs(op.Gamma @ op.Gamma).max() == 0.0)  # Γⁿ = 0
         ((12, 2), True)
         """
-
         from dalembert.formulations.inverse.operator import Operators
 
         return Operators(*self._evaluate("operators", (q,), None, parameters))
@@ -694,17 +721,17 @@ class Robot(System):
         >>> np.allclose(arm.jacobian(q, expressed_in="world") @ tool.inverse, np.eye(6))
         True
         """
-
-        from dalembert.systems.singularity import refuse_singular
-
         words = {"pose": "operational_space", "position": "operational_position"}
         if task not in words:
             raise UnknownNameError(f"task={task!r} must be 'pose' or 'position'")
         view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
         terms = OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
         inertia = terms.inertia
-        if type(inertia) is np.ndarray and inertia.ndim == 2 and np.isnan(inertia).any():
-            refuse_singular(self, q, qd, frame, task, parameters)
+        one = type(inertia) is np.ndarray and inertia.ndim == 2 and np.isnan(inertia).any()
+        if one and np.isfinite(q).all() and np.isfinite(qd).all():
+            lost = self.singularity(q, frame, task, parameters=parameters)
+            text = str(lost) if lost else f"{frame!r} has fewer directions than the task {task!r}"
+            raise FormulationError(f"{self.name}: no operational space at this posture: {text}")
         return terms
 
     def default_task(self, frame: str = "tool") -> str:
@@ -770,7 +797,6 @@ class Robot(System):
         >>> bool(wrist), wrist.reasons
         (True, ("the axes of 'joint4' and 'joint6' are one line",))
         """
-
         from dalembert.systems.singularity import singularity
 
         return singularity(self, q, frame, task, tolerance, parameters)
@@ -781,7 +807,7 @@ class Robot(System):
         frame: str = "tool",
         task: str | None = None,
         parameters: Parameters = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, ...]:
         """(radii (..., 3), axes (..., 3, 3) as columns) of the velocities that |q̇| ≤ 1 can give.
 
         Of the "position", m/s per unit of q̇, or "orientation"; along the world's axes, radii falling.
@@ -796,7 +822,7 @@ class Robot(System):
         frame: str = "tool",
         task: str | None = None,
         parameters: Parameters = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, ...]:
         """(radii (..., 3), axes (..., 3, 3)) of the forces, or moments, that |τ| ≤ 1 can hold.
 
         The axes of `velocity_ellipsoid`, the radii their inverses: infinite where singular.
@@ -837,7 +863,6 @@ class Robot(System):
         >>> dl.load("pendulum").parameters.shape
         (10,)
         """
-
         from dalembert.formulations.derivatives import regressor
 
         return np.asarray(regressor.inertial_parameters(self._numbers()), dtype=float)
@@ -845,12 +870,11 @@ class Robot(System):
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """``link:m, link:mx, …, link:Izz`` for every entry of `parameters`."""
-
         from dalembert.formulations.derivatives import regressor
 
         return regressor.inertial_names(self.description)
 
-    def with_parameters(self, theta: Any) -> Self:
+    def with_parameters(self, theta: Array) -> Self:
         """The same robot with other inertias, θ as in `parameters`; they need not be physical.
 
         >>> import dalembert as dl
@@ -858,7 +882,6 @@ class Robot(System):
         >>> robot.with_parameters(2 * robot.parameters).mass_matrix([0.0])
         array([[2.]])
         """
-
         from dalembert.formulations.derivatives import regressor
 
         return type(self)(regressor.with_inertial_parameters(self._numbers(), theta))
@@ -880,7 +903,8 @@ class Robot(System):
         from dalembert.formulations.derivatives.base_parameters import back_transformation
 
         back = back_transformation(self.description)[:, list(self.base_parameters.kept)]
-        return self.regressor(q, qd, qdd) @ back
+        Y: Array = self.regressor(q, qd, qdd) @ back
+        return Y
 
     def base_values(self) -> Array:
         """β (base,): the values of the base parameters.
@@ -894,7 +918,8 @@ class Robot(System):
         """
         from dalembert.formulations.derivatives.base_parameters import moments
 
-        return self.base_parameters.matrix @ moments(self._numbers())
+        beta: Array = self.base_parameters.matrix @ moments(self._numbers())
+        return beta
 
     def reduced(self) -> Self:
         """An equivalent robot with as many zero inertias as possible, whose kernels do less.
@@ -918,5 +943,7 @@ class Robot(System):
         return self.dynamics.bound().description
 
 
-def _options(twist: Any, acceleration: Any, tip_wrench: OptionalArray = None) -> dict[str, Any]:
+def _options(
+    twist: OptionalArray, acceleration: OptionalArray, tip_wrench: OptionalArray = None
+) -> dict[str, Any]:
     return {"tip_wrench": tip_wrench, "base_twist": twist, "base_acceleration": acceleration}

@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.formulations import QUANTITIES, Quantity
 from dalembert.kernels import Program
-from dalembert.model import CoupledModel, Model
+from dalembert.model import Model
 from dalembert.model.parameter import collect
 from dalembert.model.validation import (
     consistency_inputs,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dalembert.model.topology import IndependentTree
 
 
+CHUNK, CHECKED = 8192, 16  # rows at once; doubtful rows that are checked one by one
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
     "dalembert.tracing",
@@ -75,11 +76,24 @@ class RobotDynamics(DelegatingDynamics):
         return parts if len(parts) > 1 else ()
 
     def require_physical(self, values: Array) -> None:
-
-        if values.ndim > 1:
-            require_possible_rows(self.model.tree, values)
-        else:
+        if values.ndim == 1:
             self.model.require_physical(values)
+            return
+        from dalembert.tracing.interpreter import interpret
+
+        # all rows in chunks; the first doubtful ones one by one, for their message
+        tree, rows = self.model.tree, values.reshape(-1, values.shape[-1])
+        for start in range(0, len(rows), CHUNK):
+            chunk = np.asarray(rows[start : start + CHUNK], dtype=float)
+            with np.errstate(all="ignore"):
+                results = interpret(_consistency_program(tree), chunk)
+            numbers = [np.broadcast_to(x, (len(chunk), *x.shape[1:])) for x in results]
+            for k in (start + np.flatnonzero(inconsistent_rows(*numbers))[:CHECKED]).tolist():
+                try:
+                    require_physical(tree, np.asarray(rows[k], dtype=float))
+                except ModelError as error:
+                    index = [int(i) for i in np.unravel_index(k, values.shape[:-1])]
+                    raise type(error)(f"{error}{row_text(index)}") from None
 
     def bind(self, values: Array) -> Self:
         return replace(self, model=self.model.bind(values))
@@ -162,11 +176,9 @@ class CoupledDynamics(RobotDynamics):
         from dalembert.formulations import coupled
 
         known = coupled.catalogue()
-        return (
-            {**known, **coupled.actuator_quantities(self.model)}
-            if self.driven_by.actuators
-            else known
-        )
+        if not self.driven_by.actuators:
+            return known
+        return {**known, **coupled.actuator_quantities(self.model)}
 
     def require_regular(self) -> None:
         from dalembert.formulations import coupled
@@ -174,40 +186,8 @@ class CoupledDynamics(RobotDynamics):
         coupled.require_regular(self.model)
 
 
-_OF_MODEL: dict[type, type[RobotDynamics]] = {Model: RobotDynamics, CoupledModel: CoupledDynamics}
-
-
-def robot_dynamics(model: Model | CoupledModel) -> RobotDynamics:
-    """The dynamics of a robot of this model."""
-    return _OF_MODEL[type(model)](model)
-
-
-CHUNK, CHECKED = 8192, 16  # rows at once; doubtful rows that are checked one by one
-
-
-def require_possible_rows(model: Any, values: Array) -> None:
-    """Raise for the first row of `values` (..., n_parameters) with impossible inertias."""
-    rows = values.reshape(-1, values.shape[-1])
-    for start in range(0, len(rows), CHUNK):
-        numbers = _numbers(model, np.asarray(rows[start : start + CHUNK], dtype=float))
-        for k in (start + np.flatnonzero(inconsistent_rows(*numbers))[:CHECKED]).tolist():
-            try:
-                require_physical(model, np.asarray(rows[k], dtype=float))
-            except ModelError as error:
-                index = [int(i) for i in np.unravel_index(k, values.shape[:-1])]
-                raise type(error)(f"{error}{row_text(index)}") from None
-
-
-def _numbers(model: Any, rows: Array) -> list[Array]:
-    from dalembert.tracing.interpreter import interpret
-
-    with np.errstate(all="ignore"):
-        results = interpret(_program(model), rows)
-    return [np.broadcast_to(x, (len(rows), *x.shape[1:])) for x in results]
-
-
 @lru_cache(maxsize=16)
-def _program(model: Any) -> Program:
+def _consistency_program(model: Model) -> Program:
     """The checked numbers of a model as functions of the parameters."""
     from dalembert.kernels.program.trace import trace
 

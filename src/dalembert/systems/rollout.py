@@ -6,14 +6,12 @@ steps of one length, `AdaptiveRun` with steps that each run chooses by its error
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 from inspect import isfunction
 from numbers import Real
 from operator import and_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from dalembert.kernels.call.arguments import on_device
 from dalembert.kernels.call.iterations import AdaptiveLoop, AdaptiveResult, RolloutLoop
 from dalembert.kernels.cuda.device import DeviceAdaptive, DeviceRollout, common_device
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.systems.actuators import rollout_inputs
+from dalembert.systems.actuators import control_vector
 from dalembert.systems.controller import (
     Controller,
     compile_errors,
@@ -68,18 +66,18 @@ def rollout(
     method: str,
     friction: str,
     smoothing: float | None,
-    driven: tuple[Any, Any],
+    control: tuple[Any, Any],
     errors: str | None,
     accuracy: tuple[float, float, int],
 ) -> tuple[Array, ...]:
     """States after steps of a method, see `System.rollout`.
 
-    `start` is (q, qd, tau), `times` (steps, every, dt), `driven` (controls, activation) and
+    `start` is (q, qd, tau), `times` (steps, every, dt), `control` (controls, activation) and
     `accuracy` (rtol, atol, max_steps).
     """
-    (q, qd, tau), (steps, every, dt), (controls, activation) = start, times, driven
+    (q, qd, tau), (steps, every, dt), (controls, activation) = start, times, control
     require_mode("raise" if errors is None else errors)
-    controller = tau if hasattr(tau, "law") else None
+    controller = tau if hasattr(tau, "command") else None
     if controller is not None and not (controls is None and activation is None):
         raise SettingError("a rollout takes a controller as tau=, or controls=, not both")
     if controller is None and callable(tau):
@@ -90,60 +88,65 @@ def rollout(
         )
     require_method(method, (*METHODS, *PAIRS))
     require_friction(friction)
-    counts = _checked_counts(steps, every, dt, method in PAIRS)
-    torque = np.zeros(0) if controller is not None else tau
-    inputs = rollout_inputs(system, q, qd, torque, controls, activation)
-    state = _state_arrays(system.dynamics, inputs)
+    steps, every = whole_number("steps", steps), whole_number("every", every)
+    dt = finite_number("dt", dt)
+    if every > steps:
+        raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+    if method in PAIRS and not 0.0 < steps * dt < np.inf:
+        raise SettingError(f"dt must be a positive time, not {dt!r}: states are saved by it")
+    if controls is None:
+        if tau is None or activation is not None:
+            raise SettingError("a rollout takes torques, or controls= with their activation=")
+        driven: tuple[Any, ...] = (np.zeros(0) if controller is not None else tau,)
+    else:
+        if tau is not None or not system.actuators:
+            reason = "give tau=None with controls=" if system.actuators else "it has no actuators"
+            raise SettingError(f"{system.name}: {reason}")
+        driven = (control_vector(system.dynamics, controls),)
+        if system.activations:
+            dtype = getattr(q, "dtype", np.dtype(float))
+            zero = np.zeros(len(system.activations), dtype)
+            driven = (*driven, zero if activation is None else activation)
+    state = _state_arrays(system.dynamics, (q, qd, *driven))
     kernels = _kernels(system, method, friction, controls is not None, controller)
-    settings = (state, controller, counts, smoothing, controls is not None)
+    settings = (state, controller, (steps, every, dt), smoothing, controls is not None)
     require_smoothing(smoothing)
-    if isinstance(kernels, AdaptiveKernels):
-        return AdaptiveRun(kernels, *settings, Accuracy(*accuracy)).run(system, errors)
+    if method in PAIRS:
+        return AdaptiveRun(kernels, *settings, *accuracy).run(system, errors)
     return FixedStepRun(kernels, *settings).run(system, errors)
 
 
-class RolloutKernels(NamedTuple):
-    """The kernels of a rollout with steps of one length."""
-
-    host: RolloutLoop
-    device: DeviceRollout
-
-
-class AdaptiveKernels(NamedTuple):
-    """The kernels of an adaptive rollout."""
-
-    host: AdaptiveLoop
-    device: DeviceAdaptive
+# the kernels of a rollout on the host and on the GPU, with steps of one length or adaptive
+RolloutKernels = tuple[RolloutLoop, DeviceRollout]
+AdaptiveKernels = tuple[AdaptiveLoop, DeviceAdaptive]
 
 
 def _kernels(
     system: System, method: str, friction: str, controlled: bool, controller: Controller | None
-) -> RolloutKernels | AdaptiveKernels:
+) -> Any:
     """The kernels of these choices, cached with the system."""
     dynamics = system.dynamics
     digest = ""
     if controller is not None:
         digest = controller_digest(controller, dynamics.nq, dynamics.nv, dynamics.rows)
-    cache = system.__dict__.setdefault("_rollouts", {})
+    cache: dict[Any, RolloutKernels | AdaptiveKernels] = system.__dict__.setdefault("_rollouts", {})
     key = (method, friction, controlled, digest)
     if key in cache:
         return cache[key]
-    kernels: RolloutKernels | AdaptiveKernels
     if method not in PAIRS:
         step = rollout_iteration(system, method, friction, controlled, controller=controller)
-        kernels = RolloutKernels(RolloutLoop(step), DeviceRollout(step, method))
+        cache[key] = RolloutLoop(step), DeviceRollout(step, method)
     else:
         dynamics = require_rollout(system, method).bound()
         if friction == "plain" and has_coulomb(dynamics):
             raise SettingError(
                 f"{method} gets stuck on the plain sign of the velocity; take friction='smooth'"
             )
-        with nullcontext() if controller is None else compile_errors(controller):
+        with compile_errors(controller):
             step = adaptive_iteration(dynamics, method, controlled, controller)
         saved = sum(port.size for port in step.base[: 3 if step.base[2].name == "w" else 2])
-        kernels = AdaptiveKernels(AdaptiveLoop(step, saved), DeviceAdaptive(step, saved, method))
-    cache[key] = kernels
-    return kernels
+        cache[key] = AdaptiveLoop(step, saved), DeviceAdaptive(step, saved, method)
+    return cache[key]
 
 
 # arguments
@@ -175,17 +178,6 @@ def _short(value: Any) -> str:
     large = isinstance(value, int) and abs(value) > MAX_COUNT
     text = type(value).__name__ if large else repr(value)
     return text if len(text) < 60 else f"{text[:60]}…"
-
-
-def _checked_counts(steps: Any, every: Any, dt: Any, adaptive: bool) -> tuple[int, int, float]:
-    """(steps, every, dt) of a rollout; adaptive steps go forward in time only."""
-    steps, every = whole_number("steps", steps), whole_number("every", every)
-    dt = finite_number("dt", dt)
-    if every > steps:
-        raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
-    if adaptive and not 0.0 < steps * dt < np.inf:
-        raise SettingError(f"dt must be a positive time, not {dt!r}: states are saved by it")
-    return steps, every, dt
 
 
 def _state_arrays(dynamics: Dynamics, state: tuple[Any, ...]) -> tuple[Array, ...]:
@@ -229,28 +221,7 @@ def _has_finite_drive(state: tuple[Array, ...]) -> Array:
     finite: Any = on_host(finite_states(tau))
     if tau.ndim > max(q.ndim, qd.ndim):
         finite = finite.all(axis=0)
-    return finite & on_host(finite_states(w[0])) if w else finite
-
-
-def _not_finite_message(dynamics: Dynamics, arrays: Mapping[str, Array]) -> str:
-    """Which argument of which run has entries that are not finite; empty where none has.
-
-    `arrays` are by the names of their arguments; torques of all steps have a leading axis.
-    """
-    states = max(arrays[name].ndim for name in ("q", "qd"))
-    for name, x in arrays.items():
-        bad: Any = ~on_host(finite_states(x))
-        bad = bad.any(axis=0) if x.ndim > states else bad
-        if not bad.any():
-            continue
-        index, run, others = _first_run(bad)
-        run = f" of {run}" if index else ""
-        turns = name == "q" and dynamics.nq != dynamics.nv
-        more = ", or a quaternion of length zero" if turns else ""
-        return (
-            f"{dynamics.name}.rollout: {name}{run} has entries that are not finite{more}.{others}"
-        )
-    return ""
+    return np.asarray(finite & on_host(finite_states(w[0])) if w else finite)
 
 
 def _first_run(lost: Array) -> tuple[tuple[int, ...], str, str]:
@@ -277,12 +248,13 @@ class _Run:
     @property
     def iteration(self) -> Iteration:
         """The step that is repeated."""
-        return self.kernels.host.iteration
+        iteration: Iteration = self.kernels[0].iteration
+        return iteration
 
     @property
     def has_width(self) -> bool:
         """Whether smoothed friction is part of the step."""
-        return any(port.name == "width" for port in self.iteration.held)
+        return any(port.name == "width" for port in self.iteration.fixed)
 
     def inputs(self, dtype: Any = float) -> dict[str, Array]:
         """State, torques and the controller's constants by the names of their ports."""
@@ -293,9 +265,23 @@ class _Run:
             inputs["w"] = np.asarray(self.controller.initial, dtype)
         return inputs
 
-    def not_finite_message(self, system: System) -> str:
-        """Which argument is not finite; empty where all are."""
-        return _not_finite_message(system.dynamics, _by_argument(self.state, self.controlled))
+    def not_finite_message(self, dynamics: Dynamics) -> str:
+        """Which argument of which run has entries that are not finite; empty where none has."""
+        states = max(x.ndim for x in self.state[:2])
+        for name, x in _by_argument(self.state, self.controlled).items():
+            bad: Any = ~on_host(finite_states(x))
+            bad = bad.any(axis=0) if x.ndim > states else bad  # torques of all steps
+            if not bad.any():
+                continue
+            index, run, others = _first_run(bad)
+            run = f" of {run}" if index else ""
+            turns = name == "q" and dynamics.nq != dynamics.nv
+            more = ", or a quaternion of length zero" if turns else ""
+            return (
+                f"{dynamics.name}.rollout: {name}{run} has entries that are not finite{more}."
+                f"{others}"
+            )
+        return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +314,7 @@ class FixedStepRun(_Run):
         start = system._first_status(q, qd)
         ok = start == int(Status.OK)  # CuPy compares with plain numbers only
         if refuse and not bool(ok.all()):
-            message = self.not_finite_message(system)
+            message = self.not_finite_message(system.dynamics)
             raise SimulationError(message or system._bad_start(q, qd, start))
         with np.errstate(all="ignore"):
             states = self._states(system)
@@ -349,9 +335,9 @@ class FixedStepRun(_Run):
         if self.has_width:
             inputs["width"] = self._width(system).astype(dtype)
         step = self.iteration
-        base, held = ([inputs[p.name] for p in ports] for ports in (step.base, step.held))
-        kernel = self.kernels.device if on_device(self.state) else self.kernels.host
-        return tuple(kernel(base, held, *self.counts)[: len(self.names)])
+        base, fixed = ([inputs[p.name] for p in ports] for ports in (step.base, step.fixed))
+        kernel = self.kernels[1 if on_device(self.state) else 0]
+        return tuple(kernel(base, fixed, *self.counts)[: len(self.names)])
 
     def _width(self, system: System) -> Array:
         """Velocities over which friction rises; per step where the torques are."""
@@ -363,7 +349,7 @@ class FixedStepRun(_Run):
 
     def _lost_message(self, system: System, q: Any, lost: Array) -> str:
         """Which run is lost before which saved state, and why."""
-        message = self.not_finite_message(system)
+        message = self.not_finite_message(system.dynamics)
         if message:
             return message
         gone = on_host(lost)
@@ -388,13 +374,14 @@ def _lost_runs(states: tuple[Array, ...]) -> Array:
     return ~reduce(and_, [finite_states(x[-1]) for x in states])
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """Tolerances of the error of a step, and how many steps a run may try."""
+@dataclass(frozen=True, eq=False)
+class AdaptiveRun(_Run):
+    """A rollout in which each run chooses its steps by their errors."""
 
-    rtol: float
+    kernels: AdaptiveKernels
+    rtol: float  # tolerances of the error of a step
     atol: float
-    max_steps: int
+    max_steps: int  # that a run may attempt
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
@@ -405,67 +392,53 @@ class Accuracy:
             )
         whole_number("max_steps", self.max_steps)
 
-
-@dataclass(frozen=True, eq=False)
-class AdaptiveRun(_Run):
-    """A rollout in which each run chooses its steps by their errors."""
-
-    kernels: AdaptiveKernels
-    accuracy: Accuracy
-
     def run(self, system: System, errors: str | None) -> tuple[Array, ...]:
         """Saved states (saves, ..., n); an error for a run that ends early, or a status for each.
 
         Arrays on a GPU stay there; in double precision, as on the host.
         """
         if not on_device(self.state):
-            return self._run(system, self.kernels.host, errors != "flag")
+            return self._run(system, self.kernels[0], errors != "flag")
         with common_device(list(_by_argument(self.state)), self.state):
-            return self._run(system, self.kernels.device, errors != "flag")
+            return self._run(system, self.kernels[1], errors != "flag")
 
     def _run(
         self, system: System, loop: AdaptiveLoop | DeviceAdaptive, refuse: bool
     ) -> tuple[Array, ...]:
         steps, every, dt = self.counts
-        state = tuple(loop.asarray(x) for x in self.state)
-        inputs, batch = replace(self, state=state)._batch_inputs(system)
-        finite_drive, (q, qd) = _has_finite_drive(state), state[:2]
-        start = on_host(system._first_status(q, qd))
-        if refuse and not (bool(finite_drive.all()) and bool((start == Status.OK).all())):
-            arrays = _by_argument(state, self.controlled)
-            message = _not_finite_message(system.dynamics, arrays)
-            raise SimulationError(message or system._bad_start(on_host(q), on_host(qd), start))
-        start = np.broadcast_to(np.where(finite_drive, start, Status.NOT_FINITE), batch)
-        saves, interval = steps // every, every * dt
-        inputs |= {"end": np.array(saves * interval)}
         step = self.iteration
-        base, held = (loop.rows(ports, inputs, batch) for ports in (step.base, step.held))
-        base = nan_where(array_like(start.reshape(-1) != Status.OK, base), base)
-        ended = loop(base, held, saves, interval)
-        return self._results(system, ended, batch, start, refuse)
-
-    def _batch_inputs(self, system: System) -> tuple[dict[str, Array], tuple[int, ...]]:
-        """Inputs by name, and the batch they have together."""
-        q, qd, tau, *_ = self.state
+        here = replace(self, state=tuple(loop.asarray(x) for x in self.state))
+        q, qd, tau, *_ = here.state
         if self.controller is None and tau.ndim > max(q.ndim, qd.ndim):
             raise SettingError(
                 f"tau {tau.shape} has one axis more than the states: torques of their own for every "
                 "step need steps of one length, method='rk4', as here they hold throughout; several "
                 f"runs from one start are q (1, {system.nq}) and tau (runs, {tau.shape[-1]})"
             )
-        inputs, step = self.inputs(), self.iteration
+        inputs = here.inputs()
         if self.has_width:
             inputs["width"] = smoothing_width(system, None, self.smoothing)
         leads = []
-        for port in (*step.base, *step.held):
+        for port in (*step.base, *step.fixed):
             if port.name in inputs:
                 shape = np.shape(inputs[port.name])
                 if shape[len(shape) - 1 :] != port.shape:
                     raise ShapeError(f"{port.name} must be (..., {port.size}), not {shape}")
                 leads.append(shape[:-1])
-        inputs |= {"rtol": np.array(self.accuracy.rtol), "atol": np.array(self.accuracy.atol)}
-        inputs |= {"most": np.array(float(self.accuracy.max_steps))}
-        return inputs, np.broadcast_shapes(*leads)
+        batch = np.broadcast_shapes(*leads)
+        saves, interval = steps // every, every * dt
+        inputs |= {"rtol": np.array(self.rtol), "atol": np.array(self.atol)}
+        inputs |= {"most": np.array(float(self.max_steps)), "end": np.array(saves * interval)}
+        finite_drive = _has_finite_drive(here.state)
+        start = on_host(system._first_status(q, qd))
+        if refuse and not (bool(finite_drive.all()) and bool((start == Status.OK).all())):
+            message = here.not_finite_message(system.dynamics)
+            raise SimulationError(message or system._bad_start(on_host(q), on_host(qd), start))
+        start = np.broadcast_to(np.where(finite_drive, start, Status.NOT_FINITE), batch)
+        base, fixed = (loop.rows(ports, inputs, batch) for ports in (step.base, step.fixed))
+        base = nan_where(array_like(start.reshape(-1) != Status.OK, base), base)
+        ended = loop(base, fixed, saves, interval)
+        return self._results(system, ended, batch, start, refuse)
 
     def _results(
         self,
@@ -519,13 +492,13 @@ class AdaptiveRun(_Run):
         t, attempts, over = (float(last[columns[name]][0]) for name in ("t", "tries", "ended"))
         cause = dead_point(system, q) if np.isfinite(q).all() else ""
         if system.dynamics.rows and (over in (ARRIVED, OPEN) or not np.isfinite(q).all()):
-            why = f": {cause}" if cause else ", take a smaller rtol or atol"
-            cause = f"it cannot be brought back to the constraints{why}"
+            advice = f": {cause}" if cause else ", take a smaller rtol or atol"
+            cause = f"it cannot be brought back to the constraints{advice}"
         stiff = "its steps find no end, as at a torque that jumps, or where it overflows"
-        if attempts >= self.accuracy.max_steps:
+        if attempts >= self.max_steps:
             advice = "; fewer are needed with friction over a larger smoothing="
             stiff = (
-                f"after {attempts:.0f} of max_steps={self.accuracy.max_steps} steps tried"
+                f"after {attempts:.0f} of max_steps={self.max_steps} steps tried"
                 f"{advice if self.has_width else ''}"
             )
         return (

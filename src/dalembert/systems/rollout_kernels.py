@@ -86,9 +86,9 @@ class FixedStep:
         return tuple(Port(name, shape) for name, shape in self.states.items())
 
     @property
-    def held(self) -> tuple[Port, ...]:
+    def fixed_ports(self) -> tuple[Port, ...]:
         """Torques, controls or the constants of the controller, and the other inputs."""
-        shapes = self.plant.given
+        shapes = self.plant.fixed_inputs
         driven = [] if self.plant.controller else [Port("tau", (len(self.plant.driving),))]
         names = [name for name in ("law", "width", "parameters") if name in shapes]
         return *driven, *(Port(name, shapes[name]) for name in names)
@@ -100,7 +100,7 @@ class FixedStep:
 
     def inputs(self, values: Values) -> dict[str, Array]:
         """Inputs of the plant besides state, time and torques."""
-        return {name: values[name] for name in self.plant.given}
+        return {name: values[name] for name in self.plant.fixed_inputs}
 
     def state(self, values: Values) -> Array:
         """x of the plant."""
@@ -137,14 +137,14 @@ class FixedStep:
         now, x = values.get("now", 0.0), at
         if not self.is_vector:
             x = np.concatenate([plant.dynamics.integrate(values["q"], at[:nv]), at[nv:]])
-        rate = plant.slope_at(x, at[:nv], now, values.get("tau"), self.inputs(values))
-        reach, weight = values["reach"], values["weight"]
+        rate = plant.derivative_at(x, at[:nv], now, values.get("tau"), self.inputs(values))
+        step, weight = values["reach"], values["weight"]  # to the next stage, and of this one
         start = self.state(values)
         origin = start if self.is_vector else np.concatenate([np.zeros(nv), start[plant.nq :]])
-        ahead = self.split(origin + reach * rate, nv)
+        ahead = self.split(origin + step * rate, nv)
         sums = self.split(total + weight * rate, nv)
         if self.timed:  # dt/dt = 1
-            ahead, sums = [*ahead, values["t"] + reach], [*sums, values["sum_now"] + weight]
+            ahead, sums = [*ahead, values["t"] + step], [*sums, values["sum_now"] + weight]
         return *ahead, *sums
 
     def summed(self, **values: Array) -> Arrays:
@@ -176,24 +176,26 @@ class FixedStep:
         between: Callable[..., Arrays] | None = None,
     ) -> Iteration:
         """The iteration of these functions; with one for times `between` all stages are kept."""
-        base, held, kept = self.base, self.held, between is not None
+        base, fixed, keeps_stages = self.base, self.fixed_ports, between is not None
         names, results = [port.name for port in base], [port.name for port, _ in work]
         ports = (*base, *(port for port, _ in work))
-        inputs = (*ports, *held, *(Port(name, ()) for name in scalars))
+        inputs = (*ports, *fixed, *(Port(name, ()) for name in scalars))
         closing = [partial(self.project, one, one is projection[-1][0]) for one, _ in projection]
         times = (*ports, Port("when", ()))
         return Iteration(
             base=base,
             work=tuple(work),
-            held=held,
+            fixed=fixed,
             table=table,
-            stage=_trace(stage, inputs, results[:1] if kept else results, f"{method}_stage"),
+            stage=_trace(
+                stage, inputs, results[:1] if keeps_stages else results, f"{method}_stage"
+            ),
             finish=_trace(finish, ports, names, f"{method}_finish"),
             closing=tuple(
-                (_trace(one, (*base, *held), names, f"closing_{k}"), count)
+                (_trace(one, (*base, *fixed), names, f"closing_{k}"), count)
                 for k, (one, (_, count)) in enumerate(zip(closing, projection, strict=True))
             ),
-            kept=kept,
+            stores_stages=keeps_stages,
             between=between and _trace(between, times, names, f"{method}_between"),
             plain=(stage, finish, *closing),
         )
@@ -219,10 +221,10 @@ def iteration(
     projected: bool = True,
     controller: Controller | None = None,
 ) -> Iteration:
-    """The program that one step of a method repeats; open parameters are held values.
+    """The program that one step of a method repeats; open parameters are fixed inputs.
 
     Constraints are met after every step, unless steps are not `projected`. A `controller` replaces
-    the torques; its constants are held values, its state and the time are integrated.
+    the torques; its constants are fixed inputs, its state and the time are integrated.
     """
     require_method(method, METHODS)
     smooth = friction == "smooth" and has_coulomb(dynamics)
@@ -276,8 +278,6 @@ def rollout_iteration(
     require_friction(friction)
     dynamics = require_rollout(system, method)
     dynamics = dynamics if open_parameters else dynamics.bound()
-    if controller is None:
-        return iteration(dynamics, method, friction, controlled, projected)
     with compile_errors(controller):
         return iteration(dynamics, method, friction, controlled, projected, controller)
 
@@ -344,7 +344,7 @@ class AdaptiveStep(FixedStep):
         d = values["h"] * weighted_sum(weights, [values[name] for name in self.window])
         now = values["t"] + values["c"] * values["h"]
         flow = self.plant.flow(self.inputs(values))
-        return (flow.slope(self.state(values), d, now, values.get("tau")),)
+        return (flow.derivative(self.state(values), d, now, values.get("tau")),)
 
     def finish(self, **values: Any) -> Arrays:
         """The base values after an accepted or rejected step."""
@@ -416,18 +416,18 @@ class AdaptiveStep(FixedStep):
 
 
 def _clock(values: Values, accepted: Array, following: Array) -> list[Array]:
-    """t, h, rejected, tries and ended after an attempted step."""
+    """t, h, rejected, attempts ("tries") and ended after an attempted step."""
     t, h, end = values["t"], values["h"], values["end"]
     arrival = np.where(h >= end - t, end, t + h)  # the end exactly
-    now, tries = np.where(accepted, arrival, t), values["tries"] + 1.0
+    now, attempts = np.where(accepted, arrival, t), values["tries"] + 1.0
     left, least = end - now, _shortest_step(now)
     # after an accepted step the next is no shorter than that, as in SciPy's solvers
     bounded = np.where(following > least, following, least)
     proposed = np.where(accepted, bounded, following)
     step = np.where(proposed < left, proposed, left)
-    goes_on = (proposed >= least) * (tries < values["most"])
+    goes_on = (proposed >= least) * (attempts < values["most"])
     over = np.where(now >= end, ARRIVED, np.where(goes_on > 0.5, RUNNING, GIVEN_UP))
-    return [now, step, np.where(accepted, 0.0, 1.0), tries, over]
+    return [now, step, np.where(accepted, 0.0, 1.0), attempts, over]
 
 
 def _shortest_step(t: Array) -> Array:
@@ -435,7 +435,8 @@ def _shortest_step(t: Array) -> Array:
 
 
 def _rms(x: Array) -> Array:
-    return np.sqrt(x @ x / x.shape[0])
+    rms: Array = np.sqrt(x @ x / x.shape[0])
+    return rms
 
 
 def adaptive_iteration(

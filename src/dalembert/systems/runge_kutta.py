@@ -1,8 +1,8 @@
 """Explicit Runge–Kutta methods as data, and one explicit step on the manifold of q.
 
-A tableau checks its own order conditions. A step is written over `flow.moved` (x ⊞ d) and `flow.slope`
-(ḋ at x ⊞ d), with the derivatives pulled back to where the step begins (Munthe-Kaas 1998); the flow is
-traced into a kernel, called as kernels stage by stage, or run on numbers.
+A tableau checks its own order conditions. A step is written over `flow.moved` (x ⊞ d) and
+`flow.derivative` (ḋ at x ⊞ d), with the derivatives pulled back to where the step begins (Munthe-Kaas
+1998); the flow is traced into a kernel, called as kernels stage by stage, or run on numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Tableau:
 
     @property
     def rows(self) -> tuple[tuple[float, float], ...]:
-        """(reach to the next stage, weight) of every stage of a chained method."""
+        """(share of the step to the next stage, weight) of every stage of a chained method."""
         if not self.chained:
             raise SettingError(f"{self.name!r} needs several stages at once; rollouts take others")
         return tuple(zip([*(row[-1] for row in self.a), 0.0], self.b, strict=True))
@@ -113,14 +113,14 @@ def runge_kutta(
     rates: list[np.ndarray] = []
     for row, c in zip(((), *tableau.a), tableau.c.tolist(), strict=True):
         d = weighted_sum(grouped(row), rates, h) if any(row) else np.zeros(flow.plant.flat)
-        rates.append(flow.slope(x, d, t + c * h, torque(c, x, d)))
+        rates.append(flow.derivative(x, d, t + c * h, torque(c, x, d)))
     return flow.moved(x, weighted_sum(grouped(tableau.b), rates, h))
 
 
 def semi_implicit(flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> np.ndarray:
     """x ⊞ h k, k the derivative here with its velocity replaced by q̇ + h q̈."""
     nv, nq, still = flow.plant.nv, flow.plant.nq, np.zeros(flow.plant.flat)
-    k = flow.slope(x, still, t, torque(0.0, x, still))
+    k = flow.derivative(x, still, t, torque(0.0, x, still))
     faster = x[nq : nq + nv] + h * k[nv : 2 * nv]
     return flow.moved(x, h * np.concatenate([faster, k[nv:]]))
 
@@ -132,13 +132,14 @@ def weighted_sum(
 
     Stages of the same weight are added first.
     """
-    total: Any = None
+    total: np.ndarray | None = None
     for weight, stages in weights:
         same = rates[stages[0]]
         for i in stages[1:]:
             same = same + rates[i]
         share = weight if h is None else h * weight
         total = share * same if total is None else total + share * same
+    assert total is not None, "a step has at least one weight"
     return total
 
 

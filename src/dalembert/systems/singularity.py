@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import FormulationError, ParameterError, ShapeError, UnknownNameError
+from dalembert.errors import ParameterError, ShapeError, UnknownNameError
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
@@ -208,10 +208,10 @@ class Singularity:
             count = "1 direction" if self.rank == 1 else f"{self.rank} directions"
             return f"regular: the {self.task} of {self.frame!r} moves in {count}, as usual"
         lost = ", nor ".join(direction(wrench, self.length) for wrench in self.lost)
-        why = "; ".join(self.reasons)
+        reasons = "; ".join(self.reasons)
         if not lost:  # the constraints are singular, the frame is not
-            return f"singular: {why}"
-        since = f", since {why}" if why else ""
+            return f"singular: {reasons}"
+        since = f", since {reasons}" if reasons else ""
         return f"singular in {self.task}: {self.frame!r} cannot {lost}{since}"
 
 
@@ -226,8 +226,14 @@ def singularity(
     """The lost motions at q (nq,), compared with random configurations."""
     task = checked_task(robot.default_task(frame) if task is None else task)
     q = one_posture(robot, q)
-    J, usual, nearby = _jacobians(robot, q, frame, parameters)
-    result, sets = analyse(J, usual, nearby, frame, task, tolerance)
+    # J at q, at random postures and at near ones, along world axes
+    steps = np.random.default_rng(0).normal(size=(SAMPLES, robot.nv))
+    anywhere = robot.integrate(np.broadcast_to(robot.neutral(), (SAMPLES, robot.nq)), steps)
+    near = robot.integrate(np.broadcast_to(q, (SAMPLES, robot.nq)), NEARBY * steps)
+    postures = np.concatenate([q[None], anywhere, near])
+    J = robot.jacobian(postures, frame, "world", parameters=parameters)
+    usual, nearby = J[1 : SAMPLES + 1], J[SAMPLES + 1 :]
+    result, sets = analyse(J[0], usual, nearby, frame, task, tolerance)
     names = robot.dynamics.velocities
     screws = np.asarray(robot.jacobian(q, frame, "spatial", parameters=parameters))
     point = robot.pose(q, frame, parameters=parameters)[:3, 3] if task == "position" else None
@@ -289,38 +295,14 @@ def analyse(
     return Singularity(*parts), sets
 
 
-def refuse_singular(
-    robot: Robot, q: ArrayLike, qd: ArrayLike, frame: str, task: str, parameters: Any
-) -> None:
-    """Raise for a configuration at which a task has no inertia; NaN and infinity pass."""
-    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-        return
-    why = singularity(robot, q, frame, task, TOLERANCE, parameters)
-    text = str(why) if why else f"{frame!r} has fewer directions than the task {task!r}"
-    raise FormulationError(f"{robot.name}: no operational space at this posture: {text}")
-
-
-def _jacobians(
-    robot: Robot, q: Array, frame: str, parameters: Parameters
-) -> tuple[Array, Array, Array]:
-    """J (6, nv) at q, at random postures and at near ones, along world axes."""
-    rng = np.random.default_rng(0)
-    steps = rng.normal(size=(SAMPLES, robot.nv))
-    anywhere = robot.integrate(np.broadcast_to(robot.neutral(), (SAMPLES, robot.nq)), steps)
-    near = robot.integrate(np.broadcast_to(q, (SAMPLES, robot.nq)), NEARBY * steps)
-    every = robot.jacobian(
-        np.concatenate([q[None], anywhere, near]), frame, "world", parameters=parameters
-    )
-    return every[0], every[1 : SAMPLES + 1], every[SAMPLES + 1 :]
-
-
 def _lost(missing: Array, nearby: Iterable[Array], count: int, rows: slice, scale: Array) -> Array:
     """(count, 6) wrenches of the span of `missing` (rows, m) that are not lost nearby."""
     U, _, _ = np.linalg.svd(np.hstack([missing.T @ J for J in nearby]))
     lost = np.zeros((count, 6))
     lost[:, rows] = (missing @ U[:, :count]).T / scale
     largest = np.take_along_axis(lost, np.abs(lost).argmax(axis=1)[:, None], 1)
-    return lost / np.linalg.norm(lost, axis=1, keepdims=True) * np.sign(largest)
+    unit_wrenches: Array = lost / np.linalg.norm(lost, axis=1, keepdims=True) * np.sign(largest)
+    return unit_wrenches
 
 
 def _dependent(J: Array, usual: Sequence[Array], tolerance: float) -> list[tuple[int, ...]]:

@@ -112,7 +112,13 @@ class StaticBalance:
         return at.residual <= IMBALANCE * self.scale
 
     def _newton_step(self, at: NewtonPoint) -> NewtonPoint | None:
-        step = _newton_direction(at)
+        # K δq + Aᵀ δλ = −r, H δq = 0: of least norm where that leaves a choice
+        size = max(np.abs(at.K).max(initial=0.0), 1e-300)  # so that K and A are of one size
+        n, rows, position_rows = len(at.r), len(at.A), len(at.H)
+        matrix = np.block([[at.K / size, at.A.T], [at.H, np.zeros((position_rows, rows))]])
+        right = np.concatenate([-at.r / size, np.zeros(position_rows)])
+        # free systems may mix stiff springs with slack ones; redundant rows are no smaller
+        step = least_squares(matrix, right, RELATIVE if rows else ROUNDING)[0][:n]
         step *= min(1.0, LARGEST_STEP / max(1e-300, np.abs(step).max()))
         for _ in range(30):
             q, error = self.close(self.moved(at.q, step))
@@ -134,16 +140,6 @@ class StaticBalance:
         return bool(np.allclose(a.K, b.K, atol=near) and np.allclose(a.U, b.U, atol=near))
 
 
-def _newton_direction(at: NewtonPoint) -> Array:
-    """δq (nv,) of K δq + Aᵀ δλ = −r, H δq = 0: of least norm where that leaves a choice."""
-    size = max(np.abs(at.K).max(initial=0.0), 1e-300)  # so that K and A are of one size
-    n, rows, position_rows = len(at.r), len(at.A), len(at.H)
-    matrix = np.block([[at.K / size, at.A.T], [at.H, np.zeros((position_rows, rows))]])
-    right = np.concatenate([-at.r / size, np.zeros(position_rows)])
-    # free systems may mix stiff springs with slack ones; redundant rows are no smaller
-    return least_squares(matrix, right, RELATIVE if rows else ROUNDING)[0][:n]
-
-
 def _functions(system: Dynamics, t: float) -> tuple[tracing.Function, tracing.Function, Array]:
     """q → (N − ψ, A, h, ∂h/∂q, S), (q, λ) → (∂(N − ψ + Aᵀλ)/∂q, M, U), and the q they depend on.
 
@@ -151,24 +147,16 @@ def _functions(system: Dynamics, t: float) -> tuple[tracing.Function, tracing.Fu
     derivatives are multiplied by it as numbers, for many bodies far shorter than as symbols.
     """
     system = system.at_time(t)
-    q, v, still = (
-        tracing.symbol("q", system.nq),
-        tracing.symbol("v", system.nv),
-        np.zeros(system.nv),
-    )
-    lam = tracing.symbol("lam", system.rows)
+    q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
+    lam, still = tracing.symbol("lam", system.rows), np.zeros(system.nv)
     f = system.bias(q, still) - system.generalized_forces(q, still, t)
     rows = system.at(q, None, t)
     A = tracing.flat([rows.A]).reshape(system.rows, system.nv)
     spread = tracing.jacobian(system.rate(q, v), v)
     forces = tracing.Function([q], [f, A, rows.h, tracing.jacobian(rows.h, q), spread])
-    outputs = [
-        tracing.jacobian(f + A.T @ lam, q),
-        system.mass_matrix(q),
-        system.potential_energy(q),
-    ]
-    symbols = tracing.symbols_of(tracing.flat([f, A, rows.h]))
-    used = {tracing.identity(x) for x in symbols}
+    stiffness = tracing.jacobian(f + A.T @ lam, q)
+    outputs = [stiffness, system.mass_matrix(q), system.potential_energy(q)]
+    used = {tracing.identity(x) for x in tracing.symbols_of(tracing.flat([f, A, rows.h]))}
     relevant = np.array([tracing.identity(x) in used for x in q])
     return forces, tracing.Function([q, lam], outputs), relevant
 
@@ -206,13 +194,15 @@ def virtual_work(system: System, q: ArrayLike, forces: ArrayLike, dq: ArrayLike)
     0.2
     """
     if "virtual_work" in system.dynamics.catalogue:
-        return system.evaluate("virtual_work", q, forces, dq)
+        of_particles: Array = system.evaluate("virtual_work", q, forces, dq)
+        return of_particles
     psi, step = np.asarray(forces, dtype=float), np.asarray(dq, dtype=float)
     for name, array in (("forces", psi), ("dq", step)):
         if array.shape[-1:] != (system.nv,):
             expected = f"(..., {system.nv})"
             raise ShapeError(f"{system.name}: {name} has shape {array.shape}, expected {expected}")
-    return (psi * step).sum(axis=-1)
+    work: Array = (psi * step).sum(axis=-1)
+    return work
 
 
 def equilibrium(

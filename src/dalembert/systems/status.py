@@ -89,7 +89,8 @@ def finite_states(x: np.ndarray, core: int = 1) -> np.ndarray:
     """
     with np.errstate(invalid="ignore"):
         same = x - x == 0.0
-    return same.all(axis=tuple(range(-core, 0))) if core else same
+    finite: np.ndarray = same.all(axis=tuple(range(-core, 0))) if core else same
+    return finite
 
 
 def select(condition: np.ndarray, one: int, other: int | np.ndarray) -> np.ndarray:
@@ -105,21 +106,24 @@ def nan_where(lost: np.ndarray, x: np.ndarray) -> np.ndarray:
     """x (..., n), NaN for the states that are `lost` (...)."""
     valid = (~lost).astype(x.dtype)
     with np.errstate(invalid="ignore"):
-        return x + (valid / valid - valid)[..., None]
+        marked: np.ndarray = x + (valid / valid - valid)[..., None]
+    return marked
 
 
 def array_like(x: Any, reference: Any) -> np.ndarray:
     """x as an array of the same library as the reference."""
     if isinstance(reference, np.ndarray | np.generic | float):
         return np.asarray(x)
-    return sys.modules[type(reference).__module__.partition(".")[0]].asarray(x)
+    array: np.ndarray = sys.modules[type(reference).__module__.partition(".")[0]].asarray(x)
+    return array
 
 
 def selected_states(x: Any, states: np.ndarray, core: int = 1) -> np.ndarray:
     """x (..., *core), broadcast over all states, at those (...) that are true: (k, *core)."""
     x = array_like(x, states)
     own = tuple(x.shape[x.ndim - core :])
-    return np.broadcast_to(x, (*states.shape, *own))[states]
+    selected: np.ndarray = np.broadcast_to(x, (*states.shape, *own))[states]
+    return selected
 
 
 def on_host(x: Any) -> np.ndarray:

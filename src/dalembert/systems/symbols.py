@@ -17,8 +17,10 @@ import numpy as np
 from dalembert import tracing
 from dalembert.errors import ModelError, ParameterError
 from dalembert.model.parameter import Expression, Parameter, collect
+from dalembert.systems.dynamics import Array
 from dalembert.tracing.program import Op
 
+UserExpr = Any  # a number, a `Parameter`, an expression of SymPy or CasADi, or a list of these
 # operations whose derivative is zero or does not exist
 _JUMPS = frozenset({Op.FLOOR, Op.CEIL, Op.SIGN, Op.FMOD, Op.REMAINDER, Op.COPYSIGN})
 
@@ -29,14 +31,14 @@ class SymbolTable:
 
     names: tuple[str, ...]
     parameters: Mapping[str, float | None]
-    symbols: Mapping[Any, Any]  # user's symbol (SymPy node, or CasADi identity) → ours
+    symbols: Mapping[UserExpr, Array]  # user's symbol (SymPy node, or CasADi identity) → ours
     by_name: Mapping[str, Any]  # parameter name → our symbol
-    q: Any
-    qd: Any
-    p: Any
-    t: Any  # time ()
+    q: Array
+    qd: Array
+    p: Array
+    t: Array  # time ()
 
-    def name_of(self, symbol: Any) -> str:
+    def name_of(self, symbol: UserExpr) -> str:
         """The name of the coordinate with the user's symbol; empty if none."""
         own = self.symbols.get(_key(plain(symbol)))
         for name, ours in zip(self.names, self.q, strict=True):
@@ -44,18 +46,29 @@ class SymbolTable:
                 return name
         return ""
 
-    def read(self, value: Any, what: str, smooth: bool = True) -> Any:
+    def read(self, value: UserExpr, what: str, smooth: bool = True) -> Array:
         """A user's scalar expression in our symbols, an array ()."""
         value = plain(value)
         if isinstance(value, Parameter):
-            return self.by_name[value.name]
+            symbol: Array = self.by_name[value.name]
+            return symbol
         if _library(value) == "sympy":
             named = {s: self.by_name[s.name] for s in value.free_symbols if s.name in self.by_name}
             table = {**named, **self.symbols}
             self._require_known(loose_symbols(value, table, what), what)
             return from_sympy(value, table, what, smooth)
         if tracing.is_array(value):
-            return self._read_casadi(value, what, smooth)
+            if value.size != 1:
+                raise ModelError(f"{what} has shape {value.shape}; one number is expected")
+            symbols, names = tracing.symbols_of(value), self.by_name
+            ours = [self.symbols.get(_key(s), names.get(tracing.name_of(s))) for s in symbols]
+            known = zip(symbols, ours, strict=True)
+            self._require_known([tracing.name_of(s) for s, own in known if own is None], what)
+            jumps = tracing.operations(value) & _JUMPS
+            if smooth and jumps:
+                raise ModelError(_jump_message(what, min(jumps).name.lower()))
+            expression: Array = tracing.at([value.reshape(())], symbols, ours)[0]
+            return expression
         if _library(value) == "casadi":
             raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
         try:
@@ -65,26 +78,6 @@ class SymbolTable:
         if not np.isfinite(number):
             raise ModelError(f"{what} holds {number}; give finite numbers")
         return np.array(number)
-
-    def _read_casadi(self, value: Any, what: str, smooth: bool) -> Any:
-        if value.size != 1:
-            raise ModelError(f"{what} has shape {value.shape}; one number is expected")
-        symbols = tracing.symbols_of(value)
-        names = [tracing.name_of(s) for s in symbols]
-        ours = [
-            self.symbols.get(_key(s), self.by_name.get(name))
-            for s, name in zip(symbols, names, strict=True)
-        ]
-        unknown = [name for name, own in zip(names, ours, strict=True) if own is None]
-        self._require_known(unknown, what)
-        jumps = tracing.operations(value) & _JUMPS
-        if smooth and jumps:
-            jump = min(jumps).name.lower()
-            raise ModelError(
-                f"{what} uses {jump}, which jumps: an energy must have a derivative. "
-                "Forces may jump; give this part as forces="
-            )
-        return tracing.at([value.reshape(())], symbols, ours)[0]
 
     def _require_known(self, unknown: Sequence[str], what: str) -> None:
         if unknown:
@@ -97,13 +90,13 @@ class SymbolTable:
 
 
 def symbol_table(
-    q: Any,
-    qd: Any,
-    parameters: Any,
+    q: UserExpr,
+    qd: UserExpr,
+    parameters: UserExpr,
     names: Sequence[str] | None,
-    expressions: Iterable[Any],
+    expressions: Iterable[UserExpr],
     velocities_needed: bool = True,
-    time: Any = None,
+    time: UserExpr = None,
 ) -> SymbolTable:
     """The table of all symbols; `expressions` are searched for `Parameter` objects.
 
@@ -112,8 +105,8 @@ def symbol_table(
     positions = entries(q)
     if not positions:
         raise ModelError("q is empty; give at least one coordinate")
-    labels = tuple(_label(x, "q") for x in positions)
-    labels = tuple(names) if names is not None else labels
+    own_names = [_label(x, "q") for x in positions]
+    labels = tuple(own_names if names is None else names)
     velocities = _velocities(positions, qd, velocities_needed)
     if len(labels) != len(positions):
         raise ModelError(f"names has {len(labels)} entries for {len(positions)} coordinates")
@@ -126,8 +119,11 @@ def symbol_table(
     _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
     symbols = {_key(x): symbol for x, symbol in zip(positions, ours[0], strict=True)}
     symbols |= {_key(x): symbol for x, symbol in zip(velocities, ours[1], strict=False)}
-    symbols |= _derivatives(positions, list(ours[1]))
-    times = {x.args[0] for x in positions if _library(x) == "sympy" and _is_function(x)}
+    times = set()
+    for x, rate in zip(positions, ours[1], strict=True):
+        if _is_function(x):  # dq/dt, whichever symbol the velocity has besides
+            symbols[x.diff(x.args[0])] = rate
+            times.add(x.args[0])
     if time is not None:
         _label(time, "time")
         times.add(_key(time))
@@ -137,7 +133,7 @@ def symbol_table(
     return SymbolTable(labels, values, symbols, by_name, ours[0], ours[1], p, t)
 
 
-def entries(value: Any) -> list[Any]:
+def entries(value: UserExpr) -> list[UserExpr]:
     """A column of scalars from a list, a SymPy matrix, or a CasADi or NumPy vector."""
     value = plain(value)
     if tracing.is_array(value):
@@ -149,41 +145,44 @@ def entries(value: Any) -> list[Any]:
     return [value]
 
 
-def plain(value: Any) -> Any:
+def plain(value: UserExpr) -> UserExpr:
     """Arithmetic of parameters and CasADi's own matrices as arrays; all else as it is."""
     if isinstance(value, Expression) and not isinstance(value, Parameter):
         return value.symbol()
     return tracing.adopted(value)
 
 
-def _library(value: Any) -> str:
+def _library(value: UserExpr) -> str:
     # functions of time have a class of their own, made on the fly, without a module
     modules = [str(base.__module__).split(".")[0] for base in type(value).__mro__]
     return next((name for name in modules if name in ("sympy", "casadi")), "")
 
 
-def _key(symbol: Any) -> Any:
+def _key(symbol: UserExpr) -> UserExpr:
     ours = plain(symbol)
     return tracing.identity(ours) if tracing.is_symbol(ours) else symbol
 
 
-def _label(symbol: Any, what: str) -> str:
+def _label(symbol: UserExpr, what: str) -> str:
     if tracing.is_symbol(plain(symbol)):
         return tracing.name_of(plain(symbol))
-    if _library(symbol) == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
+    if _is_function(symbol) or (_library(symbol) == "sympy" and symbol.is_Symbol):
         return str(symbol.name if symbol.is_Symbol else symbol.func)
     if isinstance(symbol, Parameter):
         return symbol.name
     raise ModelError(f"{what} holds {symbol!r}, which is no symbol of SymPy or casadi.SX")
 
 
-def _is_function(node: Any) -> bool:
+def _is_function(node: UserExpr) -> bool:
+    """Whether it is a SymPy function of time."""
+    if _library(node) != "sympy":
+        return False
     from sympy.core.function import AppliedUndef
 
     return isinstance(node, AppliedUndef)
 
 
-def _velocities(positions: list[Any], qd: Any, needed: bool) -> list[Any]:
+def _velocities(positions: list[UserExpr], qd: UserExpr, needed: bool) -> list[UserExpr]:
     if qd is not None:
         velocities = entries(qd)
         if len(velocities) != len(positions):
@@ -191,7 +190,7 @@ def _velocities(positions: list[Any], qd: Any, needed: bool) -> list[Any]:
         for velocity in velocities:
             _label(velocity.args[0] if getattr(velocity, "is_Derivative", 0) else velocity, "qd")
         return velocities
-    if all(_library(x) == "sympy" and _is_function(x) for x in positions):
+    if all(map(_is_function, positions)):
         return [x.diff(x.args[0]) for x in positions]
     if not needed:
         return []
@@ -203,21 +202,14 @@ def _velocities(positions: list[Any], qd: Any, needed: bool) -> list[Any]:
     raise ModelError("qd is missing: give the symbols of the velocities, in the order of q")
 
 
-def _derivatives(positions: list[Any], ours: list[Any]) -> dict[Any, Any]:
-    """dq/dt of functions of time, whichever symbols the velocities have besides."""
-    rates = {}
-    for position, symbol in zip(positions, ours, strict=True):
-        if _library(position) == "sympy" and _is_function(position):
-            rates[position.diff(position.args[0])] = symbol
-    return rates
-
-
-def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[Any, float | None]]:
+def _declared(
+    parameters: UserExpr, expressions: Iterable[UserExpr]
+) -> dict[str, tuple[UserExpr, float | None]]:
     """{name: (user's symbol if there is one, default value)}, in order."""
     listed = list(parameters.items()) if isinstance(parameters, Mapping) else None
     if listed is None:
         listed = [(s, None) for s in (entries(parameters) if parameters is not None else [])]
-    declared: dict[str, tuple[Any, float | None]] = {}
+    declared: dict[str, tuple[UserExpr, float | None]] = {}
     for symbol, value in listed:
         name = symbol if isinstance(symbol, str) else _label(symbol, "parameters")
         own = symbol.value if isinstance(symbol, Parameter) and value is None else value
@@ -227,25 +219,22 @@ def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[An
             raise ParameterError(f"parameter {name!r} has the value {own}; give a finite number")
         user_symbol = None if isinstance(symbol, str | Parameter) else plain(symbol)
         declared[name] = (user_symbol, None if own is None else float(own))
-    for name, value in _parameters_in(expressions):
-        declared.setdefault(name, (None, value))
-    return declared
-
-
-def _parameters_in(expressions: Iterable[Any]) -> Iterable[tuple[str, float | None]]:
-    """`Parameter` objects, bare or inside CasADi expressions."""
+    # `Parameter` objects, bare or inside CasADi expressions
     for value in map(plain, expressions):
         if isinstance(value, Parameter):
-            yield value.name, value.value
+            declared.setdefault(value.name, (None, value.value))
         elif tracing.is_array(value):
             for symbol in tracing.symbols_of(value):
                 try:
-                    yield from collect(symbol)[0].items()
+                    defaults = collect(symbol)[0]
                 except ParameterError:
                     continue  # a symbol of the user's own
+                for name, default in defaults.items():
+                    declared.setdefault(name, (None, default))
+    return declared
 
 
-def _require_distinct(keys: list[Any], what: str, names: list[str] | None = None) -> None:
+def _require_distinct(keys: list[UserExpr], what: str, names: list[str] | None = None) -> None:
     for i, key in enumerate(keys):
         if key in keys[:i]:
             raise ModelError(f"{what}: {(names or keys)[i]!r} stands twice")
@@ -270,15 +259,18 @@ _COMPARISONS = {
 }
 
 
-def from_sympy(expression: Any, table: Mapping[Any, Any], what: str, smooth: bool) -> Any:
+def from_sympy(
+    expression: UserExpr, table: Mapping[UserExpr, Array], what: str, smooth: bool
+) -> Array:
     """A SymPy expression in internal symbols (); `table` maps its own symbols to them.
 
     With `smooth`, functions whose derivative does not exist or is zero where it exists are refused.
     """
-    return _SympyReader(table, what, smooth).read(expression)
+    result: Array = _SympyReader(table, what, smooth).read(expression)
+    return result
 
 
-def loose_symbols(expression: Any, table: Mapping[Any, Any], what: str) -> list[str]:
+def loose_symbols(expression: UserExpr, table: Mapping[UserExpr, UserExpr], what: str) -> list[str]:
     """Names of the symbols and functions of time that are not in `table`."""
     from sympy import Derivative, Dummy
     from sympy.core.function import AppliedUndef
@@ -304,18 +296,18 @@ def loose_symbols(expression: Any, table: Mapping[Any, Any], what: str) -> list[
 
 
 class _SympyReader:
-    def __init__(self, table: Mapping[Any, Any], what: str, smooth: bool) -> None:
+    def __init__(self, table: Mapping[UserExpr, UserExpr], what: str, smooth: bool) -> None:
         from sympy.core.function import AppliedUndef
 
         self.known, self.undefined = dict(table), AppliedUndef
         self.what, self.smooth = what, smooth
 
-    def read(self, node: Any) -> Any:
+    def read(self, node: UserExpr) -> UserExpr:
         if node not in self.known:
             self.known[node] = self._convert(node)
         return self.known[node]
 
-    def _convert(self, node: Any) -> Any:
+    def _convert(self, node: UserExpr) -> UserExpr:
         if node.is_number and not node.free_symbols and not node.atoms(self.undefined):
             return self._number(node)
         name = type(node).__name__
@@ -326,10 +318,7 @@ class _SympyReader:
             return self._power(*node.args)
         if name in _FUNCTIONS and len(node.args) == 1:
             if self.smooth and not _FUNCTIONS[name]:
-                raise ModelError(
-                    f"{self.what} uses {name}, which jumps: an energy must have a derivative. "
-                    "Forces may jump; give this part as forces="
-                )
+                raise ModelError(_jump_message(self.what, name))
             function = tracing.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
             return function(self.read(node.args[0]))
         if name in ("Max", "Min"):
@@ -338,7 +327,15 @@ class _SympyReader:
         if name == "atan2":
             return np.arctan2(*map(self.read, node.args))
         if name == "Piecewise":
-            return self._piecewise(node)
+            *first, (last, condition) = node.args
+            if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
+                raise ModelError(
+                    f"{self.what}: {node} has no value elsewhere; end it with (…, True)"
+                )
+            result = self.read(last)
+            for value, when in reversed(first):
+                result = np.where(self.read(when), self.read(value), result)
+            return result
         if name in _COMPARISONS:
             return _COMPARISONS[name](*map(self.read, node.args))
         raise ModelError(
@@ -347,7 +344,7 @@ class _SympyReader:
             "tanh, erf, atan2, Abs, Max, Min or Piecewise"
         )
 
-    def _number(self, node: Any) -> float:
+    def _number(self, node: UserExpr) -> float:
         if node.is_Rational:
             return int(node.p) / int(node.q)
         value = complex(node)
@@ -355,7 +352,7 @@ class _SympyReader:
             raise ModelError(f"{self.what} holds the number {node}, which is not finite and real")
         return value.real
 
-    def _power(self, base: Any, exponent: Any) -> Any:
+    def _power(self, base: UserExpr, exponent: UserExpr) -> UserExpr:
         x = self.read(base)
         if exponent.is_Integer and abs(int(exponent)) <= 16:
             product = _integer_power(x, abs(int(exponent)))
@@ -365,17 +362,15 @@ class _SympyReader:
             return root if exponent.is_positive else 1 / root
         return np.power(x, self.read(exponent))
 
-    def _piecewise(self, node: Any) -> Any:
-        *first, (last, condition) = node.args
-        if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
-            raise ModelError(f"{self.what}: {node} has no value elsewhere; end it with (…, True)")
-        result = self.read(last)
-        for value, when in reversed(first):
-            result = np.where(self.read(when), self.read(value), result)
-        return result
+
+def _jump_message(what: str, function: str) -> str:
+    return (
+        f"{what} uses {function}, which jumps: an energy must have a derivative. Forces may jump; "
+        "give this part as forces="
+    )
 
 
-def _integer_power(x: Any, n: int) -> Any:
+def _integer_power(x: UserExpr, n: int) -> UserExpr:
     """xⁿ by squaring: products, where a power would call the mathematics library."""
     if n == 0:
         return 1.0

@@ -31,10 +31,12 @@ from dalembert.systems.actuators import (
 )
 from dalembert.systems.dynamics import Array, Dynamics, Rows, spread_over_limits
 from dalembert.systems.evaluator import (
+    Argument,
     Evaluator,
     OptionalArray,
     Out,
     Parameters,
+    Results,
     Variant,
     arrays_of,
     has_no_values,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
     from dalembert.symbolic.equations import Equations
     from dalembert.systems.actuators import RequiredControls
+    from dalembert.systems.dynamics import Result
     from dalembert.systems.ik.solve import IKSolutions
     from dalembert.systems.ik.solver import IKResult
     from dalembert.systems.robot import Robot
@@ -162,7 +165,8 @@ class System(Portable):
         ...     dl.load("pendulum").report(f"{folder}/pendulum.html").name
         'pendulum.html'
         """
-        return views.report(self, path)
+        written: Path = views.report(self, path)
+        return written
 
     def neutral(self) -> Array:
         """The reference configuration q (nq,)."""
@@ -215,7 +219,7 @@ class System(Portable):
         With ``out_layout="packed"`` its entries (..., n) on and below the diagonal, without the zeros
         between branches; `packed_indices` says which they are, and `unpacked` makes M of them.
         """
-        options: dict[str, Any] = {"out_layout": out_layout, "t": t}
+        options: dict[str, Argument] = {"out_layout": out_layout, "t": t}
         return self._evaluate("mass_matrix", (q,), formulation, parameters, out, **options)
 
     def packed_indices(self, quantity: str = "mass_matrix") -> tuple[Array, Array]:
@@ -232,14 +236,12 @@ class System(Portable):
         >>> bool((robot.mass_matrix(q, out_layout="packed") == M[rows, columns]).all())
         True
         """
-
         from dalembert.formulations.registry import packed_entries
 
         return packed_entries(self.dynamics.description, self.dynamics.quantity(quantity))
 
     def unpacked(self, values: ArrayLike, quantity: str = "mass_matrix") -> Array:
-        """M (..., nv, nv), full and symmetric, or a slope of τ, from its packed entries (..., n)."""
-
+        """M (..., nv, nv), full and symmetric, or a derivative of τ, from packed entries (..., n)."""
         from dalembert.formulations.registry import unpacked
 
         return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
@@ -259,11 +261,7 @@ class System(Portable):
 
         Of a Lagrangian that is linear in q̇ or depends on time also G q̇ + e.
         """
-        options: dict[str, Any] = {
-            "base_twist": base_twist,
-            "base_acceleration": base_acceleration,
-            "t": t,
-        }
+        options = {"base_twist": base_twist, "base_acceleration": base_acceleration, "t": t}
         return self._evaluate("bias", (q, qd), formulation, parameters, out, **options)
 
     def gravity_torque(
@@ -293,12 +291,12 @@ class System(Portable):
 
     def kinetic_energy(
         self,
-        q: Any,
-        qd: Any,
+        q: ArrayLike,
+        qd: ArrayLike,
         parameters: Parameters = None,
         out: Out = None,
         t: OptionalArray = None,
-    ) -> Any:
+    ) -> Results:
         """T (...), joules: ½ q̇ᵀM q̇, and what coordinates that move by themselves add.
 
         `kinetic_energy_parts` are T₂, T₁ and T₀ one by one.
@@ -325,8 +323,8 @@ class System(Portable):
         return KineticParts(T, 0.0 * T, 0.0 * T)
 
     def potential_energy(
-        self, q: Any, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
-    ) -> Any:
+        self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
+    ) -> Results:
         """U (...) = −Σ m gᵀ p_C and of springs, or as it was given, joules.
 
         Of a part linear in q̇, which does no work, nothing is counted.
@@ -347,25 +345,43 @@ class System(Portable):
         parameters: Parameters = None,
         out: Out = None,
         t: OptionalArray = None,
-    ) -> Any:
-        """τ (..., nv) = M q̈ + C q̇ + N + J_tᵀ F_t − ψ, in N m or N; with constraints, (τ, λ).
+    ) -> Results:
+        """Torques of a motion, τ = M q̈ + C q̇ + N + J_tᵀ F_t − ψ.
 
-        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame;
-        `base_twist` and `base_acceleration` (..., 6) the base's known motion V_0, V̇_0 in its frame.
-        `formulation` is one of ``dalembert.formulations("inverse_dynamics")``; ``gravity`` enters as
-        an accelerated "base" or as a "potential"; ``tip`` as a "term" or a fictitious "link".
+        Parameters
+        ----------
+        q, qd, qdd
+            Configurations (..., nq), velocities and accelerations (..., nv).
+        tip_wrench
+            Wrench (..., 6) that the tool exerts on its environment, in the tool frame.
+        formulation
+            One of ``dalembert.formulations("inverse_dynamics")``.
+        base_twist, base_acceleration
+            Known motion V_0, V̇_0 (..., 6) of the base, in its frame.
+        gravity
+            Whether gravity enters as an accelerated "base" or as a "potential".
+        tip
+            Whether the wrench enters as a "term" or as a fictitious "link".
+        parameters
+            Values of the named parameters.
+        out
+            Array for the result.
+        t
+            Time, s, of a system that depends on it.
 
+        Returns
+        -------
+        numpy.ndarray
+            τ (..., nv), N m or N; with constraints, (τ, λ).
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("planar_2r").inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
         array([0., 0.])
         """
-        options: dict[str, Any] = {
-            "tip_wrench": tip_wrench,
-            "base_twist": base_twist,
-            "gravity": gravity,
-        }
-        options |= {"base_acceleration": base_acceleration, "tip": tip, "t": t}
-        inputs = (q, qd, qdd)
+        inputs, options = (q, qd, qdd), {"tip_wrench": tip_wrench, "base_twist": base_twist}
+        options |= {"base_acceleration": base_acceleration, "gravity": gravity, "tip": tip, "t": t}
         return self._evaluate("inverse_dynamics", inputs, formulation, parameters, out, **options)
 
     def forward_dynamics(
@@ -380,18 +396,29 @@ class System(Portable):
         parameters: Parameters = None,
         out: Out = None,
         t: OptionalArray = None,
-    ) -> Any:
-        """q̈ (..., nv) with M q̈ + C q̇ + N + J_tᵀ F_t = τ + ψ; with constraints, (q̈, λ).
+    ) -> Results:
+        """Accelerations under torques, M q̈ + C q̇ + N + J_tᵀ F_t = τ + ψ.
 
-        Arguments are those of `inverse_dynamics`.
+        Parameters
+        ----------
+        q, qd, tau
+            Configurations (..., nq), velocities and torques (..., nv).
+        tip_wrench, formulation, base_twist, base_acceleration, parameters, out, t
+            As in `inverse_dynamics`.
 
+        Returns
+        -------
+        numpy.ndarray
+            q̈ (..., nv); with constraints, (q̈, λ).
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").forward_dynamics([np.pi / 2], [0.0], [0.0])  # −g/l
         array([-9.81])
         """
-        options: dict[str, Any] = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
-        options["base_acceleration"] = base_acceleration
-        inputs = (q, qd, tau)
+        inputs, options = (q, qd, tau), {"tip_wrench": tip_wrench, "base_twist": base_twist}
+        options |= {"base_acceleration": base_acceleration, "t": t}
         return self._evaluate("forward_dynamics", inputs, formulation, parameters, out, **options)
 
     def christoffel(
@@ -433,23 +460,24 @@ class System(Portable):
     def evaluate(
         self,
         quantity: str,
-        *inputs: Any,
+        *inputs: Argument,
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Out = None,
-        **choices: Any,
-    ) -> Any:
+        **choices: Argument,
+    ) -> Results:
         """Any quantity of the catalogue; `choices` are static, or optional inputs.
 
         >>> import dalembert as dl
         >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
         array([0.])
         """
-        return self._result(
-            *self._called_with(quantity, inputs, formulation, choices), parameters, out
-        )
+        variant, arguments = self._called_with(quantity, inputs, formulation, choices)
+        return self._result(variant, arguments, parameters, out)
 
-    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
+    def kernel(
+        self, quantity: str, formulation: str | None = None, **choices: Argument
+    ) -> np.ufunc:
         """The compiled `numpy.ufunc` behind a quantity.
 
         `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
@@ -460,12 +488,14 @@ class System(Portable):
         """
         return self.evaluator.kernel(self._variant(quantity, formulation, choices)).ufunc
 
-    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
+    def program(
+        self, quantity: str, formulation: str | None = None, **choices: Argument
+    ) -> Program:
         """The straight-line program of a quantity for this system."""
         return self.evaluator.program(self._variant(quantity, formulation, choices))
 
     def device_kernel(
-        self, quantity: str, formulation: str | None = None, **choices: Any
+        self, quantity: str, formulation: str | None = None, **choices: Argument
     ) -> DeviceKernel:
         """The CUDA kernels of a quantity; ``.report()`` has their registers, spills and launch.
 
@@ -474,13 +504,13 @@ class System(Portable):
         return self.evaluator.device_kernel(self._variant(quantity, formulation, choices))
 
     def reference(
-        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
-    ) -> Any:
+        self, quantity: str, *inputs: Argument, formulation: str | None = None, **choices: Argument
+    ) -> Results:
         """The formulation itself, run as plain NumPy on one state, nothing compiled."""
         return self.evaluator.reference(quantity, inputs, formulation, choices)
 
     def operation_count(
-        self, quantity: str, formulation: str | None = None, **choices: Any
+        self, quantity: str, formulation: str | None = None, **choices: Argument
     ) -> Count:
         """Arithmetic of a quantity for this system, zeros and repetitions removed.
 
@@ -501,11 +531,11 @@ class System(Portable):
     def derivative(
         self,
         quantity: str,
-        inputs: Sequence[Any],
+        inputs: Sequence[Argument],
         wrt: str = "q",
         formulation: str | None = None,
         **static: str,
-    ) -> Any:
+    ) -> Results:
         """∂quantity/∂wrt (..., *quantity, *wrt): an input, "parameters" or "inertia".
 
         >>> import dalembert as dl
@@ -514,18 +544,17 @@ class System(Portable):
         """
         from dalembert.systems.derivatives import quantity_derivative
 
-        return quantity_derivative(self, quantity, formulation, static, "jacobian", (wrt,))(
-            inputs=inputs
-        )
+        derive = quantity_derivative(self, quantity, formulation, static, "jacobian", (wrt,))
+        return derive(inputs=inputs)
 
     def jvp(
         self,
         quantity: str,
-        inputs: Sequence[Any],
-        directions: Sequence[Any],
+        inputs: Sequence[Argument],
+        directions: Sequence[Argument],
         formulation: str | None = None,
         **static: str,
-    ) -> Any:
+    ) -> Results:
         """The derivative of a quantity along directions, one per input, those of q (..., nv).
 
         >>> import dalembert as dl
@@ -534,40 +563,37 @@ class System(Portable):
         """
         from dalembert.systems.derivatives import quantity_derivative
 
-        return quantity_derivative(self, quantity, formulation, static, "jvp")(
-            inputs=inputs, directions=directions
-        )
+        derive = quantity_derivative(self, quantity, formulation, static, "jvp")
+        return derive(inputs=inputs, directions=directions)
 
     def vjp(
         self,
         quantity: str,
-        inputs: Sequence[Any],
-        weights: Sequence[Any],
+        inputs: Sequence[Argument],
+        weights: Sequence[Argument],
         formulation: str | None = None,
         **static: str,
-    ) -> Any:
+    ) -> Results:
         """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
         from dalembert.systems.derivatives import quantity_derivative
 
-        return quantity_derivative(self, quantity, formulation, static, "vjp")(
-            inputs=inputs, weights=weights
-        )
+        derive = quantity_derivative(self, quantity, formulation, static, "vjp")
+        return derive(inputs=inputs, weights=weights)
 
     def hvp(
         self,
         quantity: str,
-        inputs: Sequence[Any],
-        weights: Sequence[Any],
-        directions: Sequence[Any],
+        inputs: Sequence[Argument],
+        weights: Sequence[Argument],
+        directions: Sequence[Argument],
         formulation: str | None = None,
         **static: str,
-    ) -> Any:
+    ) -> Results:
         """Hessian of Σ weights · outputs times `directions`: one array per input."""
         from dalembert.systems.derivatives import quantity_derivative
 
-        return quantity_derivative(self, quantity, formulation, static, "hvp")(
-            inputs=inputs, weights=weights, directions=directions
-        )
+        derive = quantity_derivative(self, quantity, formulation, static, "hvp")
+        return derive(inputs=inputs, weights=weights, directions=directions)
 
     # actuators: τ = Bᵀ f
 
@@ -615,8 +641,8 @@ class System(Portable):
         `u` may be a mapping of actuators by name, the others zero; activations are zero by default.
         """
         inputs = (q, qd, control_vector(self.dynamics, u))
-        more: dict[str, Any] = {"activation": activation}
-        return self._evaluate("actuator_forces", inputs, None, parameters, out, **more)
+        own = {"activation": activation}
+        return self._evaluate("actuator_forces", inputs, None, parameters, out, **own)
 
     def actuator_efforts(
         self,
@@ -630,8 +656,8 @@ class System(Portable):
     ) -> Array:
         """f (..., nu): the force of each actuator along its length."""
         inputs = (q, qd, control_vector(self.dynamics, u))
-        more: dict[str, Any] = {"activation": activation}
-        return self._evaluate("actuator_efforts", inputs, None, parameters, out, **more)
+        own = {"activation": activation}
+        return self._evaluate("actuator_efforts", inputs, None, parameters, out, **own)
 
     def activation_rate(
         self, u: ArrayLike, activation: ArrayLike, *, parameters: Parameters = None, out: Out = None
@@ -652,8 +678,8 @@ class System(Portable):
         *,
         weights: OptionalArray = None,
         parameters: Parameters = None,
-        **options: Any,
-    ) -> Any:
+        **options: Argument,
+    ) -> Results:
         """f (..., nu) of the actuators that give a motion; with constraints, (f, λ).
 
         Joints that no actuator moves are passive. Where actuators are redundant, Σ w f² is least,
@@ -672,14 +698,13 @@ class System(Portable):
         *,
         weights: OptionalArray = None,
         parameters: Parameters = None,
-        **options: Any,
+        **options: Argument,
     ) -> RequiredControls:
         """Efforts, controls and activations that give a motion, and whether limits allow them.
 
         Options are those of `required_efforts`. Controls are those under which the activations stay
         as they are. An actuator whose gain vanishes has none: NaN.
         """
-
         from dalembert.systems.actuators import required_controls
 
         options = {"weights": weights, "parameters": parameters, **options}
@@ -687,7 +712,7 @@ class System(Portable):
         pair = result if isinstance(result, tuple) else (result, np.zeros(0))
         return required_controls(self, q, qd, pair, parameters)
 
-    def holding(self, q: ArrayLike, **options: Any) -> RequiredControls:
+    def holding(self, q: ArrayLike, **options: Argument) -> RequiredControls:
         """The static torques at q (..., nq), and the controls of its actuators that exert them.
 
         Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
@@ -697,7 +722,6 @@ class System(Portable):
         >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
         array([9.81])
         """
-
         from dalembert.systems.actuators import RequiredControls
 
         still = np.zeros(self.dynamics.nv)
@@ -729,29 +753,51 @@ class System(Portable):
         parameters: Parameters = None,
         continuous: bool = False,
     ) -> IKResult:
-        """(q (..., nq), found (...)): configurations that put a frame at the targets T (..., 4, 4).
+        """Configurations that put a frame at target poses.
 
-        Each solution has been verified by `pose`: position and angle within `tolerance`, m and rad.
-        Targets that were not solved return the closest configuration found. The search starts at `q0`
-        (..., nq), which broadcasts with the targets, by default at random within the limits, and
-        starts again at random up to `restarts` times (at most 65,535); the same `seed` gives the same
-        postures. Joints that do not move the frame stay at `q0`, by default at the neutral posture.
-        `task` is "pose", "position" (T may be (..., 3)), "orientation" (T may be (..., 3, 3)), "axis"
-        (the frame's z axis) or "position_axis"; `weights`, one for each of its
-        coordinates (linear, angular), say what matters where not all can be reached. With
-        ``limits=False`` joints may go anywhere.
+        Each solution has been verified by `pose`. CuPy arrays are solved on the GPU; there targets
+        that are no poses (NaN, no rotations) are not found, while on the host they are an error.
 
-        What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
-        middle of the limits, "manipulability" away from singular postures. It is followed along the
-        motions that keep the task, from the first solution.
+        Parameters
+        ----------
+        T
+            Targets (..., 4, 4); points (..., 3) or rotations (..., 3, 3) for tasks that need no more.
+        frame
+            Name of the frame.
+        q0
+            Start (..., nq) of the search, which broadcasts with the targets; by default random within
+            the limits. Joints that do not move the frame stay there, by default at the neutral posture.
+        tolerance
+            Largest error of a solution in position, m, and angle, rad.
+        limits
+            Whether joints stay within their limits.
+        restarts
+            Number of random starts after the first, at most 65,535.
+        seed
+            Seed of the random starts: the same seed gives the same configurations.
+        task
+            "pose", "position", "orientation", "axis" (the frame's z axis) or "position_axis".
+        weights
+            Importance of each coordinate of the task (linear, angular), where not all can be met.
+        goal
+            Use of the freedoms that the task leaves: "near" stays near to q0, "center" near to the
+            middle of the limits, "manipulability" away from singular postures. It is followed along
+            the motions that keep the task, from the first solution.
+        parameters
+            Values of the named parameters.
+        continuous
+            Whether targets (..., n, 4, 4) are paths of n poses, each solved from the one before;
+            `q0` (..., nq) is where a path begins.
 
-        With ``continuous=True`` the targets (..., n, 4, 4) are paths of n poses: each posture is
-        found from the one before, `q0` (..., nq) is where a path begins, and the result is an
-        `IKPathResult`, with the `jumps` where a path cannot be followed without a jump.
+        Returns
+        -------
+        IKResult
+            The pair (q (..., nq), found (...)). Targets that were not solved have the closest
+            configuration. Of paths it is an `IKPathResult`, with the `jumps` where a path cannot be
+            followed continuously.
 
-        CuPy arrays are solved on the GPU; there targets that are no poses (NaN, no rotations) are not
-        found, while on the host they are an error.
-
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
         >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
@@ -774,17 +820,31 @@ class System(Portable):
         task: str = "pose",
         parameters: Parameters = None,
     ) -> IKSolutions:
-        """(q (..., m, nq), number (...)): all configurations that put a frame at the targets T.
+        """All configurations that put a frame at target poses.
 
         They are the solutions from hundreds of random starts, until each was hit several times; whole
-        turns of a joint count as one configuration. m is the largest number of a
-        target, and q is NaN where a target has fewer. Arguments are those of `inverse_kinematics`. An
-        arm with more freedoms than the task needs has infinitely many, and is refused.
+        turns of a joint count as one configuration.
 
-        The result is the pair (q, number); its attribute `incomplete` (...) is True where postures
-        may be missing, or be points of a continuum: at and near singular postures, and where some
-        were hit too rarely.
+        Parameters
+        ----------
+        T, frame, tolerance, limits, seed, task, parameters
+            As in `inverse_kinematics`.
 
+        Returns
+        -------
+        IKSolutions
+            The pair (q (..., m, nq), number (...)): m is the largest number of a target, and q is NaN
+            where a target has fewer. Its attribute `incomplete` (...) is True where configurations may
+            be missing, or be points of a continuum: at and near singular postures, and where some were
+            hit too rarely.
+
+        Raises
+        ------
+        SettingError
+            For an arm with more freedoms than the task needs, which has infinitely many.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
         >>> q, number = arm.all_postures(arm.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3]))
@@ -808,43 +868,64 @@ class System(Portable):
         every: int = 1,
         friction: str = "smooth",
         smoothing: float | None = None,
-        controls: Any = None,
+        controls: Argument = None,
         activation: OptionalArray = None,
         errors: str | None = None,
         rtol: float = 1e-10,
         atol: float = 1e-12,
         max_steps: int = 100_000,
     ) -> tuple[Any, ...]:
-        """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
-
-        The state stays in the processor from the first step to the last. `tau` (..., nv) holds
-        throughout; (steps, ..., nv) holds for one step each; a controller of `dalembert.control` is
-        compiled into the steps and asked at every stage, and its own state, if it has any, comes
-        back as a third array. ``method`` is "rk4", "heun", "euler" or "semi_implicit", each to
-        rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
-        `smoothing`, by default one over which these steps are stable in the robot's lightest posture,
-        or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where they are, on
-        the GPU.
-
-        Methods "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: one that needs
-        many small steps does not hold up its neighbours, and every run is what it is alone, bit for
-        bit. States are saved at the same times, between steps; what they are does not depend on `dt`,
-        and friction rises over 1e-3 rad/s or m/s. `tau` holds throughout, or is a controller. With
-        flags, `attempts` (...) comes back before the status: steps that were tried. All of it in double
-        precision, on the GPU too.
-
-        With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
-        (..., na), these come back as a third array, from `activation` or zero at the start.
+        """States along motions, integrated by one kernel from the first step to the last.
 
         Constraints are met after every step, by Newton's steps for q and then the nearest q̇: nothing
-        drifts; steps that choose their lengths are tried shorter where they cannot. A start that
-        misses them, a run that cannot be brought back (at a singular posture, or with too long a
-        step), and inputs or states that are not finite are an error that says of which run. On a GPU
-        the states of free systems are looked at only where ``errors="raise"`` is said, as one has to
-        wait for them. With ``errors="flag"`` nothing is refused: `status` (...), entries of `Status`,
-        comes back as the last array, and a run that is not OK is NaN from then on. λ at the saved
-        states is one call of `forward_dynamics`.
+        drifts. λ at the saved states is one call of `forward_dynamics`. CuPy arrays are integrated
+        where they are, on the GPU.
 
+        Parameters
+        ----------
+        q, qd
+            Initial states (..., nq) and (..., nv).
+        tau
+            Torques (..., nv) throughout, or (steps, ..., nv) for each step; or a controller of
+            `dalembert.control`, which is compiled into the steps and evaluated at every stage. None
+            with `controls`.
+        steps, dt
+            Number of steps and their length, s.
+        method
+            "rk4", "heun", "euler" or "semi_implicit", each to rounding what `simulate` computes by
+            that name. "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: the
+            states at the saved times do not depend on `dt` or on other runs, and are computed in
+            double precision; `tau` is constant or a controller.
+        every
+            States are saved after every so many steps.
+        friction
+            "smooth": Coulomb friction rises linearly over the velocity `smoothing`; "plain": it is
+            the sign of the velocity.
+        smoothing
+            That velocity, rad/s or m/s. By default one over which steps of `dt` are stable in the
+            posture in which the joints are lightest; 1e-3 for "RK45" and "RK23".
+        controls, activation
+            Controls (..., nu) of the actuators in place of torques, and their activations (..., na)
+            at the start, zero by default.
+        errors
+            "raise": an error that names the run, for a start that misses the constraints, a run that
+            cannot be brought back to them (at a singular posture, or with too long a step), and
+            states that are not finite. "flag": a status for every run instead; one that is not OK is
+            NaN from then on. By default as "raise", but the states of free systems on a GPU, which
+            one would have to wait for, are not inspected.
+        rtol, atol, max_steps
+            Tolerances of the error of a step, and the most steps that a run may attempt.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            q (saves, ..., nq) and qd (saves, ..., nv); then the state of the controller, or the
+            activations, where there are any. With ``errors="flag"`` also `attempts` (...) of "RK45"
+            and "RK23", the number of attempted steps, and as the last `status` (...), entries of
+            `Status`.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")
         >>> q, qd = robot.rollout([0.1], [0.0], [0.0], steps=1000, dt=1e-3)
@@ -857,13 +938,9 @@ class System(Portable):
         """
         from dalembert.systems.rollout import rollout
 
-        times, driven, accuracy = (
-            (steps, every, dt),
-            (controls, activation),
-            (rtol, atol, max_steps),
-        )
-        how = (method, friction, smoothing, driven, errors, accuracy)
-        return rollout(self, (q, qd, tau), times, *how)
+        times, control = (steps, every, dt), (controls, activation)
+        choices = (method, friction, smoothing, control, errors, (rtol, atol, max_steps))
+        return rollout(self, (q, qd, tau), times, *choices)
 
     def _first_status(self, q: Array, qd: Array) -> Array:
         """The status of first states (...)."""
@@ -872,13 +949,13 @@ class System(Portable):
         return select(finite_states(q) & finite_states(qd), Status.OK, int(Status.NOT_FINITE))
 
     def _bad_start(self, q: Array, qd: Array, start: Array) -> str:
-        """What is wrong with finite initial states; nothing for a free system."""
+        """A message on finite initial states that are wrong; empty for a free system."""
         return ""
 
     # for other machines, other libraries, and readers
 
     @overload
-    def source(self, quantity: str, target: Literal["wasm"], **choices: Any) -> bytes: ...
+    def source(self, quantity: str, target: Literal["wasm"], **choices: Argument) -> bytes: ...
 
     @overload
     def source(
@@ -888,7 +965,7 @@ class System(Portable):
         dtype: str = "float64",
         formulation: str | None = None,
         layout: str = "row",
-        **choices: Any,
+        **choices: Argument,
     ) -> str: ...
 
     def source(
@@ -898,7 +975,7 @@ class System(Portable):
         dtype: str = "float64",
         formulation: str | None = None,
         layout: str = "row",
-        **choices: Any,
+        **choices: Argument,
     ) -> str | bytes:
         """A quantity as text that compiles on its own, or the bytes of a WebAssembly module.
 
@@ -911,7 +988,6 @@ class System(Portable):
         >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
         True
         """
-
         from dalembert.systems.export import source_text
 
         if target == "wasm":
@@ -950,7 +1026,7 @@ class System(Portable):
         return wasm_of(self, functions, batch)
 
     def casadi_function(
-        self, quantity: str, formulation: str | None = None, **choices: Any
+        self, quantity: str, formulation: str | None = None, **choices: Argument
     ) -> casadi.Function:
         """A quantity as a `casadi.Function`, simplified, for optimal control.
 
@@ -1005,7 +1081,7 @@ class System(Portable):
     # the call
 
     def _variant(
-        self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+        self, quantity: str, formulation: str | None, choices: Mapping[str, Argument]
     ) -> Variant:
         """The variant of these choices; arrays among them are optional inputs."""
         return self.evaluator.variant(quantity, formulation, choices)
@@ -1014,22 +1090,24 @@ class System(Portable):
         """Inputs of a variant's kernel, the open parameters last, and its results."""
         return self.evaluator.ports(variant)
 
-    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Out = None) -> Any:
+    def call(
+        self, kernel: Kernel, what: str, arguments: Sequence[Argument], out: Out = None
+    ) -> Results:
         """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
         return self.evaluator.call(kernel, what, arguments, out)
 
     def _evaluate(
         self,
         quantity: str,
-        inputs: tuple[Any, ...],
+        inputs: tuple[Argument, ...],
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Out = None,
-        **choices: Any,
-    ) -> Any:
+        **choices: Argument,
+    ) -> Result:  # type: ignore[type-var]
         """The result of the method of the quantity's name; later calls like it are fast."""
         variant, arguments = self._called_with(quantity, inputs, formulation, choices)
-        result = self._result(variant, arguments, parameters, out)
+        result: Result = self._result(variant, arguments, parameters, out)
         first = result[0] if isinstance(result, tuple) else result
         plain = parameters is None and out is None and not self.evaluator.has_parameters
         if plain and not has_no_values(first):
@@ -1039,18 +1117,22 @@ class System(Portable):
     def _called_with(
         self,
         quantity: str,
-        inputs: tuple[Any, ...],
+        inputs: tuple[Argument, ...],
         formulation: str | None,
-        choices: Mapping[str, Any],
-    ) -> tuple[Variant, tuple[Any, ...]]:
+        choices: Mapping[str, Argument],
+    ) -> tuple[Variant, tuple[Argument, ...]]:
         """The variant of a call, and its arrays; choices that are None are left out."""
         chosen = {name: value for name, value in choices.items() if value is not None}
         variant = self._variant(quantity, formulation, chosen)
         return variant, (*inputs, *(chosen[name] for name in variant.optional))
 
     def _result(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
-    ) -> Any:
+        self,
+        variant: Variant,
+        arguments: tuple[Argument, ...],
+        parameters: Parameters,
+        out: Argument,
+    ) -> Results:
         """The kernel on arrays, or the formulation itself where symbols are among them."""
         if needs_mapping((*arguments, *arrays_of(parameters))):
             return self._mapped(variant, arguments, parameters, out)
@@ -1068,8 +1150,12 @@ class System(Portable):
         return self.evaluator.on_sympy(variant, arguments, parameters)
 
     def _run(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
-    ) -> Any:
+        self,
+        variant: Variant,
+        arguments: tuple[Argument, ...],
+        parameters: Parameters,
+        out: Argument,
+    ) -> Results:
         """The kernel on arrays, on the GPU where they lie there."""
         evaluator = self.evaluator
         if evaluator.has_parameters:
@@ -1085,8 +1171,12 @@ class System(Portable):
             raise ShapeError(f"{self.dynamics.name}.{variant.quantity.name}: {error}") from None
 
     def _mapped(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
-    ) -> Any:
+        self,
+        variant: Variant,
+        arguments: tuple[Argument, ...],
+        parameters: Parameters,
+        out: Argument,
+    ) -> Results:
         """The quantity on arrays of dask and xarray, with the names of its axes."""
         from dalembert.kernels.call import array_backends
         from dalembert.systems.evaluator import named_ports
@@ -1098,24 +1188,25 @@ class System(Portable):
         choices = {**dict(variant.static), **dict.fromkeys(variant.optional, True)}
         # words go to another process, a variant does not
         chunk = partial(self._chunk, quantity, variant.formulation.name, choices)
-        return array_backends.MappedFunction(f"{self.dynamics.name}.{quantity}", chunk, *ports)(
-            arguments, out
-        )
+        name = f"{self.dynamics.name}.{quantity}"
+        return array_backends.MappedFunction(name, chunk, *ports)(arguments, out)
 
     def _chunk(
-        self, quantity: str, formulation: str, choices: Mapping[str, Any], *arrays: Any
-    ) -> Any:
+        self, quantity: str, formulation: str, choices: Mapping[str, Argument], *arrays: Argument
+    ) -> Results:
         """A chunk of it, NumPy's arrays with those of the open parameters last."""
         variant = self._variant(quantity, formulation, choices)
         count = len(variant.inputs)
         parameters = arrays[count] if self.evaluator.has_parameters else None
         return self._on_chunk(variant, arrays[:count], parameters)
 
-    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
+    def _on_chunk(
+        self, variant: Variant, arrays: tuple[Argument, ...], parameters: Parameters
+    ) -> Results:
         """The result of the quantity's method for NumPy arrays, errors included."""
         return self._result(variant, arrays, parameters, None)
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> dict[str, Argument]:
         """The data for another process; kernels are compiled again there, or read from the cache.
 
         They replace methods, and are in private dictionaries, which contain nothing else.

@@ -59,7 +59,7 @@ def wasm_within(
     included: list[bool] = []
     written = ModuleWriter(description(system), _UNITS)
     for group in groups:
-        entries = {name: entry for name, entry in group.items() if name not in written.said}
+        entries = {name: entry for name, entry in group.items() if name not in written.descriptions}
         after = written.fitting(*_contents(system, entries), most if included else sys.maxsize)
         included.append(not entries or after is not written)
         written = after
@@ -123,7 +123,7 @@ def _rollout(
     """
     step = rollout_iteration(system, method, friction, controls, True, projected)
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
-    if any(port.name == "width" for port in step.held):
+    if any(port.name == "width" for port in step.fixed):
         # width = max(least, rise · dt), as in `rollout`
         note["smoothing"] = {"least": LEAST_WIDTH, "rise": smoothing_rate(system).tolist()}
     if controls:
@@ -131,7 +131,7 @@ def _rollout(
     return step, note
 
 
-def _reach(
+def _ik_steps(
     system: System, frame: str = "tool", task: str = "position", limits: bool = True
 ) -> tuple[Iteration, dict[str, Any]]:
     """Steps of inverse kinematics from q toward a target (4, 4) of a frame, within the limits."""
@@ -164,7 +164,7 @@ def _poses(system: System) -> tuple[Program, dict[str, Any]]:
 _OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
     "rollout": _rollout,
     "poses": _poses,
-    "reach": _reach,
+    "reach": _ik_steps,
 }
 
 

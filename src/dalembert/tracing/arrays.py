@@ -8,10 +8,10 @@ written in terms of these (numpy_functions.py), or refused by name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -32,17 +32,21 @@ from dalembert.tracing.scalars import (
 )
 from dalembert.tracing.table import Signed, Symbol, Table
 
+AnyFunction = Callable[..., Any]
+
 
 class SymbolicArray(np.ndarray):
     """An array of scalars and numbers that overrides NumPy's ufuncs and functions."""
 
     is_symbols = True
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **more: Any) -> Any:
         return apply(ufunc, method, inputs, more)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, more: Any) -> Any:
-        return call(function, args, more)
+    def __array_function__(
+        self, function: AnyFunction, types: object, args: Iterable[Any], more: Mapping[str, Any]
+    ) -> Any:
+        return call(function, tuple(args), dict(more))
 
     def astype(self, dtype: Any, *args: Any, **more: Any) -> Any:
         """The same entries; of booleans the numbers 0 and 1, of numbers whether they are not 0."""
@@ -55,7 +59,7 @@ class SymbolicArray(np.ndarray):
             return apply(np.not_equal, "__call__", (self, 0.0), {})
         raise Unrecorded(f"astype({kind}) of symbols, which are float64")
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: int | None = None) -> np.ndarray:
         return np.round(self, digits or 0)
 
     def __float__(self) -> float:
@@ -68,23 +72,23 @@ class SymbolicArray(np.ndarray):
 
     __str__ = __repr__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("symbols do not pickle: they have an identity in this process only")
 
-    def _order(self, *args: Any, **more: Any) -> Any:
+    def _order(self, *args: object, **more: object) -> NoReturn:
         raise Unrecorded("which entry is the largest, or comes first, depends on values")
 
     argmax = argmin = argsort = sort = argpartition = partition = searchsorted = _order
 
 
-def array(entries: list[Any], shape: tuple[int, ...]) -> Any:
+def array(entries: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
     """Scalars and numbers in C order as an array of this shape."""
     filled = np.empty(len(entries), dtype=object)
     filled[:] = entries
     return filled.reshape(shape).view(SymbolicArray)
 
 
-def symbols(value: Any) -> Any:
+def symbols(value: object) -> np.ndarray:
     """An array, list, scalar or number as an array of symbols."""
     return np.asarray(_plain(value), dtype=object).view(SymbolicArray)
 
@@ -105,7 +109,7 @@ def recording() -> Iterator[Table]:
         _open.table = before
 
 
-def symbol(name: str, *shape: int) -> Any:
+def symbol(name: str, *shape: int) -> np.ndarray:
     """A fresh array of symbols of this shape; without one, a number ().
 
     >>> symbol("q", 3).shape, symbol("t").shape
@@ -116,7 +120,7 @@ def symbol(name: str, *shape: int) -> Any:
     return of_identities([Symbol(label) for label in names], shape)
 
 
-def of_identities(identities: list[Symbol], shape: tuple[int, ...] = ()) -> Any:
+def of_identities(identities: Sequence[Symbol], shape: tuple[int, ...] = ()) -> np.ndarray:
     """An array of symbols that are known already."""
     table = getattr(_open, "table", None)
     table = Table() if table is None else table
@@ -125,29 +129,29 @@ def of_identities(identities: list[Symbol], shape: tuple[int, ...] = ()) -> Any:
     return result
 
 
-def entries_of(value: Any) -> list[Any]:
+def entries_of(value: object) -> list[Any]:
     """The entries of an array, list, scalar or number, in C order."""
     return np.asarray(_plain(value), dtype=object).ravel().tolist()
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: object) -> tuple[int, ...]:
     """The shape of an array or number."""
     return tuple(value.shape) if hasattr(value, "shape") else np.shape(_plain(value))
 
 
-def table_with(*values: Any) -> tuple[Table, list[list[Signed]]]:
+def table_with(*values: object) -> tuple[Table, list[list[Signed]]]:
     """The table in which arrays meet, and the entries of each as values of it."""
     listed = [entries_of(value) for value in values]
     table = table_of([x for entries in listed for x in entries])
     return table, [keys_of(table, entries) for entries in listed]
 
 
-def of_keys(table: Table, keys: Iterable[Signed], shape: tuple[int, ...]) -> Any:
+def of_keys(table: Table, keys: Iterable[Signed], shape: tuple[int, ...]) -> np.ndarray:
     """An array of values of a table."""
     return array([scalar(table, key) for key in keys], shape)
 
 
-def operations(value: Any) -> set[Op]:
+def operations(value: object) -> set[Op]:
     """The operations in an array of symbols.
 
     >>> x = symbol("x")
@@ -159,7 +163,7 @@ def operations(value: Any) -> set[Op]:
     return {Op(code) for code in codes} - LEAVES
 
 
-def erf(x: Any) -> Any:
+def erf(x: object) -> np.ndarray:
     """The error function of an array of symbols, which NumPy does not have."""
     table, (keys,) = table_with(x)
     return of_keys(table, [table.unary(Op.ERF, key) for key in keys], shape_of(x))
@@ -177,13 +181,13 @@ def copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def flat(values: Iterable[Any]) -> Any:
+def flat(values: Iterable[object]) -> np.ndarray:
     """All entries of several arrays, each in C order, as one array of symbols (n,)."""
     entries = [x for value in values for x in entries_of(value)]
     return array(entries, (len(entries),))
 
 
-def cut(vector: Any, shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+def cut(vector: np.ndarray, shapes: Iterable[tuple[int, ...]]) -> list[np.ndarray]:
     """Arrays of these shapes from a vector of all their entries: the inverse of `flat`.
 
     >>> cut(np.arange(3.0), [(), (2,)])
@@ -196,7 +200,7 @@ def cut(vector: Any, shapes: Iterable[tuple[int, ...]]) -> list[Any]:
     return parts
 
 
-def constant(value: Any) -> np.ndarray | None:
+def constant(value: object) -> np.ndarray | None:
     """The numbers of an array that depends on no symbol, else None.
 
     >>> x = symbol("x", 2)
@@ -211,7 +215,7 @@ def constant(value: Any) -> np.ndarray | None:
     return np.array(entries, dtype=float).reshape(shape_of(value))
 
 
-def is_zero(value: Any) -> bool:
+def is_zero(value: object) -> bool:
     """Whether every entry is zero, whatever the symbols are.
 
     >>> x = symbol("x")
@@ -221,7 +225,7 @@ def is_zero(value: Any) -> bool:
     return all(not isinstance(x, Scalar) and x == 0.0 for x in entries_of(value))
 
 
-def zero_rows(value: Any) -> list[int]:
+def zero_rows(value: object) -> list[int]:
     """Which rows of an array (m, n) are zero, whatever the symbols are.
 
     >>> x = symbol("x", 2)
@@ -231,7 +235,7 @@ def zero_rows(value: Any) -> list[int]:
     return [k for k, row in enumerate(symbols(value)) if is_zero(row)]
 
 
-def symbols_of(value: Any) -> list[Any]:
+def symbols_of(value: object) -> list[np.ndarray]:
     """The symbols () met in an array, those of its first entry first.
 
     >>> x, y = symbol("x"), symbol("y")
@@ -242,7 +246,7 @@ def symbols_of(value: Any) -> list[Any]:
     return [array([Scalar(table, table.input(s))], ()) for s in table.symbols_below(keys)]
 
 
-def symbols_beyond(value: Any, known: Any) -> list[Any]:
+def symbols_beyond(value: object, known: object) -> list[np.ndarray]:
     """The symbols () met in an array and not in another.
 
     >>> x, y = symbol("x"), symbol("y")
@@ -253,7 +257,7 @@ def symbols_beyond(value: Any, known: Any) -> list[Any]:
     return [s for s in symbols_of(value) if identity(s) not in own]
 
 
-def identity(symbol: Any) -> Symbol:
+def identity(symbol: object) -> Symbol:
     """Identity of a symbol (), shared only by occurrences of the same symbol.
 
     >>> x, other = symbol("x"), symbol("x")
@@ -266,12 +270,12 @@ def identity(symbol: Any) -> Symbol:
     return result
 
 
-def name_of(symbol: Any) -> str:
+def name_of(symbol: object) -> str:
     """The name of a symbol (); not unique."""
     return identity(symbol).name
 
 
-def is_symbol(value: Any) -> bool:
+def is_symbol(value: object) -> bool:
     """Whether it is a single symbol, with a name, and no expression.
 
     >>> x = symbol("x")
@@ -281,7 +285,7 @@ def is_symbol(value: Any) -> bool:
     return _symbol(value) is not None
 
 
-def _symbol(value: Any) -> Symbol | None:
+def _symbol(value: object) -> Symbol | None:
     entries = entries_of(value) if getattr(type(value), "is_symbols", False) else []
     if len(entries) != 1 or not isinstance(entries[0], Scalar) or entries[0].key[1] < 0:
         return None
@@ -289,12 +293,12 @@ def _symbol(value: Any) -> Symbol | None:
     return a if isinstance(a, Symbol) else None
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> np.ndarray:
     """One scalar or number as an array ()."""
     return array([value], ())
 
 
-_PLAIN: dict[type, Callable[[Any], Any]] = {
+_PLAIN: dict[type, AnyFunction] = {
     np.ndarray: lambda value: value if value.dtype != object else _objects(value),
     SymbolicArray: lambda value: value.view(np.ndarray),
     Scalar: lambda value: _cell(value).view(np.ndarray),
@@ -306,19 +310,15 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 
 def _plain(value: Any) -> Any:
     """NumPy's arrays of objects in place of ours, also inside lists."""
-    make = _PLAIN.get(type(value))
-    if make is None:
-        make = _PLAIN[type(value)] = _conversion(type(value))
-    return make(value)
-
-
-def _conversion(kind: type) -> Callable[[Any], Any]:
-    """Conversion of values of a type to entries: named parameters, and SymPy's numbers, too."""
-    if hasattr(kind, "symbol"):
-        return lambda value: np.asarray(_plain(value.symbol()), dtype=object)
-    if str(kind.__module__).startswith("sympy"):
-        return lambda value: np.asarray(operand(value), dtype=object)
-    return lambda value: value
+    kind = type(value)
+    convert = _PLAIN.get(kind)
+    if convert is not None:
+        return convert(value)
+    if hasattr(kind, "symbol"):  # a named parameter
+        return np.asarray(_plain(value.symbol()), dtype=object)
+    if str(kind.__module__).startswith("sympy"):  # one of its numbers
+        return np.asarray(operand(value), dtype=object)
+    return value
 
 
 _operands: Any = np.frompyfunc(lambda x: x if isinstance(x, np.ndarray | str) else operand(x), 1, 1)
@@ -348,7 +348,7 @@ def _wrapped(value: Any) -> Any:
 _numbers_of = np.frompyfunc(number_of, 1, 1)
 
 
-def _as_numbers(value: Any) -> Any:
+def _as_numbers(value: object) -> Any:
     """Booleans as the numbers 0 and 1, as where NumPy adds up many of them."""
     return _numbers_of(_plain(value))
 
@@ -356,7 +356,7 @@ def _as_numbers(value: Any) -> Any:
 _KNOWN = (Scalar, np.ndarray, float, int, np.number, np.bool_, list, tuple)
 
 
-def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
+def apply(ufunc: np.ufunc, method: str, inputs: tuple[object, ...], more: dict[str, Any]) -> Any:
     """The result of a ufunc, or of one of its methods, on arrays of symbols."""
     step()
     for x in inputs:
@@ -372,13 +372,21 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]
     out = more.pop("out", None)
     out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if method == "__call__":
-        result = _where(ufunc, inputs, more, out)
+        condition = more.pop("where", True)
+        plain = {k: _plain(x) for k, x in more.items()}
+        result = _wrapped(_own(ufunc)(*map(_plain, inputs), **plain))
+        if condition is not True:
+            if out is None:
+                raise Unrecorded(
+                    f"np.{ufunc.__name__}(where=) without out=: elsewhere it has no value"
+                )
+            result = call(np.where, (condition, result, out), {})
     else:
         result = _over(ufunc, method, [_plain(x) for x in inputs], more)
     return result if out is None else _written(ufunc, result, out)
 
 
-def _own(ufunc: Any) -> Any:
+def _own(ufunc: np.ufunc) -> Any:
     """The ufunc as one of objects."""
     own = OWN.get(ufunc)
     if own is None:
@@ -386,24 +394,18 @@ def _own(ufunc: Any) -> Any:
     return own
 
 
-def _where(ufunc: Any, inputs: tuple[Any, ...], more: dict[str, Any], out: Any) -> Any:
-    """The ufunc of whole arrays, where a condition holds; elsewhere what stands in `out`."""
-    condition = more.pop("where", True)
-    result = _wrapped(_own(ufunc)(*map(_plain, inputs), **{k: _plain(x) for k, x in more.items()}))
-    if condition is True:
-        return result
-    if out is None:
-        raise Unrecorded(f"np.{ufunc.__name__}(where=) without out=: elsewhere it has no value")
-    return call(np.where, (condition, result, out), {})
-
-
 # what does not change the result of a reduction; that of the last four is the one given
-_START: dict[Any, Any] = {np.add: 0.0, np.multiply: 1.0, np.logical_and: True, np.logical_or: False}
-_START |= {np.subtract: None, np.divide: None, np.hypot: 0.0, np.logical_xor: False}
+_START: dict[np.ufunc, float | None] = {
+    np.add: 0.0,
+    np.multiply: 1.0,
+    np.logical_and: True,
+    np.logical_or: False,
+}
+_START |= {np.subtract: None, np.divide: None}
 _LARGEST = (np.maximum, np.minimum, np.fmax, np.fmin)
 
 
-def _over(ufunc: Any, method: str, inputs: list[Any], more: dict[str, Any]) -> Any:
+def _over(ufunc: np.ufunc, method: str, inputs: list[Any], more: dict[str, Any]) -> Any:
     """reduce, accumulate, outer, at: along an axis, of pairs, or at given positions."""
     if method in ("reduce", "accumulate", "reduceat"):
         if ufunc not in (*_START, *_LARGEST):
@@ -436,7 +438,7 @@ def _over(ufunc: Any, method: str, inputs: list[Any], more: dict[str, Any]) -> A
     return _wrapped(getattr(own, method)(*inputs, **{k: _plain(x) for k, x in more.items()}))
 
 
-def _written(ufunc: Any, result: Any, out: Any) -> Any:
+def _written(ufunc: np.ufunc, result: Any, out: Any) -> Any:
     """The result in an array that is there already."""
     if isinstance(out, tuple):
         return tuple(_written(ufunc, *pair) for pair in zip(result, out, strict=True))
@@ -449,7 +451,7 @@ def _written(ufunc: Any, result: Any, out: Any) -> Any:
     return out
 
 
-def call(function: Any, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
+def call(function: AnyFunction, args: tuple[object, ...], more: dict[str, Any]) -> Any:
     """The result of a NumPy function that is no ufunc, on arrays of symbols."""
     name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
     if function in REFUSED:
@@ -482,59 +484,55 @@ def _einsum(*args: Any, **more: Any) -> Any:
     return np.not_equal(symbols(result), 0.0) if logical else result
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> AnyFunction:
     """A reduction as the method of an array, which asks its ufunc."""
 
-    def reduced(a: Any, *args: Any, **more: Any) -> Any:
+    def reduced(a: object, *args: object, **more: object) -> Any:
         options = {key: x for key, x in more.items() if x is not np._NoValue}
         return getattr(symbols(a), name)(*args, **options)
 
     return reduced
 
 
-def _counting(function: Any) -> Callable[..., Any]:
+def _counting(function: Any) -> AnyFunction:
     """A function that takes booleans for the numbers 0 and 1."""
 
-    def called(*args: Any, **more: Any) -> Any:
+    def called(*args: object, **more: object) -> Any:
         numbers = [_as_numbers(x) if is_array(x) or type(x) in (list, tuple) else x for x in args]
         return function._implementation(*map(symbols, numbers[:1]), *numbers[1:], **more)
 
     return called
 
 
-def _existing(names: str) -> Iterator[Any]:
-    """The functions of NumPy with these names, of those that this version has."""
-    for name in names.split():
-        package, _, own = name.rpartition(".")
-        module = np.linalg if package else np
-        if hasattr(module, own):
-            yield getattr(module, own)
-
-
 _REDUCTIONS = "sum prod max min any all mean var std cumsum cumprod trace"
-# some of these exist in later versions of NumPy only
-_SUMS = "average cumulative_sum cumulative_prod nansum nanprod nanmean nanvar nanstd nancumsum"
-_SUMS += " nancumprod linalg.norm linalg.vector_norm linalg.matrix_norm linalg.trace"
-_OWN_REDUCTIONS: dict[Any, Callable[..., Any]] = {
+_OWN_REDUCTIONS: dict[AnyFunction, AnyFunction] = {
     np.einsum: _einsum,
     **{getattr(np, name): _method(name) for name in _REDUCTIONS.split()},
     np.amax: _method("max"),
     np.amin: _method("min"),
-    **{function: _counting(function) for function in _existing(_SUMS)},
 }
+# some of these exist in later versions of NumPy only
+_SUMS = "average cumulative_sum cumulative_prod nansum nanprod nanmean nanvar nanstd nancumsum"
+for _module, _names in (
+    (np, f"{_SUMS} nancumprod"),
+    (np.linalg, "norm vector_norm matrix_norm trace"),
+):
+    for _function in (getattr(_module, name, None) for name in _names.split()):
+        if _function is not None:
+            _OWN_REDUCTIONS[_function] = _counting(_function)
 
 
-def _complete(kind: Any) -> None:
+def _complete(kind: type[Any]) -> None:
     """Give scalars the methods and operators of NumPy's arrays ()."""
 
-    def method(name: str) -> Any:
+    def method(name: str) -> AnyFunction:
         return lambda self, *args, **more: getattr(_cell(self), name)(*args, **more)
 
-    def computed(ufunc: Any) -> Any:
+    def computed(ufunc: np.ufunc) -> AnyFunction:
         return lambda self, *others: ufunc(self, *others)
 
-    def operator(ufunc: Any, reflected: bool) -> Any:
-        def run(self: Any, *other: Any) -> Any:
+    def operator(ufunc: np.ufunc, reflected: bool) -> AnyFunction:
+        def run(self: object, *other: object) -> Any:
             if other and isinstance(other[0], np.ndarray):
                 return NotImplemented  # NumPy asks again, entry by entry
             args = (other[0], self) if reflected else (self, *other)
@@ -542,29 +540,18 @@ def _complete(kind: Any) -> None:
 
         return run
 
-    methods = "all any astype clip copy cumprod cumsum diagonal dot fill flatten max mean min"
-    methods += (
-        " nonzero prod ravel repeat reshape round squeeze std sum swapaxes take trace transpose var"
-    )
-    methods += " argmax argmin argsort choose compress item sort tolist"
+    methods = """all any astype clip copy cumprod cumsum diagonal dot fill flatten max mean min
+        nonzero prod ravel repeat reshape round squeeze std sum swapaxes take trace transpose var
+        argmax argmin argsort choose compress item sort tolist"""
     for name in methods.split():
         setattr(kind, name, method(name))
-    for ufunc in vars(np).values():
-        if (
-            isinstance(ufunc, np.ufunc)
-            and not ufunc.signature
-            and not hasattr(kind, ufunc.__name__)
-        ):
+    for ufunc in (x for x in vars(np).values() if isinstance(x, np.ufunc) and not x.signature):
+        if not hasattr(kind, ufunc.__name__):
             setattr(kind, ufunc.__name__, computed(ufunc))
-    operators: dict[str, Any] = {"abs": np.absolute, "floor": np.floor, "ceil": np.ceil}
-    operators |= {
-        "trunc": np.trunc,
-        "mod": np.remainder,
-        "floordiv": np.floor_divide,
-        "divmod": np.divmod,
-    }
-    operators |= {"invert": np.invert, "and": np.bitwise_and, "or": np.bitwise_or}
-    operators |= {"xor": np.bitwise_xor}
+    operators: dict[str, np.ufunc] = {"abs": np.absolute, "floor": np.floor, "ceil": np.ceil}
+    operators |= {"trunc": np.trunc, "mod": np.remainder, "floordiv": np.floor_divide}
+    operators |= {"divmod": np.divmod, "invert": np.invert, "and": np.bitwise_and}
+    operators |= {"or": np.bitwise_or, "xor": np.bitwise_xor}
     for name, ufunc in operators.items():
         setattr(kind, f"__{name}__", operator(ufunc, False))
         if ufunc.nin == 2:

@@ -35,95 +35,69 @@ def _shape(rows: int, columns: int) -> tuple[int, ...]:
     return (rows, columns) if columns != 1 else (rows,) if rows != 1 else ()
 
 
-def _positions(sparsity: casadi.Sparsity) -> list[int]:
-    """C-order position of every nonzero of a column-major matrix."""
-    rows, columns = sparsity.get_triplet()
-    return [i * sparsity.size2() + j for i, j in zip(rows, columns, strict=True)]
+def _positions(sparsities: list[casadi.Sparsity]) -> list[list[int]]:
+    """C-order positions of the nonzeros of column-major matrices, which follow each other."""
+    result, start = [], 0
+    for sparsity in sparsities:
+        rows, columns = sparsity.get_triplet()
+        width = sparsity.size2()
+        result.append([start + i * width + j for i, j in zip(rows, columns, strict=True)])
+        start += sparsity.numel()
+    return result
 
 
 def read(function: casadi.Function) -> Program:
     """The public instruction list of an SX function, as single-assignment code."""
+    import casadi
+
+    names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
     inputs = [function.sparsity_in(k) for k in range(function.n_in())]
     outputs = [function.sparsity_out(k) for k in range(function.n_out())]
-    reader = _Reader(inputs, outputs)
+    # C-order positions of the nonzeros of each port in the concatenation of all ports
+    positions_in, positions_out = map(_positions, (inputs, outputs))
+    instructions: list[tuple[int, int, int]] = []
+    constants: list[float] = []
+    work: dict[int, int] = {}  # value in each entry of CasADi's work vector, which are reused
+    results: dict[int, int] = {}
+
+    def emit(op: Op, a: int, b: int = -1) -> int:
+        instructions.append((op, a, b))
+        return len(instructions) - 1
+
+    def constant(value: float) -> int:
+        constants.append(value)
+        return emit(Op.CONST, len(constants) - 1)
+
     for k in range(function.n_instructions()):
-        reader.take(function, k)
-    return program(
-        function.name(),
-        _ports(function.name_in(), inputs),
-        _ports(function.name_out(), outputs),
-        reader.instructions,
-        reader.constants,
-        reader.results(),
-    )
-
-
-def _ports(names: list[str], sparsities: list[casadi.Sparsity]) -> tuple[Port, ...]:
-    shapes = [_shape(*sparsity.shape) for sparsity in sparsities]
-    return tuple(Port(name, shape) for name, shape in zip(names, shapes, strict=True))
-
-
-class _Reader:
-    """Turns instructions on a work vector, whose slots are reused, into values assigned once."""
-
-    def __init__(self, inputs: list[casadi.Sparsity], outputs: list[casadi.Sparsity]):
-        import casadi
-
-        self.names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
-        self.instructions: list[tuple[int, int, int]] = []
-        self.constants: list[float] = []
-        self.slots: dict[int, int] = {}
-        self.inputs = [_positions(s) for s in inputs]
-        self.outputs = [_positions(s) for s in outputs]
-        self.sizes = [s.numel() for s in outputs]
-        self.offsets = np.cumsum([0, *(s.numel() for s in inputs)]).tolist()
-        self.starts = np.cumsum([0, *self.sizes]).tolist()
-        self.output_values: dict[int, int] = {}
-
-    def emit(self, op: Op, a: int, b: int = -1) -> int:
-        self.instructions.append((op, a, b))
-        return len(self.instructions) - 1
-
-    def constant(self, value: float) -> int:
-        self.constants.append(value)
-        return self.emit(Op.CONST, len(self.constants) - 1)
-
-    def results(self) -> list[int]:
-        """Value of every output entry; what CasADi leaves out as structurally zero is zero."""
-        missing = [k for k in range(self.starts[-1]) if k not in self.output_values]
-        if missing:
-            self.output_values |= dict.fromkeys(missing, self.constant(0.0))
-        return [self.output_values[k] for k in range(self.starts[-1])]
-
-    def take(self, function: casadi.Function, k: int) -> None:
-        name = self.names[function.instruction_id(k)]
+        name = names[function.instruction_id(k)]
         source, target = function.instruction_input(k), function.instruction_output(k)
         if name == "OUTPUT":
-            port, nonzero = target
-            self.output_values[self.starts[port] + self.outputs[port][nonzero]] = self.slots[
-                source[0]
-            ]
+            results[positions_out[target[0]][target[1]]] = work[source[0]]
         elif name == "INPUT":
-            port, nonzero = source
-            position = self.offsets[port] + self.inputs[port][nonzero]
-            self.slots[target[0]] = self.emit(Op.INPUT, position)
+            work[target[0]] = emit(Op.INPUT, positions_in[source[0]][source[1]])
         elif name == "CONST":
-            self.slots[target[0]] = self.constant(function.instruction_constant(k))
+            work[target[0]] = constant(function.instruction_constant(k))
+        elif name == "ASSIGN":
+            work[target[0]] = work[source[0]]
+        elif name == "INV":
+            work[target[0]] = emit(Op.DIV, constant(1.0), work[source[0]])
+        elif name == "TWICE":
+            work[target[0]] = emit(Op.ADD, work[source[0]], work[source[0]])
+        elif name in _OPS:
+            op = _OPS[name]
+            work[target[0]] = emit(op, work[source[0]], work[source[1]] if op in BINARY else -1)
         else:
-            values = [self.slots[slot] for slot in source]
-            self.slots[target[0]] = self.operation(name, values)
-
-    def operation(self, name: str, values: list[int]) -> int:
-        if name == "ASSIGN":
-            return values[0]
-        if name == "INV":
-            return self.emit(Op.DIV, self.constant(1.0), values[0])
-        if name == "TWICE":
-            return self.emit(Op.ADD, values[0], values[0])
-        op = _OPS.get(name)
-        if op is None:
             raise CompileError(f"CasADi's operation {name} has no compiled form")
-        return self.emit(op, values[0], values[1] if op in BINARY else -1)
+    size = sum(sparsity.numel() for sparsity in outputs)
+    missing = [k for k in range(size) if k not in results]  # structurally zero
+    if missing:
+        results |= dict.fromkeys(missing, constant(0.0))
+    ports_in, ports_out = (
+        tuple(Port(name, _shape(*s.shape)) for name, s in zip(names, sparsities, strict=True))
+        for names, sparsities in ((function.name_in(), inputs), (function.name_out(), outputs))
+    )
+    numbers = [results[k] for k in range(size)]
+    return program(function.name(), ports_in, ports_out, instructions, constants, numbers)
 
 
 def _require() -> None:
@@ -164,10 +138,10 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
 
     inputs = [casadi.SX.sym(port.name, *_matrix(port)) for port in program.inputs]
     flat = casadi.vertcat(*(casadi.vec(x.T) for x in inputs))
-    # casadi.fmin and fmax would give the other one where one operand is NaN
+    # NaN where one operand is NaN, for which casadi.fmin and fmax give the other one
     extremes = {
-        Op.MIN: lambda x, y: _first(x < y, y <= x, x, y),
-        Op.MAX: lambda x, y: _first(x > y, y >= x, x, y),
+        Op.MIN: lambda x, y: casadi.if_else(x < y, x, casadi.if_else(y <= x, y, x + y)),
+        Op.MAX: lambda x, y: casadi.if_else(x > y, x, casadi.if_else(y >= x, y, x + y)),
     }
     values = _evaluate(program, flat, extremes)
     outputs = []
@@ -191,7 +165,7 @@ def _evaluate(
     """
     import casadi
 
-    values: list[Any] = []
+    values: list[casadi.SX] = []
     for code, a, b in program.rows:
         op = Op(code)
         if op == Op.INPUT:
@@ -210,19 +184,12 @@ def _evaluate(
     return outputs
 
 
-def _first(first: casadi.SX, second: casadi.SX, x: casadi.SX, y: casadi.SX) -> casadi.SX:
-    """x or y, whichever comparison holds; x + y, which is NaN, where neither does."""
-    import casadi
-
-    return casadi.if_else(first, x, casadi.if_else(second, y, x + y))
-
-
 def _matrix(port: Port) -> tuple[int, int]:
     rows = port.shape[0] if port.shape else 1
     return rows, port.size // rows if rows else 0
 
 
-def _apply(op: Op, x: Any, y: Any = None) -> Any:
+def _apply(op: Op, x: casadi.SX, y: Any = None) -> Any:
     import casadi
 
     if op == Op.NEG:
@@ -241,7 +208,7 @@ def _apply(op: Op, x: Any, y: Any = None) -> Any:
 
 
 # each of our symbols and CasADi's that stands for it, which lives as long, so that its hash is its own
-_expressions: WeakKeyDictionary[Symbol, Any] = WeakKeyDictionary()
+_expressions: WeakKeyDictionary[Symbol, casadi.SX] = WeakKeyDictionary()
 _symbols: WeakValueDictionary[int, Symbol] = WeakValueDictionary()
 
 
@@ -268,20 +235,21 @@ def adopted(value: Any) -> Any:
     return _read_column(casadi.vec(casadi.SX(casadi.densify(value)).T), _shape(*value.shape))
 
 
-def _read_column(entries: casadi.SX, shape: tuple[int, ...]) -> Any:
+def _read_column(entries: casadi.SX, shape: tuple[int, ...]) -> np.ndarray:
     import casadi
 
     met = casadi.symvar(entries)
-    inputs = of_identities([_identity(s) for s in met], (len(met),))
+    identities = []
+    for expression in met:
+        symbol = _symbols.get(expression.element_hash())
+        if symbol is None:
+            symbol = Symbol(expression.name())
+            _pair(symbol, expression)
+        identities.append(symbol)
+    inputs = of_identities(identities, (len(met),))
     program_read = read(casadi.Function("expression", [casadi.vertcat(*met)], [entries]))
     table, (keys,) = table_with(inputs)
     return array([scalar(table, key) for key in table.replayed(program_read, keys)], shape)
-
-
-def _identity(expression: casadi.SX) -> Symbol:
-    """Our symbol for one of CasADi's."""
-    symbol = _symbols.get(expression.element_hash())
-    return _paired(Symbol(expression.name()), expression) if symbol is None else symbol
 
 
 def _expression(symbol: Symbol) -> casadi.SX:
@@ -289,17 +257,16 @@ def _expression(symbol: Symbol) -> casadi.SX:
     import casadi
 
     if symbol not in _expressions:
-        _paired(symbol, casadi.SX.sym(symbol.name))
+        _pair(symbol, casadi.SX.sym(symbol.name))
     return _expressions[symbol]
 
 
-def _paired(symbol: Symbol, expression: casadi.SX) -> Symbol:
+def _pair(symbol: Symbol, expression: casadi.SX) -> None:
     _expressions[symbol] = expression
     _symbols[expression.element_hash()] = symbol
-    return symbol
 
 
-def exported_array(value: Any) -> Any:
+def exported_array(value: object) -> Any:
     """An array of symbols as CasADi's array of the same shape."""
     import casadi
 
@@ -309,7 +276,7 @@ def exported_array(value: Any) -> Any:
     return wrapper._wrap_nd(column, shape)
 
 
-def exported(value: Any) -> casadi.SX:
+def exported(value: object) -> casadi.SX:
     """An array of symbols as CasADi's matrix: vectors are columns.
 
     Symbols that came from CasADi are CasADi's again; others get one of their name, and come back as

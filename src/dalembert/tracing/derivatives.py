@@ -15,9 +15,8 @@ symbols made by `symbol`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import pi, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -61,10 +60,6 @@ def _one_plus(t: Table, x: Signed, sign: int = 1) -> Signed:
 
 def _square(t: Table, x: Signed) -> Signed:
     return t.product(x, x)
-
-
-def _root(t: Table, x: Signed) -> Signed:
-    return t.unary(Op.SQRT, x)
 
 
 def _divide(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
@@ -140,15 +135,15 @@ LOCAL: dict[int, Rule] = {
     Op.SIN: _factor(lambda t, x, f: t.unary(Op.COS, x)),
     Op.COS: _factor(lambda t, x, f: _negative(t.unary(Op.SIN, x))),
     Op.TAN: _factor(lambda t, x, f: _one_plus(t, _square(t, f))),
-    Op.ASIN: _over(lambda t, x, f: _root(t, _one_plus(t, _square(t, x), -1))),
-    Op.ACOS: _over(lambda t, x, f: _negative(_root(t, _one_plus(t, _square(t, x), -1)))),
+    Op.ASIN: _over(lambda t, x, f: t.unary(Op.SQRT, _one_plus(t, _square(t, x), -1))),
+    Op.ACOS: _over(lambda t, x, f: _negative(t.unary(Op.SQRT, _one_plus(t, _square(t, x), -1)))),
     Op.ATAN: _over(lambda t, x, f: _one_plus(t, _square(t, x))),
     Op.ATAN2: _atan2,
     Op.SINH: _factor(lambda t, x, f: t.unary(Op.COSH, x)),
     Op.COSH: _factor(lambda t, x, f: t.unary(Op.SINH, x)),
     Op.TANH: _factor(lambda t, x, f: _one_plus(t, _square(t, f), -1)),
-    Op.ASINH: _over(lambda t, x, f: _root(t, _one_plus(t, _square(t, x)))),
-    Op.ACOSH: _over(lambda t, x, f: _root(t, t.sum(_square(t, x), t.constant(-1.0)))),
+    Op.ASINH: _over(lambda t, x, f: t.unary(Op.SQRT, _one_plus(t, _square(t, x)))),
+    Op.ACOSH: _over(lambda t, x, f: t.unary(Op.SQRT, t.sum(_square(t, x), t.constant(-1.0)))),
     Op.ATANH: _over(lambda t, x, f: _one_plus(t, _square(t, x), -1)),
     Op.EXP: _factor(lambda t, x, f: f),
     Op.EXPM1: _factor(lambda t, x, f: t.unary(Op.EXP, x)),
@@ -300,7 +295,7 @@ def _costs(table: Table, results: Sequence[Signed], inputs: Sequence[int]) -> tu
     return ahead, back
 
 
-def jacobian(y: Any, x: Any) -> Any:
+def jacobian(y: object, x: object) -> np.ndarray:
     """∂y/∂x (*y.shape, *x.shape).
 
     >>> from dalembert.tracing import symbol
@@ -309,11 +304,11 @@ def jacobian(y: Any, x: Any) -> Any:
     [x_1 x_0]
     """
     table, (results, inputs) = table_with(y, x)
-    rows = sparse_jacobian(table, results, _numbers(inputs))
+    rows = sparse_jacobian(table, results, [k for k, _ in inputs])
     return _dense(table, rows, len(inputs), (*shape_of(y), *shape_of(x)))
 
 
-def gradient(y: Any, x: Any) -> Any:
+def gradient(y: object, x: object) -> np.ndarray:
     """∂y/∂x of the shape of x, y a number.
 
     >>> from dalembert.tracing import symbol
@@ -324,13 +319,15 @@ def gradient(y: Any, x: Any) -> Any:
     return transposed(y, x, np.ones(shape_of(y)))
 
 
-def hessian(y: Any, x: Any) -> Any:
+def hessian(y: object, x: object) -> np.ndarray:
     """∂²y/∂x² (n, n), symmetric, of a number y and a vector x (n,)."""
     second = jacobian(gradient(y, x), x)
-    return symbols(np.tril(second)) + symbols(np.tril(second, -1)).T
+    below = symbols(np.tril(second, -1))
+    result: np.ndarray = symbols(np.tril(second)) + below.T
+    return result
 
 
-def directional(y: Any, x: Any, direction: Any) -> Any:
+def directional(y: object, x: object, direction: object) -> np.ndarray:
     """(∂y/∂x) d of the shape of y, for a direction d of the shape of x: dy/dt for ẋ = d.
 
     >>> from dalembert.tracing import symbol
@@ -340,19 +337,21 @@ def directional(y: Any, x: Any, direction: Any) -> Any:
     """
     table, (results, inputs, changes) = table_with(y, x, direction)
     seeds = [_single(table, change) for change in changes]
-    rates = forward(table, results, _numbers(inputs), seeds)
+    rates = forward(table, results, [k for k, _ in inputs], seeds)
     return _dense(table, rates, 1, shape_of(y))
 
 
-def transposed(y: Any, x: Any, force: Any) -> Any:
+def transposed(y: object, x: object, force: object) -> np.ndarray:
     """(∂y/∂x)ᵀ f of the shape of x, for f of the shape of y: what f on y does along x."""
     table, (results, inputs, forces) = table_with(y, x, force)
     weights = [_single(table, weight) for weight in forces]
-    bars = backward(table, results, _numbers(inputs), weights)
+    bars = backward(table, results, [k for k, _ in inputs], weights)
     return _dense(table, bars, 1, shape_of(x))
 
 
-def at(results: Sequence[Any], symbols: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+def at(
+    results: Sequence[object], symbols: Iterable[object], values: Iterable[object]
+) -> tuple[np.ndarray, ...]:
     """The arrays with `values` (numbers or symbols) in place of symbols; numbers where none is left.
 
     >>> from dalembert.tracing import symbol
@@ -361,7 +360,7 @@ def at(results: Sequence[Any], symbols: Sequence[Any], values: Sequence[Any]) ->
     array([1., 2.])
     """
     table, (inputs, replacements, *rows) = table_with(flat(symbols), flat(values), *results)
-    mapping = dict(zip(_numbers(inputs), replacements, strict=True))
+    mapping = {k: value for (k, _), value in zip(inputs, replacements, strict=True)}
     flattened = table.substituted([key for row in rows for key in row], mapping)
     arrays, start = [], 0
     for row, result in zip(rows, results, strict=True):
@@ -372,15 +371,10 @@ def at(results: Sequence[Any], symbols: Sequence[Any], values: Sequence[Any]) ->
     return tuple(arrays)
 
 
-def depends_on(y: Any, x: Any) -> bool:
+def depends_on(y: object, x: object) -> bool:
     """Whether any of the symbols x is met in y."""
     table, (results, inputs) = table_with(y, x)
     return not {k for k, _ in inputs}.isdisjoint(table.below(k for k, _ in results))
-
-
-def _numbers(inputs: Sequence[Signed]) -> list[int]:
-    """The value numbers of symbols."""
-    return [number for number, _ in inputs]
 
 
 def _single(table: Table, value: Signed) -> Sparse:
@@ -388,8 +382,8 @@ def _single(table: Table, value: Signed) -> Sparse:
     return {} if table.values[value[0]] == 0.0 else {0: value}
 
 
-def _dense(table: Table, rows: Sequence[Sparse], width: int, shape: tuple[int, ...]) -> Any:
-    entries: list[Any] = [0.0] * (len(rows) * width)
+def _dense(table: Table, rows: Sequence[Sparse], width: int, shape: tuple[int, ...]) -> np.ndarray:
+    entries: list[object] = [0.0] * (len(rows) * width)
     for i, row in enumerate(rows):
         for j, key in row.items():
             entries[i * width + j] = scalar(table, key)

@@ -35,7 +35,7 @@ from dalembert.tracing.derivatives import at, directional, transposed
 from dalembert.tracing.interpreter import Evaluator
 from dalembert.tracing.program import Port, Program
 
-Arrays = Sequence[Any]
+Arrays = Sequence[np.ndarray]
 Map = Callable[..., Arrays]
 _open = threading.local()
 
@@ -52,7 +52,7 @@ class Mark:
     back: Map  # (w…) → K⁻ᵀ w
 
     @property
-    def x(self) -> Any:
+    def x(self) -> np.ndarray:
         """The solution as one vector of symbols."""
         return flat(self.symbols[: self.size])
 
@@ -63,21 +63,23 @@ def is_differentiating() -> bool:
 
 
 @contextmanager
-def marks(wanted: bool = True) -> Iterator[list[Mark]]:
+def marks(enabled: bool = True) -> Iterator[list[Mark]]:
     """The solutions that are marked inside, in the order in which they were computed.
 
-    Unless `wanted`, nothing is marked inside: solutions are returned as computed.
+    Unless `enabled`, nothing is marked inside: solutions are returned as computed.
     """
     before: tuple[list[Mark], ...] = getattr(_open, "marks", ())
     collected: list[Mark] = []
-    _open.marks = (*before, collected) if wanted else ()
+    _open.marks = (*before, collected) if enabled else ()
     try:
         yield collected
     finally:
         _open.marks = before
 
 
-def solution(x: Arrays, residual: Map, forth: Map, back: Map, constants: Arrays = ()) -> Arrays:
+def solution(
+    x: Sequence[Any], residual: Map, forth: Map, back: Map, constants: Sequence[Any] = ()
+) -> Sequence[Any]:
     """The arrays x, solution of residual(*x, *constants) = 0; derivatives keep `constants` fixed.
 
     `residual` gives arrays (r, …), `forth` takes changes of them and gives −dx, `back` takes
@@ -101,7 +103,7 @@ def solution(x: Arrays, residual: Map, forth: Map, back: Map, constants: Arrays 
     return symbols[: len(x)]
 
 
-def vjp(solutions: Sequence[Mark], y: Any, x: Any, force: Any) -> Any:
+def vjp(solutions: Sequence[Mark], y: object, x: object, force: object) -> np.ndarray:
     """(∂y/∂x)ᵀ f of the shape of x, for f of the shape of y, through the solutions in y."""
     total = transposed(y, _with(x, solutions), force)
     for k in reversed(range(len(solutions))):
@@ -114,7 +116,7 @@ def vjp(solutions: Sequence[Mark], y: Any, x: Any, force: Any) -> Any:
     return _resolved(solutions, total.reshape(shape_of(x)))
 
 
-def jvp(solutions: Sequence[Mark], y: Any, x: Any, direction: Any) -> Any:
+def jvp(solutions: Sequence[Mark], y: object, x: object, direction: object) -> np.ndarray:
     """(∂y/∂x) d of the shape of y, for d of the shape of x, through the solutions in y."""
     total = flat([direction])
     for k, mark in enumerate(solutions):
@@ -124,15 +126,15 @@ def jvp(solutions: Sequence[Mark], y: Any, x: Any, direction: Any) -> Any:
     return _resolved(solutions, directional(y, _with(x, solutions), total))
 
 
-def _with(x: Any, solutions: Sequence[Mark]) -> Any:
+def _with(x: object, solutions: Sequence[Mark]) -> np.ndarray:
     """The symbols x and those of the solutions, as one vector."""
     return flat([x, *(mark.x for mark in solutions)])
 
 
-def _resolved(solutions: Sequence[Mark], y: Any) -> Any:
+def _resolved(solutions: Sequence[Mark], y: np.ndarray) -> np.ndarray:
     """y with the solutions in place of their symbols; a solution may stand in the next ones."""
-    symbols: list[Any] = []
-    values: list[Any] = []
+    symbols: list[np.ndarray] = []
+    values: list[np.ndarray] = []
     for mark in solutions:
         values += at(mark.values, symbols, values) if symbols else mark.values
         symbols += mark.symbols
@@ -144,7 +146,10 @@ DIGEST_FORMAT = 2  # of what `Function.serialize` gives; 1 was text of CasADi's
 
 
 def program_of(
-    name: str, inputs: Sequence[Any], outputs: Mapping[str, Any], names: Sequence[str] = ()
+    name: str,
+    inputs: Sequence[object],
+    outputs: Mapping[str, object],
+    names: Sequence[str] = (),
 ) -> Program:
     """The program from arrays of symbols to arrays made of them."""
     labels = names or [f"in{k}" for k in range(len(inputs))]
@@ -172,7 +177,9 @@ class Function:
     (2,)
     """
 
-    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any] | Mapping[str, Any]) -> None:
+    def __init__(
+        self, inputs: Sequence[object], outputs: Sequence[object] | Mapping[str, object]
+    ) -> None:
         self.names = tuple(outputs) if isinstance(outputs, Mapping) else ()
         named = outputs if isinstance(outputs, Mapping) else dict(enumerate(outputs))
         self.program = program_of("function", inputs, {str(k): y for k, y in named.items()})
@@ -189,7 +196,7 @@ class Function:
     def _evaluator(self) -> Evaluator:
         return Evaluator(self.program)
 
-    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+    def __call__(self, *arrays: object) -> tuple[Any, ...]:
         sizes = [prod(shape) for shape in self.inputs]
         if len(arrays) != len(sizes):
             raise CompileError(f"expected {len(sizes)} arrays, got {len(arrays)}")

@@ -17,12 +17,15 @@ import numpy as np
 from dalembert.errors import ShapeError
 from dalembert.tracing.program import BINARY, Op, Program
 
+Operation = Callable[..., np.ndarray]
+"""An operation on arrays of numbers, entry by entry."""
 
-def _truth(function: Callable) -> Callable:
+
+def _truth(function: np.ufunc) -> Operation:
     return lambda *args: function(*args).astype(np.result_type(*args))
 
 
-def _each(function: Callable) -> Callable:
+def _each(function: Callable[..., float]) -> Operation:
     """A scalar function of the standard library, applied entry by entry."""
     return lambda *args: np.vectorize(function, otypes=[np.result_type(*args)])(*args)
 
@@ -80,7 +83,7 @@ UFUNCS: dict[Op, np.ufunc] = {
 TRUTHS = (Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.AND, Op.OR)
 """Those whose results are true or false."""
 
-MEANING: dict[Op, Callable] = {
+MEANING: dict[Op, Operation] = {
     **UFUNCS,
     **{op: _truth(UFUNCS[op]) for op in TRUTHS},
     Op.ERF: _each(math.erf),
@@ -100,27 +103,9 @@ def interpret(program: Program, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def run_by(
-    program: Program, arrays: tuple[np.ndarray, ...], meaning: Mapping[Op, Callable]
+    program: Program, arrays: tuple[np.ndarray, ...], meaning: Mapping[Op, Operation]
 ) -> tuple[np.ndarray, ...]:
     """The program's outputs, where every operation is what `meaning` says; complex ones too."""
-    batch, flat = _flatten(program, arrays)
-    with np.errstate(all="ignore"):
-        values = _evaluate(program, flat, meaning)
-    dtype = flat[0].dtype if flat else np.dtype(float)
-    outputs, start = [], 0
-    for port in program.outputs:
-        out = np.empty((*batch, port.size), dtype)
-        for k in range(port.size):
-            out[..., k] = values[program.results[start + k]]
-        outputs.append(out.reshape((*batch, *port.shape)))
-        start += port.size
-    return tuple(outputs)
-
-
-def _flatten(
-    program: Program, arrays: tuple[np.ndarray, ...]
-) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """The batch shape, and one array (of the batch, or broadcasting to it) per input entry."""
     if len(arrays) != len(program.inputs):
         names = ", ".join(port.name for port in program.inputs)
         raise ShapeError(f"{program.name} takes {len(program.inputs)} arrays ({names})")
@@ -128,7 +113,7 @@ def _flatten(
     single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
     dtype = complex if any(map(np.iscomplexobj, arrays)) else np.float32 if single else float
     leads: list[tuple[int, ...]] = []
-    flat: list[np.ndarray] = []
+    flat: list[np.ndarray] = []  # one array, of the batch or broadcasting to it, per input entry
     for port, array in zip(program.inputs, arrays, strict=True):
         split = array.ndim - len(port.shape)
         if split < 0 or array.shape[split:] != port.shape:
@@ -137,11 +122,21 @@ def _flatten(
         entries = array.astype(dtype).reshape(*lead, port.size)
         leads.append(lead)
         flat.extend(entries[..., k] for k in range(port.size))
-    return np.broadcast_shapes(*leads), flat
+    batch = np.broadcast_shapes(*leads)
+    with np.errstate(all="ignore"):
+        values = _evaluate(program, flat, meaning)
+    outputs, start = [], 0
+    for port in program.outputs:
+        out = np.empty((*batch, port.size), flat[0].dtype if flat else float)
+        for k in range(port.size):
+            out[..., k] = values[program.results[start + k]]
+        outputs.append(out.reshape((*batch, *port.shape)))
+        start += port.size
+    return tuple(outputs)
 
 
 def _evaluate(
-    program: Program, flat: list[np.ndarray], meaning: Mapping[Op, Callable]
+    program: Program, flat: list[np.ndarray], meaning: Mapping[Op, Operation]
 ) -> list[np.ndarray]:
     dtype = flat[0].dtype if flat else np.dtype(float)
     constants = program.constants.astype(dtype)
@@ -159,7 +154,7 @@ def _evaluate(
 
 
 _STANDARD = {op: getattr(math, op.name.lower(), None) for op in Op}
-_SCALAR: dict[int, Callable[..., Any]] = {
+_SCALAR: dict[int, Callable[..., float]] = {
     **{op: function for op, function in _STANDARD.items() if function is not None},
     Op.NEG: operator.neg,
     Op.ADD: operator.add,
@@ -245,18 +240,18 @@ def _written(program: Program) -> Callable[[Sequence[float]], list[float]]:
         elif op == Op.CONST:
             names.append(f"c[{a}]" if not math.isfinite(constants[a]) else repr(constants[a]))
         else:
+            x, y = names[a], names[b] if b >= 0 else ""
+            if op in _INFIX:
+                value = f"{x} {_INFIX[Op(op)]} {y}"
+            elif op in (Op.NEG, Op.SQ):
+                value = f"-{x}" if op == Op.NEG else f"{x} * {x}"
+            else:
+                value = f"f{op}({x}, {y})" if y else f"f{op}({x})"
             names.append(f"v{k}")
-            lines.append(f" v{k} = {_expression(op, names[a], names[b] if b >= 0 else '')}")
+            lines.append(f" v{k} = {value}")
     lines.append(f" return [{', '.join(names[k] for k in program.results.tolist())}]")
     scope: dict[str, Any] = {f"f{int(op)}": function for op, function in _SCALAR.items()}
     scope["c"] = constants
     exec("\n".join(lines), scope)  # numbers and names made above, nothing of a user's
-    return scope["run"]
-
-
-def _expression(op: int, x: str, y: str) -> str:
-    if op in _INFIX:
-        return f"{x} {_INFIX[Op(op)]} {y}"
-    if op in (Op.NEG, Op.SQ):
-        return f"-{x}" if op == Op.NEG else f"{x} * {x}"
-    return f"f{op}({x}, {y})" if y else f"f{op}({x})"
+    run: Callable[[Sequence[float]], list[float]] = scope["run"]
+    return run

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """Whether it is an array of symbols, a scalar, or one of CasADi's.
 
     >>> from dalembert.tracing import symbol
     >>> is_symbolic(symbol("x")), is_symbolic(1.0)
     (True, False)
     """
-    kind = type(value)  # SymPy has types without a module
-    return getattr(kind, "is_symbols", False) or str(kind.__module__).startswith("casadi")
+    return is_array(value) or is_casadi(value)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether it is an array of symbols or a scalar of this package."""
-    return getattr(type(value), "is_symbols", False)
+    return bool(getattr(type(value), "is_symbols", False))
 
 
-def is_casadi(value: Any) -> bool:
+def is_casadi(value: object) -> bool:
     """Whether it is one of CasADi's matrices or arrays."""
-    return str(type(value).__module__).startswith("casadi")
+    return str(type(value).__module__).startswith("casadi")  # SymPy has types without a module

@@ -22,9 +22,12 @@ from dalembert.linalg.factorisations import (
 from dalembert.tracing.scalars import PRIMITIVE, Scalar, Unrecorded, choose, is_truth, operation
 
 LN2, LN10 = np.log(2.0), np.log(10.0)
+Value = Any
+"""A scalar of symbols, a number, or an array of them."""
+Function = Callable[..., Value]
 
 
-def _rint(x: Any) -> Any:
+def _rint(x: Value) -> Value:
     """To the nearest whole number, halves to the even one."""
     size = np.absolute(x)
     down = np.floor(size)
@@ -34,27 +37,27 @@ def _rint(x: Any) -> Any:
     return np.copysign(down + up, x)
 
 
-def _trunc(x: Any) -> Any:
+def _trunc(x: Value) -> Value:
     return np.copysign(np.floor(np.absolute(x)), x)
 
 
-def _across(remainder: Any, y: Any) -> Any:
+def _across(remainder: Value, y: Value) -> Value:
     """Whether the remainder that fmod leaves lies on the other side of 0 than y."""
     return np.logical_and(remainder != 0.0, (y < 0.0) != (remainder < 0.0))
 
 
-def _remainder(x: Any, y: Any) -> Any:
-    """x mod y with the sign of y, from fmod, which is exact; a zero has fmod's sign, and its slope."""
+def _remainder(x: Value, y: Value) -> Value:
+    """x mod y with the sign of y, from fmod, which is exact; zeros have fmod's sign and derivative."""
     remainder = np.fmod(x, y)
     return choose(_across(remainder, y), remainder + y, remainder)
 
 
-def _modf(x: Any) -> tuple[Any, Any]:
+def _modf(x: Value) -> tuple[Value, Value]:
     whole = _trunc(x)
     return choose(_isinf(x), 0.0, x - whole), whole
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
+def _floor_divide(x: Value, y: Value) -> Value:
     """⌊x / y⌋ as NumPy has it: from the remainder, so that it fits to it."""
     remainder = np.fmod(x, y)
     whole = (x - remainder) / y - np.multiply(_across(remainder, y), 1.0)
@@ -63,35 +66,35 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return choose(np.equal(y, 0.0), np.divide(x, y), near)
 
 
-def _heaviside(x: Any, at_zero: Any) -> Any:
+def _heaviside(x: Value, at_zero: Value) -> Value:
     step = choose(x == 0.0, at_zero, np.multiply(np.less(0.0, x), 1.0))
     return choose(_isnan(x), x, step)
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
-    """ln(eˣ + eʸ), from the larger one, which may be infinite; of equal ones either, slopes are ½."""
+def _logaddexp(x: Value, y: Value) -> Value:
+    """ln(eˣ + eʸ) from the larger one, which may be infinite; of equal ones both derivatives are ½."""
     first, second = x + np.log1p(np.exp(y - x)), y + np.log1p(np.exp(x - y))
     both = np.logical_and(np.equal(x, y), _isinf(x))
     return choose(both, x, choose(np.less_equal(y, x), first, second))
 
 
-def _isnan(x: Any) -> Any:
+def _isnan(x: Value) -> Value:
     return np.logical_not(np.less_equal(x, np.inf))  # x ≠ x is simplified to false
 
 
-def _isinf(x: Any) -> Any:
+def _isinf(x: Value) -> Value:
     return np.equal(np.absolute(x), np.inf)
 
 
-def _number(x: Any, y: Any, chosen: Any) -> Any:
+def _number(x: Value, y: Value, chosen: Value) -> Value:
     """One of two, of which NaN is none."""
     return choose(_isnan(x), y, choose(_isnan(y), x, chosen))
 
 
-def _bits(ufunc: Callable[..., Any]) -> Callable[..., Any]:
+def _bits(ufunc: Function) -> Function:
     """An operation on bits, which entries have only where they are true or false."""
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Value) -> Value:
         if not all(map(is_truth, args)):
             raise Unrecorded(
                 "operations on bits are for booleans: compare first, as in (x > 0) & …"
@@ -101,12 +104,12 @@ def _bits(ufunc: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _xor(x: Any, y: Any) -> Any:
+def _xor(x: Value, y: Value) -> Value:
     return np.not_equal(np.not_equal(x, 0.0), np.not_equal(y, 0.0))
 
 
 _umath_clip = getattr(np, "_core", np).umath.clip
-DERIVED: dict[Any, Callable[..., Any]] = {
+DERIVED: dict[np.ufunc, Function] = {
     np.positive: lambda x: x,
     np.conjugate: lambda x: x,
     np.fabs: np.absolute,
@@ -151,11 +154,11 @@ _NO_BOOLEANS = {np.remainder, np.fmod, np.floor_divide, np.divmod, np.reciprocal
 _NO_BOOLEANS |= {np.square, np.sign}
 
 
-def _of_entries(ufunc: Any) -> Any:
+def _of_entries(ufunc: np.ufunc) -> Value:
     """A ufunc of objects: noted down for entries, done at once for numbers."""
     spelled = DERIVED.get(ufunc)
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Value) -> Value:
         for x in args:
             if isinstance(x, Scalar):
                 if ufunc in _NO_BOOLEANS and all(map(is_truth, args)):
@@ -173,7 +176,7 @@ def _of_entries(ufunc: Any) -> Any:
 # NumPy's own loops of objects use the operators of entries, and are quicker
 _NATIVE = (np.add, np.subtract, np.multiply, np.negative, np.matmul)
 _NATIVE += tuple(getattr(np, name) for name in ("vecdot", "matvec", "vecmat") if hasattr(np, name))
-OWN: dict[Any, Any] = {
+OWN: dict[np.ufunc, Value] = {
     **{ufunc: _of_entries(ufunc) for ufunc in (*PRIMITIVE, *DERIVED)},
     **{ufunc: ufunc for ufunc in _NATIVE},
 }
@@ -182,44 +185,44 @@ OWN: dict[Any, Any] = {
 _chosen = np.frompyfunc(choose, 3, 1)
 
 
-def _objects(value: Any) -> Any:
+def _objects(value: Value) -> Value:
     """An array of objects, so that nothing asks again what to do."""
     array = np.empty(np.shape(value), dtype=object)
     array[...] = value
     return array
 
 
-def where(condition: Any, *choices: Any) -> Any:
+def where(condition: Value, *choices: Value) -> Value:
     """Entry by entry one of two."""
     if len(choices) != 2:
-        raise Unrecorded("which places hold depends on values: use np.where(condition, x, y)")
+        raise Unrecorded("which entries hold depends on values: use np.where(condition, x, y)")
     return _chosen(*map(_objects, (condition, *choices)))
 
 
 def _clip(
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
+    a: Value,
+    a_min: Value = None,
+    a_max: Value = None,
+    out: Value = None,
     *,
-    min: Any = None,  # NumPy's own names
-    max: Any = None,
-    **more: Any,
-) -> Any:
+    min: Value = None,  # NumPy's own names
+    max: Value = None,
+    **more: Value,
+) -> Value:
     low, high = a_min if min is None else min, a_max if max is None else max
     into = {} if out is None else {"out": out}
     result = a if low is None else np.maximum(a, low, **more, **(into if high is None else {}))
     return result if high is None else np.minimum(result, high, **more, **into)
 
 
-def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def _round(a: Value, decimals: int = 0, out: Value = None) -> Value:
     scale = 10.0 ** abs(decimals)
     scaled = np.rint(a * scale) / scale if decimals > 0 else np.rint(a / scale) * scale
     result = scaled if decimals else np.rint(a)
     return result if out is None else np.positive(result, out=out)
 
 
-def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def _select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Value = 0) -> Value:
     result = default
     for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
         result = where(condition, choice, result)
@@ -227,8 +230,8 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
 
 
 def _nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+    x: Value, copy: bool = True, nan: Value = 0.0, posinf: Value = None, neginf: Value = None
+) -> Value:
     largest = np.finfo(float).max
     ends = (largest if posinf is None else posinf, -largest if neginf is None else neginf)
     result = where(np.equal(x, np.inf), ends[0], where(np.equal(x, -np.inf), ends[1], x))
@@ -239,20 +242,22 @@ def _nan_to_num(
     return x
 
 
-def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def _isclose(
+    a: Value, b: Value, rtol: Value = 1e-05, atol: Value = 1e-08, equal_nan: bool = False
+) -> Value:
     near = np.less_equal(np.absolute(np.subtract(a, b)), atol + rtol * np.absolute(b))
     result = np.logical_or(np.logical_and(near, np.isfinite(b)), np.equal(a, b))
     return np.logical_or(result, np.logical_and(np.isnan(a), np.isnan(b))) if equal_nan else result
 
 
 def _interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+    x: Value, xp: Value, fp: Value, left: Value = None, right: Value = None, period: Value = None
+) -> Value:
     """Straight lines through points (xp, fp) with rising xp, ends continued as constants."""
     if period is not None or getattr(xp, "is_symbols", False):
-        raise Unrecorded("places of symbols, and a period, have no compiled form")
+        raise Unrecorded("positions of symbols, and a period, have no compiled form")
     if len(xp) != len(fp) or not len(xp) or np.any(np.diff(xp) <= 0.0):
-        raise ValueError("np.interp needs rising places xp, and a value fp for each")
+        raise ValueError("np.interp needs rising positions xp, and a value fp for each")
     result = fp[0] if left is None else left
     for k in range(len(xp) - 1):
         line = fp[k] + (x - xp[k]) * ((fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k]))
@@ -263,12 +268,12 @@ def _interp(
     return np.where(np.isnan(x), x, result)
 
 
-def _sinc(x: Any) -> Any:
+def _sinc(x: Value) -> Value:
     angle = np.pi * np.where(np.equal(x, 0.0), 1e-20, x)
     return np.sin(angle) / angle
 
 
-OWN_CALLS: dict[Any, Callable[..., Any]] = {
+OWN_CALLS: dict[Function, Function] = {
     np.where: where,
     np.clip: _clip,
     np.round: _round,
@@ -296,11 +301,11 @@ REFUSED = frozenset(
 _SMALL = 3  # rows up to which minors take the fewest operations
 
 
-def _is_zero(x: Any) -> bool:
+def _is_zero(x: Value) -> bool:
     return isinstance(x, float | int) and x == 0.0
 
 
-def _solve(A: Any, b: Any) -> Any:
+def _solve(A: Value, b: Value) -> Value:
     """A⁻¹ b for b (n,) or (n, m): by substitution, minors, or an orthonormal basis of the columns."""
     n = len(A)
     if all(_is_zero(A[i, j]) for i in range(n) for j in range(i + 1, n)):
@@ -314,7 +319,7 @@ def _solve(A: Any, b: Any) -> Any:
     return back_substitution(R, Q.T @ b)
 
 
-def _orthonormal(A: Any) -> tuple[Any, Any]:
+def _orthonormal(A: Value) -> tuple[Value, Value]:
     """A = Q R by modified Gram–Schmidt, which needs no pivots."""
     n = len(A)
     columns, R = [A[:, j] for j in range(n)], np.zeros((n, n), dtype=object)
@@ -327,7 +332,7 @@ def _orthonormal(A: Any) -> tuple[Any, Any]:
     return np.stack(columns, axis=1), R
 
 
-LINEAR_ALGEBRA: dict[Any, Callable[..., Any]] = {
+LINEAR_ALGEBRA: dict[Function, Function] = {
     np.linalg.solve: _solve,
     np.linalg.inv: lambda A: _solve(A, np.eye(len(A))),
     np.linalg.det: lambda A: adjugate(A)[1],

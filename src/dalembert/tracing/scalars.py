@@ -6,15 +6,15 @@ symbol is done at once, so that a result is a number wherever it can be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.tracing.interpreter import TRUTHS, UFUNCS
 from dalembert.tracing.program import Op
-from dalembert.tracing.table import Signed, Symbol, Table, winner
+from dalembert.tracing.table import Signed, Symbol, Table
 
 NO_VALUE = (
     "a symbol has no value yet: use NumPy's functions (np.sin, not math.sin), np.where in place of "
@@ -44,29 +44,33 @@ class Scalar:
     def __init__(self, table: Table, key: Signed) -> None:
         self.table, self.key = table, key
 
-    def _no_value(self) -> Any:
+    def _no_value(self) -> NoReturn:
         raise Unrecorded(NO_VALUE)
 
-    def _sympy_(self) -> Any:  # which SymPy asks for before it makes something of an object
+    def _sympy_(self) -> NoReturn:  # called by SymPy before it converts an object
         raise Unrecorded(SYMPY.format("arithmetic"))
 
     __float__ = __int__ = __index__ = __complex__ = __bool__ = _no_value
     __hash__ = object.__hash__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Scalar:
         number, sign = self.key
         return Scalar(self.table, (number, -sign))
 
-    def conjugate(self) -> Any:
+    def conjugate(self) -> Scalar:
         return self
 
     T, __pos__ = property(conjugate), conjugate
 
     def __repr__(self) -> str:
-        return text(self)
+        text = _text(self.table, self.key, _LIMIT)
+        return text if len(text) <= _LIMIT else text[:_LIMIT] + "…"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("symbols do not pickle: they have an identity in this process only")
+
+
+Number = Scalar | float
 
 
 class Boolean(Scalar):
@@ -74,63 +78,62 @@ class Boolean(Scalar):
 
     __slots__ = ()
 
-    def as_number(self) -> Scalar:
-        """0 or 1."""
-        return Scalar(self.table, self.key)
-
-    def __neg__(self) -> Any:
+    def __neg__(self) -> NoReturn:
         raise Unrecorded("the negative of a boolean, which NumPy refuses: use np.logical_not")
 
 
-def is_truth(value: Any) -> bool:
+def is_truth(value: object) -> bool:
     """Whether it is true or false, and not a number."""
     return isinstance(value, Boolean | bool | np.bool_)
 
 
-def number_of(value: Any) -> Any:
-    """0 or 1 for what is true or false; numbers as they are."""
+def number_of(value: Number | bool | np.bool_) -> Number:
+    """0 or 1 for booleans; numbers as they are."""
     if isinstance(value, Boolean):
-        return value.as_number()
-    return float(value) if is_truth(value) else value
+        return Scalar(value.table, value.key)
+    return float(value) if isinstance(value, bool | np.bool_) else value
 
 
-def operand(value: Any) -> Any:
+def operand(value: Any) -> Number:
     """The other operand of a scalar, as a scalar or a number; named parameters become symbols."""
     if isinstance(value, Scalar):
         return value
     if not isinstance(value, float | int | np.generic):
         if hasattr(type(value), "symbol"):
-            return value.symbol().item()
+            symbol: Scalar = value.symbol().item()
+            return symbol
         if str(type(value).__module__).startswith("sympy") and not value.is_number:
             raise Unrecorded(SYMPY.format(value))
     return float(value)
 
 
-def keys_of(table: Table, values: list[Any]) -> list[Signed]:
-    """Scalars and numbers as values of a table, into which others' are copied."""
-    keys: list[Any] = [None] * len(values)
-    strangers: dict[Table, list[int]] = {}
+def keys_of(table: Table, values: Sequence[Number]) -> list[Signed]:
+    """Scalars and numbers as values of a table, into which those of other tables are copied."""
+    keys: list[Signed] = [(-1, 1)] * len(values)
+    foreign: dict[Table, list[tuple[int, Signed]]] = {}
     for k, x in enumerate(values):
         if not isinstance(x, Scalar):
             keys[k] = table.constant(float(x))
         elif x.table is table:
             keys[k] = x.key
         else:
-            strangers.setdefault(x.table, []).append(k)
-    for source, places in strangers.items():
-        copies = table.imported(source, [values[k].key for k in places])
-        for k, key in zip(places, copies, strict=True):
+            foreign.setdefault(x.table, []).append((k, x.key))
+    for source, entries in foreign.items():
+        copies = table.imported(source, [key for _, key in entries])
+        for (k, _), key in zip(entries, copies, strict=True):
             keys[k] = key
     return keys
 
 
-def table_of(values: list[Any]) -> Table:
-    """The table in which these scalars and numbers meet."""
+def table_of(values: Sequence[Number]) -> Table:
+    """The table in which these scalars and numbers meet: that of a trace, else the largest."""
     tables = dict.fromkeys(x.table for x in values if isinstance(x, Scalar))  # in their order
-    return winner(tables) if tables else Table()
+    if not tables:
+        return Table()
+    return max(tables, key=lambda table: (table.is_trace, len(table.nodes)))
 
 
-def scalar(table: Table, key: Signed, is_boolean: bool = False) -> Any:
+def scalar(table: Table, key: Signed, is_boolean: bool = False) -> Number | np.bool_:
     """A value of a table as a scalar; as a number where it is constant."""
     value = table.values[key[0]]
     if value is None:
@@ -138,7 +141,7 @@ def scalar(table: Table, key: Signed, is_boolean: bool = False) -> Any:
     return np.bool_(value) if is_boolean else key[1] * value
 
 
-def operation(ufunc: Any, args: tuple[Any, ...]) -> Any:
+def operation(ufunc: np.ufunc, args: tuple[object, ...]) -> Number | np.bool_:
     """A primitive operation on scalars and numbers, at least one of them a scalar."""
     operands = [operand(x) for x in args]
     table = table_of(operands)
@@ -148,7 +151,7 @@ def operation(ufunc: Any, args: tuple[Any, ...]) -> Any:
     return scalar(table, result, op in TRUTHS)
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
+def choose(condition: object, x: Any, y: Any) -> Any:
     """x where the condition holds, else y; true or false where both are."""
     if not isinstance(condition, Scalar):
         return x if condition else y
@@ -165,89 +168,84 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
     return scalar(table, table.sum(chosen, table.binary(Op.SELECT0, fails, second)))
 
 
-def operation_or_value(ufunc: Any, *args: Any) -> Any:
+def operation_or_value(ufunc: np.ufunc, *args: object) -> Any:
     """The operation, done at once where all are numbers."""
     return operation(ufunc, args) if any(isinstance(x, Scalar) for x in args) else ufunc(*args)
 
 
-Maker = Callable[[Table, Signed, Signed], Signed]
+Rule = Callable[[Table, Signed, Signed], Signed]
+Operator = Callable[[Scalar, object], Any]
 
 
-def _operators(make: Maker, is_boolean: bool) -> tuple[Any, Any]:
+def _operators(rule: Rule, is_boolean: bool) -> tuple[Operator, Operator]:
     """A binary operator of scalars, and the same with the scalar on the right."""
 
-    def forward(self: Scalar, other: Any) -> Any:
-        if isinstance(other, Scalar):
-            if self.table is other.table:
-                table = self.table
-                return scalar(table, make(table, self.key, other.key), is_boolean)
-            table = table_of([self, other])
-            return scalar(table, make(table, *keys_of(table, [self, other])), is_boolean)
+    def forward(self: Scalar, other: object) -> Any:
         if isinstance(other, np.ndarray):
-            return NotImplemented  # NumPy asks again, entry by entry
-        value = operand(other)
-        if isinstance(value, Scalar):
-            return forward(self, value)
+            return NotImplemented  # NumPy calls again, entry by entry
         table = self.table
-        return scalar(table, make(table, self.key, table.constant(value)), is_boolean)
+        value = other if isinstance(other, Scalar) else operand(other)
+        if not isinstance(value, Scalar):
+            return scalar(table, rule(table, self.key, table.constant(value)), is_boolean)
+        if value.table is table:
+            return scalar(table, rule(table, self.key, value.key), is_boolean)
+        table = table_of([self, value])
+        return scalar(table, rule(table, *keys_of(table, [self, value])), is_boolean)
 
-    def backward(self: Scalar, other: Any) -> Any:
+    def backward(self: Scalar, other: object) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
         value = operand(other)
-        if isinstance(value, Scalar):  # Python asks a boolean on the right first
+        if isinstance(value, Scalar):  # Python calls a boolean on the right first
             return forward(value, self)
         table = self.table
-        return scalar(table, make(table, table.constant(value), self.key), is_boolean)
+        return scalar(table, rule(table, table.constant(value), self.key), is_boolean)
 
     return forward, backward
 
 
-def _by(op: Op) -> Maker:
+def _by(op: Op) -> Rule:
     return lambda table, x, y: table.binary(op, x, y)
 
 
-_ARITHMETIC: dict[str, Maker] = {
+_ARITHMETIC: dict[str, Rule] = {
     "add": Table.sum,
     "sub": lambda table, x, y: table.sum(x, (y[0], -y[1])),
     "mul": Table.product,
     "truediv": _by(Op.DIV),
     "pow": _by(Op.POW),
 }
-for _name, _make in _ARITHMETIC.items():
-    _forward, _backward = _operators(_make, False)
-    setattr(Scalar, f"__{_name}__", _forward)
-    setattr(Scalar, f"__r{_name}__", _backward)
-_COMPARISONS: dict[str, Maker] = {
+_COMPARISONS: dict[str, Rule] = {
     **{"lt": _by(Op.LT), "le": _by(Op.LE), "eq": _by(Op.EQ), "ne": _by(Op.NE)},
     "gt": lambda table, x, y: table.binary(Op.LT, y, x),
     "ge": lambda table, x, y: table.binary(Op.LE, y, x),
 }
-for _name, _make in _COMPARISONS.items():
-    setattr(Scalar, f"__{_name}__", _operators(_make, True)[0])
+for _name, _rule in (_ARITHMETIC | _COMPARISONS).items():
+    _forward, _backward = _operators(_rule, _name in _COMPARISONS)
+    setattr(Scalar, f"__{_name}__", _forward)
+    if _name in _ARITHMETIC:
+        setattr(Scalar, f"__r{_name}__", _backward)
 
 
-def _boolean_operator(name: str, ufunc: Any | None, refusal: str = "") -> Any:
+def _boolean_operator(name: str, ufunc: np.ufunc | None) -> Operator:
     """Sums and products of booleans are "or" and "and", as in NumPy; differences are refused."""
     of_numbers = getattr(Scalar, name)
 
-    def operator(self: Boolean, other: Any) -> Any:
+    def operator(self: Scalar, other: object) -> Any:
         if not is_truth(other):
             return of_numbers(self, other)
         if ufunc is None:
-            raise Unrecorded(refusal)
+            raise Unrecorded("the difference of booleans, which NumPy refuses: use np.logical_xor")
         return operation(ufunc, (self, other))
 
     return operator
 
 
-_DIFFERENCE = "the difference of booleans, which NumPy refuses: use np.logical_xor"
 for _name, _ufunc in {"add": np.logical_or, "mul": np.logical_and, "sub": None}.items():
-    for _side in ("", "r"):
-        _method = _boolean_operator(f"__{_side}{_name}__", _ufunc, _DIFFERENCE)
-        setattr(Boolean, f"__{_side}{_name}__", _method)
+    for _method in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Boolean, _method, _boolean_operator(_method, _ufunc))
 
-PRIMITIVE: dict[Any, Op] = {ufunc: op for op, ufunc in UFUNCS.items()}
+PRIMITIVE: dict[np.ufunc, Op] = {ufunc: op for op, ufunc in UFUNCS.items()}
 
 
 _LIMIT = 200  # characters of an expression that are shown
@@ -255,13 +253,8 @@ _INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/", Op.LT: "<", Op.LE:
 _INFIX |= {Op.NE: "!=", Op.AND: "and", Op.OR: "or", Op.POW: "**"}
 
 
-def text(x: Scalar) -> str:
-    """The expression as one would write it, shortened where it is long."""
-    names_shown = _text(x.table, x.key, _LIMIT)
-    return names_shown if len(names_shown) <= _LIMIT else names_shown[:_LIMIT] + "…"
-
-
 def _text(table: Table, key: Signed, depth: int) -> str:
+    """The expression as one would write it, shortened where it is long."""
     number, sign = key
     op, a, b = table.nodes[number]
     if sign < 0:

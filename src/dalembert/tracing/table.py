@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.tracing.interpreter import MEANING
-from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program, program
+from dalembert.tracing.program import Op, Port, Program, program
 
 _ODD = frozenset(
     {Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN}
@@ -26,10 +26,12 @@ _COMMUTE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.NE, Op.AND, Op.OR, Op.HYPOT})
 
 # as numbers, which are read quicker than members
 _CONST, _ADD, _SUB, _MUL = map(int, (Op.CONST, Op.ADD, Op.SUB, Op.MUL))
-_DIV, _SQ, _INPUT = map(int, (Op.DIV, Op.SQ, Op.INPUT))
+_DIV, _SQ, _INPUT, _NEG = map(int, (Op.DIV, Op.SQ, Op.INPUT, Op.NEG))
 
 Signed = tuple[int, int]
 """A value number and its sign, +1 or -1."""
+Node = tuple[int, Any, int]
+"""An operation and its operands: value numbers, or the `Symbol` of an INPUT; -1 for none."""
 
 
 def simplify(source: Program) -> Program:
@@ -61,29 +63,29 @@ class Table:
 
     Operands have smaller numbers than what is made of them. The operand of an INPUT is a `Symbol`,
     or the position of an input where a program is being rewritten. A table that `is_trace` belongs
-    to a trace in progress: what meets its values is copied into it (`winner`).
+    to a trace in progress: values that meet its own are copied into it.
     """
 
     def __init__(self, is_trace: bool = False) -> None:
         self.is_trace = is_trace
-        self.nodes: list[tuple[int, Any, int]] = []
-        self.numbers: dict[tuple[int, Any, int], int] = {}
+        self.nodes: list[Node] = []
+        self.numbers: dict[Node, int] = {}
         self.constants: list[float] = []
         self.known: dict[float, int] = {}
         self.values: list[float | None] = []  # of constants, None of anything else
         self.copies: WeakKeyDictionary[Table, dict[int, Signed]] = WeakKeyDictionary()
 
-    def input(self, symbol: Any) -> Signed:
+    def input(self, symbol: Symbol | int) -> Signed:
         """The value of an input."""
         return self.node(_INPUT, symbol), 1
 
-    def node(self, op: int, a: Any, b: int = -1) -> int:
+    def node(self, op: int, a: Symbol | int, b: int = -1) -> int:
         key = (op, a, b)
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.nodes)
             self.nodes.append(key)
-            self.values.append(self.constants[a] if op == _CONST else None)
+            self.values.append(None)
         return number
 
     def constant(self, value: float) -> Signed:
@@ -95,6 +97,7 @@ class Table:
         if number is None:
             self.constants.append(value)
             number = self.known[value] = self.node(_CONST, len(self.constants) - 1)
+            self.values[number] = value
         return number
 
     def number(self, x: Signed) -> float | None:
@@ -109,9 +112,9 @@ class Table:
         value = self.number(x)
         return self.node(Op.NEG, x[0]) if value is None else self._literal(value)
 
-    def unary(self, op: Op, x: Signed) -> Signed:
+    def unary(self, op: int, x: Signed) -> Signed:
         value = self.number(x)
-        if op == Op.NEG:
+        if op == _NEG:
             return x[0], -x[1]
         if value is not None:
             return self._fold(op, value)
@@ -119,33 +122,30 @@ class Table:
             return self.node(op, x[0]), x[1]
         return self.node(op, x[0] if op in _EVEN else self.plain(x)), 1
 
-    def binary(self, op: Op, x: Signed, y: Signed) -> Signed:
-        p, q = self.number(x), self.number(y)
+    def binary(self, op: int, x: Signed, y: Signed) -> Signed:
+        p, q = self.values[x[0]], self.values[y[0]]
         if p is not None and q is not None:
-            return self._fold(op, p, q)
+            return self._fold(op, x[1] * p, y[1] * q)
         if op == _ADD:
             return self.sum(x, y)
         if op == _SUB:
             return self.sum(x, (y[0], -y[1]))
         if op == _MUL:
             return self.product(x, y)
-        if op == Op.DIV:
+        if op == _DIV:
             return self._quotient(x, y)
         if op == Op.POW and q is not None:
-            return self._power(x, q)
+            return self._power(x, y[1] * q)
         if op == Op.SELECT0:
-            condition = self.number(x)
-            if condition is not None:
-                return y if condition != 0.0 else self.constant(0.0)
-            if self.number(y) == 0.0:
-                return y
-            return self.node(Op.SELECT0, x[0], y[0]), y[1]
+            if p is not None:
+                return y if p != 0.0 else self.constant(0.0)
+            return y if q == 0.0 else (self.node(op, x[0], y[0]), y[1])
         a, b = self.plain(x), self.plain(y)
         return self.node(op, *(sorted((a, b)) if op in _COMMUTE else (a, b))), 1
 
-    def _fold(self, op: Op, *numbers: float) -> Signed:
+    def _fold(self, op: int, *numbers: float) -> Signed:
         with np.errstate(all="ignore"):
-            return self.constant(float(MEANING[op](*map(np.float64, numbers))))
+            return self.constant(float(MEANING[Op(op)](*map(np.float64, numbers))))
 
     def sum(self, x: Signed, y: Signed) -> Signed:
         (a, s), (b, t) = x, y
@@ -158,13 +158,17 @@ class Table:
             return remaining
         if a == b:
             return self._scaled(x, self.constant(float(1 + s * t)))
-        if s == t and self._on_circle(a, b):
-            return self.constant(float(s))
-        if s == t and self.nodes[a][0] == _MUL and self.nodes[b][0] == _MUL:
-            whole = self._complement(a, b)
-            if whole is not None:
-                return whole, s
         if s == t:  # s (a + b)
+            op, c, _ = self.nodes[a]
+            other, d, _ = self.nodes[b]
+            if op == _SQ and other == _SQ:  # sin²x + cos²x
+                (first, c, _), (second, d, _) = self.nodes[c], self.nodes[d]
+                if c == d and {first, second} == {Op.SIN, Op.COS}:
+                    return self.constant(float(s))
+            elif op == _MUL and other == _MUL:
+                whole = self._complement(a, b)
+                if whole is not None:
+                    return whole, s
             return self.node(_ADD, a, b) if a < b else self.node(_ADD, b, a), s
         first, second = (a, b) if s > 0 else (b, a)
         if (_SUB, second, first) in self.numbers:  # its negative is there already
@@ -179,14 +183,6 @@ class Table:
         if op == _SUB:
             return (d, -s) if c == b and s != t else (c, s) if d == b and s == t else None
         return None
-
-    def _on_circle(self, a: int, b: int) -> bool:
-        """Whether these are the squares of a sine and a cosine of the same angle."""
-        (op, c, _), (other, d, _) = self.nodes[a], self.nodes[b]
-        if op != _SQ or other != _SQ:
-            return False
-        (op, c, _), (other, d, _) = self.nodes[c], self.nodes[d]
-        return c == d and {op, other} == {Op.SIN, Op.COS}
 
     def _complement(self, a: int, b: int) -> int | None:
         """x where a and b are the products x c and x (1 − c), as in rotations about an axis."""
@@ -254,23 +250,22 @@ class Table:
             return self._quotient(self.constant(1.0), x)
         if exponent in (1.0, 2.0, 3.0, 4.0):
             square = self.product(x, x)
-            return {1.0: x, 2.0: square, 3.0: self.product(x, square)}.get(
-                exponent, self.product(square, square)
-            )
+            powers = (x, square, self.product(x, square), self.product(square, square))
+            return powers[int(exponent) - 1]
         return self.node(Op.POW, self.plain(x), self.plain(self.constant(exponent))), 1
 
     def replayed(self, source: Program, inputs: Sequence[Signed]) -> list[Signed]:
         """The results of a program of these values."""
         values: list[Signed] = []
         for op, a, b in source.rows:
-            if op == Op.INPUT:
+            if op == _INPUT:
                 values.append(inputs[a])
             elif op == _CONST:
                 values.append(self.constant(float(source.constants[a])))
-            elif op in BINARY:
-                values.append(self.binary(Op(op), values[a], values[b]))
+            elif b >= 0:
+                values.append(self.binary(op, values[a], values[b]))
             else:
-                values.append(self.unary(Op(op), values[a]))
+                values.append(self.unary(op, values[a]))
         return [values[k] for k in source.results.tolist()]
 
     def substituted(
@@ -301,9 +296,9 @@ class Table:
             elif op == _INPUT:
                 copied[k] = self.input(a)
             elif b >= 0:
-                copied[k] = self.binary(Op(op), copied[a], copied[b])
+                copied[k] = self.binary(op, copied[a], copied[b])
             else:
-                copied[k] = self.unary(Op(op), copied[a])
+                copied[k] = self.unary(op, copied[a])
 
     def below(self, roots: Iterable[int], known: Mapping[int, Any] | None = None) -> list[int]:
         """The numbers that roots are made of, themselves included, rising; not what is `known`."""
@@ -357,23 +352,19 @@ class Table:
         return program(name, inputs, outputs, instructions, constants, numbers)
 
 
-def winner(tables: Iterable[Table]) -> Table:
-    """The table in which values of several meet: that of a trace, else the largest."""
-    return max(tables, key=lambda table: (table.is_trace, len(table.nodes)))
-
-
-def _depth_first(nodes: list[tuple[int, Any, int]], roots: list[int]) -> list[int]:
+def _depth_first(nodes: list[Node], roots: list[int]) -> list[int]:
+    """The values that roots are made of, operands before what is computed from them."""
     order: list[int] = []
     done: set[int] = set()
-    stack = list(reversed(roots))
+    stack = roots[::-1]
     while stack:
         k = stack.pop()
         if k in done:
             continue
         op, a, b = nodes[k]
-        waiting = [] if op in LEAVES else [j for j in (b, a) if j >= 0 and j not in done]
-        if waiting:
-            stack += [k, *waiting]
+        operands = [] if op <= _INPUT else [j for j in (b, a) if j >= 0 and j not in done]
+        if operands:
+            stack += [k, *operands]
         else:
             done.add(k)
             order.append(k)

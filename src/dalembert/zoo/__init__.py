@@ -13,6 +13,7 @@ dalembert.errors.UnknownNameError: no robot is called 'puma56'; did you mean 'pu
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -40,10 +41,11 @@ _ROBOTS = {
 _SYSTEMS = dict.fromkeys(("particle", "spherical_pendulum"), "energies")
 _MECHANISMS = {
     **dict.fromkeys(
-        ("pendulum_constrained", "spherical_pendulum_constrained"), "constrained_textbook"
-    ),
-    **dict.fromkeys(
-        ("rolling_disk", "knife_edge", "chaplygin_sleigh", "snakeboard"), "constrained_textbook"
+        (
+            *("pendulum_constrained", "spherical_pendulum_constrained", "rolling_disk"),
+            *("knife_edge", "chaplygin_sleigh", "snakeboard"),
+        ),
+        "constrained_textbook",
     ),
     **dict.fromkeys(("four_bar", "slider_crank", "parallel_3rr"), "constrained_planar"),
     **dict.fromkeys(
@@ -121,67 +123,68 @@ def load(
     trust: Trust = None,
     **options: Any,
 ) -> Any:
-    """The robot or system of the zoo with this name, or of a URDF or MJCF file.
+    """Load a robot or system of the zoo by its name, or from a URDF or MJCF file.
 
-    `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
-    `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
-    put together from the `keyframe` of that name (default: its first one, else the reference
-    posture); ``loops="ignore"`` gives the tree alone. Loops may also stand in a file of their own,
-    ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML that `loops` names. Files
-    outside a robot's own folder are opened only below the paths that `trust` names, from that
-    folder or absolute.
+    Parameters
+    ----------
+    name : str or path
+        A name of the zoo, or a file: .urdf, .xacro, .xml or .mjcf.
+    loops : {"close", "ignore"} or path
+        Whether a file's closed chains are closed, or the tree alone is read. Loops may also stand in
+        a file of their own, ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML of this
+        path.
+    keyframe : str, optional
+        Configuration of the file from which closed chains are assembled; default its first keyframe,
+        else the reference posture.
+    trust : path or sequence of paths, optional
+        Folders, absolute or from the robot's own, below which files outside of that are opened.
+    **options
+        Numbers of a textbook model, or options of `Robot.from_urdf` and `Robot.from_mjcf`.
 
+    Returns
+    -------
+    System
+        A `Robot`, or a `Constrained` system where chains are closed.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest name, for a name that is neither in the zoo nor a file.
+
+    Examples
+    --------
     >>> load("planar_2r").nv
     2
+    >>> load("pendulum", l=2.0).name
+    'pendulum'
     """
     if isinstance(name, str) and is_known(name):
         return entry(name).build(**options)
-    if not _is_path(name):
-        entry(str(name))
-    return _from_file(Path(name), loops, keyframe, trust, options)
-
-
-def _from_file(
-    path: Path,
-    loops: str | PathLike[str],
-    keyframe: str | None,
-    trust: Trust,
-    options: dict[str, Any],
-) -> Any:
-    """The system of a file, closed by its own loops and by those of a file beside it."""
+    if isinstance(name, str):  # a path by its ending, a folder in it, or because it is there
+        is_robot_file = Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro")
+        if not (is_robot_file or "/" in name or os.sep in name or os.path.exists(name)):
+            entry(name)  # raises, with the nearest name
     from dalembert.importers.safe_parsing import read_xml
     from dalembert.systems.robot import Robot
 
-    document = read_xml(path)
+    path = Path(name)
+    document, options = read_xml(path), {**options, "trust": trust}
     mjcf = document.root.tag == "mujoco"
-    options["trust"] = trust
     if loops == "ignore":
         read = Robot.from_mjcf if mjcf else Robot.from_urdf
         return read(path, **options)
     from dalembert.constraints.from_file import close_chains, with_loops
     from dalembert.importers.loops_file import read_loops
-    from dalembert.importers.urdf import carried_links
+    from dalembert.importers.urdf import carried_links, model_from_urdf
 
     beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
     more = read_loops(beside) if loops != "close" or beside.exists() else None
     if more is not None and more.kinds and not mjcf:
         options["kinds"] = more.kinds
+    read_model: Callable[..., Any] = model_from_urdf
     if mjcf:
-        from dalembert.importers.mjcf import model_from_mjcf
-
-        robot = Robot(model_from_mjcf(path, loops="close", **options))
-    else:
-        from dalembert.importers.urdf import model_from_urdf
-
-        robot = Robot(model_from_urdf(path, loops="close", **options))
+        from dalembert.importers.mjcf import model_from_mjcf as read_model
+    robot = Robot(read_model(path, loops="close", **options))
     if more is not None:
         robot = with_loops(robot, more, beside.name, {} if mjcf else carried_links(document))
     return close_chains(robot, keyframe)
-
-
-def _is_path(name: str | PathLike[str]) -> bool:
-    """A path by its type, its ending, a folder in it, or because it is there."""
-    if not isinstance(name, str):
-        return True
-    known = Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro")
-    return known or "/" in name or os.sep in name or os.path.exists(name)

@@ -85,14 +85,14 @@ def slider_crank(
     """An engine along +x: uniform crank and connecting rod, piston on the x axis."""
     x, y = crank * np.cos(start), crank * np.sin(start)
     tilt = -float(np.arcsin(y / rod))
-    reach = x + rod * np.cos(tilt)
+    end = x + rod * np.cos(tilt)
     ends = {"A": (-crank / 2, 0.0), "B": (crank / 2, 0.0)}
     rod_ends = {"B": (-rod / 2, 0.0), "P": (rod / 2, 0.0)}
     return (
         PlanarMechanism("slider_crank_engine", gravity=(0.0, -g))
         .body("crank", crank_mass, crank_mass * crank**2 / 12, (x / 2, y / 2), start, ends)
-        .body("rod", rod_mass, rod_mass * rod**2 / 12, ((x + reach) / 2, y / 2), tilt, rod_ends)
-        .body("piston", piston_mass, 0.01 * piston_mass, (reach, 0.0))
+        .body("rod", rod_mass, rod_mass * rod**2 / 12, ((x + end) / 2, y / 2), tilt, rod_ends)
+        .body("piston", piston_mass, 0.01 * piston_mass, (end, 0.0))
         .revolute("A", "ground", "crank.A")
         .revolute("B", "crank.B", "rod.B")
         .revolute("P", "rod.P", "piston")
@@ -176,7 +176,12 @@ def flyball_governor(
         .revolute("base", "ground", "shaft", at=(0.0, 0.0, 0.0))
         .prismatic("sleeve", "shaft", "slider", at=(0.0, 0.0, slider))
     )
-    mass, centre, tensor = _rod_with_ball()
+    # a rod with a ball at its end: centre from the pivot, and moments about it
+    rod_mass, moments = _box(1.0, 0.01, 0.01)
+    mass = rod_mass + BALL
+    centre = (0.5 * rod_mass + BALL) / mass
+    steiner = rod_mass * (0.5 - centre) ** 2 + BALL * (1.0 - centre) ** 2
+    tensor = moments + steiner * np.array([0.0, 1.0, 1.0])
     for name, side in (("right", 1.0), ("left", -1.0)):
         x, z = side * (PIVOT + centre * cos(angle)), 1.0 - centre * sin(angle)
         e = np.array([side * cos(angle), 0.0, -sin(angle)])
@@ -198,12 +203,3 @@ def _box(*sides: float) -> tuple[float, np.ndarray]:
     a = np.array(sides)
     mass = DENSITY * float(np.prod(a))
     return mass, mass * ((a**2).sum() - a**2) / 12.0
-
-
-def _rod_with_ball() -> tuple[float, float, np.ndarray]:
-    """Mass, centre from the pivot, and moments about it, of a rod with a ball at its end."""
-    mass, moments = _box(1.0, 0.01, 0.01)
-    total = mass + BALL
-    centre = (0.5 * mass + BALL) / total
-    steiner = mass * (0.5 - centre) ** 2 + BALL * (1.0 - centre) ** 2
-    return total, centre, moments + steiner * np.array([0.0, 1.0, 1.0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import radians
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.constraints import Constrained, Loop
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Six, Three, register, symmetric
+from dalembert.zoo.entry import Keywords, Six, Three, register, symmetric
 
 HEIGHT = 1.1  # of the pelvis in the reference posture, m
 PELVIS = {
@@ -98,7 +99,7 @@ def build(springs: bool = False) -> Constrained:
     posture; λ are the forces there, along the axes of tarsus (plantar) and hip (Achilles).
     """
     free = {"name": "pelvis_motion", "type": "free"}
-    links: list[dict[str, Any]] = [{"name": "pelvis", "joint": free, **PELVIS}]
+    links: list[Keywords] = [{"name": "pelvis", "joint": free, **PELVIS}]
     guess = [0.0, 0.0, HEIGHT, 0.0, 0.0, 0.0, 1.0]
     for side in ("left", "right"):
         links += [_link(side, part, springs) for part in LEG]
@@ -106,28 +107,28 @@ def build(springs: bool = False) -> Constrained:
             still = {"fixed": [], "spherical": [0.0, 0.0, 0.0, 1.0]}
             guess += still.get(part.kind, [radians(part.reference)])
     robot = Robot.from_links(links, name="cassie")
-    return Constrained(robot, _rods(robot, np.array(guess)), guess=guess)
+    # balls at the ends of the rods, on foot and heel where they are in the reference posture
+    q, loops = np.array(guess), []
+    for side, (name, (rod, length, link)) in product(("left", "right"), LOOPS.items()):
+        ends = (f"{side}_{rod}", f"{side}_{link}")
+        rod_pose, link_pose = (robot.reference("pose", q, frame=end) for end in ends)
+        on_rod = pose(p=[length, 0.0, 0.0])
+        on_link = pose(p=(np.linalg.inv(link_pose) @ rod_pose @ on_rod)[:3, 3])
+        names = {"along": "carrier", "name": f"{side}_{name}"}
+        loops.append(Loop(*ends, "point", on_rod, on_link, **names))
+    return Constrained(robot, loops, guess=guess)
 
 
-def _rods(robot: Robot, q: np.ndarray) -> list[Loop]:
-    """Balls at the ends of the rods, on foot and heel where they are at q."""
-    loops = []
-    for side in ("left", "right"):
-        for name, (rod, length, link) in LOOPS.items():
-            ends = (f"{side}_{rod}", f"{side}_{link}")
-            rod_pose, link_pose = (robot.reference("pose", q, frame=end) for end in ends)
-            on_rod = pose(p=[length, 0.0, 0.0])
-            on_link = pose(p=(np.linalg.inv(link_pose) @ rod_pose @ on_rod)[:3, 3])
-            names = {"along": "carrier", "name": f"{side}_{name}"}
-            loops.append(Loop(*ends, "point", on_rod, on_link, **names))
-    return loops
-
-
-def _link(side: str, part: Part, springs: bool) -> dict[str, Any]:
+def _link(side: str, part: Part, springs: bool) -> Keywords:
     """The part as a link; a right leg is the left one's mirror image."""
     own, hung = _mirror(side, part.name), _mirror(side, part.parent)
-    origin = pose(hung @ _axes(part.x, part.y) @ own, hung @ np.array(part.origin))
-    joint: dict[str, Any] = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
+    # the rotation whose x is along the part's and whose y is near the part's
+    x = np.array(part.x) / np.linalg.norm(part.x)
+    y = np.array(part.y) - (x @ np.array(part.y)) * x
+    y = y / np.linalg.norm(y)
+    axes = np.stack([x, y, np.cross(x, y)], axis=1)
+    origin = pose(hung @ axes @ own, hung @ np.array(part.origin))
+    joint: Keywords = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
     if part.kind != "fixed":
         joint |= {"viscous": part.damping, "rotor_inertia": part.rotor}
     if springs and part.name in FLEXURES:
@@ -147,14 +148,5 @@ def _mirror(side: str, link: str) -> np.ndarray:
     """From left axes to right ones: y is reflected above the pitch of the hip, z from there on."""
     if side == "left":
         return np.eye(3)
-    return np.diag(
-        [1.0, -1.0, 1.0] if link in ("pelvis", "hip_roll", "hip_yaw") else [1.0, 1.0, -1.0]
-    )
-
-
-def _axes(x: Three, y: Three) -> np.ndarray:
-    """The rotation (3, 3) whose x is along `x` and whose y is near `y`."""
-    first = np.array(x) / np.linalg.norm(x)
-    second = np.array(y) - (first @ np.array(y)) * first
-    second = second / np.linalg.norm(second)
-    return np.stack([first, second, np.cross(first, second)], axis=1)
+    is_above = link in ("pelvis", "hip_roll", "hip_yaw")
+    return np.diag([1.0, -1.0, 1.0] if is_above else [1.0, 1.0, -1.0])

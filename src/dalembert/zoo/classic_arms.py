@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from math import pi
-from typing import Any
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import diagonal, register, symmetric
+from dalembert.zoo.entry import Keywords, diagonal, register, symmetric
 
 # The Robotics Toolbox has 1.054, 6.447, 0.092, 0.566 and 1.554 m among the centres of mass, most of
 # them far outside their links. Read as decimetres, as here, they lie inside. The rotor inertias are
 # as seen at the joints, so the gear ratios are 1.
-STANFORD_ROWS: list[dict[str, Any]] = [
+STANFORD_ROWS: list[Keywords] = [
     {"d": 0.412, "a": 0.0, "alpha": -pi / 2, "mass": 9.29, "com": (0.0, 0.0175, -0.1105)},
     {"d": 0.154, "a": 0.0, "alpha": pi / 2, "mass": 5.01, "com": (0.0, -0.1054, 0.0)},
     {"theta": -pi / 2, "a": 0.0, "alpha": 0.0, "mass": 4.25, "com": (0.0, 0.0, -0.6447)},
@@ -41,19 +40,13 @@ INCH = 0.0254
 def build_stanford() -> Robot:
     """Standard DH; the prismatic joint reaches from 12 to 50 inches."""
     rows = []
-    for i, row in enumerate(STANFORD_ROWS):
-        limit = STANFORD_DEGREES[i]
-        slides = limit is None
-        bound = (12 * INCH, 50 * INCH) if limit is None else (-limit * pi / 180, limit * pi / 180)
-        rows.append(
-            {
-                **row,
-                "joint": "prismatic" if slides else "revolute",
-                "inertia": diagonal(*STANFORD_MOMENTS[i]),
-                "rotor_inertia": STANFORD_ROTORS[i],
-                "limits": bound,
-            }
-        )
+    table = zip(STANFORD_ROWS, STANFORD_MOMENTS, STANFORD_ROTORS, STANFORD_DEGREES, strict=True)
+    for row, moments, rotor, limit in table:
+        kind, bounds = "prismatic", (12 * INCH, 50 * INCH)
+        if limit is not None:
+            kind, bounds = "revolute", (-limit * pi / 180, limit * pi / 180)
+        body = {"inertia": diagonal(*moments), "rotor_inertia": rotor}
+        rows.append({**row, "joint": kind, **body, "limits": bounds})
     return Robot.from_dh(rows, convention="standard", name="stanford")
 
 
@@ -87,15 +80,8 @@ RX90_BODIES = (
 )
 def build_rx90() -> Robot:
     """The geometry is the arm's; the inertias are chosen, boxes of its size in general position."""
-    rows = [
-        {
-            "alpha": alpha,
-            "a": a,
-            "d": d,
-            "mass": mass,
-            "com": com,
-            "inertia": symmetric(*tensor),
-        }
-        for (alpha, a, d), (mass, com, tensor) in zip(RX90_GEOMETRY, RX90_BODIES, strict=True)
-    ]
+    rows = []
+    for (alpha, a, d), (mass, com, tensor) in zip(RX90_GEOMETRY, RX90_BODIES, strict=True):
+        body = {"mass": mass, "com": com, "inertia": symmetric(*tensor)}
+        rows.append({"alpha": alpha, "a": a, "d": d, **body})
     return Robot.from_dh(rows, convention="modified", name="rx90")

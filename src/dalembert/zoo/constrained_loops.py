@@ -11,7 +11,7 @@ from dalembert.errors import ModelError
 from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot
 from dalembert.zoo.constrained_spatial import ARM
-from dalembert.zoo.entry import pinned, pose_at, register, rod
+from dalembert.zoo.entry import Keywords, pinned, pose_at, register, rod
 
 Z = (0.0, 0.0, 1.0)
 
@@ -38,7 +38,7 @@ def build_bennett(
             f"alpha = {alpha} such that 0 < b sin(alpha)/a < 1"
         )
     beta = float(np.arcsin(sine))
-    links: list[dict[str, Any]] = []
+    links: list[Keywords] = []
     before, origin = None, np.eye(4)
     for name, length, twist in (("crank", a, alpha), ("coupler", b, beta), ("rocker", a, alpha)):
         joint = {"name": name, "type": "revolute", "axis": Z, "origin": origin}
@@ -49,10 +49,8 @@ def build_bennett(
         before, origin = f"{name}_rod", pose_at((length, 0.0, 0.0), (twist, 0.0, 0.0))
     # the fourth rod is the ground: from its far end to the crank
     ground = pose_at((-b, 0.0, 0.0), (-beta, 0.0, 0.0))
-    ends: dict[str, tuple[Any, Any]] = {
-        "rocker_end": (before, origin),
-        "ground_end": (None, ground),
-    }
+    ends: dict[str, tuple[Any, Any]] = {"rocker_end": (before, origin)}
+    ends["ground_end"] = (None, ground)
     robot = Robot.from_links(links, frames=ends, name="bennett")
     ratio = np.sin(0.5 * (beta + alpha)) / np.sin(0.5 * (beta - alpha))
     first = 1.0
@@ -65,7 +63,7 @@ def build_bennett(
 SIDES = {"left": (-1.0, 0.0), "right": (1.0, np.pi)}  # where the arm stands, and its heading
 WRIST = ("wrist_turn", Z, (0.0, 0.0, 0.05), 0.4, (0.0, 0.0, 0.0))
 HAND = 0.05  # from the last joint to the palm, m
-REACH = 0.45  # from an arm's axis to the palm at home, m
+ARM_LENGTH = 0.45  # from an arm's axis to the palm at home, m
 HOME = 0.6  # height of the box at home, m
 
 
@@ -84,44 +82,33 @@ def build_two_arms(
     ``left_…`` and ``right_…``; reactions of ``left_grasp``, ``right_grasp`` act on the box.
     """
     free = {"name": "box_motion", "type": "free"}
-    links: list[dict[str, Any]] = [
+    links: list[Keywords] = [
         {"name": "box", "joint": free, "mass": mass, "inertia": box_inertia(mass, size)}
     ]
     frames: dict[str, tuple[str, Any]] = {}
     for side, (sign, heading) in SIDES.items():
-        links += _arm(
-            side, pose_at((sign * (REACH + 0.5 * size[0]), 0.0, 0.0), (0.0, 0.0, heading))
-        )
+        x = sign * (ARM_LENGTH + 0.5 * size[0])
+        before, base = None, pose_at((x, 0.0, 0.0), (0.0, 0.0, heading))
+        for name, axis, origin, weight, com in (*ARM, WRIST):
+            at = pose_at(origin) if before else base @ pose_at(origin)
+            joint = {"name": f"{side}_{name}", "type": "revolute", "axis": axis, "origin": at}
+            body = {"mass": weight, "com": com, "inertia": 0.02 * weight * np.eye(3)}
+            links.append({"name": f"{side}_{name}_link", "parent": before, "joint": joint, **body})
+            before = f"{side}_{name}_link"
         frames[f"{side}_palm"] = (f"{side}_wrist_turn_link", pose_at((0.0, 0.0, HAND)))
         face = pose_at((sign * 0.5 * size[0], 0.0, 0.0), (0.0, 0.5 * np.pi, heading))
         frames[f"{side}_face"] = ("box", face)
     robot = Robot.from_links(links, frames=frames, name="two_arms_with_box")
     grasps = [Loop(f"{side}_palm", f"{side}_face", "weld", name=f"{side}_grasp") for side in SIDES]
-    guess = [0.0, 0.0, HOME, 0.0, 0.0, 0.0, 1.0, *_bent(), *_bent()]
-    return Constrained(robot, grasps, guess=guess)
-
-
-def _arm(side: str, base: np.ndarray) -> list[dict[str, Any]]:
-    """Links of one arm that stands at `base`."""
-    links: list[dict[str, Any]] = []
-    before = None
-    for name, axis, origin, mass, com in (*ARM, WRIST):
-        at = pose_at(origin) if before else base @ pose_at(origin)
-        joint = {"name": f"{side}_{name}", "type": "revolute", "axis": axis, "origin": at}
-        body = {"mass": mass, "com": com, "inertia": 0.02 * mass * np.eye(3)}
-        links.append({"name": f"{side}_{name}_link", "parent": before, "joint": joint, **body})
-        before = f"{side}_{name}_link"
-    return links
-
-
-def _bent() -> list[float]:
-    """Angles of an arm whose palm looks ahead, at `REACH` and `HOME`."""
+    # angles of an arm whose palm looks ahead, at ARM_LENGTH and HOME
     shoulder, upper = ARM[0][2][2] + ARM[1][2][2], ARM[2][2][2]
-    ahead, above = REACH - WRIST[2][2] - HAND, HOME - shoulder
+    ahead, above = ARM_LENGTH - WRIST[2][2] - HAND, HOME - shoulder
     far, towards = np.hypot(ahead, above), np.arctan2(ahead, above)
     bend = np.arccos(0.5 * far / upper)  # upper arm and forearm are of one length
-    lift = float(towards - bend)
-    return [0.0, lift, float(2.0 * bend), 0.0, float(0.5 * np.pi - towards - bend), 0.0]
+    lift, pitch = float(towards - bend), float(0.5 * np.pi - towards - bend)
+    bent = [0.0, lift, float(2.0 * bend), 0.0, pitch, 0.0]
+    guess = [0.0, 0.0, HOME, 0.0, 0.0, 0.0, 1.0, *bent, *bent]
+    return Constrained(robot, grasps, guess=guess)
 
 
 DOWN = (0.0, -9.81, 0.0)
@@ -144,24 +131,18 @@ def build(N: int = 40) -> Network:
     Unit i is rod i with the coupler on its tip, its own ground as origin; the last is a rod alone.
     All angles zero is the upright ladder with its couplers level.
     """
-    rod = pinned("rod", None, (0.0, 0.0), 1.0, 1.0)
     upright = np.eye(4)
     upright[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
-    rod["joint"] = {**rod["joint"], "origin": upright}
-    del rod["joint"]["origin_xyz"]
-    coupler = pinned("coupler", rod["name"], (1.0, 0.0), 1.0, 1.0)
     level = upright.T.copy()
     level[:3, 3] = [1.0, 0.0, 0.0]
-    coupler["joint"] = {**coupler["joint"], "origin": level}
-    del coupler["joint"]["origin_xyz"]
-    tips = {
-        "rod_tip": (rod["name"], pose_at((1.0, 0.0, 0.0))),
-        "coupler_tip": (coupler["name"], pose_at((1.0, 0.0, 0.0))),
-    }
-    unit = Robot.from_links([rod, coupler], frames=tips, gravity=DOWN, name="rod_and_coupler")
-    last = Robot.from_links(
-        [rod], frames={"rod_tip": tips["rod_tip"]}, gravity=DOWN, name="last_rod"
-    )
+    units: list[Keywords] = []
+    for name, parent, origin in (("rod", None, upright), ("coupler", "rod_rod", level)):
+        joint = {"name": name, "type": "revolute", "axis": Z, "origin": origin}
+        units.append({"name": f"{name}_rod", "parent": parent, "joint": joint, **rod(1.0, 1.0)})
+    end = pose_at((1.0, 0.0, 0.0))
+    tip, tips = {"rod_tip": ("rod_rod", end)}, {"coupler_tip": ("coupler_rod", end)}
+    unit = Robot.from_links(units, frames=tip | tips, gravity=DOWN, name="rod_and_coupler")
+    last = Robot.from_links(units[:1], frames=tip, gravity=DOWN, name="last_rod")
     links = [(k, k + 1, _next_tip) for k in range(N)]
     return Network([unit] * N + [last], links, name="n_four_bar")
 

@@ -21,19 +21,14 @@ def build_four_bar(
     density: float = 1.0,
 ) -> Constrained:
     """Uniform rods (density in kg/m) in the x–y plane; the coupler's tip is pinned to the rocker's."""
-    robot = Robot.from_links(
-        [
-            pinned("crank", None, (0.0, 0.0), density * crank, crank),
-            pinned("coupler", "crank_rod", (crank, 0.0), density * coupler, coupler),
-            pinned("rocker", None, (ground, 0.0), density * rocker, rocker),
-        ],
-        frames={
-            "coupler_tip": ("coupler_rod", shift(coupler)),
-            "rocker_tip": ("rocker_rod", shift(rocker)),
-        },
-        gravity=DOWN,
-        name="four_bar",
-    )
+    rods = [
+        pinned("crank", None, (0.0, 0.0), density * crank, crank),
+        pinned("coupler", "crank_rod", (crank, 0.0), density * coupler, coupler),
+        pinned("rocker", None, (ground, 0.0), density * rocker, rocker),
+    ]
+    tips = {"coupler_tip": ("coupler_rod", shift(coupler))}
+    tips["rocker_tip"] = ("rocker_rod", shift(rocker))
+    robot = Robot.from_links(rods, frames=tips, gravity=DOWN, name="four_bar")
     pin = Loop("coupler_tip", "rocker_tip", "pin", along="world", name="pin")
     return Constrained(robot, [pin], guess=[1.2, -0.9, 1.6], independent=("crank",))
 
@@ -45,16 +40,13 @@ def build_slider_crank(
     """A crank and a connecting rod, pinned to a piston that slides along x; density in kg/m."""
     slide = {"name": "slider", "type": "prismatic", "axis": (1.0, 0.0, 0.0)}
     piston = {"name": "piston", "parent": None, "joint": slide, "mass": slider}
-    robot = Robot.from_links(
-        [
-            pinned("crank", None, (0.0, 0.0), density * crank, crank),
-            pinned("rod", "crank_rod", (crank, 0.0), density * rod_length, rod_length),
-            {**piston, "inertia": 1e-3 * np.eye(3)},
-        ],
-        frames={"rod_tip": ("rod_rod", shift(rod_length))},
-        gravity=DOWN,
-        name="slider_crank",
-    )
+    links = [
+        pinned("crank", None, (0.0, 0.0), density * crank, crank),
+        pinned("rod", "crank_rod", (crank, 0.0), density * rod_length, rod_length),
+        {**piston, "inertia": 1e-3 * np.eye(3)},
+    ]
+    tip = {"rod_tip": ("rod_rod", shift(rod_length))}
+    robot = Robot.from_links(links, frames=tip, gravity=DOWN, name="slider_crank")
     pin = Loop("rod_tip", "piston", "pin", along="world", name="pin")
     return Constrained(robot, [pin], guess=[0.8, -1.0, 0.7], independent=("crank",))
 

@@ -10,7 +10,7 @@ from dalembert.constraints import Constrained, Constraint, Loop, PointOnSurface,
 from dalembert.model.joint import align
 from dalembert.spatial import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import LECTURE, pose_at, register
+from dalembert.zoo.entry import LECTURE, Keywords, pose_at, register
 
 LEGS = 6
 
@@ -36,14 +36,20 @@ def build_stewart(
     heads = top * np.stack([np.cos(high), np.sin(high), 0.0 * high], axis=1)
     inertia = mass * top**2 * np.diag([0.25, 0.25, 0.5])
     free = {"name": "platform_motion", "type": "free"}
-    links: list[dict[str, Any]] = [
-        {"name": "platform", "joint": free, "mass": mass, "inertia": inertia}
-    ]
+    links: list[Keywords] = [{"name": "platform", "joint": free, "mass": mass, "inertia": inertia}]
     frames: dict[str, tuple[str, Any]] = {}
-    for k in range(LEGS):
-        leg, tip = _leg(k, feet[k], heads[k] + [0.0, 0.0, height])
-        links += leg
-        frames[f"tip{k}"] = tip
+    slender = np.diag([0.02, 0.02, 0.001])
+    for k in range(LEGS):  # cylinder and piston from the foot to the platform's joint
+        along = heads[k] + [0.0, 0.0, height] - feet[k]
+        length = float(np.linalg.norm(along))
+        origin = pose(align(along / length), feet[k])
+        hinge = {"name": f"foot{k}", "type": "universal", "axis": (1.0, 0.0, 0.0), "origin": origin}
+        slide = {"name": f"leg{k}", "type": "prismatic", "origin_xyz": (0.0, 0.0, 0.5 * length)}
+        body = {"com": (0.0, 0.0, 0.25 * length), "inertia": slender}
+        foot = {"joint": {**hinge, "axis2": (0.0, 1.0, 0.0)}, "mass": 1.0, **body}
+        piston = {"parent": f"cylinder{k}", "joint": slide, "mass": 0.5, **body}
+        links += [{"name": f"cylinder{k}", **foot}, {"name": f"piston{k}", **piston}]
+        frames[f"tip{k}"] = (f"piston{k}", pose_at((0.0, 0.0, 0.5 * length)))
         frames[f"head{k}"] = ("platform", pose_at(tuple(heads[k])))
     robot = Robot.from_links(links, frames=frames, name="stewart_platform")
     loops = [
@@ -51,23 +57,6 @@ def build_stewart(
     ]
     home = np.concatenate([[0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0], np.zeros(3 * LEGS)])
     return Constrained(robot, loops, guess=home)
-
-
-def _leg(k: int, foot: np.ndarray, head: np.ndarray) -> tuple[list[dict[str, Any]], Any]:
-    """Cylinder and piston of a leg from its foot to the platform's joint, and where its tip is."""
-    along = head - foot
-    length = float(np.linalg.norm(along))
-    origin = pose(align(along / length), foot)
-    hinge = {"name": f"foot{k}", "type": "universal", "axis": (1.0, 0.0, 0.0), "origin": origin}
-    slide = {"name": f"leg{k}", "type": "prismatic", "origin_xyz": (0.0, 0.0, 0.5 * length)}
-    slender = np.diag([0.02, 0.02, 0.001])
-    cylinder = {"name": f"cylinder{k}", "mass": 1.0, "com": (0.0, 0.0, 0.25 * length)}
-    piston = {"name": f"piston{k}", "mass": 0.5, "com": (0.0, 0.0, 0.25 * length)}
-    leg = [
-        {**cylinder, "joint": {**hinge, "axis2": (0.0, 1.0, 0.0)}, "inertia": slender},
-        {**piston, "parent": f"cylinder{k}", "joint": slide, "inertia": slender},
-    ]
-    return leg, (f"piston{k}", pose_at((0.0, 0.0, 0.5 * length)))
 
 
 BALL = 0.05  # radius of the finger's tip, m
@@ -86,7 +75,7 @@ ARM = (
 
 def arm(massless: bool = False) -> Robot:
     """Six joints that carry a ball, the finger; with `massless`, the finger alone has inertia."""
-    links: list[dict[str, Any]] = []
+    links: list[Keywords] = []
     before = None
     for name, axis, origin, mass, com in ARM:
         joint = {"name": name, "type": "revolute", "axis": axis, "origin_xyz": origin}

@@ -18,7 +18,7 @@ from dalembert.zoo.entry import LECTURE, register
 def _on_a_rod(coordinates: str, name: str, m: Any, l: Any, g: Any) -> Constrained:
     q = [tracing.symbol(x) for x in coordinates]
     down = [0.0] * (len(q) - 1) + [-g]
-    far = float(getattr(l, "value", l))  # of a letter, its default
+    far = float(getattr(l, "value", l))  # of a parameter, its default
     particle = Particles([m], [q], q, gravity=down, name=name)
     rod = Holonomic(partial(_off_the_sphere, l), name="rod")
     return Constrained(particle, [rod], guess=np.eye(len(q))[-1] * -far)

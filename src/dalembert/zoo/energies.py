@@ -7,8 +7,7 @@ import numpy as np
 from dalembert import tracing
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.model import Parameter
-from dalembert.model.parameter import Number
+from dalembert.model.parameter import Number, expression
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, register
@@ -45,7 +44,7 @@ def spherical_pendulum(
     """
     if chart not in CHARTS:
         raise UnknownNameError(f"there is no chart {chart!r}{suggest(chart, list(CHARTS))}")
-    m, l, g = (x.symbol() if isinstance(x, Parameter) else x for x in (m, l, g))
+    m, l, g = map(expression, (m, l, g))
     a, b = q = [tracing.symbol(name) for name in CHARTS[chart]]
     va, vb = qd = [tracing.symbol(f"{name}_dot") for name in CHARTS[chart]]
     if chart == "cartesian":

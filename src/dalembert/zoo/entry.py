@@ -14,6 +14,7 @@ from dalembert.spatial.rotations import rotation_from_rpy
 
 LECTURE = DOCUMENTS["000"].title
 
+Keywords = dict[str, Any]  # of a link, a joint, or a row of a DH table
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
@@ -77,31 +78,17 @@ class Segment(NamedTuple):
     inertia: Six  # xx, yy, zz, xy, xz, yz about the com, in link axes
 
 
-def links(segments: Sequence[Segment]) -> list[dict[str, Any]]:
+def links(segments: Sequence[Segment]) -> list[Keywords]:
     """The segments as mappings, each hanging on the one before."""
     parents = [None, *(segment.link for segment in segments)]
     table = []
+    keys = ("axis", "origin_xyz", "origin_rpy", "limits", "velocity_limit", "effort_limit")
     for segment, parent in zip(segments, parents, strict=False):
-        joint = {
-            "name": segment.joint,
-            "type": "revolute",
-            "axis": segment.axis,
-            "origin_xyz": segment.origin_xyz,
-            "origin_rpy": segment.origin_rpy,
-            "limits": segment.limits,
-            "velocity_limit": segment.velocity_limit,
-            "effort_limit": segment.effort_limit,
-        }
-        table.append(
-            {
-                "name": segment.link,
-                "parent": parent,
-                "joint": joint,
-                "mass": segment.mass,
-                "com": segment.com,
-                "inertia": symmetric(*segment.inertia),
-            }
-        )
+        joint = {"name": segment.joint, "type": "revolute"}
+        joint |= {key: getattr(segment, key) for key in keys}
+        inertia = symmetric(*segment.inertia)
+        body = {"mass": segment.mass, "com": segment.com, "inertia": inertia}
+        table.append({"name": segment.link, "parent": parent, "joint": joint, **body})
     return table
 
 
@@ -113,19 +100,16 @@ def pose_at(xyz: Three, rpy: Three = (0.0, 0.0, 0.0)) -> np.ndarray:
     return pose
 
 
-def rod(mass: float, length: float) -> dict[str, Any]:
+def rod(mass: float, length: float) -> Keywords:
     """Mass, centre and tensor of a uniform thin rod along x from the link frame's origin."""
     moment = mass * length**2 / 12.0
-    return {
-        "mass": mass,
-        "com": (0.5 * length, 0.0, 0.0),
-        "inertia": [[0.0, 0.0, 0.0], [0.0, moment, 0.0], [0.0, 0.0, moment]],
-    }
+    com = (0.5 * length, 0.0, 0.0)
+    return {"mass": mass, "com": com, "inertia": diagonal(0.0, moment, moment)}
 
 
 def pinned(
     name: str, parent: str | None, at: tuple[float, float], mass: float, length: float
-) -> dict[str, Any]:
+) -> Keywords:
     """A uniform rod that turns about z at a point (x, y) of its parent's frame."""
     joint = {"name": name, "type": "revolute", "axis": (0.0, 0.0, 1.0), "origin_xyz": (*at, 0.0)}
     return {"name": f"{name}_rod", "parent": parent, "joint": joint, **rod(mass, length)}

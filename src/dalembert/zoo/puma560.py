@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from math import pi
-from typing import Any
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import diagonal, register
+from dalembert.zoo.entry import Keywords, diagonal, register
 
 INCH = 0.0254
 # The source has neither mass nor transverse moments for link 1, which only turns about a fixed axis
@@ -17,7 +16,7 @@ ACROSS = 0.35  # kg m²
 MOVED = 0.004  # kg m²
 
 # Standard DH (Paul's signs of the twist); m, rad, kg. The first offset is the pedestal.
-GEOMETRY: list[dict[str, Any]] = [
+GEOMETRY: list[Keywords] = [
     {"d": 26.45 * INCH, "a": 0.0, "alpha": pi / 2, "mass": COLUMN, "com": (0.0, 0.0, 0.0)},
     {"d": 0.0, "a": 0.4318, "alpha": 0.0, "mass": 17.4, "com": (-0.3638, 0.006, 0.2275)},
     {"d": 0.15005, "a": 0.0203, "alpha": -pi / 2, "mass": 4.8, "com": (-0.0203, -0.0141, 0.070)},
@@ -61,25 +60,17 @@ def grouped() -> tuple[tuple[float, float, float], ...]:
     return (column, upper_arm, forearm, *wrist)
 
 
-def rows() -> list[dict[str, Any]]:
+def rows() -> list[Keywords]:
     """The table of `Robot.from_dh`.
 
     Published moments that no body can have are regrouped (see `grouped`).
     """
     table = []
     for row, moments, motor in zip(GEOMETRY, grouped(), MOTORS, strict=True):
-        rotor_inertia, gear_ratio, viscous, coulomb, (lower, upper) = motor
-        table.append(
-            {
-                **row,
-                "inertia": diagonal(*moments),
-                "rotor_inertia": rotor_inertia,
-                "gear_ratio": gear_ratio,
-                "viscous_motor": viscous,
-                "coulomb_motor": coulomb,
-                "limits": (lower * pi / 180, upper * pi / 180),
-            }
-        )
+        keys = ("rotor_inertia", "gear_ratio", "viscous_motor", "coulomb_motor")
+        drive = dict(zip(keys, motor, strict=False))
+        limits = tuple(angle * pi / 180 for angle in motor[-1])
+        table.append({**row, "inertia": diagonal(*moments), **drive, "limits": limits})
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from dalembert.constraints import Constrained, JointCoupling, Loop
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Three, register
+from dalembert.zoo.entry import Keywords, Three, register
 
 Four = tuple[float, float, float, float]
 
@@ -81,12 +81,12 @@ def build(springs: bool = False) -> Constrained:
     return Constrained(robot, constraints, independent=("left_driver",))
 
 
-def _link(side: str, part: Part) -> dict[str, Any]:
+def _link(side: str, part: Part) -> Keywords:
     """The part as a link; the right finger is the left one turned by half a turn about z."""
     origin = pose(_rotation(part.turn), part.origin)
     if part.parent is None and side == "right":
         origin = pose(np.diag([-1.0, -1.0, 1.0])) @ origin
-    joint: dict[str, Any] = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
+    joint: Keywords = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
     if part.kind == "revolute":
         joint |= {"limits": part.limits, "viscous": part.damping, "rotor_inertia": part.rotor}
     axes = _rotation(part.axes)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf, pi
-from typing import Any
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Segment, diagonal, links, pose_at, register
+from dalembert.zoo.entry import Keywords, Segment, diagonal, links, pose_at, register
 
 Z = (0.0, 0.0, 1.0)
 ORIGIN, UP, DOWN = (0.0, 0.0, 0.0), (pi / 2, 0.0, 0.0), (-pi / 2, 0.0, 0.0)
+NO_PRODUCTS = (0.0, 0.0, 0.0)  # of inertia
 PANDA_WIDE = (-2.8973, 2.8973)
 
 # link, joint, origin xyz, origin rpy, axis, limits, velocity, effort, mass, com, inertia
@@ -43,29 +43,6 @@ FINGERS = 0.0584  # m, from the hand along its z
 TOOL = 0.1034
 
 
-def gripper() -> list[dict[str, Any]]:
-    """The hand, and both fingers (15 g each) closed, fixed to link 7."""
-    hand = {"type": "fixed", "name": "panda_hand_joint", "origin_xyz": (0.0, 0.0, FLANGE)}
-    fingers = {"type": "fixed", "name": "panda_finger_joint", "origin_xyz": (0.0, 0.0, FINGERS)}
-    return [
-        {
-            "name": "panda_hand",
-            "parent": "panda_link7",
-            "joint": {**hand, "origin_rpy": (0.0, 0.0, -pi / 4)},
-            "mass": 0.73,
-            "com": (-0.01, 0.0, 0.03),
-            "inertia": diagonal(0.001, 0.0025, 0.0017),
-        },
-        {
-            "name": "panda_fingers",
-            "parent": "panda_hand",
-            "joint": fingers,
-            "mass": 0.03,
-            "inertia": diagonal(4.75e-6, 4.75e-6, 1.5e-6),
-        },
-    ]
-
-
 @register(
     "panda",
     "Franka Emika Panda with its hand, fingers closed",
@@ -76,8 +53,17 @@ def build_panda() -> Robot:
     """The tool is `panda_hand_tcp`, between the finger tips. The description's damping of
     0.003 N m s/rad is a setting of its simulator, not a property of the arm, and left out.
     """
+    hand: Keywords = {"name": "panda_hand", "parent": "panda_link7", "mass": 0.73}
+    hand |= {"com": (-0.01, 0.0, 0.03), "inertia": diagonal(0.001, 0.0025, 0.0017)}
+    mount = {"origin_xyz": (0.0, 0.0, FLANGE), "origin_rpy": (0.0, 0.0, -pi / 4)}
+    hand["joint"] = {"type": "fixed", "name": "panda_hand_joint", **mount}
+    # both fingers, 15 g each, closed
+    fingers: Keywords = {"name": "panda_fingers", "parent": "panda_hand", "mass": 0.03}
+    fingers["inertia"] = diagonal(4.75e-6, 4.75e-6, 1.5e-6)
+    between = {"origin_xyz": (0.0, 0.0, FINGERS)}
+    fingers["joint"] = {"type": "fixed", "name": "panda_finger_joint", **between}
     return Robot.from_links(
-        links(PANDA_SEGMENTS) + gripper(),
+        [*links(PANDA_SEGMENTS), hand, fingers],
         tool=pose_at((0.0, 0.0, TOOL - FINGERS)),
         frames={"panda_link8": ("panda_link7", pose_at((0.0, 0.0, FLANGE)))},
         name="panda",
@@ -89,28 +75,23 @@ IIWA_WIDE, NARROW, LAST = ((-angle * pi / 180, angle * pi / 180) for angle in (1
 IIWA_SPEED, TORQUE = 10.0, 300.0  # rad/s and N m, for all joints
 
 
-def moments(xx: float, yy: float, zz: float) -> tuple[float, float, float, float, float, float]:
-    """A tensor without products of inertia, kg m²."""
-    return (xx, yy, zz, 0.0, 0.0, 0.0)
-
-
 # link, joint, origin xyz, origin rpy, axis, limits, velocity, effort, mass, com, inertia
 # fmt: off
 IIWA_SEGMENTS = (
     Segment("iiwa_link_1", "iiwa_joint_1", (0.0, 0.0, 0.1575), ORIGIN, Z, IIWA_WIDE, IIWA_SPEED,
-            TORQUE, 5.76, (0.0, -0.03, 0.12), moments(0.033, 0.0333, 0.0123)),
+            TORQUE, 5.76, (0.0, -0.03, 0.12), (0.033, 0.0333, 0.0123, *NO_PRODUCTS)),
     Segment("iiwa_link_2", "iiwa_joint_2", (0.0, 0.0, 0.2025), BACK, Z, NARROW, IIWA_SPEED, TORQUE,
-            6.35, (0.0003, 0.059, 0.042), moments(0.0305, 0.0304, 0.011)),
+            6.35, (0.0003, 0.059, 0.042), (0.0305, 0.0304, 0.011, *NO_PRODUCTS)),
     Segment("iiwa_link_3", "iiwa_joint_3", (0.0, 0.2045, 0.0), BACK, Z, IIWA_WIDE, IIWA_SPEED, TORQUE,
-            3.5, (0.0, 0.03, 0.13), moments(0.025, 0.0238, 0.0076)),
+            3.5, (0.0, 0.03, 0.13), (0.025, 0.0238, 0.0076, *NO_PRODUCTS)),
     Segment("iiwa_link_4", "iiwa_joint_4", (0.0, 0.0, 0.2155), FORWARD, Z, NARROW, IIWA_SPEED, TORQUE,
-            3.5, (0.0, 0.067, 0.034), moments(0.017, 0.0164, 0.006)),
+            3.5, (0.0, 0.067, 0.034), (0.017, 0.0164, 0.006, *NO_PRODUCTS)),
     Segment("iiwa_link_5", "iiwa_joint_5", (0.0, 0.1845, 0.0), TURN, Z, IIWA_WIDE, IIWA_SPEED, TORQUE,
-            3.5, (0.0001, 0.021, 0.076), moments(0.01, 0.0087, 0.00449)),
+            3.5, (0.0001, 0.021, 0.076), (0.01, 0.0087, 0.00449, *NO_PRODUCTS)),
     Segment("iiwa_link_6", "iiwa_joint_6", (0.0, 0.0, 0.2155), FORWARD, Z, NARROW, IIWA_SPEED, TORQUE,
-            1.8, (0.0, 0.0006, 0.0004), moments(0.0049, 0.0047, 0.0036)),
+            1.8, (0.0, 0.0006, 0.0004), (0.0049, 0.0047, 0.0036, *NO_PRODUCTS)),
     Segment("iiwa_link_7", "iiwa_joint_7", (0.0, 0.081, 0.0), TURN, Z, LAST, IIWA_SPEED, TORQUE,
-            1.2, (0.0, 0.0, 0.02), moments(0.001, 0.001, 0.001)),
+            1.2, (0.0, 0.0, 0.02), (0.001, 0.001, 0.001, *NO_PRODUCTS)),
 )
 # fmt: on
 

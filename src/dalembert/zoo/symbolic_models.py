@@ -18,6 +18,7 @@ from dalembert.model import Model
 from dalembert.model.joint import Screw
 from dalembert.model.parameter import Parameter
 from dalembert.systems.robot import Robot
+from dalembert.zoo.entry import Keywords
 
 # constrained models whose builders take parameters
 WITH_SYMBOLS = (
@@ -32,6 +33,17 @@ def symbolic_model(name: str) -> Any:
     Textbook models have the symbols of their builder. Others get m, x y z (centre of mass), Ixx …,
     Jm (rotor), a b d (offsets) with the number of the link; what is zero stays zero.
 
+    Parameters
+    ----------
+    name : str
+        Of the zoo; models whose builders take no symbols keep their numbers.
+
+    Returns
+    -------
+    System
+
+    Examples
+    --------
     >>> list(symbolic_model("pendulum").model.parameters)
     ['m', 'l', 'g']
     """
@@ -76,7 +88,7 @@ def with_symbols(system: Any) -> Any:
     )
 
 
-def _symbolic_link(model: Model, i: int) -> dict[str, Any]:
+def _symbolic_link(model: Model, i: int) -> Keywords:
     body, number = model.bodies[i], i + 1
     if not isinstance(body.chart, Screw) or (body.chart.turn and body.chart.slide):
         joint = model.joint_of(i)
@@ -85,6 +97,12 @@ def _symbolic_link(model: Model, i: int) -> dict[str, Any]:
             "of revolute and prismatic joints. Build the robot with dalembert.Parameter instead"
         )
     offsets = _symbols([f"{axis}{i}" for axis in "abd"], body.translation)
+    springs = {}  # keywords of the joint's spring
+    for spring in model.elements.springs:
+        if spring.body == i:
+            stiffness = [_symbol(f"k{number}", spring.stiffness[0]), *spring.stiffness[1:]]
+            springs = {"stiffness": stiffness, "rest": _symbol(f"r{number}", spring.rest[0])}
+            break
     central, tensor = body.inertia_about_center, [[0.0] * 3 for _ in range(3)]
     for a in range(3):
         for b in range(a, 3):
@@ -102,18 +120,9 @@ def _symbolic_link(model: Model, i: int) -> dict[str, Any]:
             "origin": _pose(body.rotation, offsets),
             "offset": float(np.asarray(body.offset)[0]),
             "rotor_inertia": _symbol(f"Jm{number}", model.drive.rotor[i]),
-            **_spring(model, i),
+            **springs,
         },
     }
-
-
-def _spring(model: Model, i: int) -> dict[str, Any]:
-    """Keywords of the spring of joint i, with symbols."""
-    for spring in model.elements.springs:
-        if spring.body == i:
-            k = [_symbol(f"k{i + 1}", spring.stiffness[0]), *spring.stiffness[1:]]
-            return {"stiffness": k, "rest": _symbol(f"r{i + 1}", spring.rest[0])}
-    return {}
 
 
 def _symbol(name: str, value: Any) -> Any:

@@ -108,18 +108,12 @@ def elbow_3r(
     The screws are ξ₂ = (0, −l₀, 0, −1, 0, 0) and ξ₃ = (0, −l₀, l₁, −1, 0, 0); p.27 prints the
     angular part (−1, 0, 1), a misprint. Masses and moments are those of solid bars, rounded.
     """
+    across = [-1.0, 0.0, 0.0]
+    bodies = ((m1, (Ix1, Iy1, Iz1)), (m2, (Ix2, Iy2, Iz2)), (m3, (Ix3, Iy3, Iz3)))
     return Robot.from_screws(
-        screws=[
-            [0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
-            [0.0, -l0, 0.0, -1.0, 0.0, 0.0],
-            [0.0, -l0, l1, -1.0, 0.0, 0.0],
-        ],
+        screws=[[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, -l0, 0.0, *across], [0.0, -l0, l1, *across]],
         frames=[shift(z=r0), shift(y=r1, z=l0), shift(y=l1 + r2, z=l0)],
-        inertias=[
-            (m1, diagonal(Ix1, Iy1, Iz1)),
-            (m2, diagonal(Ix2, Iy2, Iz2)),
-            (m3, diagonal(Ix3, Iy3, Iz3)),
-        ],
+        inertias=[(m, diagonal(*moments)) for m, moments in bodies],
         tool=shift(y=l1 + l2, z=l0),
         gravity=[0.0, 0.0, -g],
         name="elbow_3r",
@@ -220,9 +214,7 @@ def scara(
     moments = ((m1, Iz1), (m2, Iz2), (m3, Iz3), (m4, Iz4))
     return Robot.from_screws(
         screws=[
-            [0.0, 0.0, 0.0, *vertical],
-            [l1, 0.0, 0.0, *vertical],
-            [l1 + l2, 0.0, 0.0, *vertical],
+            *([x, 0.0, 0.0, *vertical] for x in (0.0, l1, l1 + l2)),
             [*vertical, 0.0, 0.0, 0.0],
         ],
         frames=[shift(0.0, y, l0) for y in (r1, l1 + r2, l1 + l2, l1 + l2)],

@@ -109,39 +109,30 @@ class Arm:
     @property
     def _numbers(self) -> dict[str, float]:
         pairs = {"m": self.m, "d": self.d, "a": self.a, "J": self.J}
-        own = {
-            f"{x}{k}": float(v)
-            for x, both in pairs.items()
-            for k, v in zip("23", both, strict=True)
-        }
+        own = {f"{x}{k + 2}": float(pairs[x][k]) for x in pairs for k in range(2)}
         return {**own, "g": float(self.g)}
 
     def mechanism(
         self, name: str = "two_bars", phi: Sequence[float] | np.ndarray = (0.0, 0.0)
     ) -> PlanarMechanism:
         """The arm in absolute coordinates at (φ₂, θ)."""
-        return two_bars(**self._numbers, name=name).assemble(self.place(phi))
+        first, second = phi[0], phi[0] + phi[1]
+        B = self.d[0] * direction(first)
+        q = [*self.a[0] * direction(first), first, *(B + self.a[1] * direction(second)), second]
+        return two_bars(**self._numbers, name=name).assemble(np.array(q))
 
     @cached_property
     def robot(self) -> Robot:
         """The same arm in (θ₂, θ₃), for the Lagrangian route."""
         return two_bar_arm(**self._numbers)
 
-    def place(self, phi: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Coordinates (6,) of both bars at (φ₂, θ), θ = φ₃ − φ₂."""
-        first, second = phi[0], phi[0] + phi[1]
-        B = self.d[0] * direction(first)
-        return np.array(
-            [*self.a[0] * direction(first), first, *(B + self.a[1] * direction(second)), second]
-        )
-
     def tool(self, phi: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Where C is (2,) at (φ₂, θ)."""
-        return self.d[0] * direction(phi[0]) + self.d[1] * direction(phi[0] + phi[1])
+        """Position of C (2,) at (φ₂, θ), m."""
+        return np.asarray(self.d[0] * direction(phi[0]) + self.d[1] * direction(phi[0] + phi[1]))
 
-    def reach(self, tool: ArrayLike) -> np.ndarray:
-        """(φ₂, θ) with the tool at a place, 0 < θ < π, from the law of cosines."""
-        x, y = two_numbers(tool, "the place of the tool")
+    def inverse_kinematics(self, tool: ArrayLike) -> np.ndarray:
+        """(φ₂, θ) with the tool at a position (2,), 0 < θ < π, from the law of cosines."""
+        x, y = two_numbers(tool, "the position of the tool")
         d2, d3 = self.d
         cosine = (x * x + y * y - d2 * d2 - d3 * d3) / (2.0 * d2 * d3)
         if not abs(cosine) < 1.0:
@@ -233,9 +224,8 @@ class Scenario:
 
     def _integrated(self, duration: float, count: int, chosen: np.ndarray) -> list[State]:
         """The states of these samples of a run with `count` even intervals."""
-        run = self.mechanism.simulate(
-            duration, duration / count, torques=self.torques, rtol=1e-12, atol=1e-12
-        )
+        options: dict[str, Any] = {"torques": self.torques, "rtol": 1e-12, "atol": 1e-12}
+        run = self.mechanism.simulate(duration, duration / count, **options)
         if run.attrs["status"] != "complete":
             raise SimulationError(f"{self.name}: {run.attrs['message']}")
         return self.mechanism.states(run.isel(time=chosen))
@@ -244,7 +234,8 @@ class Scenario:
         """The first instant, under the torques of the scenario."""
         q, v = self.mechanism.start()
         tau = None if self.torques is None else self.torques(0.0, q, v)
-        return self.mechanism.forward_dynamics(q, v, torques=tau)
+        state: State = self.mechanism.forward_dynamics(q, v, torques=tau)
+        return state
 
     def moved(self, state: State) -> tuple[dict[str, float], State]:
         """Torques at the pins and the state they make: a led tool is moved by them (004, p.6)."""
@@ -265,23 +256,24 @@ class Scenario:
 
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""
-        bare = State(self.bare, state.t, state.q, state.v, state.a, np.zeros(4))
+        description = self.arm.mechanism().description  # without drivers and motors
+        bare = State(description, state.t, state.q, state.v, state.a, np.zeros(4))
         forces = free_bodies(bare, torques=("A", "B"))
-        return Loads(
-            forces["T_A"], forces["T_B"], forces.force("A", "bar2"), forces.force("B", "bar3")
-        )
-
-    @property
-    def bare(self) -> Any:
-        """The arm without drivers and motors."""
-        return self.arm.mechanism().description
+        pins = forces.force("A", "bar2"), forces.force("B", "bar3")
+        return Loads(forces["T_A"], forces["T_B"], *pins)
 
     def lagrangian(self, state: State) -> Loads:
         """From the closed form in (θ₂, θ₃), then the pins by Newton's law of each bar."""
         q, qd = relative(state.q), relative(state.v)
         qdd = self.acceleration(state)
         T12, T23 = self.arm.robot.inverse_dynamics(q, qd, qdd)
-        a2, a3 = centre_accelerations(q, qd, qdd, self.arm)
+        # accelerations of the centres from the angles alone: a e(φ) differentiated twice
+        phi, rate, second = np.cumsum(q), np.cumsum(qd), np.cumsum(qdd)
+        e = np.stack([direction(angle) for angle in phi])
+        n = np.stack([-e[:, 1], e[:, 0]], axis=1)
+        circular = second[:, None] * n - rate[:, None] ** 2 * e
+        a2 = self.arm.a[0] * circular[0]
+        a3 = self.arm.d[0] * circular[0] + self.arm.a[1] * circular[1]
         gravity = np.array([0.0, -self.arm.g])
         B = self.arm.m[1] * (a3 - gravity)
         return Loads(float(T12), float(T23), self.arm.m[0] * (a2 - gravity) + B, B)
@@ -290,20 +282,6 @@ class Scenario:
 def relative(x: np.ndarray) -> np.ndarray:
     """(φ₂, φ₃ − φ₂) from absolute coordinates, velocities or accelerations (6,)."""
     return np.array([x[2], x[5] - x[2]])
-
-
-def centre_accelerations(
-    q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, arm: Arm
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of the centres G₂ and G₃, from the angles alone: a e(φ) differentiated twice."""
-    phi, rate, second = np.cumsum(q), np.cumsum(qd), np.cumsum(qdd)
-
-    def whirl(k: int, length: float) -> np.ndarray:
-        e = np.array([np.cos(phi[k]), np.sin(phi[k])])
-        n = np.array([-e[1], e[0]])
-        return length * (second[k] * n - rate[k] ** 2 * e)
-
-    return whirl(0, arm.a[0]), whirl(0, arm.d[0]) + whirl(1, arm.a[1])
 
 
 __all__ = ["Arm", "Loads", "Scenario", "numbers_of", "relative", "scenario"]
@@ -342,7 +320,9 @@ def straight_line(
     """
     first = _end(arm, "start", tool_start, phi_start, TOOL_START)
     last = _end(arm, "end", tool_end, phi_end, TOOL_END)
-    bent = arm.reach(first) if phi_start is None else two_numbers(phi_start, "phi_start")
+    bent = (
+        arm.inverse_kinematics(first) if phi_start is None else two_numbers(phi_start, "phi_start")
+    )
     mechanism = arm.mechanism("straight_line", bent)
     mechanism.drive("tool", "bar3.C", ConstantSpeed(first, last, delta_t))
 
@@ -365,7 +345,7 @@ def _end(arm: Arm, which: str, tool: Pair | None, phi: Pair | None, usual: Pair)
     if phi is not None:
         return arm.tool(two_numbers(phi, f"phi_{which}"))
     point = two_numbers(usual if tool is None else tool, f"tool_{which}")
-    arm.reach(point)
+    arm.inverse_kinematics(point)  # raises where C cannot be
     return point
 
 
@@ -376,7 +356,9 @@ def double_pendulum(
     mechanism = arm.mechanism("double_pendulum", two_numbers(phi_start, "phi_start"))
 
     def acceleration(state: State) -> np.ndarray:
-        return arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2))
+        return np.asarray(
+            arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2))
+        )
 
     return Scenario("double_pendulum", arm, mechanism, delta_t, False, acceleration)
 
@@ -419,16 +401,16 @@ def computed_torque(
     start = two_numbers(phi_start, "phi_start")
     mechanism = arm.mechanism("computed_torque", start).actuator("T12", "A").actuator("T23", "B")
     w, damping = number(omega, "omega", positive=True), number(zeta, "zeta")
-    desired = (
-        _sine_trajectory
-        if phi_end is None
-        else quintic(start, two_numbers(phi_end, "phi_end"), delta_t)
-    )
+    to_end = None
+    if phi_end is not None:
+        to_end = quintic(start, two_numbers(phi_end, "phi_end"), delta_t)
 
     def controller(q: np.ndarray, qd: np.ndarray, t: float) -> np.ndarray:
-        target = desired(t)
+        s, c = np.sin(2.0 * t), np.cos(2.0 * t)  # (0.4, 0.9) + ½ sin 2t and its rates
+        swing = Point(np.array(START) + 0.5 * s, np.full(2, c), np.full(2, -2.0 * s))
+        target = swing if to_end is None else to_end(t)
         qdd = target.qdd + 2.0 * damping * w * (target.qd - qd) + w * w * (target.q - q)
-        return arm.robot.inverse_dynamics(q, qd, qdd)
+        return np.asarray(arm.robot.inverse_dynamics(q, qd, qdd))
 
     def torques(t: float, q: np.ndarray, v: np.ndarray) -> Mapping[str, float]:
         T12, T23 = controller(relative(q), relative(v), t)
@@ -436,26 +418,17 @@ def computed_torque(
 
     def acceleration(state: State) -> np.ndarray:
         q, qd = relative(state.q), relative(state.v)
-        return arm.robot.forward_dynamics(q, qd, controller(q, qd, state.t))
+        return np.asarray(arm.robot.forward_dynamics(q, qd, controller(q, qd, state.t)))
 
     return Scenario("computed_torque", arm, mechanism, delta_t, False, acceleration, torques)
 
 
-def _sine_trajectory(t: float) -> Point:
-    """(0.4, 0.9) + ½ sin 2t and its rates."""
-    s, c = np.sin(2.0 * t), np.cos(2.0 * t)
-    return Point(np.array(START) + 0.5 * s, np.full(2, c), np.full(2, -2.0 * s))
-
-
 SCENARIOS: Mapping[str, Callable[..., Scenario]] = {
-    builder.__name__: builder
-    for builder in (
-        joint_interpolated,
-        straight_line,
-        double_pendulum,
-        proximal_driven,
-        computed_torque,
-    )
+    "joint_interpolated": joint_interpolated,
+    "straight_line": straight_line,
+    "double_pendulum": double_pendulum,
+    "proximal_driven": proximal_driven,
+    "computed_torque": computed_torque,
 }
 ARM_NUMBERS = tuple(part.name for part in fields(Arm))
 
@@ -512,6 +485,5 @@ def read_scenario(source: str | Path, **numbers: Any) -> Scenario:
     try:
         return scenario(name, **{**data, **numbers})
     except DalembertError as error:
-        words = str(error)
-        spoken = (key for key in data if re.search(rf"\b{re.escape(key)}\b", words))
-        at.fail(words, None, 0, next(spoken, "scenario"))
+        named = (key for key in data if re.search(rf"\b{re.escape(key)}\b", str(error)))
+        at.fail(str(error), None, 0, next(named, "scenario"))

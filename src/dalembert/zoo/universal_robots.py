@@ -48,47 +48,23 @@ UR10: tuple[Row, ...] = (
 )
 
 
-def _arm(name: str, rows: tuple[Row, ...], reach: float) -> Robot:
-    """The tool is the flange frame `tool0`; `ee_link` is the other frame of its description."""
-    segments = []
-    for (link, joint, rpy, axis, limits), row in zip(JOINTS, rows, strict=True):
-        xyz, velocity, effort, mass, centre, across, along = row
-        body = (mass, (0.0, 0.0, centre), (across, across, along, 0.0, 0.0, 0.0))
-        segments.append(Segment(link, joint, xyz, rpy, axis, limits, velocity, effort, *body))
-    flange = (0.0, reach, 0.0)
-    return Robot.from_links(
-        links(segments),
-        tool=pose_at(flange, (-pi / 2, 0.0, 0.0)),
-        frames={"ee_link": ("wrist_3_link", pose_at(flange, (0.0, 0.0, pi / 2)))},
-        name=name,
-    )
+def _register(name: str, rows: tuple[Row, ...], flange_y: float) -> None:
+    source = f"ROS-Industrial, ur_description ({name}_robot.urdf), as in example-robot-data"
+
+    @register(name, f"Universal Robots {name.upper()}", source)
+    def build() -> Robot:
+        """The tool is the flange frame `tool0`; `ee_link` is the other frame of its description."""
+        segments = []
+        for (link, joint, rpy, axis, limits), row in zip(JOINTS, rows, strict=True):
+            xyz, velocity, effort, mass, centre, across, along = row
+            body = (mass, (0.0, 0.0, centre), (across, across, along, 0.0, 0.0, 0.0))
+            segments.append(Segment(link, joint, xyz, rpy, axis, limits, velocity, effort, *body))
+        flange = (0.0, flange_y, 0.0)
+        tool = pose_at(flange, (-pi / 2, 0.0, 0.0))
+        frames = {"ee_link": ("wrist_3_link", pose_at(flange, (0.0, 0.0, pi / 2)))}
+        return Robot.from_links(links(segments), tool=tool, frames=frames, name=name)
 
 
-@register(
-    "ur3",
-    "Universal Robots UR3",
-    "ROS-Industrial, ur_description (ur3_robot.urdf), as in example-robot-data",
-)
-def ur3() -> Robot:
-    """The UR3 with its flange."""
-    return _arm("ur3", UR3, 0.0819)
-
-
-@register(
-    "ur5",
-    "Universal Robots UR5",
-    "ROS-Industrial, ur_description (ur5_robot.urdf), as in example-robot-data",
-)
-def ur5() -> Robot:
-    """The UR5 with its flange."""
-    return _arm("ur5", UR5, 0.0823)
-
-
-@register(
-    "ur10",
-    "Universal Robots UR10",
-    "ROS-Industrial, ur_description (ur10_robot.urdf), as in example-robot-data",
-)
-def ur10() -> Robot:
-    """The UR10 with its flange."""
-    return _arm("ur10", UR10, 0.0922)
+_register("ur3", UR3, 0.0819)
+_register("ur5", UR5, 0.0823)
+_register("ur10", UR10, 0.0922)

@@ -7,7 +7,6 @@ free joints have tangent-space derivatives like all others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -22,21 +21,26 @@ from dalembert.spatial.arrays import Array, Matrix, Vector
 
 
 def inverse_dynamics_derivatives(
-    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Vector
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(∂τ/∂q, ∂τ/∂q̇, M), each (nv, nv)."""
     return jacobians(inverse_dynamics, model, q, qd, qdd, **options)
 
 
 def forward_dynamics_derivatives(
-    model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any
+    model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (nv, nv)."""
     return jacobians(forward_dynamics, model, q, qd, tau, **options)
 
 
 def jacobians(
-    function: Callable[..., Any], model: Model, q: Vector, qd: Vector, last: Vector, **options: Any
+    function: Callable[..., Vector],
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    last: Vector,
+    **options: Vector,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Jacobians of function(model, q, qd, last, **options) with respect to its three arrays."""
     symbols = [tracing.symbol(name, model.nv) for name in ("delta", "rate", "last")]
@@ -51,7 +55,8 @@ def mass_matrix_derivative(model: Model, q: Vector) -> Array:
     """∂M_ij/∂q_k (nv, nv, nv), k the last index, of the mass matrix by composite bodies."""
     require_coordinates(model)
     x = tracing.symbol("x", model.nq)
-    return tracing.at([tracing.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
+    result: Array = tracing.at([tracing.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
+    return result
 
 
 def christoffel(model: Model, q: Vector) -> Array:

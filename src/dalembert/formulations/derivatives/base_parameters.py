@@ -50,7 +50,16 @@ class Grouping:
         >>> Grouping(("a:m", "b:m"), (0,), np.array([[1.0, 0.5]])).explained()
         ('a:m + 0.5 b:m',)
         """
-        return tuple(_combination(self.names, row) for row in self.matrix)
+        combinations = []
+        for row in self.matrix:
+            text = ""
+            # first the parameters that count fully
+            for k in sorted(np.flatnonzero(row), key=lambda k: (abs(row[k]) != 1.0, k)):
+                factor = abs(float(f"{row[k]:.6g}"))
+                name = self.names[k] if factor == 1.0 else f"{factor:g} {self.names[k]}"
+                text += f" {'-' if row[k] < 0 else '+'} {name}"
+            combinations.append(text.removeprefix(" +").lstrip())
+        return tuple(combinations)
 
 
 def moments(model: Model) -> np.ndarray:
@@ -88,12 +97,19 @@ def _change(convert: Callable[[Matrix3], Matrix3]) -> np.ndarray:
 
 def grouping(model: Model, seed: int = 0) -> Grouping:
     """The base parameters of a model (with numbers for its parameters), from random motions."""
-    Y = _stacked(model, np.random.default_rng(seed)) @ back_transformation(model)
+    rng = np.random.default_rng(seed)
+    # regressors of random motions, one below the other: four rows per column
+    blocks = []
+    for _ in range(4 * PER_BODY * len(model.bodies) // model.nv + 1):
+        q = model.integrate(model.neutral(), rng.uniform(-np.pi, np.pi, model.nv))
+        qd, qdd = rng.normal(size=(2, model.nv))
+        blocks.append(regressor(model, q, 2.0 * qd, 5.0 * qdd))
+    Y = np.concatenate(blocks) @ back_transformation(model)
     names = tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
-    return grouped(Y, names, asking_order(len(model.bodies)))
+    return grouped(Y, names, elimination_order(len(model.bodies)))
 
 
-def asking_order(bodies: int) -> list[int]:
+def elimination_order(bodies: int) -> list[int]:
     """Positions in φ in the order of elimination, from the base outward."""
     return [PER_BODY * i + NAMES.index(name) for i in range(bodies) for name in _ORDER]
 
@@ -105,31 +121,10 @@ def grouped(
 
     A column is independent if more than this share of its length is not of those before it.
     """
-    kept, rest = _independent(Y, order, tolerance)
-    G = np.zeros((len(kept), Y.shape[1]))
-    G[range(len(kept)), kept] = 1.0
-    if kept and rest:
-        combination = np.linalg.lstsq(Y[:, kept], Y[:, rest], rcond=None)[0]
-        G[:, rest] = np.where(abs(combination) < _INDEPENDENT, 0.0, combination)
-    return Grouping(names, tuple(kept), G)
-
-
-def _stacked(model: Model, rng: np.random.Generator) -> np.ndarray:
-    """Regressors of random motions, one below the other: four rows per column."""
-    size = PER_BODY * len(model.bodies)
-    blocks = []
-    for _ in range(4 * size // model.nv + 1):
-        q = model.integrate(model.neutral(), rng.uniform(-np.pi, np.pi, model.nv))
-        qd, qdd = rng.normal(size=(2, model.nv))
-        blocks.append(regressor(model, q, 2.0 * qd, 5.0 * qdd))
-    return np.concatenate(blocks)
-
-
-def _independent(Y: np.ndarray, order: list[int], tolerance: float) -> tuple[list[int], list[int]]:
-    """Columns in order that no combination of earlier ones makes, by Gram–Schmidt done twice."""
+    # Gram–Schmidt, each column orthogonalised a second time
     basis = np.zeros((Y.shape[0], 0))
     scale = np.linalg.norm(Y, axis=0).max(initial=0.0)
-    kept, rest = [], []
+    independent: list[int] = []
     for k in order:
         column = Y[:, k]
         left = column - basis @ (basis.T @ column)
@@ -137,20 +132,14 @@ def _independent(Y: np.ndarray, order: list[int], tolerance: float) -> tuple[lis
         length = np.linalg.norm(left)
         if length > tolerance * max(np.linalg.norm(column), 1e-3 * scale):
             basis = np.concatenate([basis, (left / length)[:, None]], axis=1)
-            kept.append(k)
-        else:
-            rest.append(k)
-    return sorted(kept), sorted(rest)
-
-
-def _combination(names: tuple[str, ...], row: np.ndarray) -> str:
-    terms = []
-    for k in sorted(np.flatnonzero(row), key=lambda k: (abs(row[k]) != 1.0, k)):
-        factor = abs(float(f"{row[k]:.6g}"))
-        sign = "-" if row[k] < 0 else "+"
-        terms.append((sign, names[k] if factor == 1.0 else f"{factor:g} {names[k]}"))
-    text = " ".join(f"{sign} {term}" for sign, term in terms)
-    return text.removeprefix("+ ")
+            independent.append(k)
+    independent, dependent = sorted(independent), sorted(set(order) - set(independent))
+    G = np.zeros((len(independent), Y.shape[1]))
+    G[range(len(independent)), independent] = 1.0
+    if independent and dependent:
+        combination = np.linalg.lstsq(Y[:, independent], Y[:, dependent], rcond=None)[0]
+        G[:, dependent] = np.where(abs(combination) < _INDEPENDENT, 0.0, combination)
+    return Grouping(names, tuple(independent), G)
 
 
 def reduced(model: Model, groups: Grouping | None = None) -> Model:

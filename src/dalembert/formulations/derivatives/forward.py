@@ -29,26 +29,17 @@ def forward_dynamics_derivatives(
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv), row i for q̈_i; q in its tangent space."""
     options = (tip_wrench, base_twist, base_acceleration)
     M = mass_matrix(model, q)
-    factor = TreeFactor(M, _paths(model))
+    # for every velocity coordinate the coordinates of the joints that carry it, from the base
+    paths: list[list[int]] = []
+    for body, line in zip(model.bodies, model.supports, strict=True):
+        moving = [k for j in line for k in range(model.bodies[j].v.start, model.bodies[j].v.stop)]
+        paths += [[c for c in moving if c < k] for k in range(body.v.start, body.v.stop)]
+    if model.elements.tendons_with_inertia:  # they couple branches
+        paths = [list(range(k)) for k in range(model.nv)]
+    factor = TreeFactor(M, paths)
     M_inverse = factor.inverse()
     net = tau - inverse_dynamics(model, q, qd, np.zeros(model.nv), *options)
     qdd = factor.solve(net.reshape(-1, 1)).ravel()
     by_q, by_qd, _, own_q, own_qd = derivatives_by_blocks(model, q, qd, qdd, *options)
     by_q, by_qd = factor.solve(by_q, -1.0), factor.solve(by_qd, -1.0)
     return by_q - own_q, by_qd - own_qd, M_inverse
-
-
-def _paths(model: Model) -> list[list[int]]:
-    """For every velocity coordinate the coordinates of the joints that carry it, from the base."""
-    if model.elements.tendons_with_inertia:  # they couple branches
-        return [list(range(k)) for k in range(model.nv)]
-    paths: list[list[int]] = []
-    for body in model.bodies:
-        up = body.parent
-        before = (
-            [*paths[model.bodies[up].v.stop - 1], model.bodies[up].v.stop - 1] if up >= 0 else []
-        )
-        for k in range(body.v.start, body.v.stop):
-            paths.append([*before])
-            before = [*before, k]
-    return paths

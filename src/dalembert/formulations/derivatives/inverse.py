@@ -53,7 +53,7 @@ from dalembert.formulations.parts.sweeps import Placements, inward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
-from dalembert.spatial.se3 import Force, Placement, split
+from dalembert.spatial.se3 import Force, Motion, Placement
 
 
 class CompositeMoments(NamedTuple):
@@ -99,7 +99,7 @@ def composite_moments(
         for child, c in children:
             R, p = placements[child]
             link = model.bodies[child]
-            v, w = split(link.subspace @ (2.0 * qd[link.v]))
+            v, w = Motion.of(link.subspace @ (2.0 * qd[link.v]))
             v = R @ v
             # r = p + R r_c and r' = v + R (r'_c + w × r_c)
             P_c = R @ (c.P + np.cross(w, c.h)) + c.m * v
@@ -116,7 +116,7 @@ def changes(
 ) -> tuple[Change, Change]:
     """Change of a body's motion by its coordinates, by q and by q̇."""
     s, w = body.subspace[0:3], body.subspace[3:6]
-    v, w_rel = split(body.subspace @ qd[body.v])
+    v, w_rel = Motion.of(body.subspace @ qd[body.v])
     turn, alpha = hat(placement.R.T @ parent.omega), hat(placement.R.T @ parent.alpha)
     a = placement.acceleration_to_child(parent.a, parent.U)
     omega_w = turn @ w
@@ -159,7 +159,7 @@ def _response(
     """The wrench that gives all that is carried δa + δU r + 2 δω × r'."""
     dU = acceleration_matrix_change(omega, d_omega, d_alpha)
     f, n = wrench_of_moments(c.m, c.h, c.sigma, d_a, dU)
-    return f + np.cross(d_omega, c.P), n + np.trace(c.N) * d_omega - c.N @ d_omega
+    return Force(f + np.cross(d_omega, c.P), n + np.trace(c.N) * d_omega - c.N @ d_omega)
 
 
 class BlockDerivatives(NamedTuple):
@@ -216,8 +216,8 @@ def derivatives_by_blocks(
     parents = [moving[body.parent] if body.parent >= 0 else base for body in bodies]
     # velocity of every body's origin relative to its parent's origin, in the parent's axes
     shifts = [
-        np.cross(parent.omega, place.p) + place.R @ (b.subspace[0:3] @ qd[b.v])
-        for b, place, parent in zip(bodies, placements, parents, strict=True)
+        np.cross(parent.omega, X.p) + X.R @ (b.subspace[0:3] @ qd[b.v])
+        for b, X, parent in zip(bodies, placements, parents, strict=True)
     ]
     changed = [changes(b, placements[i], parents[i], moving[i], qd) for i, b in enumerate(bodies)]
     M: Blocks = {}
@@ -232,21 +232,17 @@ def derivatives_by_blocks(
             for blocks, column, change in zip(by, columns, changed[j], strict=True):
                 if j != i:
                     blocks[j, i] = column
-                blocks[i, j] = _joints_beyond(bodies[j], response, change)
+                # ∂τ of joints beyond body j, or its own; F · twist is M own where the body floats
+                rows = response.b.T @ change.omega
+                if not floats(bodies[j]):
+                    f, n = response.f[:, 0:k], response.n[:, 0:k]
+                    rows = rows + f.T @ change.twist[0] + n.T @ change.twist[1]
+                blocks[i, j] = rows
     own = [
         {(i, i): np.concatenate(changed[i][c].twist) for i, b in enumerate(bodies) if floats(b)}
         for c in (0, 1)
     ]
     return _with_drives(whole, q, qd, qdd, M, by, own)
-
-
-def _joints_beyond(body: Body, response: Responses, change: Change) -> Matrix:
-    """∂τ (k, k') of joints beyond a body, or its own; without F · twist where the body floats."""
-    rows = response.b.T @ change.omega
-    if floats(body):
-        return rows
-    f, n = response.f[:, 0 : response.k], response.n[:, 0 : response.k]
-    return rows + f.T @ change.twist[0] + n.T @ change.twist[1]
 
 
 def floats(body: Body) -> bool:
@@ -270,7 +266,10 @@ def _with_drives(
         from_blocks(model, some) - model.drive.rotor.reshape(-1, 1) * own_change
         for some, own_change in zip(by, (own_q, own_qd), strict=True)
     )
-    more_q, more_qd = element_derivatives(model, q, qd, qdd)
+    more_q, more_qd = [], []
+    if model.elements:
+        dq, dqd, _ = jacobians(_element_torque, model, q, qd, qdd)
+        more_q, more_qd = [dq], [dqd]
     for inertia in tendon_inertia(model, q):
         more_q, more_qd = [*more_q, -inertia @ own_q], [*more_qd, -inertia @ own_qd]
     return BlockDerivatives(
@@ -282,20 +281,11 @@ def _with_drives(
     )
 
 
-def element_derivatives(
-    model: Model, q: Vector, qd: Vector, qdd: Vector
-) -> tuple[list[Matrix], list[Matrix]]:
-    """∂/∂q and ∂/∂q̇ (nv, nv) of the torques of elements; empty where there are none."""
-
-    def torque(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
-        stored, damped = conservative(model, q), dissipative(model, q, qd)
-        inertial = tendon_acceleration_torques(model, q, qdd)
-        return add(np.zeros(model.nv), stored, damped, velocity_torques(model, q, qd), inertial)
-
-    if not model.elements:
-        return [], []
-    by_q, by_qd, _ = jacobians(torque, model, q, qd, qdd)
-    return [by_q], [by_qd]
+def _element_torque(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
+    """The torques (nv,) of elements."""
+    stored, damped = conservative(model, q), dissipative(model, q, qd)
+    inertial = tendon_acceleration_torques(model, q, qdd)
+    return add(np.zeros(model.nv), stored, damped, velocity_torques(model, q, qd), inertial)
 
 
 def _inward(

@@ -17,8 +17,9 @@ from dalembert.errors import ShapeError
 from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
 from dalembert.formulations.parts.sweeps import transforms
 from dalembert.model import Model
-from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3
+from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector
 from dalembert.spatial.inertia import from_log_cholesky, log_cholesky
+from dalembert.spatial.se3 import Motion
 from dalembert.tracing import is_symbolic
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -102,18 +103,19 @@ def regressor(
         for k in range(model.bodies[i].chart.nv):
             row = rows[model.bodies[i].v.start + k]
             S = model.bodies[i].subspace
-            twists = {i: (S[0:3, k], S[3:6, k])}
-            row[i] = _weights(*twists[i], moving[i])
+            twists = {i: Motion.of(S[:, k])}
+            row[i] = _weights(twists[i], moving[i])
             for j in range(i + 1, len(model.bodies)):
                 parent = model.bodies[j].parent
                 if parent in twists:
-                    twists[j] = placements[j].motion_to_child(twists[parent])
-                    row[j] = _weights(*twists[j], moving[j])
+                    twists[j] = placements[j].act_inv(twists[parent])
+                    row[j] = _weights(twists[j], moving[j])
     return np.stack([np.concatenate(row) for row in rows])
 
 
-def _weights(s: Vector3, w: Vector3, motion: LinkMotion) -> Vector:
-    """Contributions of the ten parameters of a body to the torque of a joint (10,)."""
+def _weights(twist: Motion, motion: LinkMotion) -> Vector:
+    """Contributions (10,) of a body's parameters to the torque of a joint with this twist there."""
+    s, w = twist
     a, alpha, omega = motion.a, motion.alpha, motion.omega
     c = np.cross(w, omega)
     tensor = [

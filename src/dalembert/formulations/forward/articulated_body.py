@@ -22,7 +22,7 @@ from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
-from dalembert.spatial.se3 import Placement, split
+from dalembert.spatial.se3 import Force, Motion, Placement
 from dalembert.tracing import is_symbolic
 
 
@@ -30,7 +30,7 @@ class Articulated(NamedTuple):
     """A body seen from its parent's side of the joint, in its own frame."""
 
     inertia: Matrix6  # M̂ − M̂ S D⁻¹ Sᵀ M̂ (6, 6)
-    bias: Wrench  # b + M̂ S D⁻¹ u (6,)
+    bias: Force  # b + M̂ S D⁻¹ u
     MS: Matrix  # M̂ S (6, k)
     D: Matrix  # Sᵀ M̂ S + rotor (k, k)
     u: Vector  # τ − Sᵀ b (k,)
@@ -51,14 +51,11 @@ def forward_dynamics(
     moving = motions(
         bodies, placements, qd, None, base_motion(bodies, base_twist, base_acceleration)
     )
-    biases = [
-        np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
-        for i, body in enumerate(bodies.bodies)
-    ]
+    pairs = zip(bodies.bodies, moving, strict=True)
+    biases = [inertial_wrench(body, motion.a, motion.U) for body, motion in pairs]
     tool = bodies.frame(bodies.tool)
     if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
-        pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
-        biases[tool.body] = biases[tool.body] + pressed
+        biases[tool.body] = biases[tool.body] + tool.placement.act(Force.of(tip_wrench))
     qdd = _accelerations(bodies, q, placements, biases, tau - resistance(model, q, qd))
     return _with_tendon_inertia(model, q, qdd)
 
@@ -71,7 +68,8 @@ def solve(model: Model, q: Vector, tau: Vector) -> Vector:
 def _solve_bodies(model: Model, q: Vector, tau: Vector) -> Vector:
     """M⁻¹ τ (nv,) of the bodies and rotors, without tendons."""
     bodies = model.minimal
-    return _accelerations(bodies, q, transforms(bodies, q), [np.zeros(6)] * len(model.bodies), tau)
+    still = [Force.zero()] * len(model.bodies)
+    return _accelerations(bodies, q, transforms(bodies, q), still, tau)
 
 
 def _with_tendon_inertia(model: Model, q: Vector, qdd: Vector) -> Vector:
@@ -85,14 +83,15 @@ def _with_tendon_inertia(model: Model, q: Vector, qdd: Vector) -> Vector:
     rows = [row for _, row in lengths_and_rows(model, q, tendons)]
     B = np.stack([np.sqrt(t.armature[0]) * row for t, row in zip(tendons, rows, strict=True)])
     X = np.stack([_solve_bodies(model, q, row) for row in B]).T
-    return qdd - X @ cholesky_solve(np.eye(len(tendons)) + B @ X, B @ qdd)
+    result: Vector = qdd - X @ cholesky_solve(np.eye(len(tendons)) + B @ X, B @ qdd)
+    return result
 
 
 def _accelerations(
     model: Model,
     q: Vector,
     placements: Sequence[Placement],
-    biases: Sequence[Wrench],
+    biases: Sequence[Force],
     drive: Vector,
 ) -> Vector:
     """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
@@ -100,56 +99,48 @@ def _accelerations(
     def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
         inertia, bias = body.spatial_inertia, biases[i]
         for child, beyond in children:
-            inertia = inertia + inertia_in_parent(
-                model.bodies[child], q, placements[child].p, beyond.inertia
-            )
-            bias = bias + np.concatenate(placements[child].force_to_parent(split(beyond.bias)))
+            link, X = model.bodies[child], placements[child]
+            inertia = inertia + inertia_in_parent(link, q, X.p, beyond.inertia)
+            bias = bias + X.act(beyond.bias)
         return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
 
     behind = inward(model, gather)
+    results: list[Vector] = []
 
-    def accelerate(i: int, body: Body, parent: Twist) -> Vector:
-        carried = np.concatenate(placements[i].motion_to_child(split(parent)))
-        own = behind[i]
-        left = own.u - own.MS.T @ carried
+    def accelerate(i: int, body: Body, parent: Motion) -> Motion:
+        # A = X A_parent + S q̈  with  D q̈ = u − (M̂ S)ᵀ X A_parent
+        own, A = behind[i], placements[i].act_inv(parent)
+        left = own.u - own.MS.T @ A.array
         qdd = left / own.D[0] if own.D.shape == (1, 1) else tree_solve(own.D, left)
-        results[i] = qdd
-        return carried + body.subspace @ qdd
+        results.append(qdd)
+        return A + Motion.of(body.subspace @ qdd)
 
-    results: dict[int, Vector] = {}
-    outward(model, np.zeros(6), accelerate)
-    return np.concatenate([results[i] for i in range(len(model.bodies))])
+    outward(model, Motion.zero(), accelerate)
+    return np.concatenate(results)
 
 
 def through_joint(
-    body: Body, inertia: Matrix6, bias: Wrench, tau: Vector, rotor: Vector
+    body: Body, inertia: Matrix6, bias: Force, tau: Vector, rotor: Vector
 ) -> Articulated:
     """An articulated body as its parent meets it, behind its joint (000 p.50)."""
-    S = body.subspace
+    S, b = body.subspace, bias.array
     MS = inertia @ S
     D = S.T @ MS + np.diag(rotor)
     D_inverse = 1.0 / D if D.shape == (1, 1) else tree_inverse(D)
-    u = tau - S.T @ bias
+    u = tau - S.T @ b
     gain = MS @ D_inverse
-    free = _free_axis(S, rotor)
+    # along the one axis of a joint without a rotor, M̂ − M̂ S D⁻¹ Sᵀ M̂ is zero
+    free: int | None = None
+    if S.shape[1] == 1 and not (is_symbolic(S) or is_symbolic(rotor) or rotor.dtype != float):
+        axes = np.flatnonzero(S[:, 0])
+        free = int(axes[0]) if len(axes) == 1 and rotor[0] == 0.0 else None
 
     def entry(i: int, j: int) -> Scalar:
         return 0.0 if free in (i, j) else inertia[i, j] - gain[i] @ MS[j]
 
     # along its free axis a joint carries its own torque
-    carried = [tau[0] / S[k, 0] if k == free else bias[k] + gain[k] @ u for k in range(6)]
-    return Articulated(symmetric(entry, 6), np.stack(carried), MS, D, u)
-
-
-def _free_axis(S: Matrix, rotor: Vector) -> int | None:
-    """Axis along which a joint carries nothing but its torque: there M̂ − M̂ S D⁻¹ Sᵀ M̂ is zero.
-
-    None where the joint has several axes, or a rotor that resists.
-    """
-    if S.shape[1] > 1 or is_symbolic(S) or is_symbolic(rotor) or rotor.dtype != float:
-        return None
-    axes = np.flatnonzero(S[:, 0])
-    return int(axes[0]) if len(axes) == 1 and rotor[0] == 0.0 else None
+    wrench = [tau[0] / S[k, 0] if k == free else b[k] + gain[k] @ u for k in range(6)]
+    return Articulated(symmetric(entry, 6), Force.of(np.stack(wrench)), MS, D, u)
 
 
 def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Matrix6:
@@ -164,9 +155,9 @@ def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Ma
     shifted = B - A @ P  # coupling about the parent's origin
     # C + p^B + (p^B)ᵀ − p^A p^, which is C + ½ (p^T + (p^T)ᵀ) with T = B + (B − A p^)
     T = B + shifted
-    twice, once = P @ T, (0.5 * P) @ T
+    diagonal, half = P @ T, (0.5 * P) @ T
 
     def entry(i: int, j: int) -> Scalar:
-        return C[i, j] + (twice[i, i] if i == j else once[i, j] + once[j, i])
+        return C[i, j] + (diagonal[i, i] if i == j else half[i, j] + half[j, i])
 
     return np.block([[A, shifted], [shifted.T, symmetric(entry)]])

@@ -9,6 +9,7 @@ from dalembert.formulations.forward.articulated_body import inertia_in_parent, t
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.sweeps import inward, transforms
 from dalembert.model import Body, Model
+from dalembert.spatial.se3 import Force
 
 Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia
 # a pivot this far below the inertia it is left over from is rounding, not inertia
@@ -29,7 +30,10 @@ def require_regular_mass_matrix(model: Model, configurations: int = 3) -> None:
     weak: dict[int, bool] | None = None
     for _ in range(configurations):
         q = model.integrate(model.neutral(), rng.uniform(-1.0, 1.0, model.nv))
-        now = {} if _tendons_resist(model, q) else _weak_joints(model, q)
+        now = _weak_joints(model, q)
+        if model.elements.tendons_with_inertia:  # which no pivot of the tree contains
+            moments = np.linalg.eigvalsh(mass_matrix(model, q))
+            now = {} if moments[0] > RELATIVE_PIVOT * moments[-1] else now
         weak = now if weak is None else {i: weak[i] & now[i] for i in weak.keys() & now}
     if weak:
         massless = [i for i in sorted(weak) if not weak[i]]
@@ -40,32 +44,21 @@ def require_regular_mass_matrix(model: Model, configurations: int = 3) -> None:
                 "it carries mass or inertia about the joint axis, or a rotor inertia"
             )
         else:
-            reason = _redundant_joints(model, q)
+            # joints that each move mass, but together may move without moving any: M v = 0
+            M = mass_matrix(model, q)
+            size = np.sqrt(np.diag(M))
+            values, vectors = np.linalg.eigh(M / np.outer(size, size))
+            still = vectors[:, values <= np.sqrt(RELATIVE_PIVOT)]
+            moves = np.linalg.norm(still, axis=1) > 1e-6
+            bodies = [i for i, body in enumerate(model.bodies) if moves[body.v].any()]
+            joints = {joint.name: joint.link for joint in map(model.joint_of, bodies)}
+            names, last = ", ".join(map(repr, joints)), list(joints.values())[-1]
+            reason = (
+                f"joints {names} are redundant: together they can move without moving link {last!r} "
+                "or any other mass; remove one of them, give the links between them mass, or it a "
+                "rotor inertia"
+            )
         raise SingularMassMatrixError(f"{model.name}: M(q) is singular because {reason}")
-
-
-def _tendons_resist(model: Model, q: np.ndarray) -> bool:
-    """Whether M is regular with the inertia of tendons, which no pivot of the tree contains."""
-    if not model.elements.tendons_with_inertia:
-        return False
-    moments = np.linalg.eigvalsh(mass_matrix(model, q))
-    return bool(moments[0] > RELATIVE_PIVOT * moments[-1])
-
-
-def _redundant_joints(model: Model, q: np.ndarray) -> str:
-    """Joints that each move mass, but together may move without moving any: M v = 0."""
-    M = mass_matrix(model, q)
-    size = np.sqrt(np.diag(M))
-    values, vectors = np.linalg.eigh(M / np.outer(size, size))
-    still = vectors[:, values <= np.sqrt(RELATIVE_PIVOT)]
-    moves = np.linalg.norm(still, axis=1) > 1e-6
-    bodies = [i for i, body in enumerate(model.bodies) if moves[body.v].any()]
-    joints = {joint.name: joint.link for joint in map(model.joint_of, bodies)}
-    names, last = ", ".join(map(repr, joints)), list(joints.values())[-1]
-    return (
-        f"joints {names} are redundant: together they can move without moving link {last!r} or any "
-        "other mass; remove one of them, give the links between them mass, or it a rotor inertia"
-    )
 
 
 def _weak_joints(model: Model, q: np.ndarray) -> dict[int, bool]:
@@ -75,17 +68,17 @@ def _weak_joints(model: Model, q: np.ndarray) -> dict[int, bool]:
 
     def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
         articulated = composite = body.spatial_inertia
-        for child, (beyond, carried) in children:
+        for child, (beyond, rigid) in children:
             at = model.bodies[child], q, placements[child].p
             articulated = articulated + inertia_in_parent(*at, beyond)
-            composite = composite + inertia_in_parent(*at, carried)
+            composite = composite + inertia_in_parent(*at, rigid)
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])
         pivot, whole = S.T @ articulated @ S + rotor, S.T @ composite @ S + rotor
         if np.linalg.eigvalsh(pivot)[0] <= RELATIVE_PIVOT * np.trace(whole):
             weak[i] = bool(np.linalg.eigvalsh(whole)[0] > RELATIVE_PIVOT * np.trace(whole))
             return articulated, composite
         still = np.zeros(body.chart.nv)
-        behind = through_joint(body, articulated, np.zeros(6), still, model.drive.rotor[body.v])
+        behind = through_joint(body, articulated, Force.zero(), still, model.drive.rotor[body.v])
         return behind.inertia, composite
 
     inward(model, step)

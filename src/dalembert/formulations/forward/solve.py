@@ -41,7 +41,7 @@ def implicit(inverse: Function, solve: Function) -> Callable[[Function], Functio
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def forward(model: Any, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+        def forward(model: Any, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
             qdd: Vector = function(model, q, qd, tau, **options)
             if not tracing.is_differentiating():
                 return qdd
@@ -52,7 +52,8 @@ def implicit(inverse: Function, solve: Function) -> Callable[[Function], Functio
             def solution(w: Vector) -> list[Vector]:
                 return [solve(model, q, w)]
 
-            return tracing.solution([qdd], residual, solution, solution)[0]
+            result: Vector = tracing.solution([qdd], residual, solution, solution)[0]
+            return result
 
         return forward
 
@@ -69,11 +70,12 @@ def _net_torque(
     q: Vector,
     qd: Vector,
     tau: Vector,
-    options: dict[str, Any],
+    options: dict[str, Vector],
     formulation: ModuleType = newton_euler,
 ) -> Vector:
     """τ − h (nv,): the part of the torques that accelerates the joints."""
-    return tau - formulation.inverse_dynamics(model, q, qd, np.zeros(model.nv), **options)
+    result: Vector = tau - formulation.inverse_dynamics(model, q, qd, np.zeros(model.nv), **options)
+    return result
 
 
 _by_newton_euler = implicit(newton_euler.inverse_dynamics, solve)
@@ -83,13 +85,13 @@ articulated_body = implicit(newton_euler.inverse_dynamics, articulated.solve)(
 
 
 @_by_newton_euler
-def composite_body(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+def composite_body(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
     """q̈ (nv,) by Cholesky's factor of M (Walker and Orin 1982)."""
     return cholesky_solve(mass_matrix(model, q), _net_torque(model, q, qd, tau, options))
 
 
 @_by_newton_euler
-def tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+def tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
     """q̈ (nv,) by M = Lᵀ D L, factored from the tips (Featherstone 2008, §6.5).
 
     This keeps the zeros between branches and needs no root. For arms of up to seven joints it is
@@ -99,7 +101,7 @@ def tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any
 
 
 @_by_newton_euler
-def square_root(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+def square_root(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
     """q̈ (nv,) from W (Wᵀ q̈) = τ − h, W the triangular root of articulated inertias (000 p.50)."""
     W = roots.square_root(model, q)
     net = _net_torque(model, q, qd, tau, options)
@@ -107,14 +109,14 @@ def square_root(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any
 
 
 @_by_newton_euler
-def symmetric_root(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+def symmetric_root(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
     """q̈ (nv,) = M^{−1/2} M^{−1/2} (τ − h), with the root of v = M^{1/2} q̇ (003)."""
     _, inverse = symmetric_roots(mass_matrix(model, q))
     return inverse @ (inverse @ _net_torque(model, q, qd, tau, options))
 
 
 @_by_newton_euler
-def operator(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+def operator(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
     """q̈ (nv,) = W⁻ᵀ W⁻¹ (τ − h), all in stacked operators (000 p.47 and p.50)."""
     W_inverse = roots.square_root_inverse(model, q)
     net = _net_torque(model, q, qd, tau, options, stacked)

@@ -43,7 +43,8 @@ class Moving(NamedTuple):
     p_ddot: Vector3
 
 
-Gathered = tuple[Matrix3 | Scalar, Vector3]  # D_i (3, 3) and e_i (3,), or M_i () and c_i (3,)
+Forces = tuple[Matrix3, Vector3]  # D_i (3, 3) and e_i (3,)
+Weights = tuple[Scalar, Vector3]  # M_i () and c_i (3,)
 
 
 def rotation_motions(
@@ -88,36 +89,12 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
-    placements = transforms(model, q)
+    placements, tool = transforms(model, q), model.frame(model.tool)
     W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
     base = Moving(W[0:3, 0:3], rate[0:3, 0:3], acceleration[0:3, 0:3], acceleration[0:3, 3])
     moving = rotation_motions(model, placements, qd, qdd, base, record)
-    gathered = _gather(model, placements, moving, tip_wrench, record)
-    weighed = None if is_by_base(gravity) else _weigh(model, placements, record)
-    tau = []
-    for i, body in enumerate(model.bodies):
-        D, e = gathered[i]
-        for k in range(body.chart.nv):
-            dp, dW = moving[i].W @ body.subspace[0:3, k], moving[i].W @ hat(body.subspace[3:6, k])
-            force = np.sum(dW * D.T) + dp @ e  # tr(dW D) + dp·e
-            if weighed is not None:
-                M, c = weighed[i]
-                force = force - model.gravity @ (dW @ c + M * dp)
-            tau.append(force)
-    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
 
-
-def _gather(
-    model: Model,
-    placements: Placements,
-    moving: list[Moving],
-    tip_wrench: Wrench | None,
-    record: Record,
-) -> list[Gathered]:
-    """D_i and e_i of every link, inward."""
-    tool = model.frame(model.tool)
-
-    def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
+    def forces(i: int, body: Body, children: list[tuple[int, Forces]]) -> Forces:
         h, J, link = body.moment, body.second_moment, moving[i]
         e = body.mass * link.p_ddot + link.W_ddot @ h
         D = np.outer(h, link.p_ddot) + J @ link.W_ddot.T
@@ -133,13 +110,7 @@ def _gather(
         record(i, D=D, e=e)
         return D, e
 
-    return inward(model, step)
-
-
-def _weigh(model: Model, placements: Placements, record: Record) -> list[Gathered]:
-    """M_i and c_i of every link with all that it carries, inward."""
-
-    def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
+    def weights(i: int, body: Body, children: list[tuple[int, Weights]]) -> Weights:
         M, c = body.mass, body.moment
         for child, (M_c, c_c) in children:
             A, p = placements[child]
@@ -147,4 +118,15 @@ def _weigh(model: Model, placements: Placements, record: Record) -> list[Gathere
         record(i, M=M, c=c)
         return M, c
 
-    return inward(model, step)
+    sums = inward(model, forces)
+    carried_weights = None if is_by_base(gravity) else inward(model, weights)
+    tau = []
+    for i, (body, (D, e)) in enumerate(zip(model.bodies, sums, strict=True)):
+        for k in range(body.chart.nv):
+            dp, dW = moving[i].W @ body.subspace[0:3, k], moving[i].W @ hat(body.subspace[3:6, k])
+            force = np.sum(dW * D.T) + dp @ e  # tr(dW D) + dp·e
+            if carried_weights is not None:
+                M, c = carried_weights[i]
+                force = force - model.gravity @ (dW @ c + M * dp)
+            tau.append(force)
+    return with_joint_torques(model, np.stack(tau), q, qd, qdd)

@@ -28,29 +28,8 @@ from dalembert.formulations.parts.elements import with_joint_torques
 from dalembert.formulations.parts.recursion_table import Record, nothing
 from dalembert.formulations.parts.sweeps import inward, outward
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix4, Pose, Twist, Vector, Wrench
+from dalembert.spatial.arrays import Matrix4, Twist, Vector, Wrench
 from dalembert.spatial.se3 import hat_se3
-
-
-def matrix_motions(
-    model: Model, A: list[Pose], qd: Vector, qdd: Vector, base: Moving, record: Record = nothing
-) -> list[Moving]:
-    """W_i, Ẇ_i, Ẅ_i of every link, outward."""
-
-    def step(i: int, body: Body, parent: Moving) -> Moving:
-        # Ȧ = A V,  Ä = A (V² + V̇)  with V = Q q̇, which for one coordinate is ∂²A/∂q² q̇² + ∂A/∂q q̈
-        V, V_dot = hat_se3(body.subspace @ qd[body.v]), hat_se3(body.subspace @ qdd[body.v])
-        A_dot = A[i] @ V
-        A_ddot = A_dot @ V + A[i] @ V_dot
-        link = Moving(
-            parent.W @ A[i],
-            parent.rate @ A[i] + parent.W @ A_dot,
-            parent.acceleration @ A[i] + 2.0 * (parent.rate @ A_dot) + parent.W @ A_ddot,
-        )
-        record(i, A=A[i], W=link.W, W_dot=link.rate, W_ddot=link.acceleration)
-        return link
-
-    return outward(model, base, step)
 
 
 def inverse_dynamics(
@@ -66,9 +45,20 @@ def inverse_dynamics(
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     A = link_matrices(model, q)
-    base = base_matrices(model, base_twist, base_acceleration, gravity)
-    moving = matrix_motions(model, A, qd, qdd, base, record)
     tool = model.frame(model.tool)
+
+    def move(i: int, body: Body, parent: Moving) -> Moving:
+        # Ȧ = A V,  Ä = A (V² + V̇)  with V = Q q̇, which for one coordinate is ∂²A/∂q² q̇² + ∂A/∂q q̈
+        V, V_dot = hat_se3(body.subspace @ qd[body.v]), hat_se3(body.subspace @ qdd[body.v])
+        A_dot = A[i] @ V
+        A_ddot = A_dot @ V + A[i] @ V_dot
+        link = Moving(
+            parent.W @ A[i],
+            parent.rate @ A[i] + parent.W @ A_dot,
+            parent.acceleration @ A[i] + 2.0 * (parent.rate @ A_dot) + parent.W @ A_ddot,
+        )
+        record(i, A=A[i], W=link.W, W_dot=link.rate, W_ddot=link.acceleration)
+        return link
 
     def gather(i: int, body: Body, children: list[tuple[int, Matrix4]]) -> Matrix4:
         D = inertia_matrix(body) @ moving[i].acceleration.T
@@ -80,10 +70,12 @@ def inverse_dynamics(
         return D
 
     def weigh(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
-        c = mass_vector(body) + sum(A[child] @ c for child, c in children)
+        c: Vector = mass_vector(body) + sum(A[child] @ c for child, c in children)
         record(i, c=c)
         return c
 
+    base = base_matrices(model, base_twist, base_acceleration, gravity)
+    moving = outward(model, base, move)
     D = inward(model, gather)
     c = None if is_by_base(gravity) else inward(model, weigh)
     tau = []

@@ -19,7 +19,7 @@ from dalembert.formulations.parts.rigid_body import acceleration_matrix, inertia
 from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.se3 import Force, split
+from dalembert.spatial.se3 import Force, Motion
 
 
 class LinkMotion(NamedTuple):
@@ -54,16 +54,16 @@ def motions(
 
     def step(i: int, body: Body, parent: LinkMotion) -> LinkMotion:
         R, p = placements[i]
-        v_rel, w_rel = split(body.subspace @ qd[body.v])
-        carried = R.T @ parent.omega
-        omega = carried + w_rel
-        alpha = R.T @ parent.alpha + np.cross(carried, w_rel)
+        v_rel, w_rel = Motion.of(body.subspace @ qd[body.v])
+        omega_parent = R.T @ parent.omega
+        omega = omega_parent + w_rel
+        alpha = R.T @ parent.alpha + np.cross(omega_parent, w_rel)
         # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear, and Rᵀω + ω_rel is the new ω
         a = placements[i].acceleration_to_child(parent.a, parent.U)
-        a = a + np.cross(carried + omega, v_rel)
+        a = a + np.cross(omega_parent + omega, v_rel)
         if qdd is not None:
-            gained = body.subspace @ qdd[body.v]
-            a, alpha = a + gained[0:3], alpha + gained[3:6]
+            a_rel, alpha_rel = Motion.of(body.subspace @ qdd[body.v])
+            a, alpha = a + a_rel, alpha + alpha_rel
         U = acceleration_matrix(omega, alpha)
         record(i, R=R, p=p, omega=omega, omega_dot=alpha, v_dot=a, U=U)
         return LinkMotion(omega, alpha, a, U)
@@ -86,29 +86,23 @@ def link_wrenches(
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        f, n = F, N = inertial_wrench(body, moving[i].a, moving[i].U)
+        wrench = inertial = inertial_wrench(body, moving[i].a, moving[i].U)
         if g is not None:
-            # less the weight (m g, h × g)
-            f, n = f - body.mass * g[i], n - np.cross(body.moment, g[i])
-        carried = [placements[child].force_to_parent(wrench) for child, wrench in children]
+            wrench = wrench - Force(body.mass * g[i], np.cross(body.moment, g[i]))
+        beyond = [placements[child].act(force) for child, force in children]
         if tip_wrench is not None and i == tool.body:
-            carried.append(tool.placement.force_to_parent(split(tip_wrench)))
-        for f_c, n_c in carried:
-            f, n = f + f_c, n + n_c
-        record(i, F=F, N=N, f=f, n=n)
-        return f, n
+            beyond.append(tool.placement.act(Force.of(tip_wrench)))
+        wrench = sum(beyond, wrench)
+        record(i, F=inertial.linear, N=inertial.angular, f=wrench.linear, n=wrench.angular)
+        return wrench
 
     return inward(model, step)
 
 
 def project(model: Model, wrenches: list[Force]) -> Vector:
     """τ_i = S_iᵀ (f_i, n_i), (nv,)."""
-    return np.concatenate(
-        [
-            body.subspace.T @ np.concatenate([f, n])
-            for body, (f, n) in zip(model.bodies, wrenches, strict=True)
-        ]
-    )
+    pairs = zip(model.bodies, wrenches, strict=True)
+    return np.concatenate([body.subspace.T @ wrench.array for body, wrench in pairs])
 
 
 def inverse_dynamics(

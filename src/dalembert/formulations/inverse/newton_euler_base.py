@@ -19,7 +19,7 @@ from dalembert.formulations.parts.sweeps import Placements, inward, outward, tra
 from dalembert.linalg.factorisations import congruence
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.se3 import Force, Placement, split
+from dalembert.spatial.se3 import Force, Placement
 
 
 class LinkInBase(NamedTuple):
@@ -61,20 +61,6 @@ def motions(
     return outward(model, base, step)
 
 
-def body_wrench(
-    i: int, body: Body, link: LinkInBase, g: Vector3 | None = None, record: Record = nothing
-) -> Force:
-    """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
-    r = link.R @ body.center
-    swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
-    v_dot = link.a + swung
-    F = body.mass * (v_dot if g is None else v_dot - g)
-    I = congruence(link.R, body.inertia_about_center)
-    N = I @ link.alpha + np.cross(link.omega, I @ link.omega)
-    record(i, v_dot_C_0=v_dot, F_0=F, N_0=N)
-    return F, N + np.cross(r, F)
-
-
 def link_wrenches(
     model: Model,
     moving: list[LinkInBase],
@@ -82,20 +68,27 @@ def link_wrenches(
     g: Vector3 | None = None,
     record: Record = nothing,
 ) -> list[Force]:
-    """Step 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
+    """Steps 2 and 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        f, n = body_wrench(i, body, moving[i], g, record)
+        # F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; then about the link's origin
+        link, r = moving[i], moving[i].R @ body.center
+        swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
+        v_dot = link.a + swung
+        F = body.mass * (v_dot if g is None else v_dot - g)
+        I = congruence(link.R, body.inertia_about_center)
+        N = I @ link.alpha + np.cross(link.omega, I @ link.omega)
+        record(i, v_dot_C_0=v_dot, F_0=F, N_0=N)
+        f, n = F, N + np.cross(r, F)
         for child, (f_c, n_c) in children:
             f, n = f + f_c, n + n_c + np.cross(moving[child].d, f_c)
+        wrench = Force(f, n)
         if tip_wrench is not None and i == tool.body:
-            R = moving[i].R
-            tool_in_base = Placement(R @ tool.rotation, R @ tool.translation)
-            f_t, n_t = tool_in_base.force_to_parent(split(tip_wrench))
-            f, n = f + f_t, n + n_t
-        record(i, f_0=f, n_0=n)
-        return f, n
+            tool_in_base = Placement(link.R @ tool.rotation, link.R @ tool.translation)
+            wrench = wrench + tool_in_base.act(Force.of(tip_wrench))
+        record(i, f_0=wrench.linear, n_0=wrench.angular)
+        return wrench
 
     return inward(model, step)
 
@@ -132,5 +125,6 @@ def joint_wrenches(
     """
     moving = motions(model, transforms(model, q), qd, qdd, **base)
     wrenches = link_wrenches(model, moving, tip_wrench)
-    in_links = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
+    pairs = zip(moving, wrenches, strict=True)
+    in_links = [Force(link.R.T @ f, link.R.T @ n) for link, (f, n) in pairs]
     return in_link_frames(model, q, qd, qdd, in_links)

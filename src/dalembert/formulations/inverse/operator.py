@@ -32,6 +32,7 @@ from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
+from dalembert.spatial.se3 import Force
 
 
 class Operators(NamedTuple):
@@ -91,12 +92,6 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
     J = op.G @ op.xi
     M = J.T @ (op.M @ J) + joint_inertia(model, q)
     return symmetric(lambda i, j: M[i, j], model.nv)
-
-
-def tool_jacobian(model: Model, q: Vector) -> Matrix:
-    """J_t (6, nv) = P_t G ξ, the tool's body Jacobian (000 p.47)."""
-    op = operators(model, q)
-    return op.P_t @ (op.G @ op.xi)
 
 
 def gravity_torque(model: Model, q: Vector) -> Vector:
@@ -202,5 +197,5 @@ def joint_wrenches(
     op = operators(model, q)
     fall, _ = gravity_as_base_or_torque(model, q, "base")
     F = stacked_wrenches(model, op, qd, qdd, *base_motion(fall, **base), tip_wrench)
-    links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
+    links = [Force.of(F[i : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
     return in_link_frames(model, q, qd, qdd, links)

@@ -28,6 +28,7 @@ from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench
 from dalembert.spatial.body import newton_euler_body
+from dalembert.spatial.se3 import Force
 
 
 class LinkTwist(NamedTuple):
@@ -60,9 +61,9 @@ def twists(
 
     def step(i: int, body: Body, parent: LinkTwist) -> LinkTwist:
         xi = body.subspace
-        carried, rate = A[i] @ parent.V, xi @ qd[body.v]
-        V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ carried
-        V = carried + rate
+        V_parent, rate = A[i] @ parent.V, xi @ qd[body.v]
+        V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ V_parent
+        V = V_parent + rate
         record(i, Ad=A[i], V=V, V_dot=V_dot)
         return LinkTwist(V, V_dot)
 
@@ -120,7 +121,7 @@ def joint_wrenches(
     fall, _ = gravity_as_base_or_torque(model, q, "base")
     A = adjoints(model, q)
     F = wrenches(model, A, twists(model, A, qd, qdd, base_motion(fall, **base)), tip_wrench)
-    return in_link_frames(model, q, qd, qdd, [(F_i[0:3], F_i[3:6]) for F_i in F])
+    return in_link_frames(model, q, qd, qdd, [Force.of(F_i) for F_i in F])
 
 
 def base_motion(

@@ -32,10 +32,10 @@ from dalembert.formulations.parts.base_motion import base_kinematics, gravity_in
 from dalembert.formulations.parts.elements import with_joint_torques
 from dalembert.formulations.parts.joint_wrenches import in_link_frames
 from dalembert.formulations.parts.recursion_table import Record, nothing
-from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
+from dalembert.formulations.parts.sweeps import inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.se3 import split
+from dalembert.spatial.se3 import Force
 from dalembert.tracing import is_symbolic
 
 TIP = ("term", "link")
@@ -50,15 +50,44 @@ class Velocities(NamedTuple):
     v_dot: Vector3
 
 
-Sums = tuple[Vector3, Vector3]  # P_j, L_j about link j's point on its axis, in its axes
+def swing(omega: Vector3, omega_dot: Vector3, p: Vector3) -> Vector3:
+    """d/dt (ω × p) (3,) = ω̇ × p + ω × (ω × p), p fixed in the link."""
+    return np.cross(omega_dot, p) + np.cross(omega, np.cross(omega, p))
 
 
-def velocities(
-    model: Model, placements: Placements, qd: Vector, qdd: Vector, base: Velocities, record: Record
-) -> list[Velocities]:
-    """The rates of (3.13) and (3.14), summed joint by joint, outward."""
+def axes(body: Body) -> tuple[Matrix | None, Matrix | None]:
+    """∂ω/∂q̇ and ∂v/∂q̇ at the axis, each (3, k) or None where it is 0: (3.15), (3.16)."""
+    turn, slide = body.subspace[3:6], body.subspace[0:3]
+    return (
+        turn if is_symbolic(turn) or np.any(turn) else None,
+        slide if is_symbolic(slide) or np.any(slide) else None,
+    )
 
-    def step(i: int, body: Body, before: Velocities) -> Velocities:
+
+def force_and_moment(m: Scalar, I: Matrix3, link: Velocities) -> Force:
+    """F = m v̇ and N = I·ω̇ + ω × (I·ω) of one body (3.11)."""
+    return Force(m * link.v_dot, I @ link.omega_dot + np.cross(link.omega, I @ link.omega))
+
+
+def inward_sums(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+    gravity: str = "base",
+    tip: str = "term",
+    record: Record = nothing,
+) -> list[Force]:
+    """(P_j, L_j) of every link about its point on the joint's axis, in its axes."""
+    if tip not in TIP:
+        raise UnknownNameError(f"tip={tip!r} must be one of {TIP}")
+    placements, tool = transforms(model, q), model.frame(model.tool)
+
+    def rates(i: int, body: Body, before: Velocities) -> Velocities:
+        """The rates of (3.13) and (3.14), summed joint by joint."""
         R, p = placements[i]
         # the axes so far carry this link: ω × p_{j,i}, differentiated once more
         omega, omega_dot = R.T @ before.omega, R.T @ before.omega_dot
@@ -79,55 +108,32 @@ def velocities(
         record(i, R=R, p=p, omega=omega, omega_dot=omega_dot, v_dot=r_ddot, v_dot_C=v_dot)
         return Velocities(omega, omega_dot, r_ddot, v_dot)
 
-    return outward(model, base, step)
+    omega, omega_dot, a = base_kinematics(model, base_twist, base_acceleration, gravity)
+    moving = outward(model, Velocities(omega, omega_dot, a, a), rates)
+    g = None if is_by_base(gravity) else gravity_in_links(model, placements)
+    tool_wrench = None if tip_wrench is None else Force.of(tip_wrench)
+    if tool_wrench is not None and tip == "link":
+        # F and N of one more link beyond the tool, with a motion that produces them (001 §3.2): a
+        # ball of 1 kg and 1 kg m² at the tool's origin, momentarily without angular velocity, so
+        # that v̇ = F/m and ω̇ = I⁻¹N. As with gravity, an acceleration stands for a force.
+        force, moment = tool_wrench
+        beyond_tool = Velocities(np.zeros(3), moment, force, force)
+        tool_wrench = force_and_moment(1.0, np.eye(3), beyond_tool)
 
-
-def swing(omega: Vector3, omega_dot: Vector3, p: Vector3) -> Vector3:
-    """d/dt (ω × p) (3,) = ω̇ × p + ω × (ω × p), p fixed in the link."""
-    return np.cross(omega_dot, p) + np.cross(omega, np.cross(omega, p))
-
-
-def axes(body: Body) -> tuple[Matrix | None, Matrix | None]:
-    """∂ω/∂q̇ and ∂v/∂q̇ at the axis, each (3, k) or None where it is 0: (3.15), (3.16)."""
-    turn, slide = body.subspace[3:6], body.subspace[0:3]
-    return (
-        turn if is_symbolic(turn) or np.any(turn) else None,
-        slide if is_symbolic(slide) or np.any(slide) else None,
-    )
-
-
-def force_and_moment(m: Scalar, I: Matrix3, link: Velocities) -> Sums:
-    """F = m v̇ and N = I·ω̇ + ω × (I·ω) of one body (3.11)."""
-    return m * link.v_dot, I @ link.omega_dot + np.cross(link.omega, I @ link.omega)
-
-
-def inward_sums(
-    model: Model,
-    placements: Placements,
-    moving: list[Velocities],
-    tip: Sums | None,
-    g: list[Vector3] | None = None,
-    record: Record = nothing,
-) -> list[Sums]:
-    """P_j and L_j of every link, inward; `tip` the term of the tool, `g` gravity in each link."""
-    tool = model.frame(model.tool)
-
-    def step(j: int, body: Body, beyond: list[tuple[int, Sums]]) -> Sums:
+    def sums(j: int, body: Body, children: list[tuple[int, Force]]) -> Force:
         F, N = force_and_moment(body.mass, body.inertia_about_center, moving[j])
         # the potential −m g·r adds −m g·∂v/∂q̇
         P = F if g is None else F - body.mass * g[j]
-        L = np.cross(body.center, P) + N
-        arrived = [(placements[i], sums) for i, sums in beyond]
-        if tip is not None and j == tool.body:
-            arrived.append((tool.placement, tip))
-        for frame, sums in arrived:
+        total = Force(P, np.cross(body.center, P) + N)
+        for i, beyond in children:
             # p_{j,·} = p + R p_{i,·} in the sums over the links beyond: (R P_i, R L_i + p × R P_i)
-            P_i, L_i = frame.force_to_parent(sums)
-            P, L = P + P_i, L + L_i
-        record(j, F=F, N=N, P=P, L=L)
-        return P, L
+            total = total + placements[i].act(beyond)
+        if tool_wrench is not None and j == tool.body:
+            total = total + tool.placement.act(tool_wrench)
+        record(j, F=F, N=N, P=total.linear, L=total.angular)
+        return total
 
-    return inward(model, step)
+    return inward(model, sums)
 
 
 def inverse_dynamics(
@@ -146,14 +152,9 @@ def inverse_dynamics(
 
     `tip="term"` adds the tool's wrench to the sums; `tip="link"` lets a fictitious link make it.
     """
-    placements = transforms(model, q)
-    omega, omega_dot, a = base_kinematics(model, base_twist, base_acceleration, gravity)
-    base = Velocities(omega, omega_dot, a, a)
-    moving = velocities(model, placements, qd, qdd, base, record)
-    g = None if is_by_base(gravity) else gravity_in_links(model, placements)
-    sums = inward_sums(model, placements, moving, tip_term(tip_wrench, tip), g, record)
+    options = (tip_wrench, base_twist, base_acceleration, gravity, tip, record)
     tau = []
-    for body, (P, L) in zip(model.bodies, sums, strict=True):
+    for body, (P, L) in zip(model.bodies, inward_sums(model, q, qd, qdd, *options), strict=True):
         # τ_j = ẑ_j·P_j where the joint slides, ẑ_j·L_j where it turns
         turn, slide = axes(body)
         parts = [z.T @ x for z, x in ((slide, P), (turn, L)) if z is not None]
@@ -168,28 +169,4 @@ def joint_wrenches(
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
-    placements = transforms(model, q)
-    omega, omega_dot, a = base_kinematics(model, **base)
-    moving = velocities(model, placements, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
-    return in_link_frames(
-        model, q, qd, qdd, inward_sums(model, placements, moving, tip_term(tip_wrench))
-    )
-
-
-def tip_term(tip_wrench: Wrench | None, tip: str = "term") -> Sums | None:
-    """F and N at the tool, in its frame: as given, or as those of a fictitious link (001 §3.2)."""
-    if tip not in TIP:
-        raise UnknownNameError(f"tip={tip!r} must be one of {TIP}")
-    if tip_wrench is None:
-        return None
-    force, moment = split(tip_wrench)
-    return (force, moment) if tip == "term" else fictitious_link(force, moment)
-
-
-def fictitious_link(force: Vector3, moment: Vector3) -> Sums:
-    """F and N of one more link beyond the tool, with a motion that produces them.
-
-    It is a ball of 1 kg and 1 kg m² at the tool's origin, momentarily without angular velocity, so
-    that v̇ = F/m and ω̇ = I⁻¹N. As with gravity, an acceleration stands for a force.
-    """
-    return force_and_moment(1.0, np.eye(3), Velocities(np.zeros(3), moment, force, force))
+    return in_link_frames(model, q, qd, qdd, inward_sums(model, q, qd, qdd, tip_wrench, **base))

@@ -85,7 +85,8 @@ def tip_matrix(model: Model, W: Pose, tip_wrench: Wrench) -> Matrix4:
     R = W[0:3, 0:3] @ tool.rotation
     moment = 0.5 * (R @ hat(tip_wrench[3:6]))
     top = np.concatenate([moment, (R @ tip_wrench[0:3]).reshape(3, 1)], axis=1)
-    return pose(tool.rotation, tool.translation) @ np.concatenate([top, np.zeros((1, 4))]).T
+    Phi: Matrix4 = np.concatenate([top, np.zeros((1, 4))])
+    return pose(tool.rotation, tool.translation) @ Phi.T
 
 
 class Derivatives(NamedTuple):
@@ -112,17 +113,6 @@ def derivatives(model: Model, q: Vector) -> list[Derivatives]:
     return outward(model, Derivatives(np.eye(4), {}, {}), step)
 
 
-def inertial_force(link: Derivatives, J: Matrix4, i: int, qd: Vector, qdd: Vector) -> Scalar:
-    """tr(∂W_j/∂q_i J_j Ẅ_jᵀ) on a base at rest, term by term."""
-    total: Scalar = 0.0
-    for k, dW in link.first.items():
-        total = total + np.trace(link.first[i] @ J @ dW.T) * qdd[k]
-        for l in link.first:
-            ddW = link.second[(k, l) if (k, l) in link.second else (l, k)]
-            total = total + np.trace(link.first[i] @ J @ ddW.T) * qd[k] * qd[l]
-    return total
-
-
 def inverse_dynamics(
     model: Model,
     q: Vector,
@@ -143,23 +133,29 @@ def inverse_dynamics(
     if record is not nothing:
         _record_rates(links, base, qd, qdd, record)
 
-    def generalized_force(i: int) -> Scalar:
+    tau = []
+    for i in range(model.nv):
         total: Scalar = 0.0
         for j, (body, link) in enumerate(zip(model.bodies, links, strict=True)):
             if i not in link.first:
                 continue
             J, dW = inertia_matrix(body), link.first[i]
-            total = total + inertial_force(link, J, i, qd, qdd)
+            # tr(∂W_j/∂q_i J_j Ẅ_jᵀ) on a base at rest, term by term
+            inertial: Scalar = 0.0
+            for k, dW_k in link.first.items():
+                inertial = inertial + np.trace(dW @ J @ dW_k.T) * qdd[k]
+                for l in link.first:
+                    ddW = link.second[(k, l) if (k, l) in link.second else (l, k)]
+                    inertial = inertial + np.trace(dW @ J @ ddW.T) * qd[k] * qd[l]
+            total = total + inertial
             if base_part is not None:
                 total = total + np.trace(dW @ J @ base_part[j].T)
             if not is_by_base(gravity):
                 total = total - model.gravity @ (dW @ mass_vector(body))[0:3]
             if tip_wrench is not None and j == tool.body:
                 total = total + np.trace(dW @ tip_matrix(model, link.W, tip_wrench))
-        return total
-
-    tau = np.stack([generalized_force(i) for i in range(model.nv)])
-    return with_joint_torques(model, tau, q, qd, qdd)
+        tau.append(total)
+    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
 
 
 def _record_rates(
@@ -178,6 +174,6 @@ def _record_rates(
 
 
 def _base_acceleration(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:
-    """Ẅ_0 W_j + 2 Ẇ_0 Ẇ_j (4, 4): what the base's known motion W_0(t) adds to Ẅ_j."""
-    W_dot = sum(dW * qd[k] for k, dW in link.first.items())
+    """Ẅ_0 W_j + 2 Ẇ_0 Ẇ_j (4, 4): the part of Ẅ_j by the base's known motion W_0(t)."""
+    W_dot = sum((dW * qd[k] for k, dW in link.first.items()), start=np.zeros((4, 4)))
     return base.acceleration @ link.W + 2.0 * (base.rate @ W_dot)

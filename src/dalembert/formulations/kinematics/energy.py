@@ -19,15 +19,15 @@ def body_momentum(body: Body, motion: Motion) -> Force:
     v, omega = motion
     h = body.moment
     linear = body.mass * v + np.cross(omega, h)
-    return linear, body.inertia @ omega + np.cross(h, v)
+    return Force(linear, body.inertia @ omega + np.cross(h, v))
 
 
 def kinetic_energy(model: Model, q: Vector, qd: Vector) -> Scalar:
     """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇² + ½ Σ a L̇² of tendons, joules."""
     total = sum(tendon_energies(model, q, qd), (model.drive.rotor * qd) @ qd)
     for body, twist in zip(model.bodies, body_twists(model, q, qd), strict=True):
-        linear, angular = body_momentum(body, twist)
-        total = total + twist[0] @ linear + twist[1] @ angular
+        momentum = body_momentum(body, twist)
+        total = total + twist.linear @ momentum.linear + twist.angular @ momentum.angular
     return 0.5 * total
 
 
@@ -40,7 +40,8 @@ def potential_energy(model: Model, q: Vector) -> Scalar:
 def center_of_mass(model: Model, q: Vector) -> Vector3:
     """Σ m p_C / Σ m (3,), in the world, metres."""
     first_moment, mass = _first_moment(model, q)
-    return first_moment / mass
+    result: Vector3 = first_moment / mass
+    return result
 
 
 def _first_moment(model: Model, q: Vector) -> tuple[Vector3, Scalar]:
@@ -54,13 +55,12 @@ def _first_moment(model: Model, q: Vector) -> tuple[Vector3, Scalar]:
 
 def momentum(model: Model, q: Vector, qd: Vector) -> Twist:
     """(6,) linear momentum, and angular momentum about the world's origin, along its axes."""
-    linear, angular = np.zeros(3), np.zeros(3)
+    total = Force.zero()
     twists, poses = body_twists(model, q, qd), body_poses(model, q)
     for body, twist, placement in zip(model.bodies, twists, poses, strict=True):
         # momentum changes frame as a force does
-        own_linear, own_angular = placement.force_to_parent(body_momentum(body, twist))
-        linear, angular = linear + own_linear, angular + own_angular
-    return np.concatenate([linear, angular])
+        total = total + placement.act(body_momentum(body, twist))
+    return total.array
 
 
 def generalized_momentum(model: Model, q: Vector, qd: Vector) -> Vector:

@@ -9,7 +9,7 @@ from dalembert.formulations.parts.sweeps import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Pose, Twist, Vector, Vector3
-from dalembert.spatial.se3 import IDENTITY, Motion, Placement, split
+from dalembert.spatial.se3 import IDENTITY, Motion, Placement
 
 EXPRESSED_IN = ("body", "spatial", "world")
 
@@ -29,11 +29,9 @@ def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
     placements = transforms(model, q)
 
     def step(i: int, body: Body, parent: Motion) -> Motion:
-        v, omega = placements[i].motion_to_child(parent)
-        v_rel, w_rel = split(body.subspace @ qd[body.v])
-        return v + v_rel, omega + w_rel
+        return placements[i].act_inv(parent) + Motion.of(body.subspace @ qd[body.v])
 
-    return outward(model, (np.zeros(3), np.zeros(3)), step)
+    return outward(model, Motion.zero(), step)
 
 
 def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:
@@ -110,8 +108,7 @@ def columns_about(model: Model, poses: list[Placement], body: int, about: Vector
             if i not in support:
                 columns.append(np.zeros(6))
                 continue
-            twist = body_frame.motion_to_parent(split(link.subspace[:, k]))
-            columns.append(np.concatenate(twist))
+            columns.append(body_frame.act(Motion.of(link.subspace[:, k])).array)
     return columns
 
 
@@ -129,7 +126,8 @@ def jacobian_rate(
 
     def step(i: int, body: Body, parent: Twist) -> Twist:
         terms = [own_columns[v] * qd[v] for v in range(body.v.start, body.v.stop)]
-        return parent + sum(terms[1:], terms[0])
+        result: Twist = parent + sum(terms[1:], terms[0])
+        return result
 
     twists = outward(model, np.zeros(6), step)
     owners = [i for i, body in enumerate(model.bodies) for _ in range(body.chart.nv)]
@@ -157,6 +155,5 @@ def columns_of_all(model: Model, poses: list[Placement]) -> list[Twist]:
     columns: list[Twist] = []
     for link, body_frame in zip(model.bodies, poses, strict=True):
         for k in range(link.chart.nv):
-            twist = body_frame.motion_to_parent(split(link.subspace[:, k]))
-            columns.append(np.concatenate(twist))
+            columns.append(body_frame.act(Motion.of(link.subspace[:, k])).array)
     return columns

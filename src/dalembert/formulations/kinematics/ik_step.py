@@ -93,7 +93,15 @@ def error(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> tuple[Ve
     if task.of == "position":
         return straight, J[:3]
     if task.of in ("axis", "position_axis"):
-        turn, J_turn = _axis_error(pose[:3, 2], target[:3, 2], J[3:], task.chord)
+        # the rotation vector normal to z that takes z to the target axis; rotation about z is free
+        z, axis = pose[:3, 2], target[:3, 2]
+        across, J_turn = np.cross(z, axis), -(hat(z) @ (hat(z) @ J[3:]))
+        if task.chord:
+            turn = _chord(across, z @ axis)
+        else:
+            sine = np.sqrt(across @ across)
+            angle = np.arctan2(sine, z @ axis)
+            turn = np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 1.0) * across
     else:
         R = target[:3, :3] @ pose[:3, :3].T
         turn, J_turn = (chord(R) if task.chord else log_so3(R)), J[3:]
@@ -118,18 +126,7 @@ def _chord(across: Vector3, cosine: Scalar) -> Vector3:
     return across / np.sqrt(np.where(half > OPPOSITE, half, OPPOSITE))
 
 
-def _axis_error(z: Vector3, axis: Vector3, J: Matrix3, short: bool) -> tuple[Vector, Matrix]:
-    """The rotation vector normal to z that takes z to the target axis; rotation about z is free."""
-    across, freed = np.cross(z, axis), -(hat(z) @ (hat(z) @ J))
-    if short:
-        return _chord(across, z @ axis), freed
-    sine = np.sqrt(across @ across)
-    angle = np.arctan2(sine, z @ axis)
-    scale = np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 1.0)
-    return scale * across, freed
-
-
-def missed(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> Any:
+def missed(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> Scalar:
     """The largest residual of a configuration: distance, angle, and every open constraint."""
     e, _ = error(mechanism, q, target, task)
     h, _ = mechanism.closing(q)
@@ -167,7 +164,7 @@ def step(
     gain: Scalar,
     weights: Vector | None = None,
     **rest: Scalar,
-) -> tuple[Vector, Vector, Any]:
+) -> tuple[Vector, Vector, Scalar]:
     """(next q, the best q so far, its ½ eᵀ e)."""
     e, J = closed_error(mechanism, q, target, task, weights)
     E = 0.5 * (e @ e)
@@ -232,7 +229,8 @@ def _damped(J: Matrix, e: Vector, damping: Scalar) -> Vector:
     """δ of the smaller of the two equal systems: Jᵀ (J Jᵀ + λ)⁻¹ e = (Jᵀ J + λ)⁻¹ Jᵀ e."""
     rows, columns = J.shape
     if rows <= columns:
-        return J.T @ ldl(J @ J.T + damping * np.eye(rows)).solve(e)
+        result: Vector = J.T @ ldl(J @ J.T + damping * np.eye(rows)).solve(e)
+        return result
     return ldl(J.T @ J + damping * np.eye(columns)).solve(J.T @ e)
 
 

@@ -60,18 +60,14 @@ def _terms(
     N = G.T @ newton_euler.gravity_torque(tree, at)
     C_qd = G.T @ newton_euler.bias(tree, at, G @ qd) - N
     J_M_inverse, mobility = task_mobility(G.T @ mass_matrix(tree, at) @ G, J)
-    Lambda = np.where(_is_singular(mobility), np.nan, cholesky_inverse(mobility))
+    # a direction of the task that cannot be moved: a pivot of Λ⁻¹ is only rounding, or NaN
+    L = cholesky(mobility)
+    shares = [L[k, k] * L[k, k] / mobility[k, k] for k in range(mobility.shape[0])]
+    is_singular = np.logical_not(functools.reduce(np.minimum, shares) > LEAST_PIVOT)
+    Lambda = np.where(is_singular, np.nan, cholesky_inverse(mobility))
     J_bar = J_M_inverse.T @ Lambda
     null = np.eye(model.nv) - J.T @ J_bar.T
     return Lambda, J_bar.T @ C_qd - Lambda @ rate, J_bar.T @ N, J_bar, null
-
-
-def _is_singular(mobility: Matrix) -> Scalar:
-    """Whether a direction of the task cannot be moved: a pivot of Λ⁻¹ is only rounding."""
-    L = cholesky(mobility)
-    shares = [L[k, k] * L[k, k] / mobility[k, k] for k in range(mobility.shape[0])]
-    least = functools.reduce(np.minimum, shares)
-    return np.logical_not(least > LEAST_PIVOT)  # also for NaN
 
 
 def task_mobility(M: Matrix, J: Matrix, extra: Scalar = 0.0) -> tuple[Matrix, Matrix]:
@@ -87,9 +83,8 @@ def task_jacobian(
     """Rows of a frame's Jacobian: of its "pose", "position" or "orientation"."""
     if task not in TASKS:
         raise UnknownNameError(f"task={task!r} must be one of {', '.join(TASKS)}")
-    return jacobian(model.tree, model.expand(q), frame, expressed_in)[TASKS[task]] @ contraction(
-        model
-    )
+    J = jacobian(model.tree, model.expand(q), frame, expressed_in)
+    return J[TASKS[task]] @ contraction(model)
 
 
 @functools.lru_cache(maxsize=64)
@@ -181,6 +176,6 @@ def force_ellipsoid(
     return 1.0 / radii, axes
 
 
-def contraction(model: Mechanism) -> np.ndarray:
+def contraction(model: Mechanism) -> Matrix:
     """G (nv of the tree, nv) with q̇_tree = G q̇; the identity where no joint follows another."""
     return model.G if isinstance(model, CoupledModel) else np.eye(model.nv)

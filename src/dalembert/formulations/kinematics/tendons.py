@@ -26,7 +26,7 @@ import numpy as np
 from dalembert import tracing
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
 from dalembert.model import Model
-from dalembert.model.elements import Anchor, Segment, Tendon, Wrap
+from dalembert.model.elements import Anchor, Segment, Tendon
 from dalembert.spatial.arrays import Matrix, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.se3 import IDENTITY, Placement
 from dalembert.tracing import is_symbolic
@@ -145,7 +145,8 @@ def _row(model: Model, poses: list[Placement], columns: list[Twist], tendon: Ten
 def piece_wrench(piece: Piece) -> Wrench:
     """(6,) W of a piece times its share: L̇ = Wᵀ (V_last − V_first), twists about the world's origin."""
     _, u = _unit(piece)
-    return piece.share * np.concatenate([u, np.cross(piece.start, u)])
+    result: Wrench = piece.share * np.concatenate([u, np.cross(piece.start, u)])
+    return result
 
 
 def straight_pieces(poses: list[Placement], tendon: Tendon) -> list[Piece]:
@@ -161,21 +162,26 @@ def _unit(piece: Piece) -> tuple[Scalar, Vector3]:
 
 def _pieces(poses: list[Placement], segment: Segment) -> tuple[list[Piece], Scalar]:
     """The straight pieces of a segment, and the length on a surface between them."""
-
     first, last, share = segment.start.body, segment.end.body, segment.share
     start, end = _point(poses, segment.start), _point(poses, segment.end)
     if segment.around is None:
         return [Piece(first, last, start, end - start, share)], 0.0
     around = segment.around
-    contact = _contact_in_world(poses, around, start, end)
+    carrier = poses[around.body] if around.body >= 0 else IDENTITY
+    R, p = carrier.then(Placement(around.rotation, around.center))
+    side = around.side if len(around.side) else None
+    if around.beside is not None:
+        side = R.T @ (_point(poses, around.beside) - p)
+    contact = wrapped(around.kind, around.radius, R.T @ (start - p), R.T @ (end - p), side)
+    meets, leaves = p + R @ contact.start, p + R @ contact.end
     # Where it does not touch, both points are the middle of the straight line: its two halves pull
     # as the whole does, since the force of the first on the surface's body cancels that of the
     # second, to the last bit also where the ends meet and the line has no direction.
     half = 0.5 * (end - start)
-    spans = [np.where(contact.touches, x, half) for x in (contact.start - start, end - contact.end)]
+    spans = [np.where(contact.touches, x, half) for x in (meets - start, end - leaves)]
     pieces = [
         Piece(first, around.body, start, spans[0], share),
-        Piece(around.body, last, contact.end, spans[1], share),
+        Piece(around.body, last, leaves, spans[1], share),
     ]
     return pieces, contact.length
 
@@ -184,19 +190,6 @@ def _point(poses: list[Placement], anchor: Anchor) -> Vector3:
     """The point in the world (3,)."""
     R, p = poses[anchor.body] if anchor.body >= 0 else IDENTITY
     return p + R @ anchor.point
-
-
-def _contact_in_world(
-    poses: list[Placement], around: Wrap, start: Vector3, end: Vector3
-) -> Contact:
-    """`wrapped` of a surface on a body, with all points in the world."""
-    carrier = poses[around.body] if around.body >= 0 else IDENTITY
-    R, p = carrier.then(Placement(around.rotation, around.center))
-    side = around.side if len(around.side) else None
-    if around.beside is not None:
-        side = R.T @ (_point(poses, around.beside) - p)
-    contact = wrapped(around.kind, around.radius, R.T @ (start - p), R.T @ (end - p), side)
-    return contact._replace(start=p + R @ contact.start, end=p + R @ contact.end)
 
 
 def wrapped(
@@ -263,8 +256,8 @@ def _at_side(
     winding = _angle(first, side) + _angle(side, last)
     one, other = (_pair(first, last, radius, sign) for sign in (1.0, -1.0))
     chosen = TangentPair(*(np.where(winding < 0.0, x, y) for x, y in zip(one, other, strict=True)))
-    reach = [np.sqrt(np.maximum(p @ p - radius * radius, 0.0)) for p in (first, last)]
-    arc = np.abs(winding) - np.arctan2(reach[0], radius) - np.arctan2(reach[1], radius)
+    tangent = [np.sqrt(np.maximum(p @ p - radius * radius, 0.0)) for p in (first, last)]
+    arc = np.abs(winding) - np.arctan2(tangent[0], radius) - np.arctan2(tangent[1], radius)
     outside = [p @ p >= radius * radius for p in (first, last)]
     touches = np.logical_and(np.logical_and(*outside), arc > 0.0)
     return touches, chosen._replace(angle=np.maximum(arc, 0.0))
@@ -307,7 +300,15 @@ def _angle(a: Vector, b: Vector) -> Scalar:
 def _pair(first: Vector, last: Vector, radius: Scalar, sign: float) -> TangentPair:
     """The points where lines from the two ends are tangent, in one direction round."""
     at, to = _tangent(first, radius, sign), _tangent(last, radius, -sign)
-    crossed = _cross_segments(first, at, last, to)
+    # whether the two lines cross, as segments of the plane
+    r, s, t = at - first, to - last, first - last
+    det = s[1] * r[0] - s[0] * r[1]
+    parallel = np.abs(det) < LEAST_LENGTH
+    det = np.where(parallel, 1.0, det)
+    a = (s[0] * t[1] - s[1] * t[0]) / det
+    b = (r[0] * t[1] - r[1] * t[0]) / det
+    inside = np.logical_and(np.logical_and(a >= 0.0, a <= 1.0), np.logical_and(b >= 0.0, b <= 1.0))
+    crossed = np.logical_and(np.logical_not(parallel), inside)
     score = -((at - to) @ (at - to))
     # from the one to the other, in the direction of the tangents
     cross = sign * (at[0] * to[1] - at[1] * to[0])
@@ -320,21 +321,10 @@ def _pair(first: Vector, last: Vector, radius: Scalar, sign: float) -> TangentPa
 def _tangent(point: Vector, radius: Scalar, sign: float) -> Vector:
     """Where a line from a point outside is tangent to the circle, (2,)."""
     pp = np.maximum(point @ point, LEAST_LENGTH)
-    reach = np.sqrt(np.maximum(pp - radius * radius, LEAST_LENGTH * LEAST_LENGTH))
+    tangent = np.sqrt(np.maximum(pp - radius * radius, LEAST_LENGTH * LEAST_LENGTH))
     normal = np.stack([point[1], -point[0]])
-    return (radius * radius * point + (sign * radius * reach) * normal) / pp
-
-
-def _cross_segments(p1: Vector, p2: Vector, p3: Vector, p4: Vector) -> Scalar:
-    """Whether the segments p1 p2 and p3 p4 of the plane meet."""
-    r, s, t = p2 - p1, p4 - p3, p1 - p3
-    det = s[1] * r[0] - s[0] * r[1]
-    parallel = np.abs(det) < LEAST_LENGTH
-    det = np.where(parallel, 1.0, det)
-    a = (s[0] * t[1] - s[1] * t[0]) / det
-    b = (r[0] * t[1] - r[1] * t[0]) / det
-    inside = np.logical_and(np.logical_and(a >= 0.0, a <= 1.0), np.logical_and(b >= 0.0, b <= 1.0))
-    return np.logical_and(np.logical_not(parallel), inside)
+    result: Vector = (radius * radius * point + (sign * radius * tangent) * normal) / pp
+    return result
 
 
 def _norm(v: Vector) -> Scalar:

@@ -25,7 +25,8 @@ def christoffel(model: Model, q: Vector) -> Array:
 
 def from_derivative(D: Array) -> Array:
     """Γ_ijk from D_ijk = ∂M_ij/∂q_k."""
-    return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+    result: Array = 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+    return result
 
 
 def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
@@ -52,14 +53,6 @@ def products_and_squares(Gamma: Array) -> tuple[Matrix, Matrix]:
     return np.stack([2.0 * columns[:, j * n + k] for j, k in combinations(range(n), 2)]).T, C
 
 
-def velocity_terms(model: Model, q: Vector, qd: Vector) -> Vector:
-    """V (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_1} q̇, …, q̇ᵀ M_{q_n} q̇] (003)."""
-    partials = mass_matrix_partials(model, q)
-    # Ṁ q̇ = Σ_k (∂M/∂q_k q̇) q̇_k
-    products = np.stack([dM @ qd for dM in partials])
-    return products.T @ qd - 0.5 * (products @ qd)
-
-
 def bias(
     model: Model,
     q: Vector,
@@ -72,7 +65,10 @@ def bias(
     extended = with_base_coordinates(
         model, q, qd, np.zeros(model.nv), base_twist, base_acceleration
     )
-    h = velocity_terms(extended.model, extended.q, extended.qd)
+    # V = Ṁ q̇ − ½ [q̇ᵀ M_{q_1} q̇, …, q̇ᵀ M_{q_n} q̇], where Ṁ q̇ = Σ_k (∂M/∂q_k q̇) q̇_k
+    partials = mass_matrix_partials(extended.model, extended.q)
+    products = np.stack([dM @ extended.qd for dM in partials])
+    h = products.T @ extended.qd - 0.5 * (products @ extended.qd)
     h = h + weight_torque(extended.model, extended.q)
     if base_twist is not None or base_acceleration is not None:
         h = h + mass_matrix(extended.model, extended.q) @ extended.qdd

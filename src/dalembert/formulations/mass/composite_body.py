@@ -11,10 +11,10 @@ import numpy as np
 from dalembert.formulations.parts.elements import joint_inertia
 from dalembert.formulations.parts.rigid_body import rotated_moments
 from dalembert.formulations.parts.sweeps import Placements, inward, transforms
-from dalembert.linalg.factorisations import add_outer
+from dalembert.linalg.factorisations import add_outer, symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
-from dalembert.spatial.se3 import cross
+from dalembert.spatial.se3 import Force, cross
 
 Composite = tuple[Scalar, Vector3, Matrix3]  # m, h, Σ
 Blocks = dict[tuple[int, int], Matrix]  # rows of one body, columns of another
@@ -48,15 +48,12 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
         # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
         # f = m v + ω × h, n = h × v + I ω
         f = m * linear - cross(h, angular)
-        n = cross(h, linear) + np.trace(sigma) * angular - sigma @ angular
-        j = i
-        while True:
-            Sj = bodies.bodies[j].subspace
-            blocks[j, i] = Sj[0:3].T @ f + Sj[3:6].T @ n
-            if bodies.bodies[j].parent < 0:
-                break
-            f, n = placements[j].force_to_parent((f, n))
-            j = bodies.bodies[j].parent
+        F = Force(f, cross(h, linear) + np.trace(sigma) * angular - sigma @ angular)
+        for j in reversed(bodies.supports[i]):
+            S = bodies.bodies[j].subspace
+            blocks[j, i] = S[0:3].T @ F.linear + S[3:6].T @ F.angular
+            if bodies.bodies[j].parent >= 0:
+                F = placements[j].act(F)
     return assemble(bodies, blocks) + joint_inertia(model, q)
 
 
@@ -89,8 +86,6 @@ def from_blocks(model: Model, blocks: Blocks) -> Matrix:
     return np.concatenate([row(j) for j in range(len(widths))])
 
 
-def _mirrored(square: Matrix) -> Matrix:
+def _mirrored(block: Matrix) -> Matrix:
     """A symmetric block with its lower half taken from the upper one, to the last bit."""
-    n = square.shape[0]
-    rows = [np.stack([square[min(i, j), max(i, j)] for j in range(n)]) for i in range(n)]
-    return np.stack(rows)
+    return symmetric(lambda i, j: block[i, j], block.shape[0])

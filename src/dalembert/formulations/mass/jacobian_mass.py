@@ -13,6 +13,8 @@ from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Vector
 from dalembert.spatial.inertia import inertia_of_moments
 
+DifferentiatedPose = tuple[Pose, dict[int, Matrix4]]  # g, and {v: ∂g/∂q_v} where not zero
+
 
 def body_jacobians(model: Model, q: Vector) -> list[Matrix]:
     """J_i = [ξ₁† … ξ_i† 0 … 0] (6, nv) with V_i = J_i q̇ in frame L_i at the mass centre (000 p.21).
@@ -24,7 +26,8 @@ def body_jacobians(model: Model, q: Vector) -> list[Matrix]:
     jacobians = []
     for i, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
         to_link = se3.Ad_inv(se3.pose(R, p + R @ body.center))
-        carrying = {v for j in model.supports[i] for v in _coordinates(model.bodies[j])}
+        supports = [model.bodies[j].v for j in model.supports[i]]
+        carrying = {v for own in supports for v in range(own.start, own.stop)}
         twists = [to_link @ c if v in carrying else np.zeros(6) for v, c in enumerate(columns)]
         jacobians.append(np.stack(twists).T)
     return jacobians
@@ -45,8 +48,19 @@ def center_jacobians(model: Model, q: Vector) -> list[tuple[Matrix, Matrix]]:
 
     J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 …].
     """
+    placements = transforms(model, q)
+
+    def step(i: int, body: Body, parent: DifferentiatedPose) -> DifferentiatedPose:
+        # the product rule along g = A_1(q_1) … A_i(q_i), with ∂A/∂q = A ξ̂ for each unit velocity
+        A = se3.pose(*placements[i])
+        g, dg = parent[0] @ A, {v: derivative @ A for v, derivative in parent[1].items()}
+        for k in range(body.chart.nv):
+            dg[body.v.start + k] = g @ se3.hat_se3(body.subspace[:, k])
+        return g, dg
+
     result = []
-    poses = differentiated_poses(model, q)
+    base: DifferentiatedPose = np.eye(4), {}
+    poses = outward(model, base, step)
     # ε̄ z (3,) of every velocity coordinate in the world: zero for a slide
     axes = [
         g[0:3, 0:3] @ body.subspace[3:6, k]
@@ -62,26 +76,6 @@ def center_jacobians(model: Model, q: Vector) -> list[tuple[Matrix, Matrix]]:
     return result
 
 
-def differentiated_poses(model: Model, q: Vector) -> list[tuple[Pose, dict[int, Matrix4]]]:
-    """Every body's pose g (4, 4) in the world, and its derivatives {v: ∂g/∂q_v} where not zero.
-
-    The product rule along g = A_1(q_1) … A_i(q_i), with ∂A/∂q = A ξ̂; for joints of several degrees
-    the derivative is along each unit velocity.
-    """
-    placements = transforms(model, q)
-
-    def step(
-        i: int, body: Body, parent: tuple[Pose, dict[int, Matrix4]]
-    ) -> tuple[Pose, dict[int, Matrix4]]:
-        A = se3.pose(*placements[i])
-        g, dg = parent[0] @ A, {v: derivative @ A for v, derivative in parent[1].items()}
-        for k, v in enumerate(_coordinates(body)):
-            dg[v] = g @ se3.hat_se3(body.subspace[:, k])
-        return g, dg
-
-    return outward(model, (np.eye(4), {}), step)
-
-
 def mass_matrix_by_centers(model: Model, q: Vector) -> Matrix:
     """M (nv, nv) = Σ m J_vᵀ J_v + J_ωᵀ R I Rᵀ J_ω (002; 003), plus rotors and tendons."""
     total = joint_inertia(model, q)
@@ -90,7 +84,3 @@ def mass_matrix_by_centers(model: Model, q: Vector) -> Matrix:
         J_link = R.T @ J_omega
         total = total + body.mass * (J_v.T @ J_v) + J_link.T @ (body.inertia_about_center @ J_link)
     return symmetric(lambda i, j: total[i, j], model.nv)
-
-
-def _coordinates(body: Body) -> range:
-    return range(body.v.start, body.v.stop)

@@ -80,7 +80,7 @@ def mass_matrix_partials(model: Model, q: Vector) -> list[Matrix]:
         brackets = np.stack(columns).T
         terms = [(A[l, k] @ brackets).T @ momenta[l] for l in range(model.nv) if (l, k) in A]
         half = sum(terms[1:], terms[0])
-        derivatives.append(_plus_transpose(half))
+        derivatives.append(half + half.T)
     return derivatives
 
 
@@ -111,7 +111,3 @@ def require_coordinates(model: Model) -> None:
                 "and not the rate of coordinates, so ∂M/∂q does not give the Coriolis terms. "
                 "Choose a formulation that takes twists, such as 'operator' or 'newton_euler'"
             )
-
-
-def _plus_transpose(half: Matrix) -> Matrix:
-    return symmetric(lambda i, j: half[i, j] + half[j, i], half.shape[0])

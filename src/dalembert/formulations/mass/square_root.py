@@ -28,8 +28,7 @@ class Articulated(NamedTuple):
     """A body with free joints beyond it, and its pivot."""
 
     M_hat: Matrix  # M̂ (6, 6)
-    D: Matrix  # ξᵀ M̂ ξ + R (k, k)
-    U: Matrix  # upper triangular, D = U Uᵀ
+    U: Matrix  # upper triangular, D = ξᵀ M̂ ξ + R = U Uᵀ (k, k)
     U_inverse: Matrix
 
 
@@ -43,33 +42,17 @@ def articulated(model: Model, q: Vector) -> list[Articulated]:
             gain = beyond.M_hat @ model.bodies[child].subspace @ beyond.U_inverse.T
             M_hat = M_hat + A[child].T @ (beyond.M_hat - gain @ gain.T) @ A[child]
         xi = body.subspace
-        D = xi.T @ M_hat @ xi + np.diag(model.drive.rotor[body.v])
-        U = upper_cholesky(D)
-        return Articulated(M_hat, D, U, lower_inverse(U.T).T)
+        U = upper_cholesky(xi.T @ M_hat @ xi + np.diag(model.drive.rotor[body.v]))
+        return Articulated(M_hat, U, lower_inverse(U.T).T)
 
     return inward(model, step)
 
 
-class Factors(NamedTuple):
-    """The factorisation of p.50, stacked."""
-
-    op: Operators
-    M_hat: Matrix  # M̂ (6n, 6n)
-    D: Matrix  # ξᵀ M̂ ξ + R (nv, nv)
-    U: Matrix  # upper triangular, D = U Uᵀ
-    U_inverse: Matrix
-
-
-def factors(model: Model, q: Vector) -> Factors:
-    """M̂, D, U and U⁻¹ as block-diagonal matrices, with the operators they work between."""
+def factors(model: Model, q: Vector) -> tuple[Operators, Matrix, Matrix, Matrix]:
+    """The factorisation of p.50, stacked: operators, M̂ (6n, 6n), U and U⁻¹ (nv, nv) with D = U Uᵀ."""
     bodies = articulated(model, q)
-    return Factors(
-        operators(model, q),
-        diagonal([body.M_hat for body in bodies]),
-        diagonal([body.D for body in bodies]),
-        diagonal([body.U for body in bodies]),
-        diagonal([body.U_inverse for body in bodies]),
-    )
+    M_hat, U, U_inverse = (diagonal(blocks) for blocks in zip(*bodies, strict=True))
+    return operators(model, q), M_hat, U, U_inverse
 
 
 def articulated_inertia(model: Model, q: Vector) -> Matrix:
@@ -85,9 +68,9 @@ def square_root(model: Model, q: Vector) -> Matrix:
     """
     if model.elements.tendons_with_inertia:  # they couple bodies beyond the tree
         return upper_cholesky(mass_matrix(model, q))
-    op, M_hat, _, U, U_inverse = factors(model, q)
-    carried = (op.Gamma @ (op.G @ op.xi)).T @ (M_hat @ op.xi)
-    return U + carried @ U_inverse.T
+    op, M_hat, U, U_inverse = factors(model, q)
+    coupling = (op.Gamma @ (op.G @ op.xi)).T @ (M_hat @ op.xi)
+    return U + coupling @ U_inverse.T
 
 
 def square_root_inverse(model: Model, q: Vector) -> Matrix:
@@ -97,7 +80,7 @@ def square_root_inverse(model: Model, q: Vector) -> Matrix:
     """
     if model.elements.tendons_with_inertia:
         return lower_inverse(square_root(model, q).T).T
-    op, M_hat, _, _, U_inverse = factors(model, q)
+    op, M_hat, _, U_inverse = factors(model, q)
     gain = M_hat @ (op.xi @ (U_inverse.T @ U_inverse))
     passed = op.Gamma - op.xi @ (gain.T @ op.Gamma)
     n = op.G.shape[0]

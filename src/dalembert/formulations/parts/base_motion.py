@@ -25,6 +25,7 @@ from dalembert.model.elements import Elements
 from dalembert.model.model import Drive
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Twist, Vector, Vector3
+from dalembert.spatial.se3 import Motion
 
 GRAVITY = ("base", "potential")
 BASE_JOINTS = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
@@ -44,12 +45,8 @@ def base_kinematics(
     gravity: str = "base",
 ) -> tuple[Vector3, Vector3, Vector3]:
     """ω, ω̇ and a of the base's origin, V̇_0 of 000 p.39; gravity by "base" adds −g to a."""
-    v, omega = np.zeros(3), np.zeros(3)
-    if base_twist is not None:
-        v, omega = base_twist[0:3], base_twist[3:6]
-    linear, alpha = np.zeros(3), np.zeros(3)
-    if base_acceleration is not None:
-        linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
+    v, omega = Motion.zero() if base_twist is None else Motion.of(base_twist)
+    linear, alpha = Motion.zero() if base_acceleration is None else Motion.of(base_acceleration)
     a = linear + np.cross(omega, v)
     return omega, alpha, a - model.gravity if is_by_base(gravity) else a
 
@@ -76,8 +73,8 @@ def weight_torque(model: Model, q: Vector) -> Vector:
 
     def step(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
         moment = np.concatenate([body.moment, body.mass * np.ones(1)])
-        for child, carried in children:
-            moment = moment + se3.pose(*placements[child]) @ carried
+        for child, beyond in children:
+            moment = moment + se3.pose(*placements[child]) @ beyond
         return moment
 
     moments, poses = inward(model, step), body_poses(model, q)
@@ -145,10 +142,10 @@ def with_base_joints(model: Model) -> Model:
         ]
     )
 
-    def shifted(coordinates: slice) -> slice:
-        return slice(coordinates.start + 6, coordinates.stop + 6)
-
-    bodies = [replace(b, parent=b.parent + 6, q=shifted(b.q), v=shifted(b.v)) for b in model.bodies]
+    bodies = []
+    for body in model.bodies:
+        q, v = (slice(old.start + 6, old.stop + 6) for old in (body.q, body.v))
+        bodies.append(replace(body, parent=body.parent + 6, q=q, v=v))
     drives = {f.name: getattr(model.drive, f.name) for f in fields(Drive)}
     return replace(
         model,

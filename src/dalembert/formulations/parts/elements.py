@@ -52,7 +52,7 @@ from dalembert.spatial.arrays import (
     polynomial,
 )
 from dalembert.spatial.rotations import hat
-from dalembert.spatial.se3 import Force, Placement, split
+from dalembert.spatial.se3 import Force, Motion, Placement
 from dalembert.tracing import is_symbolic
 
 LEAST_SPEED = 1e-15  # m/s or rad/s: below it a motion has no direction
@@ -183,7 +183,7 @@ def velocity_torques(model: Model, q: Vector, qd: Vector) -> list[Vector]:
     """
     torques = {}
     for ballast in model.elements.ballasts:
-        v, omega = split(qd[model.bodies[ballast.body].v])
+        v, omega = Motion.of(qd[model.bodies[ballast.body].v])
         torques[ballast.body] = np.concatenate([ballast.mass * np.cross(omega, v), np.zeros(3)])
     terms = [_stacked(model, torques)] if torques else []
     for tendon, row, rate in _rows_and_rates(model, q, qd):
@@ -312,7 +312,8 @@ def _drag_torque(model: Model, drag: Drag, q: Vector, qd: Vector) -> Vector:
     body = model.bodies[drag.body]
     v = qd[body.v]
     if not isinstance(body.chart, Free):
-        return v * np.abs(v) * polynomial(np.abs(v), drag.coefficients)
+        result: Vector = v * np.abs(v) * polynomial(np.abs(v), drag.coefficients)
+        return result
     R = _free_rotation(body, q)
     in_parent = np.concatenate([R @ v[0:3], v[3:6]])
     f = in_parent * np.abs(in_parent) * polynomial(np.abs(in_parent), drag.coefficients)
@@ -348,29 +349,24 @@ def _damper_tension(tendon: Tendon, rate: Scalar) -> Scalar:
 
 def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
     """Torque (nv,) of the drives against the fluid."""
-    placements, poses, twists = (
-        transforms(model, q),
-        body_poses(model, q),
-        body_twists(model, q, qd),
-    )
+    placements, poses = transforms(model, q), body_poses(model, q)
+    twists = body_twists(model, q, qd)
     own: dict[int, Force] = {}
     for shape in model.elements.submerged:
         wind = poses[shape.body].R.T @ shape.wind
-        place, (v, omega) = Placement(shape.rotation, shape.center), twists[shape.body]
+        X, (v, omega) = Placement(shape.rotation, shape.center), twists[shape.body]
         force = _ellipsoid_force if len(shape.coefficients) else _box_force
-        f, n = place.force_to_parent(force(shape, *place.motion_to_child((v - wind, omega))))
-        before = own.get(shape.body, (np.zeros(3), np.zeros(3)))
-        own[shape.body] = before[0] + f, before[1] + n
+        F = X.act(force(shape, *X.act_inv(Motion(v - wind, omega))))
+        own[shape.body] = own.get(shape.body, Force.zero()) + F
 
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        f, n = own.get(i, (np.zeros(3), np.zeros(3)))
+        total = own.get(i, Force.zero())
         for child, wrench in children:
-            f_c, n_c = placements[child].force_to_parent(wrench)
-            f, n = f + f_c, n + n_c
-        return f, n
+            total = total + placements[child].act(wrench)
+        return total
 
     wrenches = zip(model.bodies, inward(model, step), strict=True)
-    return np.concatenate([-(b.subspace.T @ np.concatenate(wrench)) for b, wrench in wrenches])
+    return np.concatenate([-(body.subspace.T @ wrench.array) for body, wrench in wrenches])
 
 
 def _box_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
@@ -380,7 +376,7 @@ def _box_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
     moment = np.stack([s[i] * (s[j] ** 4 + s[k] ** 4) for i, j, k in CYCLIC])
     f = (-3.0 * np.pi * d * mu) * v - (0.5 * rho) * area * np.abs(v) * v
     n = (-np.pi * d**3 * mu) * omega - (rho / 64.0) * moment * np.abs(omega) * omega
-    return f, n
+    return Force(f, n)
 
 
 def _ellipsoid_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
@@ -388,8 +384,15 @@ def _ellipsoid_force(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
     p, L = rho * c[5:8] * v, rho * c[8:11] * omega  # momentum of the accelerated fluid
     drag_f, drag_n = _ellipsoid_drag(shape, v, omega)
     volume = 4.0 / 3.0 * np.pi * a[0] * a[1] * a[2]
-    lift = _kutta_lift(shape, v) + (c[4] * rho * volume) * np.cross(omega, v)
-    return np.cross(p, omega) + lift + drag_f, np.cross(p, v) + np.cross(L, omega) + drag_n
+    # Kutta's lift across v, by the circulation about an ellipsoid that is oblique to the stream:
+    # (n × v) × v times c ρ cos α S of the projected area S, where n_i = (a_j a_k)² v_i is normal to
+    # the surface and cos α = π²/(|v| S²); and Magnus' lift
+    normal = np.stack([(a[j] * a[k]) ** 2 * v[i] for i, j, k in CYCLIC])
+    strength = c[3] * rho * np.pi**2 / (_length(v) * _projected_area(a, v))
+    kutta = np.cross(strength * np.cross(normal, v), v)
+    lift = kutta + (c[4] * rho * volume) * np.cross(omega, v)
+    f = np.cross(p, omega) + lift + drag_f
+    return Force(f, np.cross(p, v) + np.cross(L, omega) + drag_n)
 
 
 def _ellipsoid_drag(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
@@ -405,7 +408,7 @@ def _ellipsoid_drag(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
     moments = moments / (middle * most**4)
     resisted = _length(omega * (c[2] * moments + c[1] * (1.0 - moments)))
     by_omega = np.pi * diameter**3 * mu + rho * 8 / 15 * np.pi * middle * most**4 * resisted
-    return -by_v * v, -by_omega * omega
+    return Force(-by_v * v, -by_omega * omega)
 
 
 def _projected_area(a: Vector3, v: Vector3) -> Scalar:
@@ -415,19 +418,6 @@ def _projected_area(a: Vector3, v: Vector3) -> Scalar:
     squares, fourths = (area * v) @ (area * v), (area * area * v) @ (area * area * v)
     ratio = fourths / np.maximum(squares, LEAST_SPEED * LEAST_SPEED)
     return np.pi * most * middle * np.sqrt(np.maximum(ratio, LEAST_SPEED * LEAST_SPEED))
-
-
-def _kutta_lift(shape: Submerged, v: Vector3) -> Vector3:
-    """Lift across v, by the circulation about an ellipsoid that is oblique to the stream.
-
-    (n × v) × v times c ρ cos α S of the projected area S, where n_i = (a_j a_k)² v_i is normal to the
-    surface and cos α = π²/(|v| S²).
-    """
-    a = shape.size
-    normal = np.stack([(a[j] * a[k]) ** 2 * v[i] for i, j, k in CYCLIC])
-    area = _projected_area(a, v)
-    strength = shape.coefficients[3] * shape.density * np.pi**2 / (_length(v) * area)
-    return np.cross(strength * np.cross(normal, v), v)
 
 
 def _longer_axes(a: Vector3) -> tuple[Scalar, Scalar]:

@@ -10,7 +10,7 @@ from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.parts.elements import outer_wrenches
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Vector, Wrench
-from dalembert.spatial.se3 import IDENTITY, Force, Placement, split
+from dalembert.spatial.se3 import IDENTITY, Force, Placement
 
 
 def in_link_frames(
@@ -25,13 +25,18 @@ def in_link_frames(
 
 
 def outer_relief(model: Model, q: Vector, outer: Sequence[tuple[int, Wrench]]) -> Matrix:
-    """(joints, 6) to be added to wrenches through the joints, in the axes of the link frames.
-
-    `outer` are pairs (body, (6,)): force and moment exerted on it from outside, about the world's
-    origin and along its axes. The joints that carry the body need not transmit them.
-    """
-    zeros = [(np.zeros(3), np.zeros(3))] * len(model.bodies)
+    """(joints, 6) to be added to wrenches through the joints, in the axes of the link frames."""
+    zeros = [Force.zero()] * len(model.bodies)
     return _in_axes(model, without_outer(model, q, zeros, outer))
+
+
+def _in_axes(model: Model, wrenches: list[Force]) -> Matrix:
+    rows, frames = [], link_frames(model)
+    for joint in model.joints:
+        f, n = wrenches[joint.bodies[-1]]
+        axes = frames[joint.bodies[-1]].R
+        rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
+    return np.stack(rows)
 
 
 def link_frames(model: Model) -> list[Placement]:
@@ -44,24 +49,16 @@ def link_frames(model: Model) -> list[Placement]:
     return frames
 
 
-def _in_axes(model: Model, wrenches: list[Force]) -> Matrix:
-    rows, frames = [], link_frames(model)
-    for joint in model.joints:
-        f, n = wrenches[joint.bodies[-1]]
-        axes = frames[joint.bodies[-1]].R
-        rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
-    return np.stack(rows)
-
-
 def without_outer(
-    model: Model, q: Vector, wrenches: list[Force], outer: Sequence[tuple[int, Wrench]]
+    model: Model, q: Vector, wrenches: Sequence[Force], outer: Sequence[tuple[int, Wrench]]
 ) -> list[Force]:
-    """The wrenches through the joints, less those exerted from outside on the bodies they carry."""
-    if not outer:
-        return wrenches
-    poses, remaining = body_poses(model, q), list(wrenches)
+    """The wrenches through the joints, less those exerted from outside on the bodies they carry.
+
+    `outer` are pairs (body, (6,)): force and moment on it, about the world's origin along its axes.
+    """
+    remaining = [Force(*wrench) for wrench in wrenches]
+    poses = body_poses(model, q) if outer else []
     for body, wrench in outer:
         for i in model.supports[body] if body >= 0 else ():
-            f, n = poses[i].force_to_child(split(wrench))
-            remaining[i] = remaining[i][0] - f, remaining[i][1] - n
+            remaining[i] = remaining[i] - poses[i].act_inv(Force.of(wrench))
     return remaining

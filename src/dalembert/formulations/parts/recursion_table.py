@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dalembert.formulations.parts.rigid_body import acceleration_matrix
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Array, Vector, Vector3
-from dalembert.spatial.se3 import Force, Placement, split
+from dalembert.spatial.arrays import Array
+from dalembert.spatial.se3 import Force, Motion, Placement
 
 Record: TypeAlias = Callable[..., None]  # record(link, name=value, …)
 
@@ -34,13 +34,13 @@ class Recorder:
     """Stores the values of every link under their names."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[int, Any]] = {}
+        self._values: dict[str, dict[int, Array]] = {}
 
     def __call__(self, link: int, **values: Array) -> None:
         for name, value in values.items():
             self._values.setdefault(name, {})[link] = value
 
-    def of(self, link: int) -> dict[str, Any]:
+    def of(self, link: int) -> dict[str, Array]:
         """The values of one link by name; empty for the base, −1."""
         return {name: links[link] for name, links in self._values.items() if link in links}
 
@@ -55,39 +55,30 @@ class Link(NamedTuple):
 
     frame: Placement  # A, t: the link's frame in the body's
     parent: Placement  # the same of the parent
-    own: Mapping[str, Any]
-    before: Mapping[str, Any]  # of the parent; empty for the base
-    outer: (
-        Force | None
-    )  # minus the wrench of tendons, lifts and fluids on all that the joint carries
+    own: Mapping[str, Array]
+    before: Mapping[str, Array]  # of the parent; empty for the base
+    # minus the wrench of tendons, lifts and fluids on all that the joint carries
+    outer: Force | None
 
 
-def _joint_force(link: Link, f: Vector3) -> Vector3:
-    return link.frame.R.T @ (f if link.outer is None else f + link.outer[0])
+def _with_outer(link: Link, x: Array, part: str, R: Array | None = None) -> Array:
+    """A joint's force ("linear") or moment ("angular") with that of `outer`, along axes R of it."""
+    if link.outer is None:
+        return x
+    outer: Array = getattr(link.outer, part)
+    result: Array = x + (outer if R is None else R @ outer)
+    return result
 
 
-def _joint_moment(link: Link, n: Vector3) -> Vector3:
-    return link.frame.R.T @ (n if link.outer is None else n + link.outer[1])
-
-
-def _joint_wrench(link: Link, F: Vector) -> Vector:
-    f, n = split(F)
-    return np.concatenate([_joint_force(link, f), _joint_moment(link, n)])
-
-
-def _offset_in_world(link: Link, d: Vector3) -> Vector3:
+def _offset_in_world(link: Link, d: Array) -> Array:
     """From the origin of the parent's link frame to this one's."""
-    offset = d + link.own["R_0"] @ link.frame.p
+    offset: Array = d + link.own["R_0"] @ link.frame.p
     return offset - link.before["R_0"] @ link.parent.p if link.before else offset
 
 
 def _acceleration_matrix(link: Link, suffix: str = "") -> Array:
     """U = ω̇^ + ω^ω^ of the link, from the recorded values."""
     return acceleration_matrix(link.own[f"omega{suffix}"], link.own[f"omega_dot{suffix}"])
-
-
-def _pose(frame: Placement) -> Array:
-    return se3.pose(*frame)
 
 
 TO_LINK_FRAME: Mapping[str, Callable[[Link, Array], Array]] = {
@@ -106,34 +97,37 @@ TO_LINK_FRAME: Mapping[str, Callable[[Link, Array], Array]] = {
     "origin_acceleration_by_matrix": lambda link, p_ddot: (
         p_ddot + link.own["W_ddot"] @ link.frame.p
     ),
-    "twist": lambda link, V: np.concatenate(link.frame.motion_to_child(split(V))),
+    "twist": lambda link, V: link.frame.act_inv(Motion.of(V)).array,
     # the moment that belongs to F, about the link frame's origin
-    "moment_about_origin": lambda link, N: link.frame.force_to_child((link.own["F"], N))[1],
+    "moment_about_origin": lambda link, N: link.frame.act_inv(Force(link.own["F"], N)).angular,
     # force and moment through the joint, about its origin
-    "joint_force": _joint_force,
-    "joint_moment": _joint_moment,
-    "joint_wrench": _joint_wrench,
-    "joint_force_in_world": lambda link, f: (
-        f if link.outer is None else f + link.own["R_0"] @ link.outer[0]
+    "joint_force": lambda link, f: link.frame.R.T @ _with_outer(link, f, "linear"),
+    "joint_moment": lambda link, n: link.frame.R.T @ _with_outer(link, n, "angular"),
+    "joint_wrench": lambda link, F: np.concatenate(
+        [
+            link.frame.R.T @ _with_outer(link, F[0:3], "linear"),
+            link.frame.R.T @ _with_outer(link, F[3:6], "angular"),
+        ]
     ),
-    "joint_moment_in_world": lambda link, n: (
-        n if link.outer is None else n + link.own["R_0"] @ link.outer[1]
-    ),
+    "joint_force_in_world": lambda link, f: _with_outer(link, f, "linear", link.own["R_0"]),
+    "joint_moment_in_world": lambda link, n: _with_outer(link, n, "angular", link.own["R_0"]),
     # placement of the link's frame in its parent's
     "rotation_in_parent": lambda link, R: link.parent.R.T @ R @ link.frame.R,
     "origin_in_parent": lambda link, p: (
         link.parent.R.T @ (p + link.own["R"] @ link.frame.p - link.parent.p)
     ),
-    "pose_in_parent": lambda link, A: se3.inverse(_pose(link.parent)) @ A @ _pose(link.frame),
+    "pose_in_parent": lambda link, A: (
+        se3.inverse(se3.pose(*link.parent)) @ A @ se3.pose(*link.frame)
+    ),
     "adjoint": lambda link, A: (
-        se3.Ad(se3.inverse(_pose(link.frame))) @ A @ se3.Ad(_pose(link.parent))
+        se3.Ad(se3.inverse(se3.pose(*link.frame))) @ A @ se3.Ad(se3.pose(*link.parent))
     ),
     # placement of the link's frame in the world, and its rates
     "world_rotation": lambda link, W: W @ link.frame.R,
-    "world_pose": lambda link, W: W @ _pose(link.frame),
+    "world_pose": lambda link, W: W @ se3.pose(*link.frame),
     "offset_in_world": _offset_in_world,
     # Hollerbach's sums over a link and all beyond: r = A r' + t in their first factors
-    "composite": lambda link, D: se3.inverse(_pose(link.frame)) @ D,
+    "composite": lambda link, D: se3.inverse(se3.pose(*link.frame)) @ D,
     "composite_moments": lambda link, D: (
         link.frame.R.T @ (D - np.outer(link.frame.p, link.own["e"]))
     ),
@@ -198,14 +192,20 @@ BODY_WRENCH = (
 ABOUT_ORIGIN = (
     _term("F", (3,), "N", f"inertial force of the link, m a + U h, {LINK}"),
     _term(
-        *("N", (3,), "N m", f"moment about the frame's origin that goes with F, {LINK}"),
+        "N",
+        (3,),
+        "N m",
+        f"moment about the frame's origin that goes with F, {LINK}",
         "moment_about_origin",
     ),
 )
 JOINT = (
     _term("f", (3,), "N", f"force of the joint on its link, {LINK}", "joint_force"),
     _term(
-        *("n", (3,), "N m", f"moment of the joint on its link {ABOUT_JOINT}, {LINK}"),
+        "n",
+        (3,),
+        "N m",
+        f"moment of the joint on its link {ABOUT_JOINT}, {LINK}",
         "joint_moment",
     ),
 )
@@ -216,24 +216,33 @@ SUMS = (
 IN_WORLD = (
     _term("R_0 R R_{#}", (3, 3), "", "rotation of the link's frame in the world", "world_rotation"),
     _term(
-        *("d", (3,), "m", f"from the parent frame's origin to this one's, {WORLD}"),
+        "d",
+        (3,),
+        "m",
+        f"from the parent frame's origin to this one's, {WORLD}",
         "offset_in_world",
     ),
     _term(r"omega_0 ω⁰ {}^0\omega_{#}", (3,), RATE, f"angular velocity, {WORLD}", "unchanged"),
     _term(
-        *(r"omega_dot_0 ω̇⁰ {}^0\dot\omega_{#}", (3,), GROWTH),
+        r"omega_dot_0 ω̇⁰ {}^0\dot\omega_{#}",
+        (3,),
+        GROWTH,
         f"angular acceleration, {WORLD}",
         "unchanged",
     ),
     _term(
-        *(r"v_dot_0 v̇⁰ {}^0\dot v_{#}", (3,), ACCELERATION),
+        r"v_dot_0 v̇⁰ {}^0\dot v_{#}",
+        (3,),
+        ACCELERATION,
         f"acceleration of the frame's origin, {WORLD}",
         "origin_acceleration_in_world",
     ),
 )
 FORCES_IN_WORLD = (
     _term(
-        *(r"v_dot_C_0 v̇_C⁰ {}^0\dot v_{C_{#}}", (3,), ACCELERATION),
+        r"v_dot_C_0 v̇_C⁰ {}^0\dot v_{C_{#}}",
+        (3,),
+        ACCELERATION,
         f"of the centre of mass, {WORLD}",
         "unchanged",
     ),
@@ -242,11 +251,16 @@ FORCES_IN_WORLD = (
         "N_0 N⁰ {}^0N_{#}", (3,), "N m", f"moment about the centre of mass, {WORLD}", "unchanged"
     ),
     _term(
-        *("f_0 f⁰ {}^0f_{#}", (3,), "N", f"force of the joint on its link, {WORLD}"),
+        "f_0 f⁰ {}^0f_{#}",
+        (3,),
+        "N",
+        f"force of the joint on its link, {WORLD}",
         "joint_force_in_world",
     ),
     _term(
-        *("n_0 n⁰ {}^0n_{#}", (3,), "N m"),
+        "n_0 n⁰ {}^0n_{#}",
+        (3,),
+        "N m",
         f"moment of the joint on its link {ABOUT_JOINT}, {WORLD}",
         "joint_moment_in_world",
     ),
@@ -255,12 +269,18 @@ TWISTS = (
     _term("V", (6,), TWIST, f"twist of the link's frame, (linear, angular), {LINK}", "twist"),
     _term(r"V_dot V̇ \dot V_{#}", (6,), TWIST_RATE, f"rate of the twist, {LINK}", "twist"),
     _term(
-        *("F", (6,), WRENCH, f"wrench of the joint on its link {ABOUT_JOINT}, {LINK}"),
+        "F",
+        (6,),
+        WRENCH,
+        f"wrench of the joint on its link {ABOUT_JOINT}, {LINK}",
         "joint_wrench",
     ),
 )
 ADJOINT = _term(
-    *(r"Ad Ad \mathrm{Ad}_{#}", (6, 6), "", "Ad of g⁻¹, g the link's pose in its parent's"),
+    r"Ad Ad \mathrm{Ad}_{#}",
+    (6, 6),
+    "",
+    "Ad of g⁻¹, g the link's pose in its parent's",
     "adjoint",
 )
 W_4X4 = (
@@ -277,19 +297,24 @@ W_3X3 = (
     _term(r"W_dot Ẇ \dot W_{#}", (3, 3), "1/s", "its rate", "world_rotation"),
     _term(r"W_ddot Ẅ \ddot W_{#}", (3, 3), "1/s^2", "the rate of its rate", "world_rotation"),
     _term(
-        *(r"p_ddot p̈ \ddot p_{#}", (3,), ACCELERATION),
+        r"p_ddot p̈ \ddot p_{#}",
+        (3,),
+        ACCELERATION,
         f"acceleration of the frame's origin, {WORLD}",
         "origin_acceleration_by_matrix",
     ),
     _term(
-        *("D", (3, 3), "N m", "moments of this link and all beyond, as a matrix"),
+        "D",
+        (3, 3),
+        "N m",
+        "moments of this link and all beyond, as a matrix",
         "composite_moments",
     ),
     _term("e", (3,), "N", f"sum of their forces, {WORLD}", "unchanged"),
     _term("M", (), "kg", "mass of this link and all beyond", "unchanged", "potential"),
-    _term(*("c", (3,), "kg m", "their first moments, in its frame"), "first_moments", "potential"),
+    _term("c", (3,), "kg m", "their first moments, in its frame", "first_moments", "potential"),
 )
-U = _term(*("U", (3, 3), "1/s^2", "ω̇^ + ω^ω^: a point at r accelerates with v̇ + U r"), "matrix")
+U = _term("U", (3, 3), "1/s^2", "ω̇^ + ω^ω^: a point at r accelerates with v̇ + U r", "matrix")
 A = _term("A", (4, 4), "m", "pose of the link's frame in its parent's", "pose_in_parent")
 
 TERMS: Mapping[str, tuple[Term, ...]] = {

@@ -19,7 +19,7 @@ and the pairs (xz, yz) and (zx, zy) rotate as vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -29,27 +29,28 @@ from dalembert.model.joint import Screw
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.se3 import Force
 
+UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of a symmetric matrix
+
 
 def acceleration_matrix(omega: Vector3, alpha: Vector3) -> Matrix3:
     """U = ω̇^ + ω^ω^ (3, 3): the acceleration of a point at r, less the origin's, is U r."""
-    return _with_products(alpha, lambda i, j: omega[i] * omega[j])
+    return _with_products(alpha, {(i, j): omega[i] * omega[j] for i, j in UPPER})
 
 
 def acceleration_matrix_change(omega: Vector3, d_omega: Vector3, d_alpha: Vector3) -> Matrix3:
     """δU = δα^ + δω^ω^ + ω^δω^ (3, 3): the change of U with ω and α."""
+    products = {
+        (i, j): 2.0 * omega[i] * d_omega[i]
+        if i == j
+        else omega[i] * d_omega[j] + d_omega[i] * omega[j]
+        for i, j in UPPER
+    }
+    return _with_products(d_alpha, products)
 
-    def product(i: int, j: int) -> Scalar:
-        if i == j:
-            return 2.0 * omega[i] * d_omega[i]
-        return omega[i] * d_omega[j] + d_omega[i] * omega[j]
 
-    return _with_products(d_alpha, product)
-
-
-def _with_products(alpha: Vector3, product: Callable[[int, int], Scalar]) -> Matrix3:
+def _with_products(alpha: Vector3, products: Mapping[tuple[int, int], Scalar]) -> Matrix3:
     """α^ plus the matrix of products: its entries off the diagonal, minus two of them on it."""
-    xx, yy, zz = (product(i, i) for i in range(3))
-    xy, xz, yz = product(0, 1), product(0, 2), product(1, 2)
+    xx, yy, zz, xy, xz, yz = (products[index] for index in UPPER)
     rows = [
         [-yy - zz, xy - alpha[2], xz + alpha[1]],
         [xy + alpha[2], -xx - zz, yz - alpha[0]],
@@ -78,7 +79,7 @@ def wrench_of_moments(m: Scalar, h: Vector3, sigma: Matrix3, a: Vector3, U: Matr
         )
 
     f, n = m * a + U @ h, np.cross(h, a)
-    return f, n + np.stack([component(0, 1, 2), component(1, 2, 0), component(2, 0, 1)])
+    return Force(f, n + np.stack([component(0, 1, 2), component(1, 2, 0), component(2, 0, 1)]))
 
 
 def rotated_moments(body: Body, q: Vector, A: Matrix, is_symmetric: bool) -> Matrix3:

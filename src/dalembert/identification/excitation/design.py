@@ -22,7 +22,6 @@ from dalembert.identification.excitation.limits import (
 )
 from dalembert.identification.excitation.problem import (
     OBJECTIVES,
-    BaseRegressor,
     Basis,
     Objective,
     Problem,
@@ -50,11 +49,10 @@ if TYPE_CHECKING:
     import xarray
 
 HARMONICS, PERIOD = 5, 10.0  # Swevers 1997: five harmonics of 0.1 Hz
-EQUATIONS = 8  # for each column, by which weak parameters are detected
 SAMPLES = 20  # of a period, for each harmonic
 NOISE = 0.01  # of the torque limits
 WIDTH = 0.02  # of the velocity limits: where Coulomb's sign has risen
-REACH = 0.5  # m: the margin of distances is a share of it
+SIZE = 0.5  # m: the margin of distances is a share of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +79,15 @@ class Excitation(Frozen):
 
     def q(self, t: ArrayLike) -> np.ndarray:
         """Positions (..., n) at times t (...), rad or m."""
-        return self(t).q
+        return np.asarray(self(t).q)
 
     def qd(self, t: ArrayLike) -> np.ndarray:
         """Velocities (..., n), rad/s or m/s."""
-        return self(t).qd
+        return np.asarray(self(t).qd)
 
     def qdd(self, t: ArrayLike) -> np.ndarray:
         """Accelerations (..., n), rad/s² or m/s²."""
-        return self(t).qdd
+        return np.asarray(self(t).qdd)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -240,6 +238,19 @@ def excitation(
     time_limit : float, optional
         Seconds after which the search ends.
 
+    Returns
+    -------
+    Excitation
+        Its trajectory, condition number, ranges and use of limits.
+
+    Raises
+    ------
+    TrajectoryError
+        If a joint has no limits where it needs them, or no motion within the limits shows all
+        parameters.
+    SettingError
+        For an option out of its range.
+
     Examples
     --------
     >>> import dalembert as dl
@@ -247,25 +258,40 @@ def excitation(
     >>> motion.condition < 20 and bool((motion.limits.margin > 0).all())
     True
     """
-    _check_options(duration, harmonics, periods, objective, margin, budget, time_limit)
+    if objective not in OBJECTIVES:
+        raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
+    for name, value in (("duration", duration), ("time_limit", time_limit)):
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0.0):
+            raise SettingError(f"{name}={value!r} must be a positive number of seconds")
+    count = max(1, round(duration / PERIOD)) if periods is None else periods
+    wholes = (("harmonics", harmonics, 2), ("periods", count, 1), ("budget", budget, 1))
+    for name, whole, least in wholes:
+        if not _is_number(whole) or whole != int(whole) or whole < least:
+            raise SettingError(f"{name}={whole!r} must be a whole number of at least {least}")
+    if not (_is_number(margin) and 0.0 <= margin < 0.5):
+        raise SettingError(f"margin={margin!r} must be a share of at least 0 and below 0.5")
     end = np.inf if time_limit is None else time.monotonic() + time_limit
     evaluations = Budget(budget, lambda: time.monotonic() > end)
     limits, notes = excitation_limits(robot, position, velocity, acceleration, torque)
     frictionless = type(robot)(robot.dynamics.bound().without_coulomb().description)
-    count = max(1, round(duration / PERIOD)) if periods is None else periods
     basis = Basis(duration / count, count, harmonics, robot.nv, _start(robot, start))
     width = WIDTH * limits.velocity
     columns = base_regressor(frictionless, friction, rotor, links, width, combinations)
     measure = Objective(objective, scaled, _torque_noise(robot, noise, limits))
     if combinations is None:
-        columns = _drop_weak_parameters(columns, limits, basis, measure.noise, notes)
+        strong = without_weak_parameters(columns, limits, basis, measure.noise)
+        weak = [name for name in columns.base.names if name not in strong.base.names]
+        if weak:
+            hint = "not sought, as motions hardly show them or tell them apart"
+            notes.append(f"{hint}: {', '.join(weak)}")
+        columns = strong
     space = build_workspace(frictionless, workspace)
     samples = SAMPLES * harmonics
     problem = Problem(frictionless, basis, columns, measure, limits, space, samples)
     with progress_bar("exciting", on_terminal()) as report:
         evaluations.on_spent = lambda spent: report(min(1.0, spent / max(budget, 1)))
         if space is not None:
-            space = replace(space, clearance=space.clearance + margin * REACH)
+            space = replace(space, clearance=space.clearance + margin * SIZE)
         tight = replace(problem, limits=limits.with_margin(margin), workspace=space)
         z, _ = search(tight, evaluations, seed)
     z, share = certify(problem, z)
@@ -286,49 +312,6 @@ def excitation(
         settings=settings,
         notes=tuple(notes),
     )
-
-
-def _drop_weak_parameters(
-    columns: BaseRegressor, limits: Limits, basis: Basis, noise: np.ndarray, notes: list[str]
-) -> BaseRegressor:
-    """Without parameters that states within the limits hardly separate from others."""
-    rng, fastest = np.random.default_rng(0), 2.0 * np.pi * basis.harmonics / basis.period
-    size = (EQUATIONS * len(columns.base.names) // basis.joints + 1, basis.joints)
-    acceleration = np.minimum(limits.acceleration, fastest * limits.velocity)
-    q = rng.uniform(limits.lower, limits.upper, size)
-    qd, qdd = (x * rng.uniform(-1.0, 1.0, size) for x in (limits.velocity, acceleration))
-    strong = without_weak_parameters(columns, q, qd, qdd, noise)
-    weak = [name for name in columns.base.names if name not in strong.base.names]
-    if weak:
-        notes.append(
-            f"not sought, as motions hardly show them or tell them apart: {', '.join(weak)}"
-        )
-    return strong
-
-
-def _check_options(
-    duration: float,
-    harmonics: int,
-    periods: int | None,
-    objective: str,
-    margin: float,
-    budget: int,
-    time_limit: float | None,
-) -> None:
-    if objective not in OBJECTIVES:
-        raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
-    for name, value in (("duration", duration), ("time_limit", time_limit)):
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0.0):
-            raise SettingError(f"{name}={value!r} must be a positive number of seconds")
-    for name, count, least in (
-        ("harmonics", harmonics, 2),
-        ("periods", 1 if periods is None else periods, 1),
-        ("budget", budget, 1),
-    ):
-        if not _is_number(count) or count != int(count) or count < least:
-            raise SettingError(f"{name}={count!r} must be a whole number of at least {least}")
-    if not (_is_number(margin) and 0.0 <= margin < 0.5):
-        raise SettingError(f"margin={margin!r} must be a share of at least 0 and below 0.5")
 
 
 def _is_number(value: object) -> bool:

@@ -40,12 +40,8 @@ class Limits:
 
     def bounds(self) -> tuple[Bounds, ...]:
         """(lower, upper) of q, q̇, q̈, τ."""
-        return (
-            (self.lower, self.upper),
-            (-self.velocity, self.velocity),
-            (-self.acceleration, self.acceleration),
-            (self.min_torque, self.max_torque),
-        )
+        v, a = self.velocity, self.acceleration
+        return (self.lower, self.upper), (-v, v), (-a, a), (self.min_torque, self.max_torque)
 
     def with_margin(self, margin: float) -> Limits:
         """The limits with this share of every range left free."""
@@ -66,40 +62,9 @@ def excitation_limits(
     torque: ArrayLike | None,
 ) -> tuple[Limits, list[str]]:
     """(limits of the caller, or else the robot's own; notes on assumptions)."""
-    _require_tree(robot)
-    notes: list[str] = []
-    lower, upper = _position_limits(robot, position, notes)
-    names = robot.dynamics.velocities
-    _require_limit(robot, "velocity", velocity, robot.velocity_limit, must_be_finite=True)
-    _require_limit(robot, "torque", torque, robot.effort_limit)
-    _require_limit(robot, "acceleration", acceleration, np.array(np.inf))
-    most = motion_limits(robot.nv, robot, velocity, acceleration, torque)
-    if not np.isfinite(most.torque).all():
-        free = [n for n, t in zip(names, most.torque, strict=True) if not np.isfinite(t)]
-        notes.append(f"no torque limit for {', '.join(free)}")
-    if not np.isfinite(most.acceleration).any():
-        notes.append("no acceleration limits: velocities, torques and harmonics bound them")
-    positive, negative = robot.dynamics.bound().coulomb
-    torques = (-most.torque - negative, most.torque - positive)
-    for j, name in enumerate(names):  # every range must have an inside
-        if not lower[j] < upper[j]:
-            raise TrajectoryError(
-                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
-                f"{upper[j]:.6g}"
-            )
-        if not torques[0][j] < torques[1][j]:
-            raise TrajectoryError(
-                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
-                "its Coulomb friction"
-            )
-    return Limits(lower, upper, most.velocity, most.acceleration, *torques), notes
-
-
-def _require_tree(robot: Any) -> None:
-    """Raise TrajectoryError unless it is a tree of joints of one degree each."""
     if not isinstance(robot, System):
         raise TrajectoryError(f"excitation takes a robot, as of dalembert.load, not {short(robot)}")
-    dynamics = robot.dynamics
+    dynamics, notes = robot.dynamics, list[str]()
     if dynamics.rows:
         raise TrajectoryError(
             f"{robot.name} is a closed chain, whose joints cannot move on their own: excitation is "
@@ -113,25 +78,42 @@ def _require_tree(robot: Any) -> None:
                 f"coordinate {name!r} of {robot.name} is a {kind}: excitation is for joints of one "
                 "degree, which Fourier series can move"
             )
-
-
-def _require_limit(
-    robot: Robot,
-    kind: str,
-    value: ArrayLike | None,
-    default: np.ndarray,
-    must_be_finite: bool = False,
-) -> None:
-    """Raise TrajectoryError for limits that are not positive, or infinite where not allowed."""
-    limit = per_joint(default if value is None else value, robot.nv, kind)
-    is_wrong = ~(limit > 0.0) | (must_be_finite & ~np.isfinite(limit))
-    if is_wrong.any():
-        names = [name for name, bad in zip(robot.dynamics.velocities, is_wrong, strict=True) if bad]
-        numbers = ", ".join(f"{x:g}" for x in limit[is_wrong])
-        raise TrajectoryError(
-            f"{robot.name} needs a {kind} limit for {', '.join(map(repr, names))}, which has "
-            f"{numbers}: give {kind}=, one positive number or {robot.nv}, SI units"
-        )
+    lower, upper = _position_limits(robot, position, notes)
+    names = dynamics.velocities
+    for kind, value, default in (
+        ("velocity", velocity, robot.velocity_limit),
+        ("torque", torque, robot.effort_limit),
+        ("acceleration", acceleration, np.inf),
+    ):
+        limit = per_joint(default if value is None else value, robot.nv, kind)
+        is_wrong = ~(limit > 0.0) | ((kind == "velocity") & ~np.isfinite(limit))
+        if is_wrong.any():
+            wrong = ", ".join(repr(n) for n, bad in zip(names, is_wrong, strict=True) if bad)
+            numbers = ", ".join(f"{x:g}" for x in limit[is_wrong])
+            raise TrajectoryError(
+                f"{robot.name} needs a {kind} limit for {wrong}, which has {numbers}: give {kind}=, "
+                f"one positive number or {robot.nv}, SI units"
+            )
+    most = motion_limits(robot.nv, robot, velocity, acceleration, torque)
+    if not np.isfinite(most.torque).all():
+        free = [n for n, t in zip(names, most.torque, strict=True) if not np.isfinite(t)]
+        notes.append(f"no torque limit for {', '.join(free)}")
+    if not np.isfinite(most.acceleration).any():
+        notes.append("no acceleration limits: velocities, torques and harmonics bound them")
+    positive, negative = dynamics.bound().coulomb
+    torques = (-most.torque - negative, most.torque - positive)
+    for j, name in enumerate(names):  # every range must have an inside
+        if not lower[j] < upper[j]:
+            raise TrajectoryError(
+                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
+                f"{upper[j]:.6g}"
+            )
+        if not torques[0][j] < torques[1][j]:
+            raise TrajectoryError(
+                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
+                "its Coulomb friction"
+            )
+    return Limits(lower, upper, most.velocity, most.acceleration, *torques), notes
 
 
 def per_joint(value: ArrayLike, size: int, name: str) -> np.ndarray:
@@ -187,7 +169,14 @@ class Workspace:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the distances, "tool to z = 0.1" for example."""
-        obstacles = [_plane_name(plane) for plane in self.planes]
+        obstacles = []
+        for plane in self.planes:  # z = 0.1 of planes along the axes, the normal of others
+            along = np.flatnonzero(plane[:3])
+            if len(along) == 1:
+                obstacles.append(f"{'xyz'[along[0]]} = {plane[3] / plane[along[0]]:.6g}")
+            else:
+                normal = ", ".join(f"{x:.4g}" for x in plane[:3])
+                obstacles.append(f"plane ({normal})·p = {plane[3]:.6g}")
         obstacles += [f"sphere {k + 1}" for k in range(len(self.spheres))]
         points = [
             frame if not any(p) else f"{frame} at {', '.join(f'{x:g}' for x in p)}"
@@ -197,11 +186,11 @@ class Workspace:
 
     def distances(self, q: np.ndarray) -> np.ndarray:
         """(..., rows) at configurations q (..., n)."""
-        return self.robot.call(self._kernels[0], "distances", [q])
+        return np.asarray(self.robot.call(self._kernels[0], "distances", [q]))
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """∂distances/∂q (..., rows, n)."""
-        return self.robot.call(self._kernels[1], "slopes of distances", [q])
+        return np.asarray(self.robot.call(self._kernels[1], "derivatives of distances", [q]))
 
     @cached_property
     def _kernels(self) -> tuple[Kernel, Kernel]:
@@ -240,11 +229,25 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
     for key in options:
         if key not in WORKSPACE_KEYS:
             raise SettingError(f"workspace: there is no {key!r}{suggest(key, WORKSPACE_KEYS)}")
-    planes = [_plane(plane) for plane in options.get("planes", ())]
+    planes: list[tuple[float, ...]] = []  # unit normal, and n·p on the plane
+    for plane in options.get("planes", ()):
+        n, distance = _vector_and_value(plane, "plane is (normal, distance), n·p ≥ distance")
+        size = float(np.linalg.norm(n))
+        if not size > 0.0:
+            raise SettingError("workspace: the normal of a plane must not be zero")
+        planes.append((*map(float, n / size), _number(distance, "the distance of a plane")))
     if "above" in options:
         planes.append((0.0, 0.0, 1.0, _number(options["above"], "above")))
     if "inside" in options:
-        planes += _box(options["inside"])
+        corners = np.asarray(options["inside"], dtype=float)
+        if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
+            raise SettingError(
+                "workspace: inside must be (lower corner, upper corner), x, y, z each, m"
+            )
+        for axis in np.eye(3):  # infinite sides are open
+            low, high = corners @ axis
+            planes += [(*map(float, axis), float(low))] if np.isfinite(low) else []
+            planes += [(*map(float, -axis), float(-high))] if np.isfinite(high) else []
     spheres = []
     for sphere in options.get("spheres", ()):
         centre, radius = _vector_and_value(sphere, "sphere is (centre, radius)")
@@ -265,8 +268,15 @@ def _points(robot: Robot, options: Mapping[str, Any]) -> tuple[tuple[str, tuple[
     points: Mapping[str, ArrayLike] = options.get("points", {})
     for frame in (*frames, *points):
         robot.dynamics.require_frame(frame)
-    if not frames and not points:
-        frames = moving_frames(robot)
+    if not frames and not points:  # those whose origin some joint moves, coincident ones once
+        q = np.random.default_rng(0).uniform(-1.0, 1.0, (4, robot.nv))
+        origins: dict[str, np.ndarray] = {}
+        for frame in robot.dynamics.frames:
+            p = robot.pose(q, frame)[..., :3, 3]
+            is_known = any(np.allclose(p, other) for other in origins.values())
+            if np.ptp(p, axis=0).max() > 1e-9 and not is_known:
+                origins[frame] = p
+        frames = list(origins)
     result: list[tuple[str, tuple[float, ...]]] = [(frame, (0.0, 0.0, 0.0)) for frame in frames]
     for frame, positions in points.items():
         rows = np.atleast_2d(np.asarray(positions, dtype=float))
@@ -274,19 +284,6 @@ def _points(robot: Robot, options: Mapping[str, Any]) -> tuple[tuple[str, tuple[
             raise SettingError(f"workspace: points of {frame!r} must be (k, 3) finite numbers, m")
         result += [(frame, tuple(map(float, row))) for row in rows]
     return tuple(result)
-
-
-def moving_frames(robot: Robot) -> list[str]:
-    """Frames whose origin some joint moves, coincident ones once."""
-    rng = np.random.default_rng(0)
-    q = rng.uniform(-1.0, 1.0, (4, robot.nv))
-    origins: dict[str, np.ndarray] = {}
-    for frame in robot.dynamics.frames:
-        p = robot.pose(q, frame)[..., :3, 3]
-        is_known = any(np.allclose(p, other) for other in origins.values())
-        if np.ptp(p, axis=0).max() > 1e-9 and not is_known:
-            origins[frame] = p
-    return list(origins)
 
 
 def _vector_and_value(pair: Any, what: str) -> tuple[np.ndarray, Any]:
@@ -298,39 +295,7 @@ def _vector_and_value(pair: Any, what: str) -> tuple[np.ndarray, Any]:
         raise SettingError(f"workspace: a {what}, not {pair!r}") from None
 
 
-def _plane(plane: Any) -> tuple[float, ...]:
-    """(normal, distance) as a unit normal and n·p on the plane."""
-    n, distance = _vector_and_value(plane, "plane is (normal, distance), n·p ≥ distance")
-    size = float(np.linalg.norm(n))
-    if not size > 0.0:
-        raise SettingError("workspace: the normal of a plane must not be zero")
-    return (*map(float, n / size), _number(distance, "the distance of a plane"))
-
-
-def _box(box: ArrayLike) -> list[tuple[float, ...]]:
-    """Six planes of (lower corner, upper corner); infinite sides are open."""
-    corners = np.asarray(box, dtype=float)
-    if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
-        raise SettingError(
-            "workspace: inside must be (lower corner, upper corner), x, y, z each, m"
-        )
-    planes: list[tuple[float, ...]] = []
-    for axis in np.eye(3):
-        low, high = corners @ axis
-        planes += [(*map(float, axis), float(low))] if np.isfinite(low) else []
-        planes += [(*map(float, -axis), float(-high))] if np.isfinite(high) else []
-    return planes
-
-
 def _number(value: Any, what: str) -> float:
     if not isinstance(value, int | float | np.number) or not np.isfinite(value):
         raise SettingError(f"workspace: {what} must be a finite number, not {value!r}")
     return float(value)
-
-
-def _plane_name(plane: tuple[float, ...]) -> str:
-    """``z = 0.1`` of planes along the axes, the normal of others."""
-    along = np.flatnonzero(plane[:3])
-    if len(along) == 1:
-        return f"{'xyz'[along[0]]} = {plane[3] / plane[along[0]]:.6g}"
-    return f"plane ({', '.join(f'{x:.4g}' for x in plane[:3])})·p = {plane[3]:.6g}"

@@ -56,6 +56,7 @@ SMOOTH_KINDS = {
 UNITS = {"mx": "kg m", "my": "kg m", "mz": "kg m"} | {
     name: "kg m²" for name in NAMES if name.startswith("S")
 }
+EQUATIONS = 8  # for each column, by which weak parameters are detected
 INDEPENDENT = 1e-4  # share of a column's length that is independent of the others
 DEPENDENT = 1e10  # condition number of combinations that are no base
 SINGULAR = 1e-13  # of the largest eigenvalue of M
@@ -76,12 +77,12 @@ class BaseRegressor:
 
     def __call__(self, motion: Sequence[np.ndarray]) -> np.ndarray:
         """W (..., n, p) of q, q̇, q̈ (..., n)."""
-        return self.robot.call(self._kernels[0], "base columns", [*motion, self.width])
+        return np.asarray(self.robot.call(self._kernels[0], "base columns", [*motion, self.width]))
 
     def vjp(self, motion: Sequence[np.ndarray], weights: np.ndarray) -> Sequence[np.ndarray]:
         """Σ weights · ∂W by q, q̇ and q̈, each (..., n); weights (..., n, p)."""
         inputs = [*motion, self.width, weights]
-        return self.robot.call(self._kernels[1], "slopes of the columns", inputs)
+        return tuple(self.robot.call(self._kernels[1], "derivatives of the columns", inputs))
 
     @cached_property
     def _kernels(self) -> tuple[Kernel, Kernel]:
@@ -122,43 +123,38 @@ def base_regressor(
                 f"{suggest(kind, known)}"
             )
     regressor = build_regressor(robot, friction, rotor, links)
-    base = base_parameters(regressor)
+    base, names = base_parameters(regressor), regressor.names
     if combinations is not None:
-        base = _recombine(base, np.asarray(combinations, dtype=float), regressor.names)
+        # columns W S: W = W S (G S)⁻¹ G, so β = (G S)⁻¹ G x
+        S, shape = np.asarray(combinations, dtype=float), (len(names), len(base.names))
+        if S.shape != shape:
+            raise ShapeError(
+                f"combinations must be {shape}: a row for each of the columns {names[0]} … "
+                f"{names[-1]}, and as many as there are base parameters; not {S.shape}"
+            )
+        mixed = base.matrix @ S
+        if np.linalg.cond(mixed) > DEPENDENT:
+            raise SettingError("combinations: their columns are dependent, or not a base")
+        own = tuple(f"combination {k + 1}" for k in range(shape[1]))
+        G = np.linalg.solve(mixed, base.matrix)
+        base = replace(base, names=own, explained=own, matrix=G, selection=S)
     return BaseRegressor(robot, regressor, base, width)
 
 
-def _recombine(
-    base: BaseParameters, selection: np.ndarray, names: tuple[str, ...]
-) -> BaseParameters:
-    """The base with columns W S: W = W S (G S)⁻¹ G, so β = (G S)⁻¹ G x; S the `selection`."""
-    shape = (len(names), len(base.names))
-    if selection.shape != shape:
-        raise ShapeError(
-            f"combinations must be {shape}: a row for each of the columns {names[0]} … {names[-1]}, "
-            f"and as many as there are base parameters; not {selection.shape}"
-        )
-    mixed = base.matrix @ selection
-    if np.linalg.cond(mixed) > DEPENDENT:
-        raise SettingError("combinations: their columns are dependent, or not a base")
-    own = tuple(f"combination {k + 1}" for k in range(shape[1]))
-    G = np.linalg.solve(mixed, base.matrix)
-    return replace(base, names=own, explained=own, matrix=G, selection=selection)
-
-
 def without_weak_parameters(
-    base_regressor: BaseRegressor,
-    q: np.ndarray,
-    qd: np.ndarray,
-    qdd: np.ndarray,
-    noise: np.ndarray,
+    base_regressor: BaseRegressor, limits: Limits, basis: Basis, noise: np.ndarray
 ) -> BaseRegressor:
-    """Without base parameters that random states (m, n) hardly show, or separate from the others.
+    """Without base parameters that random states within limits hardly show, or tell from others.
 
     An axis that a file has as 1.5708 in place of π/2 gives a machine such parameters. They are
     grouped with the others; a motion made to show them would show little else.
     """
     base, zero = base_regressor.base, np.zeros(base_regressor.robot.nv)
+    rng, fastest = np.random.default_rng(0), 2.0 * np.pi * basis.harmonics / basis.period
+    size = (EQUATIONS * len(base.names) // basis.joints + 1, basis.joints)
+    acceleration = np.minimum(limits.acceleration, fastest * limits.velocity)
+    q = rng.uniform(limits.lower, limits.upper, size)
+    qd, qdd = (x * rng.uniform(-1.0, 1.0, size) for x in (limits.velocity, acceleration))
     record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, 0.0 * q, zero, base_regressor.width)
     W = base_regressor.regressor.evaluate(record) @ base.selection / noise[:, None]
     sizes = np.linalg.norm(W, axis=(0, 1))
@@ -168,13 +164,14 @@ def without_weak_parameters(
     sizes[sizes < INDEPENDENT * largest] = np.inf
     unit_W = W.reshape(-1, len(base.names)) / sizes
     groups = grouped(unit_W, base.names, list(range(len(base.names))), INDEPENDENT)
-    kept = list(groups.kept)
-    if len(kept) == len(base.names):
+    strong = list(groups.kept)
+    if len(strong) == len(base.names):
         return base_regressor
     with np.errstate(invalid="ignore"):  # 0 · ∞ of parameters that do not show
-        G = np.nan_to_num(groups.matrix * sizes, nan=0.0) / sizes[kept][:, None] @ base.matrix
-    names, explained = (tuple(x[k] for k in kept) for x in (base.names, base.explained))
-    smaller = BaseParameters(names, explained, G, base.selection[:, kept], base.nonzero[:, kept])
+        G = np.nan_to_num(groups.matrix * sizes, nan=0.0) / sizes[strong][:, None] @ base.matrix
+    names, explained = (tuple(x[k] for k in strong) for x in (base.names, base.explained))
+    columns, rows = base.selection[:, strong], base.nonzero[:, strong]
+    smaller = BaseParameters(names, explained, G, columns, rows)
     return replace(base_regressor, base=smaller)
 
 
@@ -196,7 +193,7 @@ class Objective:
     def weighted(self, W: np.ndarray) -> np.ndarray:
         """A (..., samples n, p) of columns W (..., samples, n, p)."""
         A = W / self.noise[:, None]
-        return A.reshape(*A.shape[:-3], A.shape[-3] * A.shape[-2], A.shape[-1])
+        return np.asarray(A.reshape(*A.shape[:-3], A.shape[-3] * A.shape[-2], A.shape[-1]))
 
     def quality(self, A: np.ndarray) -> Quality:
         """Condition and information of A (samples n, p)."""
@@ -277,7 +274,7 @@ class Basis:
         weights = np.concatenate([[1.0], 1.0 / k, 1.0 / k])
         at_rest = np.concatenate(rows) * weights
         null = np.linalg.svd(at_rest)[2][len(rows) :].T
-        return weights[:, None] * null
+        return np.asarray(weights[:, None] * null)
 
     def shapes(self, count: int) -> np.ndarray:
         """(3, count, size): factors of z for q, q̇, q̈ at even times of one period."""
@@ -296,7 +293,7 @@ class Basis:
         if self.start is not None:
             return np.zeros((*np.shape(q)[:-1], self.Z.shape[1], self.joints))
         mean = np.linalg.lstsq(self.Z, np.eye(len(self.Z))[:, 0], rcond=None)[0]
-        return mean[:, None] * np.asarray(q)[..., None, :]
+        return np.asarray(mean[:, None] * np.asarray(q)[..., None, :])
 
     def trajectory(self, z: np.ndarray) -> Fourier:
         """The motion of z (size, n), all periods."""
@@ -325,7 +322,7 @@ class Problem:
     @property
     def size(self) -> int:
         """Length of z."""
-        return self.shapes.shape[2] * self.basis.joints
+        return int(self.shapes.shape[2]) * self.basis.joints
 
     def motion(self, z: np.ndarray, shapes: np.ndarray | None = None) -> Motion:
         """q, q̇, q̈ (..., samples, n) of z (..., size · n)."""
@@ -354,7 +351,7 @@ class Problem:
         """Whether motions (..., samples, n) keep to all limits: (...)."""
         rows = zip(self.limited(motion), self.bounds, strict=True)
         inside = [((r > low) & (r < high)).all(axis=(-1, -2)) for r, (low, high) in rows]
-        return np.logical_and.reduce(inside)
+        return np.asarray(np.logical_and.reduce(inside))
 
     def limited(self, motion: Motion) -> list[np.ndarray]:
         """Limited quantities, each (..., samples, rows): q, q̇, q̈, τ and distances."""
@@ -406,33 +403,22 @@ class Problem:
                 for j in range(n):
                     hessian[:, j, :, j] += shape.T @ (second[:, j, None] * shape)
                 continue
-            derivatives = self._derivatives(motion, order)
+            # √second · derivative by z (rows, size, n) of quantities near their limits
+            half = np.where(np.isfinite(high - low), 0.5 * (high - low), 1.0)
+            sample, row = np.nonzero(second * half**2 > NEAR)
+            J = np.zeros((len(sample), size, n))
+            if order == 3:  # torques, by q, q̇ and q̈; distances by q only
+                by_q, by_qd, *_ = self.robot.inverse_dynamics_derivatives(*motion)
+                derivatives = [by_q, by_qd, self.robot.mass_matrix(motion[0])]
+            else:
+                assert self.workspace is not None
+                derivatives = [self.workspace.jacobian(motion[0])]
             for shape, derivative in zip(self.shapes, derivatives, strict=False):
                 gradient += shape.T @ (first[:, None, :] @ derivative)[:, 0]
-            J = self._stiff_rows(derivatives, second, high - low)
+                J += shape[sample][:, :, None] * derivative[sample, row][:, None, :]
+            J = J.reshape(len(sample), self.size) * np.sqrt(second[sample, row])[:, None]
             hessian += (J.T @ J).reshape(hessian.shape)
         return gradient.ravel() / self.samples, hessian.reshape(self.size, self.size) / self.samples
-
-    def _derivatives(self, motion: Motion, order: int) -> list[np.ndarray]:
-        """By q, q̇ and q̈, each (samples, rows, n): of torques, or of distances, by q only."""
-        if order == 3:
-            by_q, by_qd, *_ = self.robot.inverse_dynamics_derivatives(*motion)
-            return [by_q, by_qd, self.robot.mass_matrix(motion[0])]
-        assert self.workspace is not None
-        return [self.workspace.jacobian(motion[0])]
-
-    def _stiff_rows(
-        self, derivatives: list[np.ndarray], second: np.ndarray, span: np.ndarray
-    ) -> np.ndarray:
-        """√second · derivative by z (rows, size · n) of quantities near their limits."""
-        half = np.where(np.isfinite(span), 0.5 * span, 1.0)
-        sample, row = np.nonzero(second * half**2 > NEAR)
-        J = sum(
-            shape[sample][:, :, None] * derivative[sample, row][:, None, :]
-            for shape, derivative in zip(self.shapes, derivatives, strict=False)
-        )
-        weights = np.sqrt(second[sample, row])
-        return np.asarray(J).reshape(len(sample), self.size) * weights[:, None]
 
 
 def _log_barrier(r: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:

@@ -96,11 +96,19 @@ def descend(problem: Problem, z: np.ndarray, budget: Budget) -> np.ndarray:
             expected = float(total @ d)
             if budget.is_over or -expected < CONVERGED:
                 break
-            step = _line_search(problem, z, d, f + mu * barrier, expected, (p, mu), budget)
-            if step is None:
+            for length in 0.5 ** np.arange(HALVINGS):  # until f + μ b has fallen
+                trial = z + length * d
+                trial_barrier = problem.barrier(trial)
+                if np.isfinite(trial_barrier):
+                    trial_f, trial_gradient = problem.value(trial, p)
+                    budget.spend()
+                    bound = f + mu * barrier + ARMIJO * length * expected
+                    if trial_f + mu * trial_barrier <= bound:
+                        break
+            else:
                 break
-            s, y = step[0] - z, step[2] - gradient
-            z, f, gradient, barrier = step
+            s, y = trial - z, trial_gradient - gradient
+            z, f, gradient, barrier = trial, trial_f, trial_gradient, trial_barrier
             by_z, curvature = problem.barrier_derivatives(z)
             if is_initial and s @ y > 0.0:
                 H, is_initial = 0.3 * (y @ y) / (s @ y) * np.eye(len(s)), False
@@ -110,35 +118,13 @@ def descend(problem: Problem, z: np.ndarray, budget: Budget) -> np.ndarray:
     return z
 
 
-def _line_search(
-    problem: Problem,
-    start: np.ndarray,
-    d: np.ndarray,
-    before: float,
-    expected: float,
-    stage: tuple[float, float],
-    budget: Budget,
-) -> tuple[np.ndarray, float, np.ndarray, float] | None:
-    """(z, f, gradient, barrier) along d where f + μ b has fallen; None where it never does."""
-    p, mu = stage
-    for length in 0.5 ** np.arange(HALVINGS):
-        z = start + length * d
-        barrier = problem.barrier(z)
-        if np.isfinite(barrier):
-            f, gradient = problem.value(z, p)
-            budget.spend()
-            if f + mu * barrier <= before + ARMIJO * length * expected:
-                return z, f, gradient, barrier
-    return None
-
-
 def _damped_bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
     """H after a step s that changed the gradient by y, kept positive definite."""
     Hs = H @ s
     sHs, sy = float(s @ Hs), float(s @ y)
     share = 1.0 if sy >= DAMPING * sHs else (1.0 - DAMPING) * sHs / (sHs - sy)
     r = share * y + (1.0 - share) * Hs
-    return H - np.outer(Hs, Hs) / sHs + np.outer(r, r) / (s @ r)
+    return np.asarray(H - np.outer(Hs, Hs) / sHs + np.outer(r, r) / (s @ r))
 
 
 def feasible_configurations(problem: Problem, rng: np.random.Generator) -> np.ndarray:
@@ -150,19 +136,16 @@ def feasible_configurations(problem: Problem, rng: np.random.Generator) -> np.nd
     else:
         q = problem.basis.start[None]
     rows = problem.limited((q, 0.0 * q, 0.0 * q))
-    margins = [_margin(r, *bounds) for r, bounds in zip(rows, problem.bounds, strict=True)]
+    margins = []  # from the bounds, relative where both are finite
+    for r, (low, high) in zip(rows, problem.bounds, strict=True):
+        span = np.where(np.isfinite(high - low), 0.5 * (high - low), 1.0)
+        margins.append((np.minimum(high - r, r - low) / span).min(axis=-1, initial=np.inf))
     smallest = np.stack(margins, axis=-1).min(axis=-1)
     k = int(np.argmax(smallest))
     if smallest[k] <= 0.0:
         raise TrajectoryError(_violation(problem, [r[k] for r in rows]))
     order = np.argsort(-smallest, kind="stable")
-    return q[order[smallest[order] > 0.0]][:CENTRES]
-
-
-def _margin(r: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """(...) the smallest distance of r (..., rows) from its bounds; relative where both are finite."""
-    span = np.where(np.isfinite(high - low), 0.5 * (high - low), 1.0)
-    return (np.minimum(high - r, r - low) / span).min(axis=-1, initial=np.inf)
+    return np.asarray(q[order[smallest[order] > 0.0]][:CENTRES])
 
 
 def _violation(problem: Problem, rows: list[np.ndarray]) -> str:
@@ -253,22 +236,18 @@ def ranges(problem: Problem, z: np.ndarray, fine: np.ndarray) -> list[Range]:
     names = _limit_names(problem)
     result = []
     for order, (r, bounds) in enumerate(zip(problem.limited(motion), problem.bounds, strict=True)):
-        extremes = _extremes(r, problem.basis.harmonics if order < 3 else None)
+        low, high = r.min(axis=0), r.max(axis=0)
+        if order < 3:
+            middle, half = 0.5 * (low + high), 0.5 * (high - low)
+            half = half / np.cos(np.pi * problem.basis.harmonics / len(r))
+            low, high = middle - half, middle + half
+        else:
+            bend = np.abs(np.roll(r, 1, axis=0) - 2.0 * r + np.roll(r, -1, axis=0)).max(axis=0)
+            low, high = low - BETWEEN * bend, high + BETWEEN * bend
         for k, name in enumerate(names[order]):
-            numbers = (float(x[k]) for x in (*extremes, *bounds))
+            numbers = (float(x[k]) for x in (low, high, *bounds))
             result.append(Range(KINDS[order], name, *numbers))
     return result
-
-
-def _extremes(r: np.ndarray, harmonics: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """(lowest, highest), each (rows,), of r (K, rows) over a whole period."""
-    low, high = r.min(axis=0), r.max(axis=0)
-    if harmonics is not None:
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        half = half / np.cos(np.pi * harmonics / len(r))
-        return middle - half, middle + half
-    bend = np.abs(np.roll(r, 1, axis=0) - 2.0 * r + np.roll(r, -1, axis=0)).max(axis=0)
-    return low - BETWEEN * bend, high + BETWEEN * bend
 
 
 def certify(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, float]:

@@ -61,7 +61,7 @@ def explain_error(error: Exception, ports: Sequence[Port], args: Sequence[ArrayL
 
 
 def _argument_problem(port: Port, arg: ArrayLike) -> str | None:
-    """What is wrong with one argument by itself."""
+    """The mistake in one argument by itself; None where there is none."""
     expected = f"(..., {', '.join(map(str, port.shape))})" if port.shape else "(...)"
     try:
         array = np.asarray(arg)

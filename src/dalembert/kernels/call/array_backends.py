@@ -7,16 +7,19 @@ arrays is passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import ShapeError
 from dalembert.kernels.call.arguments import is_dask, is_xarray
 from dalembert.tracing.program import Port
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -127,13 +130,15 @@ class MappedFunction:
             dask="allowed",
         )
         results = outputs if isinstance(outputs, tuple) else (outputs,)
-        labelled = [
-            _with_metadata(n, dims, x)
-            for n, dims, x in zip(self.outputs, outer, results, strict=True)
-        ]
+        labelled = []
+        for named, dims, x in zip(self.outputs, outer, results, strict=True):
+            pairs = [(dim, list(a.labels)) for a, dim in zip(named.axes, dims, strict=True)]
+            labels = {dim: own for dim, own in pairs if own and dim not in x.coords}
+            labelled.append(x.assign_coords(labels).rename(named.name))
+            labelled[-1].attrs = dict(named.attributes)
         return tuple(labelled) if len(labelled) > 1 else labelled[0]
 
-    def _ordered(self, named: NamedPort, x: Any) -> Any:
+    def _ordered(self, named: NamedPort, x: xarray.DataArray) -> xarray.DataArray:
         """The array with the entries of its axes in the system's own order, where they have names."""
         dims = _state_dims(named, x)
         self._require(named, x.shape, tuple(x.sizes[d] for d in dims))
@@ -143,7 +148,11 @@ class MappedFunction:
                 if order is not None:
                     x = x if order == sorted(order) else x.isel({dim: order})
                     break
-                if _labels_contradict(labels, dim, axis):
+                # Some names of the axis, or texts along a dimension of its name, speak of other
+                # entries; numbers, and texts along a dimension with a name of its own, only count.
+                words = dim == axis.name and all(isinstance(name, str) for name in labels)
+                shared = not set(labels).isdisjoint((*axis.labels, *axis.aliases))
+                if axis.labels and (words or shared):
                     raise ShapeError(
                         f"{self.what}: {named.name} names the entries of {dim!r} {labels}, expected "
                         f"{list(axis.labels)} in any order; rename them, or drop the names"
@@ -169,14 +178,14 @@ class MappedFunction:
         return xarray.DataArray(x, dims=[*batch[len(batch) - len(lead) :], *core])
 
 
-def _state_dims(named: NamedPort, x: Any) -> list[Any]:
+def _state_dims(named: NamedPort, x: Any) -> list[Hashable]:
     """Which dimensions of a DataArray are the axes of a state.
 
     Those of their names, or those whose entries have the names of the system's, or the last.
     """
     if not hasattr(x, "dims"):
         return []
-    own = [axis.name for axis in named.axes]
+    own: list[Hashable] = [axis.name for axis in named.axes]
     if set(own) <= set(x.dims):
         return own
     matching = [
@@ -188,42 +197,18 @@ def _state_dims(named: NamedPort, x: Any) -> list[Any]:
     return list(x.dims[len(x.dims) - len(own) :])
 
 
-def _entry_labels(x: Any, dim: Any) -> list[list[Any]]:
+def _entry_labels(x: xarray.DataArray, dim: Hashable) -> list[list[object]]:
     """Names that coordinates give the entries of a dimension, its own coordinate first."""
     along = [c.values.tolist() for key, c in x.coords.items() if c.dims == (dim,) and key != dim]
     return [x[dim].values.tolist(), *along] if dim in x.coords else along
 
 
-def _label_order(labels: list[Any], axis: Axis) -> list[int] | None:
+def _label_order(labels: list[object], axis: Axis) -> list[int] | None:
     """Positions of the entries of an axis among these labels; None where the labels are others."""
     for own in (axis.labels, axis.aliases):
         if len(labels) == len(own) > 0 and set(labels) == set(own):
             return [labels.index(name) for name in own]
     return None
-
-
-def _labels_contradict(labels: list[Any], dim: Any, axis: Axis) -> bool:
-    """Whether names that are not the axis's own speak of other entries.
-
-    Some of its names, or texts along a dimension that has the axis's name; numbers, and texts along a
-    dimension with a name of one's own, only count.
-    """
-    words = dim == axis.name and all(isinstance(name, str) for name in labels)
-    return bool(axis.labels) and (
-        words or not set(labels).isdisjoint((*axis.labels, *axis.aliases))
-    )
-
-
-def _with_metadata(named: NamedPort, dims: Sequence[Any], x: Any) -> Any:
-    """A result with its name, its unit, and the names of its entries."""
-    labels = {
-        dim: list(axis.labels)
-        for axis, dim in zip(named.axes, dims, strict=True)
-        if axis.labels and dim not in x.coords
-    }
-    x = x.assign_coords(labels).rename(named.name)
-    x.attrs = dict(named.attributes)
-    return x
 
 
 def stack_arrays(values: Mapping[str, Any]) -> Any:

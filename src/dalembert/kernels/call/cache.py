@@ -73,48 +73,45 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._held = os.open(path, _flags("folder")) if HAS_DIR_FD else None
-        self.status = os.lstat(path) if self._held is None else os.fstat(self._held)
-
-    @property
-    def number(self) -> tuple[int, int]:
-        """Device and inode, which identify the folder under any path."""
-        return self.status.st_dev, self.status.st_ino
+        self._descriptor = os.open(path, _flags("folder")) if HAS_DIR_FD else None
+        self.status = os.lstat(path) if self._descriptor is None else os.fstat(self._descriptor)
+        # device and inode, which identify the folder under any path
+        self.number = self.status.st_dev, self.status.st_ino
 
     def close(self) -> None:
         """Close the folder."""
-        if self._held is not None:
-            os.close(self._held)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
     def open(self, name: str, purpose: str) -> int:
         """A descriptor of a file, to "read" it, or to "write" a new one that only the user may read."""
-        return os.open(self._place(name), _flags(purpose), 0o600, **self._within("dir_fd"))
+        return os.open(self._reachable(name), _flags(purpose), 0o600, **self._within("dir_fd"))
 
     def replace(self, name: str, by: str) -> None:
         """Rename `by` to this name, atomically."""
         within = self._within("src_dir_fd", "dst_dir_fd")
-        os.replace(self._place(by), self._place(name), **within)
+        os.replace(self._reachable(by), self._reachable(name), **within)
 
     def remove(self, name: str) -> None:
         """Remove a file."""
-        os.unlink(self._place(name), **self._within("dir_fd"))
+        os.unlink(self._reachable(name), **self._within("dir_fd"))
 
     def touch(self, name: str, file: int) -> None:
         """Set the time of last use of an open file to now."""
-        os.utime(file if os.utime in os.supports_fd else self._place(name))
+        os.utime(file if os.utime in os.supports_fd else self._reachable(name))
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Names and stat results of all files; those that disappear meanwhile are left out."""
-        with os.scandir(self._path if self._held is None else self._held) as entries:
+        with os.scandir(self._path if self._descriptor is None else self._descriptor) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
                     yield entry.name, entry.stat(follow_symlinks=False)
 
-    def _place(self, name: str) -> str:
-        return name if self._held is not None else os.path.join(self._path, name)
+    def _reachable(self, name: str) -> str:
+        return name if self._descriptor is not None else os.path.join(self._path, name)
 
     def _within(self, *keywords: str) -> dict[str, Any]:
-        return {} if self._held is None else dict.fromkeys(keywords, self._held)
+        return {} if self._descriptor is None else dict.fromkeys(keywords, self._descriptor)
 
 
 def _flags(purpose: str) -> int:
@@ -318,11 +315,11 @@ def _open(path: Path, create: bool) -> Folder | None:
     return None
 
 
-def _refuse(path: Path, why: str) -> None:
+def _refuse(path: Path, reason: str) -> None:
     if str(path) not in _warned:
         _warned.add(str(path))
         warnings.warn(
-            f"compiled kernels are not cached: {path} {why}; make it a directory of your own with "
+            f"compiled kernels are not cached: {path} {reason}; make it a directory of your own with "
             "mode 0700, or set DALEMBERT_CACHE to one (or to 'off')",
             RuntimeWarning,
             stacklevel=4,

@@ -65,11 +65,6 @@ def store_digests() -> None:
         )
 
 
-def sources_unchanged(package: str = "dalembert") -> bool:
-    """Whether the sources of a package are still those that this process imports."""
-    return all(ctime < IMPORTED_NS for _, ctime, _, _ in _files(package))
-
-
 @functools.cache
 def _stored_digests() -> dict[str, tuple[str, str]]:
     """By package, the state of the files and their digest as stored by earlier processes."""
@@ -96,18 +91,19 @@ def _files(package: str) -> list[File]:
     """All sources of a package as they are now, in a fixed order."""
     files = []
     for folder in _folders(package):
-        for entry in _python_files(folder):
+        for entry in _source_files(folder):
             status = entry.stat()
             files.append((entry.path, status.st_ctime_ns, status.st_size, status.st_ino))
     return sorted(files)
 
 
-def _python_files(folder: str) -> Iterator[os.DirEntry[str]]:
+def _source_files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Files in Python and in LLVM assembly."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                yield from _python_files(entry.path)
-            elif entry.name.endswith(".py"):
+                yield from _source_files(entry.path)
+            elif entry.name.endswith((".py", ".ll")):
                 yield entry
 
 
@@ -146,7 +142,9 @@ def load_or_compile(
         if loaded is None:
             code = compile_code()
             loaded = load(code, symbols, known)
-            if cache.directory() is not None and (is_complete or sources_unchanged()):
+            if cache.directory() is not None and (
+                is_complete or all(ctime < IMPORTED_NS for _, ctime, _, _ in _files("dalembert"))
+            ):
                 cache.put(key, code)
         store_digests()
         return loaded

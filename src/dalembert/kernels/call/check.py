@@ -66,20 +66,24 @@ class Confirmation:
             expected = function(*self.states, perturbation=None)
             exact = function(*(x.astype(float) for x in self.states), perturbation=None)
             eps = float(np.finfo(expected[0].dtype).eps) if expected else 0.0
-            perturbation = [(eps, eps), (eps, -eps)]  # of every other number
-            near = [function(*self._moved(*both), perturbation=both) for both in perturbation]
-            changes = [
-                [_max_magnitude(x - y) for x, y in zip(n, expected, strict=True)] for n in near
-            ]
+            changes = []
+            for both in ((eps, eps), (eps, -eps)):  # of every other number
+                near = function(*self._moved(*both), perturbation=both)
+                changes.append([_max_magnitude(x - y) for x, y in zip(near, expected, strict=True)])
         rounding = [max(both) for both in zip(*changes, strict=True)]
         self.by_results(what, expected, exact, rounding)
         return rounding
 
     def by_function(self, reference: Reference, rounding: Sequence[float] = ()) -> None:
         """Raise where plain NumPy, state by state, gives something else."""
-        plain = [self._plain(reference, k) for k in range(len(self.states[0]))]
-        expected = [np.stack(column) for column in zip(*plain, strict=True)]
-        self.by_results("plain NumPy", expected, expected, rounding)
+        expected: list[list[np.ndarray]] = [[] for _ in self.outputs]
+        for k in range(len(self.states[0])):
+            named = {port.name: x[k] for port, x in zip(self.inputs, self.states, strict=True)}
+            results = reference(**named).values()
+            for port, x, column in zip(self.outputs, results, expected, strict=True):
+                column.append(np.asarray(x, dtype=float).reshape(port.shape))
+        stacked = [np.stack(column) for column in expected]
+        self.by_results("plain NumPy", stacked, stacked, rounding)
 
     def _moved(self, up: float, down: float) -> list[np.ndarray]:
         """The states with other last digits: all entries up, or every other one down.
@@ -90,18 +94,9 @@ class Confirmation:
         for port, x in zip(self.inputs, self.states, strict=True):
             least = 0.0 if port.name in SIZES else 1.0
             shift = (least + _max_magnitude(x)) * (port.name not in CLOCKS)
-            shifted.append(
-                x + (shift * _alternating(x.size, up, down).reshape(x.shape)).astype(x.dtype)
-            )
+            share = np.where(np.arange(x.size) % 2, down, up).reshape(x.shape)
+            shifted.append(x + (shift * share).astype(x.dtype))
         return shifted
-
-    def _plain(self, reference: Reference, k: int) -> list[np.ndarray]:
-        named = {port.name: x[k] for port, x in zip(self.inputs, self.states, strict=True)}
-        results = reference(**named)
-        return [
-            np.asarray(x, dtype=float).reshape(port.shape)
-            for port, x in zip(self.outputs, results.values(), strict=True)
-        ]
 
     def by_results(
         self, what: str, expected: Arrays, exact: Arrays, rounding: Sequence[float] = ()
@@ -119,23 +114,17 @@ class Confirmation:
                 slack = TOLERANCE[x.dtype.name] * _max_magnitude(y) + 64 * floor
                 slack = slack + 16 * np.nan_to_num(np.abs(y - z))
                 right = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
-            if not np.all(right):
-                raise CompileError(self._words(what, port, x, y, right))
-
-    def _words(
-        self, what: str, port: Port, result: np.ndarray, expected: np.ndarray, right: np.ndarray
-    ) -> str:
-        index = tuple(int(i) for i in np.argwhere(~right)[0])
-        inputs = ", ".join(
-            f"{p.name} = {x[index[0]].tolist()}"
-            for p, x in zip(self.inputs, self.states, strict=True)
-        )
-        entry = f"[{', '.join(map(str, index[1:]))}]" if index[1:] else ""
-        return (
-            f"DALEMBERT_CHECK: {self.name}: {self.kind} gives {port.name}{entry} = "
-            f"{float(result[index])!r}, {what} {float(expected[index])!r}, at {inputs}; remove the "
-            "cache (DALEMBERT_CACHE=off avoids it) and report this if it comes again"
-        )
+            if np.all(right):
+                continue
+            index = tuple(int(i) for i in np.argwhere(~right)[0])
+            states = zip(self.inputs, self.states, strict=True)
+            inputs = ", ".join(f"{p.name} = {state[index[0]].tolist()}" for p, state in states)
+            entry = f"[{', '.join(map(str, index[1:]))}]" if index[1:] else ""
+            raise CompileError(
+                f"DALEMBERT_CHECK: {self.name}: {self.kind} gives {port.name}{entry} = "
+                f"{float(x[index])!r}, {what} {float(y[index])!r}, at {inputs}; remove the "
+                "cache (DALEMBERT_CACHE=off avoids it) and report this if it comes again"
+            )
 
 
 def _max_magnitude(x: np.ndarray) -> float:
@@ -143,17 +132,13 @@ def _max_magnitude(x: np.ndarray) -> float:
     return float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
 
 
-def _alternating(count: int, first: float, second: float) -> np.ndarray:
-    """Two numbers in turn (count,)."""
-    return np.where(np.arange(count) % 2, second, first)
-
-
 def _perturbed(program: Program, perturbation: Perturbation | None) -> Program:
     """The program with other last digits of its constants."""
     if perturbation is None:
         return program
-    share = 1.0 + _alternating(len(program.constants), *perturbation)
-    return replace(program, constants=program.constants * share)
+    first, second = perturbation
+    change = np.where(np.arange(len(program.constants)) % 2, second, first)
+    return replace(program, constants=program.constants * (1.0 + change))
 
 
 def confirm_rollout(
@@ -169,26 +154,25 @@ def confirm_rollout(
 ) -> None:
     """Run the first steps of the first states; raise where they are not what they should be.
 
-    `arrays` are base and held values that broadcast to the batch, held ones with `moves` steps in front
-    where that is not 0; `run` takes (base, held, steps, every, dt), `host` brings a result to NumPy.
+    `arrays` are base and fixed values that broadcast to the batch, fixed ones with `moves` steps in
+    front where that is not 0; `run` takes (base, fixed, steps, every, dt), `host` brings a result to
+    NumPy. Compared with the programs, interpreted, and in double precision with the functions behind.
     """
     start, few = len(iteration.base), min(moves, MAX_STEPS)
-    first = [
-        _first_states(port, x, batch, few if k >= start else 0, broadcast)
-        for k, (port, x) in enumerate(zip((*iteration.base, *iteration.held), arrays, strict=True))
-    ]
-    if len(first[0]):
-        held = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
-        ends = run(first[:start], held, few or MAX_STEPS, 1, dt)
-        results = [host(x).swapaxes(0, 1) for x in ends]
-        _confirm_steps(iteration, [host(x) for x in first], results, dt, kind)
-
-
-def _confirm_steps(
-    iteration: Iteration, first: Arrays, results: Arrays, dt: float, kind: str
-) -> None:
-    """By the programs, interpreted, and in double precision by the functions behind them."""
-    start, steps = len(iteration.base), results[0].shape[1]
+    inputs, first = (*iteration.base, *iteration.fixed), []
+    for k, (port, x) in enumerate(zip(inputs, arrays, strict=True)):
+        if few and k >= start:  # (states, steps, *shape)
+            full = broadcast(x[:few], (few, *batch, *port.shape)).reshape(few, -1, *port.shape)
+            first.append(full[:, :MAX_STATES].swapaxes(0, 1))
+        else:  # (states, *shape)
+            full = broadcast(x, (*batch, *port.shape)).reshape(-1, *port.shape)
+            first.append(full[:MAX_STATES])
+    if not len(first[0]):
+        return
+    steps = few or MAX_STEPS
+    fixed = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
+    results = [host(x).swapaxes(0, 1) for x in run(first[:start], fixed, steps, 1, dt)]
+    first = [host(x) for x in first]
 
     def rolled(*states: np.ndarray, perturbation: Perturbation | None) -> Arrays:
         perturbed = replace(
@@ -201,11 +185,10 @@ def _confirm_steps(
 
     def plain(**state: np.ndarray) -> Mapping[str, np.ndarray]:
         values = list(state.values())
-        ends = iteration.by_plain(values[:start], values[start:], steps, dt)
+        ends = iteration.interpreted(values[:start], values[start:], steps, dt, plain=True)
         return {port.name: x for port, x in zip(iteration.base, ends, strict=True)}
 
     name = f"{iteration.stage.name} and {iteration.finish.name}"
-    inputs = (*iteration.base, *iteration.held)
     outputs = [Port(port.name, (steps, *port.shape)) for port in iteration.base]
     confirmation = Confirmation(name, inputs, outputs, first, results, kind)
     rounding = confirmation.by_same("the program", rolled)
@@ -217,48 +200,46 @@ def confirm_adaptive_steps(
     iteration: Iteration,
     run: Callable[[np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]],
     base: np.ndarray,
-    held: np.ndarray,
+    fixed: np.ndarray,
     kind: str = "the compiled kernel",
 ) -> None:
-    """Compare the first two attempted steps of the first runs, base and held values (rows, …).
+    """Compare the first two attempted steps of the first runs, base and fixed values (rows, …).
 
-    The first step has length zero. `run` takes base and held values and a time, and returns values
+    The first step has length zero. `run` takes base and fixed values and a time, and returns values
     saved at that time (rows, 1, …) and base values at the ends of runs, which are limited to two
     steps. The size of the next step is not compared: it follows from an error in which all digits
     may cancel.
     """
-    ports = (*iteration.base, *iteration.held)
+    ports = (*iteration.base, *iteration.fixed)
     starts = np.cumsum([0, *(port.size for port in iteration.base)])
     column = dict(zip((port.name for port in iteration.base), starts.tolist(), strict=False))
-    first, first_held = base[:MAX_STATES].copy(), held[:MAX_STATES]
+    first, first_fixed = base[:MAX_STATES].copy(), fixed[:MAX_STATES]
     first[:, column["most"]], first[:, column["end"]] = ATTEMPTS, LONG
-
-    def rolled(*states: np.ndarray) -> Arrays:
-        n = len(iteration.base)
-        return iteration.interpreted(states[:n], states[n:], ATTEMPTS, 1.0)
-
-    states = _split_by_ports(ports, np.concatenate([first, first_held], axis=1))
+    states = _split_by_ports(ports, np.concatenate([first, first_fixed], axis=1))
+    n = len(iteration.base)
     with np.errstate(all="ignore"):
-        every = rolled(*states)
+        every = iteration.interpreted(states[:n], states[n:], ATTEMPTS, 1.0)
     going = (every[list(column).index("ended")][:, :-1] == 0.0).all(axis=1)
     if not going.any():
         return
     chosen = [x[going] for x in states]
     before, last = ([x[going, k] for x in every] for k in (-2, -1))
-    when = _time_within_last_step(column, chosen, last)
-    saved, ends = run(first[going], first_held[going], when)
-    known = [port.name != "h" for port in iteration.base]
-    outputs, results, last = (
-        [x for x, one in zip(listed, known, strict=True) if one]
-        for listed in (iteration.base, _split_by_ports(iteration.base, ends), last)
-    )
+    # a time that only the last step of every run that advanced has passed; else infinity
+    clock = list(column).index("t")
+    advanced = last[clock][last[clock] > 0.0]
+    from_zero = advanced.size and not chosen[clock].any()
+    when = float(0.5 * advanced.min()) if from_zero else np.inf
+    saved, ends = run(first[going], first_fixed[going], when)
+    known = [k for k, port in enumerate(iteration.base) if port.name != "h"]
+    outputs, last = [iteration.base[k] for k in known], [last[k] for k in known]
+    split = _split_by_ports(iteration.base, ends)
+    results = [split[k] for k in known]
     name = iteration.stage.name
     Confirmation(name, ports, outputs, chosen, results, kind).by_results("the program", last, last)
     if iteration.between is None or not np.isfinite(when):
         return
     with np.errstate(all="ignore"):
-        held_there = chosen[len(iteration.base) :]
-        between = iteration.interpreted_between(before, held_there, np.full(going.sum(), when))
+        between = iteration.interpreted_between(before, chosen[n:], np.full(going.sum(), when))
     passed = ends[:, column["t"]] >= when
     stored = [p for p, end in zip(iteration.base, starts[1:], strict=True) if end <= saved.shape[2]]
     # how far they are from where the step began, of which rounding takes what it does
@@ -274,27 +255,10 @@ def confirm_adaptive_steps(
     )
 
 
-def _time_within_last_step(column: Mapping[str, int], start: Arrays, last: Arrays) -> float:
-    """A time that only the last step of every run that advanced has passed; else infinity."""
-    clock = list(column).index("t")
-    passed = last[clock][last[clock] > 0.0]
-    return float(0.5 * passed.min()) if passed.size and not start[clock].any() else np.inf
-
-
 def _split_by_ports(ports: Sequence[Port], rows: np.ndarray) -> list[np.ndarray]:
     """(rows, …) as one array (rows, *shape) for each port."""
     parts = np.split(rows, np.cumsum([port.size for port in ports])[:-1], axis=1)
     return [x.reshape(-1, *port.shape) for x, port in zip(parts, ports, strict=True)]
-
-
-def _first_states(
-    port: Port, array: Any, batch: tuple[int, ...], steps: int, broadcast: Callable[..., Any]
-) -> Any:
-    """The first states of a batch, (states, *shape), or (states, steps, *shape) where it moves."""
-    if not steps:
-        return broadcast(array, (*batch, *port.shape)).reshape(-1, *port.shape)[:MAX_STATES]
-    full = broadcast(array[:steps], (steps, *batch, *port.shape)).reshape(steps, -1, *port.shape)
-    return full[:, :MAX_STATES].swapaxes(0, 1)
 
 
 @dataclass(frozen=True)

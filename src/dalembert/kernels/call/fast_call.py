@@ -87,8 +87,7 @@ def fast_call(
         name.encode(), call_stub()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
     )
     # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
-    steps = _steps(kernel)
-    call_struct = _call_struct(kernel, fallback, ctypes.addressof(steps))
+    call_struct, steps = _call_struct(kernel, fallback)
     owned = _BoundState((call_struct, fallback, (kernel, steps), np.dtype(float), method))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
@@ -97,29 +96,24 @@ def fast_call(
     return call if _agrees(call, kernel) else fallback
 
 
-def _steps(kernel: Kernel) -> ctypes.Array[ctypes.c_int64]:
-    """Bytes from state to state of every argument, then along its axes, as NumPy gives them."""
+def _call_struct(kernel: Kernel, fallback: object) -> tuple[bytes, ctypes.Array[ctypes.c_int64]]:
+    """(The %Call of call_stub.ll, the strides of all arguments that it points to)."""
     ports = (*kernel.inputs, *kernel.outputs)
-    outer = [8 * port.size for port in ports]
-    inner = [8 * prod(port.shape[axis + 1 :]) for port in ports for axis in range(len(port.shape))]
-    return (ctypes.c_int64 * (len(outer) + len(inner)))(*outer, *inner)
-
-
-def _call_struct(kernel: Kernel, fallback: object, steps: int) -> bytes:
-    """The %Call of stubs.py."""
+    # bytes from state to state of every argument, then along its axes, as NumPy gives them
+    strides = [8 * port.size for port in ports]
+    strides += [8 * prod(p.shape[axis + 1 :]) for p in ports for axis in range(len(p.shape))]
+    steps = (ctypes.c_int64 * len(strides))(*strides)
     head = struct.pack(
         "11q",
         *(len(kernel.inputs), len(kernel.outputs), kernel.one("float64"), id(fallback)),
         *(id(np.ndarray), id(np.dtype(np.float64))),
-        gufunc.array_function(gufunc.ARRAY_NEW_FROM_DESCR),
-        gufunc.array_function(gufunc.ARRAY_RETURN),
-        *(kernel.loop("float64"), steps, settings_address()),
+        gufunc.c_function("_ARRAY_API", gufunc.ARRAY_NEW_FROM_DESCR),
+        gufunc.c_function("_ARRAY_API", gufunc.ARRAY_RETURN),
+        *(kernel.loop("float64"), ctypes.addressof(steps), settings_address()),
     )
-    ports = (
-        struct.pack("5q", len(port.shape), *port.shape, *[0] * (_MAX_AXES - len(port.shape)))
-        for port in (*kernel.inputs, *kernel.outputs)
-    )
-    return head + b"".join(ports)
+    shapes = [(len(port.shape), *port.shape) for port in ports]
+    padded = [struct.pack("5q", *shape, *[0] * (_MAX_AXES + 1 - len(shape))) for shape in shapes]
+    return head + b"".join(padded), steps
 
 
 @functools.cache

@@ -104,17 +104,8 @@ def _table_entry(table: int, index: int) -> int | None:
     return ctypes.c_void_p.from_address(table + index * ctypes.sizeof(ctypes.c_void_p)).value
 
 
-def ufunc_function(index: int) -> int:
-    """Address of entry `index` of NumPy's ufunc table."""
-    return _entry("_UFUNC_API", index)
-
-
-def array_function(index: int) -> int:
-    """Address of entry `index` of NumPy's array table."""
-    return _entry("_ARRAY_API", index)
-
-
-def _entry(capsule: str, index: int) -> int:
+def c_function(capsule: str, index: int) -> int:
+    """Address of entry `index` of NumPy's table "_ARRAY_API" or "_UFUNC_API"."""
     address = _table_entry(_table(capsule), index)
     if address is None:
         raise CompileError(f"NumPy {np.__version__} has no function {index} in {capsule}")
@@ -200,24 +191,27 @@ def make_ufunc(
         buffers.install(_DOUBLE_LOOP, *float64)
     else:
         buffers.postpone(_DOUBLE_LOOP, partial(first, _DOUBLE_LOOP, lambda: float64))
-    ufunc = _from_buffers(buffers, len(inputs), len(outputs))
-    if _attach_buffers(ufunc, buffers):
-        take_numbers_as_float32(ufunc, inputs)
-    return ufunc
-
-
-def _from_buffers(buffers: _Buffers, nin: int, nout: int) -> np.ufunc:
     make = ctypes.PYFUNCTYPE(
         ctypes.py_object,
         *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p),
         *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
         *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p),
-    )(ufunc_function(UFUNC_FROM_SIGNATURE))
-    return make(
+    )(c_function("_UFUNC_API", UFUNC_FROM_SIGNATURE))
+    ufunc: np.ufunc = make(
         *(ctypes.addressof(buffers.functions), ctypes.addressof(buffers.data), buffers.types),
-        *(len(buffers.functions), nin, nout, _NO_IDENTITY),
+        *(len(buffers.functions), len(inputs), len(outputs), _NO_IDENTITY),
         *(buffers.name, buffers.doc, 0, buffers.signature),
     )
+    if _attach_buffers(ufunc, buffers) and any(port.shape == () for port in inputs):
+        # NumPy takes the first loop to which all arguments cast safely: that of float64. But Python's
+        # floats and ints have no precision of their own: a promoter, asked once for each combination
+        # of types, chooses float32 where all arrays are
+        promoter = _promoter()
+        if promoter is not None:
+            add = c_function("_UFUNC_API", UFUNC_ADD_PROMOTER)
+            kind = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.py_object] * 3)
+            kind(add)(ufunc, (None,) * ufunc.nargs, promoter)
+    return ufunc
 
 
 def _attach_buffers(ufunc: np.ufunc, buffers: _Buffers) -> bool:
@@ -265,24 +259,9 @@ def _reduce_ufunc(ufunc: np.ufunc) -> Any:
 copyreg.pickle(np.ufunc, _reduce_ufunc)
 
 
-def take_numbers_as_float32(ufunc: np.ufunc, inputs: Sequence[Port]) -> None:
-    """Compute in float32 where all arrays are, whatever plain numbers come with them.
-
-    NumPy takes the first loop to which all arguments cast safely: that of float64. But Python's
-    floats and ints have no precision of their own; a promoter, asked once for each combination of
-    types, says so.
-    """
-    promoter = _promoter() if any(port.shape == () for port in inputs) else None
-    if promoter is not None:
-        add = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.py_object] * 3)(
-            ufunc_function(UFUNC_ADD_PROMOTER)
-        )
-        add(ufunc, (None,) * ufunc.nargs, promoter)
-
-
 @functools.cache
 def _promoter() -> Any:
-    """The capsule that NumPy wants; None where its types for plain numbers are not found."""
+    """The capsule that NumPy takes; None where its types for plain numbers are not found."""
     plain = {kind.type: kind for kind in _all_subclasses(np.dtype)}
     if float not in plain or int not in plain:
         return None

@@ -28,16 +28,16 @@ class RolloutLoop:
         self.iteration = iteration
         self._loaded: dict[str, Loaded] = {}
 
-    def __call__(self, base: Arrays, held: Arrays, steps: int, every: int, dt: float) -> Arrays:
+    def __call__(self, base: Arrays, fixed: Arrays, steps: int, every: int, dt: float) -> Arrays:
         """Saved base values, each (steps // every, ..., *shape).
 
-        `held` arrays are (..., *shape), the same for all steps, or (steps, ..., *shape).
+        `fixed` arrays are (..., *shape), the same for all steps, or (steps, ..., *shape).
         """
-        single = all(np.asarray(x).dtype == np.float32 for x in (*base, *held))
-        dtype = np.dtype(np.float32 if single else float)
-        width = native().width(dtype.name)
-        start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
-        leads = list(map(lead, self.iteration.held, held))
+        single = all(np.asarray(x).dtype == np.float32 for x in (*base, *fixed))
+        dtype = np.dtype(np.float32) if single else np.dtype(np.float64)
+        ports = self.iteration.base
+        start = np.broadcast_shapes(*map(lead, ports, base))
+        leads = list(map(lead, self.iteration.fixed, fixed))
         moving, batch = self.iteration.batch(start, leads, steps, every)
         if dtype.name not in self._loaded:
             loaded = iterations.load_loop(
@@ -46,29 +46,46 @@ class RolloutLoop:
             if checking():
                 candidate = RolloutLoop(self.iteration)
                 candidate._loaded[dtype.name] = loaded
-                arrays = [np.asarray(a, dtype) for a in (*base, *held)]
+                arrays = [np.asarray(a, dtype) for a in (*base, *fixed)]
                 moves = steps if moving else 0
                 confirm_rollout(self.iteration, candidate, arrays, moves, batch, dt)
             self._loaded[dtype.name] = loaded
-        x = self._tiles(self.iteration.base, base, batch, width, dtype)
+        x = self._tiles(ports, base, batch, dtype)
         times = (steps,) if moving else ()
-        u = self._tiles(self.iteration.held, held, (*times, *batch), width, dtype, len(times))
+        u = self._tiles(self.iteration.fixed, fixed, (*times, *batch), dtype, len(times))
+        u = u if moving else u[None]
+        step_bytes = u.strides[0] if len(u) > 1 else 0
         saved = np.empty((steps // every, *x.shape), dtype)
+        function = iterations.RolloutWriter.called(self._loaded[dtype.name], dtype.name)
+
+        def run(blocks: slice) -> None:
+            first = (x[blocks], u[0, blocks], saved[0, blocks])
+            sizes = (len(first[0]), steps, every, step_bytes, saved.strides[0])
+            function(*(a.ctypes.data for a in first), *sizes, dt)
+
         if len(x):  # the loop does not expect none
-            self._run(x, u if moving else u[None], saved, (steps, every, dt), dtype.name)
-        return self._untiled(saved, batch)
+            threads = max(1, min(get_num_threads(), len(x) // _BLOCKS_PER_THREAD))
+            edges = np.linspace(0, len(x), threads + 1).astype(int)
+            in_threads(run, [slice(a, b) for a, b in pairwise(edges)], threads)
+        rows = np.swapaxes(saved, -1, -2).reshape(len(saved), -1, saved.shape[-2])
+        cuts = np.cumsum([port.size for port in ports])[:-1]
+        parts = np.split(rows[:, : prod(batch)], cuts, axis=-1)
+        return [
+            np.ascontiguousarray(part).reshape(len(saved), *batch, *port.shape)
+            for port, part in zip(ports, parts, strict=True)
+        ]
 
     def _tiles(
         self,
         ports: Sequence[Port],
         arrays: Arrays,
         lead: tuple[int, ...],
-        width: int,
-        dtype: np.dtype,
+        dtype: np.dtype[np.float32] | np.dtype[np.float64],
         times: int = 0,
     ) -> np.ndarray:
         """(times…, blocks, entries, W), the last state repeated to fill its block."""
-        flat = [np.empty((*lead[:times], prod(lead[times:]), 0), dtype)]  # nothing may be held
+        width = native().width(dtype.name)
+        flat = [np.empty((*lead[:times], prod(lead[times:]), 0), dtype)]  # there may be no ports
         for port, x in zip(ports, arrays, strict=True):
             full = np.broadcast_to(np.asarray(x, dtype), (*lead, *port.shape))
             flat.append(full.reshape(*flat[0].shape[:-1], port.size))
@@ -78,37 +95,6 @@ class RolloutLoop:
             rows = np.concatenate([rows, *[rows[..., -1:, :]] * missing], axis=-2)
         blocks = rows.reshape(*lead[:times], rows.shape[-2] // width, width, rows.shape[-1])
         return np.ascontiguousarray(np.swapaxes(blocks, -1, -2))
-
-    def _untiled(self, saved: np.ndarray, batch: tuple[int, ...]) -> list[np.ndarray]:
-        states = int(np.prod(batch))
-        rows = np.swapaxes(saved, -1, -2).reshape(len(saved), -1, saved.shape[-2])[:, :states]
-        cuts = np.cumsum([port.size for port in self.iteration.base])[:-1]
-        parts = np.split(rows, cuts, axis=-1)
-        return [
-            np.ascontiguousarray(part).reshape(len(saved), *batch, *port.shape)
-            for port, part in zip(self.iteration.base, parts, strict=True)
-        ]
-
-    def _run(
-        self,
-        x: np.ndarray,
-        u: np.ndarray,
-        saved: np.ndarray,
-        counts: tuple[int, int, float],
-        dtype: str,
-    ) -> None:
-        steps, every, dt = counts
-        function = iterations.RolloutWriter.called(self._loaded[dtype], dtype)
-        held_step = u.strides[0] if len(u) > 1 else 0
-
-        def part(blocks: slice) -> None:
-            first = (x[blocks], u[0, blocks], saved[0, blocks])
-            sizes = (len(first[0]), steps, every, held_step, saved.strides[0])
-            function(*(a.ctypes.data for a in first), *sizes, dt)
-
-        threads = max(1, min(get_num_threads(), len(x) // _BLOCKS_PER_THREAD))
-        edges = np.linspace(0, len(x), threads + 1).astype(int)
-        in_threads(part, [slice(a, b) for a, b in pairwise(edges)], threads)
 
 
 _ROWS_PER_ADAPTIVE_THREAD = 32  # fewer are not worth a thread
@@ -147,36 +133,33 @@ class AdaptiveLoop:
         return np.concatenate([np.zeros((count, 0)), *columns], axis=1)
 
     def __call__(
-        self, base: np.ndarray, held: np.ndarray, saves: int, interval: float
+        self, base: np.ndarray, fixed: np.ndarray, saves: int, interval: float
     ) -> AdaptiveResult:
-        """From base values (rows, …) under held values (rows, …), saved `saves` times."""
-        base, held = (np.ascontiguousarray(x, dtype=float) for x in (base, held))
+        """From base values (rows, …) under fixed values (rows, …), saved `saves` times."""
+        base, fixed = (np.ascontiguousarray(x, dtype=float) for x in (base, fixed))
         if self._loaded is None:
             loaded = iterations.load_loop(iterations.AdaptiveWriter, self.iteration, self.saved)
             if checking():
                 candidate = AdaptiveLoop(self.iteration, self.saved)
                 candidate._loaded = loaded
                 confirm_adaptive_steps(
-                    self.iteration, lambda x, u, at: candidate(x, u, 1, at)[:2], base, held
+                    self.iteration, lambda x, u, at: candidate(x, u, 1, at)[:2], base, fixed
                 )
             self._loaded = loaded
-        saved = np.full((len(base), saves, self.saved), np.nan)
+        rows = len(base)
+        saved = np.full((rows, saves, self.saved), np.nan)
         ends = np.full_like(base, np.nan)
-        turns = self._run((base, held, saved, ends), saves, interval) if len(base) else 0
-        return AdaptiveResult(saved, ends, turns)
-
-    def _run(self, arrays: Sequence[np.ndarray], saves: int, interval: float) -> int:
-        assert self._loaded is not None
-        function, rows = iterations.AdaptiveWriter.called(self._loaded), len(arrays[0])
+        function = iterations.AdaptiveWriter.called(self._loaded)
         threads = max(1, min(get_num_threads(), rows // _ROWS_PER_ADAPTIVE_THREAD))
         next_row, turns = np.zeros(1, dtype=np.int64), np.zeros((threads, 8), dtype=np.int64)
 
         def work(thread: int) -> None:
-            addresses = [a.ctypes.data for a in (*arrays, next_row, turns[thread])]
-            function(*addresses, rows, saves, interval)
+            arrays = (base, fixed, saved, ends, next_row, turns[thread])
+            function(*(a.ctypes.data for a in arrays), rows, saves, interval)
 
-        in_threads(work, range(threads), threads)
-        return int(turns.sum())
+        if rows:
+            in_threads(work, range(threads), threads)
+        return AdaptiveResult(saved, ends, int(turns.sum()))
 
 
 _ROWS_PER_SEARCH_THREAD = 64  # fewer are not worth a thread
@@ -201,53 +184,40 @@ class SearchLoop:
 
     def __call__(
         self,
-        held: Sequence[np.ndarray],
+        fixed: Sequence[np.ndarray],
         pool: np.ndarray,
         effort: SearchOptions,
         first: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(points (rows, n), costs (rows,)) for what is held, arrays (rows, …) or (…).
+        """(points (rows, n), costs (rows,)) for fixed values, arrays (rows, …) or (…).
 
-        `pool` (a power of two, n) are points to begin at, after `first` (rows, n) where given.
+        `pool` (a power of two, n) are points to begin at, after `first` (rows, n) where it is passed.
         """
         if self._loaded is None:
             self._loaded = iterations.load_loop(iterations.SearchWriter, self.iteration)
-        rows, n = len(held[0]), self.iteration.base[0].size
-        parts = [
+        rows, n = len(fixed[0]), self.iteration.base[0].size
+        columns = [
             np.broadcast_to(x, (rows, *port.shape)).reshape(rows, port.size)
-            for x, port in zip(held, self.iteration.held, strict=True)
+            for x, port in zip(fixed, self.iteration.fixed, strict=True)
         ]
-        targets = np.ascontiguousarray(
-            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        )
-        begin = pool if first is None else np.ascontiguousarray(first)
+        joined = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+        targets = np.asarray(np.ascontiguousarray(joined), float)
+        has_first = first is not None
+        starts = np.asarray(pool if first is None else np.ascontiguousarray(first), float)
+        pool = np.asarray(pool, float)
         ends, costs = np.empty((rows, n)), np.empty(rows)
-        arrays = (np.asarray(targets, float), np.asarray(begin, float), np.asarray(pool, float))
-        if rows:
-            self._run((*arrays, ends, costs), first is not None, effort)
-        return ends, costs
-
-    def _run(self, arrays: Sequence[np.ndarray], has_first: bool, effort: SearchOptions) -> None:
-        assert self._loaded is not None
         function = iterations.SearchWriter.called(self._loaded)
-        held, first, pool, ends, costs = arrays
 
         def part(edge: tuple[int, int]) -> None:
             begin, end = edge
-            own = (held[begin:end], first[begin:end] if has_first else first, pool)
+            own = (targets[begin:end], starts[begin:end] if has_first else starts, pool)
             addresses = [a.ctypes.data for a in (*own, ends[begin:end], costs[begin:end])]
-            counts = (
-                end - begin,
-                begin,
-                int(has_first),
-                effort.starts,
-                effort.steps,
-                len(pool) - 1,
-            )
-            function(*addresses, *counts, effort.gain, effort.enough)
+            counts = (end - begin, begin, int(has_first), effort.starts, effort.steps)
+            function(*addresses, *counts, len(pool) - 1, effort.gain, effort.enough)
 
-        threads = max(1, min(get_num_threads(), len(held) // _ROWS_PER_SEARCH_THREAD))
-        parts = threads * -(-len(held) // (threads * _ROWS_PER_CALL))
-        edges = list(pairwise(np.linspace(0, len(held), parts + 1).astype(int).tolist()))
+        threads = max(1, min(get_num_threads(), rows // _ROWS_PER_SEARCH_THREAD))
+        parts = threads * -(-rows // (threads * _ROWS_PER_CALL))
+        edges = list(pairwise(np.linspace(0, rows, parts + 1).astype(int).tolist()))
         for k in range(0, parts, threads):
             in_threads(part, edges[k : k + threads], threads)
+        return ends, costs

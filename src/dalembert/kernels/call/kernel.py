@@ -42,24 +42,15 @@ class PlainKernel:
     def __call__(self, *arrays: ArrayLike, out: np.ndarray | None = None) -> Any:
         """One array, or a tuple of them where the function returns a dict; batches broadcast."""
         inputs = [np.asarray(x, dtype=float) for x in arrays]
-        cores = list(self.inputs.values())
-        if all(x.ndim == core for x, core in zip(inputs, cores, strict=True)):
-            return self._returned(self._one(inputs), out)
-        lead = np.broadcast_shapes(
-            *(x.shape[: x.ndim - core] for x, core in zip(inputs, cores, strict=True))
-        )
-        full = [
-            np.broadcast_to(x, (*lead, *x.shape[x.ndim - core :]))
-            for x, core in zip(inputs, cores, strict=True)
-        ]
-        rows = [self._one([x[where] for x in full]) for where in np.ndindex(*lead)]
-        results = [
-            np.stack(column).reshape(*lead, *column[0].shape) for column in zip(*rows, strict=True)
-        ]
-        return self._returned(results, out)
-
-    @staticmethod
-    def _returned(results: list[np.ndarray], out: np.ndarray | None) -> Any:
+        pairs = list(zip(inputs, self.inputs.values(), strict=True))
+        if all(x.ndim == core for x, core in pairs):
+            results = self._one(inputs)
+        else:
+            lead = np.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in pairs))
+            full = [np.broadcast_to(x, (*lead, *x.shape[x.ndim - core :])) for x, core in pairs]
+            rows = [self._one([x[where] for x in full]) for where in np.ndindex(*lead)]
+            columns = map(np.stack, zip(*rows, strict=True))
+            results = [column.reshape(*lead, *column.shape[1:]) for column in columns]
         if out is not None:
             out[...] = results[0]
             return out
@@ -81,7 +72,7 @@ class _Code:
     def __init__(
         self, name: str, key: str, make_program: Callable[[], Program], target: Target
     ) -> None:
-        self._name, self._key, self._make_program, self._target = name, key, make_program, target
+        self._name, self._key, self._make_program, self.target = name, key, make_program, target
         self._program: Program | None = None
         self._loaded: dict[str, Loaded] = {}
 
@@ -102,47 +93,23 @@ class _Code:
         loaded = self.loaded(dtype)
         return loaded["dalembert_loop"], loaded
 
-    def handler(
-        self, dtype: str, inputs: Sequence[Port], outputs: Sequence[Port]
-    ) -> tuple[int, object]:
-        from dalembert.kernels.llvm.xla import CPU_SYMBOLS, cpu_handler
-        from dalembert.kernels.llvm.xla import SYMBOL as HANDLER
-
-        loaded = self.loaded(dtype)
-        known = dict(zip(CPU_SYMBOLS, (loaded["dalembert_loop"], settings_address()), strict=True))
-        size = np.dtype(dtype).itemsize
-
-        def write() -> str:
-            from dalembert.kernels.llvm.codegen import complete_module
-
-            return complete_module(cpu_handler(inputs, outputs, size, self._target), self._target)
-
-        key_parts = (signature(inputs, outputs), self.cache_key(dtype))
-        linked = load_or_compile_ir(key_parts, (HANDLER,), write, self._target, known)
-        return linked[HANDLER], (loaded, linked)
-
     def _compile(self, dtype: str) -> bytes:
         from dalembert.kernels.llvm.codegen import object_code, prepared_tools
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
             report(0.0)
-            with prepared_tools(self._target, get_num_threads()), counting(report, _TRACING_SHARE):
+            with prepared_tools(self.target, get_num_threads()), counting(report, _TRACING_SHARE):
                 program = self.program()
             report(_TRACING_SHARE)
             vector_width.before_compiling()
-            rest = 1.0 - _TRACING_SHARE
-            return object_code(
-                *(
-                    program,
-                    dtype,
-                    self._target,
-                    lambda share: report(_TRACING_SHARE + rest * share),
-                ),
-                threads=get_num_threads(),
-            )
+
+            def progress(share: float) -> None:
+                report(_TRACING_SHARE + (1.0 - _TRACING_SHARE) * share)
+
+            return object_code(program, dtype, self.target, progress, get_num_threads())
 
     def cache_key(self, dtype: str) -> str:
-        return cache_key((self._key, dtype), self._target)
+        return cache_key((self._key, dtype), self.target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +140,21 @@ class Kernel:
 
     def handler(self, dtype: str = "float64") -> tuple[int, object]:
         """Address of an `XLA_FFI_Handler` on CPU arrays, and what keeps its code alive."""
-        return self._code.handler(dtype, self.inputs, self.outputs)
+        from dalembert.kernels.llvm.xla import CPU_SYMBOLS, cpu_handler
+        from dalembert.kernels.llvm.xla import SYMBOL as HANDLER
+
+        loaded, target = self._code.loaded(dtype), self._code.target
+        known = dict(zip(CPU_SYMBOLS, (loaded["dalembert_loop"], settings_address()), strict=True))
+        ports, size = (self.inputs, self.outputs), np.dtype(dtype).itemsize
+
+        def write() -> str:
+            from dalembert.kernels.llvm.codegen import complete_module
+
+            return complete_module(cpu_handler(*ports, size, target), target)
+
+        key_parts = (signature(*ports), self._code.cache_key(dtype))
+        linked = load_or_compile_ir(key_parts, (HANDLER,), write, target, known)
+        return linked[HANDLER], (loaded, linked)
 
     def identity(self, dtype: str = "float64") -> str:
         """A digest of everything that decides its machine code."""
@@ -239,5 +220,5 @@ def _kernel_of(key: str, program: Program, *declared: Any) -> Kernel:
     return build(key, lambda: program, *declared)
 
 
-def _ufunc_of(*made_from: Any) -> np.ufunc:
-    return _kernel_of(*made_from).ufunc
+def _ufunc_of(*declared: Any) -> np.ufunc:
+    return _kernel_of(*declared).ufunc

@@ -21,6 +21,17 @@ class _Settings(ctypes.Structure):
 def set_num_threads(n: SupportsIndex) -> None:
     """Set the maximum number of threads of kernels on big batches; small ones run on one.
 
+    Parameters
+    ----------
+    n : from 1 to 256; the default is the number of cores, or `$DALEMBERT_NUM_THREADS`.
+
+    Raises
+    ------
+    SettingError
+        Where `n` is no integer from 1 to 256.
+
+    Examples
+    --------
     >>> set_num_threads(1)
     >>> get_num_threads()
     1

@@ -18,7 +18,6 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +25,6 @@ from dalembert.errors import DalembertError
 from dalembert.kernels.call import cache
 from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import Target, by_name, native
-
-if TYPE_CHECKING:
-    from dalembert.tracing.program import Program
-
 
 WIDE, NARROW = "x86-64-v4", "x86-64-v4-256"
 WORTH = 1.03  # so much faster narrow vectors must be to be chosen
@@ -61,7 +56,12 @@ def measured_times() -> dict[str, float] | None:
     """Nanoseconds per state of a small kernel by target, if they were measured on this machine."""
     key = f"{cache.directory()}\n{_key()}"
     if key not in _measured:
-        _measured[key] = _decode_times(cache.get(_key()))
+        try:
+            lines = (cache.get(_key()) or b"").decode().splitlines()
+            times = dict(line.split() for line in lines)
+            _measured[key] = {name: float(times[name]) for name in (WIDE, NARROW)}
+        except (ValueError, KeyError):  # the entry is something else, or there is none
+            _measured[key] = None
     return _measured[key]
 
 
@@ -96,8 +96,16 @@ def measure(clock: Callable[[], Mapping[str, float]]) -> None:
 def time_both_widths() -> dict[str, float]:
     """Best nanoseconds per state of a small kernel with wide and with narrow vectors, in turns."""
     from dalembert.kernels.llvm.codegen import object_code
+    from dalembert.kernels.program.trace import trace
 
-    program = _sample_program()
+    def function(x: np.ndarray) -> np.ndarray:
+        """Products and sums as in a recursion over six bodies."""
+        y = x
+        for k in range(1, 6):
+            y = (x[0] * y - x[1] * np.roll(y, k)) * np.roll(x, k) + 0.5 * y
+        return y
+
+    program = trace(function, {"x": (6,)}, name="sample")
     calls = {
         name: _sample_call(object_code(program, "float64", by_name(name)))
         for name in (WIDE, NARROW)
@@ -109,19 +117,6 @@ def time_both_widths() -> dict[str, float]:
             call()
             best[name] = min(best[name], (time.perf_counter() - start) / _STATES * 1e9)
     return best
-
-
-def _sample_program() -> Program:
-    """Products and sums as in a recursion over six bodies."""
-    from dalembert.kernels.program.trace import trace
-
-    def function(x: np.ndarray) -> np.ndarray:
-        y = x
-        for k in range(1, 6):
-            y = (x[0] * y - x[1] * np.roll(y, k)) * np.roll(x, k) + 0.5 * y
-        return y
-
-    return trace(function, {"x": (6,)}, name="sample")
 
 
 def _sample_call(code: bytes) -> Callable[[], None]:
@@ -149,28 +144,16 @@ def _faster(times: Mapping[str, float]) -> str:
     return NARROW if times[WIDE] > WORTH * times[NARROW] else WIDE
 
 
+@functools.cache
 def _key() -> str:
+    """The key of the measurement: the model of the processor, as the system calls it, and LLVM."""
     import llvmlite
 
-    return f"width of vectors\n{_processor()}\n{llvmlite.__version__}"
-
-
-@functools.cache
-def _processor() -> str:
-    """The model of the processor, as the system calls it."""
     try:
         with Path("/proc/cpuinfo").open(errors="replace") as stream:
             lines = list(itertools.islice(stream, 12))  # the first of its cores
+        fields = ("model name", "cpu family", "model\t", "stepping")
+        processor = "".join(line for line in lines if line.startswith(fields))
     except OSError:
-        return platform.processor()
-    fields = ("model name", "cpu family", "model\t", "stepping")
-    return "".join(line for line in lines if line.startswith(fields))
-
-
-def _decode_times(payload: bytes | None) -> dict[str, float] | None:
-    """The times of an entry; None where it is something else."""
-    try:
-        times = dict(line.split() for line in (payload or b"").decode().splitlines())
-        return {name: float(times[name]) for name in (WIDE, NARROW)}
-    except (ValueError, KeyError):
-        return None
+        processor = platform.processor()
+    return f"width of vectors\n{processor}\n{llvmlite.__version__}"

@@ -11,7 +11,8 @@ that a second call with arrays of the same shapes only allocates the results and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
@@ -33,7 +34,7 @@ from dalembert.kernels.cuda.iterations import (
     ADAPTIVE_DTYPE,
     ADAPTIVE_GRID,
     SEARCH_GRID,
-    SEARCH_THREADS,
+    RowGrid,
     cuda_adaptive,
     cuda_rollout,
     cuda_search,
@@ -41,11 +42,12 @@ from dalembert.kernels.cuda.iterations import (
 )
 from dalembert.kernels.cuda.launch import load_kernel
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
-from dalembert.kernels.cuda.text import LANES
 from dalembert.kernels.program.iteration import Iteration, lead
 from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
+    import cupy
+
     from dalembert.kernels.call.iterations import AdaptiveResult, SearchOptions
 
 
@@ -81,23 +83,23 @@ def make_plan(
     handle, (blocks, threads) = kernel.handle, kernel.geometry(count)
     current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
     launch, packed = driver().launch, driver().packed
-    # CuPy's own way to the same function takes half the time of ctypes
+    # CuPy's own call of the same function takes half the time of ctypes
     quick = getattr(getattr(cupy.cuda, "driver", None), "launchKernel", None)
     kind = np.dtype(dtype)
 
-    def maker(shape: Shape) -> Callable[[], Any]:
+    def allocator(shape: Shape) -> Callable[[], cupy.ndarray]:
         whole = (*batch, *shape)
         if layout == "row":
             return partial(cupy.ndarray, whole, kind)  # `empty` only adds a function around it
         return lambda: cupy.ndarray((prod(shape), count), kind).T.reshape(whole)
 
-    makers = [maker(shape) for shape in shapes]
+    allocators = [allocator(shape) for shape in shapes]
 
     def plan(arrays: Sequence[Any]) -> Any:
         if current() != device:
             with cupy.cuda.Device(device):
                 return plan(arrays)
-        results = [make() for make in makers]
+        results = [allocate() for allocate in allocators]
         if count:
             words = [x.data.ptr for x in arrays]
             words += [x.data.ptr for x in results]
@@ -125,48 +127,57 @@ class Report:
     threads: int
 
 
-class _StreamKernel:
-    """A kernel that is launched on CuPy's current stream and device."""
-
-    def __init__(self, source: CudaSource) -> None:
-        self.loaded = load_kernel(source)
-
-    def __call__(self, grid: Shape, block: Shape, arguments: Sequence[Any]) -> None:
-        """Launch; `arguments` are CuPy's arrays and NumPy's numbers."""
-        cuda = require_cupy().cuda
-        values = [  # an address, or a number as the first of eight bytes
-            x.data.ptr if x.ndim else int.from_bytes(np.asarray(x).tobytes(), "little")
-            for x in arguments
-        ]
-        stream_and_device = cuda.get_current_stream().ptr, cuda.Device().id
-        driver().launch(self.loaded.handle, grid[0], block[0], *stream_and_device, values)
-
-
 class CompiledKernels:
     """Kernels compiled for each precision and layout when needed."""
 
     def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
         self._source = source
-        self._made: dict[tuple[str, str], tuple[CudaSource, _StreamKernel]] = {}
+        self._compiled: dict[tuple[str, str], tuple[CudaSource, LoadedKernel]] = {}
         self._confirmed: set[tuple[str, str]] = set()
 
-    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, _StreamKernel]:
+    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, LoadedKernel]:
         """Source and kernel for a precision and a layout."""
         key = (dtype, layout)
-        if key not in self._made:
+        if key not in self._compiled:
             source = self._source(dtype, layout)
-            self._made[key] = source, _StreamKernel(source)
-        return self._made[key]
+            self._compiled[key] = source, load_kernel(source)
+        return self._compiled[key]
 
     def report(self, dtype: str = "float32", layout: str = "row") -> Report:
         """Registers, spills and launch shape of one of the kernels."""
         source, kernel = self.compiled(dtype, layout)
-        return Report(*driver().facts(kernel.loaded.handle), source.threads)
+        return Report(*driver().facts(kernel.handle), source.threads)
 
-    def _launch(self, count: int, dtype: str, layout: str, arguments: Sequence[Any]) -> None:
-        if count:
-            source, kernel = self.compiled(dtype, layout)
-            kernel((-(-count // source.threads),), (source.threads,), arguments)
+    def _launch(
+        self,
+        count: int,
+        dtype: str,
+        layout: str,
+        arguments: Sequence[Any],
+        grid: RowGrid | None = None,
+    ) -> None:
+        """Launch on CuPy's current stream and device; `arguments` are its arrays, NumPy's numbers."""
+        if not count:
+            return
+        source, kernel = self.compiled(dtype, layout)
+        blocks = -(-count // source.threads) if grid is None else grid.blocks(count)
+        cuda = require_cupy().cuda
+        values = [  # an address, or a number as the first of eight bytes
+            x.data.ptr if x.ndim else int.from_bytes(np.asarray(x).tobytes(), "little")
+            for x in arguments
+        ]
+        stream, device = cuda.get_current_stream().ptr, cuda.Device().id
+        driver().launch(kernel.handle, blocks, source.threads, stream, device, values)
+
+    @contextmanager
+    def _confirming(self, dtype: str) -> Iterator[None]:
+        """The kernel in rows counts as confirmed from now on, unless the block raises."""
+        self._confirmed.add((dtype, "row"))
+        try:
+            yield
+        except BaseException:
+            self._confirmed.discard((dtype, "row"))
+            raise
 
 
 class DeviceKernel(CompiledKernels):
@@ -207,26 +218,26 @@ class DeviceKernel(CompiledKernels):
             if key is not None and not copied:
                 if len(self.plans) >= _MAX_PLANS:
                     self.plans.clear()
-                kernel, shapes = self.compiled(dtype, layout)[1].loaded, [p.shape for p in outputs]
+                kernel, shapes = self.compiled(dtype, layout)[1], [p.shape for p in outputs]
                 self.plans[key] = make_plan(cp, kernel, dtype, layout, batch, shapes, key)
-            shaped = [
-                x.reshape(*batch, *port.shape)
-                for x, port in zip(rows, self.program.outputs, strict=True)
-            ]
-            return _write_results(shaped, out)
+            shaped = [x.reshape(*batch, *p.shape) for x, p in zip(rows, outputs, strict=True)]
+            if out is not None:  # as for a ufunc, None stands for an array still to be allocated
+                pairs = zip(out if isinstance(out, tuple) else (out,), shaped, strict=True)
+                targets = [result if target is None else target for target, result in pairs]
+                for target, result in zip(targets, shaped, strict=True):
+                    if target is not result:
+                        target[...] = result
+                shaped = targets
+            return shaped[0] if len(shaped) == 1 else tuple(shaped)
 
-    def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def _confirm(self, inputs: Sequence[cupy.ndarray], results: Sequence[cupy.ndarray]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
         if checking() and len(inputs[0]):
-            ports = (*self.program.inputs, *self.program.outputs)
-            host = [
-                x[:MAX_STATES].get().reshape(-1, *port.shape)
-                for x, port in zip((*inputs, *results), ports, strict=True)
-            ]
-            n, sides = len(inputs), (self.program.inputs, self.program.outputs)
-            Confirmation(self.name, *sides, host[:n], host[n:], KERNEL_KIND).by_program(
-                self.program
-            )
+            sides, n = (self.program.inputs, self.program.outputs), len(inputs)
+            pairs = zip((*inputs, *results), (*sides[0], *sides[1]), strict=True)
+            host = [x[:MAX_STATES].get().reshape(-1, *port.shape) for x, port in pairs]
+            confirmation = Confirmation(self.name, *sides, host[:n], host[n:], KERNEL_KIND)
+            confirmation.by_program(self.program)
 
 
 class DeviceRollout(CompiledKernels):
@@ -237,23 +248,28 @@ class DeviceRollout(CompiledKernels):
         self.iteration, self.name = iteration, name
 
     def __call__(
-        self, base: Sequence[Any], held: Sequence[Any], steps: int, every: int, dt: float
-    ) -> list[Any]:
-        """Saved base values, each (steps // every, ..., *shape); `held` as for the CPU's rollouts."""
+        self, base: Sequence[Any], fixed: Sequence[Any], steps: int, every: int, dt: float
+    ) -> list[cupy.ndarray]:
+        """Saved base values, each (steps // every, ..., *shape); arrays as for the CPU's rollouts."""
         cp = require_cupy()
-        dtype = _common_dtype((*base, *held))
-        ports = (*self.iteration.base, *self.iteration.held)
-        with common_device([port.name for port in ports], (*base, *held)):
-            base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
+        dtype = _common_dtype((*base, *fixed))
+        ports = (*self.iteration.base, *self.iteration.fixed)
+        with common_device([port.name for port in ports], (*base, *fixed)):
+            base, fixed = ([cp.asarray(x) for x in arrays] for arrays in (base, fixed))
             start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
-            leads = list(map(lead, self.iteration.held, held))
+            leads = list(map(lead, self.iteration.fixed, fixed))
             moving, batch = self.iteration.batch(start, leads, steps, every)
             if (dtype, "row") not in self._confirmed:
-                self._confirm([*base, *held], steps if moving else 0, batch, dt, dtype)
+                with self._confirming(dtype):
+                    if checking():
+                        typed = [x.astype(dtype, copy=False) for x in (*base, *fixed)]
+                        shape = (steps if moving else 0, batch, dt, KERNEL_KIND)
+                        transfers = (cp.broadcast_to, lambda x: x.get())
+                        confirm_rollout(self.iteration, self, typed, *shape, *transfers)
             count, often = prod(batch), ((steps, *batch) if moving else batch)
             inputs = [
                 *map(partial(flatten_states, dtype, batch), self.iteration.base, base),
-                *map(partial(flatten_states, dtype, often), self.iteration.held, held),
+                *map(partial(flatten_states, dtype, often), self.iteration.fixed, fixed),
             ]
             saves = steps // every
             results = [cp.empty((saves, count, p.size), dtype) for p in self.iteration.base]
@@ -264,21 +280,6 @@ class DeviceRollout(CompiledKernels):
                 x.reshape(saves, *batch, *port.shape)
                 for x, port in zip(results, self.iteration.base, strict=True)
             ]
-
-    def _confirm(
-        self, arrays: Sequence[Any], moves: int, batch: Shape, dt: float, dtype: str
-    ) -> None:
-        """With DALEMBERT_CHECK, raise where first steps of first states are not the programs'."""
-        self._confirmed.add((dtype, "row"))
-        if not checking():
-            return
-        try:
-            typed = [x.astype(dtype, copy=False) for x in arrays]
-            transfers = {"broadcast": require_cupy().broadcast_to, "host": lambda x: x.get()}
-            confirm_rollout(self.iteration, self, typed, moves, batch, dt, KERNEL_KIND, **transfers)
-        except BaseException:
-            self._confirmed.discard((dtype, "row"))
-            raise
 
 
 def _common_dtype(arrays: Sequence[Any]) -> str:
@@ -304,22 +305,10 @@ def common_device(names: Sequence[str], arrays: Sequence[Any]) -> Any:
     return device
 
 
-def flatten_states(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
+def flatten_states(dtype: str, batch: Shape, port: Port, x: cupy.ndarray) -> cupy.ndarray:
     """(states, entries), copied only where it must be."""
     full = require_cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
     return full.reshape(prod(batch), port.size)
-
-
-def _write_results(results: list[Any], out: Any) -> Any:
-    if out is not None:
-        # as for a ufunc, None is a place that is still to be made
-        pairs = zip(out if isinstance(out, tuple) else (out,), results, strict=True)
-        targets = [result if target is None else target for target, result in pairs]
-        for target, result in zip(targets, results, strict=True):
-            if target is not result:
-                target[...] = result
-        results = targets
-    return results[0] if len(results) == 1 else tuple(results)
 
 
 def require_cupy() -> Any:
@@ -333,98 +322,75 @@ def require_cupy() -> Any:
     return cupy
 
 
-class DeviceAdaptive:
+class DeviceAdaptive(CompiledKernels):
     """The CUDA kernel of adaptive runs, called like `AdaptiveLoop`."""
 
     def __init__(self, iteration: Iteration, saved: int, name: str) -> None:
+        super().__init__(lambda dtype, layout: cuda_adaptive(iteration, saved, name))
         self.iteration, self.saved = iteration, saved
-        self._kernels = CompiledKernels(lambda dtype, layout: cuda_adaptive(iteration, saved, name))
-        self._confirmed = False
 
     @staticmethod
-    def asarray(x: Any) -> Any:
+    def asarray(x: Any) -> cupy.ndarray:
         """Numbers in double precision, on the current device."""
         return require_cupy().asarray(x).astype(ADAPTIVE_DTYPE, copy=False)
 
     @staticmethod
-    def rows(ports: Sequence[Port], values: Mapping[str, Any], batch: tuple[int, ...]) -> Any:
+    def rows(ports: Sequence[Port], values: Mapping[str, Any], batch: Shape) -> cupy.ndarray:
         """Values of all ports (rows, entries), zero where nothing is given."""
         cp, count = require_cupy(), prod(batch)
         result = cp.empty((count, sum(port.size for port in ports)), ADAPTIVE_DTYPE)
         for port, start in zip(ports, port_offsets(ports).values(), strict=True):
-            own = values.get(port.name)
-            entries = (
-                0.0 if own is None else flatten_states(ADAPTIVE_DTYPE, batch, port, cp.asarray(own))
-            )
+            x = cp.asarray(values.get(port.name, 0.0))
+            entries = flatten_states(ADAPTIVE_DTYPE, batch, port, x)
             result[:, start : start + port.size] = entries
         return result
 
-    def __call__(self, base: Any, held: Any, saves: int, interval: float) -> AdaptiveResult:
-        """From base values (rows, …) under held values (rows, …), saved `saves` times."""
+    def __call__(
+        self, base: cupy.ndarray, fixed: cupy.ndarray, saves: int, interval: float
+    ) -> AdaptiveResult:
+        """From base values (rows, …) under fixed values (rows, …), saved `saves` times."""
         from dalembert.kernels.call.iterations import AdaptiveResult
 
         cp, count = require_cupy(), len(base)
         if not self._confirmed and checking() and count:
-            self._confirmed = True
-            self._confirm(base, held)
+
+            def run(x: np.ndarray, u: np.ndarray, at: float) -> tuple[np.ndarray, np.ndarray]:
+                result = self(cp.asarray(x), cp.asarray(u), 1, at)
+                return result.saved.get(), result.ends.get()
+
+            with self._confirming(ADAPTIVE_DTYPE):
+                confirm_adaptive_steps(self.iteration, run, base.get(), fixed.get(), KERNEL_KIND)
         saved = cp.empty((count, saves, self.saved), ADAPTIVE_DTYPE)
         ends = cp.empty((count, base.shape[1]), ADAPTIVE_DTYPE)
         saved[...] = ends[...] = np.nan
-        if count:
-            next_row = cp.asarray([0]).astype("uint64")
-            numbers = (np.int64(count), np.int64(saves), np.float64(interval))
-            _, kernel = self._kernels.compiled(ADAPTIVE_DTYPE, "row")
-            kernel(
-                (ADAPTIVE_GRID.blocks(count),),
-                (LANES,),
-                (base, held, saved, ends, next_row, *numbers),
-            )
+        next_row = cp.asarray([0]).astype("uint64")
+        numbers = (np.int64(count), np.int64(saves), np.float64(interval))
+        arguments = (base, fixed, saved, ends, next_row, *numbers)
+        self._launch(count, ADAPTIVE_DTYPE, "row", arguments, ADAPTIVE_GRID)
         return AdaptiveResult(saved, ends, 0)
 
-    def _confirm(self, base: Any, held: Any) -> None:
-        """With DALEMBERT_CHECK, raise where first steps differ from those of the programs."""
-        cp = require_cupy()
 
-        def run(
-            first: np.ndarray, first_held: np.ndarray, at: float
-        ) -> tuple[np.ndarray, np.ndarray]:
-            result = self(cp.asarray(first), cp.asarray(first_held), 1, at)
-            return result.saved.get(), result.ends.get()
-
-        try:
-            confirm_adaptive_steps(self.iteration, run, base.get(), held.get(), KERNEL_KIND)
-        except BaseException:
-            self._confirmed = False
-            raise
-
-
-class DeviceSearch:
-    """The CUDA kernel of one search, called as `kernels.call.search.SearchLoop` is."""
+class DeviceSearch(CompiledKernels):
+    """The CUDA kernel of one search, called as `kernels.call.iterations.SearchLoop` is."""
 
     def __init__(self, iteration: Iteration, name: str = "inverse_kinematics") -> None:
+        super().__init__(lambda dtype, layout: cuda_search(iteration, name, dtype))
         self.iteration = iteration
-        self._kernels = CompiledKernels(lambda dtype, layout: cuda_search(iteration, name, dtype))
 
     def __call__(
-        self, held: Sequence[Any], pool: Any, effort: SearchOptions, first: Any = None
-    ) -> tuple[Any, Any]:
+        self, fixed: Sequence[Any], pool: Any, effort: SearchOptions, first: Any = None
+    ) -> tuple[cupy.ndarray, cupy.ndarray]:
         """(points (rows, n), costs (rows,)) on the device."""
-        cp, rows = require_cupy(), len(held[0])
-        n = self.iteration.base[0].size
-        with held[0].device:
-            own = partial(flatten_states, "float64", (rows,))
-            targets = [
-                own(p, cp.asarray(x)) for p, x in zip(self.iteration.held, held, strict=True)
-            ]
-            starts = [cp.asarray(pool), cp.asarray(pool if first is None else first)]
+        cp, rows, n = require_cupy(), len(fixed[0]), self.iteration.base[0].size
+        with fixed[0].device:
+            ports = zip(self.iteration.fixed, fixed, strict=True)
+            arrays = [flatten_states("float64", (rows,), p, cp.asarray(x)) for p, x in ports]
+            arrays += [cp.asarray(pool if first is None else first), cp.asarray(pool)]
             ends, costs = cp.empty((rows, n), "float64"), cp.empty((rows,), "float64")
             next_row = cp.asarray([0]).astype("uint64")
             counts = (int(first is not None), effort.starts, effort.steps, len(pool) - 1)
-            _, kernel = self._kernels.compiled("float64", "row")
-            arrays = [cp.ascontiguousarray(x) for x in (*targets, starts[1], starts[0])]
             numbers = [cp.dtype("float64").type(x) for x in (effort.gain, effort.enough)]
-            if rows:
-                arguments = (*arrays, ends, costs, next_row, cp.int64(rows))
-                tail = (*map(cp.int32, counts), *numbers)
-                kernel((SEARCH_GRID.blocks(rows),), (SEARCH_THREADS,), (*arguments, *tail))
+            arguments = (*map(cp.ascontiguousarray, arrays), ends, costs, next_row, cp.int64(rows))
+            tail = (*map(cp.int32, counts), *numbers)
+            self._launch(rows, "float64", "row", (*arguments, *tail), SEARCH_GRID)
             return ends, costs

@@ -43,7 +43,12 @@ def machine_code(text: str, arch: int) -> bytes:
 
 def _compile(text: str, arch: int) -> bytes:
     nvrtc = _nvrtc_library()
-    newest = max((a for a in _archs(nvrtc) if a <= arch), default=arch)
+    count = ctypes.c_int()
+    status = nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    _require_nvrtc(nvrtc, status, "nvrtcGetNumSupportedArchs")
+    archs = (ctypes.c_int * count.value)()  # compute capabilities that it compiles for
+    _require_nvrtc(nvrtc, nvrtc.nvrtcGetSupportedArchs(archs), "nvrtcGetSupportedArchs")
+    newest = max((a for a in archs if a <= arch), default=arch)
     exact = newest == arch
     flag = f"--gpu-architecture={'sm' if exact else 'compute'}_{newest}".encode()
     flags = (*_FLAGS, flag)
@@ -69,17 +74,6 @@ def _read_output(nvrtc: ctypes.CDLL, name: str, program: ctypes.c_void_p) -> byt
     buffer = ctypes.create_string_buffer(size.value)
     _require_nvrtc(nvrtc, getattr(nvrtc, name)(program, buffer), name)
     return buffer.raw
-
-
-def _archs(nvrtc: ctypes.CDLL) -> list[int]:
-    """Compute capabilities that it compiles for."""
-    count = ctypes.c_int()
-    _require_nvrtc(
-        nvrtc, nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "nvrtcGetNumSupportedArchs"
-    )
-    archs = (ctypes.c_int * count.value)()
-    _require_nvrtc(nvrtc, nvrtc.nvrtcGetSupportedArchs(archs), "nvrtcGetSupportedArchs")
-    return list(archs)
 
 
 def _require_nvrtc(nvrtc: ctypes.CDLL, code: int, name: str) -> None:
@@ -116,9 +110,8 @@ def _nvrtc_paths() -> list[Path]:
 
 
 LANES = 32
-MAX_SMALL_BATCH = (
-    1 << 14
-)  # states, up to which every warp is a block: all multiprocessors of a large card work
+# states, up to which every warp is a block: all multiprocessors of a large card work
+MAX_SMALL_BATCH = 1 << 14
 _CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR
 _ATTRIBUTES = (4, 3, 1)  # CU_FUNC_ATTRIBUTE_NUM_REGS, LOCAL_SIZE_BYTES, SHARED_SIZE_BYTES
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -143,7 +136,7 @@ class _ArgumentBuffer(threading.local):
     size = 0
 
     def grow(self, size: int) -> None:
-        """Make room for more of them."""
+        """Allocate memory for more of them."""
         self.size = size
         self.words: Any = (ctypes.c_int64 * size)()
         first = ctypes.addressof(self.words)
@@ -154,7 +147,7 @@ class _ArgumentBuffer(threading.local):
 class CudaDriver:
     """The CUDA driver of this process."""
 
-    _room = _ArgumentBuffer()
+    _buffer = _ArgumentBuffer()
 
     def __init__(self) -> None:
         try:
@@ -225,7 +218,7 @@ class CudaDriver:
 
     def packed(self, words: list[int]) -> int:
         """Address of the packed arguments, valid until this thread's next launch."""
-        buffer = self._room
+        buffer = self._buffer
         if len(words) > buffer.size:
             buffer.grow(len(words))
         buffer.words[: len(words)] = words

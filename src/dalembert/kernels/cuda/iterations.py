@@ -1,7 +1,7 @@
 """Loops around the steps of an iteration as CUDA: rollouts, adaptive runs and searches.
 
-A thread keeps its values in arrays `base`, `work` and `held`; `row0`, `row1`, … are the scalars of a
-stage. A rollout is one trajectory per thread, its state in registers throughout:
+A thread keeps its values in arrays `base`, `work` and `held` (the fixed ones); `row0`, `row1`, … are
+the scalars of a stage. A rollout is one trajectory per thread, its state in registers throughout:
 
     name(base…, held…, saved base…, count, steps, every, moving, dt)
 
@@ -20,21 +20,23 @@ were taken. Arrays are in rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c_source import Scalar, port_entries, statements
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
-from dalembert.kernels.cuda.text import LANES, Tile, kernel_text, sincos
+from dalembert.kernels.cuda.text import LANES, STATE_PER_THREAD, Tile, kernel_text, sincos
 from dalembert.kernels.program.iteration import STRIDES, Iteration
 from dalembert.kernels.program.passes import reciprocals
 from dalembert.text import c_comment, c_identifier
 from dalembert.tracing.program import Op, Port, Program
 
-if TYPE_CHECKING:
-    pass
+
+def entries(array: str, size: int) -> list[str]:
+    """The entries of an array, as C spells them."""
+    return [f"{array}[{k}]" for k in range(size)]
 
 
 class StepWriter:
@@ -45,7 +47,11 @@ class StepWriter:
     ) -> None:
         self.iteration, self.scalar, self.function = iteration, scalar, function
         self.factor = factor
-        self.base, self.work, self.held = iteration.sizes
+        self.base, self.work, self.fixed = iteration.sizes
+        arrays = {"base": self.base, "work": self.work, "held": self.fixed}
+        # the inputs of a stage, and of the programs that close
+        self.inputs = [entry for name, size in arrays.items() for entry in entries(name, size)]
+        self.inputs += [f"row{column}" for column in range(len(iteration.table[0]))]
 
     def head(self, about: Sequence[str], with_table: bool = True) -> list[str]:
         """Before the kernel: what it is, sine and cosine, the table."""
@@ -85,46 +91,32 @@ class StepWriter:
 
     def closing(self, values: str) -> list[str]:
         """The closing programs, such as projections onto constraints, on an array of base values."""
-
-        def load(k: int) -> str:
-            return f"{values}[{k}]" if k < self.base else f"held[{k - self.base}]"
-
+        inputs = [*entries(values, self.base), *entries("held", self.fixed)]
         lines = []
         for program, times in self.iteration.closing:
             lines += [
                 "#pragma unroll 1",
                 f"for (int again = 0; again < {times}; again++) {{",
                 f"    {self.scalar.type} done[{self.base}];",
-                *(f"    {line}" for line in self.program(program, "done", load)),
+                *(f"    {line}" for line in self.program(program, "done", inputs)),
                 *(f"    {values}[{k}] = done[{k}];" for k in range(self.base)),
                 "}",
             ]
         return lines
 
     def program(
-        self, program: Program, into: str, load: Callable[[int], str] | None = None
+        self, program: Program, into: str, inputs: Sequence[str] | None = None
     ) -> list[str]:
         """The statements of a program whose results go into an array."""
-
-        def store(k: int, x: str) -> str:
-            return f"{into}[{k}] = {x};"
-
-        step = f"{self.function}_sincos"
-        return list(statements(reciprocals(program), self.scalar, load or self.load, store, step))
-
-    def load(self, k: int) -> str:
-        """Input k of a stage."""
-        offset = self.base + self.work
-        if k < self.base:
-            return f"base[{k}]"
-        if k < offset:
-            return f"work[{k - self.base}]"
-        return f"held[{k - offset}]" if k < offset + self.held else f"row{k - offset - self.held}"
+        load = (inputs or self.inputs).__getitem__
+        access = load, f"{into}[{{}}] = {{}};".format
+        turning = f"{self.function}_sincos"
+        return list(statements(reciprocals(program), self.scalar, *access, turning))
 
     def _stage(self) -> list[str]:
         T, columns = self.scalar.type, len(self.iteration.table[0])
         results = len(self.iteration.stage.results)
-        first = f"(stage + 1) * {results} + " if self.iteration.kept else ""
+        first = f"(stage + 1) * {results} + " if self.iteration.stores_stages else ""
         return [
             *(
                 f"const {T} row{c} = {self.factor}{self.function}_table[stage * {columns} + {c}];"
@@ -197,27 +189,19 @@ def cuda_rollout(
     if layout not in LAYOUTS:
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name)
-    access = _RowAccess(iteration, scalar) if layout == "row" else _ColumnAccess(iteration, scalar)
+    access = _RowAccess(iteration, scalar) if layout == "row" else _ColumnAccess()
     parts = StepWriter(iteration, scalar, function, "dt * ")
     note = f"Trajectories, one per thread; batches in {layout} layout, saved states time first."
     # a long one keeps its registers only where one block is said to be enough
     is_long = sum(map(len, iteration.programs)) > _LONG_STEP
     bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
-    T, ports = scalar.type, [*iteration.base, *iteration.held]
+    T, ports = scalar.type, [*iteration.base, *iteration.fixed]
     inputs = [f"const {T} *__restrict__ {c_identifier(p.name)}" for p in ports]
     saved = [f"{T} *__restrict__ {c_identifier(p.name)}_saved" for p in iteration.base]
     counts = ["const long long count", "const int steps", "const int every", "const int moving"]
     counts.append(f"const {T} dt")
-    head, arguments = parts.head([*about, note]), ", ".join([*inputs, *saved, *counts])
-    text = kernel_text(head, bounds, function, arguments, _rollout_body(parts, access))
-    shared = access.shared * _WARPS * (4 if scalar.suffix else 8)
-    return CudaSource(text, function, LANES * _WARPS, shared)
-
-
-def _rollout_body(parts: StepWriter, access: _RowAccess | _ColumnAccess) -> list[str]:
-    iteration = parts.iteration
-    return [
-        f"{parts.scalar.type} base[{parts.base}], work[{parts.work}], held[{parts.held}];",
+    body = [
+        f"{T} base[{parts.base}], work[{parts.work}], held[{parts.fixed}];",
         *access.open(),
         *access.take("base", iteration.base),
         "long long save = 0;",
@@ -225,7 +209,7 @@ def _rollout_body(parts: StepWriter, access: _RowAccess | _ColumnAccess) -> list
         "for (int step = 0; step < steps; step++) {",
         "    if (moving != 0 || step == 0) {",
         "        const long long turn = (moving != 0) ? step : 0;",
-        *(f"        {line}" for line in access.take("held", iteration.held, "turn")),
+        *(f"        {line}" for line in access.take("held", iteration.fixed, "turn")),
         "    }",
         *(f"    {line}" for line in parts.step()),
         "    if ((step + 1) % every == 0) {",
@@ -234,6 +218,10 @@ def _rollout_body(parts: StepWriter, access: _RowAccess | _ColumnAccess) -> list
         "    }",
         "}",
     ]
+    head, arguments = parts.head([*about, note]), ", ".join([*inputs, *saved, *counts])
+    text = kernel_text(head, bounds, function, arguments, body)
+    shared = access.shared * _WARPS * (4 if scalar.suffix else 8)
+    return CudaSource(text, function, LANES * _WARPS, shared)
 
 
 class _ColumnAccess:
@@ -241,14 +229,8 @@ class _ColumnAccess:
 
     shared = 0
 
-    def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
-        self.scalar = scalar
-
-    def open(self) -> list[str]:
-        return [
-            "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
-            "if (state >= count) return;",
-        ]
+    def open(self) -> Sequence[str]:
+        return STATE_PER_THREAD
 
     def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
         return [
@@ -268,11 +250,11 @@ class _RowAccess:
     """The states of a warp pass through one tile in shared memory, array after array."""
 
     def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
-        ports = (*iteration.base, *iteration.held)
+        ports = (*iteration.base, *iteration.fixed)
         self.scalar = scalar
         self.shared = max(Tile(port, "", 0).size for port in ports)
 
-    def open(self) -> list[str]:
+    def open(self) -> Sequence[str]:
         T = self.scalar.type
         return [
             f"__shared__ __align__(16) {T} tiles[{_WARPS * self.shared}];",
@@ -289,7 +271,7 @@ class _RowAccess:
         def copy(port: Port, k: int) -> list[str]:
             tile = Tile(port, c_identifier(port.name), 0)
             entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
-            return [*tile.fetch(self.scalar), "__syncwarp();", *entries]
+            return [*tile.copy(self.scalar, inward=True), "__syncwarp();", *entries]
 
         return self._each(ports, step, copy)
 
@@ -297,7 +279,7 @@ class _RowAccess:
         def copy(port: Port, k: int) -> list[str]:
             tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
             entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
-            return [*entries, "__syncwarp();", *tile.flush(self.scalar)]
+            return [*entries, "__syncwarp();", *tile.copy(self.scalar, inward=False)]
 
         return self._each(ports, "save", copy)
 
@@ -323,7 +305,7 @@ def cuda_adaptive(
     """The kernel; launch `GRID.blocks(count)` blocks of 32 threads, with `next` zero."""
     scalar, function = Scalar.of(ADAPTIVE_DTYPE), c_identifier(name)
     parts = StepWriter(iteration, scalar, function)
-    T, base, held = scalar.type, parts.base, parts.held
+    T, base, fixed = scalar.type, parts.base, parts.fixed
     note = "Runs with steps of their own: one per thread, and the next one when it is over."
     arguments = [
         *(f"const {T} *__restrict__ {name}" for name in ("starts", "fixed")),
@@ -332,19 +314,31 @@ def cuda_adaptive(
         f"const {T} interval",
     ]
     declared = [
-        f"{T} base[{base}], work[{parts.work}], held[{max(held, 1)}], before[{base}];",
+        f"{T} base[{base}], work[{parts.work}], held[{max(fixed, 1)}], before[{base}];",
         "long long row = -1, index = 0;",
     ]
     begin = [
         *(f"base[{k}] = starts[row * {base} + {k}];" for k in range(base)),
-        *(f"held[{k}] = fixed[row * {held} + {k}];" for k in range(held)),
+        *(f"held[{k}] = fixed[row * {fixed} + {k}];" for k in range(fixed)),
         "index = 0;",
     ]
+    between, offsets = iteration.between, port_offsets(iteration.base)
+    assert between is not None
+    inputs = [*entries("before", base), *entries("work", parts.work), "when"]
     step = [
         *(f"before[{k}] = base[{k}];" for k in range(base)),
         *parts.step(),
-        *_save_passed(parts, saved),
-        f"if (base[{port_offsets(iteration.base)['ended']}] > 0.5) {{",
+        # the states at saved times within the step
+        "#pragma unroll 1",
+        f"while (index < saves && ({T})(index + 1) * interval <= base[{offsets['t']}]) {{",
+        f"    const {T} when = ({T})(index + 1) * interval;",
+        f"    {T} now[{base}];",
+        *(f"    {line}" for line in parts.program(between, "now", inputs)),
+        *(f"    {line}" for line in parts.closing("now")),
+        *(f"    saved[(row * saves + index) * {saved} + {k}] = now[{k}];" for k in range(saved)),
+        "    index++;",
+        "}",
+        f"if (base[{offsets['ended']}] > 0.5) {{",
         *(f"    ends[row * {base} + {k}] = base[{k}];" for k in range(base)),
         "    row = -1;",
         "}",
@@ -352,30 +346,6 @@ def cuda_adaptive(
     return ADAPTIVE_GRID.source(
         parts.head([*about, note]), function, arguments, declared, begin, step
     )
-
-
-def _save_passed(parts: StepWriter, saved: int) -> list[str]:
-    """Lines that save the states at saved times within the step."""
-    T, base, between = parts.scalar.type, parts.base, parts.iteration.between
-    assert between is not None
-    time = port_offsets(parts.iteration.base)["t"]
-
-    def load(k: int) -> str:
-        if k < base:
-            return f"before[{k}]"
-        return f"work[{k - base}]" if k < base + parts.work else "when"
-
-    return [
-        "#pragma unroll 1",
-        f"while (index < saves && ({T})(index + 1) * interval <= base[{time}]) {{",
-        f"    const {T} when = ({T})(index + 1) * interval;",
-        f"    {T} now[{base}];",
-        *(f"    {line}" for line in parts.program(between, "now", load)),
-        *(f"    {line}" for line in parts.closing("now")),
-        *(f"    saved[(row * saves + index) * {saved} + {k}] = now[{k}];" for k in range(saved)),
-        "    index++;",
-        "}",
-    ]
 
 
 def port_offsets(ports: Sequence[Port]) -> dict[str, int]:
@@ -395,7 +365,7 @@ def cuda_search(
     scalar, function = Scalar.of(dtype), c_identifier(name)
     parts, T, n = StepWriter(iteration, scalar, function), scalar.type, iteration.base[0].size
     note = "A search from many starts: a row per thread, and the next one when it has arrived."
-    inputs = [*(c_identifier(port.name) for port in iteration.held), "first", "pool"]
+    inputs = [*(c_identifier(port.name) for port in iteration.fixed), "first", "pool"]
     arguments = [
         *(f"const {T} *__restrict__ {name}" for name in inputs),
         *(f"{T} *__restrict__ {name}" for name in ("ends", "costs")),
@@ -404,7 +374,7 @@ def cuda_search(
         *(f"const {T} {name}" for name in ("gain", "enough")),
     ]
     declared = [
-        f"{T} base[{parts.base}], held[{parts.held}];",
+        f"{T} base[{parts.base}], held[{parts.fixed}];",
         "long long row = -1;",
         "int start = 0, used = 0;",
         "bool begin = false;",
@@ -412,13 +382,12 @@ def cuda_search(
     begin = [
         *(
             f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {entry}];"
-            for k, (port, entry) in enumerate(port_entries(iteration.held))
+            for k, (port, entry) in enumerate(port_entries(iteration.fixed))
         ),
         f"base[{2 * n}] = {scalar.literal(float('inf'))};",
         "start = 0;",
         "begin = true;",
     ]
-    last = parts.base + parts.work + parts.held
     chosen = [f"base[{k}] : base[{n + k}];" for k in range(n)]
     step = [
         # at the first point of the row, or at one of the pool
@@ -431,7 +400,7 @@ def cuda_search(
         "    begin = false;",
         "}",
         f"{T} after[{parts.work}];",
-        *parts.program(iteration.stage, "after", lambda k: parts.load(k) if k < last else "gain"),
+        *parts.program(iteration.stage, "after", [*parts.inputs[:-1], "gain"]),
         *(f"base[{k}] = after[{k}];" for k in range(parts.base)),
         # a row that has converged, or has no starts left, is written
         "used++;",

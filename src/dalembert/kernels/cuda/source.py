@@ -23,6 +23,7 @@ may be a block, so that a small batch can occupy all of the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dalembert.errors import CompileError
@@ -35,7 +36,7 @@ from dalembert.kernels.c_source import (
     output_name,
     statements,
 )
-from dalembert.kernels.cuda.spilling import exceeds_registers, spilled_kernel
+from dalembert.kernels.cuda.spilling import SpillWriter, exceeds_registers
 from dalembert.kernels.cuda.text import (
     ENTRY_INDEX,
     LANES,
@@ -44,7 +45,6 @@ from dalembert.kernels.cuda.text import (
     STATES_PER_WARP,
     Access,
     Tile,
-    batch_access,
     kernel_text,
     sincos,
     tile_bytes,
@@ -52,7 +52,7 @@ from dalembert.kernels.cuda.text import (
 from dalembert.kernels.program.partition import Groups, find_groups
 from dalembert.kernels.program.passes import reciprocals
 from dalembert.text import c_identifier
-from dalembert.tracing.program import Op, Port, Program
+from dalembert.tracing.program import Op, Program
 
 LAYOUTS = ("row", "column")
 _MOST_WARPS = 4
@@ -79,20 +79,40 @@ def cuda_source(
     about: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
 ) -> CudaSource:
-    """The kernel `name(inputs…, outputs…, long long count)`; compiles with nvcc and NVRTC alone."""
+    """The kernel `name(inputs…, outputs…, long long count)`; compiles with nvcc and NVRTC alone.
+
+    Parameters
+    ----------
+    program : the program to write.
+    name : name of the kernel; by default the program's.
+    dtype : "float32" or "float64".
+    layout : "row" for batches (states, entries), "column" for (entries, states).
+    about : lines of the opening comment.
+    units : units of ports by name, for the opening comment.
+
+    Raises
+    ------
+    CompileError
+        Where the layout is unknown, or rows are too wide for shared memory.
+    """
     if layout not in LAYOUTS:
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
-    notes = list(about)
-    if needs_spilling(program, scalar):
-        head = opening_comment(program, scalar, [*notes, _launch(layout, LANES)], units or {})
-        return _spilled_source(program, scalar, function, batch_access(program, layout), head)
-    body = _layout_body(program, scalar, layout)
-    head = opening_comment(
-        program, scalar, [*notes, _launch(layout, LANES * body.warps)], units or {}
-    )
-    return _plain_source(program, scalar, function, body, head)
+    spills = needs_spilling(program, scalar)
+    body = None if spills else _layout_body(program, scalar, layout)
+    threads = LANES if body is None else LANES * body.warps
+    order = {"row": "(states, entries)", "column": "(entries, states)"}[layout]
+    launch = f"Batches are {order}; launch ceil(count / {threads}) blocks of {threads} threads."
+    head = opening_comment(program, scalar, [*about, launch], units or {})
+    if body is not None:
+        return _plain_source(program, scalar, function, body, head)
+    # states in columns, or rows whose results pass through tiles
+    load, store = entry_accessors(program, ENTRY_INDEX[layout])
+    access = Access(STATES_PER_WARP, load, None)
+    if layout == "column":
+        access = Access(STATE_PER_THREAD, load, store)
+    return _spilled_source(program, scalar, function, access, head)
 
 
 def needs_spilling(program: Program, scalar: Scalar) -> bool:
@@ -104,17 +124,15 @@ def _spilled_source(
     program: Program,
     scalar: Scalar,
     function: str,
-    batch_access: Access,
+    access: Access,
     head: Sequence[str],
     counts: Sequence[str] = ("const long long count",),
 ) -> CudaSource:
     """The kernel of a program with more values at a time than registers."""
-    kernel = spilled_kernel(program, scalar, function, batch_access)
+    kernel = SpillWriter(program, scalar, function, access).kernel()
     arguments = ", ".join([*_pointers(program, scalar), *counts])
-    bounds = f"{LANES}, {kernel.warps}"
-    text = kernel_text(
-        [*head, *kernel.head], bounds, function, arguments, filter(None, kernel.body)
-    )
+    head, lines = [*head, *kernel.head], filter(None, kernel.body)
+    text = kernel_text(head, f"{LANES}, {kernel.warps}", function, arguments, lines)
     return CudaSource(text, function, LANES, kernel.shared_bytes)
 
 
@@ -125,11 +143,11 @@ def _plain_source(
     threads = LANES * body.warps
     arguments = ", ".join([*_pointers(program, scalar), *body.counts])
     # ptxas leaves 32 registers to a long program in double unless it hears that one block is enough
-    exceeds_registers = len(program) > _SHORT and not scalar.suffix
-    bounds = f"{threads}, 1" if exceeds_registers else str(threads)
-    lines = [*body.before, *_statements(program, scalar, function, body), *body.after]
-    head = [*head, *_helper_functions(program, scalar, function, body)]
-    text = kernel_text(head, bounds, function, arguments, lines)
+    is_long = len(program) > _SHORT and not scalar.suffix
+    bounds = f"{threads}, 1" if is_long else str(threads)
+    helpers, work = _statements(program, scalar, function, body)
+    lines = [*body.before, *work, *body.after]
+    text = kernel_text([*head, *helpers], bounds, function, arguments, lines)
     size = 4 if scalar.suffix else 8
     return CudaSource(text, function, threads, body.shared * body.warps * size)
 
@@ -165,19 +183,38 @@ class Body:
     counts: tuple[str, ...] = ("const long long count",)  # arguments after the arrays
 
 
-def _statements(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
-    """The program's statements; a state with a far angle is done again, slowly."""
-    groups = _groups(program)
+def _statements(
+    program: Program, scalar: Scalar, function: str, body: Body
+) -> tuple[list[str], list[str]]:
+    """(Functions before the kernel, the program's statements in it).
+
+    A state with a far angle is computed again, slowly, by a function of its own.
+    """
+    groups, access = _groups(program), (body.load, body.store)
+    has_trigonometry = bool({Op.SIN, Op.COS} & {Op(op) for op in program.op.tolist()})
+    turning = f"{function}_sincos" if has_trigonometry else ""
     if groups.calls:
-        return list(group_calls(groups, program, scalar, function, body.load, body.store))
-    if not _has_trigonometry(program):
-        return list(statements(program, scalar, body.load, body.store))
-    if len(program) > _SHORT:
-        return list(statements(program, scalar, body.load, body.store, f"{function}_sincos"))
-    quick = statements(program, scalar, body.load, body.store, f"{function}_sincos", "&far")
-    return [
+        helpers = [sincos(turning, scalar), ""] if turning else []
+        head = "static __device__ __noinline__ "
+        helpers += group_functions(groups, scalar, function, head, turning)
+        return helpers, list(group_calls(groups, program, scalar, function, *access))
+    if not turning or len(program) > _SHORT:
+        helpers = [sincos(turning, scalar), ""] if turning else []
+        return helpers, list(statements(program, scalar, *access, turning))
+    slow = statements(program, scalar, *access, f"sincos{scalar.suffix}")
+    arguments = ", ".join(f"{kind}{name}" for name, kind in body.captured.items())
+    helpers = [
+        sincos(turning, scalar, flags_far=True),
+        "",
+        f"static __device__ __noinline__ void {function}_far({arguments})",
+        "{",
+        *(f"    {line}" for line in slow),
+        "}",
+        "",
+    ]
+    return helpers, [
         "bool far = false;",
-        *quick,
+        *statements(program, scalar, *access, turning, "&far"),
         f"if (far) {function}_far({', '.join(body.captured)});",
     ]
 
@@ -187,44 +224,10 @@ def _groups(program: Program) -> Groups:
     return find_groups(program) if len(program) > _LONG else Groups((), (), (), False)
 
 
-def _helper_functions(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
-    """Before the kernel: its sine and cosine, its groups, and the way for states with far angles."""
-    groups = _groups(program)
-    if groups.calls:
-        turning = f"{function}_sincos" if _has_trigonometry(program) else ""
-        own = [sincos(turning, scalar), ""] if turning else []
-        head = "static __device__ __noinline__ "
-        return [*own, *group_functions(groups, scalar, function, head, turning)]
-    if not _has_trigonometry(program):
-        return []
-    if len(program) > _SHORT:
-        return [sincos(f"{function}_sincos", scalar), ""]
-    library = f"sincos{scalar.suffix}"
-    arguments = ", ".join(f"{kind}{name}" for name, kind in body.captured.items())
-    return [
-        sincos(f"{function}_sincos", scalar, flags_far=True),
-        "",
-        f"static __device__ __noinline__ void {function}_far({arguments})",
-        "{",
-        *(f"    {x}" for x in statements(program, scalar, body.load, body.store, library)),
-        "}",
-        "",
-    ]
-
-
-def _launch(layout: str, threads: int) -> str:
-    order = {"row": "(states, entries)", "column": "(entries, states)"}[layout]
-    return f"Batches are {order}; launch ceil(count / {threads}) blocks of {threads} threads."
-
-
 def _pointers(program: Program, scalar: Scalar) -> list[str]:
     inputs = [f"const {scalar.type} *__restrict__ {c_identifier(p.name)}" for p in program.inputs]
     outputs = [f"{scalar.type} *__restrict__ {output_name(p, program)}" for p in program.outputs]
     return [*inputs, *outputs]
-
-
-def _has_trigonometry(program: Program) -> bool:
-    return bool(({Op.SIN, Op.COS}) & {Op(op) for op in program.op.tolist()})
 
 
 def _layout_body(program: Program, scalar: Scalar, layout: str) -> Body:
@@ -238,18 +241,16 @@ def _layout_body(program: Program, scalar: Scalar, layout: str) -> Body:
     return Body(list(STATE_PER_THREAD), [], load, store, captured)
 
 
-def _tiled_body(
-    program: Program,
-    scalar: Scalar,
-    fetch: Callable[[Tile, Scalar], list[str]] = Tile.fetch,
-    opening: Sequence[str] = (),
-) -> Body:
-    """Batches in rows through shared memory; `fetch` copies one array's states of a warp in."""
-    inputs, shared = _tiles(
-        program.inputs, {p.name: c_identifier(p.name) for p in program.inputs}, 0
-    )
-    named = {p.name: output_name(p, program) for p in program.outputs}
-    outputs, shared = _tiles(program.outputs, named, shared)
+def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()) -> Body:
+    """Batches in rows through shared memory; `own_states` are lines that broadcast the inputs."""
+    tiles: list[Tile] = []
+    shared = 0  # numbers of all tiles, one after the other
+    names = [c_identifier(p.name) for p in program.inputs]
+    names += [output_name(p, program) for p in program.outputs]
+    for port, name in zip((*program.inputs, *program.outputs), names, strict=True):
+        tiles.append(Tile(port, name, shared))
+        shared += tiles[-1].size
+    inputs, outputs = tiles[: len(program.inputs)], tiles[len(program.inputs) :]
     size = 4 if scalar.suffix else 8
     warps = max(1, min(_MOST_WARPS, SHARED_LIMIT // (shared * size)))
     if shared * size > SHARED_LIMIT:
@@ -257,8 +258,10 @@ def _tiled_body(
             f"{program.name}: one warp's states take {shared * size} bytes of shared memory, more "
             f'than {SHARED_LIMIT}; use layout="column"'
         )
-    inputs_entries = [entry for tile in inputs for entry in map(tile.entry, range(tile.width))]
-    outputs_entries = [entry for tile in outputs for entry in map(tile.entry, range(tile.width))]
+    inputs_entries, outputs_entries = (
+        [tile.entry(k) for tile in side for k in range(tile.port.size)]
+        for side in (inputs, outputs)
+    )
     before = [
         f"__shared__ __align__(16) {scalar.type} tiles[{warps * shared}];",
         f"const int lane = threadIdx.x % {LANES};",
@@ -267,30 +270,14 @@ def _tiled_body(
         "if (first >= count) return;",
         f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
         f"const bool full = states == {LANES};",
-        *opening,
-        *(line for tile in inputs for line in fetch(tile, scalar)),
+        *own_states,
+        *(line for tile in inputs for line in _fetch(tile, scalar, bool(own_states))),
         "__syncwarp();",
     ]
-    after = ["__syncwarp();", *(line for tile in outputs for line in tile.flush(scalar))]
+    flushed = (line for tile in outputs for line in tile.copy(scalar, inward=False))
     captured = {"tile": f"{scalar.type} *", "lane": "const int "}
-    return Body(
-        before,
-        after,
-        inputs_entries.__getitem__,
-        lambda k, x: f"{outputs_entries[k]} = {x};",
-        captured,
-        warps,
-        shared,
-    )
-
-
-def _tiles(ports: tuple[Port, ...], names: Mapping[str, str], start: int) -> tuple[list[Tile], int]:
-    """Tiles one after the other from `start`, and where the next would begin."""
-    tiles = []
-    for port in ports:
-        tiles.append(Tile(port, names[port.name], start))
-        start += tiles[-1].size
-    return tiles, start
+    access = inputs_entries.__getitem__, lambda k, x: f"{outputs_entries[k]} = {x};"
+    return Body(before, ["__syncwarp();", *flushed], *access, captured, warps, shared)
 
 
 AXES = 3
@@ -310,71 +297,47 @@ def broadcast_source(program: Program, name: str, dtype: str) -> CudaSource:
     """The kernel of a program; launch whole warps, at most `threads` to a block."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     program = reciprocals(program)
-    if not needs_spilling(program, scalar):
-        return _plain_source(program, scalar, function, _broadcast_body(program, scalar), ())
-    # inputs where they lie, results by tiles or straight to where they go
-    direct = _direct_body(program, scalar)
-    batch_access = Access(direct.before, direct.load, direct.store)
-    if tile_bytes(program, scalar) <= SHARED_LIMIT:
-        batch_access = Access(
-            (*STATES_PER_WARP, *_AXIS_INDICES, *_input_pointers(program)), direct.load, None
-        )
-    return _spilled_source(program, scalar, function, batch_access, (), _counts(program))
-
-
-def _counts(program: Program) -> tuple[str, ...]:
-    """All arguments after the arrays."""
-    steps = [f"{c_identifier(p.name)}_step{k}" for p in program.inputs for k in range(AXES)]
-    return tuple(f"const long long {x}" for x in ("count", "extent0", "extent1", *steps))
-
-
-def _broadcast_body(program: Program, scalar: Scalar) -> Body:
-    """Wide rows through tiles while shared memory holds them, all else straight to registers."""
-    body = _direct_body(program, scalar)
-    if is_wide(program):
-        try:
-            state = "const long long state = first + (lane < states ? lane : 0);"
-            body = _tiled_body(
-                program,
-                scalar,
-                _fetch_broadcast,
-                (state, *_AXIS_INDICES, *_input_pointers(program)),
-            )
-        except CompileError:
-            pass
-    return replace(body, counts=_counts(program))
-
-
-def _input_pointers(program: Program) -> list[str]:
-    """Each input's own state, `name_own`."""
     names = [c_identifier(p.name) for p in program.inputs]
-    return [
-        f"const auto *{x}_own = {x} + (i0 * {x}_step0 + i1 * {x}_step1 + i2 * {x}_step2);"
-        for x in names
-    ]
-
-
-def _direct_body(program: Program, scalar: Scalar) -> Body:
-    captured = {f"{c_identifier(p.name)}_own": f"const {scalar.type} *" for p in program.inputs}
-    captured |= {f"{output_name(p, program)}_own": f"{scalar.type} *" for p in program.outputs}
-    results = [(output_name(p, program), p.size) for p in program.outputs]
-    before = [
-        *STATE_PER_THREAD,
+    steps = [f"{x}_step{k}" for x in names for k in range(AXES)]
+    counts = tuple(f"const long long {x}" for x in ("count", "extent0", "extent1", *steps))
+    own_states = [  # of each input, after the indices along the axes
         *_AXIS_INDICES,
-        *_input_pointers(program),
-        *(f"{scalar.type} *{x}_own = {x} + state * {size};" for x, size in results),
+        *(
+            f"const auto *{x}_own = {x} + (i0 * {x}_step0 + i1 * {x}_step1 + i2 * {x}_step2);"
+            for x in names
+        ),
     ]
-    return Body(before, [], *entry_accessors(program, suffix="_own"), captured)
+    # inputs where they lie, results straight to where they go
+    results = [(output_name(p, program), p.size) for p in program.outputs]
+    captured = {f"{x}_own": f"const {scalar.type} *" for x in names}
+    captured |= {f"{x}_own": f"{scalar.type} *" for x, _ in results}
+    own_results = (f"{scalar.type} *{x}_own = {x} + state * {size};" for x, size in results)
+    before = [*STATE_PER_THREAD, *own_states, *own_results]
+    load, store = entry_accessors(program, suffix="_own")
+    if needs_spilling(program, scalar):
+        access = Access(before, load, store)
+        if tile_bytes(program, scalar) <= SHARED_LIMIT:  # results by tiles
+            access = Access((*STATES_PER_WARP, *own_states), load, None)
+        return _spilled_source(program, scalar, function, access, (), counts)
+    body = Body(before, [], load, store, captured)
+    if is_wide(program):  # rows through tiles while shared memory holds them
+        state = "const long long state = first + (lane < states ? lane : 0);"
+        with suppress(CompileError):
+            body = _tiled_body(program, scalar, (state, *own_states))
+    return _plain_source(program, scalar, function, replace(body, counts=counts), ())
 
 
-def _fetch_broadcast(tile: Tile, scalar: Scalar) -> list[str]:
-    """A warp's states of an input: one piece of memory, or every lane its own."""
+def _fetch(tile: Tile, scalar: Scalar, broadcasts: bool) -> list[str]:
+    """Copy a warp's states of an input in: one piece of memory, or every lane its own."""
+    copy = tile.copy(scalar, inward=True)
+    if not broadcasts:
+        return copy
     here = f"tile[{tile.offset} + lane * {tile.stride} + k]"
     return [
-        f"if (extent0 >= count && {tile.name}_step0 == {tile.width}) {{",
-        *(f"    {line}" for line in tile.fetch(scalar)),
+        f"if (extent0 >= count && {tile.name}_step0 == {tile.port.size}) {{",
+        *(f"    {line}" for line in copy),
         "} else {",
         "    #pragma unroll 4",
-        f"    for (int k = 0; k < {tile.width}; k++) {here} = {tile.name}_own[k];",
+        f"    for (int k = 0; k < {tile.port.size}; k++) {here} = {tile.name}_own[k];",
         "}",
     ]

@@ -22,8 +22,9 @@ from functools import cached_property
 from dalembert.errors import CompileError
 from dalembert.kernels.c_source import Scalar, expression, output_name
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Access, Tile, sincos, tile_bytes
+from dalembert.kernels.program.passes import reordered
 from dalembert.kernels.program.rematerialisation import split_at_first_result, split_at_vertex_cut
-from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program, program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program
 
 TRIGONOMETRIC = (Op.SIN, Op.COS)
 _NEVER = 1 << 60
@@ -44,7 +45,7 @@ _WORTHWHILE = 0.85  # of the values at once, for which a program is split
 
 
 class Action(Enum):
-    """What happens to a value: it is computed, spilled to memory, or loaded again."""
+    """A step of a value: it is computed, spilled to memory, or loaded again."""
 
     COMPUTE = auto()
     SAVE = auto()
@@ -86,15 +87,8 @@ def trigonometry_first(source: Program, cut: int | None) -> tuple[Program, int, 
     front = sorted(angles | {rows[k][1] for k in angles})
     in_front = set(front)
     order = [*front, *(k for k in range(len(rows)) if k not in in_front)]
-    number = {k: i for i, k in enumerate(order)} | {-1: -1}
-    instructions = [
-        (op, a, -1) if op in LEAVES else (op, number[a], number[b])
-        for op, a, b in (rows[k] for k in order)
-    ]
-    results = [number[k] for k in source.results.tolist()]
-    ports = source.inputs, source.outputs
-    reordered = program(source.name, *ports, instructions, source.constants, results)
-    return reordered, len(front), cut and cut + sum(k >= cut for k in front)
+    moved = cut and cut + sum(k >= cut for k in front)
+    return reordered(source, order), len(front), moved
 
 
 def spill_schedule(
@@ -113,9 +107,6 @@ def spill_schedule(
             uses[j].append(i)
     steps: list[Step] = []
 
-    def next_use(j: int) -> int:
-        return uses[j][-1] if uses[j] else _NEVER
-
     def evict(j: int) -> None:
         registers.discard(j)
         if j not in saved and uses[j]:
@@ -126,7 +117,7 @@ def spill_schedule(
         """Evict the furthest next use until k fits; of equals, what is in memory already."""
         while len(registers) >= capacity:
             free = (j for j in registers if j not in needed)
-            evict(max(free, key=lambda j: (next_use(j), j in saved, j)))
+            evict(max(free, key=lambda j: (uses[j][-1] if uses[j] else _NEVER, j in saved, j)))
         registers.add(k)
 
     for i, row in enumerate(rows):
@@ -161,10 +152,6 @@ class MemorySlot:
         """Whether the slot is free during all of a span."""
         return all(end < span[0] or span[1] < start for start, end in self.taken)
 
-    def next_taken(self, span: Span) -> int:
-        """The first step after a span at which the slot is taken."""
-        return min((start for start, _ in self.taken if start > span[1]), default=_NEVER)
-
 
 @dataclass(frozen=True)
 class SpillSlots:
@@ -196,7 +183,7 @@ def allocate_spill_slots(
 
     def pack(order: Callable[[int], tuple[int, int]]) -> SpillSlots:
         """One value after the other into the free slot that fits it best."""
-        slots: dict[int, MemorySlot] = {}
+        spilled: dict[int, MemorySlot] = {}
         shared: list[MemorySlot] = []
         local: list[MemorySlot] = []
         for value in sorted(spans, key=order):
@@ -208,14 +195,17 @@ def allocate_spill_slots(
                 group, spelled = (shared, shared_name) if is_shared else (local, local_name)
                 free = [MemorySlot(spelled(len(group)))]
                 group.append(free[0])
-            slots[value] = min(free, key=lambda x: x.next_taken(span))
-            slots[value].taken.append(span)
-        return SpillSlots(slots, len(shared), len(local))
+            # the step after the span at which each of them is taken next
+            following = [[start for start, _ in x.taken if start > span[1]] for x in free]
+            nearest = [min(starts, default=_NEVER) for starts in following]
+            spilled[value] = free[nearest.index(min(nearest))]
+            spilled[value].taken.append(span)
+        return SpillSlots(spilled, len(shared), len(local))
 
     packed = pack(lambda v: (spans[v][0], v))
     if packed.local:
-        for slot in tiles:
-            slot.taken = [span for span in slot.taken if span not in spans.values()]
+        for tile in tiles:
+            tile.taken = [span for span in tile.taken if span not in spans.values()]
         packed = pack(lambda v: (spans[v][1] - spans[v][0], v))
     return packed
 
@@ -238,19 +228,16 @@ class SpilledKernel:
     warps: int
 
 
-def spilled_kernel(source: Program, scalar: Scalar, function: str, access: Access) -> SpilledKernel:
-    """The kernel of a program for one warp to a block."""
-    need = tile_bytes(source, scalar)
-    if access.store is None and need > SHARED_LIMIT:
-        raise CompileError(
-            f"{source.name}: one warp's states take {need} bytes of shared memory, more than "
-            f'{SHARED_LIMIT}; use layout="column"'
-        )
-    return _SpillWriter(source, scalar, function, access).kernel()
+class SpillWriter:
+    """Writes the kernel of a program for one warp to a block."""
 
-
-class _SpillWriter:
     def __init__(self, source: Program, scalar: Scalar, function: str, access: Access) -> None:
+        need = tile_bytes(source, scalar)
+        if access.store is None and need > SHARED_LIMIT:
+            raise CompileError(
+                f"{source.name}: one warp's states take {need} bytes of shared memory, more than "
+                f'{SHARED_LIMIT}; use layout="column"'
+            )
         self.scalar, self.function, self.access = scalar, function, access
         cut, worth = None, _WORTHWHILE * max_alive(source)
         for split in (split_at_vertex_cut(source), split_at_first_result(source)):
@@ -290,7 +277,7 @@ class _SpillWriter:
         when = [(port, self._of(port, self.times)) for port in self.program.outputs]
         for port, times in sorted(when, key=lambda x: max(x[1])):
             first, last = min(times), max(times)
-            free = [t.offset for t, _, end in tiles if t.width == port.size and end < first]
+            free = [t.offset for t, _, end in tiles if t.port.size == port.size and end < first]
             busy = {t.offset for t, begin, end in tiles if end >= first}
             again = [offset for offset in free if offset not in busy]
             tile = Tile(port, output_name(port, self.program), again[0] if again else size)
@@ -300,20 +287,15 @@ class _SpillWriter:
 
     @cached_property
     def spill_slots(self) -> SpillSlots:
-        slots: dict[tuple[int, int], MemorySlot] = {}
+        entries: dict[tuple[int, int], MemorySlot] = {}
         for tile, _, last in self.tiles:
             for k, time in enumerate(self._of(tile.port, self.times)):
-                entry = slots.setdefault((tile.offset, k), MemorySlot(_entry(tile, k)))
+                entry = entries.setdefault((tile.offset, k), MemorySlot(_entry(tile, k)))
                 entry.taken.append((time, last))
         capacity = SHARED_LIMIT // (LANES * self.size) - self.tiled // LANES
         # numbers behind the tiles, those of all lanes contiguous
-        return allocate_spill_slots(
-            self.steps,
-            list(slots.values()),
-            capacity,
-            lambda k: f"at1[{self.tiled + LANES * k}]",
-            "rest[{}]".format,
-        )
+        names = (lambda k: f"at1[{self.tiled + LANES * k}]"), "rest[{}]".format
+        return allocate_spill_slots(self.steps, list(entries.values()), capacity, *names)
 
     def _of(self, port: Port, entries: Sequence[int]) -> Sequence[int]:
         """The part of a list over all results that is one output's."""
@@ -322,6 +304,7 @@ class _SpillWriter:
         return entries[start : start + port.size]
 
     def kernel(self) -> SpilledKernel:
+        """The lines of the kernel and how to launch it."""
         T, shared = self.scalar.type, self.tiled + LANES * self.spill_slots.shared
         strides = sorted({tile.stride for tile, *_ in self.tiles} | {1})
         local = self.spill_slots.local
@@ -371,7 +354,13 @@ class _SpillWriter:
                 left -= 1
                 yield from self._compute(value, names, angles, is_front)
                 if left == 0 and self.front:
-                    yield from self._far_angles(angles)
+                    yield "if (beyond) {"
+                    for a, name in angles.items():
+                        yield f"    {self.scalar.type} s, c;" if a == next(iter(angles)) else ""
+                        yield f"    {self.function}_slow({name}, &s, &c);"
+                        yield f"    s{a} = s;"
+                        yield f"    c{a} = c;"
+                    yield "}"
                     yield from (f"{self.spill_slots.of[k].name} = {names[k]};" for k in delayed)
             elif action is Action.SAVE and left > 0:
                 delayed.append(value)
@@ -381,7 +370,13 @@ class _SpillWriter:
                 names[value] = f"w{time}"
                 yield f"const {self.scalar.type} w{time} = {self.spill_slots.of[value].name};"
             if time in flushed:
-                yield from self._flush(flushed[time])
+                tile = flushed[time]
+                for k, result in enumerate(self._of(tile.port, self.result_values)):
+                    if self.rows[result][0] == Op.CONST:
+                        yield f"{_entry(tile, k)} = {self._operand(result, {})};"
+                yield "__syncwarp();"
+                yield from tile.copy(self.scalar, inward=False)
+                yield "__syncwarp();"
 
     def _compute(
         self, k: int, names: dict[int, str], angles: dict[int, str], is_front: bool
@@ -416,24 +411,6 @@ class _SpillWriter:
             if index in own:
                 return f"{_entry(tile, index - own[0])} = {value};"
         raise AssertionError
-
-    def _far_angles(self, angles: dict[int, str]) -> Iterator[str]:
-        T = self.scalar.type
-        yield "if (beyond) {"
-        for a, name in angles.items():
-            yield f"    {T} s, c;" if a == next(iter(angles)) else ""
-            yield f"    {self.function}_slow({name}, &s, &c);"
-            yield f"    s{a} = s;"
-            yield f"    c{a} = c;"
-        yield "}"
-
-    def _flush(self, tile: Tile) -> Iterator[str]:
-        for k, value in enumerate(self._of(tile.port, self.result_values)):
-            if self.rows[value][0] == Op.CONST:
-                yield f"{_entry(tile, k)} = {self._operand(value, {})};"
-        yield "__syncwarp();"
-        yield from tile.flush(self.scalar)
-        yield "__syncwarp();"
 
 
 def _entry(tile: Tile, k: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.kernels.c_source import Scalar, entry_accessors
+from dalembert.kernels.c_source import Scalar
 from dalembert.tracing.program import Port, Program
 
 LANES = 32
@@ -126,13 +126,9 @@ class Tile:
     offset: int
 
     @property
-    def width(self) -> int:
-        return self.port.size
-
-    @property
     def stride(self) -> int:
         """Numbers from one state to the next: odd, so that the lanes meet different banks."""
-        return self.width | 1
+        return self.port.size | 1
 
     @property
     def size(self) -> int:
@@ -143,20 +139,13 @@ class Tile:
         """Entry k of this thread's state."""
         return f"tile[{self.offset} + lane * {self.stride} + {k}]"
 
-    def fetch(self, scalar: Scalar) -> list[str]:
-        """Copy the warp's states in."""
-        return self._move(scalar, inward=True)
-
-    def flush(self, scalar: Scalar) -> list[str]:
-        """Copy the warp's states out."""
-        return self._move(scalar, inward=False)
-
-    def _move(self, scalar: Scalar, inward: bool) -> list[str]:
+    def copy(self, scalar: Scalar, inward: bool) -> list[str]:
+        """Lines that copy the warp's states in or out."""
         vector, each = ("float4", 4) if scalar.suffix else ("double2", 2)
-        tile, memory = f"tile + {self.offset}", f"{self.name} + first * {self.width}"
-        total = LANES * self.width
-        constant = "const " if inward else ""
-        packed = self.stride == self.width and total % each == 0
+        width, constant = self.port.size, "const " if inward else ""
+        tile, memory = f"tile + {self.offset}", f"{self.name} + first * {width}"
+        total = LANES * width
+        packed = self.stride == width and total % each == 0
         lines = []
         if packed:
             to, source = ("t", "g") if inward else ("g", "t")
@@ -170,13 +159,13 @@ class Tile:
             ]
         else:
             lines.append("{")
-        state = "" if self.stride == self.width else f" + i / {self.width}"
+        state = "" if self.stride == width else f" + i / {width}"
         to, source = f"({tile})[i{state}]", f"({memory})[i]"
         if not inward:
             to, source = source, to
         lines += [
             "    #pragma unroll 4",
-            f"    for (int i = lane; i < states * {self.width}; i += {LANES}) {to} = {source};",
+            f"    for (int i = lane; i < states * {width}; i += {LANES}) {to} = {source};",
             "}",
         ]
         return lines
@@ -210,16 +199,6 @@ class Access:
     opening: Sequence[str]
     load: Callable[[int], str]
     store: Callable[[int, str], str] | None  # the statement for a result; None where tiles take it
-
-
-def batch_access(program: Program, layout: str) -> Access:
-    """States in columns, or rows whose results pass through tiles."""
-    load, store = entry_accessors(program, ENTRY_INDEX[layout])
-    return (
-        Access(STATE_PER_THREAD, load, store)
-        if layout == "column"
-        else Access(STATES_PER_WARP, load, None)
-    )
 
 
 def tile_bytes(source: Program, scalar: Scalar) -> int:

@@ -19,43 +19,45 @@ from functools import partial
 
 from dalembert.kernels.llvm import layout, runtime
 from dalembert.kernels.llvm.body import Interleaved, part_declarations, part_function
-from dalembert.kernels.llvm.ir import IRWriter, Vector
+from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.layout import UNROLLED, Index
 from dalembert.kernels.llvm.plan import (
     MOVE_RECORD,
     Argument,
     Plan,
     arguments,
-    call_groups,
     group_functions,
     interleaved_moves,
 )
-from dalembert.kernels.llvm.runtime import STACK_CHECKS, guarded_function, is_deep
-from dalembert.kernels.llvm.runtime import heap_declarations as declarations_of
+from dalembert.kernels.llvm.runtime import guarded_function, heap_declarations, is_deep
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.partition import Part, make_schedule
 from dalembert.tracing.program import LEAVES, Program
 
 RANGE = (("ptr", "args"), ("ptr", "steps"), ("i64", "start"), ("i64", "stop"))
+_WITHIN = {"whole": layout.WHOLE, "direct": layout.DIRECT}
 _OUTSIDE = {"rows": layout.ROWS, "any": layout.ANY}
-_EVERY = {"whole": layout.WHOLE, "direct": layout.DIRECT} | _OUTSIDE
 
 
 def call_parts(
-    t: IRWriter, plan: Plan, frame: str, offsets: str, ahead: Sequence[str], moves: str
+    t: IRWriter,
+    plan: Plan,
+    frame: str = "%frame",
+    offsets: str = "@nothing",
+    ahead: Sequence[str] | None = None,
+    moves: str = "@nothing",
 ) -> None:
-    """All parts, one after the other."""
-    if plan.schedule.calls:
-        call_groups(t, plan.schedule, plan.v)
+    """All parts, one after the other; where no states come after, they prefetch the frame itself."""
+    if plan.schedule.calls:  # of groups on the frame, behind which the local frame is
+        local = t.at("%frame", plan.schedule.size * plan.v.width * plan.v.size)
+        for c, call in enumerate(plan.schedule.calls):
+            tables = f"ptr @reads_{c}, ptr @writes_{c}"
+            t.do(f"call void @group_{call.part}(ptr %frame, {tables}, ptr {local})")
         return
+    ahead = ["%frame"] * len(plan.outputs) if ahead is None else ahead
     arguments = [frame, frame, offsets, *ahead, *[moves] * plan.overlaps]
     for part in range(len(plan.parts)):
         t.do(f"call void @part_{part}({', '.join(f'ptr {argument}' for argument in arguments)})")
-
-
-def call_parts_alone(t: IRWriter, plan: Plan) -> None:
-    """All parts, where no states come after: they prefetch the frame itself."""
-    call_parts(t, plan, "%frame", "@nothing", ["%frame"] * len(plan.outputs), "@nothing")
 
 
 def range_function(plan: Plan, deep: bool) -> str:
@@ -71,7 +73,7 @@ def range_function(plan: Plan, deep: bool) -> str:
     t.label("partial")
     for mover in movers:
         if mover.argument == plan.outputs[0]:
-            call_parts_alone(t, plan)
+            call_parts(t, plan)
         mover.partial(count)
     plan.finish(t)
     t.label("full")
@@ -92,26 +94,25 @@ def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], co
     for mover in movers:
         mover.prepare()
     for mover in inputs:
-        mover.inside("pack", "0", "%frame")
+        mover.move("0", "%frame", within=True)
 
     def block(index: str) -> None:
         state = t.let(f"mul i64 {index}, {width}")
         following = t.let(f"add i64 {state}, {width}")
         frame, other = _current_frames(t, plan, index)
         for mover in inputs:
-            mover.outside("pack", state, frame)
+            mover.move(state, frame)
         for mover in movers:
             mover.record(state, following, last, other)
-        call_parts(
-            t, plan, frame, "%offsets", [mover.at(following) for mover in outputs], "%records"
-        )
+        ahead = [mover.at(following) for mover in outputs]
+        call_parts(t, plan, frame, "%offsets", ahead, "%records")
         for mover in outputs:
-            mover.outside("unpack", state, frame)
+            mover.move(state, frame)
 
     t.loop(blocks, block)
     frame, _ = _current_frames(t, plan, t.let(f"sub i64 {blocks}, 1"))
     for mover in outputs:
-        mover.inside("unpack", last, frame)
+        mover.move(last, frame, within=True)
     rest = t.let(f"add i64 %start, {done}")
     left = t.let(f"icmp ult i64 {rest}, %stop")
     t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
@@ -139,31 +140,32 @@ class ArgumentMover:
         self.mode = t.let(f"call i64 @mode_{argument.suffix}(i64 {self.outer}, ptr {self.strides})")
         self.moves_within = plan.moves_within(argument)
         self.within = ""  # the mode where it moves during the arithmetic
+        self.verb = "pack" if argument.is_input else "unpack"
 
     def at(self, state: str) -> str:
         """The address of a state. Prefetching lines beyond the end of an array is harmless."""
         return self.t.at(self.base, self.t.let(f"mul i64 {state}, {self.outer}"))
 
     def _tile(self, frame: str) -> str:
-        return self.t.at(frame, self.argument.slot * self.plan.v.width * self.plan.v.size)
+        return self.t.at(frame, self.argument.offset * self.plan.v.width * self.plan.v.size)
 
     def _call(self, name: str, base: str, count: str | int, frame: str) -> None:
         self.t.do(
-            f"call void @{name}_{self.argument.suffix}(ptr {base}, i64 {self.outer}, "
+            f"call void @{self.verb}_{name}_{self.argument.suffix}(ptr {base}, i64 {self.outer}, "
             f"ptr {self.strides}, i64 {count}, ptr {self._tile(frame)})"
         )
 
     def partial(self, count: str) -> None:
         """All of the few states, fewer than a register holds."""
-        t, move = self.t, "pack" if self.argument.is_input else "unpack"
+        t = self.t
         whole, rows = (
             t.let(f"icmp eq i64 {self.mode}, {mode}") for mode in (layout.WHOLE, layout.ROWS)
         )
         fast, slow, after = (t.fresh(name) for name in ("fast", "slow", "moved"))
         t.do(f"br i1 {t.let(f'or i1 {whole}, {rows}')}, label %{fast}, label %{slow}")
-        for label, layout_name in ((fast, "rows"), (slow, "any")):
+        for label, name in ((fast, "rows"), (slow, "any")):
             t.label(label)
-            self._call(f"{move}_{layout_name}", self.base, count, "%frame")
+            self._call(name, self.base, count, "%frame")
             t.do(f"br label %{after}")
         t.label(after)
 
@@ -176,11 +178,11 @@ class ArgumentMover:
             def broadcast() -> None:
                 for k in range(1 + plan.overlaps):
                     frame = t.at("%frame", k * plan.frame)
-                    self._call("pack_same", self.base, 1, frame)
+                    self._call("same", self.base, 1, frame)
 
             t.when(same, broadcast)
         elif plan.lines:
-            address = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
+            address = t.at("%offsets", 8 * (self.argument.offset - plan.outputs[0].offset))
             suffix = self.argument.suffix
             t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {address})")
         if self.moves_within:
@@ -206,83 +208,21 @@ class ArgumentMover:
         t.do(f"store ptr {self.at(state_moved)}, ptr {self._word(1)}")
         t.do(f"store ptr {self._tile(other)}, ptr {self._word(2)}")
 
-    def inside(self, move: str, state: str, frame: str) -> None:
-        """One register of states, in the modes that move during the arithmetic."""
-        if self.moves_within:
-            self._switch(move, state, frame, ("whole", "direct"))
-
-    def outside(self, move: str, state: str, frame: str) -> None:
-        """One register of states, in the other modes."""
-        self._switch(move, state, frame, tuple(_OUTSIDE if self.moves_within else _EVERY))
-
-    def _switch(self, move: str, state: str, frame: str, names: tuple[str, ...]) -> None:
+    def move(self, state: str, frame: str, within: bool = False) -> None:
+        """One register of states, in the modes that move `within` the arithmetic, or in the others."""
+        if within and not self.moves_within:
+            return
+        modes = _WITHIN if within else _OUTSIDE if self.moves_within else _WITHIN | _OUTSIDE
         t, after = self.t, self.t.fresh("moved")
-        labels = {name: t.fresh(name) for name in names}
-        listed = " ".join(f"i64 {_EVERY[name]}, label %{labels[name]}" for name in names)
+        labels = {name: t.fresh(name) for name in modes}
+        listed = " ".join(f"i64 {modes[name]}, label %{label}" for name, label in labels.items())
         t.do(f"switch i64 {self.mode}, label %{after} [ {listed} ]")
         for name, label in labels.items():
             t.label(label)
-            layout_name = "rows" if name == "whole" else name
-            self._call(f"{move}_{layout_name}", self.at(state), self.plan.v.width, frame)
+            function = "rows" if name == "whole" else name
+            self._call(function, self.at(state), self.plan.v.width, frame)
             t.do(f"br label %{after}")
         t.label(after)
-
-
-def flag_functions(target: Target) -> str:
-    """Keep the exception flags of the calling thread: save and restore, or else clear."""
-    if not target.is_x86:
-        return """declare i32 @feclearexcept(i32) nounwind
-define internal i32 @save_flags() #0 { ret i32 0 }
-define internal void @restore_flags(i32 %flags) #0 {
-  %unused = call i32 @feclearexcept(i32 31)
-  ret void
-}"""
-    return """declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-define internal i32 @save_flags() #0 {
-  %slot = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %slot)
-  %flags = load i32, ptr %slot
-  ret i32 %flags
-}
-define internal void @restore_flags(i32 %flags) #0 {
-  %slot = alloca i32
-  store i32 %flags, ptr %slot
-  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
-  ret void
-}"""
-
-
-def loop_entry(v: Vector, program: Program) -> str:
-    """`dalembert_loop`: one thread, or several where the batch is worth it."""
-    states = max(1, int(runtime.MIN_PARALLEL_NS / runtime.cost_ns(program, v)))
-    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
-entry:
-  %count = load i64, ptr %dimensions
-  %empty = icmp slt i64 %count, 1
-  br i1 %empty, label %nothing, label %work
-work:
-  %flags = call i32 @save_flags()
-  %none = icmp eq ptr %data, null
-  br i1 %none, label %single, label %ask
-ask:
-  %threads = load atomic i32, ptr %data monotonic, align 4
-  %many = icmp sgt i32 %threads, 1
-  %worth = icmp uge i64 %count, {states}
-  %split = and i1 %many, %worth
-  br i1 %split, label %parallel, label %single
-parallel:
-  call void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads)
-  br label %done
-single:
-  call void @range(ptr %args, ptr %steps, i64 0, i64 %count)
-  br label %done
-done:
-  call void @restore_flags(i32 %flags)
-  ret void
-nothing:
-  ret void
-}}"""
 
 
 SHORT = 300  # instructions of a program whose module is not worth a thread of its own
@@ -293,10 +233,24 @@ def loop_modules(program: Program, v: Vector, target: Target) -> list[Callable[[
     """Writers of the modules: both functions, and the parts, which are apart unless they are short."""
     plan = Plan(program, make_schedule(program), v, arguments(program))
     is_short = len(plan.parts) == 1 and len(program) < SHORT  # everything is one module
-    parts = _part_writers(plan, is_short)
+    linkage = "internal " if is_short else ""
+
+    def write_part(number: int, part: Part, interleaved: Interleaved) -> str:
+        text = part_function(f"part_{number}", part.program, v, part.writes, interleaved, linkage)
+        return f"{part_declarations(part.program, v)}\n{text}"
+
+    # each part prefetches its share of the next states' lines
+    lines, moves = plan.lines, interleaved_moves(plan)
+    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.parts]
+    total, done = max(1, sum(work)), 0
+    parts: list[Callable[[], str]] = []
+    for i, part in enumerate(plan.parts):
+        share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
+        done += work[i]
+        parts.append(partial(write_part, i, part, Interleaved(share, len(plan.outputs), moves)))
     if is_short:
         return [lambda: f"{parts[0]()}\n{_exported_functions(plan, target)}"]
-    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs) + bool(interleaved_moves(plan))))
+    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs) + bool(moves)))
     declared = [f"declare void @part_{i}({parameters}) nounwind" for i in range(len(parts))]
     return [lambda: "\n".join([*declared, _exported_functions(plan, target)]), *parts]
 
@@ -306,8 +260,9 @@ def _exported_functions(plan: Plan, target: Target) -> str:
     shapes = ({port.shape for port in ports} for ports in (program.inputs, program.outputs))
     deep = is_deep(plan.need, target)
     words = max(len(plan.lines), MOVE_RECORD // 8 * len(plan.arguments))
+    states = max(1, int(runtime.MIN_PARALLEL_NS / runtime.cost_ns(program, v)))
     guards = [
-        STACK_CHECKS,
+        assembly_file("stack_checks"),
         guarded_function("range", RANGE, plan.need, "internal "),
         guarded_function("dalembert_one", _ONE, plan.need),
     ]
@@ -315,38 +270,19 @@ def _exported_functions(plan: Plan, target: Target) -> str:
         [
             # tables for parts called where no states come before or after
             f"@nothing = internal constant [{words} x i64] zeroinitializer",
-            declarations_of([plan.block]),
+            heap_declarations([plan.block]),
             layout.packing_functions(v, *shapes),
             group_functions(plan.schedule, v, len(plan.outputs)),
-            flag_functions(target),
+            # the exception flags of the calling thread are saved and restored, or else cleared
+            assembly_file("flags_x86" if target.is_x86 else "flags_generic"),
             range_function(plan, deep),
             runtime.worker_functions(program, v, target),
-            loop_entry(v, program),
+            # one thread, or several where the batch is worth it
+            assembly_file("batch_entry", STATES=states),
             _single_state_function(plan, deep),
             "\n".join(guards) if deep else "",
         ]
     )
-
-
-def _part_writers(plan: Plan, is_short: bool) -> list[Callable[[], str]]:
-    """Writers of the functions of all parts; each prefetches its share of the next states' lines."""
-    lines = plan.lines
-    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.parts]
-    total, done = max(1, sum(work)), 0
-    texts: list[Callable[[], str]] = []
-
-    def write(number: int, part: Part, interleaved: Interleaved) -> str:
-        name, v = f"part_{number}", plan.v
-        text = part_function(name, part.program, v, part.slots, interleaved, linkage)
-        return f"{part_declarations(part.program, v)}\n{text}"
-
-    linkage = "internal " if is_short else ""
-    for i, part in enumerate(plan.parts):
-        share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
-        done += work[i]
-        interleaved = Interleaved(share, len(plan.outputs), interleaved_moves(plan))
-        texts.append(partial(write, i, part, interleaved))
-    return texts
 
 
 def _single_state_function(plan: Plan, deep: bool) -> str:
@@ -356,24 +292,29 @@ def _single_state_function(plan: Plan, deep: bool) -> str:
     t.do("%flags = call i32 @save_flags()")
     inputs = len(plan.arguments) - len(plan.outputs)
 
-    def move(argument: Argument, base: str, loop_entry: Index) -> None:
+    def move(argument: Argument, base: str, entry: Index) -> None:
         """One number between the caller's array and all lanes, or the first, of its vector."""
-        number = t.let(f"getelementptr {v.scalar}, ptr {base}, i64 {loop_entry}")
-        first = t.at("%frame", argument.slot * v.width * v.size)
-        vector = t.let(f"getelementptr {v.type}, ptr {first}, i64 {loop_entry}")
+        number = t.element(v.scalar, base, entry)
+        first = t.at("%frame", argument.offset * v.width * v.size)
+        vector = t.element(v.type, first, entry)
         if argument.is_input:
-            layout.store_broadcast(t, v, t.let(f"load {v.scalar}, ptr {number}, align 1"), vector)
+            x = t.let(f"load {v.scalar}, ptr {number}, align 1")
+            t.do(f"store {v.type} {t.splat(v, x)}, ptr {vector}")
         else:
             x = t.let(f"load {v.scalar}, ptr {vector}")
             t.do(f"store {v.scalar} {x}, ptr {number}, align 1")
 
     for argument in plan.arguments:
         if argument.index == inputs:
-            call_parts_alone(t, plan)
+            call_parts(t, plan)
         own = argument.index if argument.is_input else argument.index - inputs
         arrays = "%in" if argument.is_input else "%out"
         base = t.let(f"load ptr, ptr {t.at(arrays, 8 * own)}")
-        t.each(argument.port.size, partial(move, argument, base), UNROLLED)
+        if argument.port.size > UNROLLED:
+            t.loop(argument.port.size, partial(move, argument, base))
+        else:
+            for entry in range(argument.port.size):
+                move(argument, base, entry)
     t.do("call void @restore_flags(i32 %flags)")
     plan.finish(t)
     name = "internal void @dalembert_one_here" if deep else "void @dalembert_one"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from dalembert.kernels.llvm import mathematics
 from dalembert.kernels.llvm.ir import IRWriter, Vector
-from dalembert.tracing.program import LEAVES, Op, Program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program
 
 if TYPE_CHECKING:
     from dalembert.kernels.llvm.plan import Move
@@ -39,9 +39,7 @@ _INTRINSIC = {
     Op.MAX: "maximum",
     Op.COPYSIGN: "copysign",
 }
-MOVED_SHARE = (
-    0.5  # the share of the arithmetic between which states are moved: its end waits for nothing
-)
+MOVED_SHARE = 0.5  # of the arithmetic, between which states are moved: its end waits for nothing
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
@@ -57,17 +55,16 @@ class Interleaved:
     moves: Sequence[Move] = ()
 
 
-def body(program: Program, v: Vector) -> str:
-    """The function `body(x, y)` of a whole program, and every definition it needs."""
-    return part_declarations(program, v) + "\n" + part_function("body", program, v)
-
-
 def part_declarations(program: Program, v: Vector, *others: Program) -> str:
     """Declarations of the functions that these programs call."""
     used = {Op(op) for each in (program, *others) for op in set(each.op.tolist())}
     called = sorted(used & mathematics.LIBM_NAMES.keys())
     # atan2 is declared with the reduction of huge angles
-    parts = [mathematics.libm_declaration(op) for op in called if op != Op.ATAN2]
+    parts = []
+    for op in called:
+        if op != Op.ATAN2:
+            arguments = "double, double" if op in BINARY else "double"
+            parts.append(f"declare double @{mathematics.LIBM_NAMES[op]}({arguments}) nounwind")
     parts += [mathematics.libm_definition(v, op) for op in called]
     for op in sorted(used & _INTRINSIC.keys() - {Op.ABS}):
         arguments = ", ".join([v.type] * (2 if op in (Op.MIN, Op.MAX, Op.COPYSIGN) else 1))
@@ -80,13 +77,13 @@ def part_function(
     name: str,
     program: Program,
     v: Vector,
-    slots: Sequence[int] | None = None,
+    writes: Sequence[int] | None = None,
     interleaved: Interleaved | None = None,
     linkage: str = "internal ",
 ) -> str:
-    """One function; its results go to these places of `y`, by default to 0, 1, 2, …"""
-    writer = _Body(program, v, slots or range(len(program.results)), interleaved)
-    writer.run()
+    """One function; its results go to the entries `writes` of `y`, by default to 0, 1, 2, …"""
+    writer = _Body(program, v, interleaved)
+    writer.run(writes or range(len(program.results)))
     parameters = ["ptr noalias readonly align 64 %x", "ptr noalias align 64 %y"]
     if interleaved is not None:
         parameters.append("ptr noalias readonly %offsets")
@@ -96,9 +93,7 @@ def part_function(
 
 
 class _Body:
-    def __init__(
-        self, program: Program, v: Vector, slots: Sequence[int], interleaved: Interleaved | None
-    ) -> None:
+    def __init__(self, program: Program, v: Vector, interleaved: Interleaved | None) -> None:
         self.program, self.v, self.text = program, v, IRWriter()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
@@ -106,13 +101,12 @@ class _Body:
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
-        self.slots = slots
         self.lines = interleaved.entries if interleaved else ()
         self.moves = interleaved.moves if interleaved else ()
         self.operations = sum(op not in LEAVES for op in self.ops)
         self.done = self.prefetched = self.moved = 0
 
-    def run(self) -> None:
+    def run(self, writes: Sequence[int]) -> None:
         t, v = self.text, self.v
         stages = self.stages()
         if stages:
@@ -121,13 +115,13 @@ class _Body:
         for angles in stages:
             names = [self.value(k) for k in angles]
             self.reduced |= dict(zip(angles, mathematics.reduce_angles(t, v, names), strict=True))
-        slots: dict[int, list[int]] = {}
-        for slot, k in zip(self.slots, self.program.results.tolist(), strict=True):
-            slots.setdefault(k, []).append(slot)
+        entries: dict[int, list[int]] = {}
+        for entry, k in zip(writes, self.program.results.tolist(), strict=True):
+            entries.setdefault(k, []).append(entry)
         for k in range(len(self.ops)):
             value = self.value(k)
-            for slot in slots.get(k, []):
-                t.do(f"store {v.type} {value}, ptr {t.at('%y', slot * v.width * v.size)}")
+            for entry in entries.get(k, []):
+                t.do(f"store {v.type} {value}, ptr {t.at('%y', entry * v.width * v.size)}")
         for move in self.moves[self.moved :]:  # all, where there are next to no operations
             move.emit(t, v)
         t.do("ret void")
@@ -182,24 +176,31 @@ class _Body:
         if op == Op.CONST:
             return v.splat(float(self.program.constants[a]))
         if op == Op.INPUT:
-            slot = t.at("%x", a * v.width * v.size)
-            return t.let(f"load {v.type}, ptr {slot}, !invariant.load !1")
+            address = t.at("%x", a * v.width * v.size)
+            return t.let(f"load {v.type}, ptr {address}, !invariant.load !1")
         if op in (Op.SIN, Op.COS):
             if a not in self.pairs:
                 self.pairs[a] = mathematics.sincos(t, v, *self.reduced[a])
             return self.pairs[a][op == Op.COS]
         x, y = self.names[a], self.names.get(b, "")
+        arguments = f"{v.type} {x}" + (f", {v.type} {y}" if b >= 0 else "")
         if op in mathematics.LIBM_NAMES:
-            return mathematics.call_libm(t, v, op, *([x, y] if b >= 0 else [x]))
+            return t.let(f"call {v.type} @each_{mathematics.LIBM_NAMES[op]}({arguments})")
         if op in _INTRINSIC:
-            arguments = f"{v.type} {x}" + (f", {v.type} {y}" if b >= 0 else "")
             nsz = "nsz " if op in (Op.MIN, Op.MAX) else ""  # which of two zeros is all the same
             return t.let(f"call {nsz}{v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
         if op in _ARITHMETIC:
             return t.let(f"{_ARITHMETIC[op]} {v.type} {x}, {y}")
         if op in _TRUTH:
-            self.masks[k] = self.truth(op, a, b)
-            return self.choose(self.masks[k], v.splat(1.0), v.splat(0.0))
+            if op in _COMPARE:
+                truth = t.let(f"fcmp {_COMPARE[op]} {v.type} {x}, {y}")
+            elif op == Op.NOT:
+                truth = t.let(f"xor {v.mask} {self.mask(a)}, splat (i1 true)")
+            else:
+                word, left = "and" if op == Op.AND else "or", self.mask(a)
+                truth = t.let(f"{word} {v.mask} {left}, {self.mask(b)}")
+            self.masks[k] = truth
+            return self.choose(truth, v.splat(1.0), v.splat(0.0))
         if op == Op.NEG:
             return t.let(f"fneg nsz {v.type} {x}")
         if op == Op.SQ:
@@ -211,15 +212,6 @@ class _Body:
             t.let(f"fcmp {order} {v.type} {x}, {v.splat(0.0)}") for order in ("ogt", "olt")
         )
         return self.choose(above, v.splat(1.0), self.choose(below, v.splat(-1.0), x))
-
-    def truth(self, op: Op, a: int, b: int) -> str:
-        if op in _COMPARE:
-            comparison = f"fcmp {_COMPARE[op]} {self.v.type}"
-            return self.text.let(f"{comparison} {self.names[a]}, {self.names[b]}")
-        if op == Op.NOT:
-            return self.text.let(f"xor {self.v.mask} {self.mask(a)}, splat (i1 true)")
-        word = "and" if op == Op.AND else "or"
-        return self.text.let(f"{word} {self.v.mask} {self.mask(a)}, {self.mask(b)}")
 
     def mask(self, k: int) -> str:
         """Whether a value is true: its comparison where it came from one, else value != 0."""

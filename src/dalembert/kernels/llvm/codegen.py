@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import string_at
 from functools import cache, partial
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
@@ -41,58 +41,44 @@ def compile_in_parallel(
     >>> compile_in_parallel([lambda: "one", lambda: "two"], lambda text: text.encode(), threads=2)
     [b'one', b'two']
     """
-    work = _CompileQueue(writers, compile_text, progress)
-    helpers = [Thread(target=work.help) for _ in range(min(threads, len(writers)) - 1)]
+    objects: dict[int, bytes] = {}
+    errors: list[BaseException] = []
+    lock, stopped, indices = Lock(), Event(), iter(range(len(writers)))
+
+    def run() -> None:
+        """Compile one module after the other until none is left."""
+        while True:
+            with lock:
+                index = None if stopped.is_set() else next(indices, None)
+                if index is None:
+                    return
+                text = writers[index]()
+            code = compile_text(text)
+            with lock:
+                objects[index] = code
+                progress(len(objects) / len(writers))
+
+    def run_elsewhere() -> None:
+        """The same on another thread, whose errors are the caller's."""
+        try:
+            run()
+        except BaseException as error:
+            stopped.set()
+            errors.append(error)
+
+    helpers = [Thread(target=run_elsewhere) for _ in range(min(threads, len(writers)) - 1)]
     try:
         for helper in helpers:
             start_thread(helper)
-        work.run()
+        run()
     finally:
-        work.stopped = True
+        stopped.set()
         for helper in helpers:
             if helper.ident is not None:
                 helper.join()
-    if work.errors:
-        raise work.errors[0]
-    return [work.objects[index] for index in range(len(writers))]
-
-
-class _CompileQueue:
-    """Modules to compile, and the objects compiled so far."""
-
-    def __init__(
-        self,
-        writers: Sequence[Callable[[], str]],
-        compile_text: Callable[[str], bytes],
-        progress: Callable[[float], None],
-    ) -> None:
-        self.writers, self.compile_text, self.progress = writers, compile_text, progress
-        self.next, self.stopped = 0, False
-        self.objects: dict[int, bytes] = {}
-        self.errors: list[BaseException] = []
-        self.lock = Lock()
-
-    def run(self) -> None:
-        """Compile one module after the other until none is left."""
-        while True:
-            with self.lock:
-                index = self.next
-                if self.stopped or index >= len(self.writers):
-                    return
-                self.next += 1
-                text = self.writers[index]()
-            code = self.compile_text(text)
-            with self.lock:
-                self.objects[index] = code
-                self.progress(len(self.objects) / len(self.writers))
-
-    def help(self) -> None:
-        """The same on another thread, whose errors are the caller's."""
-        try:
-            self.run()
-        except BaseException as error:
-            self.stopped = True
-            self.errors.append(error)
+    if errors:
+        raise errors[0]
+    return [objects[index] for index in range(len(writers))]
 
 
 def llvm_ir(program: Program, dtype: str, target: Target) -> list[str]:
@@ -104,12 +90,12 @@ def module_writers(program: Program, dtype: str, target: Target) -> list[Callabl
     """Functions that each write one module of the program's LLVM assembly."""
     if dtype not in ("float64", "float32"):
         raise CompileError(f"kernels compute in float64 or float32, not in {dtype}")
+
+    def complete(write: Callable[[], str]) -> str:
+        return complete_module(write(), target)
+
     texts = loop_modules(program, Vector.of(dtype, target), target)
-    return [partial(_write_module, text, target) for text in texts]
-
-
-def _write_module(text: Callable[[], str], target: Target) -> str:
-    return complete_module(text(), target)
+    return [partial(complete, text) for text in texts]
 
 
 def complete_module(text: str, target: Target) -> str:
@@ -193,13 +179,13 @@ def _parse(text: str, tools: _Tools) -> llvm.ModuleRef:
     import llvmlite.binding as llvm
 
     try:
-        # in a context of its own, for what a context has seen it keeps
-        complete_module = llvm.parse_assembly(text, context=llvm.create_context())
+        # in a context of its own, for a context keeps all that was parsed in it
+        parsed = llvm.parse_assembly(text, context=llvm.create_context())
     except RuntimeError as error:
         raise CompileError(f"LLVM rejects the program: {error}") from error
-    complete_module.data_layout = str(tools.machine.target_data)
-    tools.passes.run(complete_module, tools.builder)
-    return complete_module
+    parsed.data_layout = str(tools.machine.target_data)
+    tools.passes.run(parsed, tools.builder)
+    return parsed
 
 
 class _Tools(NamedTuple):

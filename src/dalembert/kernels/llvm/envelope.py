@@ -82,25 +82,23 @@ class _EnvelopeWriter:
         self.store("%x", after, self.extremum("max", y, self.load("%low", after)))
 
     def load(self, array: str, index: str) -> str:
-        address = self.t.let(f"getelementptr double, ptr {array}, i64 {index}")
+        address = self.t.element("double", array, index)
         return self.t.let(f"load double, ptr {address}")
 
     def store(self, array: str, index: str, value: str) -> None:
-        address = self.t.let(f"getelementptr double, ptr {array}, i64 {index}")
+        address = self.t.element("double", array, index)
         self.t.do(f"store double {value}, ptr {address}")
 
     def extremum(self, kind: str, a: str, b: str) -> str:
         """The smaller or larger of two numbers."""
         return self.t.let(f"call double @llvm.{kind}num.f64(double {a}, double {b})")
 
-    def envelope(self, kind: str, slopes: str, offsets: str, row: str, y: str) -> str:
-        """The smallest or largest slope y + offset of one stage's lines."""
+    def envelope(self, kind: str, factors: str, offsets: str, row: str, y: str) -> str:
+        """The smallest or largest factor y + offset of one stage's lines."""
         t, v = self.t, self.v
         start = t.let(f"mul i64 {row}, {self.lines * v.size}")
-        arrays = t.at(slopes, start), t.at(offsets, start)
-        one = t.let(f"insertelement {v.type} poison, double {y}, i64 0")
-        zero = f"<{v.width} x i32> zeroinitializer"
-        spread = t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zero}")
+        arrays = t.at(factors, start), t.at(offsets, start)
+        spread = t.splat(v, y)
         best = ""
         for k in range(0, self.lines, v.width):
             a, b = (t.let(f"load {v.type}, ptr {t.at(p, k * v.size)}, align 8") for p in arrays)
@@ -129,10 +127,10 @@ def backward(
 
 
 def forward(
-    slope: np.ndarray, at: np.ndarray, low: np.ndarray, high: np.ndarray, x: np.ndarray
+    factors: np.ndarray, offsets: np.ndarray, low: np.ndarray, high: np.ndarray, x: np.ndarray
 ) -> None:
-    """Fill x (n+1,) from its first number; lines (n, m), padded."""
-    _call(FORWARD, slope.shape, (slope, at, low, high, x))
+    """Fill x (n+1,) from its first number; lines factors x + offsets (n, m), padded."""
+    _call(FORWARD, factors.shape, (factors, offsets, low, high, x))
 
 
 def _call(symbol: str, shape: tuple[int, ...], arrays: tuple[np.ndarray, ...]) -> None:

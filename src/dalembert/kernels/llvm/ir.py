@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
+import pkgutil
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from dalembert.kernels.llvm.target import Target
 
 
-@dataclass(frozen=True)
+def assembly_file(name: str, **values: object) -> str:
+    """The text of a file of `llvm/assembly`, each @KEY@ in it replaced by the value of that name."""
+    data = pkgutil.get_data(__package__, f"assembly/{name}.ll") or b""
+    text = data.decode().strip()
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", str(value))
+    return text
+
+
 class Vector:
     """One register of `width` numbers, and the spelling of its types and constants."""
 
-    dtype: str
-    width: int
+    def __init__(self, dtype: str, width: int) -> None:
+        self.dtype, self.width = dtype, width
+        self.size = np.dtype(dtype).itemsize  # bytes of one number
+        self.scalar = "double" if self.size == 8 else "float"
+        self.integer = f"i{8 * self.size}"
+        self.type, self.integers = f"<{width} x {self.scalar}>", f"<{width} x {self.integer}>"
+        self.mask = f"<{width} x i1>"
+        self.suffix = f"v{width}f{8 * self.size}"  # of intrinsics, as in `llvm.fma.v8f64`
 
     @classmethod
     def of(cls, dtype: str, target: Target) -> Vector:
         return cls(dtype, target.width(dtype))
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes of one number."""
-        return np.dtype(self.dtype).itemsize
-
-    @cached_property
-    def scalar(self) -> str:
-        return "double" if self.size == 8 else "float"
-
-    @cached_property
-    def integer(self) -> str:
-        return f"i{8 * self.size}"
-
-    @cached_property
-    def type(self) -> str:
-        return f"<{self.width} x {self.scalar}>"
-
-    @cached_property
-    def integers(self) -> str:
-        return f"<{self.width} x {self.integer}>"
-
-    @cached_property
-    def mask(self) -> str:
-        return f"<{self.width} x i1>"
-
-    @cached_property
-    def suffix(self) -> str:
-        """How intrinsics on this type are named, as in `llvm.fma.v8f64`."""
-        return f"v{self.width}f{8 * self.size}"
 
     def literal(self, value: float) -> str:
         """A number, exactly: LLVM writes both precisions by the bits of a double."""
@@ -94,6 +77,16 @@ class IRWriter:
         """The address `offset` bytes after `base`."""
         return base if offset == 0 else self.let(f"getelementptr i8, ptr {base}, i64 {offset}")
 
+    def element(self, kind: str, base: str, index: str | int) -> str:
+        """The address of an element of an array of that type."""
+        return self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def splat(self, v: Vector, value: str) -> str:
+        """A number in all lanes."""
+        first = self.let(f"insertelement {v.type} poison, {v.scalar} {value}, i64 0")
+        zeros = f"<{v.width} x i32> zeroinitializer"
+        return self.let(f"shufflevector {v.type} {first}, {v.type} poison, {zeros}")
+
     def loop(self, count: str | int, body: Callable[[str], None]) -> None:
         """Run `body(i)` for i = 0 … count-1; count is at least one."""
         head, after, before = self.fresh("loop"), self.fresh("done"), self.block
@@ -108,14 +101,6 @@ class IRWriter:
         more = self.let(f"icmp ult i64 {following}, {count}")
         self.do(f"br i1 {more}, label %{head}, label %{after}")
         self.label(after)
-
-    def each(self, count: int, body: Callable[[str | int], None], unrolled: int) -> None:
-        """Run `body(i)` for i = 0 … count-1, as a loop where that is more than `unrolled` times."""
-        if count > unrolled:
-            self.loop(count, body)
-        else:
-            for i in range(count):
-                body(i)
 
     def when(self, condition: str, body: Callable[[], None]) -> None:
         """Run `body()` only where the condition, an i1, holds."""

@@ -1,6 +1,6 @@
 """Loops around the steps of an iteration as machine code, and how they are called.
 
-Tiles hold one vector, of W states in lanes, per entry; `x` has base, work and held values and the
+Tiles hold one vector, of W states in lanes, per entry; `x` has base, work and fixed values and the
 scalars of a stage, `y` receives the results of a program. A rollout takes all steps of a register of
 trajectories before the next register. In the other loops every lane works on a row of its own and
 takes the next one when that has ended: no state waits for its neighbours. The counter `next` of rows
@@ -21,11 +21,10 @@ from dalembert.errors import CompileError
 from dalembert.kernels.call.cache_key import load_or_compile_ir
 from dalembert.kernels.llvm.body import part_declarations, part_function
 from dalembert.kernels.llvm.codegen import complete_module
-from dalembert.kernels.llvm.ir import IRWriter, Vector
+from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.runtime import (
     MAX_ON_STACK,
-    STACK_CHECKS,
     THREAD_DECLARATIONS,
     Block,
     guarded_function,
@@ -58,22 +57,17 @@ def assembly(
     loop = kind(iteration, Vector.of(dtype, target), saved)
     need = max(spilled_bytes(p, loop.v) for p in iteration.programs) + 2 * MAX_ON_STACK
     deep = is_deep(need, target)
-    around = (
-        [THREAD_DECLARATIONS, STACK_CHECKS, guarded_function(loop.symbol, loop.parameters, need)]
-        if deep
-        else []
-    )
+    texts = [heap_declarations(loop.blocks)]
+    texts.append(part_declarations(iteration.stage, loop.v, *iteration.programs[1:]))
     names = ["body", "finish", *loop.closing, *([] if iteration.between is None else ["between"])]
-    named = zip(names, iteration.programs, strict=True)
-    own = [
-        part_function(name, p, loop.v)
-        for name, p in named
-        if name != "finish" or not _only_copies(p)
-    ]
-    own.insert(0, part_declarations(iteration.stage, loop.v, *iteration.programs[1:]))
-    return complete_module(
-        "\n".join([heap_declarations(loop.blocks), *own, loop.text(deep), *around]), target
-    )
+    for name, program in zip(names, iteration.programs, strict=True):
+        if name != "finish" or not _only_copies(program):
+            texts.append(part_function(name, program, loop.v))
+    texts.append(loop.text(deep))
+    if deep:
+        texts += [THREAD_DECLARATIONS, assembly_file("stack_checks")]
+        texts.append(guarded_function(loop.symbol, loop.parameters, need))
+    return complete_module("\n".join(texts), target)
 
 
 def _only_copies(finish: Program) -> bool:
@@ -82,8 +76,9 @@ def _only_copies(finish: Program) -> bool:
 
 
 class LoopWriter:
-    """Writes a function around steps; `inside` writes its body."""
+    """Writes a function around steps; subclasses write its body."""
 
+    inside: Callable[[], None]  # writes the code between allocating memory and releasing it
     symbol: ClassVar[str]
     pointers: ClassVar[tuple[str, ...]]  # the parameters, in this order
     counts: ClassVar[tuple[str, ...]]
@@ -91,22 +86,22 @@ class LoopWriter:
 
     def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
         self.iteration, self.v, self.saved, self.t = iteration, v, saved, IRWriter()
-        self.base, self.work, self.held = iteration.sizes
+        self.base, self.work, self.fixed = iteration.sizes
         self.bytes = v.width * v.size
-        entries = self.base + self.work + self.held + len(iteration.table[0])
+        entries = self.base + self.work + self.fixed + len(iteration.table[0])
         results = max(self.work, self.base)
         self.x, self.y = Block("%x", entries * self.bytes), Block("%y", results * self.bytes)
-        # programs that close find base and held values beside each other
-        self.z = Block("%z", (self.base + self.held) * self.bytes)
+        # programs that close find base and fixed values beside each other
+        self.z = Block("%z", (self.base + self.fixed) * self.bytes)
         self.closing = [f"closing_{k}" for k in range(len(iteration.closing))]
 
     @classmethod
-    def called(cls, load_loop: Loaded, dtype: str = "float64") -> Callable[..., None]:
+    def called(cls, loaded: Loaded, dtype: str = "float64") -> Callable[..., None]:
         """The function of addresses, counts and numbers."""
         real = ctypes.c_float if dtype == "float32" else ctypes.c_double
         kinds: list[Any] = [ctypes.c_void_p] * len(cls.pointers)
         kinds += [ctypes.c_int64] * len(cls.counts) + [real] * len(cls.numbers)
-        return ctypes.CFUNCTYPE(None, *kinds)(load_loop[cls.symbol])
+        return ctypes.CFUNCTYPE(None, *kinds)(loaded[cls.symbol])
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -117,10 +112,6 @@ class LoopWriter:
     @property
     def blocks(self) -> list[Block]:
         return [self.x, self.y, *([self.z] if self.iteration.closing else [])]
-
-    def inside(self) -> None:
-        """The code between allocating memory and releasing it."""
-        raise NotImplementedError
 
     def text(self, deep: bool) -> str:
         """The function; its name ends in `_here` where it takes much stack."""
@@ -134,13 +125,6 @@ class LoopWriter:
         head = ", ".join(f"{kind} %{name}" for kind, name in self.parameters)
         name = f"internal void @{self.symbol}_here" if deep else f"void @{self.symbol}"
         return t.function(f"{name}({head}) noinline #0")
-
-    def spread(self, value: str) -> str:
-        """A number in all lanes."""
-        v = self.v
-        one = self.t.let(f"insertelement {v.type} poison, {v.scalar} {value}, i64 0")
-        zeros = f"<{v.width} x i32> zeroinitializer"
-        return self.t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zeros}")
 
     def address(self, tile: str, entry: int) -> str:
         return self.t.at(tile, entry * self.bytes)
@@ -166,12 +150,12 @@ class LoopWriter:
                 t.do(f"store {v.type} zeroinitializer, ptr {address}, align {v.size}")
         results = len(iteration.stage.results)
         for number, row in enumerate(iteration.table):
-            for column, factor in enumerate(row, start=self.base + self.work + self.held):
+            for column, factor in enumerate(row, start=self.base + self.work + self.fixed):
                 scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
                 address = self.address("%x", column)
-                t.do(f"store {v.type} {self.spread(scaled)}, ptr {address}")
+                t.do(f"store {v.type} {t.splat(v, scaled)}, ptr {address}")
             t.do("call void @body(ptr %x, ptr %y)")
-            first = self.base + (number + 1) * results if iteration.kept else self.base
+            first = self.base + (number + 1) * results if iteration.stores_stages else self.base
             self.copy("%y", "%x", [(k, first + k) for k in range(results)])
         if _only_copies(iteration.finish):
             sources = iteration.finish.a[iteration.finish.results].tolist()
@@ -182,12 +166,12 @@ class LoopWriter:
         self.close("%x")
 
     def close(self, tile: str) -> None:
-        """Closing programs on the base values of a tile and on held values, each so many times."""
-        held = self.base + self.work
+        """Closing programs on the base values of a tile and on fixed values, each so many times."""
+        first = self.base + self.work
 
         def close_once(_: str, name: str) -> None:
             self.copy(tile, "%z", [(k, k) for k in range(self.base)])
-            self.copy("%x", "%z", [(held + k, self.base + k) for k in range(self.held)])
+            self.copy("%x", "%z", [(first + k, self.base + k) for k in range(self.fixed)])
             self.t.do(f"call void @{name}(ptr %z, ptr %y)")
             self.copy("%y", tile, [(k, k) for k in range(self.base)])
 
@@ -217,46 +201,33 @@ class RolloutWriter(LoopWriter):
         t = self.t
         start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
         self.copy(start, "%x", [(k, k) for k in range(self.base)])
-        held = t.at("%held", t.let(f"mul i64 {index}, {self.held * self.bytes}"))
+        fixed = t.at("%held", t.let(f"mul i64 {index}, {self.fixed * self.bytes}"))
         saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
         t.do("store i64 0, ptr %save")
-        t.loop("%steps", lambda step: self.one(step, held, saved))
 
-    def one(self, step: str, held: str, saved: str) -> None:
-        t, first = self.t, self.base + self.work
-        now = t.at(held, t.let(f"mul i64 {step}, %held_step"))
-        self.copy(now, "%x", [(k, first + k) for k in range(self.held)])
-        self.step()
-        after = t.let(f"add i64 {step}, 1")
-        due = t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")
-        t.when(due, lambda: self.save(saved))
+        def save() -> None:
+            number = t.let("load i64, ptr %save")
+            target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
+            self.copy("%x", target, [(k, k) for k in range(self.base)])
+            t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
 
-    def save(self, saved: str) -> None:
-        t = self.t
-        number = t.let("load i64, ptr %save")
-        target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
-        self.copy("%x", target, [(k, k) for k in range(self.base)])
-        t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
+        def one(step: str) -> None:
+            now, first = t.at(fixed, t.let(f"mul i64 {step}, %held_step")), self.base + self.work
+            self.copy(now, "%x", [(k, first + k) for k in range(self.fixed)])
+            self.step()
+            after = t.let(f"add i64 {step}, 1")
+            t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0"), save)
+
+        t.loop("%steps", one)
 
 
 class RowLoop(LoopWriter):
-    """Writes a loop over rows; `turn` steps all lanes, `end` handles a lane whose row has ended."""
+    """Writes a loop over rows, of the code that subclasses write."""
 
-    def prepare(self) -> None:
-        """Code that runs once, before the first row is taken."""
-        raise NotImplementedError
-
-    def turn(self) -> str:
-        """One step of all lanes; the mask of those that have ended."""
-        raise NotImplementedError
-
-    def take(self, lane: str) -> None:
-        """The next row into a lane; where there is none, the last one again, without effect."""
-        raise NotImplementedError
-
-    def end(self, lane: str) -> None:
-        """Code for a lane whose row has ended."""
-        raise NotImplementedError
+    prepare: Callable[[], None]  # runs once, before the first row is taken
+    turn: Callable[[], str]  # one step of all lanes; the mask of those that have ended
+    take: Callable[[str], None]  # the next row into a lane; without one, the last, without effect
+    end: Callable[[str], None]  # for a lane whose row has ended
 
     def inside(self) -> None:
         """Steps of all lanes, until every row has ended."""
@@ -278,22 +249,16 @@ class RowLoop(LoopWriter):
         v = self.v
         return self.t.let(f"load {v.type}, ptr {self.address('%x', entry)}, align {v.size}")
 
-    def whole(self, name: str, lane: str) -> str:
-        """The address of a lane's integer."""
-        return self.t.let(f"getelementptr i64, ptr %{name}, i64 {lane}")
-
-    def number(self, address: str, lane: str) -> str:
-        """The address of a lane's number in a vector."""
-        return self.t.let(f"getelementptr {self.v.scalar}, ptr {address}, i64 {lane}")
-
     def set(self, address: str, lane: str, value: float) -> None:
         """Store a number in one lane of a vector."""
         v = self.v
-        self.t.do(f"store {v.scalar} {v.literal(value)}, ptr {self.number(address, lane)}")
+        self.t.do(
+            f"store {v.scalar} {v.literal(value)}, ptr {self.t.element(v.scalar, address, lane)}"
+        )
 
     def row(self, lane: str) -> str:
         """The row that a lane works on."""
-        return self.t.let(f"load i64, ptr {self.whole('row', lane)}")
+        return self.t.let(f"load i64, ptr {self.t.element('i64', '%row', lane)}")
 
     def each(self, mask: str, body: Callable[[str], None]) -> None:
         """Run `body(lane)` for the lanes where a mask is true."""
@@ -313,19 +278,17 @@ class RowLoop(LoopWriter):
         t = self.t
         following = t.let("atomicrmw add ptr %next, i64 1 monotonic")
         has_row = t.let(f"icmp ult i64 {following}, %count")
-        left = t.let(
-            f"add i64 {t.let('load i64, ptr %left')}, {t.let(f'zext i1 {has_row} to i64')}"
-        )
-        t.do(f"store i64 {left}, ptr %left")
+        working, added = t.let("load i64, ptr %left"), t.let(f"zext i1 {has_row} to i64")
+        t.do(f"store i64 {t.let(f'add i64 {working}, {added}')}, ptr %left")
         row = t.let(f"select i1 {has_row}, i64 {following}, i64 -1")
-        t.do(f"store i64 {row}, ptr {self.whole('row', lane)}")
+        t.do(f"store i64 {row}, ptr {t.element('i64', '%row', lane)}")
         last = t.let("sub i64 %count, 1")
         return t.let(f"select i1 {has_row}, i64 {following}, i64 {last}")
 
-    def take_held(self, lane: str, row: str) -> None:
-        """Held values of a row."""
-        source = self.t.at("%held", self.t.let(f"mul i64 {row}, {self.held * self.v.size}"))
-        self.put(lane, source, self.base + self.work, self.held)
+    def take_fixed(self, lane: str, row: str) -> None:
+        """Fixed values of a row."""
+        source = self.t.at("%held", self.t.let(f"mul i64 {row}, {self.fixed * self.v.size}"))
+        self.put(lane, source, self.base + self.work, self.fixed)
 
     def ended(self, lane: str, write: Callable[[str], None]) -> None:
         """A lane whose row has ended writes its results, unless it has none, and takes the next row."""
@@ -342,7 +305,7 @@ class RowLoop(LoopWriter):
     def put(self, lane: str, source: str, entry: int, count: int) -> None:
         """Copy a row of numbers into entries of one lane."""
         t, v = self.t, self.v
-        target = self.number(self.address("%x", entry), lane)
+        target = t.element(v.scalar, self.address("%x", entry), lane)
         for k in range(count):
             value = t.let(f"load {v.scalar}, ptr {t.at(source, k * v.size)}")
             t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * self.bytes)}")
@@ -350,7 +313,7 @@ class RowLoop(LoopWriter):
     def give(self, lane: str, tile: str, target: str, count: int) -> None:
         """Copy entries of one lane of a tile into a row of numbers."""
         t, v = self.t, self.v
-        source = self.number(tile, lane)
+        source = t.element(v.scalar, tile, lane)
         for k in range(count):
             value = t.let(f"load {v.scalar}, ptr {t.at(source, k * self.bytes)}")
             t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * v.size)}")
@@ -387,9 +350,9 @@ class AdaptiveWriter(RowLoop):
         """The table is not scaled by dt; nothing is saved yet."""
         t, v = self.t, self.v
         t.do(f"%dt = fadd {v.scalar} {v.literal(1.0)}, {v.literal(0.0)}")
-        t.do(f"%index = alloca {v.type}, align 64")  # how many states each place has saved
-        self.interval = self.spread("%interval")
-        self.most = self.spread(t.let(f"uitofp i64 %saves to {v.scalar}"))
+        t.do(f"%index = alloca {v.type}, align 64")  # how many states each lane has saved
+        self.interval = t.splat(v, "%interval")
+        self.most = t.splat(v, t.let(f"uitofp i64 %saves to {v.scalar}"))
 
     def turn(self) -> str:
         t, v = self.t, self.v
@@ -397,25 +360,21 @@ class AdaptiveWriter(RowLoop):
         self.step()
         turns = t.let("load i64, ptr %turns")
         t.do(f"store i64 {t.let(f'add i64 {turns}, 1')}, ptr %turns")
-        self.report()
-        return t.let(f"fcmp ogt {v.type} {self.load(self.over)}, {v.splat(0.5)}")
-
-    def report(self) -> None:
-        """States at saved times within the step, as long as any lane has passed one."""
-        t, again, done = self.t, self.t.fresh("passed"), self.t.fresh("reported")
-        work = [(self.base + k, self.base + k) for k in range(self.work)]
-        some, due, when = self.due()
+        # states at saved times within the step, as long as any lane has passed one
+        again, done = t.fresh("passed"), t.fresh("reported")
+        some, _, _ = self.due()
         first = t.fresh("report")
         t.do(f"br i1 {some}, label %{first}, label %{done}")
         t.label(first)
-        self.copy("%x", "%r", work)
+        self.copy("%x", "%r", [(self.base + k, self.base + k) for k in range(self.work)])
         t.do(f"br label %{again}")
         t.label(again)
-        some, due, when = self.due()
+        _, due, when = self.due()
         self.save(due, when)
-        some, due, when = self.due()
+        some, _, _ = self.due()
         t.do(f"br i1 {some}, label %{again}, label %{done}")
         t.label(done)
+        return t.let(f"fcmp ogt {v.type} {self.load(self.over)}, {v.splat(0.5)}")
 
     def due(self) -> tuple[str, str, str]:
         """(Whether any lane has passed its next saved time, the mask of these, and those times)."""
@@ -438,23 +397,20 @@ class AdaptiveWriter(RowLoop):
         self.close("%s")
 
         def one(lane: str) -> None:
-            row, address = self.row(lane), self.number("%index", lane)
+            row, address = self.row(lane), t.element(v.scalar, "%index", lane)
             index = t.let(f"load {v.scalar}, ptr {address}")
-            t.do(
-                f"store {v.scalar} {t.let(f'fadd {v.scalar} {index}, {v.literal(1.0)}')}, ptr {address}"
-            )
-            has_row = t.let(f"icmp sge i64 {row}, 0")
-            t.when(has_row, lambda: self.write(lane, row, index))
+            following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
+            t.do(f"store {v.scalar} {following}, ptr {address}")
+
+            def write() -> None:
+                number = t.let(f"fptoui {v.scalar} {index} to i64")
+                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
+                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
+                self.give(lane, "%s", target, self.saved)
+
+            t.when(t.let(f"icmp sge i64 {row}, 0"), write)
 
         self.each(due, one)
-
-    def write(self, lane: str, row: str, index: str) -> None:
-        """One saved state."""
-        t, v = self.t, self.v
-        number = t.let(f"fptoui {v.scalar} {index} to i64")
-        at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
-        target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
-        self.give(lane, "%s", target, self.saved)
 
     def end(self, lane: str) -> None:
         """Write where a run ended, and take the next row."""
@@ -469,7 +425,7 @@ class AdaptiveWriter(RowLoop):
     def take(self, lane: str) -> None:
         t, v = self.t, self.v
         row = self.next_row(lane)
-        self.take_held(lane, row)
+        self.take_fixed(lane, row)
         source = t.at("%base", t.let(f"mul i64 {row}, {self.base * v.size}"))
         self.put(lane, source, 0, self.base)
         self.set("%index", lane, 0.0)
@@ -503,10 +459,10 @@ class SearchWriter(RowLoop):
         t.do("store i64 0, ptr %next")
         t.do(f"%start = alloca [{v.width} x i64], align 64")
         t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
-        last = self.address("%x", self.base + self.work + self.held)
-        t.do(f"store {v.type} {self.spread('%gain')}, ptr {last}")
-        self.enough = self.spread("%enough")
-        self.steps = self.spread(t.let(f"uitofp i64 %steps to {v.scalar}"))
+        last = self.address("%x", self.base + self.work + self.fixed)
+        t.do(f"store {v.type} {t.splat(v, '%gain')}, ptr {last}")
+        self.enough = t.splat(v, "%enough")
+        self.steps = t.splat(v, t.let(f"uitofp i64 %steps to {v.scalar}"))
 
     def turn(self) -> str:
         t, v = self.t, self.v
@@ -522,37 +478,33 @@ class SearchWriter(RowLoop):
     def end(self, lane: str) -> None:
         """Write and take the next row, or begin again."""
         t, v = self.t, self.v
-        at = self.number(self.address("%x", 2 * self.n), lane)
+        at = t.element(v.scalar, self.address("%x", 2 * self.n), lane)
         cost = t.let(f"load {v.scalar}, ptr {at}")
         converged = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
-        before = t.let(f"load i64, ptr {self.whole('start', lane)}")
+        before = t.let(f"load i64, ptr {t.element('i64', '%start', lane)}")
         starts = t.let(f"add i64 {before}, 1")
         done = t.let(f"or i1 {converged}, {t.let(f'icmp uge i64 {starts}, %starts')}")
-        t.when(done, lambda: self.write(lane, cost, converged))
-        going = t.let(f"xor i1 {done}, true")
-        t.when(going, lambda: self.start(lane, starts))
-
-    def write(self, lane: str, cost: str, converged: str) -> None:
-        t, v, n = self.t, self.v, self.n
 
         def write(row: str) -> None:
-            which = t.let(f"select i1 {converged}, i64 0, i64 {n * self.bytes}")
-            target = t.at("%ends", t.let(f"mul i64 {row}, {n * v.size}"))
-            self.give(lane, t.at("%x", which), target, n)
+            which = t.let(f"select i1 {converged}, i64 0, i64 {self.n * self.bytes}")
+            target = t.at("%ends", t.let(f"mul i64 {row}, {self.n * v.size}"))
+            self.give(lane, t.at("%x", which), target, self.n)
             address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
             t.do(f"store {v.scalar} {cost}, ptr {address}")
 
-        self.ended(lane, write)
+        t.when(done, lambda: self.ended(lane, write))
+        going = t.let(f"xor i1 {done}, true")
+        t.when(going, lambda: self.start(lane, starts))
 
     def take(self, lane: str) -> None:
-        self.take_held(lane, self.next_row(lane))
+        self.take_fixed(lane, self.next_row(lane))
         self.set(self.address("%x", 2 * self.n), lane, float("inf"))
         self.start(lane, "0")
 
     def start(self, lane: str, start: str) -> None:
         """At the first point of the row, or at one of the pool."""
         t, size = self.t, self.n * self.v.size
-        t.do(f"store i64 {start}, ptr {self.whole('start', lane)}")
+        t.do(f"store i64 {start}, ptr {t.element('i64', '%start', lane)}")
         row = self.row(lane)
         number = t.let(f"add i64 {row}, %offset")
         both = [t.let(f"mul i64 {x}, {s}") for x, s in zip((number, start), STRIDES, strict=True)]

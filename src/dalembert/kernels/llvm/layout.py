@@ -15,6 +15,7 @@ halves: such shuffles do not compete with multiplications for an execution port.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import prod
 
@@ -26,16 +27,6 @@ Index = str | int
 """A number known now, or the name of one known when the code runs."""
 
 
-def tile_address(t: IRWriter, v: Vector, entry: Index, tile: str = "%tile") -> str:
-    """Address of an entry in the tile."""
-    return t.let(f"getelementptr {v.type}, ptr {tile}, i64 {entry}")
-
-
-def row_addresses(t: IRWriter, v: Vector, base: str, stride: int) -> list[str]:
-    """The address of each of the W states, `stride` bytes apart."""
-    return [t.at(base, k * stride) for k in range(v.width)]
-
-
 def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w: int) -> list[str]:
     """w columns from entry `start` on, one register each."""
     halves = v.width == 2 * w and w > 2
@@ -45,7 +36,7 @@ def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w:
         first = j // (w // 2) * w + j % (w // 2)
         own = (first, first + w // 2) if halves else range(j, v.width, w)
         pieces = [
-            t.let(f"load <{w} x {v.scalar}>, ptr {_entry(t, v, rows[r], start)}, align 1")
+            t.let(f"load <{w} x {v.scalar}>, ptr {t.element(v.scalar, rows[r], start)}, align 1")
             for r in own
         ]
         vectors.append(_join(t, v, pieces, w))
@@ -67,7 +58,7 @@ def scatter_columns(
         for m, row in enumerate(rows[j::w]):
             lanes = ", ".join(f"i32 {m * w + k}" for k in range(w))
             part = t.let(f"shufflevector {v.type} {vector}, {v.type} poison, <{w} x i32> <{lanes}>")
-            t.do(f"store <{w} x {v.scalar}> {part}, ptr {_entry(t, v, row, start)}, align 1")
+            t.do(f"store <{w} x {v.scalar}> {part}, ptr {t.element(v.scalar, row, start)}, align 1")
 
 
 def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int]]:
@@ -88,26 +79,6 @@ def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
     return [
         range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
     ]
-
-
-def _emit_chunks(
-    t: IRWriter,
-    n: int,
-    chunks: list[tuple[int, int]],
-    emit: Callable[[Index, int, range], None],
-) -> None:
-    """Emit every chunk; long runs of equal chunks as one loop."""
-    regular = 0
-    if n > UNROLLED:
-        w = chunks[0][1]
-        regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
-        t.loop(regular, lambda i: emit(t.let(f"mul i64 {i}, {w}"), w, range(w)))
-    for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
-        emit(start, w, new)
-
-
-def _entry(t: IRWriter, v: Vector, row: str, start: Index) -> str:
-    return t.let(f"getelementptr {v.scalar}, ptr {row}, i64 {start}")
 
 
 def _join(t: IRWriter, v: Vector, pieces: list[str], w: int) -> str:
@@ -149,16 +120,15 @@ def packing_functions(
     v: Vector, inputs: set[tuple[int, ...]], outputs: set[tuple[int, ...]]
 ) -> str:
     """The packing functions of ports of the shapes `inputs`, the unpacking ones of `outputs`."""
-    moves = {"direct": _move_direct, "rows": _move_rows, "same": _pack_same, "any": _move_any}
     functions = ["declare i64 @llvm.umin.i64(i64, i64)"]
     functions += [_mode(v, shape) for shape in sorted(inputs | outputs)]
     for shape in sorted(inputs):
-        functions += [move(v, shape, f"pack_{layout}") for layout, move in moves.items()]
+        layouts = ["direct", "rows", "same", "any"]
+        functions += [_move_function(v, shape, f"pack_{layout}") for layout in layouts]
     for shape in sorted(outputs):
         functions.append(_prefetch_offsets(v, shape))
-        functions += [
-            moves[layout](v, shape, f"unpack_{layout}") for layout in ("direct", "rows", "any")
-        ]
+        layouts = ["direct", "rows", "any"]
+        functions += [_move_function(v, shape, f"unpack_{layout}") for layout in layouts]
     return "\n".join(functions)
 
 
@@ -200,7 +170,7 @@ def _prefetch_offsets(v: Vector, shape: tuple[int, ...]) -> str:
     def visit(flat: Index, offset: Index) -> None:
         part = t.let(f"mul i64 {flat}, {v.width * v.size}")
         chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
-        t.do(f"store i64 {chosen}, ptr {t.let(f'getelementptr i64, ptr %offsets, i64 {flat}')}")
+        t.do(f"store i64 {chosen}, ptr {t.element('i64', '%offsets', flat)}")
 
     _for_each_entry(t, shape, visit)
     t.do("ret void")
@@ -246,40 +216,72 @@ def _for_each_entry(
         descend(0, 0, 0)
 
 
-def _move_direct(v: Vector, shape: tuple[int, ...], name: str) -> str:
+def _move_function(v: Vector, shape: tuple[int, ...], name: str) -> str:
+    """The function of one layout and direction, between an array and the `%tile`."""
     t = IRWriter()
+    if name.endswith("rows"):
+        _move_rows(t, v, prod(shape), name == "pack_rows")
+    else:
+        # `any`: number by number. Lanes from `%count` on are the last state
+        rows = _clamped_rows(t, v) if name.endswith("any") else []
+        visit = partial(_move_entry, t, v, name, rows)
+        _for_each_entry(t, shape, visit, 1 if rows else UNROLLED)
+    t.do("ret void")
+    parameters = "ptr %base, i64 %outer, ptr %strides, i64 %count, ptr noalias align 64 %tile"
+    return t.function(f"internal void @{name}_{shape_suffix(shape)}({parameters}) noinline #0")
 
-    def visit(flat: Index, offset: Index) -> None:
-        if name == "pack_direct":
-            x = t.let(f"load {v.type}, ptr {t.at('%base', offset)}, align 1")
-            t.do(f"store {v.type} {x}, ptr {tile_address(t, v, flat)}")
-        else:
-            x = t.let(f"load {v.type}, ptr {tile_address(t, v, flat)}")
-            t.do(f"store {v.type} {x}, ptr {t.at('%base', offset)}, align 1")
 
-    _for_each_entry(t, shape, visit)
-    return _finish(t, name, shape)
+def _move_entry(
+    t: IRWriter, v: Vector, name: str, rows: Sequence[str], flat: Index, offset: Index
+) -> None:
+    """One entry of W states, at a byte offset from the first; `rows` are the addresses of states."""
+    if name == "pack_direct":
+        x = t.let(f"load {v.type}, ptr {t.at('%base', offset)}, align 1")
+        t.do(f"store {v.type} {x}, ptr {t.element(v.type, '%tile', flat)}")
+    elif name == "unpack_direct":
+        x = t.let(f"load {v.type}, ptr {t.element(v.type, '%tile', flat)}")
+        t.do(f"store {v.type} {x}, ptr {t.at('%base', offset)}, align 1")
+    elif name == "pack_same":
+        x = t.let(f"load {v.scalar}, ptr {t.at('%base', offset)}, align 1")
+        address = t.element(v.type, "%tile", flat)
+        t.do(f"store {v.type} {t.splat(v, x)}, ptr {address}")
+    elif name == "pack_any":
+        vector = "poison"
+        for k, row in enumerate(rows):
+            x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
+            vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
+        t.do(f"store {v.type} {vector}, ptr {t.element(v.type, '%tile', flat)}")
+    else:
+        vector = t.let(f"load {v.type}, ptr {t.element(v.type, '%tile', flat)}")
+        for k, row in enumerate(rows):
+            x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
+            t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
 
 
-def _move_rows(v: Vector, shape: tuple[int, ...], name: str) -> str:
+def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
     """W rows of n entries transposed into the `%tile`, or n columns of the `%tile` into W rows."""
-    t, n = IRWriter(), prod(shape)
     rows = _clamped_rows(t, v)
 
     def chunk(start: Index, w: int, new: range) -> None:
-        if name == "pack_rows":
+        if inward:
             columns = gather_columns(t, v, rows, start, w)
-            first = tile_address(t, v, start)
+            first = t.element(v.type, "%tile", start)
             for k in new:
                 t.do(f"store {v.type} {columns[k]}, ptr {t.at(first, k * v.width * v.size)}")
         else:
-            first = tile_address(t, v, start)
+            first = t.element(v.type, "%tile", start)
             addresses = (t.at(first, k * v.width * v.size) for k in range(w))
             columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
             scatter_columns(t, v, columns, rows, start)
 
-    _emit_chunks(t, n, cover_with_chunks(v, n), chunk)
-    return _finish(t, name, shape)
+    chunks = cover_with_chunks(v, n)
+    regular = 0
+    if n > UNROLLED:  # long runs of equal chunks as one loop
+        w = chunks[0][1]
+        regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
+        t.loop(regular, lambda i: chunk(t.let(f"mul i64 {i}, {w}"), w, range(w)))
+    for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
+        chunk(start, w, new)
 
 
 def _clamped_rows(t: IRWriter, v: Vector) -> list[str]:
@@ -290,50 +292,3 @@ def _clamped_rows(t: IRWriter, v: Vector) -> list[str]:
     last = t.let("sub i64 %count, 1")
     states = (t.let(f"call i64 @llvm.umin.i64(i64 {k}, i64 {last})") for k in range(1, v.width))
     return ["%base", *(t.at("%base", t.let(f"mul i64 {k}, %outer")) for k in states)]
-
-
-def _pack_same(v: Vector, shape: tuple[int, ...], name: str) -> str:
-    t = IRWriter()
-
-    def visit(flat: Index, offset: Index) -> None:
-        x = t.let(f"load {v.scalar}, ptr {t.at('%base', offset)}, align 1")
-        store_broadcast(t, v, x, tile_address(t, v, flat))
-
-    _for_each_entry(t, shape, visit)
-    return _finish(t, name, shape)
-
-
-def store_broadcast(t: IRWriter, v: Vector, x: str, address: str) -> None:
-    """Store one number in all lanes."""
-    first = t.let(f"insertelement {v.type} poison, {v.scalar} {x}, i64 0")
-    every = t.let(
-        f"shufflevector {v.type} {first}, {v.type} poison, <{v.width} x i32> zeroinitializer"
-    )
-    t.do(f"store {v.type} {every}, ptr {address}")
-
-
-def _move_any(v: Vector, shape: tuple[int, ...], name: str) -> str:
-    t = IRWriter()
-    rows = _clamped_rows(t, v)
-
-    def visit(flat: Index, offset: Index) -> None:
-        if name == "pack_any":
-            vector = "poison"
-            for k, row in enumerate(rows):
-                x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
-                vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
-            t.do(f"store {v.type} {vector}, ptr {tile_address(t, v, flat)}")
-        else:
-            vector = t.let(f"load {v.type}, ptr {tile_address(t, v, flat)}")
-            for k, row in enumerate(rows):
-                x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
-                t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
-
-    _for_each_entry(t, shape, visit, unrolled=1)
-    return _finish(t, name, shape)
-
-
-def _finish(t: IRWriter, name: str, shape: tuple[int, ...]) -> str:
-    t.do("ret void")
-    parameters = "ptr %base, i64 %outer, ptr %strides, i64 %count, ptr noalias align 64 %tile"
-    return t.function(f"internal void @{name}_{shape_suffix(shape)}({parameters}) noinline #0")

@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("<Q")
 _GENERATION = 32  # libraries of one linker
 _names = map("object{}".format, itertools.count())
 _numbers = itertools.count()
-_held: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
+_libraries: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
 _dead: list[int] = []
 _MIN_LIBRARIES = 256  # libraries loaded before the garbage collector is run for them
 
@@ -41,7 +41,7 @@ class Loaded:
         # LLVM's objects free themselves when collected, in any order and any thread: they are kept
         # where the collector does not come
         self._number = next(_numbers)
-        _held[self._number] = tracker, linker
+        _libraries[self._number] = tracker, linker
         self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
 
     def __getitem__(self, symbol: str) -> int:
@@ -62,30 +62,11 @@ def _unload_dead() -> None:
     while _dead and llvm_lock.acquire(blocking=False):
         try:
             with contextlib.suppress(IndexError):  # another thread was faster
-                tracker, linker = _held.pop(_dead.pop())
+                tracker, linker = _libraries.pop(_dead.pop())
                 tracker.close()
                 del tracker, linker
         finally:
             llvm_lock.release()
-
-
-class _Pressure:
-    """Runs Python's garbage collector when the number of loaded libraries has doubled.
-
-    The collector runs by the number of Python's objects and does not see machine code: left alone,
-    a robot that was dropped stays until hundreds of others are.
-    """
-
-    def __init__(self) -> None:
-        self.most = _MIN_LIBRARIES
-
-    def relieve(self) -> None:
-        if len(_held) > self.most and gc.isenabled():
-            gc.collect()
-            self.most = max(_MIN_LIBRARIES, 2 * len(_held))
-
-
-_pressure = _Pressure()
 
 
 def preload_llvm() -> None:
@@ -143,7 +124,11 @@ def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | Non
         library.import_symbol(symbol, address)
     if STACK_KEY.encode() in packed:
         library.import_symbol(STACK_KEY, ctypes.addressof(_stack_key()))
-    _pressure.relieve()
+    # Python's garbage collector runs by the number of objects and does not see machine code: it is
+    # run here whenever the number of libraries has doubled
+    if len(_libraries) > _linkers.most and gc.isenabled():
+        gc.collect()
+        _linkers.most = max(_MIN_LIBRARIES, 2 * len(_libraries))
     with llvm_lock:
         _unload_dead()
         linker = _linkers.next()
@@ -166,12 +151,14 @@ class _Linkers:
     """LLVM's linkers, one for every few libraries.
 
     A linker keeps some 10 kB of each library that it has ever linked, so it is replaced after a
-    while, and freed with the last code that it has linked.
+    while, and freed with the last code that it has linked. Beyond `most` libraries, garbage is
+    collected before the next one is linked.
     """
 
     def __init__(self) -> None:
         self._linker: LLJIT | None = None
         self._left = 0
+        self.most = _MIN_LIBRARIES
 
     def next(self) -> "LLJIT":
         if self._linker is None or not self._left:

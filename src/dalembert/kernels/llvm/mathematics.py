@@ -55,23 +55,19 @@ COSINE = {
 }
 
 
-def sincos_declarations(v: Vector) -> str:
-    """Declarations of the functions that `reduce_angles` and `sincos` call."""
-    libm = [f"declare double @{name}(double) nounwind" for name in ("sin", "cos")]
-    return "\n".join(
-        [
-            f"declare {v.type} @llvm.fma.{v.suffix}({v.type}, {v.type}, {v.type})",
-            f"declare {v.type} @llvm.fabs.{v.suffix}({v.type})",
-            *libm,
-            "declare double @atan2(double, double) nounwind",
-            _cold(v),
-        ]
-    )
-
-
 def reduce_angles(t: IRWriter, v: Vector, arguments: list[str]) -> list[tuple[str, str]]:
     """Emit the reduction of several arguments, with one test for all; (r, k) of each."""
-    pairs = [_reduce_fast(t, v, x) for x in arguments]
+    magic = v.splat(MAGIC[v.dtype])
+    pairs = []
+    for x in arguments:
+        scaled = t.let(f"fmul contract {v.type} {x}, {v.splat(TWO_OVER_PI)}")
+        shifted = t.let(f"fadd contract {v.type} {scaled}, {magic}")
+        k = t.let(f"fsub {v.type} {shifted}, {magic}")
+        r = x
+        for part in _HALF_PI[v.dtype]:
+            operands = f"{v.type} {k}, {v.type} {v.splat(-part)}, {v.type} {r}"
+            r = t.let(f"call {v.type} @llvm.fma.{v.suffix}({operands})")
+        pairs.append((r, t.let(f"bitcast {v.type} {shifted} to {v.integers}")))
     # lanes where some argument is beyond LIMIT: the largest of them, which no NaN can hide
     limit = v.splat(LIMIT[v.dtype])
     largest = limit
@@ -102,18 +98,6 @@ def reduce_angles(t: IRWriter, v: Vector, arguments: list[str]) -> list[tuple[st
         )
         for (r, k), (r_cold, k_cold) in zip(pairs, exact, strict=True)
     ]
-
-
-def _reduce_fast(t: IRWriter, v: Vector, x: str) -> tuple[str, str]:
-    magic = v.splat(MAGIC[v.dtype])
-    scaled = t.let(f"fmul contract {v.type} {x}, {v.splat(TWO_OVER_PI)}")
-    shifted = t.let(f"fadd contract {v.type} {scaled}, {magic}")
-    k = t.let(f"fsub {v.type} {shifted}, {magic}")
-    r = x
-    for part in _HALF_PI[v.dtype]:
-        operands = f"{v.type} {k}, {v.type} {v.splat(-part)}, {v.type} {r}"
-        r = t.let(f"call {v.type} @llvm.fma.{v.suffix}({operands})")
-    return r, t.let(f"bitcast {v.type} {shifted} to {v.integers}")
 
 
 def sincos(t: IRWriter, v: Vector, r: str, k: str) -> tuple[str, str]:
@@ -154,8 +138,11 @@ def _flip(t: IRWriter, v: Vector, value: str, quadrant: str) -> str:
     return t.let(f"bitcast {v.integers} {flipped} to {v.type}")
 
 
-def _cold(v: Vector) -> str:
-    """`reduce_huge`: θ = atan2(sin x, cos x) is x without its turns; then k and r as ever."""
+def sincos_declarations(v: Vector) -> str:
+    """Declarations of the functions that `reduce_angles` and `sincos` call, and `reduce_huge`.
+
+    θ = atan2(sin x, cos x) is x without its turns; then k and r as ever.
+    """
     d, t = Vector("float64", 1), IRWriter()
     half_pi = d.literal(_HALF_PI["float64"][0])
 
@@ -171,8 +158,8 @@ def _cold(v: Vector) -> str:
         bits = t.let(f"bitcast double {shifted} to i64")
         if v.size == 4:
             r, bits = t.let(f"fptrunc double {r} to float"), t.let(f"trunc i64 {bits} to i32")
-        r_at = t.let(f"getelementptr {v.scalar}, ptr %r, i64 {lane}")
-        k_at = t.let(f"getelementptr {v.integer}, ptr %k, i64 {lane}")
+        r_at = t.element(v.scalar, "%r", lane)
+        k_at = t.element(v.integer, "%k", lane)
         t.do(f"store {v.scalar} {r}, ptr {r_at}")
         t.do(f"store {v.integer} {bits}, ptr {k_at}")
 
@@ -185,8 +172,13 @@ def _cold(v: Vector) -> str:
     t.loop(v.width, visit)
     t.do("ret void")
     head = f"internal void @reduce_huge({v.type} %x, ptr noalias %r, ptr noalias %k)"
-    declare = f"declare {v.scalar} @llvm.fabs.f{8 * v.size}({v.scalar})\n"
-    return declare + t.function(head + " cold noinline #0")
+    return f"""declare {v.type} @llvm.fma.{v.suffix}({v.type}, {v.type}, {v.type})
+declare {v.type} @llvm.fabs.{v.suffix}({v.type})
+declare double @sin(double) nounwind
+declare double @cos(double) nounwind
+declare double @atan2(double, double) nounwind
+declare {v.scalar} @llvm.fabs.f{8 * v.size}({v.scalar})
+{t.function(f"{head} cold noinline #0")}"""
 
 
 _LIBM_OPERATIONS = (
@@ -197,22 +189,11 @@ _LIBM_OPERATIONS = (
 LIBM_NAMES = {op: op.name.lower() for op in _LIBM_OPERATIONS}
 
 
-def call_libm(t: IRWriter, v: Vector, op: Op, *operands: str) -> str:
-    """Emit the function on a register."""
-    listed = ", ".join(f"{v.type} {x}" for x in operands)
-    return t.let(f"call {v.type} @each_{LIBM_NAMES[op]}({listed})")
-
-
-def libm_declaration(op: Op) -> str:
-    """The C function itself."""
-    return f"declare double @{LIBM_NAMES[op]}({', '.join(['double'] * _arity(op))}) nounwind"
-
-
 def libm_definition(v: Vector, op: Op) -> str:
     """`each_<name>`: the function on every lane of a register."""
     t = IRWriter()
-    parameters = ["%x", "%y"][: _arity(op)]
-    slot = t.let(f"alloca {v.type}")
+    parameters = ["%x", "%y"] if op in BINARY else ["%x"]
+    results = t.let(f"alloca {v.type}")
 
     def one(lane: str) -> None:
         numbers = [t.let(f"extractelement {v.type} {x}, i64 {lane}") for x in parameters]
@@ -222,15 +203,10 @@ def libm_definition(v: Vector, op: Op) -> str:
         value = t.let(f"call double @{LIBM_NAMES[op]}({listed})")
         if v.size == 4:
             value = t.let(f"fptrunc double {value} to float")
-        address = t.let(f"getelementptr {v.scalar}, ptr {slot}, i64 {lane}")
+        address = t.element(v.scalar, results, lane)
         t.do(f"store {v.scalar} {value}, ptr {address}")
 
     t.loop(v.width, one)
-    result = t.let(f"load {v.type}, ptr {slot}")
-    t.do(f"ret {v.type} {result}")
+    t.do(f"ret {v.type} {t.let(f'load {v.type}, ptr {results}')}")
     listed = ", ".join(f"{v.type} {x}" for x in parameters)
     return t.function(f"internal {v.type} @each_{LIBM_NAMES[op]}({listed}) noinline #0")
-
-
-def _arity(op: Op) -> int:
-    return 2 if op in BINARY else 1

@@ -4,8 +4,8 @@ Groups of a program have frames of their own: inputs are copied in, parts run, r
 
     void group_i(ptr frame, ptr reads, ptr writes, ptr local)
 
-`reads` and `writes` are the slots of the program's frame for the slots of the local one, so that
-groups which differ in nothing else share one function.
+`reads` and `writes` are the entries of the program's frame for those of the local one, so that groups
+which differ in nothing else share one function.
 
 Arithmetic waits for its multiplications, and moving rows for loads, stores and shuffles; one after
 the other takes the sum of both. So while the states of one register are computed, the inputs of the
@@ -19,7 +19,6 @@ Arrays of other layouts have mode NONE here and are moved before and after the a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,12 +29,10 @@ from dalembert.kernels.llvm.layout import (
     cover_with_chunks,
     gather_columns,
     new_entries,
-    row_addresses,
     scatter_columns,
-    tile_address,
 )
 from dalembert.kernels.llvm.runtime import MAX_ON_STACK, Block, spilled_bytes
-from dalembert.kernels.program.partition import Part, Schedule, StackFrame
+from dalembert.kernels.program.partition import Call, Part, Schedule
 from dalembert.tracing.program import Port, Program
 
 
@@ -45,48 +42,34 @@ def group_functions(schedule: Schedule, v: Vector, ports: int) -> str:
     first = 0
     for i, frame in enumerate(schedule.frames if schedule.calls else ()):
         call = next(call for call in schedule.calls if call.part == i)
-        sizes = len(call.reads), len(call.writes)
-        texts.append(_group_function(i, frame, first, sizes, v, ports))
-        first += len(frame.parts)
+        parts = range(first, first + len(frame.parts))
+        texts.append(_group_function(i, parts, call, v, ports))
+        first = parts.stop
     for c, call in enumerate(schedule.calls):
-        texts += [_slot_table(f"reads_{c}", call.reads), _slot_table(f"writes_{c}", call.writes)]
+        for name, entries in (("reads", call.reads), ("writes", call.writes)):
+            listed = ", ".join(f"i64 {entry}" for entry in entries)
+            texts.append(f"@{name}_{c} = internal constant [{len(entries)} x i64] [{listed}]")
     return "\n".join(texts)
 
 
-def call_groups(t: IRWriter, schedule: Schedule, v: Vector) -> None:
-    """Calls of all groups on the `%frame`, behind which the local frame is."""
-    local = t.at("%frame", schedule.slots * v.width * v.size)
-    for c, call in enumerate(schedule.calls):
-        tables = f"ptr @reads_{c}, ptr @writes_{c}"
-        t.do(f"call void @group_{call.part}(ptr %frame, {tables}, ptr {local})")
-
-
-def _slot_table(name: str, slots: Sequence[int]) -> str:
-    listed = ", ".join(f"i64 {slot}" for slot in slots)
-    return f"@{name} = internal constant [{len(slots)} x i64] [{listed}]"
-
-
-def _group_function(
-    i: int, frame: StackFrame, first: int, sizes: tuple[int, int], v: Vector, ports: int
-) -> str:
-    """One group, whose parts are numbered from `first`; `sizes` count its inputs and results."""
+def _group_function(i: int, parts: range, call: Call, v: Vector, ports: int) -> str:
+    """One group of these parts, as in one of its calls."""
     t = IRWriter()
 
     def copy(index: str, table: str, start: int, out: bool) -> None:
-        slot = t.let(f"load i64, ptr {t.let(f'getelementptr i64, ptr {table}, i64 {index}')}")
-        outer = t.let(f"getelementptr {v.type}, ptr %frame, i64 {slot}")
+        entry = t.let(f"load i64, ptr {t.element('i64', table, index)}")
+        outer = t.element(v.type, "%frame", entry)
         here = t.at("%local", start * v.width * v.size)
-        inner = t.let(f"getelementptr {v.type}, ptr {here}, i64 {index}")
+        inner = t.element(v.type, here, index)
         source, target = (inner, outer) if out else (outer, inner)
         t.do(f"store {v.type} {t.let(f'load {v.type}, ptr {source}')}, ptr {target}")
 
-    reads, writes = sizes
-    if reads:
-        t.loop(reads, partial(copy, table="%reads", start=0, out=False))
+    if call.reads:
+        t.loop(len(call.reads), partial(copy, table="%reads", start=0, out=False))
     parameters = ", ".join(["ptr %local", "ptr %local", "ptr @nothing", *["ptr %local"] * ports])
-    for k in range(first, first + len(frame.parts)):
+    for k in parts:
         t.do(f"call void @part_{k}({parameters})")
-    t.loop(writes, partial(copy, table="%writes", start=reads, out=True))
+    t.loop(len(call.writes), partial(copy, table="%writes", start=len(call.reads), out=True))
     t.do("ret void")
     arguments = "ptr noalias %frame, ptr noalias %reads, ptr noalias %writes, ptr noalias %local"
     return t.function(f"internal void @group_{i}({arguments}) noinline #0")
@@ -98,12 +81,12 @@ MAX_PREFETCHED = 40 * 1024  # bytes of results of one register of states
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the loop: where its strides and its slots of the frame are."""
+    """One argument of the loop: where its strides are, and its entries in the frame."""
 
     port: Port
     index: int
     strides: int  # position of its core strides in `steps`
-    slot: int
+    offset: int  # of its first entry in the frame
     is_input: bool
 
     @property
@@ -128,8 +111,10 @@ class Plan:
     @property
     def frame(self) -> int:
         """Bytes of all vectors that the parts read and write."""
-        slots = self.schedule.slots + self.schedule.local
-        return max(1, slots) * self.v.width * self.v.size
+        # behind the own frame the largest one that is called
+        called = [self.schedule.frames[call.part].size for call in self.schedule.calls]
+        size = self.schedule.size + max(called, default=0)
+        return max(1, size) * self.v.width * self.v.size
 
     @property
     def overlaps(self) -> bool:
@@ -171,7 +156,7 @@ class Plan:
         """Set aside the frame; outputs that are zero for every state are so from the beginning."""
         self.block.allocate(t)
         if self.schedule.zeroed:
-            first, count = self.outputs[0].slot, sum(each.port.size for each in self.outputs)
+            first, count = self.outputs[0].offset, sum(each.port.size for each in self.outputs)
             size = self.v.width * self.v.size
             address = t.at("%frame", first * size)
             t.do(
@@ -202,15 +187,15 @@ class Plan:
 
 
 def arguments(program: Program) -> list[Argument]:
-    """Inputs and outputs in their order, with their places in `steps` and in the frame."""
+    """Inputs and outputs in their order, with their positions in `steps` and in the frame."""
     strides = len(program.inputs) + len(program.outputs)
-    slot = 0
+    offset = 0
     result: list[Argument] = []
     for ports, is_input in ((program.inputs, True), (program.outputs, False)):
         for port in ports:
-            result.append(Argument(port, len(result), strides, slot, is_input))
+            result.append(Argument(port, len(result), strides, offset, is_input))
             strides += len(port.shape)
-            slot += port.size
+            offset += port.size
     return result
 
 
@@ -243,8 +228,9 @@ class Move:
 
     def _rows(self, t: IRWriter, v: Vector, record: str) -> None:
         array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
-        rows = row_addresses(t, v, array, self.argument.port.size * v.size)
-        addresses = [tile_address(t, v, self.start + k, tile) for k in range(self.w)]
+        stride = self.argument.port.size * v.size  # bytes from state to state
+        rows = [t.at(array, k * stride) for k in range(v.width)]
+        addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
         if self.argument.is_input:
             columns = gather_columns(t, v, rows, self.start, self.w)
             for k in self.fresh:
@@ -262,7 +248,7 @@ class Move:
             for axis in reversed(range(len(shape))):
                 rest, index = divmod(rest, shape[axis])
                 address = t.at(address, t.let(f"mul i64 {index}, {step[axis]}") if index else 0)
-            inside = tile_address(t, v, self.start + k, tile)
+            inside = t.element(v.type, tile, self.start + k)
             source, target = (address, inside) if self.argument.is_input else (inside, address)
             x = t.let(f"load {v.type}, ptr {source}, align 1")
             t.do(f"store {v.type} {x}, ptr {target}, align 1")

@@ -19,8 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from dalembert.kernels.llvm.ir import IRWriter, Vector
-from dalembert.kernels.llvm.load import STACK_KEY
+from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.mathematics import LIBM_NAMES
 from dalembert.kernels.llvm.target import Target
 from dalembert.tracing.program import LEAVES, Op, Program
@@ -31,54 +30,6 @@ _SPARE = 64 * 1024  # for what is called from there
 _HEAP = """declare noalias ptr @malloc(i64) nounwind
 declare void @free(ptr) nounwind
 declare void @llvm.trap() noreturn nounwind"""
-
-# called by `guarded_function`; once in a module, beside THREAD_DECLARATIONS.
-# POSIX, and the extension of glibc and musl. pthread_attr_t is 64 bytes at most.
-STACK_CHECKS = f"""@{STACK_KEY} = external global i32
-declare ptr @pthread_getspecific(i32) nounwind
-declare i32 @pthread_setspecific(i32, ptr) nounwind
-declare i64 @pthread_self() nounwind
-declare i32 @pthread_getattr_np(i64, ptr) nounwind
-declare i32 @pthread_attr_getstack(ptr, ptr, ptr) nounwind
-declare i32 @pthread_attr_init(ptr) nounwind
-declare i32 @pthread_attr_setstacksize(ptr, i64) nounwind
-declare i32 @pthread_attr_destroy(ptr) nounwind
-
-define internal ptr @find_stack(i32 %key) noinline cold #0 {{
-entry:
-  %attributes = alloca [256 x i8], align 16
-  %low_at = alloca ptr
-  %size_at = alloca i64
-  %self = call i64 @pthread_self()
-  %failed = call i32 @pthread_getattr_np(i64 %self, ptr %attributes)
-  %known = icmp eq i32 %failed, 0
-  br i1 %known, label %read, label %unknown
-read:
-  %1 = call i32 @pthread_attr_getstack(ptr %attributes, ptr %low_at, ptr %size_at)
-  %2 = call i32 @pthread_attr_destroy(ptr %attributes)
-  %low = load ptr, ptr %low_at
-  %3 = call i32 @pthread_setspecific(i32 %key, ptr %low)
-  ret ptr %low
-unknown:
-  ret ptr null
-}}
-define internal i64 @stack_left() noinline #0 {{
-entry:
-  %here = alloca i8
-  %key = load i32, ptr @{STACK_KEY}
-  %cached = call ptr @pthread_getspecific(i32 %key)
-  %is_new = icmp eq ptr %cached, null
-  br i1 %is_new, label %find, label %known
-find:
-  %found = call ptr @find_stack(i32 %key)
-  br label %known
-known:
-  %low = phi ptr [ %cached, %entry ], [ %found, %find ]
-  %top = ptrtoint ptr %here to i64
-  %bottom = ptrtoint ptr %low to i64
-  %left = sub i64 %top, %bottom
-  ret i64 %left
-}}"""
 
 
 def spilled_bytes(program: Program, v: Vector) -> int:
@@ -139,9 +90,17 @@ def guarded_function(
 
     Where no thread can be started either, it is tried all the same.
     """
-    t = IRWriter()
     listed = ", ".join(f"{kind} %{key}" for kind, key in parameters)
     struct = "{ " + ", ".join(kind for kind, _ in parameters) + " }"
+    # `name_away` is the function of the other thread
+    t, values = IRWriter(), []
+    for i, (kind, _) in enumerate(parameters):
+        field = t.let(f"getelementptr {struct}, ptr %packed, i32 0, i32 {i}")
+        values.append(f"{kind} {t.let(f'load {kind}, ptr {field}')}")
+    t.do(f"call void @{name}_here({', '.join(values)})")
+    t.do("ret ptr null")
+    away = t.function(f"internal ptr @{name}_away(ptr %packed) #0")
+    t = IRWriter()
     t.do(f"%packed = alloca {struct}")
     t.do("%attributes = alloca [256 x i8], align 16")
     t.do("%id = alloca i64")
@@ -168,21 +127,7 @@ def guarded_function(
     t.label("here")
     t.do(f"call void @{name}_here({listed})")
     t.do("ret void")
-    return _thread_function(name, parameters, struct) + t.function(
-        f"{linkage}void @{name}({listed}) noinline #0"
-    )
-
-
-def _thread_function(name: str, parameters: Sequence[tuple[str, str]], struct: str) -> str:
-    """The function of the other thread."""
-    t = IRWriter()
-    values = []
-    for i, (kind, _) in enumerate(parameters):
-        field = t.let(f"getelementptr {struct}, ptr %packed, i32 0, i32 {i}")
-        values.append(f"{kind} {t.let(f'load {kind}, ptr {field}')}")
-    t.do(f"call void @{name}_here({', '.join(values)})")
-    t.do("ret ptr null")
-    return t.function(f"internal ptr @{name}_away(ptr %packed) #0")
+    return away + t.function(f"{linkage}void @{name}({listed}) noinline #0")
 
 
 MIN_PARALLEL_NS = 200_000  # work below this is not worth starting threads
@@ -190,23 +135,6 @@ _PIECE_NS = 20_000  # work one thread takes at a time: as long as all may wait f
 _MAX_THREADS = 256
 THREAD_DECLARATIONS = """declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
 declare i32 @pthread_join(i64, ptr) nounwind"""
-# the same two where they are not: a thread is known by its handle, and starts with the same registers
-_WINDOWS_THREADS = """declare ptr @CreateThread(ptr, i64, ptr, ptr, i32, ptr) nounwind
-declare i32 @WaitForSingleObject(ptr, i32) nounwind
-declare i32 @CloseHandle(ptr) nounwind
-define internal i32 @pthread_create(ptr %id, ptr %attributes, ptr %start, ptr %argument) #0 {
-  %handle = call ptr @CreateThread(ptr null, i64 0, ptr %start, ptr %argument, i32 0, ptr null)
-  store ptr %handle, ptr %id
-  %failed = icmp eq ptr %handle, null
-  %code = zext i1 %failed to i32
-  ret i32 %code
-}
-define internal i32 @pthread_join(i64 %id, ptr %result) #0 {
-  %handle = inttoptr i64 %id to ptr
-  %waited = call i32 @WaitForSingleObject(ptr %handle, i32 -1)
-  %closed = call i32 @CloseHandle(ptr %handle)
-  ret i32 0
-}"""
 
 
 def cost_ns(program: Program, v: Vector) -> float:
@@ -222,80 +150,7 @@ def cost_ns(program: Program, v: Vector) -> float:
 def worker_functions(program: Program, v: Vector, target: Target) -> str:
     """`in_parallel(args, steps, count, threads)`, around the `range` of the loop."""
     piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
-    return f"""%job = type {{ i64, ptr, ptr, i64 }}
-{_WINDOWS_THREADS if target.is_windows else THREAD_DECLARATIONS}
-
-define internal ptr @worker(ptr %job) #0 {{
-entry:
-  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
-  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
-  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
-  %args = load ptr, ptr %args_at
-  %steps = load ptr, ptr %steps_at
-  %count = load i64, ptr %count_at
-  br label %take
-take:
-  %start = atomicrmw add ptr %job, i64 {piece} monotonic
-  %more = icmp slt i64 %start, %count
-  br i1 %more, label %compute, label %done
-compute:
-  %beyond = add i64 %start, {piece}
-  %stop = call i64 @llvm.smin.i64(i64 %beyond, i64 %count)
-  call void @range(ptr %args, ptr %steps, i64 %start, i64 %stop)
-  br label %take
-done:
-  ret ptr null
-}}
-declare i64 @llvm.smin.i64(i64, i64)
-declare i32 @llvm.smin.i32(i32, i32)
-
-define internal void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads) #0 {{
-entry:
-  %job = alloca %job, align 64
-  %ids = alloca [{_MAX_THREADS} x i64]
-  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
-  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
-  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
-  store i64 0, ptr %job
-  store ptr %args, ptr %args_at
-  store ptr %steps, ptr %steps_at
-  store i64 %count, ptr %count_at
-  %allowed = call i32 @llvm.smin.i32(i32 %threads, i32 {_MAX_THREADS})
-  %others = sub i32 %allowed, 1
-  %many = sext i32 %others to i64
-  %last = sub i64 %count, 1
-  %pieces = sdiv i64 %last, {piece}
-  %wanted = call i64 @llvm.smin.i64(i64 %many, i64 %pieces)
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %next, %started ]
-  %taken = load atomic i64, ptr %job monotonic, align 8
-  %left = icmp slt i64 %taken, %count
-  %few = icmp slt i64 %i, %wanted
-  %again = and i1 %left, %few
-  br i1 %again, label %start, label %work
-start:
-  %id = getelementptr i64, ptr %ids, i64 %i
-  %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %job)
-  %ok = icmp eq i32 %failed, 0
-  br i1 %ok, label %started, label %work
-started:
-  %next = add i64 %i, 1
-  br label %look
-work:
-  %running = phi i64 [ %i, %look ], [ %i, %start ]
-  %unused = call ptr @worker(ptr %job)
-  br label %wait
-wait:
-  %j = phi i64 [ 0, %work ], [ %after, %joined ]
-  %waiting = icmp slt i64 %j, %running
-  br i1 %waiting, label %joined, label %done
-joined:
-  %id_at = getelementptr i64, ptr %ids, i64 %j
-  %thread = load i64, ptr %id_at
-  %status = call i32 @pthread_join(i64 %thread, ptr null)
-  %after = add i64 %j, 1
-  br label %wait
-done:
-  ret void
-}}"""
+    # a thread of Windows is known by its handle, and starts with the same registers
+    is_windows = "windows" in target.triple
+    threads = assembly_file("windows_threads") if is_windows else THREAD_DECLARATIONS
+    return assembly_file("workers", THREADS=threads, PIECE=piece, MAX_THREADS=_MAX_THREADS)

@@ -38,11 +38,6 @@ class Target:
         """Whether the x86 control register intrinsics exist."""
         return self.triple.startswith("x86_64")
 
-    @property
-    def is_windows(self) -> bool:
-        """Whether the C library is Microsoft's, which has no POSIX threads."""
-        return "windows" in self.triple
-
 
 _BITS = {"x86-64": 128, "x86-64-v3": 256, "x86-64-v4": 512, "x86-64-v4-256": 256, "aarch64": 128}
 _LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4")  # each runs those before it
@@ -60,7 +55,14 @@ def by_name(name: str) -> Target:
         known = ", ".join(["native", *_BITS])
         raise CompileError(f"unknown target {name!r}; choose one of {known}")
     machine, cpu = ("aarch64", "generic") if name == "aarch64" else ("x86_64", name[:9])
-    return Target(_triple(machine), cpu, "", _BITS[name])
+    if sys.platform == "darwin":
+        triple = f"{machine.replace('aarch64', 'arm64')}-apple-macosx"
+    elif sys.platform == "win32":
+        # ELF, which LLVM links in memory on every system; for AArch64 it has none under Windows
+        triple = f"{machine}-pc-windows-msvc{'-elf' if machine == 'x86_64' else ''}"
+    else:
+        triple = f"{machine}-unknown-linux-gnu"
+    return Target(triple, cpu, "", _BITS[name])
 
 
 def native() -> Target:
@@ -92,29 +94,12 @@ def _level() -> str:
         return "aarch64"
     if machine not in ("x86_64", "amd64"):
         raise CompileError(f"no compiled kernels for {machine} processors")
-    has = _cpu_features().get
-    if has("AVX512_SKX"):
-        return "x86-64-v4"
-    return "x86-64-v3" if has("AVX2") and has("FMA3") else "x86-64"
-
-
-def _cpu_features() -> dict[str, bool]:
-    """Features of this processor by NumPy's names; empty where NumPy has no such table.
-
-    Code is then written for the least processor of the architecture, which all of them run.
-    """
     try:
         # NumPy's stubs hide the module behind np.show_runtime, which only prints
         umath = importlib.import_module("numpy._core._multiarray_umath")
-        return dict(umath.__cpu_features__)
+        features = dict(umath.__cpu_features__)
     except (ImportError, AttributeError):
-        return {}
-
-
-def _triple(machine: str) -> str:
-    if sys.platform == "darwin":
-        return f"{machine.replace('aarch64', 'arm64')}-apple-macosx"
-    if sys.platform == "win32":
-        # ELF, which LLVM links in memory on every system; for AArch64 it has none under Windows
-        return f"{machine}-pc-windows-msvc{'-elf' if machine == 'x86_64' else ''}"
-    return f"{machine}-unknown-linux-gnu"
+        features = {}  # code for the least processor of the architecture, which all of them run
+    if features.get("AVX512_SKX"):
+        return "x86-64-v4"
+    return "x86-64-v3" if features.get("AVX2") and features.get("FMA3") else "x86-64"

@@ -14,62 +14,30 @@ unless more than three groups remain. It does nothing else, so that XLA may reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 
-from dalembert.kernels.llvm.ir import IRWriter
+from dalembert.kernels.llvm.ir import IRWriter, assembly_file
 from dalembert.kernels.llvm.target import Target
 from dalembert.tracing.program import Port
 
 SYMBOL = "dalembert_xla"
 
+
 # call frame: 8 extensions, 32 stage, 72 arguments, 112 results; buffer: 24 data, 32 rank, 40 extents.
 # Metadata are asked for by an extension of type 1 (8 its type, 24 the reply); in the reply: 24 and 28
 # the version, 32 traits. Only the stage of execution (3) is computed.
-_ENTRY = """
-define ptr @dalembert_xla(ptr %frame) #0 {{
-  %extension.at = getelementptr i8, ptr %frame, i64 8
-  %extension = load ptr, ptr %extension.at
-  %plain = icmp eq ptr %extension, null
-  br i1 %plain, label %call, label %extended
-extended:
-  %type.at = getelementptr i8, ptr %extension, i64 8
-  %type = load i32, ptr %type.at
-  %asked = icmp eq i32 %type, 1
-  br i1 %asked, label %reply, label %call
-reply:
-  %metadata.at = getelementptr i8, ptr %extension, i64 24
-  %metadata = load ptr, ptr %metadata.at
-  %major = getelementptr i8, ptr %metadata, i64 24
-  store i32 0, ptr %major
-  %minor = getelementptr i8, ptr %metadata, i64 28
-  store i32 1, ptr %minor
-  %traits = getelementptr i8, ptr %metadata, i64 32
-  store i32 {traits}, ptr %traits
-  ret ptr null
-call:
-  %stage.at = getelementptr i8, ptr %frame, i64 32
-  %stage = load i32, ptr %stage.at
-  %executes = icmp eq i32 %stage, 3
-  br i1 %executes, label %execute, label %nothing
-execute:
-  %error = call ptr @walk(ptr %frame)
-  ret ptr %error
-nothing:
-  ret ptr null
-}}
-"""
-
-
-def _entry_point(traits: int) -> str:
-    """The handler: returns its version and traits to XLA, or calls `ptr walk(frame)`."""
-    return _ENTRY.format(traits=traits)
-
-
 class BatchWalk:
     """Emits `ptr walk(frame)`: all states of the batch, in as few calls as there are."""
 
     spare = 1  # groups that there are in any case, one state long if there are no axes for them
+    # subclasses write the code for a piece of the batch
+    _open: Callable[[], None]  # before anything else
+    _inner: Callable[[], str]  # how many states one call is for
+    _inside: Callable[[str], str]  # whether a call walks a group itself
+    _call: Callable[[], None]  # for the states that begin at %args
+    _close: Callable[[], str]  # the error returned to XLA, or null
 
     def __init__(self, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
         self.inputs, self.ports, self.size = len(inputs), (*inputs, *outputs), size
@@ -97,39 +65,27 @@ class BatchWalk:
         t.when(some, lambda: t.loop(axes, partial(self._axis, axes)))
         groups = t.let(f"add i64 {t.let('load i64, ptr %group')}, 1")
         t.loop(groups, self._compare)
-        self._run(groups)
+        # a call for each index of those groups that none walks itself
+        inner = self._inner()
+        total = t.let("load i64, ptr %outer")
+
+        def run() -> None:
+            times = t.let(f"udiv i64 {total}, {inner}")
+            t.loop(times, partial(self._call_at, groups))
+
+        t.when(t.let(f"icmp sgt i64 {total}, 0"), run)
         t.do(f"ret ptr {self._close()}")
         return t.function("internal ptr @walk(ptr %frame) noinline #0")
-
-    # what is done to a piece of the batch
-
-    def _open(self) -> None:
-        """Before anything else."""
-
-    def _inner(self) -> str:
-        """How many states one call is for."""
-        raise NotImplementedError
-
-    def _inside(self, group: str) -> str:
-        """Whether a call walks a group itself."""
-        raise NotImplementedError
-
-    def _call(self) -> None:
-        """The call for the states that begin at %args."""
-        raise NotImplementedError
-
-    def _close(self) -> str:
-        """The error returned to XLA, or null."""
-        return "null"
 
     def _buffers(self) -> None:
         """Start and extents of each array; the strides within one state."""
         t, count = self.t, self.count
-        cores = [self._core(port.shape) for port in self.ports]
-        t.do(f"%steps = alloca [{count + sum(map(len, cores))} x i64]")
+        shapes = [port.shape for port in self.ports]
+        strides = [self.size * prod(shape[k + 1 :]) for shape in shapes for k in range(len(shape))]
+        t.do(f"%steps = alloca [{count + len(strides)} x i64]")
         for name in ("base", "extents", "here", "running", "args"):
             t.do(f"%{name} = alloca [{count} x i64]")
-        for k, stride in enumerate(stride for core in cores for stride in core):
+        for k, stride in enumerate(strides):
             t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * (count + k))}")
         arguments, results = (t.let(f"load ptr, ptr {t.at('%frame', at)}") for at in (72, 112))
         for a, port in enumerate(self.ports):
@@ -142,13 +98,6 @@ class BatchWalk:
                 t.do(f"store ptr {pointer}, ptr {t.at(f'%{name}', 8 * a)}")
             t.do(f"store i64 {port.size * self.size}, ptr {t.at('%running', 8 * a)}")
 
-    def _core(self, shape: tuple[int, ...]) -> list[int]:
-        """Byte strides of one row-major state."""
-        strides = [self.size]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, strides[0] * extent)
-        return strides[: len(shape)]
-
     def _axis(self, axes: str, index: str) -> None:
         """The next axis of the batch, from the last to the first: joined to a group, or a new one."""
         t = self.t
@@ -156,7 +105,7 @@ class BatchWalk:
         extent = ""
         for a in range(self.count):
             extents = t.let(f"load ptr, ptr {t.at('%extents', 8 * a)}")
-            extent = t.let(f"load i64, ptr {self._entry(extents, axis)}")
+            extent = t.let(f"load i64, ptr {t.element('i64', extents, axis)}")
             running = t.let(f"load i64, ptr {t.at('%running', 8 * a)}")
             single = t.let(f"icmp eq i64 {extent}, 1")
             stride = t.let(f"select i1 {single}, i64 0, i64 {running}")
@@ -167,9 +116,10 @@ class BatchWalk:
         t.when(t.let(f"icmp ne i64 {extent}, 1"), partial(self._join, extent))
 
     def _join(self, extent: str) -> None:
+        """Join the axis to the last group where all arrays go on evenly, or begin a new one."""
         t = self.t
         group = t.let("load i64, ptr %group")
-        size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+        size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
         old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
         new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
         joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
@@ -181,7 +131,7 @@ class BatchWalk:
         target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
         t.do(f"store i64 {target}, ptr %group")
         whole = t.let(f"select i1 {joined}, i64 {t.let(f'mul i64 {size}, {extent}')}, i64 {extent}")
-        t.do(f"store i64 {whole}, ptr {self._entry('%sizes', target)}")
+        t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
         for a, (x, y) in enumerate(zip(old, new, strict=True)):
             stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
             t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
@@ -189,27 +139,16 @@ class BatchWalk:
     def _compare(self, group: str) -> None:
         """Remember the longest group, and how many states there are."""
         t = self.t
-        size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+        size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
         best = t.let("load i64, ptr %longest")
-        most = t.let(f"load i64, ptr {self._entry('%sizes', best)}")
+        most = t.let(f"load i64, ptr {t.element('i64', '%sizes', best)}")
         longer = t.let(f"icmp sgt i64 {size}, {most}")
         t.do(f"store i64 {t.let(f'select i1 {longer}, i64 {group}, i64 {best}')}, ptr %longest")
         outer = t.let("load i64, ptr %outer")
         t.do(f"store i64 {t.let(f'mul i64 {outer}, {size}')}, ptr %outer")
 
-    def _run(self, groups: str) -> None:
-        """A call for each place of those groups that none walks itself."""
-        t = self.t
-        inner = self._inner()
-        total = t.let("load i64, ptr %outer")
-
-        def some() -> None:
-            times = t.let(f"udiv i64 {total}, {inner}")
-            t.loop(times, partial(self._place, groups))
-
-        t.when(t.let(f"icmp sgt i64 {total}, 0"), some)
-
-    def _place(self, groups: str, index: str) -> None:
+    def _call_at(self, groups: str, index: str) -> None:
+        """The call for the states at an index of the groups around it."""
         t = self.t
         t.do(f"store i64 {index}, ptr %rest")
         for a in range(self.count):
@@ -217,7 +156,7 @@ class BatchWalk:
             t.do(f"store ptr {base}, ptr {t.at('%args', 8 * a)}")
 
         def move(group: str) -> None:
-            size = t.let(f"load i64, ptr {self._entry('%sizes', group)}")
+            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
             size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
             rest = t.let("load i64, ptr %rest")
             index = t.let(f"urem i64 {rest}, {size}")
@@ -231,13 +170,10 @@ class BatchWalk:
         t.loop(groups, move)
         self._call()
 
-    def _entry(self, array: str, index: str) -> str:
-        return self.t.let(f"getelementptr i64, ptr {array}, i64 {index}")
-
     def _stride(self, group: str | int, a: int) -> str:
         """Address of the stride of array `a` along a group."""
         first = self.t.let(f"mul i64 {group}, {self.count}")
-        return self._entry("%strides", self.t.let(f"add i64 {first}, {a}"))
+        return self.t.element("i64", "%strides", self.t.let(f"add i64 {first}, {a}"))
 
 
 CPU_SYMBOLS = ("dalembert_loop", "dalembert_settings")  # addresses that it is linked with
@@ -246,48 +182,14 @@ declare void @dalembert_loop(ptr, ptr, ptr, ptr)
 @dalembert_settings = external global i8
 """
 
-# XLA computes with denormal numbers set to zero in its threads; results are to be those of NumPy
-_X86_MODE = """
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-define internal i32 @plain_mode() #0 {
-  %slot = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %slot)
-  %mode = load i32, ptr %slot
-  store i32 8064, ptr %slot
-  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
-  ret i32 %mode
-}
-define internal void @restore_mode(i32 %mode) #0 {
-  %slot = alloca i32
-  store i32 %mode, ptr %slot
-  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
-  ret void
-}
-"""
-_ARM_MODE = """
-declare i64 @llvm.aarch64.get.fpcr()
-declare void @llvm.aarch64.set.fpcr(i64)
-define internal i32 @plain_mode() #0 {
-  %whole = call i64 @llvm.aarch64.get.fpcr()
-  call void @llvm.aarch64.set.fpcr(i64 0)
-  %mode = trunc i64 %whole to i32
-  ret i32 %mode
-}
-define internal void @restore_mode(i32 %mode) #0 {
-  %whole = zext i32 %mode to i64
-  call void @llvm.aarch64.set.fpcr(i64 %whole)
-  ret void
-}
-"""
-
 
 def cpu_handler(inputs: Sequence[Port], outputs: Sequence[Port], size: int, target: Target) -> str:
     """Assembly of the handler for arrays of these shapes, of numbers of `size` bytes."""
-    mode = _X86_MODE if target.is_x86 else _ARM_MODE
-    return "\n".join(
-        [_CPU_DECLARATIONS, _entry_point(0), mode, _CpuWalk(inputs, outputs, size).text()]
-    )
+    # XLA computes with denormal numbers set to zero in its threads; results are to be those of NumPy
+    mode = assembly_file("xla_cpu_x86" if target.is_x86 else "xla_cpu_arm")
+    entry = assembly_file("xla_entry", TRAITS=0)
+    walk = _CpuWalk(inputs, outputs, size).text()
+    return "\n".join([_CPU_DECLARATIONS, f"\n{entry}\n", f"\n{mode}\n", walk])
 
 
 class _CpuWalk(BatchWalk):
@@ -302,7 +204,7 @@ class _CpuWalk(BatchWalk):
         for a in range(self.count):
             stride = t.let(f"load i64, ptr {self._stride(self.longest, a)}")
             t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * a)}")
-        self.size_at = self._entry("%sizes", self.longest)
+        self.size_at = t.element("i64", "%sizes", self.longest)
         return t.let(f"load i64, ptr {self.size_at}")
 
     def _inside(self, group: str) -> str:
@@ -341,7 +243,8 @@ def gpu_handler(
     walk = _GpuWalk(inputs, outputs, size)
     walk.threads, walk.small = threads, small
     declared = _GPU_DECLARATIONS.format(words=_MESSAGE, size=len(_MESSAGE) + 4)
-    return "\n".join([declared, _entry_point(_GRAPH_COMPATIBLE), walk.text()])
+    entry = assembly_file("xla_entry", TRAITS=_GRAPH_COMPATIBLE)
+    return "\n".join([declared, f"\n{entry}\n", walk.text()])
 
 
 class _GpuWalk(BatchWalk):
@@ -359,15 +262,15 @@ class _GpuWalk(BatchWalk):
         t.do("%asked = alloca [4 x i64]")
         error = self._ask(80, context, "i64 0")
         none = t.let(f"icmp eq ptr {error}, null")
-        t.when(t.let(f"xor i1 {none}, true"), lambda: self._leave(error))
+
+        def return_error() -> None:
+            t.do(f"ret ptr {error}")
+            t.label(t.fresh("never"))
+
+        t.when(t.let(f"xor i1 {none}, true"), return_error)
         self.stream = t.let(f"load ptr, ptr {t.at('%asked', 24)}")
         t.do("%failed = alloca i32")
         t.do("store i32 0, ptr %failed")
-
-    def _leave(self, error: str) -> None:
-        t = self.t
-        t.do(f"ret ptr {error}")
-        t.label(t.fresh("never"))
 
     def _ask(self, function: int, third: str, fourth: str) -> str:
         """Call a function of XLA's interface with a structure of four words."""
@@ -418,18 +321,18 @@ class _GpuWalk(BatchWalk):
         t = self.t
         t.do("%error = alloca ptr")
         t.do("store ptr null, ptr %error")
-        code = t.let("load i32, ptr %failed")
-        t.when(t.let(f"icmp ne i32 {code}, 0"), partial(self._refused, code))
-        return t.let("load ptr, ptr %error")
+        code, size = t.let("load i32, ptr %failed"), len(_MESSAGE) + 4
 
-    def _refused(self, code: str) -> None:
-        """An error that names the code, its three digits put at the end of the words."""
-        t, length = self.t, len(_MESSAGE)
-        t.do(f"%said = alloca [{length + 4} x i8]")
-        t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %said, ptr @words, i64 {length + 4}, i1 0)")
-        for k, power in enumerate((100, 10, 1)):
-            digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
-            letter = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
-            t.do(f"store i8 {letter}, ptr {t.at('%said', length + k)}")
-        error = self._ask(48, "%said", f"i64 {_INTERNAL}")
-        t.do(f"store ptr {error}, ptr %error")
+        def refuse() -> None:
+            """An error that names the code, its three digits put at the end of the words."""
+            t.do(f"%said = alloca [{size} x i8]")
+            t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %said, ptr @words, i64 {size}, i1 0)")
+            for k, power in enumerate((100, 10, 1)):
+                digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
+                character = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
+                t.do(f"store i8 {character}, ptr {t.at('%said', len(_MESSAGE) + k)}")
+            error = self._ask(48, "%said", f"i64 {_INTERNAL}")
+            t.do(f"store ptr {error}, ptr %error")
+
+        t.when(t.let(f"icmp ne i32 {code}, 0"), refuse)
+        return t.let("load ptr, ptr %error")

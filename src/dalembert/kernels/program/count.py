@@ -70,8 +70,6 @@ def count(program: Program, varying: Collection[str] | None = None) -> Count:
 class Counted:
     """A number without a value that counts every operation on it in its tally."""
 
-    __slots__ = ("tally",)
-
     def __init__(self, tally: dict[str, int]) -> None:
         self.tally = tally
 
@@ -79,20 +77,20 @@ class Counted:
         self.tally[kind] += 1
         return self
 
-    def _multiply(self, other: Operand) -> Operand:
+    def __mul__(self, other: Operand) -> Operand:
         if isinstance(other, np.ndarray):
             return NotImplemented  # NumPy asks again, entry by entry
         return other if isinstance(other, Absent) else self._note("multiplications")
 
-    def _add(self, other: Operand) -> Operand:
+    def __add__(self, other: Operand) -> Operand:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return self if isinstance(other, Absent) else self._note("additions")
 
-    def _divide(self, other: Operand) -> Operand:
+    def __truediv__(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else self._note("divisions")
 
-    def _turn(self) -> Counted:
+    def sin(self) -> Counted:
         return self._note("trigonometric")
 
     def sqrt(self) -> Counted:
@@ -108,21 +106,19 @@ class Counted:
         return True
 
     __lt__ = __gt__
-    __mul__ = __rmul__ = _multiply
-    __add__ = __radd__ = __sub__ = __rsub__ = _add
-    __truediv__ = __rtruediv__ = _divide
-    sin = cos = _turn
+    __rmul__ = __mul__
+    __radd__ = __sub__ = __rsub__ = __add__
+    __rtruediv__ = __truediv__
+    cos = sin
 
 
 class Absent:
     """A term that is not there: products with it vanish and sums pass it by, uncounted."""
 
-    __slots__ = ()
-
-    def _vanish(self, other: Operand) -> Operand:
+    def __mul__(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else self
 
-    def _pass(self, other: Operand) -> Operand:
+    def __add__(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else other
 
     def __neg__(self) -> Absent:
@@ -131,8 +127,8 @@ class Absent:
     def __sub__(self, other: Operand) -> Operand:
         return NotImplemented if isinstance(other, np.ndarray) else -other
 
-    __mul__ = __rmul__ = _vanish
-    __add__ = __radd__ = __rsub__ = _pass
+    __rmul__ = __mul__
+    __radd__ = __rsub__ = __add__
 
 
 ABSENT = Absent()

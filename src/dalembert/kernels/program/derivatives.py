@@ -87,11 +87,13 @@ class _Tape:
         self.here = tracing.flat(at[name] for name in wrt)
 
     def back(self, derivative: np.ndarray) -> np.ndarray:
-        """The slope at the point itself."""
-        return tracing.at([derivative], [self.symbols], [self.here])[0]
+        """The derivative at the point itself."""
+        at_point: np.ndarray = tracing.at([derivative], [self.symbols], [self.here])[0]
+        return at_point
 
 
 STEP = 1e-30
+Operation = Callable[..., np.ndarray]
 
 
 def directional(
@@ -108,12 +110,12 @@ def directional(
     return tuple(out.imag / STEP for out in run_by(program, tuple(shifted), _COMPLEX_MEANING))
 
 
-def _on_real_part(op: Op) -> Callable:
+def _on_real_part(op: Op) -> Operation:
     """An operation that is constant wherever it is smooth."""
     return lambda *args: MEANING[op](*(x.real for x in args)).astype(complex)
 
 
-def _select(op: Op) -> Callable:
+def _select(op: Op) -> Operation:
     """The lesser or the greater of two."""
 
     def choose(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -122,20 +124,21 @@ def _select(op: Op) -> Callable:
     return choose
 
 
-def _with_derivative(op: Op, derivatives: Callable[..., tuple]) -> Callable:
+def _with_derivative(
+    op: Op, derivatives: Callable[..., tuple[np.ndarray | float, ...]]
+) -> Operation:
     """The operation on real parts, its imaginary part from the partial derivatives."""
 
     def apply(*args: np.ndarray) -> np.ndarray:
         real = [x.real for x in args]
-        shifted = sum(
-            derivative * x.imag for derivative, x in zip(derivatives(*real), args, strict=True)
-        )
-        return MEANING[op](*real) + 1j * shifted
+        pairs = zip(derivatives(*real), args, strict=True)
+        value: np.ndarray = MEANING[op](*real)
+        return value + 1j * sum(derivative * x.imag for derivative, x in pairs)
 
     return apply
 
 
-_COMPLEX_MEANING: dict[Op, Callable] = {
+_COMPLEX_MEANING: dict[Op, Operation] = {
     **MEANING,
     **{op: _on_real_part(op) for op in (Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NE)},
     **{op: _on_real_part(op) for op in (Op.NOT, Op.AND, Op.OR)},

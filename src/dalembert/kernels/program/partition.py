@@ -2,7 +2,7 @@
 
 LLVM takes more than twice as long for a function of twice the length, and allocates registers no
 better. So a long program is cut into segments where few values are alive; values that cross a cut
-are stored in a frame, one vector per slot, behind the inputs and the outputs.
+are stored in a frame of vectors, behind the inputs and the outputs.
 
 Where more values are alive than the L1 cache holds, shorter programs are cut too: LLVM moves loads
 and stores of spilled values far apart, and a chain of 50 links then runs a third slower than in
@@ -35,24 +35,25 @@ LONGEST = 1500  # operations of one part
 SHORT_SEGMENT = 500  # the same of programs with a result for every few operations
 OPERATIONS_PER_RESULT = 50  # operations to a result, below which a program is of that kind
 MAX_ALIVE = 512  # values at a time: 32 kB where a register has 64 bytes
-_WINDOW = 0.2  # of a part's length, in which the narrowest place to cut is looked for
+_WINDOW = 0.2  # of a part's length, in which the cut with the fewest live values is looked for
 Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
+GroupResults = tuple[list[int], list[tuple[int, int]]]  # operations; (value, frame position)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a program; its inputs are slots of the frame, and `slots` those of its results."""
+    """A piece of a program; its inputs are entries of the frame, `writes` those of its results."""
 
     program: Program
-    slots: tuple[int, ...]
+    writes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class StackFrame:
-    """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
+    """All parts in their order; `size` vectors that they share: inputs, outputs, what crosses."""
 
     parts: tuple[Part, ...]
-    slots: int
+    size: int
 
 
 def split_into_parts(
@@ -67,45 +68,44 @@ def split_into_parts(
     """
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     indices = range(outputs) if results is None else results
-    slots_written = [inputs + k for k in indices]
     order = _operation_order(source)
-    rows = source.rows
-    most = max(_alive_counts(rows, order))
-    short = len(order) + 12 * len(slots_written) <= long and most <= MAX_ALIVE
+    short = len(order) + 12 * len(indices) <= long
+    short = short and max(_alive_counts(source.rows, order)) <= MAX_ALIVE
     if longest is None:
-        longest = (
-            SHORT_SEGMENT if len(order) < OPERATIONS_PER_RESULT * len(slots_written) else LONGEST
-        )
+        few = len(order) < OPERATIONS_PER_RESULT * len(indices)
+        longest = SHORT_SEGMENT if few else LONGEST
     if short or len(order) <= longest:
         values = source.results[list(indices)]
-        whole = source if len(slots_written) == outputs else replace(source, results=values)
-        return StackFrame((Part(whole, tuple(slots_written)),), inputs + outputs)
+        whole = source if len(indices) == outputs else replace(source, results=values)
+        return StackFrame((Part(whole, tuple(inputs + k for k in indices)),), inputs + outputs)
     # a pivot of M is divided by in most parts; LLVM inverts it once in each
-    return _cut_segments(reciprocals(source), longest, list(indices))
-
-
-def _cut_segments(source: Program, longest: int, indices: Sequence[int]) -> StackFrame:
-    """The parts, of which those results are written."""
-    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    source = reciprocals(source)
     order, rows = _operation_order(source), source.rows
-    part = _segment_of(_alive_counts(rows, order), order, longest)
-    slot, slots = _allocate_slots(rows, source.results.tolist(), part, inputs)
-    count = max(part.values()) + 1
+    alive = _alive_counts(rows, order)
+    length = len(order) / ceil(len(order) / longest)
+    margin = int(_WINDOW * length)
+    cuts = []
+    for i in range(1, ceil(len(order) / longest)):
+        middle = round(i * length)
+        window = range(middle - margin, middle + margin + 1)
+        cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
+    numbers = np.searchsorted(cuts, np.arange(len(order)), side="right").tolist()
+    segment: dict[int, int] = dict(zip(order, numbers, strict=True))  # of every operation
+    position, size = _allocate_frame(rows, source.results.tolist(), segment, inputs)
+    count = max(segment.values()) + 1
     groups: list[list[int]] = [[] for _ in range(count)]
     for k in order:
-        groups[part[k]].append(k)
+        groups[segment[k]].append(k)
     leaving: list[dict[int, list[int]]] = [{} for _ in range(count)]
     for index in indices:
         k = int(source.results[index])
-        leaving[part.get(k, 0)].setdefault(k, []).append(inputs + index)
-    for k, index in slot.items():
+        leaving[segment.get(k, 0)].setdefault(k, []).append(inputs + index)
+    for k, index in position.items():
         if index >= inputs + outputs:
-            leaving[part[k]].setdefault(k, []).append(index)
-    parts = [
-        _make_part(source, rows, group, leaving_values, slot, slots)
-        for group, leaving_values in zip(groups, leaving, strict=True)
-    ]
-    return StackFrame(tuple(parts), slots)
+            leaving[segment[k]].setdefault(k, []).append(index)
+    both = zip(groups, leaving, strict=True)
+    parts = [_make_part(source, rows, group, own, position, size) for group, own in both]
+    return StackFrame(tuple(parts), size)
 
 
 def _operation_order(source: Program) -> list[int]:
@@ -126,22 +126,8 @@ def _operation_order(source: Program) -> list[int]:
     return list(order)
 
 
-def _segment_of(alive: Sequence[int], order: Sequence[int], longest: int) -> dict[int, int]:
-    """Which part each operation belongs to."""
-    count = ceil(len(order) / longest)
-    length = len(order) / count
-    reach = int(_WINDOW * length)
-    cuts = []
-    for i in range(1, count):
-        middle = round(i * length)
-        window = range(middle - reach, middle + reach + 1)
-        cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
-    segments = np.searchsorted(cuts, np.arange(len(order)), side="right")
-    return dict(zip(order, segments.tolist(), strict=True))
-
-
 def _alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
-    """How many values are computed before each place in the order and used at it or after."""
+    """How many values are computed before each position in the order and used at it or after."""
     position = {k: i for i, k in enumerate(order)}
     last: dict[int, int] = {}
     for i, k in enumerate(order):
@@ -152,38 +138,38 @@ def _alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
     for k, end in last.items():
         change[position[k] + 1] += 1
         change[end + 1] -= 1
-    return np.cumsum(change).tolist()
+    return [int(alive) for alive in np.cumsum(change)]
 
 
-def _allocate_slots(
+def _allocate_frame(
     rows: Rows, results: Sequence[int], part: dict[int, int], first_output: int
 ) -> tuple[dict[int, int], int]:
-    """The slot of every value that another part needs, and the number of slots.
+    """The frame position of every value that another part needs, and the size of the frame.
 
-    A result is read where it was put; other slots are used again once nobody needs their value, the
-    lowest first.
+    A result is read where it was written; other positions are used again once their value is dead,
+    the lowest first.
     """
     last: dict[int, int] = {}
     for k, own in part.items():
         for j in rows[k][1:]:
             if j in part and part[j] < own:
                 last[j] = max(last.get(j, 0), own)
-    slot: dict[int, int] = {}
+    position: dict[int, int] = {}
     for index, k in enumerate(results, start=first_output):
         if k in last:
-            slot.setdefault(k, index)
-    slots = first_output + len(results)
-    busy: list[tuple[int, int]] = []  # (last part that needs it, slot)
+            position.setdefault(k, index)
+    size = first_output + len(results)
+    busy: list[tuple[int, int]] = []  # (last part that needs it, position)
     free: list[int] = []
-    for k in sorted((k for k in last if k not in slot), key=part.__getitem__):
+    for k in sorted((k for k in last if k not in position), key=part.__getitem__):
         while busy and busy[0][0] < part[k]:
             heapq.heappush(free, heapq.heappop(busy)[1])
         if not free:
-            free.append(slots)
-            slots += 1
-        slot[k] = heapq.heappop(free)
-        heapq.heappush(busy, (last[k], slot[k]))
-    return slot, slots
+            free.append(size)
+            size += 1
+        position[k] = heapq.heappop(free)
+        heapq.heappush(busy, (last[k], position[k]))
+    return position, size
 
 
 def _make_part(
@@ -191,9 +177,10 @@ def _make_part(
     rows: Rows,
     group: Sequence[int],
     leaving: dict[int, list[int]],
-    slot: dict[int, int],
-    slots: int,
+    position: dict[int, int],
+    size: int,
 ) -> Part:
+    """The operations of one group; `position` is where values of other parts are in the frame."""
     inside = set(group)
     instructions: list[tuple[int, int, int]] = []
     number = {-1: -1}
@@ -202,7 +189,7 @@ def _make_part(
         if k not in number:
             number[k] = len(instructions)
             op, a, _ = rows[k]
-            instructions.append((op, a, -1) if op in LEAVES else (Op.INPUT, slot[k], -1))
+            instructions.append((op, a, -1) if op in LEAVES else (Op.INPUT, position[k], -1))
         return number[k]
 
     for k in group:
@@ -212,7 +199,7 @@ def _make_part(
         instructions.append((op, a, b))
     results = [(need(k), index) for k, indices in leaving.items() for index in indices]
     values, indices = [k for k, _ in results], tuple(index for _, index in results)
-    ports = (Port("frame", (slots,)),), (Port("results", (len(values),)),)
+    ports = (Port("frame", (size,)),), (Port("results", (len(values),)),)
     constants = source.constants.tolist()
     return Part(program(source.name, *ports, instructions, constants, values), indices)
 
@@ -266,10 +253,10 @@ _ZEROS = 100  # results that are worth setting before the states are gone throug
 
 @dataclass(frozen=True)
 class Call:
-    """One group: the program that computes it, and its inputs and results as slots of the whole.
+    """One group: the program that computes it, and its inputs and results as entries of the frame.
 
-    Slots are the inputs of the whole, behind them its outputs, and then what one group leaves for a
-    later one.
+    The frame has the inputs of the whole, behind them its outputs, and then what one group leaves
+    for a later one.
     """
 
     part: int
@@ -281,13 +268,13 @@ class Call:
 class Groups:
     """Different programs, and the calls of them; none where the whole does not fall into groups.
 
-    Where `zeroed`, the outputs are zero before anything is computed, and only `kept` ones are written.
-    `crossing` counts the slots of what groups leave for later ones.
+    Where `zeroed`, the outputs are zero before anything is computed, and only the outputs `written`
+    are stored. `crossing` counts the values that groups leave for later ones.
     """
 
     parts: tuple[Program, ...]
     calls: tuple[Call, ...]
-    kept: tuple[int, ...]
+    written: tuple[int, ...]
     zeroed: bool
     crossing: int = 0
 
@@ -296,18 +283,13 @@ class Groups:
 class Schedule:
     """Frames of the parts, and the calls of them; without calls the one frame is the program's own.
 
-    `slots` counts the inputs, the outputs and what crosses cuts.
+    `size` counts the inputs, the outputs and what crosses cuts.
     """
 
     frames: tuple[StackFrame, ...]
     calls: tuple[Call, ...]
-    slots: int
+    size: int
     zeroed: bool
-
-    @property
-    def local(self) -> int:
-        """Slots of the largest frame that is called."""
-        return max((self.frames[call.part].slots for call in self.calls), default=0)
 
 
 def make_schedule(
@@ -316,10 +298,10 @@ def make_schedule(
     """The program as one frame, or as calls of frames where it falls into groups."""
     groups = find_groups(source, many, small, longest)
     if not groups.calls:
-        frame = split_into_parts(source, results=groups.kept)
-        return Schedule((frame,), (), frame.slots, groups.zeroed)
-    slots = sum(port.size for port in (*source.inputs, *source.outputs)) + groups.crossing
-    return Schedule(tuple(map(split_into_parts, groups.parts)), groups.calls, slots, groups.zeroed)
+        frame = split_into_parts(source, results=groups.written)
+        return Schedule((frame,), (), frame.size, groups.zeroed)
+    size = sum(port.size for port in (*source.inputs, *source.outputs)) + groups.crossing
+    return Schedule(tuple(map(split_into_parts, groups.parts)), groups.calls, size, groups.zeroed)
 
 
 def find_groups(
@@ -336,14 +318,20 @@ def find_groups(
     if len(groups) < 2:
         return Groups((), (), computed, zeroed)
     targets = [(int(source.results[k]), inputs + k) for k in computed]
-    crossing = _crossing_slots(source, late, inputs + outputs)
+    # frame positions, behind the outputs, of values that late operations take from others
+    common = _scalar_only(source) if late else np.zeros(0, dtype=bool)
+    is_late, crossing = set(late), dict[int, int]()
+    for k in late:
+        for j in (int(source.a[k]), int(source.b[k])):
+            if j >= 0 and j not in is_late and not common[j] and source.op[j] not in LEAVES:
+                crossing.setdefault(j, inputs + outputs + len(crossing))
     rows = source.op.tolist(), source.a.tolist(), source.b.tolist()
     parts: dict[str, tuple[int, Program]] = {}
     calls = []
     for group, own in _assign_results(groups, late, [*targets, *crossing.items()], small, longest):
         part, reads = _extract_group(source, rows, group, [k for k, _ in own], crossing)
         number, _ = parts.setdefault(part.digest, (len(parts), part))
-        calls.append(Call(number, reads, tuple(slot for _, slot in own)))
+        calls.append(Call(number, reads, tuple(position for _, position in own)))
     programs = tuple(part for _, part in parts.values())
     return Groups(programs, tuple(calls), computed, zeroed, len(crossing))
 
@@ -377,17 +365,6 @@ def _scalar_only(source: Program) -> np.ndarray:
     return np.array(scalar_only, dtype=bool)
 
 
-def _crossing_slots(source: Program, late: Sequence[int], first: int) -> dict[int, int]:
-    """The slot, from `first` on, of every value that late operations take from others."""
-    common = _scalar_only(source) if late else np.zeros(0, dtype=bool)
-    own, slots = set(late), dict[int, int]()
-    for k in late:
-        for j in (int(source.a[k]), int(source.b[k])):
-            if j >= 0 and j not in own and not common[j] and source.op[j] not in LEAVES:
-                slots.setdefault(j, first + len(slots))
-    return slots
-
-
 def _connected_groups(source: Program, inner: np.ndarray) -> list[list[int]]:
     """Connected components of those operations, each in the order of the program."""
     pairs = []
@@ -406,7 +383,7 @@ def _connected_groups(source: Program, inner: np.ndarray) -> list[list[int]]:
 def _connected(size: int, row: np.ndarray, column: np.ndarray) -> np.ndarray:
     """The lowest number that each of 0 … size - 1 is connected to, by edges row[k] – column[k].
 
-    Every round joins what touches and then shortens the way to the lowest, so that few are needed;
+    Every round joins what touches and then shortens the path to the lowest, so that few are needed;
     SciPy has this too, but importing it takes longer than tracing a humanoid.
 
     >>> _connected(5, np.array([4, 1]), np.array([1, 0])).tolist()
@@ -431,8 +408,8 @@ def _assign_results(
     targets: Sequence[tuple[int, int]],
     small: int,
     longest: int,
-) -> list[tuple[list[int], list[tuple[int, int]]]]:
-    """(Operations, values that leave them with their slots) of each part, the late ones last.
+) -> list[GroupResults]:
+    """(Operations, values that leave them with their positions) of each part, the late ones last.
 
     A group that is long or has its like stands alone; the others are put together.
     Results that no operation makes (inputs, constants) are a part too.
@@ -440,13 +417,13 @@ def _assign_results(
     owner = {k: i for i, group in enumerate([*groups, late]) for k in group}
     results: list[list[tuple[int, int]]] = [[] for _ in (*groups, late)]
     loose: list[tuple[int, int]] = []
-    for k, slot in targets:
-        (results[owner[k]] if k in owner else loose).append((k, slot))
+    for k, position in targets:
+        (results[owner[k]] if k in owner else loose).append((k, position))
     last = [(list(late), results.pop())] if late else []
-    parts: list[tuple[list[int], list[tuple[int, int]]]] = []
+    parts: list[GroupResults] = []
     shapes = [(len(group), len(own)) for group, own in zip(groups, results, strict=False)]
     alike = Counter(shapes)
-    open_: tuple[list[int], list[tuple[int, int]]] = ([], loose)
+    open_: GroupResults = ([], loose)
     for group, own, shape in zip(groups, results, shapes, strict=False):
         if len(group) > longest or (len(group) > small and alike[shape] > 1):
             parts.append((list(group), own))
@@ -466,7 +443,7 @@ def _extract_group(
     results: Sequence[int],
     crossing: Mapping[int, int],
 ) -> tuple[Program, tuple[int, ...]]:
-    """The operations as a program of the slots they read, numbered as they come, and those slots.
+    """The operations as a program of the entries they read, in order of use, and those entries.
 
     `rows` are op, a and b of the source as lists, which are read far quicker than arrays.
     """

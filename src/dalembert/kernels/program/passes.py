@@ -18,8 +18,8 @@ def reciprocals(source: Program) -> Program:
 
     >>> import numpy as np
     >>> from dalembert.kernels.program.trace import trace
-    >>> made = reciprocals(trace(lambda x, d: x / d, {"x": (3,), "d": ()}))
-    >>> int(np.sum(made.op == Op.DIV)), int(np.sum(made.op == Op.MUL))
+    >>> quotient = reciprocals(trace(lambda x, d: x / d, {"x": (3,), "d": ()}))
+    >>> int(np.sum(quotient.op == Op.DIV)), int(np.sum(quotient.op == Op.MUL))
     (1, 3)
     """
     rows = source.rows
@@ -114,9 +114,8 @@ def order_results(source: Program) -> Program:
     entries = [(index, p.shape) for p in source.outputs for index in np.ndindex(p.shape)]
     keys = [[(max(index, default=0), min(index, default=0)) for index, _ in entries]]
     orders = [] if is_long or len(source.results) > _MAX_RESULTS else [_cheapest_first(source)]
-    if (
-        len({port.shape for port in source.outputs}) > 1
-    ):  # by the share of an output before a result
+    if len({port.shape for port in source.outputs}) > 1:
+        # by the share of an output before a result
         shares = [[k / n for k, n in zip(*entry, strict=True)] for entry in entries]
         keys.append([(max(x, default=0.0), min(x, default=0.0)) for x in shares])
     by_column = is_long and len(source.outputs) > 1
@@ -177,21 +176,27 @@ def _cheapest_first(source: Program) -> list[int]:
 def _depth_first(source: Program, roots: list[int]) -> Program:
     op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
     order: list[int] = []
-    number = {-1: -1}
+    emitted = {-1}
     stack = roots[::-1]
     while stack:
         k = stack.pop()
-        if k in number:
+        if k in emitted:
             continue
-        missing = [] if op[k] in LEAVES else [j for j in (b[k], a[k]) if j not in number]
+        missing = [] if op[k] in LEAVES else [j for j in (b[k], a[k]) if j not in emitted]
         if missing:
             stack += [k, *missing]
         else:
-            number[k] = len(order)
+            emitted.add(k)
             order.append(k)
-    instructions = [
-        (op[k], a[k], -1) if op[k] in LEAVES else (op[k], number[a[k]], number[b[k]]) for k in order
-    ]
-    results = [number[k] for k in source.results.tolist()]
-    constants = source.constants.tolist()
-    return program(source.name, source.inputs, source.outputs, instructions, constants, results)
+    return reordered(source, order)
+
+
+def reordered(source: Program, order: Sequence[int]) -> Program:
+    """The instructions of these numbers, all that the results need, in this order."""
+    number = np.full(len(source) + 1, -1)
+    number[list(order)] = np.arange(len(order))
+    op, a, b = (column[list(order)] for column in (source.op, source.a, source.b))
+    leaf = np.isin(op, list(LEAVES))
+    a = np.where(leaf, a, number[np.where(leaf, -1, a)])
+    rows, ports = np.stack([op, a, number[b]], axis=1), (source.inputs, source.outputs)
+    return program(source.name, *ports, rows, source.constants, number[source.results])

@@ -21,10 +21,9 @@ import numpy as np
 
 from dalembert.tracing.program import BINARY, LEAVES, Op, Program, program
 
-_MAX_EXTRA = (
-    0.06  # of all operations: results of the first part may take so many more than its values
-)
-_EXPENSIVE = 100  # operations that a value takes, for it to be kept
+# of all operations: results of the first part may take so many more than its values
+_MAX_EXTRA = 0.06
+_EXPENSIVE = 100  # operations that a value takes, for it not to be computed again
 _MAX_INSTRUCTIONS = 30_000  # instructions of a program that is looked at
 _CHEAP = frozenset({Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ})  # all others take long
 Rows = Sequence[tuple[int, int, int]]
@@ -73,10 +72,12 @@ def split_at_vertex_cut(source: Program) -> SplitProgram | None:
         start += port.size
         if len(_ancestors(rows, own) - below) <= _MAX_EXTRA * len(rows):
             before.update(own)
-    kept = {*best, *results} | _expensive_values(rows, _ancestors(rows, sorted(before)))
-    kept |= {rows[k][1] for k in results if rows[k][0] == Op.NEG}  # a sign costs nothing
-    after = [results[index] for index in results_by_last_column(source)]
-    return _emit_halves(source, rows, sorted(before), after, kept)
+    saved = {*best, *results} | _expensive_values(rows, _ancestors(rows, sorted(before)))
+    saved |= {rows[k][1] for k in results if rows[k][0] == Op.NEG}  # a sign costs nothing
+    # the last columns of all outputs first, as recursions finish them
+    ends = [index[-1:] or (0,) for port in source.outputs for index in np.ndindex(port.shape)]
+    after = [results[k] for k in sorted(range(len(ends)), key=lambda k: -ends[k][0])]
+    return _emit_halves(source, rows, sorted(before), after, saved)
 
 
 def split_at_first_result(source: Program) -> SplitProgram | None:
@@ -99,7 +100,7 @@ def split_at_first_result(source: Program) -> SplitProgram | None:
     first = _ancestors(rows, [min(results)])
     if len(source) > _MAX_INSTRUCTIONS or len(first) <= len(rows) / 2:
         return None
-    kept = {k for k in _expensive_values(rows, first) if rows[k][0] not in LEAVES}
+    saved = {k for k in _expensive_values(rows, first) if rows[k][0] not in LEAVES}
     needed: dict[int, int] = {}  # of the second part, by the first result that needs it
     for index, k in enumerate(results):
         needed.setdefault(k, index)
@@ -107,14 +108,8 @@ def split_at_first_result(source: Program) -> SplitProgram | None:
         if i not in first and i in needed:
             for j in _operands(rows[i]):
                 needed[j] = min(needed.get(j, needed[i]), needed[i])
-    limbs = sorted(kept & needed.keys(), key=lambda k: (-needed[k], k))
-    return _emit_halves(source, rows, [*limbs, min(results)], results, {*results, *kept})
-
-
-def results_by_last_column(source: Program) -> list[int]:
-    """Indices of all results, the last columns of all outputs first, as recursions finish them."""
-    ends = [index[-1:] or (0,) for port in source.outputs for index in np.ndindex(port.shape)]
-    return sorted(range(len(ends)), key=lambda k: -ends[k][0])
+    limbs = sorted(saved & needed.keys(), key=lambda k: (-needed[k], k))
+    return _emit_halves(source, rows, [*limbs, min(results)], results, {*results, *saved})
 
 
 def _operands(row: tuple[int, int, int]) -> tuple[int, ...]:
@@ -188,36 +183,51 @@ class _FlowNetwork:
                         self.taken.add((before, node))
                     node = before
                 return True
-            for n in self._neighbours(node):
-                if n not in self.parent:
-                    self.parent[n] = node
-                    queue.append(n)
+            i, is_out = divmod(node, 2)
+            if is_out:
+                neighbours = [2 * j for j in self.after[i]]
+                neighbours += [2 * i] if (2 * i, node) in self.taken else []
+            else:
+                neighbours = [] if (node, node + 1) in self.taken else [node + 1]
+                outs = (2 * j + 1 for j in self.before[i])
+                neighbours += [out for out in outs if (out, node) in self.taken]
+            for neighbour in neighbours:
+                if neighbour not in self.parent:
+                    self.parent[neighbour] = node
+                    queue.append(neighbour)
         return False
-
-    def _neighbours(self, node: int) -> list[int]:
-        i, out = divmod(node, 2)
-        if out:
-            back = [2 * i] if (2 * i, node) in self.taken else []
-            return [*(2 * j for j in self.after[i]), *back]
-        back = [2 * j + 1 for j in self.before[i] if (2 * j + 1, node) in self.taken]
-        return back if (node, node + 1) in self.taken else [node + 1, *back]
 
 
 def _emit_halves(
-    source: Program, rows: Rows, before: Sequence[int], after: Sequence[int], kept: set[int]
+    source: Program, rows: Rows, before: Sequence[int], after: Sequence[int], saved: set[int]
 ) -> SplitProgram:
-    """First some values and their ancestors, then others, for which only `kept` values are known."""
-    split = _Emitter(rows)
-    for k in before:
-        split.need(k)
-    cut = len(split.instructions)
-    split.number = {k: i for k, i in split.number.items() if k in kept or k < 0}
-    for k in after:
-        split.need(k)
+    """First some values and their ancestors, then others, for which only `saved` values are known."""
+    instructions: list[tuple[int, int, int]] = []
+    number = {-1: -1}
+
+    def emit(roots: Sequence[int]) -> None:
+        """Each value after everything it is computed from, depth first."""
+        stack = list(reversed(roots))
+        while stack:
+            k = stack.pop()
+            if k in number:
+                continue
+            missing = [j for j in reversed(_operands(rows[k])) if j not in number]
+            if missing:
+                stack += [k, *missing]
+                continue
+            op, a, b = rows[k]
+            number[k] = len(instructions)
+            instructions.append((op, a, -1) if op in LEAVES else (op, number[a], number[b]))
+
+    emit(before)
+    cut = len(instructions)
+    number = {k: i for k, i in number.items() if k in saved or k < 0}
+    emit(after)
     ports = source.inputs, source.outputs
-    numbers = [split.number[k] for k in source.results.tolist()]
+    results = [number[k] for k in source.results.tolist()]
     constants = source.constants.tolist()
-    return SplitProgram(program(source.name, *ports, split.instructions, constants, numbers), cut)
+    return SplitProgram(program(source.name, *ports, instructions, constants, results), cut)
 
 
 def _expensive_values(rows: Rows, first: set[int]) -> set[int]:
@@ -232,27 +242,3 @@ def _expensive_values(rows: Rows, first: set[int]) -> set[int]:
     return {k for k in first if k >= 0 and rows[k][0] not in _CHEAP} | {
         k for k in crossing if below[k].bit_count() > _EXPENSIVE
     }
-
-
-class _Emitter:
-    """Instructions in depth-first order, and the number of every old value among them."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows, self.instructions = rows, list[tuple[int, int, int]]()
-        self.number = {-1: -1}
-
-    def need(self, root: int) -> None:
-        """Emit a value after everything it is computed from."""
-        stack = [root]
-        while stack:
-            k = stack.pop()
-            if k in self.number:
-                continue
-            missing = [j for j in reversed(_operands(self.rows[k])) if j not in self.number]
-            if missing:
-                stack += [k, *missing]
-                continue
-            op, a, b = self.rows[k]
-            self.number[k] = len(self.instructions)
-            row = (op, a, -1) if op in LEAVES else (op, self.number[a], self.number[b])
-            self.instructions.append(row)

@@ -98,7 +98,7 @@ class Algebra:
             first = last
         return np.concatenate(parts)
 
-    def slopes(self, a: np.ndarray) -> np.ndarray:
+    def gradient(self, a: np.ndarray) -> np.ndarray:
         """∂a/∂t (smaller size, ..., variables), a series of one order less."""
         lower = self._raised.shape[1]
         powers = [[word.count(k) + 1 for word in self.words[:lower]] for k in range(self.variables)]
@@ -260,11 +260,11 @@ def _integrated(op: Op, derivative: Callable[[Algebra, np.ndarray], np.ndarray])
 def _root(p: float, sign: float, one: float) -> Callable[[Algebra, np.ndarray], np.ndarray]:
     """(one + sign x²)ᵖ."""
 
-    def slope(series: Algebra, x: np.ndarray) -> np.ndarray:
+    def power(series: Algebra, x: np.ndarray) -> np.ndarray:
         inside = series.constant(one) + sign * series.product(x, x)
         return series.composed(_powers(float(inside[0]), p, series.order), inside)
 
-    return slope
+    return power
 
 
 SCALAR: dict[Op, Coefficients] = {

@@ -34,7 +34,7 @@ def trace(
     with progress_bar(f"tracing {name}", on_terminal()), tracing.recording():
         arrays = {key: tracing.symbol(key, *shape) for key, shape in inputs.items()}
         try:
-            with tracing.marks(wanted=False):
+            with tracing.marks(enabled=False):
                 named = _named(function(**{key: tracing.copied(x) for key, x in arrays.items()}))
             traced = tracing.program_of(name, [*arrays.values()], named, list(arrays))
         except _UNTRACEABLE as error:

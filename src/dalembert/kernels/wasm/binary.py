@@ -139,7 +139,7 @@ def custom_section(content: bytes, name: str) -> bytes | None:
 
 
 def _read_unsigned(content: bytes, at: int) -> tuple[int, int]:
-    """(The unsigned number at a place, the place behind it.)"""
+    """(The unsigned number at a position, the position behind it.)"""
     value = shift = 0
     while at < len(content):
         value |= (content[at] & 0x7F) << shift

@@ -8,14 +8,15 @@ keeps their indices, and with them the code, short.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128, instruction, unsigned
 from dalembert.kernels.wasm.code import Library, constant
 from dalembert.kernels.wasm.mathematics import NAMES
-from dalembert.tracing.program import LEAVES, Op, Program
+from dalembert.tracing.program import LEAVES, Op, Port, Program
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,13 @@ class Lanes:
     """The instructions of one width."""
 
     width: int
+    suffix: str  # of the names of functions
     type: bytes
     truth: bytes  # the type of a truth value
     simple: Mapping[Op, bytes]  # instructions on the operands as they come
     to_truth: bytes  # x != 0, behind x
     to_number: bytes  # 1 or 0, behind a truth value
     select: tuple[bytes, bytes]  # before and behind the truth value that chooses a number or zero
-
-    @property
-    def suffix(self) -> str:
-        """Of the names of functions."""
-        return "" if self.width == 1 else "_pair"
 
 
 _WORDS = {
@@ -60,6 +57,7 @@ _VECTOR = {
 _ZERO, _ZEROS, _ONES = (constant(*x).code for x in ((0.0,), (0.0, V128), (1.0, V128)))
 ONE = Lanes(
     width=1,
+    suffix="",
     type=F64,
     truth=I32,
     simple=_SCALAR,
@@ -69,6 +67,7 @@ ONE = Lanes(
 )
 PAIR = Lanes(
     width=2,
+    suffix="_pair",
     type=V128,
     truth=V128,  # all bits of a lane, or none
     simple=_VECTOR,
@@ -83,6 +82,7 @@ _TRIGONOMETRIC = frozenset({Op.SIN, Op.COS})
 _TRUTHS = _LOGICAL | {Op.LT, Op.LE, Op.EQ, Op.NE}
 _GET, _SET, _TEE = (instruction(f"local.{word}") for word in ("get", "set", "tee"))
 _DROP = instruction("drop")
+_ALIGN_8, _ALIGN_16 = 3, 4  # alignments, as powers of two
 
 
 class Variable(NamedTuple):
@@ -94,31 +94,80 @@ class Variable(NamedTuple):
 
 Item = bytes | Variable
 Task = bytes | Variable | int
-"""Code, a use of a variable, or a value that is wanted on the stack: k as a number, ~k as a truth."""
+"""Code, a use of a variable, or a value to leave on the stack: k as a number, ~k as a truth."""
 LocalsAndCode = tuple[tuple[tuple[int, bytes], ...], bytes]
 
 
-class Arrays(NamedTuple):
-    """Access to inputs and results: code that loads entry k, and (before, after) of each store."""
+@dataclass(frozen=True)
+class Arrays:
+    """Access to the arrays of a program's ports, whose addresses are parameters of its function.
 
-    load: Callable[[int], bytes]
-    store: Callable[[int], Sequence[tuple[bytes, bytes]]]
+    The rows of two states are behind each other. Values that cross parts are in memory at `frame`.
+    """
+
+    ports: Sequence[Port]
+    lanes: Lanes
+    frame: int
+
+    @cached_property
+    def entries(self) -> list[tuple[int, int, int]]:
+        """(Parameter, position in its row, length of the row) of every entry of all ports."""
+        listed = enumerate(self.ports)
+        return [(i, position, port.size) for i, port in listed for position in range(port.size)]
+
+    def load(self, k: int) -> bytes:
+        """Code that loads entry k."""
+        if k >= len(self.entries):
+            return b"".join(self._between("load", k - len(self.entries)))
+        parameter, position, row = self.entries[k]
+        pointer, first = instruction("local.get", parameter), 8 * position
+        if self.lanes.width == 1:
+            return pointer + instruction("f64.load", _ALIGN_8, first)
+        if row == 1:
+            return pointer + instruction("v128.load", _ALIGN_8, first)
+        one = pointer + instruction("v128.load64_splat", _ALIGN_8, first)
+        return pointer + one + instruction("v128.load64_lane", _ALIGN_8, first + 8 * row, 1)
+
+    def store(self, k: int) -> list[tuple[bytes, bytes]]:
+        """Code (before, after) the value of each store to entry k."""
+        if k >= len(self.entries):
+            return [self._between("store", k - len(self.entries))]
+        parameter, position, row = self.entries[k]
+        pointer = instruction("local.get", parameter)
+        if self.lanes.width == 1:
+            return [(pointer, instruction("f64.store", _ALIGN_8, 8 * position))]
+        lanes = ((8 * (position + row * i), i) for i in (0, 1))
+        return [(pointer, instruction("v128.store64_lane", _ALIGN_8, at, i)) for at, i in lanes]
+
+    def _between(self, word: str, index: int) -> tuple[bytes, bytes]:
+        """(Address, load or store) of what one part leaves for another."""
+        name, aligned, size = f"f64.{word}", _ALIGN_8, 8
+        if self.lanes.width == 2:
+            name, aligned, size = f"v128.{word}", _ALIGN_16, 16
+        return instruction("i32.const", 0), instruction(name, aligned, self.frame + size * index)
 
 
 def write_body(
-    program: Program,
-    slots: Sequence[int],
-    lanes: Lanes,
-    library: Library,
-    arrays: Arrays,
-    parameters: int,
+    program: Program, writes: Sequence[int], lanes: Lanes, library: Library, arrays: Arrays
 ) -> LocalsAndCode:
-    """(Locals by type, code) of a function with so many parameters; results go to `slots`."""
+    """(Locals by type, code) of a function of all arrays; results go to the entries `writes`."""
     writer = _Writer(program, lanes, library, arrays)
-    writer.turn()
-    for slot, k in sorted(zip(slots, program.results.tolist(), strict=True), key=lambda x: x[1]):
-        writer.result(k, slot)
-    return writer.encoded(parameters)
+    if lanes.width == 1:
+        # sine and cosine of angles that need no others first, two at a time
+        turned: list[bool] = []  # whether there is a sine or cosine at or below a value
+        independent: dict[int, None] = {}  # in their order
+        for op, a, b in program.rows:
+            below = op not in LEAVES and (turned[a] or (b >= 0 and turned[b]))
+            if op in _TRIGONOMETRIC and not below:
+                independent[a] = None
+            turned.append(below or op in _TRIGONOMETRIC)
+        angles = list(independent)
+        for i in range(0, len(angles), 2):
+            writer.emit(writer.sincos(angles[i : i + 2]))
+    for entry, k in sorted(zip(writes, program.results.tolist(), strict=True), key=lambda x: x[1]):
+        for before, after in arrays.store(entry):
+            writer.emit([before, k, after])
+    return writer.encoded(len(arrays.ports))
 
 
 class _Writer:
@@ -128,28 +177,19 @@ class _Writer:
         self.a, self.b = program.a.tolist(), program.b.tolist()
         self.items: list[Item] = []
         self.assigned: set[int] = set()  # variables that have their value
-        self.uses = self._uses()
         plain = {op: code for op, code in lanes.simple.items() if op not in _TRUTHS}
         self.plain = [plain.get(op) for op in self.ops]  # instructions of numbers that give one
-
-    def _uses(self) -> list[int]:
-        """How often each value is wanted; lanes are stored one by one."""
-        uses = [0] * len(self.ops)
+        # how often each value is used; lanes are stored one by one
+        self.uses = [0] * len(self.ops)
         for op, a, b in zip(self.ops, self.a, self.b, strict=True):
             if op not in LEAVES:
-                uses[a] += 1
+                self.uses[a] += 1
                 if b >= 0 or op == Op.SQ:
-                    uses[a if b < 0 else b] += 1
-        for k in self.program.results.tolist():
-            uses[k] += self.lanes.width
-        return uses
+                    self.uses[a if b < 0 else b] += 1
+        for k in program.results.tolist():
+            self.uses[k] += lanes.width
 
-    def result(self, k: int, slot: int) -> None:
-        """Compute a value with all it needs, and store it."""
-        for before, after in self.arrays.store(slot):
-            self._do([before, k, after])
-
-    def _do(self, tasks: list[Task]) -> None:
+    def emit(self, tasks: list[Task]) -> None:
         """Emit tasks in their order, values depth first."""
         items, assigned, plain = self.items, self.assigned, self.plain
         tasks.reverse()
@@ -176,41 +216,33 @@ class _Writer:
     def _value(self, task: int) -> list[Task]:
         """Tasks that leave a value on the stack."""
         truth, k = task < 0, max(task, ~task)
-        op, number = self.ops[k], self._variable(k)
+        op, number = self.ops[k], k
+        if op in _TRIGONOMETRIC:  # sine and cosine of one angle have variables behind all values
+            number = len(self.ops) + 2 * self.a[k] + (op == Op.COS)
         own = op in _TRUTHS
         change = b"" if own == truth else self.lanes.to_truth if truth else self.lanes.to_number
         if number in self.assigned:
             return [Variable(_GET, number), change]
         if op in _TRIGONOMETRIC:
-            return [*self._sincos([self.a[k]]), Variable(_GET, number), change]
-        stored: list[Task] = [Variable(_TEE, number)] if self.uses[k] > 1 else []
-        return [*self._computed(k, op), *stored, change]
+            return [*self.sincos([self.a[k]]), Variable(_GET, number), change]
+        a, b, lanes = self.a[k], self.b[k], self.lanes
+        operands = (a, a) if op == Op.SQ else (a,) if b < 0 else (a, b)
+        tasks: list[Task] = []
+        if op == Op.CONST:
+            value = float(self.program.constants[a])
+            tasks.append(self.library.memory.constant(value, lanes.type).code)
+        elif op == Op.INPUT:
+            tasks.append(self.arrays.load(a))
+        elif op == Op.SELECT0:
+            tasks += [b, lanes.select[0], ~a, lanes.select[1]]
+        else:
+            tasks += [~j if op in _LOGICAL else j for j in operands]
+            name = NAMES.get(op)
+            tasks.append(self.library.call(name + lanes.suffix) if name else lanes.simple[op])
+        stored = [Variable(_TEE, number)] if self.uses[k] > 1 else []
+        return [*tasks, *stored, change]
 
-    def _variable(self, k: int) -> int:
-        """The number of its variable; sine and cosine of one angle have theirs behind all values."""
-        if self.ops[k] in _TRIGONOMETRIC:
-            return len(self.ops) + 2 * self.a[k] + (self.ops[k] == Op.COS)
-        return k
-
-    def turn(self) -> None:
-        """On one state, sine and cosine of angles that need no others: two at a time, first of all."""
-        if self.lanes.width == 1:
-            angles = self._first_angles()
-            for i in range(0, len(angles), 2):
-                self._do(self._sincos(angles[i : i + 2]))
-
-    def _first_angles(self) -> list[int]:
-        """Arguments of sin and cos that have neither below them, in their order."""
-        turned: list[bool] = []  # whether there is one at or below a value
-        angles: dict[int, None] = {}
-        for op, a, b in zip(self.ops, self.a, self.b, strict=True):
-            below = op not in LEAVES and (turned[a] or (b >= 0 and turned[b]))
-            if op in _TRIGONOMETRIC and not below:
-                angles[a] = None
-            turned.append(below or op in _TRIGONOMETRIC)
-        return list(angles)
-
-    def _sincos(self, angles: list[int]) -> list[Task]:
+    def sincos(self, angles: list[int]) -> list[Task]:
         """Variables of sine and cosine of one or two angles; lanes are already vectors."""
         n, call = len(self.ops), self.library.call("sincos")
         sine = n + 2 * angles[0]
@@ -231,31 +263,12 @@ class _Writer:
                 ]
         return tasks
 
-    def _computed(self, k: int, op: int) -> list[Task]:
-        a, b, lanes = self.a[k], self.b[k], self.lanes
-        if op == Op.CONST:
-            value = float(self.program.constants[a])
-            return [self.library.memory.constant(value, lanes.type).code]
-        if op == Op.INPUT:
-            return [self.arrays.load(a)]
-        if op == Op.SELECT0:
-            return [b, lanes.select[0], ~a, lanes.select[1]]
-        operands = (a, a) if op == Op.SQ else (a,) if b < 0 else (a, b)
-        tasks: list[Task] = [~j if op in _LOGICAL else j for j in operands]
-        if op in NAMES:
-            return [*tasks, self.library.call(NAMES[Op(op)] + lanes.suffix)]
-        return [*tasks, lanes.simple[Op(op)]]
-
-    def _type(self, number: int) -> bytes:
-        if number >= 3 * len(self.ops):
-            return V128
-        of_truth = number < len(self.ops) and self.ops[number] in _TRUTHS
-        return self.lanes.truth if of_truth else self.lanes.type
-
     def encoded(self, parameters: int) -> LocalsAndCode:
         """Variables as few locals as possible, and the bytes of the code."""
         last = {item.number: i for i, item in enumerate(self.items) if isinstance(item, Variable)}
-        pool = _Pool()
+        counts: dict[bytes, int] = {}  # locals by type
+        free: dict[bytes, list[int]] = {}  # the lowest is used first
+        register: dict[int, int] = {}  # of a live variable, among the locals of its type
         chosen: list[bytes | tuple[bytes, bytes, int]] = []
         for i, item in enumerate(self.items):
             if not isinstance(item, Variable):
@@ -265,38 +278,24 @@ class _Writer:
             if ends and item.instruction != _GET:  # nobody asks for it again
                 chosen.append(_DROP if item.instruction == _SET else b"")
                 continue
-            kind = self._type(item.number)
-            chosen.append((item.instruction, kind, pool.slot(item.number, kind)))
+            kind = self.lanes.type
+            if item.number >= 3 * len(self.ops):
+                kind = V128
+            elif item.number < len(self.ops) and self.ops[item.number] in _TRUTHS:
+                kind = self.lanes.truth
+            if item.number not in register:
+                if not free.setdefault(kind, []):
+                    free[kind].append(counts.get(kind, 0))
+                    counts[kind] = free[kind][0] + 1
+                register[item.number] = heapq.heappop(free[kind])
+            chosen.append((item.instruction, kind, register[item.number]))
             if ends:
-                pool.release(item.number, kind)
+                heapq.heappush(free[kind], register.pop(item.number))
         first, at = {}, parameters
-        for kind, count in pool.counts.items():
+        for kind, count in counts.items():
             first[kind], at = at, at + count
         numbers = [unsigned(k) for k in range(at)]
         code = b"".join(
             x if isinstance(x, bytes) else x[0] + numbers[first[x[1]] + x[2]] for x in chosen
         )
-        return tuple((count, kind) for kind, count in pool.counts.items()), code
-
-
-class _Pool:
-    """Slots of local variables by type, the lowest free one first."""
-
-    def __init__(self) -> None:
-        self.counts: dict[bytes, int] = {}
-        self._free: dict[bytes, list[int]] = {}
-        self._taken: dict[int, int] = {}
-
-    def slot(self, number: int, kind: bytes) -> int:
-        """The slot of a variable, from now on its own."""
-        if number not in self._taken:
-            free = self._free.setdefault(kind, [])
-            if not free:
-                free.append(self.counts.get(kind, 0))
-                self.counts[kind] = free[0] + 1
-            self._taken[number] = heapq.heappop(free)
-        return self._taken[number]
-
-    def release(self, number: int, kind: bytes) -> None:
-        """Nobody needs the variable any more."""
-        heapq.heappush(self._free[kind], self._taken.pop(number))
+        return tuple((count, kind) for kind, count in counts.items()), code

@@ -16,7 +16,6 @@ from dalembert.kernels.wasm.binary import F64, I32, I64, V128, VOID, Body, instr
 
 Number = int | float
 _OF = {I32: "i32", I64: "i64", F64: "f64", V128: "f64x2"}
-_COMPARE = {"==": "eq", "!=": "ne", "<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 # name → (instruction, type of the result)
 _ONE = {
     **{x: (f"f64.{x}", F64) for x in ("abs", "floor", "nearest", "sqrt")},
@@ -40,8 +39,8 @@ def _reflected(word: str) -> Operator:
     return lambda y, x: y._infix(word, x, y)
 
 
-def _comparison(sign: str) -> Operator:
-    return lambda x, y: x._compare(sign, y)
+def _comparison(word: str) -> Operator:
+    return lambda x, y: x._compare(word, y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +63,9 @@ class Value:
         kind = "v128" if bitwise else _OF[self.type]
         return self._like(x).then(instruction(f"{kind}.{word}"), self._like(y))
 
-    def _compare(self, sign: str, y: Value | Number) -> Value:
-        signed_ = "_s" if self.type != F64 and sign not in ("==", "!=") else ""
-        name = f"{_OF[self.type]}.{_COMPARE[sign]}{signed_}"
-        return self.then(instruction(name), y, type=I32)
+    def _compare(self, word: str, y: Value | Number) -> Value:
+        sign = "_s" if self.type != F64 and word not in ("eq", "ne") else ""
+        return self.then(instruction(f"{_OF[self.type]}.{word}{sign}"), y, type=I32)
 
     def __neg__(self) -> Value:
         return self.then(instruction("f64.neg"))
@@ -78,16 +76,10 @@ class Value:
     __truediv__, __rtruediv__ = _operator("div"), _reflected("div")
     __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
     __lshift__, __rshift__ = _operator("shl"), _operator("shr_u")
-    __lt__, __le__ = _comparison("<"), _comparison("<=")
-    __gt__, __ge__ = _comparison(">"), _comparison(">=")
-
-    def same(self, y: Value | Number) -> Value:
-        """Whether they are equal."""
-        return self._compare("==", y)
-
-    def other(self, y: Value | Number) -> Value:
-        """Whether they differ; a NaN differs from everything."""
-        return self._compare("!=", y)
+    __lt__, __le__ = _comparison("lt"), _comparison("le")
+    __gt__, __ge__ = _comparison("gt"), _comparison("ge")
+    # == and != stay identity, as dictionaries need it; a NaN differs from everything
+    same, other = _comparison("eq"), _comparison("ne")
 
 
 def constant(x: Number, type: bytes = F64) -> Value:
@@ -116,11 +108,6 @@ def choose(condition: Value, x: Value | Number, y: Value | Number) -> Value:
     return like._like(x).then(instruction("select"), y, Value(condition.code, like.type))
 
 
-def load(address: Value, type: bytes = F64, offset: int = 0) -> Value:
-    """A number of eight bytes in memory, wherever it begins."""
-    return address.then(instruction(f"{_OF[type]}.load", 0, offset), type=type)
-
-
 def polynomial(z: Value, coefficients: Sequence[Value | float]) -> Value:
     """Σ cᵢ zⁱ."""
     result = coefficients[-1]
@@ -134,7 +121,7 @@ TYPES = {"i": I32, "l": I64, "d": F64, "v": V128}
 
 
 class Memory:
-    """Addresses given out one after the other, and what is there from the beginning.
+    """Addresses allocated one after the other, and what is there from the beginning.
 
     Engines read a constant from memory with one short instruction, but make one out of the code with
     two long ones: kernels whose constants lie in memory run a tenth faster.
@@ -177,25 +164,21 @@ class Memory:
 
 
 class Library:
-    """Functions in the order in which they were first called; `known` ones are made on demand."""
+    """Functions in the order in which they were first called; `known` ones are written on demand."""
 
     def __init__(self, known: Mapping[str, Callable[[Library], Body]], memory: Memory) -> None:
         self.memory = memory
         self._known = known
-        self._numbers: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}  # of all functions that were called or added
         self._bodies: dict[str, Body] = {}
 
     def number(self, name: str) -> int:
-        """The index of a function, which is made now if it was not there."""
-        if name not in self._numbers:
-            self._numbers[name] = len(self._numbers)
+        """The index of a function, which is written now if it was not there."""
+        if name not in self.numbers:
+            self.numbers[name] = len(self.numbers)
             if name in self._known:
                 self._bodies[name] = self._known[name](self)
-        return self._numbers[name]
-
-    def has(self, name: str) -> bool:
-        """Whether a function was called."""
-        return name in self._numbers
+        return self.numbers[name]
 
     def call(self, name: str) -> bytes:
         """The instruction that calls a function."""
@@ -214,7 +197,7 @@ class Library:
     @property
     def bodies(self) -> list[Body]:
         """All functions by their numbers."""
-        return [self._bodies[name] for name in self._numbers]
+        return [self._bodies[name] for name in self.numbers]
 
 
 class Function:
@@ -224,15 +207,10 @@ class Function:
         self, library: Library, name: str, parameters: str = "d", results: str = "d"
     ) -> None:
         self.library, self.name = library, name
-        self.types = [TYPES[letter] for letter in parameters]
-        self.results = tuple(TYPES[letter] for letter in results)
-        self.count = len(self.types)
+        self.types = [TYPES[code] for code in parameters]
+        self.results = tuple(TYPES[code] for code in results)
+        self.arguments = [self._get(k) for k in range(len(parameters))]
         self.code = bytearray()
-
-    @property
-    def arguments(self) -> list[Value]:
-        """The parameters."""
-        return [self._get(k) for k in range(self.count)]
 
     def _get(self, k: int) -> Value:
         return Value(instruction("local.get", k), self.types[k])
@@ -255,9 +233,9 @@ class Function:
 
     def calls(self, name: str, arguments: list[Value], results: str) -> list[Value]:
         """Variables with the results of a function of several."""
-        self.code += b"".join(x.code for x in arguments) + self.library.call(name)
+        self.run(name, *arguments)
         first = len(self.types)
-        self.types += [TYPES[letter] for letter in results]
+        self.types += [TYPES[code] for code in results]
         for k in reversed(range(first, len(self.types))):
             self.code += instruction("local.set", k)
         return [self._get(k) for k in range(first, len(self.types))]
@@ -293,7 +271,6 @@ class Function:
     def returning(self, *values: Value | Number) -> Body:
         """The function, with what it returns at its end."""
         self._push(values)
-        own = self.types[self.count :]
-        parameters = tuple(self.types[: self.count])
-        groups = tuple((len(list(run)), kind) for kind, run in groupby(own))
-        return Body(self.name, parameters, self.results, groups, bytes(self.code))
+        count = len(self.arguments)
+        groups = tuple((len(list(run)), kind) for kind, run in groupby(self.types[count:]))
+        return Body(self.name, tuple(self.types[:count]), self.results, groups, bytes(self.code))

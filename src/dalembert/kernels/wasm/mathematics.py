@@ -26,7 +26,6 @@ from dalembert.kernels.wasm.code import (
     binary,
     choose,
     constant,
-    load,
     polynomial,
     unary,
 )
@@ -72,7 +71,8 @@ def reduce_huge(library: Library) -> Body:
     s = f.let(constant(_TABLE_BITS + 949, I64) - exponent)  # the lowest bit of W in the table
     s = f.let(choose(exponent.same(2047), constant(0, I64), s))
     at, shift = unary("to_i32", s >> 3), s & 7
-    words = [f.let(load(at, I64, TABLE_AT + 8 * i)) for i in range(3)]
+    loads = [instruction("i64.load", 0, TABLE_AT + 8 * i) for i in range(3)]
+    words = [f.let(at.then(load, type=I64)) for load in loads]
     low, high = (
         f.let((a >> shift) | ((b << 1) << (constant(63, I64) - shift))) for a, b in pairwise(words)
     )
@@ -91,7 +91,23 @@ def sincos(library: Library) -> Body:
     """(sin x, cos x) of two angles."""
     f = Function(library, "sincos", "v", "vv")
     number = partial(library.memory.constant, type=V128)
-    r, k = _reduce_angles(f, f.arguments[0], number)
+    (x,) = f.arguments
+    magic = f.let(number(MAGIC["float64"]))
+    k = f.let(x * number(TWO_OVER_PI) + magic)  # in the low bits
+    turns = f.let(k - magic)
+    r = x
+    for part in _HALF_PI:
+        r = r - turns * number(part)
+    r = f.let(r)
+    # an angle that is huge is reduced by itself
+    size = x.then(instruction("f64x2.abs"))
+    near = f.let(size.then(instruction("f64x2.le"), number(LIMIT)))
+    far = near.then(instruction("v128.not"))
+    with f.when(far.then(instruction("v128.any_true"), type=I32)):
+        (r0, k0), (r1, k1) = (f.calls("reduce_huge", [extract_lane(x, i)], "dl") for i in (0, 1))
+        f.set(r, _bitselect(near, r, join_lanes(r0, r1)))
+        first = k0.then(instruction("i64x2.splat"), type=V128)
+        f.set(k, _bitselect(near, k, first.then(instruction("i64x2.replace_lane", 1), k1)))
     z = f.let(r * r)
     odd_part, even_part = (
         polynomial(z, [number(c) for c in series["float64"]]) for series in (SINE, COSINE)
@@ -109,23 +125,6 @@ def sincos(library: Library) -> Body:
     return f.returning(
         turned(_bitselect(odd, cosine, sine), k), turned(_bitselect(odd, sine, cosine), after)
     )
-
-
-def _reduce_angles(f: Function, x: Value, number: Callable[[float], Value]) -> tuple[Value, Value]:
-    """(r, k) of two angles; one that is huge is reduced by itself."""
-    magic = f.let(number(MAGIC["float64"]))
-    bits = f.let(x * number(TWO_OVER_PI) + magic)  # k in the low bits
-    k = f.let(bits - magic)
-    r = f.let(x - k * number(_HALF_PI[0]) - k * number(_HALF_PI[1]) - k * number(_HALF_PI[2]))
-    size = x.then(instruction("f64x2.abs"))
-    near = f.let(size.then(instruction("f64x2.le"), number(LIMIT)))
-    far = near.then(instruction("v128.not"))
-    with f.when(far.then(instruction("v128.any_true"), type=I32)):
-        (r0, k0), (r1, k1) = (f.calls("reduce_huge", [extract_lane(x, i)], "dl") for i in (0, 1))
-        f.set(r, _bitselect(near, r, join_lanes(r0, r1)))
-        first = k0.then(instruction("i64x2.splat"), type=V128)
-        f.set(bits, _bitselect(near, bits, first.then(instruction("i64x2.replace_lane", 1), k1)))
-    return r, bits
 
 
 def _splat_integer(n: int) -> Value:
@@ -182,11 +181,6 @@ _ATAN = (
 )
 
 
-def _power_of_two(k: Value) -> Value:
-    """2^k for an i64 k from −1022 to 1023."""
-    return unary("from_bits", (k + 1023) << 52)
-
-
 def _exp(f: Function, x: Value) -> Value:
     x = f.let(binary("max", binary("min", x, 760.0), -760.0))
     k = f.let(unary("nearest", x * 1.4426950408889634))
@@ -195,8 +189,9 @@ def _exp(f: Function, x: Value) -> Value:
     c = f.let(r - r * r * polynomial(r * r, _EXP))
     y = 1.0 - ((low - r * c / (2.0 - c)) - high)
     half = f.let(unary("rounded_i64", k * 0.5))
-    rest = unary("rounded_i64", k) - half
-    return y * _power_of_two(half) * _power_of_two(rest)
+    for part in (half, unary("rounded_i64", k) - half):  # 2^part, from −1022 to 1023
+        y = y * unary("from_bits", (part + 1023) << 52)
+    return y
 
 
 def _log(f: Function, x: Value) -> Value:
@@ -295,14 +290,6 @@ def _atan2(f: Function, y: Value, x: Value) -> Value:
     return choose(x.other(x) | y.other(y), x + y, binary("copysign", turned, y))
 
 
-def _asin(f: Function, x: Value) -> Value:
-    return f.call("atan2", x, unary("sqrt", (1.0 - x) * (1.0 + x)))
-
-
-def _acos(f: Function, x: Value) -> Value:
-    return 2.0 * f.call("atan2", unary("sqrt", 1.0 - x), unary("sqrt", 1.0 + x))
-
-
 def _hypot(f: Function, x: Value, y: Value) -> Value:
     a, b = f.let(unary("abs", x)), f.let(unary("abs", y))
     most = f.let(binary("max", a, b))
@@ -370,14 +357,10 @@ def _remainder(f: Function, x: Value, y: Value) -> Value:
     return choose(unary("bits", x) < 0, -a, a)
 
 
-def _sign(f: Function, x: Value) -> Value:
-    return choose(x > 0.0, constant(1.0), choose(x < 0.0, constant(-1.0), x))
-
-
 _FUNCTIONS: dict[Op, Callable[..., Value]] = {
     Op.TAN: _tan,
-    Op.ASIN: _asin,
-    Op.ACOS: _acos,
+    Op.ASIN: lambda f, x: f.call("atan2", x, unary("sqrt", (1.0 - x) * (1.0 + x))),
+    Op.ACOS: lambda f, x: 2.0 * f.call("atan2", unary("sqrt", 1.0 - x), unary("sqrt", 1.0 + x)),
     Op.ATAN: _atan,
     Op.ATAN2: _atan2,
     Op.SINH: _sinh,
@@ -395,7 +378,7 @@ _FUNCTIONS: dict[Op, Callable[..., Value]] = {
     Op.ERF: _erf,
     Op.FMOD: _fmod,
     Op.REMAINDER: _remainder,
-    Op.SIGN: _sign,
+    Op.SIGN: lambda f, x: choose(x > 0.0, constant(1.0), choose(x < 0.0, constant(-1.0), x)),
 }
 NAMES = {**mathematics.LIBM_NAMES, Op.SIGN: "sign"}
 

@@ -22,10 +22,10 @@ const columns = study.columns.map((column, index) => {
   };
 });
 function powers(low, high) {
-  const found = [];
+  const marks = [];
   for (let k = Math.ceil(Math.log10(low)); 10 ** k <= high * 1.001; k++)
-    found.push([10 ** k, Math.abs(k) < 4 ? String(Number((10 ** k).toPrecision(1))) : `1e${k}`.replace("-", "−")]);
-  return found.filter((_, k) => k % Math.ceil(found.length / 6) === 0);
+    marks.push([10 ** k, Math.abs(k) < 4 ? String(Number((10 ** k).toPrecision(1))) : `1e${k}`.replace("-", "−")]);
+  return marks.filter((_, k) => k % Math.ceil(marks.length / 6) === 0);
 }
 const selection = (() => {
   const listeners = [];
@@ -47,9 +47,9 @@ const selection = (() => {
 })();
 
 const axes = (() => {
-  const place = document.getElementById("axes"), menu = document.getElementById("colour");
+  const container = document.getElementById("axes"), menu = document.getElementById("colour");
   const canvas = document.createElement("canvas"), picture = svg("svg", { role: "img", "aria-label": "parallel coordinates of all runs" });
-  place.append(canvas, picture);
+  container.append(canvas, picture);
   const pen = canvas.getContext("2d"), foot = HEAD + TALL;
   let width = 0, picked = null, colourBy = columns.find((c) => !c.varied) || columns[0];
   for (const column of columns) {
@@ -82,11 +82,11 @@ const axes = (() => {
     if (run.failed || v === null) return colours[BANDS];
     return colours[Math.min(BANDS - 1, Math.floor(BANDS * colourBy.share(v)))];
   }
-  let waiting = false;
+  let pending = false;
   function paint() {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; strokes(); });
+    if (pending) return;
+    pending = true;
+    requestAnimationFrame(() => { pending = false; strokes(); });
   }
   function strokes() {
     const colours = [...Array(BANDS).keys()].map((k) => hue(`--s${k}`)).concat(hue("--bad"));
@@ -156,7 +156,7 @@ const axes = (() => {
   }
 
   function draw() {
-    width = Math.max(place.parentElement.clientWidth, 2 * SIDE + GAP * (columns.length - 1));
+    width = Math.max(container.parentElement.clientWidth, 2 * SIDE + GAP * (columns.length - 1));
     picture.replaceChildren();
     picture.setAttribute("width", width);
     picture.setAttribute("height", foot + FOOT);
@@ -165,17 +165,17 @@ const axes = (() => {
   }
   // the nearest line to a place between two axes
   function nearest(px, py) {
-    let found = null, least = 12;
+    let closest = null, least = 12;
     for (const run of runs) {
       if (!run.chosen) continue;
       for (let i = 0; i + 1 < columns.length; i++) {
         const [a, b] = [columns[i], columns[i + 1]], [u, v] = [a.values[run.k], b.values[run.k]];
         if (px < x(i) || px > x(i + 1) || u === null || v === null) continue;
         const s = (px - x(i)) / (x(i + 1) - x(i)), away = Math.abs(meet(a, run) * (1 - s) + meet(b, run) * s - py);
-        if (away < least) [found, least] = [run, away];
+        if (away < least) [closest, least] = [run, away];
       }
     }
-    return found;
+    return closest;
   }
   picture.addEventListener("click", (event) => {
     if (event.target.classList.contains("handle")) return;
@@ -185,7 +185,7 @@ const axes = (() => {
   menu.addEventListener("change", () => { colourBy = columns[menu.value]; paint(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   selection.listen(() => { columns.forEach(outline); paint(); });
-  new ResizeObserver(draw).observe(place.parentElement);
+  new ResizeObserver(draw).observe(container.parentElement);
   draw();
   return { show(run) { picked = run; paint(); } };
 })();

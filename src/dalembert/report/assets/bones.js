@@ -31,12 +31,12 @@ class Bones {
   }
 
   // Parts as long as parameters make them: `slopes` has the six numbers (a, b) of a part for each parameter that moves it.
-  stretch(slopes, change) {
-    this.stretched = slopes;
-    for (const [index, moved] of Object.entries(slopes)) {
+  stretch(derivatives, change) {
+    this.stretched = derivatives;
+    for (const [index, moved] of Object.entries(derivatives)) {
       const k = Number(index), rod = this.rods[k - this.parts.length], one = rod ?? this.parts[k];
       const ends = rod ? [...rod.slider.a, 0, 0, 0] : [...one.part.a, ...one.part.b];
-      for (const [j, slope] of Object.entries(moved)) slope.forEach((s, i) => { ends[i] += s * change[j]; });
+      for (const [j, derivative] of Object.entries(moved)) derivative.forEach((s, i) => { ends[i] += s * change[j]; });
       if (rod) rod.from.fromArray(ends);
       else Bones.lay(one.mesh, one.part, ends.slice(0, 3), ends.slice(3));
     }
@@ -49,7 +49,7 @@ class Bones {
   }
 
   // Rods follow their bodies; `seen(body)` says whether one is drawn.
-  settle(seen = () => true) {
+  settle(isVisible = () => true) {
     const a = new THREE.Vector3(), b = new THREE.Vector3(), up = new THREE.Vector3(0, 1, 0);
     this.groups.forEach((body) => body.updateMatrixWorld());
     for (const { mesh, slider, from } of this.rods) {
@@ -57,7 +57,7 @@ class Bones {
       if (slider.parent >= 0) this.groups[slider.parent].localToWorld(a);
       b.copy(this.groups[slider.child].position).sub(a);
       const length = b.length();
-      mesh.visible = length > 1e-6 && seen(slider.child);
+      mesh.visible = length > 1e-6 && isVisible(slider.child);
       mesh.position.copy(a).addScaledVector(b, 0.5);
       if (length > 1e-6) mesh.quaternion.setFromUnitVectors(up, b.divideScalar(length));
       mesh.scale.set(1, Math.max(length, 1e-6), 1);
@@ -65,18 +65,18 @@ class Bones {
   }
 
   // Which parts are drawn, as `seen(body)` says.
-  show(seen) {
-    for (const { mesh, part } of this.parts) mesh.visible = seen(part.body);
-    for (const { mesh, slider } of this.rods) mesh.visible = seen(slider.child);
+  show(isVisible) {
+    for (const { mesh, part } of this.parts) mesh.visible = isVisible(part.body);
+    for (const { mesh, slider } of this.rods) mesh.visible = isVisible(slider.child);
   }
 }
 
 // Bodies go to poses (bodies, 4, 4), row after row.
 function placeBodies(groups, poses) {
-  const given = groups[0].matrix.clone();
+  const initial = groups[0].matrix.clone();
   groups.forEach((body, k) => {
-    given.fromArray(poses, 16 * k).transpose();
-    body.position.setFromMatrixPosition(given);
-    body.quaternion.setFromRotationMatrix(given);
+    initial.fromArray(poses, 16 * k).transpose();
+    body.position.setFromMatrixPosition(initial);
+    body.quaternion.setFromRotationMatrix(initial);
   });
 }

@@ -5,7 +5,7 @@ const clock = (() => {
   let listeners = [], start = 0, end = 0;
   const slider = document.getElementById("time"), shown = document.getElementById("now");
   const button = document.getElementById("play");
-  let now = 0, playing = false, turn = 0, held = false;
+  let now = 0, playing = false, turn = 0, isHeld = false;
 
   function show() {
     slider.value = now;
@@ -17,10 +17,10 @@ const clock = (() => {
     now = Math.min(end, Math.max(start, time));
     show();
   }
-  function play(wanted) {
+  function play(running) {
     const mine = ++turn; // a motion that is begun ends the one before
     let last = null;
-    playing = wanted;
+    playing = running;
     button.textContent = playing ? "Pause" : "Play";
     function tick(stamp) {
       if (mine !== turn) return;
@@ -43,7 +43,7 @@ const clock = (() => {
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     const space = event.key === " " || event.key === "Spacebar", arrow = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.target.closest(OWN) || !end || held) return;
+    if (event.target.closest(OWN) || !end || isHeld) return;
     if (space) play(!playing);
     else if (arrow) step(arrow * (event.shiftKey ? 10 : 1));
     else if (event.key === "Home") { play(false); set(start); }
@@ -63,12 +63,12 @@ const clock = (() => {
     },
     listen(listener) { listeners.push(listener); listener(now); },
     seek(time) { play(false); set(time); },
-    hold(wanted) { held = wanted; play(false); if (!held) show(); }, // something else moves the picture
+    hold(isOn) { isHeld = isOn; play(false); if (!isHeld) show(); }, // something else moves the picture
     begin() {
-      const asked = /^#t=([\d.]+)$/.exec(location.hash);
+      const match = /^#t=([\d.]+)$/.exec(location.hash);
       const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      if (asked) set(Number(asked[1]));
-      else { show(); if (!calm && !held) play(true); }
+      if (match) set(Number(match[1]));
+      else { show(); if (!calm && !isHeld) play(true); }
     },
   };
 })();

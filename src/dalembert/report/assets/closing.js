@@ -40,13 +40,13 @@ const closing = (() => {
     let now = Float64Array.from(live.q), most = INCREMENT[joint.kind] ?? 0.05;
     const least = FINEST * most;
     while (now[joint.k] !== value && most >= least) {
-      const left = value - now[joint.k], wanted = Math.abs(left) <= most ? value : now[joint.k] + Math.sign(left) * most;
+      const left = value - now[joint.k], target = Math.abs(left) <= most ? value : now[joint.k] + Math.sign(left) * most;
       const done = ways.some((led) => {
         live.q.set(now);
-        live.q[joint.k] = wanted;
-        return settle(live, led) && Math.abs(live.q[joint.k] - wanted) < 1e-7 && others.every((one) => near(live, one, now));
+        live.q[joint.k] = target;
+        return settle(live, led) && Math.abs(live.q[joint.k] - target) < 1e-7 && others.every((one) => near(live, one, now));
       });
-      if (done) { now = Float64Array.from(live.q); now[joint.k] = wanted; } else most /= 2;
+      if (done) { now = Float64Array.from(live.q); now[joint.k] = target; } else most /= 2;
     }
     if (now[joint.k] !== value) live.said = ended(joint, now[joint.k]);
     return now;

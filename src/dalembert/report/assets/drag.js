@@ -39,38 +39,38 @@ function planeThrough(point) {
 }
 
 // Where a point of the world is in the picture, px.
-function pixelOf(point, place, at) {
+function pixelOf(point, container, at) {
   at.copy(point).project(view.camera);
-  return [(0.5 + 0.5 * at.x) * place.clientWidth, (0.5 - 0.5 * at.y) * place.clientHeight];
+  return [(0.5 + 0.5 * at.x) * container.clientWidth, (0.5 - 0.5 * at.y) * container.clientHeight];
 }
 
-function drawGrip(live, place) {
+function drawGrip(live, container) {
   if (!view || !live.has("reach") || !live.has("poses") || live.joints.length < live.q.length) return { there: false, show() {} };
-  const grip = element("div", null, place, "grip"), tool = toolOf(live), at = new THREE.Vector3(), seen = new THREE.Vector3();
+  const grip = element("div", null, container, "grip"), tool = toolOf(live), at = new THREE.Vector3(), seen = new THREE.Vector3();
   grip.title = "drag the tool";
   grip.hidden = true;
-  let held = null; // the plane through the tool, facing the reader, in which it is moved
+  let grasp = null; // the plane through the tool, facing the reader, in which it is moved
   const here = () => { const T = tool.pose(); return at.set(T[3], T[7], T[11]); };
   view.after(() => {
     if (grip.hidden) return;
-    const [x, y] = pixelOf(here(), place, seen);
+    const [x, y] = pixelOf(here(), container, seen);
     grip.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
   });
   grip.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const plane = planeThrough(here()), grasped = pointUnder(event, plane);
     if (!grasped) return;
-    held = { ...plane, aside: plane.point.clone().sub(grasped) }; // the tool does not jump to the pointer
+    grasp = { ...plane, aside: plane.point.clone().sub(grasped) }; // the tool does not jump to the pointer
     grip.setPointerCapture(event.pointerId);
     grip.classList.add("held");
     view.keep();
     event.preventDefault();
   });
   grip.addEventListener("pointermove", (event) => {
-    const point = held && pointUnder(event, held);
-    if (point) tool.reach(point.add(held.aside).toArray());
+    const point = grasp && pointUnder(event, grasp);
+    if (point) tool.reach(point.add(grasp.aside).toArray());
   });
-  const drop = () => { held = null; grip.classList.remove("held"); };
+  const drop = () => { grasp = null; grip.classList.remove("held"); };
   grip.addEventListener("pointerup", drop);
   grip.addEventListener("pointercancel", drop);
   return { there: true, show(wanted) { grip.hidden = !wanted; view.render(); } };

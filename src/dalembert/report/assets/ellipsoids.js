@@ -71,20 +71,20 @@ function drawEllipsoids(live, parent) {
     element("span", kind.name, label).style.setProperty("--own", `var(${kind.colour})`);
     const numbers = [0, 1, 2].map(() => element("data", null, row));
     element("small", kind.unit, row);
-    // as long as there is room for in the first posture, and in this scale from then on
+    // as long as fits the first posture, and in this scale from then on
     const scale = view ? (0.17 * view.size) / Math.max(...roots(kind.name), 1e-9) : 0;
     const shape = { kind, tick, numbers, scale, drawn: null };
     tick.addEventListener("change", () => draw(shape));
     shapes.push(shape);
   }
-  function draw(shape, found = symmetricAxes(live.kernels.call("ellipsoids")[shape.kind.name])) {
+  function draw(shape, principal = symmetricAxes(live.kernels.call("ellipsoids")[shape.kind.name])) {
     if (!view) return;
     if (shape.tick.checked) shape.drawn ??= new Ellipsoid(shape.kind.colour);
     if (!shape.drawn) return;
     shape.drawn.group.visible = shape.tick.checked;
     const T = tool.pose(), most = 1.5 * view.size;
-    const radii = found.values.map((value) => Math.min(most, shape.scale * Math.sqrt(Math.max(0, value))));
-    if (shape.tick.checked) shape.drawn.set([T[3], T[7], T[11]], radii, found.axes);
+    const radii = principal.values.map((value) => Math.min(most, shape.scale * Math.sqrt(Math.max(0, value))));
+    if (shape.tick.checked) shape.drawn.set([T[3], T[7], T[11]], radii, principal.axes);
     view.render();
   }
   live.listen(() => { if (live.shown) for (const shape of shapes) if (shape.tick.checked) draw(shape); });

@@ -3,38 +3,38 @@
 const OFTEN = 1000 / 30; // ms from one message to the next, at least
 
 // The state that a message asks for; an Error where it is not one of this robot.
-function askedState(live, given) {
-  const made = {}, sizes = { q: live.q.length, qd: live.qd.length };
+function askedState(live, request) {
+  const result = {}, sizes = { q: live.q.length, qd: live.qd.length };
   for (const name in sizes) {
-    const values = given[name];
+    const values = request[name];
     if (values === undefined || values === null) continue;
     if (!Array.isArray(values) || values.length !== sizes[name] || !values.every(Number.isFinite))
       throw new Error(`${name} must be ${sizes[name]} finite numbers`);
-    made[name] = Float64Array.from(values);
+    result[name] = Float64Array.from(values);
   }
-  if (given.t !== undefined && given.t !== null) {
-    if (!Number.isFinite(given.t)) throw new Error("t must be a finite number");
-    made.t = given.t;
+  if (request.t !== undefined && request.t !== null) {
+    if (!Number.isFinite(request.t)) throw new Error("t must be a finite number");
+    result.t = request.t;
   }
-  if (given.parameters) {
+  if (request.parameters) {
     const names = Object.keys(live.about.parameters), values = Float64Array.from(live.parameters);
-    for (const [name, value] of Object.entries(given.parameters)) {
+    for (const [name, value] of Object.entries(request.parameters)) {
       const k = names.indexOf(name);
       if (k < 0) throw new Error(`there is no parameter '${name}'${names.length ? `; there are: ${names.join(", ")}` : ""}`);
       if (!Number.isFinite(value)) throw new Error(`parameter '${name}' must be a finite number`);
       values[k] = value;
     }
-    made.parameters = values;
+    result.parameters = values;
   }
-  return made;
+  return result;
 }
 
 // Parameters first, then a posture: at rest unless velocities are given, where it is unless positions are.
 function takeState(live, { q, qd, t, parameters }) {
-  const settings = parameters ? Settings.of(live) : null, why = settings ? settings.refusal(parameters) : null;
+  const settings = parameters ? Settings.of(live) : null, reason = settings ? settings.refusal(parameters) : null;
   const there = q || qd ? { q: q ?? live.q.slice(), qd: qd ?? (q ? null : live.qd.slice()), p: parameters ?? live.parameters.slice() } : null;
-  const said = why ?? (there && address.impossible(live, there));
-  if (said !== null) throw new Error(said);
+  const message = reason ?? (there && address.impossible(live, there));
+  if (message !== null) throw new Error(message);
   if (settings) settings.put(parameters);
   if (q || qd || t !== undefined) live.pose(q ?? Float64Array.from(live.q), qd ?? (q ? null : Float64Array.from(live.qd)), t ?? 0);
 }
@@ -45,7 +45,7 @@ function embed(live, control) {
   const outer = window.parent;
   if (outer === window) return;
   const send = (message) => outer.postMessage({ dalembert: message }, "*");
-  let last = -Infinity, waiting = 0, known = {}, turn = 0; // what the parent knows, and which of its messages came last
+  let last = -Infinity, pending = 0, known = {}, turn = 0; // what the parent knows, and which of its messages came last
   function state() {
     const { q, qd, time, parameters, about } = live;
     const named = Object.fromEntries(Object.keys(about.parameters).map((name, k) => [name, parameters[k]]));
@@ -54,17 +54,17 @@ function embed(live, control) {
   // Only what the parent has not said itself: two pages that follow one another would go back and forth.
   function tell() {
     const now = state();
-    waiting = 0;
+    pending = 0;
     if (JSON.stringify(now) === JSON.stringify(known)) return;
     last = performance.now();
     known = now;
     send({ ...now, turn });
   }
-  live.listen((why) => {
-    if (why !== "turned" && live.shown && !waiting) waiting = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
+  live.listen((change) => {
+    if (change !== "turned" && live.shown && !pending) pending = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
   });
-  addEventListener("message", ({ source, data: said }) => {
-    const given = said && said.dalembert;
+  addEventListener("message", ({ source, data: content }) => {
+    const given = content && content.dalembert;
     if (source !== outer || !given || typeof given !== "object") return;
     if (Number.isInteger(given.turn)) turn = given.turn;
     try {

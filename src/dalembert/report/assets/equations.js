@@ -6,10 +6,10 @@ const equations = (() => {
   const WAIT = 4; // frames between two updates
 
   function formula(tag, parent, name = null) {
-    const made = document.createElementNS(MATHML, tag);
-    if (name) made.setAttribute("class", name);
-    parent.append(made);
-    return made;
+    const node = document.createElementNS(MATHML, tag);
+    if (name) node.setAttribute("class", name);
+    parent.append(node);
+    return node;
   }
 
   // Four digits.
@@ -19,40 +19,40 @@ const equations = (() => {
     return text.replaceAll("-", "−");
   }
 
-  function write(place, value, beside = 0) {
-    place.value = String(value);
+  function write(node, value, beside = 0) {
+    node.value = String(value);
     const text = figures(Math.abs(value) < 1e-13 * beside ? 0 : value);
-    if (place.textContent !== text) place.textContent = text;
+    if (node.textContent !== text) node.textContent = text;
   }
 
   // Colour, and a bar that is thicker for what is larger and broken for what is negative.
-  function tint(place, value, most) {
+  function tint(node, value, most) {
     const share = most > 0 ? Math.abs(value) / most : 0, key = Math.round((value < 0 ? -20 : 20) * share);
-    if (place.dataset.share === String(key)) return;
-    place.dataset.share = key;
-    place.classList.toggle("minus", value < 0 && key !== 0);
-    place.style.setProperty("--tint", `${Math.round(34 * Math.sqrt(Math.abs(key) / 20))}%`);
-    place.style.setProperty("--bar", `${(0.2 * Math.abs(key)).toFixed(1)}px`);
+    if (node.dataset.share === String(key)) return;
+    node.dataset.share = key;
+    node.classList.toggle("minus", value < 0 && key !== 0);
+    node.style.setProperty("--tint", `${Math.round(34 * Math.sqrt(Math.abs(key) / 20))}%`);
+    node.style.setProperty("--bar", `${(0.2 * Math.abs(key)).toFixed(1)}px`);
   }
 
   const largest = (lists) => lists.reduce((most, list) => list.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
 
   // A row between two rows of samples, at this time of the recorded motion; null where it has none.
   function between(times, rows) {
-    const [a, b, s] = locate(times, clock.now()), found = rows[a].map((u, k) => (u === null ? NaN : u + s * ((rows[b][k] ?? NaN) - u)));
-    return found.every(Number.isFinite) ? found : null;
+    const [a, b, s] = locate(times, clock.now()), values = rows[a].map((u, k) => (u === null ? NaN : u + s * ((rows[b][k] ?? NaN) - u)));
+    return values.every(Number.isFinite) ? values : null;
   }
 
   // `act` at the state that is shown: the live one, or the recorded motion's, unless there is none.
   function atState(live, recorded, act) {
     if (live.shown) return act();
-    const { q, qd } = data.states ?? {}, state = q ? [between(data.t, q), between(data.t, qd), between(recorded.t, recorded.tau)] : [null], kept = [];
+    const { q, qd } = data.states ?? {}, state = q ? [between(data.t, q), between(data.t, qd), between(recorded.t, recorded.tau)] : [null], saved = [];
     if (state.includes(null)) return null;
-    const put = (view, values) => { kept.push([view, Float64Array.from(view)]); view.set(values); };
+    const put = (view, values) => { saved.push([view, Float64Array.from(view)]); view.set(values); };
     [live.q, live.qd, live.acting].forEach((view, k) => put(view, state[k]));
     if (live.t) put(live.t, [clock.now()]);
     if (live.parameters.length) put(live.parameters, Object.values(live.about.parameters).map((value) => value ?? 0));
-    try { return act(); } finally { for (const [view, values] of kept) view.set(values); }
+    try { return act(); } finally { for (const [view, values] of saved) view.set(values); }
   }
 
   // M q̈ + C q̇ + g = τ: a matrix and columns, torques on one scale.
@@ -122,17 +122,17 @@ const equations = (() => {
 
   // Numbers of a matrix that is printed as one: another one behind it. Of lines: a column after their labels.
   function numbersOf(place, units) {
-    const found = [], matrix = place.querySelector("mtable.matrix");
+    const entries = [], matrix = place.querySelector("mtable.matrix");
     if (!matrix) {
       for (const line of place.querySelectorAll("mtr")) {
         const cell = formula("mtd", line, "worth"), sign = formula("mtd", line, "worth"), k = Number(line.dataset.entry ?? -1);
         line.insertBefore(sign, line.children[2]);
         line.insertBefore(cell, sign);
         if (k < 0) continue;
-        found[k] = worth(cell, units[k]);
+        entries[k] = worth(cell, units[k]);
         formula("mo", sign).textContent = "=";
       }
-      return found;
+      return entries;
     }
     const whole = formula("math", matrix.closest("math").parentNode, "worth"), row = formula("mrow", whole), alike = new Set(units).size === 1;
     whole.setAttribute("display", "block");
@@ -142,13 +142,13 @@ const equations = (() => {
     for (const line of matrix.children) {
       const other = formula("mtr", table);
       for (const cell of line.children) {
-        const made = formula("mtd", other), k = Number(cell.dataset.entry ?? -1);
-        const one = worth(made, alike || k < 0 ? "" : units[k]);
-        if (k < 0) write(one, 0); else found[k] = one;
+        const copy = formula("mtd", other), k = Number(cell.dataset.entry ?? -1);
+        const one = worth(copy, alike || k < 0 ? "" : units[k]);
+        if (k < 0) write(one, 0); else entries[k] = one;
       }
     }
     if (alike && units[0]) formula("mtext", row).textContent = `\u2002${units[0]}`;
-    return found;
+    return entries;
   }
 
   // One quantity; nothing is made or computed before it is seen.
@@ -172,22 +172,22 @@ const equations = (() => {
   }
 
   // What is under the pointer: a symbol and its value, a term and its share.
-  function drawPointed(live, section, boxes, given, shown) {
-    const tip = element("div", null, section, "tip"), symbols = new Map(given.symbols.map((one, k) => [one.text, k]));
+  function drawPointed(live, section, boxes, printed, shown) {
+    const tip = element("div", null, section, "tip"), symbols = new Map(printed.symbols.map((one, k) => [one.text, k]));
     tip.hidden = true;
     function symbolAt(target) {
-      let found = null;
+      let pointed = null;
       for (let one = target; one && SYMBOL_ELEMENTS.split(" ").includes(one.localName); one = one.parentElement) {
         const parts = one.localName === "msubsup" ? [...one.children].slice(0, 2) : [one];
-        found = symbols.get(parts.map((part) => part.textContent).join("")) ?? found;
+        pointed = symbols.get(parts.map((part) => part.textContent).join("")) ?? pointed;
       }
-      return found;
+      return pointed;
     }
     section.addEventListener("pointerover", (event) => {
       const k = symbolAt(event.target), marked = event.target.closest("[data-term]"), said = [];
       const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
       if (shown() && k !== null) {
-        const value = atState(live, given.recorded, () => live.value("symbols")[k]), { name, unit } = given.symbols[k];
+        const value = atState(live, printed.recorded, () => live.value("symbols")[k]), { name, unit } = printed.symbols[k];
         if (value !== null) said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
       }
       if (shown() && box) {
@@ -215,8 +215,8 @@ const equations = (() => {
   }
 
   function drawEquations(live) {
-    const section = document.getElementById("equations"), given = live.given.equations;
-    if (!section || !given) return null;
+    const section = document.getElementById("equations"), printed = live.given.equations;
+    if (!section || !printed) return null;
     const bar = element("div", null, null, "worths"), label = element("label", null, bar), tick = element("input", null, label);
     section.querySelector("h2").after(bar);
     tick.type = "checkbox";
@@ -226,32 +226,32 @@ const equations = (() => {
     drawLegend(bar);
     const boxes = [
       balanceBox(live, bar),
-      ...given.sections.map((said, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, said)),
+      ...printed.sections.map((said, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, said)),
     ].filter(Boolean);
-    let decided = null, waiting = 0;
-    const seen = new Set(), shown = () => section.classList.contains("numbers");
+    let decided = null, pending = 0;
+    const visible = new Set(), shown = () => section.classList.contains("numbers");
     function update(all) {
       const added = live.given.added && live.shown && live.parameters.some((value) => value !== 0);
       when.textContent = live.shown ? `of the live robot${added ? "; formulas without its payload" : ""}` : `of the recorded motion at ${clock.now().toFixed(2)} s`;
-      atState(live, given.recorded, () => {
-        for (const box of boxes) if (all || (seen.has(box.place) && box.place.open !== false)) box.update();
+      atState(live, printed.recorded, () => {
+        for (const box of boxes) if (all || (visible.has(box.place) && box.place.open !== false)) box.update();
       });
     }
     function tock() {
-      waiting -= 1;
-      if (waiting > 0) requestAnimationFrame(tock);
-      else if (shown() && seen.size) update(false);
+      pending -= 1;
+      if (pending > 0) requestAnimationFrame(tock);
+      else if (shown() && visible.size) update(false);
     }
     function ask() {
       tick.checked = decided ?? Boolean(live.shown);
       section.classList.toggle("numbers", tick.checked);
-      if (waiting > 0 || !tick.checked || !seen.size) return;
-      waiting = WAIT;
+      if (pending > 0 || !tick.checked || !visible.size) return;
+      pending = WAIT;
       requestAnimationFrame(tock);
     }
     tick.addEventListener("change", () => { decided = tick.checked; ask(); });
     const observer = new IntersectionObserver((changes) => {
-      for (const { target, isIntersecting } of changes) if (isIntersecting) seen.add(target); else seen.delete(target);
+      for (const { target, isIntersecting } of changes) if (isIntersecting) visible.add(target); else visible.delete(target);
       ask();
     });
     for (const { place } of boxes) {
@@ -261,7 +261,7 @@ const equations = (() => {
     addEventListener("beforeprint", () => { if (shown()) update(true); });
     live.listen(() => { if (live.shown) ask(); });
     clock.listen(() => { if (!live.shown) ask(); });
-    drawPointed(live, section, boxes, given, shown);
+    drawPointed(live, section, boxes, printed, shown);
     return null; // it stands among the equations, not on a leaf
   }
 

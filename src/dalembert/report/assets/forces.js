@@ -37,10 +37,10 @@ class Loads {
     kept.tau.set(live.acting);
     if (this.timed) this.timed[0] = live.time;
     if (rest) { live.qd.fill(0); qdd.fill(0); } else this.push();
-    const found = rest ? kernels.call("inverse_dynamics", { qdd }) : kernels.call("forward_dynamics");
-    if (rest) live.acting.set(found.tau); else qdd.set(found.qdd);
+    const result = rest ? kernels.call("inverse_dynamics", { qdd }) : kernels.call("forward_dynamics");
+    if (rest) live.acting.set(result.tau); else qdd.set(result.qdd);
     tau.set(live.acting);
-    if (rows) lam.set(found.lam);
+    if (rows) lam.set(result.lam);
     use();
     live.qd.set(kept.qd);
     live.acting.set(kept.tau);
@@ -93,8 +93,8 @@ function numberTable(parent, caption, heads, names) {
 
 // One of several; its words stand before it.
 function labelled(text, options, parent, act) {
-  const label = element("label", `${text} `, parent), made = choice(text, options, label, act);
-  return made;
+  const label = element("label", `${text} `, parent), select = choice(text, options, label, act);
+  return select;
 }
 
 function drawJoints(live, parent) {
@@ -103,7 +103,7 @@ function drawJoints(live, parent) {
   const box = element("div", null, parent, "forces box"), head = element("div", null, box, "head"), names = joints.map((one) => one.name);
   element("h3", "Joint forces", head);
   if (live.given.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
-  const said = element("p", "", box, "faint");
+  const message = element("p", "", box, "faint");
   let world = false;
   const sums = numberTable(box, "What each joint exerts on its link, about the joint's origin.", [
     ["joint"], ["force / N"], ["moment / N m"],
@@ -117,8 +117,8 @@ function drawJoints(live, parent) {
     [["joint"], ["f x"], ["f y"], ["f z"], ["n x"], ["n y"], ["n z"]], names);
   function update() {
     loads.at(() => {
-      const { local, world: seen, drive, bearing } = loads.wrenches(), shown = world ? seen : local;
-      said.textContent = loads.says;
+      const { local, world: inWorld, drive, bearing } = loads.wrenches(), listed = world ? inWorld : local;
+      message.textContent = loads.says;
       const most = local.reduce((a, v) => Math.max(a, Math.abs(v)), 0); // beside which rounding is nothing
       let at = 0;
       sums.forEach((cells, k) => {
@@ -127,7 +127,7 @@ function drawJoints(live, parent) {
         at = several(cells[2], drive, at, joints[k].units, most);
         show(cells[3], size(bearing, 6 * k), most);
         show(cells[4], size(bearing, 6 * k + 3), most);
-        parts[k].forEach((cell, j) => show(cell, shown[6 * k + j], most));
+        parts[k].forEach((cell, j) => show(cell, listed[6 * k + j], most));
       });
     });
   }
@@ -150,19 +150,19 @@ function drawConstraints(live, parent) {
   element("h3", "Constraint forces", head);
   if (!joints.length && live.given.forces.rests)
     labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
-  const said = element("p", "", box, "faint");
+  const message = element("p", "", box, "faint");
   const lines = numberTable(box, "λ of the rows, M q̈ + h + Aᵀλ = τ + ψ; units where the row has one.", [["row"], ["λ"], ["unit"]], rows.map(([name]) => name));
   rows.forEach(([, unit], k) => { lines[k][1].textContent = unit; });
   const points = acting.length ? numberTable(box, "On the second body, at its point, along world axes; the first receives the opposite.",
     [["constraint"], ["force / N"], ["f x"], ["f y"], ["f z"], ["moment / N m"]], acting) : [];
   function update() {
     loads.at(() => {
-      said.textContent = loads.says;
+      message.textContent = loads.says;
       const most = Math.max(...loads.lam.map(Math.abs));
       lines.forEach(([cell], k) => show(cell, loads.lam[k], most));
-      const found = points.length ? loads.wrenches() : null;
+      const reactions = points.length ? loads.wrenches() : null;
       points.forEach((cells, k) => {
-        const { reaction } = found, full = size(reaction, 6 * k);
+        const { reaction } = reactions, full = size(reaction, 6 * k);
         show(cells[0], full);
         [0, 1, 2].forEach((j) => show(cells[1 + j], reaction[6 * k + j], full));
         show(cells[4], size(reaction, 6 * k + 3), full);
@@ -206,23 +206,23 @@ function drawForceArrows(live, parent) {
     { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c5", heads: 2 },
   ];
   const always = tick("on every tab", null, false, "the arrows stay when another tab is open");
-  const said = element("p", "", box, "faint scale");
+  const message = element("p", "", box, "faint scale");
   for (const kind of kinds) {
     kind.arrows = joints.map(() => new Arrow(kind.colour, kind.heads));
     kind.others = acting.map(() => new Arrow(kind.held, kind.heads));
   }
   live.forceArrows = kinds;
   const vector = [0, 0, 0], also = acting.length ? " Other colours: what constraints exert on their second body." : "";
-  function place(arrows, wrenches, points, { from, scale }) {
+  function locate(arrows, wrenches, points, { from, scale }) {
     arrows.forEach((arrow, k) => {
       for (let j = 0; j < 3; j++) vector[j] = wrenches[6 * k + from + j] / scale;
       arrow.set(points.subarray(3 * k, 3 * k + 3), vector);
     });
   }
   function draw() {
-    const seen = live.shown && (always.checked || !parent.hidden);
-    for (const kind of kinds) if (!seen || !kind.on.checked) [...kind.arrows, ...kind.others].forEach((arrow) => arrow.hide());
-    if (seen) loads.at(() => {
+    const isVisible = live.shown && (always.checked || !parent.hidden);
+    for (const kind of kinds) if (!isVisible || !kind.on.checked) [...kind.arrows, ...kind.others].forEach((arrow) => arrow.hide());
+    if (isVisible) loads.at(() => {
       const { world = [], point, reaction = [], spot } = loads.wrenches();
       const largest = kinds.map(({ from }) => Math.max(longest(world, from), longest(reaction, from)));
       kinds.forEach((kind, j) => {
@@ -230,11 +230,11 @@ function drawForceArrows(live, parent) {
         const nothing = ROUNDING * largest[1 - j] * view.size ** (j ? 1 : -1);
         kind.scale = rounded(largest[j] > nothing ? largest[j] : 0, view.size, kind.scale);
         if (!kind.on.checked) return;
-        place(kind.arrows, world, point, kind);
-        place(kind.others, reaction, spot, kind);
+        locate(kind.arrows, world, point, kind);
+        locate(kind.others, reaction, spot, kind);
       });
       const text = `1 m of arrow is ${kinds.map(({ scale, unit }) => `${Number(scale.toPrecision(1))} ${unit}`).join(" or ")}.${also}`;
-      if (said.textContent !== text) said.textContent = text;
+      if (message.textContent !== text) message.textContent = text;
     });
     view.render();
   }

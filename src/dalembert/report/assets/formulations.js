@@ -55,9 +55,9 @@ function drawFormulations(live, parent) {
     inverse_dynamics: () => (live.has("bias") ? largest(live.value("bias")) : 0),
     forward_dynamics() {
       live.acting.fill(0);
-      const found = largest(kernels.call("forward_dynamics").qdd);
+      const magnitude = largest(kernels.call("forward_dynamics").qdd);
       live.acting.set(loads.tau);
-      return found;
+      return magnitude;
     },
     mass_matrix: () => 0,
   };
@@ -66,8 +66,8 @@ function drawFormulations(live, parent) {
     loads.at(() => {
       const scale = Object.fromEntries(Object.keys(scales).map((name) => [name, entries.some((entry) => entry.quantity === name) ? scales[name]() : 0]));
       entries.forEach((entry, k) => {
-        const given = entry.quantity === "inverse_dynamics" ? { qdd: loads.qdd } : undefined;
-        const outputs = kernels.call(entry.kernel, given);
+        const inputs = entry.quantity === "inverse_dynamics" ? { qdd: loads.qdd } : undefined;
+        const outputs = kernels.call(entry.kernel, inputs);
         for (const name in outputs) { results[k].set(outputs[name]); break; } // λ comes second
       });
       entries.forEach((entry, k) => {
@@ -77,8 +77,8 @@ function drawFormulations(live, parent) {
         cell.textContent = others.length ? `${far === 0 ? "0" : Number.isFinite(far) ? far.toExponential(0).replace("-", "−") : "–"} ${good ? "✓" : "✗"}` : "only one";
         cell.className = !others.length ? "" : good ? "ok" : "no";
       });
-      const shown = results[entries.indexOf(chosen)], most = largest(shown), units = live.about.units[chosen.quantity === "inverse_dynamics" ? "tau" : "qdd"];
-      values.forEach(([cell, unit], k) => { show(cell, shown[k], Math.max(most, scale[chosen.quantity])); unit.textContent = units[k] === "1" ? "" : units[k]; });
+      const reference = results[entries.indexOf(chosen)], most = largest(reference), units = live.about.units[chosen.quantity === "inverse_dynamics" ? "tau" : "qdd"];
+      values.forEach(([cell, unit], k) => { show(cell, reference[k], Math.max(most, scale[chosen.quantity])); unit.textContent = units[k] === "1" ? "" : units[k]; });
     });
   }
   return update;

@@ -5,19 +5,19 @@ const EDGE = 0.86; // of the picture, that a live robot keeps within
 const FARTHEST = 3; // times as far off as at first; it would be too small to see beyond
 let onPaper = () => {}; // what the picture does when printing begins (true) and when it has ended
 
-function handling(place, canvas, controls, camera, up, signal) {
+function handling(container, canvas, controls, camera, up, signal) {
   // one finger up or down scrolls the page, sideways it turns; two turn and zoom
   canvas.style.touchAction = "pan-y";
-  const hint = element("div", "Click the picture, or hold Ctrl, to zoom with the wheel", place, "hint");
+  const hint = element("div", "Click the picture, or hold Ctrl, to zoom with the wheel", container, "hint");
   hint.hidden = true;
-  let waiting = 0;
-  canvas.addEventListener("pointerdown", () => place.focus({ preventScroll: true }), { signal });
-  place.addEventListener("wheel", (event) => {
-    if (event.ctrlKey || document.activeElement === place) return;
+  let pending = 0;
+  canvas.addEventListener("pointerdown", () => container.focus({ preventScroll: true }), { signal });
+  container.addEventListener("wheel", (event) => {
+    if (event.ctrlKey || document.activeElement === container) return;
     event.stopPropagation(); // the page scrolls on
     hint.hidden = false;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => { hint.hidden = true; }, 1200);
+    clearTimeout(pending);
+    pending = setTimeout(() => { hint.hidden = true; }, 1200);
   }, { signal, capture: true, passive: true });
 
   function turn(axis, angle) {
@@ -25,12 +25,12 @@ function handling(place, canvas, controls, camera, up, signal) {
     camera.position.sub(controls.target).applyQuaternion(q).add(controls.target);
     controls.update();
   }
-  place.addEventListener("keydown", (event) => {
+  container.addEventListener("keydown", (event) => {
     const aside = new THREE.Vector3().crossVectors(up, camera.position.clone().sub(controls.target)).normalize();
     const turns = { ArrowLeft: [up, -TURN], ArrowRight: [up, TURN], ArrowUp: [aside, -TURN], ArrowDown: [aside, TURN] };
     const nearer = { "+": 0.85, "=": 0.85, "-": 1 / 0.85 }[event.key];
-    if (event.target !== place) return;
-    if (event.key === "Escape") place.blur();
+    if (event.target !== container) return;
+    if (event.key === "Escape") container.blur();
     else if (event.shiftKey && turns[event.key]) turn(...turns[event.key]);
     else if (nearer) { camera.position.sub(controls.target).multiplyScalar(nearer).add(controls.target); controls.update(); }
     else return;

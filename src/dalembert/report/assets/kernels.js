@@ -3,7 +3,7 @@
 class Kernels {
   // From a module in base64, as it is or compressed by gzip, as a page carries it.
   static async fromBase64(text) {
-    let bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    let bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
     if (bytes[0] === 0x1f && bytes[1] === 0x8b)
       bytes = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
     const module = await WebAssembly.compile(bytes);
@@ -39,14 +39,14 @@ class Kernels {
   }
 
   find(name) {
-    const found = this.functions.get(name);
-    if (!found) throw new Error(`there is no function '${name}'; there are: ${[...this.functions.keys()].join(", ")}`);
-    return found;
+    const entry = this.functions.get(name);
+    if (!entry) throw new Error(`there is no function '${name}'; there are: ${[...this.functions.keys()].join(", ")}`);
+    return entry;
   }
 
-  write(name, inputs, given) {
-    for (const key in given) {
-      const view = inputs[key], values = given[key];
+  write(name, inputs, arrays) {
+    for (const key in arrays) {
+      const view = inputs[key], values = arrays[key];
       if (!view) throw new Error(`${name} has no input '${key}'; it has: ${Object.keys(inputs).join(", ")}`);
       if (values.length !== view.length) throw new Error(`${name}: '${key}' has ${view.length} numbers, not ${values.length}`);
       if (values !== view) view.set(values);
@@ -55,21 +55,21 @@ class Kernels {
 
   // Outputs as arrays in the module's memory, the same ones every time; inputs not given stay as they are,
   // and those of one name are shared by all functions. Nothing is allocated.
-  call(name, given) {
-    const found = this.find(name);
-    this.write(name, found.inputs, given);
-    found.run.apply(null, found.places);
-    return found.outputs;
+  call(name, arrays) {
+    const entry = this.find(name);
+    this.write(name, entry.inputs, arrays);
+    entry.run.apply(null, entry.places);
+    return entry.outputs;
   }
 
   // The state (q, qd) after so many steps of dt, in the same place.
-  roll(name, steps, dt, given) {
-    const found = this.find(name);
-    this.write(name, found.inputs, given);
-    found.places[0] = steps;
-    found.places[1] = dt;
-    found.run.apply(null, found.places);
-    return found.inputs;
+  roll(name, steps, dt, arrays) {
+    const entry = this.find(name);
+    this.write(name, entry.inputs, arrays);
+    entry.places[0] = steps;
+    entry.places[1] = dt;
+    entry.run.apply(null, entry.places);
+    return entry.inputs;
   }
 }
 

@@ -51,34 +51,34 @@ function largestFirst(values) {
   return bytes;
 }
 
-// `sizes` {dimension: length}, `attributes`, `variables` [{name, dims, attrs, values}] of a Float64Array or, for letters, a Uint8Array.
+// `sizes` {dimension: length}, `attributes`, `variables` [{name, dims, attrs, values}] of a Float64Array or, for characters, a Uint8Array.
 function netcdf(sizes, attributes, variables) {
   const dims = Object.keys(sizes), data = variables.map(({ values }) => (values instanceof Uint8Array ? values : largestFirst(values)));
   const padded = data.map((bytes) => bytes.length + (-bytes.length & 3));
   function head(first) {
-    const made = new NetcdfHead();
-    made.bytes(Uint8Array.of(0x43, 0x44, 0x46, 1)); // "CDF", version 1
-    made.int(0); // no dimension grows
-    made.list(NETCDF.dimension, dims, (name) => { made.text(name); made.int(sizes[name]); });
-    made.attributes(attributes);
+    const header = new NetcdfHead();
+    header.bytes(Uint8Array.of(0x43, 0x44, 0x46, 1)); // "CDF", version 1
+    header.int(0); // no dimension grows
+    header.list(NETCDF.dimension, dims, (name) => { header.text(name); header.int(sizes[name]); });
+    header.attributes(attributes);
     let at = first;
-    made.list(NETCDF.variable, variables, (one, k) => {
-      made.text(one.name);
-      made.int(one.dims.length);
-      one.dims.forEach((name) => made.int(dims.indexOf(name)));
-      made.attributes(one.attrs);
-      made.int(one.values instanceof Uint8Array ? NETCDF.char : NETCDF.double);
-      made.int(padded[k]);
-      made.int(at);
+    header.list(NETCDF.variable, variables, (one, k) => {
+      header.text(one.name);
+      header.int(one.dims.length);
+      one.dims.forEach((name) => header.int(dims.indexOf(name)));
+      header.attributes(one.attrs);
+      header.int(one.values instanceof Uint8Array ? NETCDF.char : NETCDF.double);
+      header.int(padded[k]);
+      header.int(at);
       at += padded[k];
     });
-    return made;
+    return header;
   }
-  const made = head(head(0).size);
-  return new Blob([...made.parts, ...data.flatMap((bytes) => [bytes, new Uint8Array(-bytes.length & 3)])], { type: "application/x-netcdf" });
+  const header = head(head(0).size);
+  return new Blob([...header.parts, ...data.flatMap((bytes) => [bytes, new Uint8Array(-bytes.length & 3)])], { type: "application/x-netcdf" });
 }
 
-// Names as letters in rows of one length, as xarray writes and reads them.
+// Names as characters in rows of one length, as xarray writes and reads them.
 function lettered(names) {
   const rows = names.map((name) => new TextEncoder().encode(name)), wide = Math.max(1, ...rows.map((row) => row.length));
   const values = new Uint8Array(wide * rows.length);

@@ -18,14 +18,14 @@ function unfolding(parent, title, kind) {
 
 // Tabs over leaves; only what is seen is kept up to date.
 function drawPanels(live, parent) {
-  const bar = element("div", null, parent, "leaves"), made = [];
+  const bar = element("div", null, parent, "leaves"), leaves = [];
   bar.setAttribute("role", "tablist");
   bar.setAttribute("aria-label", "what is shown");
   for (const name of LEAVES) {
     const place = element("div", null, parent, "leaf");
     const updates = PANELS.filter((one) => one.leaf === name).sort((a, b) => a.order - b.order).map((one) => one.draw(live, place)).filter(Boolean);
     if (!place.childElementCount) { place.remove(); continue; }
-    const tab = element("button", name, bar), id = `leaf${made.length}`;
+    const tab = element("button", name, bar), id = `leaf${leaves.length}`;
     Object.assign(tab, { type: "button", id: `tab-${id}` });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", id);
@@ -34,21 +34,21 @@ function drawPanels(live, parent) {
     place.setAttribute("aria-labelledby", tab.id);
     const leaf = { name, tab, place, updates };
     tab.addEventListener("click", () => turn(name));
-    made.push(leaf);
+    leaves.push(leaf);
   }
   bar.addEventListener("keydown", (event) => {
     const aside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!aside) return;
-    const k = (made.findIndex((leaf) => leaf.name === now) + aside + made.length) % made.length;
-    turn(made[k].name);
-    made[k].tab.focus();
+    const k = (leaves.findIndex((leaf) => leaf.name === now) + aside + leaves.length) % leaves.length;
+    turn(leaves[k].name);
+    leaves[k].tab.focus();
     event.preventDefault();
   });
   let now = null;
-  const update = () => { for (const leaf of made) if (leaf.name === now) leaf.updates.forEach((one) => one()); };
+  const update = () => { for (const leaf of leaves) if (leaf.name === now) leaf.updates.forEach((one) => one()); };
   function turn(name) {
     now = name;
-    for (const leaf of made) {
+    for (const leaf of leaves) {
       const chosen = leaf.name === name;
       leaf.place.hidden = !chosen;
       leaf.tab.setAttribute("aria-selected", String(chosen));
@@ -57,6 +57,6 @@ function drawPanels(live, parent) {
     update();
     live.tell("turned");
   }
-  addEventListener("beforeprint", () => { if (live.shown) for (const leaf of made) leaf.updates.forEach((one) => one()); });
+  addEventListener("beforeprint", () => { if (live.shown) for (const leaf of leaves) leaf.updates.forEach((one) => one()); });
   return { update, turn, now: () => now };
 }

@@ -2,12 +2,12 @@
 "use strict";
 const DENSITY = 7850; // kg/m³, of steel: a payload is drawn as a ball of it
 
-function drawParameters(live, place) {
+function drawParameters(live, container) {
   const settings = Settings.of(live);
   if (!settings) return null;
-  const box = element("div", null, place, "parameters box"), head = element("div", null, box, "head"), bar = element("div", null, box, "settings");
+  const box = element("div", null, container, "parameters box"), head = element("div", null, box, "head"), bar = element("div", null, box, "settings");
   element("h3", "Parameters", head);
-  pressed("Reset", head, () => { said.textContent = ""; settings.put(settings.defaults); }, "all as the robot was given").classList.add("back");
+  pressed("Reset", head, () => { message.textContent = ""; settings.put(settings.defaults); }, "all as the robot was given").classList.add("back");
   const tick = element("input", null, element("label", null, bar));
   tick.type = "checkbox";
   tick.parentElement.append(" compare two settings");
@@ -18,9 +18,9 @@ function drawParameters(live, place) {
   tick.addEventListener("change", () => { settings.compare(tick.checked); live.tell("changed"); });
   if (live.given.added)
     element("p", "This robot names no parameters. Here its tool can carry a point mass, and any friction it has can be scaled; the tables below stay as given.", box, "faint");
-  const said = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, said));
-  box.appendChild(said);
-  said.setAttribute("role", "status");
+  const message = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, message));
+  box.appendChild(message);
+  message.setAttribute("role", "status");
   const load = live.given.added && view ? drawLoad(live, settings) : () => {};
   live.listen(load);
   return () => {
@@ -31,24 +31,24 @@ function drawParameters(live, place) {
   };
 }
 
-function parameterRow(settings, { name, low, high, value: given, unit, least }, k, parent, said) {
+function parameterRow(settings, { name, low, high, value: initial, unit, least }, k, parent, message) {
   const now = () => settings.values[settings.mine][k];
   function change(value) {
-    const why = settings.set(k, value);
-    said.textContent = why ? `${why[0].toUpperCase()}${why.slice(1)}. It stays at ${number(now())}${unit ? ` ${unit}` : ""}.` : "";
-    if (why) update(now());
-    field.classList.toggle("beyond", why !== null);
+    const refusal = settings.set(k, value);
+    message.textContent = refusal ? `${refusal[0].toUpperCase()}${refusal.slice(1)}. It stays at ${number(now())}${unit ? ` ${unit}` : ""}.` : "";
+    if (refusal) update(now());
+    field.classList.toggle("beyond", refusal !== null);
   }
   const { row, field, settle, update } = valueRow(parent, "parameter", {
     id: `parameter${k}`, name, title: name, unit, low, high, decimals: Math.min(20, Math.max(0, 3 - Math.floor(Math.log10(high)))), change,
     read: () => { field.classList.remove("beyond"); return Number(now().toPrecision(6)); },
   });
-  field.title = `given as ${given}${unit ? ` ${unit}` : ""}`;
+  field.title = `given as ${initial}${unit ? ` ${unit}` : ""}`;
   if (least != null) field.min = least;
-  const back = pressed("↺", row, () => { change(given); settle(); }, `back to ${number(given)}`);
+  const back = pressed("↺", row, () => { change(initial); settle(); }, `back to ${number(initial)}`);
   back.classList.add("plain");
   back.setAttribute("aria-label", `${name} as it was given`);
-  return (value) => { update(value); back.disabled = value === given; };
+  return (value) => { update(value); back.disabled = value === initial; };
 }
 
 // The page's own payload as a ball of steel at the tool, of the other robot too.
@@ -56,24 +56,24 @@ function drawLoad(live, settings) {
   const tool = toolOf(live), load = settings.rows.findIndex((row) => row.name === "payload"), paints = [view.material("--tip"), view.material("--tip", { transparent: true, opacity: 0.42, depthWrite: false })];
   const balls = paints.map((paint) => new THREE.Mesh(new THREE.SphereGeometry(1, 40, 26), paint));
   view.aids.add(...balls);
-  function place(ball, mass) {
+  function locate(ball, mass) {
     const T = tool.pose();
     ball.visible = mass > 0;
     ball.position.set(T[3], T[7], T[11]);
     ball.scale.setScalar(Math.max(Math.cbrt((3 * mass) / (4 * Math.PI * DENSITY)), 1e-6));
   }
   return () => {
-    place(balls[0], settings.values[settings.mine][load]);
-    if (settings.both) settings.beside(() => place(balls[1], settings.values[settings.mine][load]));
+    locate(balls[0], settings.values[settings.mine][load]);
+    if (settings.both) settings.beside(() => locate(balls[1], settings.values[settings.mine][load]));
     else balls[1].visible = false;
   };
 }
 
 // What both robots are, where each of them is, in two columns with their difference.
-function drawComparison(live, place) {
+function drawComparison(live, container) {
   const settings = Settings.of(live);
   if (!settings) return null;
-  const box = element("div", null, place, "comparison box"), table = element("table", null, element("div", null, box, "wide"));
+  const box = element("div", null, container, "comparison box"), table = element("table", null, element("div", null, box, "wide"));
   const first = element("tr", null, element("thead", null, table)), body = element("tbody", null, table), rows = [];
   for (const text of ["", ...SETTINGS, "B − A"]) element("th", text, first).scope = "col";
   const line = (label, unit, kernel, k) => {
@@ -89,10 +89,10 @@ function drawComparison(live, place) {
   group("Energy");
   line("kinetic", "J", "kinetic_energy", 0);
   line("potential", "J", "potential_energy", 0);
-  const curves = drawCurves(live, settings, place);
+  const curves = drawCurves(live, settings, container);
   const kernels = [...new Set(rows.map((row) => row.kernel))];
   const all = () => Object.fromEntries(kernels.map((kernel) => [kernel, Float64Array.from(live.value(kernel))]));
-  live.listen((why) => { if (why !== "moved") box.hidden = curves.hidden = !settings.both; });
+  live.listen((change) => { if (change !== "moved") box.hidden = curves.hidden = !settings.both; });
   box.hidden = curves.hidden = true;
   return () => {
     if (!settings.both) return;
@@ -105,8 +105,8 @@ function drawComparison(live, place) {
 }
 
 // One coordinate of both robots, since they were let go.
-function drawCurves(live, settings, place) {
-  const part = element("div", null, place, "curves"), strips = [], bar = element("div", null, part, "head");
+function drawCurves(live, settings, container) {
+  const part = element("div", null, container, "curves"), strips = [], bar = element("div", null, part, "head");
   const options = live.joints.map((joint, j) => [plainName(joint.name), j]);
   const energy = () => live.value("kinetic_energy")[0];
   options.push(["kinetic energy", options.length]);
@@ -119,16 +119,16 @@ function drawCurves(live, settings, place) {
   strips.forEach(({ strip }, j) => { strip.box.hidden = j !== 0; });
   const draw = () => { for (const { strip } of strips) if (!strip.box.hidden) { strip.draw(); strip.values(); } };
   const values = () => strips.map((one) => one.value());
-  live.listen((why) => {
+  live.listen((change) => {
     if (!settings.both || !live.shown) return;
-    if (why === "posed") strips.forEach(({ strip }) => strip.clear());
-    if (why === "posed" || why === "moved") {
+    if (change === "posed") strips.forEach(({ strip }) => strip.clear());
+    if (change === "posed" || change === "moved") {
       const mine = values(), other = settings.beside(values), pair = settings.mine === 0 ? [mine, other] : [other, mine];
       strips.forEach(({ strip }, j) => strip.push(live.time, [pair[0][j], pair[1][j]]));
     }
-    if (!place.hidden && (why !== "moved" || live.count % 2 === 0)) draw();
+    if (!container.hidden && (change !== "moved" || live.count % 2 === 0)) draw();
   });
-  restful(live, place, strips.map(({ strip }) => strip));
+  restful(live, container, strips.map(({ strip }) => strip));
   return part;
 }
 

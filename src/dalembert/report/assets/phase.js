@@ -3,17 +3,17 @@
 (() => {
   const MOST = 4000, MARGIN = { left: 56, right: 12, top: 10, bottom: 30 }, HEIGHT = 260;
 
-  function drawPhase(live, place) {
+  function drawPhase(live, container) {
     if (data.scene || !live.joints.length) return null;
-    const box = element("figure", null, place, "phase box"), head = element("div", null, box, "head");
+    const box = element("figure", null, container, "phase box"), head = element("div", null, box, "head");
     element("h3", "Phase portrait", head);
     const which = choice("coordinate", live.joints.map((one) => [plainName(one.name), one.k]), head, () => draw());
     const canvas = element("canvas", null, box), points = []; // [q, q̇] of all, at every frame
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", "velocity over position, since it was let go");
-    live.listen((why) => {
-      if (why === "posed") points.length = 0;
-      if (why !== "posed" && why !== "moved") return;
+    live.listen((change) => {
+      if (change === "posed") points.length = 0;
+      if (change !== "posed" && change !== "moved") return;
       points.push([Float64Array.from(live.q), Float64Array.from(live.qd)]);
       if (points.length > MOST) points.splice(0, points.length - MOST);
     });

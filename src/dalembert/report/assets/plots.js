@@ -6,31 +6,31 @@ const LISTED = 12; // values beside the pointer
 const WIDE = 640; // of a plot that is not seen, for paper
 
 function svg(name, attributes, parent) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const key in attributes) made.setAttribute(key, attributes[key]);
-  if (parent) parent.appendChild(made);
-  return made;
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (parent) parent.appendChild(node);
+  return node;
 }
 
 // An element with text, which is never markup.
 function element(name, text, parent, kind) {
-  const made = document.createElement(name);
-  if (text !== null) made.textContent = text;
-  if (kind) made.className = kind;
-  if (parent) parent.appendChild(made);
-  return made;
+  const node = document.createElement(name);
+  if (text !== null) node.textContent = text;
+  if (kind) node.className = kind;
+  if (parent) parent.appendChild(node);
+  return node;
 }
 
 // Round steps of 1, 2 or 5 times a power of ten.
 function ticks(low, high, count) {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
-  const first = Math.ceil(low / step - 1e-9), found = [];
-  for (let k = first; k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  const first = Math.ceil(low / step - 1e-9), marks = [];
+  for (let k = first; k * step <= high + 1e-9 * step; k++) marks.push(k * step);
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const text = (v) => (Math.abs(v) < 1e-9 * step ? "0"
     : Math.abs(v) >= 1e5 || digits > 4 ? v.toExponential(0) : v.toFixed(digits)).replaceAll("-", "−");
-  return found.map((value) => [value, text(value)]);
+  return marks.map((value) => [value, text(value)]);
 }
 
 function number(value) {
@@ -40,7 +40,7 @@ function number(value) {
   return text.replace(/^-(0\.000)$/, "$1").replaceAll("-", "−");
 }
 
-// The least and the largest of curves between two samples, with some room.
+// The least and the largest of curves between two samples, with a margin.
 function extent(series, first, last, live) {
   let low = Infinity, high = -Infinity;
   for (const one of series) for (let i = first; i <= last; i++) {
@@ -52,7 +52,7 @@ function extent(series, first, last, live) {
 
 const largestOf = (series) => series.reduce((most, one) => one.y.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
 
-// Room around the least and the largest; what moves a live robot's curve by no more than rounding is no motion.
+// A margin around the least and the largest; what moves a live robot's curve by no more than rounding is no motion.
 function roomy(low, high, live) {
   const size = Math.max(Math.abs(low), Math.abs(high));
   if (!(low <= high) || (live && size < 1e-9)) return [-1, 1];
@@ -120,8 +120,8 @@ function framed(chart, parent, draw) {
 }
 
 function plot(chart, parent) {
-  const frame = framed(chart, parent, () => made.draw());
-  const made = plotted(chart, frame, { times: data.t, zoom, clock });
+  const frame = framed(chart, parent, () => drawing.draw());
+  const drawing = plotted(chart, frame, { times: data.t, zoom, clock });
 }
 
 let clips = 0;
@@ -130,7 +130,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   const picture = svg("svg", { height: HEIGHT, role: "img", tabindex: 0,
     "aria-label": `${chart.title}, ${chart.unit} over time. Drag zooms, Escape shows the whole time, + and − zoom, a click goes to that instant.` }, box);
   const tip = element("div", null, box, "tip"), id = `inside${clips++}`, gone = new AbortController();
-  const most = largestOf(chart.series), said = (value) => number(Math.abs(value) < 1e-12 * most ? 0 : value); // rounding is nothing
+  const most = largestOf(chart.series), format = (value) => number(Math.abs(value) < 1e-12 * most ? 0 : value); // rounding is nothing
   tip.hidden = true;
   let cursor = null, marks = null, x = null, y = null, now = times[0];
 
@@ -147,8 +147,8 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   }
   function draw() {
     const width = Math.max(220, picture.clientWidth || WIDE), inner = width - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM;
-    const [from, to] = zoom.range(), span = to - from || 1, seen = chart.series.filter((_, k) => shown.has(k));
-    const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(seen, first, last, chart.live);
+    const [from, to] = zoom.range(), span = to - from || 1, visible = chart.series.filter((_, k) => shown.has(k));
+    const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(visible, first, last, chart.live);
     x = { to: (t) => LEFT + (inner * (t - from)) / span, from: (p) => from + ((p - LEFT) / inner) * span, width };
     y = (v) => TOP + tall * (1 - (v - low) / (high - low));
     back.hidden = !zoom.narrowed();
@@ -183,29 +183,29 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
     const [a, b, s] = locate(times, time);
     chart.series.forEach((one, k) => {
       const [u, v] = [one.y[a], one.y[b]];
-      values[k].textContent = u === null || v === null ? "–" : said(u + s * (v - u));
+      values[k].textContent = u === null || v === null ? "–" : format(u + s * (v - u));
     });
   }
 
   // the sample nearest to the pointer: dots on the curves, and its values, the nearest curve first
   function hover(px, py) {
     const [a, b, s] = locate(times, x.from(px)), i = s < 0.5 ? a : b, at = x.to(times[i]);
-    const found = chart.series.map((one, k) => ({ one, k, v: one.y[i] })).filter(({ k, v }) => shown.has(k) && v !== null);
-    found.sort((p, q) => Math.abs(y(p.v) - py) - Math.abs(y(q.v) - py));
+    const values = chart.series.map((one, k) => ({ one, k, v: one.y[i] })).filter(({ k, v }) => shown.has(k) && v !== null);
+    values.sort((p, q) => Math.abs(y(p.v) - py) - Math.abs(y(q.v) - py));
     marks.replaceChildren();
-    tip.hidden = !found.length || at < LEFT - 1 || at > x.width - RIGHT + 1;
+    tip.hidden = !values.length || at < LEFT - 1 || at > x.width - RIGHT + 1;
     if (tip.hidden) return;
     svg("line", { class: "hair", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }, marks);
-    for (const { k, v } of found) svg("circle", { cx: at, cy: y(v), r: 3.2, style: `fill: var(--c${k % 8})` }, marks);
+    for (const { k, v } of values) svg("circle", { cx: at, cy: y(v), r: 3.2, style: `fill: var(--c${k % 8})` }, marks);
     tip.replaceChildren();
     element("b", `t = ${number(times[i])} s`, tip);
-    for (const { one, k, v } of found.slice(0, LISTED)) {
+    for (const { one, k, v } of values.slice(0, LISTED)) {
       const row = element("div", null, tip);
       element("i", null, row).style.borderColor = `var(--c${k % 8})`;
       element("span", one.name, row);
-      element("em", said(v), row);
+      element("em", format(v), row);
     }
-    if (found.length > LISTED) element("div", `and ${found.length - LISTED} more`, tip);
+    if (values.length > LISTED) element("div", `and ${values.length - LISTED} more`, tip);
     const around = box.getBoundingClientRect(), own = picture.getBoundingClientRect(), aside = own.left - around.left + at;
     tip.style.left = at > x.width / 2 ? "auto" : `${aside + 10}px`;
     tip.style.right = at > x.width / 2 ? `${around.width - aside + 10}px` : "auto";
@@ -214,17 +214,17 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   function leave() { tip.hidden = true; if (marks) marks.replaceChildren(); }
 
   let press = null; // {from, seeking, band}: a button or finger that is down
-  const place = (event) => { const r = picture.getBoundingClientRect(); return [(event.clientX - r.left) * (x.width / r.width), event.clientY - r.top]; };
+  const pointer = (event) => { const r = picture.getBoundingClientRect(); return [(event.clientX - r.left) * (x.width / r.width), event.clientY - r.top]; };
   const within = (px) => Math.min(x.width - RIGHT, Math.max(LEFT, px));
   picture.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    const [px] = place(event);
+    const [px] = pointer(event);
     press = { from: within(px), seeking: Math.abs(px - x.to(now)) <= REACH, band: null };
     picture.setPointerCapture(event.pointerId);
     leave();
   });
   picture.addEventListener("pointermove", (event) => {
-    const [px, py] = place(event);
+    const [px, py] = pointer(event);
     if (!press) { hover(px, py); return; }
     if (press.seeking) { clock.seek(x.from(px)); return; }
     const to = within(px);
@@ -236,7 +236,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   });
   picture.addEventListener("pointerup", (event) => {
     if (!press) return;
-    const [px] = place(event), { from, band, seeking } = press;
+    const [px] = pointer(event), { from, band, seeking } = press;
     press = null;
     if (band) { band.remove(); zoom.set(x.from(from), x.from(within(px))); } else if (!seeking) clock.seek(x.from(px));
   });
@@ -260,8 +260,8 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
 }
 
 function drawCharts() {
-  const place = document.getElementById("charts");
-  place.replaceChildren();
+  const container = document.getElementById("charts");
+  container.replaceChildren();
   zoom.load(data.t);
-  data.charts.forEach((chart) => plot(chart, place));
+  data.charts.forEach((chart) => plot(chart, container));
 }

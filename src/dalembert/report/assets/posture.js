@@ -5,10 +5,10 @@ const OPEN = { angle: Math.PI, length: 1 }; // how far a slider goes where a joi
 const plainName = (name) => name.replace(/_joint$/, "");
 
 // A number as it is read, zero where it is nothing beside others, with all its digits as its value.
-function show(place, value, beside = 0) {
-  place.value = String(value);
+function show(target, value, beside = 0) {
+  target.value = String(value);
   const text = number(Math.abs(value) < 1e-12 * beside ? 0 : value);
-  if (place.textContent !== text) place.textContent = text;
+  if (target.textContent !== text) target.textContent = text;
 }
 
 function drawPosture(live, parent) {
@@ -20,7 +20,7 @@ function drawPosture(live, parent) {
   home.addEventListener("click", () => live.pose(live.home));
   const names = element("div", null, box, "joint names faint");
   names.setAttribute("aria-hidden", "true");
-  const heavy = live.has("gravity_torque"), headed = [live.given.robot ? "joint" : "coordinate", "", "position", "", heavy ? "gravity torque" : ""];
+  const hasGravity = live.has("gravity_torque"), headed = [live.given.robot ? "joint" : "coordinate", "", "position", "", hasGravity ? "gravity torque" : ""];
   for (const text of headed) element("span", text, names);
   const rows = live.joints.filter((one) => !one.follows).map((joint) => jointRow(live, joint, box));
   const note = live.closes ? element("p", "", box, "notes") : null;
@@ -35,7 +35,7 @@ function drawPosture(live, parent) {
   if (live.joints.length < live.q.length)
     element("p", live.closes ? "Balls and free bodies are not moved by hand." : "The base is not moved by hand: it begins where the recorded motion does.", box, "faint");
   return () => {
-    const torque = heavy ? live.value("gravity_torque") : null, limits = live.about.limits.effort_limit;
+    const torque = hasGravity ? live.value("gravity_torque") : null, limits = live.about.limits.effort_limit;
     const most = Math.max(1e-9, ...(torque ?? []).map(Math.abs));
     for (const { joint, update } of rows) update(live.q[joint.k], torque ? torque[joint.v] : NaN, limits[joint.v] ?? most, most);
     if (note && note.textContent !== live.said) note.textContent = live.said;
@@ -98,9 +98,9 @@ function drawValues(live, parent) {
     const pair = element("div", null, list);
     pair.title = title;
     element("dt", name, pair);
-    const place = element("dd", null, pair), text = element("data", null, place);
+    const target = element("dd", null, pair), text = element("data", null, target);
     text.dataset.of = name;
-    if (unit) element("small", ` ${unit}`, place);
+    if (unit) element("small", ` ${unit}`, target);
     updates.push(() => show(text, value(), beside));
   };
   entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);

@@ -10,7 +10,7 @@ class Push {
     this.usual = weight / (view ? view.size : 1); // N/m: the robot's weight over its size
     this.strength = 1;
     live.forces.push(this);
-    live.listen((why) => { if (why === "posed") this.drop(); });
+    live.listen((change) => { if (change === "posed") this.drop(); });
   }
 
   get stiffness() {
@@ -58,27 +58,27 @@ class Push {
 
 // The body under the pointer and the point of it, in its own frame and in the world; null where there is none.
 function linkUnder(event) {
-  const ray = rayUnder(event), found = [], eye = { ray, near: 0, far: Infinity };
+  const ray = rayUnder(event), link = [], eye = { ray, near: 0, far: Infinity };
   function look(one, body) {
     if (!one.visible) return;
-    const before = found.length;
-    if (one.isMesh) one.raycast(eye, found);
-    for (let k = before; k < found.length; k++) found[k].body = body;
+    const before = link.length;
+    if (one.isMesh) one.raycast(eye, link);
+    for (let k = before; k < link.length; k++) link[k].body = body;
     one.children.forEach((child) => look(child, body));
   }
   view.groups.forEach(look);
-  if (!found.length) return null;
-  const { point, body } = found.reduce((near, one) => (one.distance < near.distance ? one : near));
+  if (!link.length) return null;
+  const { point, body } = link.reduce((near, one) => (one.distance < near.distance ? one : near));
   return { body, point, at: view.groups[body].worldToLocal(point.clone()) };
 }
 
 // In the picture: an arrow with its newtons, and the pointer that pulls.
-function drawPull(live, push, place) {
+function drawPull(live, push, container) {
   if (!view) return;
-  const arrow = new Arrow("--c1"), label = element("output", "", place, "force"), seen = new THREE.Vector3(), tip = new THREE.Vector3();
+  const arrow = new Arrow("--c1"), label = element("output", "", container, "force"), projected = new THREE.Vector3(), tip = new THREE.Vector3();
   label.hidden = true;
   label.setAttribute("aria-live", "off"); // it changes with every frame
-  let held = null, close = false;
+  let plane = null, close = false;
   function show() {
     const { acts, outputs, inputs, weight } = push;
     label.hidden = !acts || !live.shown;
@@ -94,49 +94,49 @@ function drawPull(live, push, place) {
   live.listen(show);
   view.after(() => {
     if (label.hidden) return;
-    const [x, y] = pixelOf(tip, place, seen);
-    label.style.transform = `translate(${Math.min(x + 10, place.clientWidth - 80).toFixed(1)}px, ${Math.max(4, y - 26).toFixed(1)}px)`;
+    const [x, y] = pixelOf(tip, container, projected);
+    label.style.transform = `translate(${Math.min(x + 10, container.clientWidth - 80).toFixed(1)}px, ${Math.max(4, y - 26).toFixed(1)}px)`;
   });
   // before the view is turned: whoever grasps a link does not turn it
-  place.addEventListener("pointerdown", (event) => {
+  container.addEventListener("pointerdown", (event) => {
     if (!live.shown || event.button !== 0 || event.target !== view.canvas) return;
     // a finger scrolls the page past the picture until it is meant
-    if (event.pointerType === "touch" && document.activeElement !== place) return;
-    const found = linkUnder(event);
-    if (!found) return;
+    if (event.pointerType === "touch" && document.activeElement !== container) return;
+    const link = linkUnder(event);
+    if (!link) return;
     event.stopPropagation();
-    place.focus({ preventScroll: true });
-    held = { ...planeThrough(found.point), from: [event.clientX, event.clientY], pulls: false };
+    container.focus({ preventScroll: true });
+    plane = { ...planeThrough(link.point), from: [event.clientX, event.clientY], pulls: false };
     push.drop();
-    push.grasp(found.body, found.at.toArray());
-    place.setPointerCapture(event.pointerId);
-    place.classList.add("grasping");
+    push.grasp(link.body, link.at.toArray());
+    container.setPointerCapture(event.pointerId);
+    container.classList.add("grasping");
     view.keep();
   }, { capture: true });
-  place.addEventListener("touchstart", (event) => { if (held) event.preventDefault(); }, { passive: false });
-  place.addEventListener("pointermove", (event) => {
-    if (!held) { hover(event); return; }
-    held.pulls ||= Math.hypot(event.clientX - held.from[0], event.clientY - held.from[1]) > APART;
-    const point = held.pulls && pointUnder(event, held);
+  container.addEventListener("touchstart", (event) => { if (plane) event.preventDefault(); }, { passive: false });
+  container.addEventListener("pointermove", (event) => {
+    if (!plane) { hover(event); return; }
+    plane.pulls ||= Math.hypot(event.clientX - plane.from[0], event.clientY - plane.from[1]) > APART;
+    const point = plane.pulls && pointUnder(event, plane);
     if (!point) return;
     push.pull(point.toArray());
     live.run(true);
     show();
   });
   const drop = () => {
-    if (!held) return;
-    held = null;
-    place.classList.remove("grasping");
+    if (!plane) return;
+    plane = null;
+    container.classList.remove("grasping");
     push.drop();
     show();
   };
-  place.addEventListener("pointerup", drop);
-  place.addEventListener("pointercancel", drop);
-  live.listen((why) => { if (why === "posed") drop(); });
+  container.addEventListener("pointerup", drop);
+  container.addEventListener("pointercancel", drop);
+  live.listen((change) => { if (change === "posed") drop(); });
   function hover(event) {
     if (close || event.buttons || !live.shown || event.pointerType === "touch") return;
     close = true;
-    requestAnimationFrame(() => { close = false; place.classList.toggle("graspable", event.target === view.canvas && live.shown && !!linkUnder(event)); });
+    requestAnimationFrame(() => { close = false; container.classList.toggle("graspable", event.target === view.canvas && live.shown && !!linkUnder(event)); });
   }
 }
 
@@ -150,10 +150,10 @@ function drawPush(live, parent) {
   const bodies = choice("body that is pushed", push.bodies.map((name, k) => [name, k]), form, () => {});
   bodies.value = push.bodies.length - 1;
   const field = (label, value, unit, least) => {
-    const place = element("label", null, form), input = element("input", null, place);
+    const container = element("label", null, form), input = element("input", null, container);
     Object.assign(input, { type: "number", step: "any", value, required: true, inputMode: "decimal", ...(least === undefined ? {} : { min: least }) });
     input.setAttribute("aria-label", label);
-    element("small", unit, place);
+    element("small", unit, container);
     return input;
   };
   const size = Number((0.2 * push.weight).toPrecision(1));
@@ -171,14 +171,14 @@ function drawPush(live, parent) {
 }
 
 function drawStrength(push, box) {
-  const row = element("label", null, box, "row strength"), slider = element("input", null, row), said = element("output", null, row);
+  const row = element("label", null, box, "row strength"), slider = element("input", null, row), message = element("output", null, row);
   row.prepend("strength of the pull ");
   Object.assign(slider, { type: "range", min: -1, max: 1, step: 0.05, value: 0 });
   row.title = `a spring from the grasped point to the pointer, F = k (x − p) − ${SMOOTH} s · k ṗ`;
   const update = () => {
     push.strength = 10 ** slider.valueAsNumber;
-    said.value = `${push.stiffness.toPrecision(3)} N/m`;
-    slider.setAttribute("aria-valuetext", said.value);
+    message.value = `${push.stiffness.toPrecision(3)} N/m`;
+    slider.setAttribute("aria-valuetext", message.value);
   };
   slider.addEventListener("input", update);
   update();

@@ -2,7 +2,7 @@
 "use strict";
 const LONGEST = 600; // s kept
 const MOST_KEPT = 128e6; // bytes
-const BLOCK = 1024; // steps for which there is room at once
+const BLOCK = 1024; // steps that are allocated at once
 
 class Recording {
   constructor(live) {
@@ -11,7 +11,7 @@ class Recording {
     this.width = this.fields.reduce((sum, [, size]) => sum + size, 0);
     this.most = Math.floor(Math.min(LONGEST / live.dt, MOST_KEPT / (8 * this.width))) + 1;
     live.each = () => this.keep();
-    live.listen((why) => { if (why === "posed") this.begin(); });
+    live.listen((change) => { if (change === "posed") this.begin(); });
     this.begin();
   }
 
@@ -56,35 +56,35 @@ class Recording {
 
   // {time, q, qd, tau, work, …}, row after row; `push` where something else than the drives acted, energies are the kernels'.
   columns() {
-    const { live, rows, width } = this, found = {};
-    for (const [name, size] of this.fields) found[name] = new Float64Array(rows * size);
+    const { live, rows, width } = this, fields = {};
+    for (const [name, size] of this.fields) fields[name] = new Float64Array(rows * size);
     for (let k = 0; k < rows; k++) {
       const block = this.blocks[Math.floor(k / BLOCK)];
       let at = (k % BLOCK) * width;
-      for (const [name, size] of this.fields) { found[name].set(block.subarray(at, at + size), k * size); at += size; }
+      for (const [name, size] of this.fields) { fields[name].set(block.subarray(at, at + size), k * size); at += size; }
     }
-    for (const name of ["work", "dissipated"]) found[name] = found[name].map((value, _, all) => value - all[0]);
+    for (const name of ["work", "dissipated"]) fields[name] = fields[name].map((value, _, all) => value - all[0]);
     const q = Float64Array.from(live.q), qd = Float64Array.from(live.qd), n = q.length, m = qd.length, { t } = live, now = t && t[0];
     const energies = { kinetic: new Float64Array(rows), potential: new Float64Array(rows), ...(live.has("kinetic_energy_parts") ? { jacobi: new Float64Array(rows) } : {}) };
     for (let k = 0; k < rows; k++) {
-      live.q.set(found.q.subarray(k * n, (k + 1) * n));
-      live.qd.set(found.qd.subarray(k * m, (k + 1) * m));
-      if (t) t[0] = found.time[k];
+      live.q.set(fields.q.subarray(k * n, (k + 1) * n));
+      live.qd.set(fields.qd.subarray(k * m, (k + 1) * m));
+      if (t) t[0] = fields.time[k];
       for (const name in energies) energies[name][k] = name === "jacobi" ? live.energy() : live.value(`${name}_energy`)[0];
     }
     live.q.set(q);
     live.qd.set(qd);
     if (t) t[0] = now;
-    const { acting, ...kept } = found, push = acting.map((all, k) => all - found.tau[k]);
-    return { ...kept, ...energies, ...(push.some((one) => one !== 0) ? { push } : {}) };
+    const { acting, ...rest } = fields, push = acting.map((all, k) => all - fields.tau[k]);
+    return { ...rest, ...energies, ...(push.some((one) => one !== 0) ? { push } : {}) };
   }
 }
 
 // As a table, in the order of its head; numbers as they are.
 function tableOf(recording) {
-  const { live, rows } = recording, found = recording.columns(), { table, pushed } = live.given.run;
-  const names = ["time", "q", "qd", "tau", "kinetic", "potential", "work", ...(found.push ? ["push"] : [])];
-  const order = names.map((name) => [found[name], found[name].length / rows]), lines = [found.push ? `${table},${pushed}` : table];
+  const { live, rows } = recording, columns = recording.columns(), { table, pushed } = live.given.run;
+  const names = ["time", "q", "qd", "tau", "kinetic", "potential", "work", ...(columns.push ? ["push"] : [])];
+  const order = names.map((name) => [columns[name], columns[name].length / rows]), lines = [columns.push ? `${table},${pushed}` : table];
   for (let k = 0; k < rows; k++)
     lines.push(order.map(([values, size]) => values.subarray(k * size, (k + 1) * size).join(",")).join(","));
   return new Blob([lines.join("\n"), "\n"], { type: "text/csv" });
@@ -92,10 +92,10 @@ function tableOf(recording) {
 
 // As a run of the library: what the page was given of one, filled in.
 function runOf(recording) {
-  const { live, rows } = recording, { run, friction } = live.given, found = recording.columns(), { kinetic, potential, jacobi, work, dissipated } = found;
+  const { live, rows } = recording, { run, friction } = live.given, columns = recording.columns(), { kinetic, potential, jacobi, work, dissipated } = columns;
   const stored = jacobi ?? kinetic.map((one, k) => one + potential[k]);
-  if (friction) delete found.dissipated; // what friction takes is not measured: there is no balance to draw up
-  else found.balance = work.map((done, k) => done - dissipated[k] - (stored[k] - stored[0]));
+  if (friction) delete columns.dissipated; // what friction takes is not measured: there is no balance to draw up
+  else columns.balance = work.map((done, k) => done - dissipated[k] - (stored[k] - stored[0]));
   const attributes = { ...run.attrs, dt: live.dt, save_every: Int32Array.of(1), steps: Int32Array.of(rows - 1) };
   const names = Object.keys(live.about.parameters), defaults = Object.values(live.about.parameters);
   const values = Array.from(recording.parameters), changed = values.some((value, k) => value !== (defaults[k] ?? 0));
@@ -117,6 +117,6 @@ function runOf(recording) {
     variables.push({ name, dims: [name, `string${wide}`], attrs: { _Encoding: "utf-8" }, values });
   }
   for (const [name, { dims, attrs }] of Object.entries(run.variables))
-    if (found[name]) variables.push({ name, dims, attrs, values: found[name] });
+    if (columns[name]) variables.push({ name, dims, attrs, values: columns[name] });
   return netcdf(sizes, attributes, variables);
 }

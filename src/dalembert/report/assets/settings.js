@@ -23,7 +23,7 @@ class Settings {
     this.ghost = null;
     const step = live.step.bind(live);
     live.step = (steps) => this.step(step, steps);
-    live.listen((why) => this.follow(why));
+    live.listen((change) => this.follow(change));
     address.more.push(
       { name: "p", size: this.rows.length, values: () => (this.both || this.changed(0) ? this.values[0] : null), refusal: (p) => this.refusal(p), take: (p) => this.take(0, p) },
       { name: "b", size: this.rows.length, values: () => (this.both ? this.values[1] : null), refusal: (b) => this.refusal(b), take: (b) => this.compare(b !== null, b) },
@@ -41,20 +41,20 @@ class Settings {
   }
 
   // Whether the other is there too; it begins where the live robot is, with its parameters unless it has some.
-  compare(wanted, values = null) {
-    if (!wanted && this.mine === 1) this.exchange();
-    if (wanted && !this.both) { this.values[1].set(values ?? this.values[0]); this.join(); }
+  compare(isOn, values = null) {
+    if (!isOn && this.mine === 1) this.exchange();
+    if (isOn && !this.both) { this.values[1].set(values ?? this.values[0]); this.join(); }
     else if (values) this.take(1, values);
-    this.both = wanted;
+    this.both = isOn;
   }
 
   // One parameter of the live robot; null, or why it cannot have this value. A robot in motion goes on from where it is.
   set(k, value) {
     const { live } = this, values = this.values[this.mine].slice(), before = live.energy();
     values[k] = value;
-    const said = this.refusal(values);
-    if (said === null) this.put(values, before);
-    return said;
+    const reason = this.refusal(values);
+    if (reason === null) this.put(values, before);
+    return reason;
   }
 
   put(values, before = this.live.energy()) {
@@ -74,7 +74,7 @@ class Settings {
 
   // What nobody can be made of, in the library's words; null where all is possible.
   refusal(values) {
-    const { live } = this, kept = live.parameters.slice();
+    const { live } = this, saved = live.parameters.slice();
     for (let k = 0; k < values.length; k++) {
       const { name, least } = this.rows[k];
       if (!Number.isFinite(values[k])) return `parameter '${name}' has the value ${values[k]}; give a finite number`;
@@ -82,9 +82,9 @@ class Settings {
     }
     const solved = this.solved();
     live.parameters.set(values);
-    const said = this.unbodily() ?? (solved && !this.solved() ? "with this value M(q) is not positive definite in this posture" : null);
-    live.parameters.set(kept);
-    return said;
+    const reason = this.unbodily() ?? (solved && !this.solved() ? "with this value M(q) is not positive definite in this posture" : null);
+    live.parameters.set(saved);
+    return reason;
   }
 
   // Bodies and drives that a parameter makes impossible: see `inertia_faults` in Python.
@@ -117,7 +117,7 @@ class Settings {
     const { live, other } = this;
     for (const name of this.state) {
       const here = live[name], there = other[name];
-      for (let k = 0; k < here.length; k++) { const kept = here[k]; here[k] = there[k]; there[k] = kept; }
+      for (let k = 0; k < here.length; k++) { const swap = here[k]; here[k] = there[k]; there[k] = swap; }
     }
     for (const name of COUNTS) [live[name], other[name]] = [other[name], live[name]];
     this.mine = 1 - this.mine;
@@ -157,20 +157,20 @@ class Settings {
     if (!other.q.every(Number.isFinite)) this.join();
   }
 
-  follow(why) {
-    if (why === "posed" && this.both) this.join();
-    if (view && this.live.shown && (why !== "moved" || this.both)) this.draw(why);
+  follow(change) {
+    if (change === "posed" && this.both) this.join();
+    if (view && this.live.shown && (change !== "moved" || this.both)) this.draw(change);
   }
 
-  draw(why) {
+  draw(change) {
     const { live, both } = this, { stretch = {} } = live.given;
     const lengths = (values) => values.map((value, k) => value - this.defaults[k]);
-    if (why !== "moved") view.bones.stretch(stretch, lengths(this.values[this.mine]));
+    if (change !== "moved") view.bones.stretch(stretch, lengths(this.values[this.mine]));
     if (both) this.ghost ??= new Ghost();
     if (!this.ghost) return;
     this.ghost.show(both, 1 - this.mine);
     if (!both) return;
-    if (why !== "moved") this.ghost.bones.stretch(stretch, lengths(this.values[1 - this.mine]));
+    if (change !== "moved") this.ghost.bones.stretch(stretch, lengths(this.values[1 - this.mine]));
     this.ghost.place(this.beside(() => live.value("bodies")));
   }
 }
@@ -191,9 +191,9 @@ class Ghost {
     view.aids.add(this.all);
   }
 
-  show(wanted, setting) {
-    this.all.visible = wanted;
-    view.beside(wanted ? this.groups : []);
+  show(isOn, setting) {
+    this.all.visible = isOn;
+    view.beside(isOn ? this.groups : []);
     for (const mesh of this.meshes) mesh.material = this.paints[setting];
   }
 

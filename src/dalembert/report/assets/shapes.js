@@ -4,9 +4,9 @@ const visuals = data.visuals || null; // of the page; motions that come later on
 const CREASE = Math.cos((35 * Math.PI) / 180); // faces that meet at a larger angle have an edge between them
 
 function bytes(text) {
-  const found = atob(text), made = new Uint8Array(found.length);
-  for (let k = 0; k < found.length; k++) made[k] = found.charCodeAt(k);
-  return made.buffer;
+  const binary = atob(text), array = new Uint8Array(binary.length);
+  for (let k = 0; k < binary.length; k++) array[k] = binary.charCodeAt(k);
+  return array.buffer;
 }
 
 // Points and indices of a mesh: 16 bits across its box.
@@ -33,7 +33,7 @@ function meshGeometry({ points, index }) {
   for (let p = 0; p + 1 < start.length; p++) start[p + 1] += start[p];
   const next = start.slice();
   for (let k = 0; k < index.length; k++) faces[next[index[k]]++] = Math.floor(k / 3);
-  const place = new Float32Array(3 * index.length), shade = new Float32Array(3 * index.length);
+  const positions = new Float32Array(3 * index.length), shade = new Float32Array(3 * index.length);
   for (let k = 0; k < index.length; k++) {
     const p = index[k], f = 3 * Math.floor(k / 3);
     let x = 0, y = 0, z = 0;
@@ -43,13 +43,13 @@ function meshGeometry({ points, index }) {
       x += normals[g]; y += normals[g + 1]; z += normals[g + 2];
     }
     const size = Math.sqrt(x * x + y * y + z * z) || 1;
-    for (let j = 0; j < 3; j++) place[3 * k + j] = points[3 * p + j];
+    for (let j = 0; j < 3; j++) positions[3 * k + j] = points[3 * p + j];
     shade[3 * k] = x / size; shade[3 * k + 1] = y / size; shade[3 * k + 2] = z / size;
   }
-  const made = new THREE.BufferGeometry(), Attribute = new THREE.SphereGeometry(1, 3, 2).getAttribute("position").constructor;
-  made.setAttribute("position", new Attribute(place, 3));
-  made.setAttribute("normal", new Attribute(shade, 3));
-  return made;
+  const geometry = new THREE.BufferGeometry(), Attribute = new THREE.SphereGeometry(1, 3, 2).getAttribute("position").constructor;
+  geometry.setAttribute("position", new Attribute(positions, 3));
+  geometry.setAttribute("normal", new Attribute(shade, 3));
+  return geometry;
 }
 
 function boxGeometry([x, y, z]) {
@@ -74,11 +74,11 @@ function drawVisuals(owner) {
   function material(colour) {
     const key = JSON.stringify(colour);
     if (!materials.has(key)) {
-      const made = new THREE.MeshStandardMaterial({ roughness: 0.6, metalness: 0.05, side: 2 });
-      if (colour) made.color.setRGB(...colour.slice(0, 3).map((c) => Math.max(c, 0.04)), "srgb");
-      materials.set(key, { made, colour, opacity: colour ? colour[3] : 1 });
+      const surface = new THREE.MeshStandardMaterial({ roughness: 0.6, metalness: 0.05, side: 2 });
+      if (colour) surface.color.setRGB(...colour.slice(0, 3).map((c) => Math.max(c, 0.04)), "srgb");
+      materials.set(key, { surface, colour, opacity: colour ? colour[3] : 1 });
     }
-    return materials.get(key).made;
+    return materials.get(key).surface;
   }
   for (const shape of visuals.shapes) {
     if (shape.mesh !== undefined) meshes[shape.mesh] ??= meshGeometry(unpack(visuals.meshes[shape.mesh]));
@@ -90,13 +90,13 @@ function drawVisuals(owner) {
   }
   return {
     fade(share) {
-      for (const { made, opacity } of materials.values()) {
-        made.opacity = share * opacity;
-        made.transparent = made.opacity < 1;
-        made.depthWrite = share === 1;
-        made.needsUpdate = true;
+      for (const { surface, opacity } of materials.values()) {
+        surface.opacity = share * opacity;
+        surface.transparent = surface.opacity < 1;
+        surface.depthWrite = share === 1;
+        surface.needsUpdate = true;
       }
     },
-    paint(plain) { for (const { made, colour } of materials.values()) if (!colour) made.color = plain; },
+    paint(plain) { for (const { surface, colour } of materials.values()) if (!colour) surface.color = plain; },
   };
 }

@@ -23,16 +23,16 @@ function choice(label, options, parent, act) {
 
 // Let go, pause, step, slow motion, reset.
 function drawRun(bar, leaves) {
-  const place = element("div", null, null, "run");
-  bar.prepend(place);
+  const container = element("div", null, null, "run");
+  bar.prepend(container);
   let running = false, speed = 1, last = null;
-  const go = pressed("Let go", place, () => run(!running), "Space");
-  pressed("Step", place, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
-  pressed("Reset", place, () => live.pose(live.start.q, live.start.qd, live.start.time), "back to where it was let go").classList.add("plain");
-  choice("speed", [["1×", 1], ["¼×", 0.25], ["1⁄20×", 0.05]], place, (value) => { speed = Number(value); });
+  const go = pressed("Let go", container, () => run(!running), "Space");
+  pressed("Step", container, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
+  pressed("Reset", container, () => live.pose(live.start.q, live.start.qd, live.start.time), "back to where it was let go").classList.add("plain");
+  choice("speed", [["1×", 1], ["¼×", 0.25], ["1⁄20×", 0.05]], container, (value) => { speed = Number(value); });
   const drives = Array.from(live.laws, ([name, { label }]) => [label, name]);
-  const driven = drives.length > 1 ? choice("torques", drives, place, (value) => live.choose(value)) : null;
-  const time = element("output", "0.00 s", place);
+  const driven = drives.length > 1 ? choice("torques", drives, container, (value) => live.choose(value)) : null;
+  const time = element("output", "0.00 s", container);
 
   function show() { time.textContent = `${live.time.toFixed(2)} s`; }
   function advance(seconds) {
@@ -46,9 +46,9 @@ function drawRun(bar, leaves) {
     live.tell("moved");
     show();
   }
-  function run(wanted) {
-    if (running === wanted) return;
-    running = wanted;
+  function run(target) {
+    if (running === target) return;
+    running = target;
     if (running && leaves.now() === LEAVES[0]) leaves.turn("Motion");
     last = null;
     go.textContent = running ? "Pause" : "Let go";
@@ -63,12 +63,12 @@ function drawRun(bar, leaves) {
     live.cost = performance.now() - began; // ms of script, without drawing the picture
     if (running) requestAnimationFrame(frame);
   }
-  live.listen((why) => {
-    if (why === "posed") { run(false); show(); }
-    if (why === "driven" && driven) driven.value = live.drive;
+  live.listen((change) => {
+    if (change === "posed") { run(false); show(); }
+    if (change === "driven" && driven) driven.value = live.drive;
   });
   live.run = run;
-  return { place, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
+  return { place: container, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
 }
 
 // What the page says of the live robot, and when it is said again.
@@ -76,13 +76,13 @@ function drawLive(panel, bar) {
   const leaves = drawPanels(live, panel), grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, leaves);
   const shared = drawShare(live, panel);
   embed(live, control);
-  let frames = 0, waiting = 0;
-  live.listen((why) => {
+  let frames = 0, pending = 0;
+  live.listen((change) => {
     if (!live.shown) return;
     if (view) view.bodies(live.value("bodies"), live.given.root);
-    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) { leaves.update(); shared(); }
-    clearTimeout(waiting); // browsers allow only so many changes of an address
-    if (!control.running()) waiting = setTimeout(() => { if (live.shown) address.write(address.text(live)); }, 250);
+    if (change !== "moved" || !control.running() || ++frames % EVERY === 0) { leaves.update(); shared(); }
+    clearTimeout(pending); // browsers allow only so many changes of an address
+    if (!control.running()) pending = setTimeout(() => { if (live.shown) address.write(address.text(live)); }, 250);
   });
   leaves.turn(LEAVES[0]);
   return { control, grip };
@@ -91,33 +91,33 @@ function drawLive(panel, bar) {
 function switchModes(panel, bar) {
   const stage = document.querySelector(".stage"), charts = document.getElementById("charts");
   const modes = element("div", null, null, "modes"), recorded = ["play", "time", "now"].map((id) => document.getElementById(id));
-  const lead = document.querySelector("#motion > p"), told = data.alone ? lead.textContent : `${lead.textContent} Press Live to move it yourself.`.trim();
+  const lead = document.querySelector("#motion > p"), leadText = data.alone ? lead.textContent : `${lead.textContent} Press Live to move it yourself.`.trim();
   modes.setAttribute("role", "group");
   modes.setAttribute("aria-label", "what moves the robot");
   stage.before(modes);
-  lead.textContent = told;
+  lead.textContent = leadText;
   const plain = new Set(view ? view.world.children : []), { control, grip } = drawLive(panel, bar);
   // what the live robot adds to the picture is not there beside the recorded one
-  function addedSeen(wanted) {
+  function addedSeen(visible) {
     for (const one of view ? view.world.children : []) {
       if (plain.has(one)) continue;
-      if (!wanted) one.userData.seen = one.visible;
-      one.visible = wanted && (one.userData.seen ?? one.visible);
+      if (!visible) one.userData.seen = one.visible;
+      one.visible = visible && (one.userData.seen ?? one.visible);
     }
   }
   const buttons = [pressed("Recorded motion", modes, () => choose(false)), pressed("Live", modes, () => choose(true))];
-  function choose(wanted) {
-    if (live.shown !== wanted) addedSeen(wanted);
-    live.shown = wanted;
+  function choose(isLive) {
+    if (live.shown !== isLive) addedSeen(isLive);
+    live.shown = isLive;
     control.run(false);
-    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(wanted === (k === 1))));
-    recorded.forEach((one) => { one.hidden = wanted; });
-    control.place.hidden = panel.hidden = !wanted;
-    charts.hidden = wanted;
-    lead.textContent = wanted ? `${invitation(grip.there)} ${live.given.left}`.trim() : told;
-    clock.hold(wanted);
-    grip.show(wanted);
-    if (wanted) live.pose(live.start.q, live.start.qd, live.start.time);
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(isLive === (k === 1))));
+    recorded.forEach((one) => { one.hidden = isLive; });
+    control.place.hidden = panel.hidden = !isLive;
+    charts.hidden = isLive;
+    lead.textContent = isLive ? `${invitation(grip.there)} ${live.given.left}`.trim() : leadText;
+    clock.hold(isLive);
+    grip.show(isLive);
+    if (isLive) live.pose(live.start.q, live.start.qd, live.start.time);
     else if (location.hash.startsWith("#q=")) address.write(location.pathname + location.search);
   }
   if (data.states) {
@@ -159,7 +159,7 @@ function recordedState(now) {
 
 async function goLive() {
   const stage = document.querySelector(".stage"), bar = document.querySelector(".view .controls");
-  const said = element("p", "", null, "faint"), say = (text) => { said.textContent = text; stage.before(said); };
+  const message = element("p", "", null, "faint"), say = (text) => { message.textContent = text; stage.before(message); };
   if (typeof WebAssembly !== "object") {
     say("This browser does not compute here (WebAssembly is off): the recorded motion is all there is.");
     return;
@@ -174,13 +174,13 @@ async function goLive() {
   panel.id = "live";
   panel.hidden = true;
   document.getElementById("charts").after(panel);
-  said.setAttribute("role", "status");
+  message.setAttribute("role", "status");
   const choose = switchModes(panel, bar);
   function follow(hash) {
     try {
-      const asked = address.read(live, hash);
-      if (asked) { said.remove(); address.take(live, asked); choose(true); }
-      return asked !== null;
+      const request = address.read(live, hash);
+      if (request) { message.remove(); address.take(live, request); choose(true); }
+      return request !== null;
     } catch (error) {
       say(error.message);
       return false;

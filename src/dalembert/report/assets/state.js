@@ -30,8 +30,8 @@ class Live extends Motion {
     this.said = ""; // where the last posture stopped short of what was asked for
     this.laws = new Map();
     for (const { name, label, make } of DRIVES) {
-      const law = make(this);
-      if (law) this.laws.set(name, { label, ...law });
+      const controller = make(this);
+      if (controller) this.laws.set(name, { label, ...controller });
     }
     this.home = Float64Array.from(given.home);
     this.begin(this.home);
@@ -42,8 +42,8 @@ class Live extends Motion {
   }
 
   // Why: "posed" by a hand, "moved" by its dynamics, "driven" in another way from now on.
-  tell(why) {
-    this.listeners.forEach((listener) => listener(why));
+  tell(change) {
+    this.listeners.forEach((listener) => listener(change));
   }
 
   // The first output of a quantity at this state; the array is the kernel's own.
@@ -95,10 +95,10 @@ class Live extends Motion {
 
   move(joint, value) {
     this.said = "";
-    const wanted = this.within(joint, value);
-    if (this.closes) return this.pose(closing.lead(this, joint, wanted), null, this.origin);
+    const target = this.within(joint, value);
+    if (this.closes) return this.pose(closing.lead(this, joint, target), null, this.origin);
     const q = Float64Array.from(this.q);
-    q[joint.k] = wanted;
+    q[joint.k] = target;
     this.pose(q);
   }
 
@@ -151,8 +151,8 @@ const address = {
   more: [], // {name, size, values(): numbers or null, refusal(numbers): words or null, take(numbers or null)}, of other scripts
   text(live) {
     const list = (values) => Array.from(values, String).join(",");
-    const found = this.more.map((one) => [one.name, one.values()]).filter(([, values]) => values);
-    return `#q=${list(live.q)}` + (live.qd.some((v) => v !== 0) ? `&qd=${list(live.qd)}` : "") + found.map(([name, values]) => `&${name}=${list(values)}`).join("");
+    const entries = this.more.map((one) => [one.name, one.values()]).filter(([, values]) => values);
+    return `#q=${list(live.q)}` + (live.qd.some((v) => v !== 0) ? `&qd=${list(live.qd)}` : "") + entries.map(([name, values]) => `&${name}=${list(values)}`).join("");
   },
   // Put there; a page inside another one has no address of its own.
   write(text) {
@@ -161,21 +161,21 @@ const address = {
   // {q, qd, …} of an address, null of one that says nothing; an Error where it does not fit the robot.
   read(live, hash) {
     if (!hash.startsWith("#q=")) return null;
-    const found = new URLSearchParams(hash.slice(1).replaceAll("+", "%2B")), made = {}; // 1e+21 has no blank
+    const query = new URLSearchParams(hash.slice(1).replaceAll("+", "%2B")), result = {}; // 1e+21 has no blank
     const known = [{ name: "q", size: live.q.length }, { name: "qd", size: live.qd.length }, ...this.more];
     for (const { name, size, refusal = () => null } of known) {
-      made[name] = null;
-      if (!found.has(name)) continue;
-      const values = found.get(name).split(",").map((text) => (text.trim() ? Number(text) : NaN));
+      result[name] = null;
+      if (!query.has(name)) continue;
+      const values = query.get(name).split(",").map((text) => (text.trim() ? Number(text) : NaN));
       if (values.length !== size || !values.every(Number.isFinite))
         throw new Error(`The address does not fit this robot: ${name} must be ${size} number${size === 1 ? "" : "s"}.`);
-      const said = refusal(values);
-      if (said) throw new Error(`The address does not fit this robot: ${said}.`);
-      made[name] = values;
+      const message = refusal(values);
+      if (message) throw new Error(`The address does not fit this robot: ${message}.`);
+      result[name] = values;
     }
-    const said = this.impossible(live, made);
-    if (said) throw new Error(`The address does not fit this robot: ${said}.`);
-    return made;
+    const message = this.impossible(live, result);
+    if (message) throw new Error(`The address does not fit this robot: ${message}.`);
+    return result;
   },
   // Why nothing can be said of a state, null where all is well; the live robot's own is put back.
   impossible(live, { q, qd, p = null }) {
@@ -184,16 +184,16 @@ const address = {
       const size = kinds[k] === "quaternion" ? Math.hypot(...q.slice(k, k + 4)) : 1;
       if (!(size > 1e-100 && size < 1e100)) return `the quaternion ${live.about.coordinates[k]} … has the length ${size}`;
     }
-    const views = [live.q, live.qd, live.parameters, ...(live.t ? [live.t] : [])], kept = views.map((view) => view.slice());
-    const given = [q, qd ?? new Float64Array(live.qd.length), p ?? live.settings?.defaults ?? live.parameters, [0]];
-    views.forEach((view, k) => view.set(given[k]));
+    const views = [live.q, live.qd, live.parameters, ...(live.t ? [live.t] : [])], saved = views.map((view) => view.slice());
+    const start = [q, qd ?? new Float64Array(live.qd.length), p ?? live.settings?.defaults ?? live.parameters, [0]];
+    views.forEach((view, k) => view.set(start[k]));
     const open = live.closes && !closing.settle(live), energy = live.energy();
-    views.forEach((view, k) => view.set(kept[k]));
+    views.forEach((view, k) => view.set(saved[k]));
     return open ? "its loops do not close near this posture" : Number.isFinite(energy) ? null : "its energy in this state is no number";
   },
   // What was read becomes the state.
-  take(live, asked) {
-    for (const one of this.more) one.take(asked[one.name]);
-    live.begin(asked.q, asked.qd);
+  take(live, request) {
+    for (const one of this.more) one.take(request[one.name]);
+    live.begin(request.q, request.qd);
   },
 };

@@ -19,7 +19,7 @@ class Stops {
     const { live, base } = this;
     base.set(live.acting);
     for (let left = dt, events = 0; left > 1e-15; events++) {
-      this.lean();
+      this.pushFromStops();
       this.save();
       live.glide(left);
       if (!this.passes()) break;
@@ -37,7 +37,7 @@ class Stops {
   leant(act) {
     const { live, base } = this;
     base.set(live.acting);
-    this.lean();
+    this.pushFromStops();
     try { return act(); } finally { live.acting.set(base); }
   }
 
@@ -109,7 +109,7 @@ class Stops {
   }
 
   // Stops push joints that rest on them so that they stay; one that would have to pull lets go.
-  lean() {
+  pushFromStops() {
     const { live, base, held } = this, { acting, rests } = live;
     acting.set(base);
     for (const one of this.limited) if (rests[one.v] && !this.side(one)) rests[one.v] = 0;
@@ -147,10 +147,10 @@ function drawStops(live, parent) {
   bounce.title = "a joint leaves its stop with this share of the speed it came with";
   Object.assign(share, { type: "number", min: 0, max: 1, step: 0.1, value: stops.restitution });
   share.addEventListener("input", () => { if (share.checkValidity() && share.value !== "") stops.restitution = share.valueAsNumber; });
-  const said = element("span", "", summary, "faint");
+  const message = element("span", "", summary, "faint");
   return () => {
     const resting = live.stops ? stops.limited.filter((one) => live.rests[one.v]).map((one) => plainName(one.name)) : [];
-    said.textContent = resting.length ? `${resting.join(", ")} at rest there` : live.struck > 1e-9 ? `took ${number(live.struck)} J` : "";
+    message.textContent = resting.length ? `${resting.join(", ")} at rest there` : live.struck > 1e-9 ? `took ${number(live.struck)} J` : "";
   };
 }
 

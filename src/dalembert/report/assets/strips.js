@@ -55,7 +55,7 @@ class Strip {
 
   values() {
     const last = this.rows[this.rows.length - 1];
-    this.frame.values.forEach((place, k) => { place.textContent = last ? number(Math.abs(last[k]) < 1e-12 ? 0 : last[k]) : "–"; });
+    this.frame.values.forEach((cell, k) => { cell.textContent = last ? number(Math.abs(last[k]) < 1e-12 ? 0 : last[k]) : "–"; });
   }
 
   // As a plot of what there is, or as a canvas again.
@@ -137,39 +137,39 @@ class Strip {
 }
 
 // Strips of a leaf become plots when the robot rests, and on paper; called after what pushes values.
-function restful(live, place, strips) {
-  const seen = timeWindow(), clock = stillClock();
-  let waiting = 0;
+function restful(live, container, strips) {
+  const span = timeWindow(), clock = stillClock();
+  let pending = 0;
   function rest() {
-    clearTimeout(waiting);
+    clearTimeout(pending);
     const [from] = strips[0].begin();
-    seen.load([from, from + KEPT]);
+    span.load([from, from + KEPT]);
     clock.load(live.time);
-    strips.forEach((strip) => strip.rest(seen, clock));
+    strips.forEach((strip) => strip.rest(span, clock));
   }
   addEventListener("beforeprint", () => { if (live.shown) rest(); });
-  live.listen((why) => {
-    clearTimeout(waiting);
-    if (why === "posed" || why === "moved") strips.forEach((strip) => { if (strip.still) strip.move(); });
-    if (place.hidden) return;
-    if (why === "paused" || why === "turned") rest(); else waiting = setTimeout(rest, REST); // a step by hand is no pause
+  live.listen((change) => {
+    clearTimeout(pending);
+    if (change === "posed" || change === "moved") strips.forEach((strip) => { if (strip.still) strip.move(); });
+    if (container.hidden) return;
+    if (change === "paused" || change === "turned") rest(); else pending = setTimeout(rest, REST); // a step by hand is no pause
   });
 }
 
 // Positions, velocities, torques, powers and energies; entries of one unit share a plot.
-function drawStrips(live, place) {
+function drawStrips(live, container) {
   const { units, coordinates, velocities } = live.about, made = [];
   const joint = new Set(live.joints.map((one) => one.k));
-  function group(title, symbol, names, unit, values, wanted = () => true) {
+  function group(title, symbol, names, unit, values, include = () => true) {
     const groups = new Map();
-    names.forEach((name, k) => { if (wanted(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
+    names.forEach((name, k) => { if (include(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
     for (const [label, entries] of groups)
-      made.push([new Strip(title, !label || label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => { const all = values(); return entries.map((k) => all[k]); }]);
+      made.push([new Strip(title, !label || label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), container), () => { const all = values(); return entries.map((k) => all[k]); }]);
   }
   group("Positions", "q", coordinates, units.q, () => live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, () => live.qd);
   const { friction } = live.given, struck = live.has("stopped"), names = ["kinetic", "potential, from the start", "sum", "work done on it"];
-  const energy = new Strip("Energy balance", "energy / J", [...names, ...(struck ? ["taken by stops"] : []), ...(friction ? [friction] : [])], place);
+  const energy = new Strip("Energy balance", "energy / J", [...names, ...(struck ? ["taken by stops"] : []), ...(friction ? [friction] : [])], container);
   let potential0 = 0;
   made.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
@@ -184,17 +184,17 @@ function drawStrips(live, place) {
     made.forEach(([strip]) => strip.values());
     if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
   }
-  live.listen((why) => {
-    if (why === "posed") {
+  live.listen((change) => {
+    if (change === "posed") {
       potential0 = live.value("potential_energy")[0];
       made.forEach(([strip]) => strip.clear());
     }
-    if (why === "posed" || why === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
-    if (place.hidden) return;
+    if (change === "posed" || change === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
+    if (container.hidden) return;
     made.forEach(([strip]) => strip.draw());
-    if (why !== "moved" || ++frames % EVERY === 0) words();
+    if (change !== "moved" || ++frames % EVERY === 0) words();
   });
-  restful(live, place, made.map(([strip]) => strip));
+  restful(live, container, made.map(([strip]) => strip));
   return () => {};
 }
 

@@ -8,7 +8,7 @@ const DEBOUNCE = 400; // ms without a key before a text is read
 const UNNAMED = { xml: "robot.xml", toml: "mechanism.toml" };
 // What is edited: its name, whether it is the file of the command line, and the text as it was saved last.
 const now = { name: null, kept: null, saved: "", others: new Map() };
-let request = null, waiting = 0, names = []; // of the coordinates, where a posture may be taken over
+let request = null, pending = 0, names = []; // of the coordinates, where a posture may be taken over
 
 async function post(path, body, signal) {
   const bytes = !(body instanceof Blob) && JSON.stringify(body);
@@ -20,15 +20,15 @@ async function post(path, body, signal) {
 
 function tell(sentences, kind = "") {
   at("said").replaceChildren(...sentences.map(({ text, line }) => {
-    const made = document.createElement("p");
-    made.className = kind;
+    const paragraph = document.createElement("p");
+    paragraph.className = kind;
     if (line) {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: `line ${line}` });
       button.addEventListener("click", () => editor.show(line));
-      made.append(button);
+      paragraph.append(button);
     }
-    made.append(text);
-    return made;
+    paragraph.append(text);
+    return paragraph;
   }));
 }
 
@@ -38,32 +38,32 @@ function step(text, busy = true) {
 }
 
 // A page beside the one that is seen, until it has loaded.
-function show(place, name) {
-  const frame = Object.assign(document.createElement("iframe"), { className: "next", title: place.id === "stage" ? "live page" : "report", src: `/page/${name}` });
+function show(container, name) {
+  const frame = Object.assign(document.createElement("iframe"), { className: "next", title: container.id === "stage" ? "live page" : "report", src: `/page/${name}` });
   frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-  place.querySelectorAll(".next").forEach((old) => old.remove());
-  const before = postures.get(place.querySelector("iframe"));
+  container.querySelectorAll(".next").forEach((old) => old.remove());
+  const before = postures.get(container.querySelector("iframe"));
   const same = before && before.q && names.length && String(before.names) === String(names);
   postures.set(frame, { names, q: null, begin: same ? before.q : null });
   frame.addEventListener("load", () => {
     frame.className = "";
-    place.querySelectorAll("iframe").forEach((old) => { if (old !== frame) old.remove(); });
-    place.classList.remove("old");
+    container.querySelectorAll("iframe").forEach((old) => { if (old !== frame) old.remove(); });
+    container.classList.remove("old");
   });
-  place.append(frame);
+  container.append(frame);
   at("first").hidden = true;
   document.querySelector(".tabs").hidden = false;
-  if (place.id === "stage" && !turned()) turn("stage");
-  if (place.id === "report") at("tab-report").disabled = false;
+  if (container.id === "stage" && !turned()) turn("stage");
+  if (container.id === "report") at("tab-report").disabled = false;
 }
 
 // The robot stands where it stood before the text was changed, if it has the same joints.
 const postures = new WeakMap(); // of frames: names, the posture told last, the one to begin with
 addEventListener("message", ({ source, data }) => {
-  const said = data && data.dalembert, frame = [...at("stage").querySelectorAll("iframe")].find((one) => one.contentWindow === source);
-  if (!frame || !said || !Array.isArray(said.q)) return;
+  const message = data && data.dalembert, frame = [...at("stage").querySelectorAll("iframe")].find((one) => one.contentWindow === source);
+  if (!frame || !message || !Array.isArray(message.q)) return;
   const posture = postures.get(frame);
-  posture.q = posture.begin || said.q;
+  posture.q = posture.begin || message.q;
   if (posture.begin) source.postMessage({ dalembert: { q: posture.begin } }, "*"); // a page without origin is named by no other
   posture.begin = null;
 });
@@ -84,20 +84,20 @@ function wrong(text, line = null) {
 }
 
 // One line of the server's answer.
-function take(said) {
-  if (said.text !== undefined) opened(said);
-  if (said.step) step(`${said.step} …`);
-  if (said.error) wrong(said.error, said.line);
-  if (said.remarks) {
-    names = said.names;
-    editor.mark(null, said.remarks);
-    if (!editor.field.disabled) tell(said.remarks.length ? said.remarks : [{ text: "Read without a fault." }], "faint");
+function take(answer) {
+  if (answer.text !== undefined) opened(answer);
+  if (answer.step) step(`${answer.step} …`);
+  if (answer.error) wrong(answer.error, answer.line);
+  if (answer.remarks) {
+    names = answer.names;
+    editor.mark(null, answer.remarks);
+    if (!editor.field.disabled) tell(answer.remarks.length ? answer.remarks : [{ text: "Read without a fault." }], "faint");
     ["stage", "report"].forEach((id) => at(id).classList.add("old"));
   }
-  if (said.stage) show(at("stage"), said.stage);
-  if (said.report) { show(at("report"), said.report); step("", false); }
-  if (said.lacking) step(`There is no report: ${said.lacking}`, false);
-  if (said.ended) turned() ? step(said.ended, false) : wrong(said.ended);
+  if (answer.stage) show(at("stage"), answer.stage);
+  if (answer.report) { show(at("report"), answer.report); step("", false); }
+  if (answer.lacking) step(`There is no report: ${answer.lacking}`, false);
+  if (answer.ended) turned() ? step(answer.ended, false) : wrong(answer.ended);
 }
 
 // Ask for pages; an older request is not wanted any more.
@@ -122,11 +122,11 @@ async function make(body) {
 }
 
 function edited() {
-  clearTimeout(waiting);
+  clearTimeout(pending);
   buttons();
   const text = editor.text();
   if (!text.trim()) { if (request) request.abort(); step("", false); editor.mark(null); tell([]); return; }
-  waiting = setTimeout(() => make({ text, name: name(), kept: Boolean(now.kept) }), DEBOUNCE);
+  pending = setTimeout(() => make({ text, name: name(), kept: Boolean(now.kept) }), DEBOUNCE);
 }
 
 const name = () => now.name || (/^\s*</.test(editor.text()) ? UNNAMED.xml : UNNAMED.toml);
@@ -187,9 +187,9 @@ async function receive(files) {
 }
 
 function save() {
-  const made = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([editor.text()])), download: name().split("/").pop() });
-  made.click();
-  setTimeout(() => URL.revokeObjectURL(made.href), 1000);
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([editor.text()])), download: name().split("/").pop() });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   if (!now.kept) now.saved = editor.text();
   buttons();
 }

@@ -13,17 +13,17 @@ const editor = (() => {
   }
   // Numbers are text; only those that are marked are elements.
   function draw() {
-    const shown = [];
+    const visible = [];
     let plain = "";
     for (let k = 1; k <= lines; k++) {
       if (k !== bad && !noted.has(k)) { plain += `${k}\n`; continue; }
       const element = document.createElement(k === bad ? "b" : "i");
       element.textContent = k;
       if (noted.has(k)) element.title = noted.get(k);
-      shown.push(plain, element);
+      visible.push(plain, element);
       plain = "\n";
     }
-    numbers.replaceChildren(...shown, plain);
+    numbers.replaceChildren(...visible, plain);
     follow();
   }
   function follow() {

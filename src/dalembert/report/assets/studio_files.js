@@ -12,28 +12,28 @@ function dropped(transfer) {
 async function below(entry, folder) {
   const name = folder + entry.name;
   if (entry.isFile) return [{ name, file: await new Promise((done, failed) => entry.file(done, failed)) }];
-  const reader = entry.createReader(), found = [];
+  const reader = entry.createReader(), items = [];
   for (;;) { // a reader gives a hundred at a time
     const some = await new Promise((done, failed) => reader.readEntries(done, failed));
-    if (!some.length) return found;
-    for (const one of some) if (!one.name.startsWith(".")) found.push(...await below(one, `${name}/`));
+    if (!some.length) return items;
+    for (const one of some) if (!one.name.startsWith(".")) items.push(...await below(one, `${name}/`));
   }
 }
 
 function chosen(input) {
-  const found = Array.from(input.files, (file) => ({ name: file.webkitRelativePath || file.name, file }));
+  const items = Array.from(input.files, (file) => ({ name: file.webkitRelativePath || file.name, file }));
   input.value = "";
-  return found;
+  return items;
 }
 
 // Those that can be edited, robots before parts of them.
 async function editable(files) {
-  const found = [];
+  const items = [];
   for (const one of files) {
     if (!EDITED.test(one.name)) continue;
     const text = await one.file.text(), start = text.slice(0, 4096);
     const rank = /\.loops\.toml$/i.test(one.name) || /package\.xml$/i.test(one.name) ? 3 : /<(robot|mujoco)\b/.test(start) ? 0 : /\.toml$/i.test(one.name) ? 1 : 2;
-    found.push({ name: one.name, text, rank });
+    items.push({ name: one.name, text, rank });
   }
-  return found.sort((a, b) => a.rank - b.rank);
+  return items.sort((a, b) => a.rank - b.rank);
 }

@@ -13,11 +13,11 @@ function histogram(column, parent) {
   element("h3", column.label + (column.unit ? ` / ${column.unit}` : ""), box);
   const note = element("p", "", box, "faint");
   const picture = svg("svg", { viewBox: `0 0 ${wide + 2 * left} ${tall + 20}`, role: "img", "aria-label": `distribution of ${column.label}` }, box);
-  const place = (v) => Math.min(BINS - 1, Math.floor(BINS * column.share(v)));
+  const bin = (v) => Math.min(BINS - 1, Math.floor(BINS * column.share(v)));
   const count = (several) => {
-    const found = new Array(BINS).fill(0);
-    for (const run of several) { const v = column.values[run.k]; if (v !== null) found[place(v)]++; }
-    return found;
+    const bins = new Array(BINS).fill(0);
+    for (const run of several) { const v = column.values[run.k]; if (v !== null) bins[bin(v)]++; }
+    return bins;
   };
   const every = count(runs), step = wide / BINS;
   const bars = [every, every].map((counts, layer) => counts.map((_, k) =>
@@ -42,17 +42,17 @@ function histogram(column, parent) {
   follow();
 }
 
-function tableOfRuns(place) {
+function tableOfRuns(container) {
   const several = selection.runs(), moves = (run) => !!study.motions[run.run];
-  const shown = [...several.filter(moves), ...several.filter((run) => !moves(run))].slice(0, SHOWN);
-  place.replaceChildren();
-  if (several.length > SHOWN) element("p", `${SHOWN} of ${several.length.toLocaleString("en")} selected runs, those with a motion first.`, place, "faint");
-  if (!several.length) element("p", "No run is selected.", place, "faint");
-  const box = element("div", null, place, "wide box"), made = element("table", null, box);
-  const head = element("tr", null, element("thead", null, made));
+  const listed = [...several.filter(moves), ...several.filter((run) => !moves(run))].slice(0, SHOWN);
+  container.replaceChildren();
+  if (several.length > SHOWN) element("p", `${SHOWN} of ${several.length.toLocaleString("en")} selected runs, those with a motion first.`, container, "faint");
+  if (!several.length) element("p", "No run is selected.", container, "faint");
+  const box = element("div", null, container, "wide box"), list = element("table", null, box);
+  const head = element("tr", null, element("thead", null, list));
   ["run", ...columns.map((column) => column.label)].forEach((text) => element("th", text, head, "n"));
-  const body = element("tbody", null, made);
-  for (const run of shown) {
+  const body = element("tbody", null, list);
+  for (const run of listed) {
     const row = element("tr", null, body, run.failed ? "failed" : "");
     const button = element("button", `${study.motions[run.run] ? "▶ " : ""}${run.run}`, element("td", null, row, "n"), "run");
     button.type = "button";
@@ -70,8 +70,8 @@ function marked() {
 
 // The run with a motion whose given values are nearest, as shares of their axes.
 function nearby(run) {
-  const given = columns.filter((column) => column.varied);
-  const far = (other) => given.reduce((sum, c) => sum + (c.share(c.values[run.k]) - c.share(c.values[other.k])) ** 2, 0);
+  const inputs = columns.filter((column) => column.varied);
+  const far = (other) => inputs.reduce((sum, c) => sum + (c.share(c.values[run.k]) - c.share(c.values[other.k])) ** 2, 0);
   return runs.filter((other) => study.motions[other.run]).reduce((best, other) => (best && far(best) <= far(other) ? best : other), null);
 }
 
@@ -81,11 +81,11 @@ function pick(run) {
   axes.show(run);
   marked();
   const motion = study.motions[run.run], reason = study.reasons[run.run];
-  const given = columns.filter((c) => c.varied).map((c) => `${c.label} ${digits(c.values[run.k])}`).join(", ");
-  const why = reason ? ` Failed: ${reason}.` : "", none = motion ? "" : " This page has no motion of it. ";
-  const said = document.getElementById("picked"), like = motion ? null : nearby(run);
-  said.textContent = `Run ${run.run}: ${given}.${why}${none}`;
-  if (like) element("button", `See the most similar run that has one, ${like.run}.`, said, "run").dataset.run = like.run;
+  const inputs = columns.filter((c) => c.varied).map((c) => `${c.label} ${digits(c.values[run.k])}`).join(", ");
+  const cause = reason ? ` Failed: ${reason}.` : "", none = motion ? "" : " This page has no motion of it. ";
+  const message = document.getElementById("picked"), like = motion ? null : nearby(run);
+  message.textContent = `Run ${run.run}: ${inputs}.${cause}${none}`;
+  if (like) element("button", `See the most similar run that has one, ${like.run}.`, message, "run").dataset.run = like.run;
   document.getElementById("stage").hidden = !motion;
   if (motion) perform(motion);
 }
@@ -101,12 +101,12 @@ document.addEventListener("click", (event) => {
 document.getElementById("all").addEventListener("click", () => selection.clear());
 
 (() => {
-  const place = document.getElementById("table"), chosen = document.getElementById("chosen");
+  const container = document.getElementById("table"), chosen = document.getElementById("chosen");
   columns.filter((column) => !column.varied).forEach((column) => histogram(column, document.getElementById("histograms")));
   const follow = () => {
     const count = selection.runs().length;
     chosen.textContent = `${count.toLocaleString("en")} of ${runs.length.toLocaleString("en")} runs selected`;
-    tableOfRuns(place);
+    tableOfRuns(container);
   };
   selection.listen(follow);
   follow();

@@ -8,10 +8,10 @@ let view = null;
 function drawArm() {
   clearArm();
   clearArm = () => {};
-  const place = document.getElementById("arm"), scene = data.scene;
+  const container = document.getElementById("arm"), scene = data.scene;
   view = null;
-  if (!place) return;
-  place.replaceChildren();
+  if (!container) return;
+  container.replaceChildren();
   if (!scene) return;
   const gone = new AbortController(), { signal } = gone;
   const vector = (a) => new THREE.Vector3(a[0], a[1], a[2]);
@@ -21,7 +21,7 @@ function drawArm() {
     try { return !!document.createElement("canvas").getContext("webgl2"); } catch { return false; }
   }
   if (!supported()) {
-    element("div", "This browser draws no 3-D pictures (WebGL 2 is off). The plots still follow the slider.", place, "notice");
+    element("div", "This browser draws no 3-D pictures (WebGL 2 is off). The plots still follow the slider.", container, "notice");
     return;
   }
 
@@ -29,7 +29,7 @@ function drawArm() {
   renderer.setPixelRatio(Math.min(2, devicePixelRatio));
   renderer.shadowMap.enabled = true;
   renderer.shadowMap.type = THREE.PCFShadowMap;
-  place.appendChild(renderer.domElement);
+  container.appendChild(renderer.domElement);
   const world = new THREE.Scene();
 
   // up is against gravity; flat mechanisms without gravity are seen from above
@@ -121,27 +121,27 @@ function drawArm() {
 
   const controls = new THREE.OrbitControls(camera, renderer.domElement);
   controls.target.copy(centre);
-  handling(place, renderer.domElement, controls, camera, up, signal);
+  handling(container, renderer.domElement, controls, camera, up, signal);
   const followers = [], tinted = [];
-  let waiting = false;
+  let pending = false;
   function render() {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) { renderer.render(world, camera); followers.forEach((one) => one()); } });
+    if (pending) return;
+    pending = true;
+    requestAnimationFrame(() => { pending = false; if (!signal.aborted) { renderer.render(world, camera); followers.forEach((one) => one()); } });
   }
   controls.addEventListener("change", render);
 
   // a robot that travels stays in view: camera, lamp and floor go along with it
-  const origin = new THREE.Vector3(), seen = new THREE.Vector3(), across = new THREE.Vector3();
+  const origin = new THREE.Vector3(), onScreen = new THREE.Vector3(), across = new THREE.Vector3();
   let anchor = null; // where a live robot that is held by nothing was first seen
   function follow(root) {
     if (root >= 0 && scene.follow < 0) anchor ??= bodies[root].position.clone();
-    const moved = root < 0 ? seen.clone().negate() : bodies[root].position.clone().sub(scene.follow < 0 ? anchor : origin).sub(seen);
+    const moved = root < 0 ? onScreen.clone().negate() : bodies[root].position.clone().sub(scene.follow < 0 ? anchor : origin).sub(onScreen);
     if (!moved.lengthSq()) return;
-    seen.add(moved);
+    onScreen.add(moved);
     for (const one of [camera.position, controls.target, lamp.position, lamp.target.position]) one.add(moved);
     // by whole cells, so that the grid stands still
-    across.copy(seen).addScaledVector(up, -seen.dot(up)).applyQuaternion(ground.quaternion.clone().invert());
+    across.copy(onScreen).addScaledVector(up, -onScreen.dot(up)).applyQuaternion(ground.quaternion.clone().invert());
     across.set(cell * Math.round(across.x / cell), 0, cell * Math.round(across.z / cell)).applyQuaternion(ground.quaternion);
     ground.position.copy(home).add(across);
   }
@@ -192,20 +192,20 @@ function drawArm() {
 
   // the whole motion fits, whichever way the picture is narrow
   function fit() {
-    const width = place.clientWidth, height = place.clientHeight;
+    const width = container.clientWidth, height = container.clientHeight;
     if (!width || !height || document.documentElement.classList.contains("printing")) return;
     renderer.setSize(width, height);
     camera.aspect = width / height;
     camera.updateProjectionMatrix();
     render();
   }
-  const tangent = Math.tan((Math.PI / 360) * camera.fov), aspect = place.clientWidth / place.clientHeight || 1;
+  const tangent = Math.tan((Math.PI / 360) * camera.fov), aspect = container.clientWidth / container.clientHeight || 1;
   const right = new THREE.Vector3().crossVectors(up, direction).normalize(), above = new THREE.Vector3().crossVectors(direction, right);
   // as near as all of the motion allows, and the middle of what is seen in the middle of the picture
   const outside = scene.outside.map((p) => vector(p).sub(centre)), margin = 1.5 * scene.radius, middle = new THREE.Vector3();
   let away = 0;
   for (let turn = 0; turn < 4; turn++) {
-    const span = (along) => { const found = outside.map((p) => p.clone().sub(middle).dot(along)); return [Math.min(...found), Math.max(...found)]; };
+    const span = (along) => { const distances = outside.map((p) => p.clone().sub(middle).dot(along)); return [Math.min(...distances), Math.max(...distances)]; };
     for (const along of [right, above]) { const [least, most] = span(along); middle.addScaledVector(along, (least + most) / 2); }
   }
   for (const p of outside) {
@@ -220,16 +220,16 @@ function drawArm() {
   const away0 = camera.position.clone().sub(centre);
   function restore() {
     chosen = false;
-    camera.position.copy(controls.target.copy(centre).add(seen)).add(away0);
+    camera.position.copy(controls.target.copy(centre).add(onScreen)).add(away0);
     controls.update();
     render();
   }
-  const again = element("button", "Reset view", place, "again");
+  const again = element("button", "Reset view", container, "again");
   again.type = "button";
   again.addEventListener("click", restore, { signal });
   renderer.domElement.addEventListener("dblclick", restore, { signal });
   const observer = new ResizeObserver(fit);
-  observer.observe(place);
+  observer.observe(container);
   // what is inside shows through the robot's own shapes
   function dress() {
     ellipsoids.forEach((one) => { one.visible = inertia.checked; });
@@ -252,26 +252,26 @@ function drawArm() {
     paint();
     renderer.render(world, camera);
     if (!printing) return;
-    const picture = element("img", null, place, "paper");
+    const picture = element("img", null, container, "paper");
     picture.src = renderer.domElement.toDataURL("image/png");
     const time = typeof live === "object" && live && live.shown ? live.time : clock.now();
     picture.alt = `The mechanism at ${time.toFixed(2)} s`;
   };
   // as it is now, so many pixels to one of the page, on a canvas of its own
   function picture(ratio) {
-    const usual = renderer.getPixelRatio(), made = document.createElement("canvas"), { domElement: drawn } = renderer;
+    const usual = renderer.getPixelRatio(), surface = document.createElement("canvas"), { domElement: drawn } = renderer;
     renderer.setPixelRatio(ratio);
     renderer.render(world, camera);
-    Object.assign(made, { width: drawn.width, height: drawn.height });
-    made.getContext("2d").drawImage(drawn, 0, 0);
+    Object.assign(surface, { width: drawn.width, height: drawn.height });
+    surface.getContext("2d").drawImage(drawn, 0, 0);
     renderer.setPixelRatio(usual);
     render();
-    return made;
+    return surface;
   }
   function material(name, more = {}) {
-    const made = new THREE.MeshStandardMaterial({ roughness: 0.55, color: colour(name), ...more });
-    tinted.push([made, name]);
-    return made;
+    const surface = new THREE.MeshStandardMaterial({ roughness: 0.55, color: colour(name), ...more });
+    tinted.push([surface, name]);
+    return surface;
   }
   view = {
     camera, canvas: renderer.domElement, world, aids, groups: bodies, bones, size, radius: scene.radius, material, bodies: placed, render, picture,

@@ -90,18 +90,18 @@ function wayPicture(live) {
   }
   function draw() {
     hide();
-    const { way } = live, kept = Float64Array.from(live.q);
+    const { way } = live, saved = Float64Array.from(live.q);
     if (!way.points.length || at < 0) return;
     way.begin();
-    const wanted = Array.from({ length: DOTS + 1 }, (_, k) => way.at((way.duration * k) / DOTS).error.map((e, j) => kept[j] - e));
-    const places = wanted.map(toolAt), marks = way.points.map((one) => toolAt(one.q));
-    live.q.set(kept);
-    for (const place of marks) {
+    const postures = Array.from({ length: DOTS + 1 }, (_, k) => way.at((way.duration * k) / DOTS).error.map((e, j) => saved[j] - e));
+    const positions = postures.map(toolAt), marks = way.points.map((one) => toolAt(one.q));
+    live.q.set(saved);
+    for (const point of marks) {
       const ball = new THREE.Mesh(new THREE.SphereGeometry(0.5 * view.radius, 20, 14), paint);
-      ball.position.copy(place);
+      ball.position.copy(point);
       group.add(ball);
     }
-    const apart = places.filter((place, k) => k === 0 || place.distanceTo(places[k - 1]) > 1e-4 * view.size);
+    const apart = positions.filter((point, k) => k === 0 || point.distanceTo(positions[k - 1]) > 1e-4 * view.size);
     if (apart.length > 2)
       group.add(new THREE.Mesh(new THREE.TubeGeometry(new THREE.CatmullRomCurve3(apart), 2 * apart.length, 0.12 * view.radius, 8), paint));
     view.render();
@@ -114,7 +114,7 @@ function drawWay(live, parent) {
   if (!way) return null;
   const { box, summary } = unfolding(parent, "Way-points", "way"), count = element("span", "", summary, "faint"), picture = wayPicture(live);
   const list = element("ol", null, box, "points"), row = element("div", null, box, "row");
-  const button = (text, act, title) => { const made = pressed(text, row, act, title); made.classList.add("back"); return made; };
+  const button = (text, act, title) => { const control = pressed(text, row, act, title); control.classList.add("back"); return control; };
   const add = button("Add this posture", () => way.add());
   const go = button("Follow", () => {
     live.pose(live.q);
@@ -138,7 +138,7 @@ function drawWay(live, parent) {
     picture.draw();
   }
   way.watchers.push(changed);
-  live.listen((why) => { if (why === "posed") picture.draw(); });
+  live.listen((cause) => { if (cause === "posed") picture.draw(); });
   changed();
   return drawErrors(live, parent);
 }
@@ -149,8 +149,8 @@ function pointRow(live, one, k, list) {
   Object.assign(time, { type: "number", min: 0.01, step: "any", value: one.seconds, inputMode: "decimal" });
   time.setAttribute("aria-label", `seconds before way-point ${k + 1}`);
   time.addEventListener("change", () => { if (time.checkValidity() && time.value !== "") live.way.change(() => { one.seconds = time.valueAsNumber; }); });
-  const place = element("span", one.q.map((x) => x.toFixed(2).replace("-", "−")).join("  "), item, "faint");
-  place.title = live.joints.map((joint) => plainName(joint.name)).join(", ");
+  const text = element("span", one.q.map((x) => x.toFixed(2).replace("-", "−")).join("  "), item, "faint");
+  text.title = live.joints.map((joint) => plainName(joint.name)).join(", ");
   const gone = pressed("×", item, () => live.way.change((points) => points.splice(k, 1)), `remove way-point ${k + 1}`);
   gone.classList.add("back");
   gone.setAttribute("aria-label", gone.title);
@@ -166,10 +166,10 @@ function drawErrors(live, parent) {
   }
   restful(live, parent, strips.map(([strip]) => strip));
   const follows = () => live.drive === "follow";
-  live.listen((why) => {
+  live.listen((cause) => {
     strips.forEach(([strip]) => { strip.box.hidden = !follows(); });
-    if (why === "posed" || why === "driven") strips.forEach(([strip]) => strip.clear());
-    if (why !== "moved" || !follows()) return;
+    if (cause === "posed" || cause === "driven") strips.forEach(([strip]) => strip.clear());
+    if (cause !== "moved" || !follows()) return;
     const error = live.way.error();
     strips.forEach(([strip, own]) => {
       strip.push(live.time, own.map((one) => error[one.k]));
@@ -189,13 +189,13 @@ function drawEfforts(live, parent, limits) {
   const rows = live.joints.filter((one) => limits[one.v] !== null).map((one) => {
     const row = element("div", null, list);
     element("dt", plainName(one.name), row).title = one.name;
-    const place = element("dd", null, row, "torque"), bar = element("i", null, element("span", null, place, "track"));
-    return { one, row, bar, text: element("data", null, place), limit: limits[one.v], unit: element("small", live.about.units.tau[one.v], place) };
+    const cell = element("dd", null, row, "torque"), bar = element("i", null, element("span", null, cell, "track"));
+    return { one, row, bar, text: element("data", null, cell), limit: limits[one.v], unit: element("small", live.about.units.tau[one.v], cell) };
   });
   box.hidden = true;
-  live.listen((why) => {
-    if (why === "posed" || why === "driven") { most.fill(0); box.hidden = live.drive === "none"; }
-    if (why === "moved") live.tau.forEach((torque, k) => { most[k] = Math.max(most[k], Math.abs(torque)); });
+  live.listen((cause) => {
+    if (cause === "posed" || cause === "driven") { most.fill(0); box.hidden = live.drive === "none"; }
+    if (cause === "moved") live.tau.forEach((torque, k) => { most[k] = Math.max(most[k], Math.abs(torque)); });
   });
   return () => {
     for (const { one, row, bar, text, limit } of rows) {
@@ -215,13 +215,13 @@ function drawEfforts(live, parent, limits) {
 function drawAdd(live, parent) {
   const { way } = live;
   if (!way) return null;
-  const head = parent.querySelector(".posture .head"), said = element("span", "", null, "faint"), add = pressed("Add as way-point", null, () => way.add());
+  const head = parent.querySelector(".posture .head"), message = element("span", "", null, "faint"), add = pressed("Add as way-point", null, () => way.add());
   add.classList.add("back");
-  head.lastElementChild.before(said, add);
+  head.lastElementChild.before(message, add);
   const changed = () => {
     add.disabled = way.full;
     add.title = `the robot passes way-points under Motion; there is room for ${way.most}`;
-    said.textContent = way.points.length ? `${way.points.length} of ${way.most}, followed under Motion` : "";
+    message.textContent = way.points.length ? `${way.points.length} of ${way.most}, followed under Motion` : "";
   };
   way.watchers.push(changed);
   changed();

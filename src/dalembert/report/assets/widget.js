@@ -5,24 +5,24 @@ const SILENT = "Python does not answer: it is busy, or this notebook was saved b
 let speaker = null; // the view that changes the model now; all views of a model share this script
 
 function render({ model, el }) {
-  const place = el.ownerDocument.defaultView, frame = el.ownerDocument.createElement("iframe"), said = el.ownerDocument.createElement("p");
+  const host = el.ownerDocument.defaultView, frame = el.ownerDocument.createElement("iframe"), note = el.ownerDocument.createElement("p");
   frame.setAttribute("sandbox", "allow-scripts allow-downloads"); // it sees nothing of the notebook
   frame.title = `${model.get("name")}, live`;
   frame.style.cssText = "display: block; width: 100%; border: 0; border-radius: 10px";
-  said.setAttribute("role", "status");
-  said.style.cssText = "margin: .4rem 0; font-family: system-ui, sans-serif; opacity: .7";
-  el.append(said, frame);
+  note.setAttribute("role", "status");
+  note.style.cssText = "margin: .4rem 0; font-family: system-ui, sans-serif; opacity: .7";
+  el.append(note, frame);
   const send = (message) => frame.contentWindow.postMessage({ dalembert: message }, "*"); // a sandbox has no name
   let there = false, runs = false, elsewhere = false, turn = 0, changed = new Set();
 
   function open() {
     const page = model.get("_page");
     frame.hidden = !page;
-    said.textContent = model.get("_message") || (page ? "" : "Compiling its kernels …");
+    note.textContent = model.get("_message") || (page ? "" : "Compiling its kernels …");
     there = false;
     if (page) { frame.srcdoc = page; return; }
     model.send({ ask: "page" });
-    setTimeout(() => { if (!model.get("_page") && !model.get("_message")) said.textContent = SILENT; }, PATIENCE);
+    setTimeout(() => { if (!model.get("_page") && !model.get("_message")) note.textContent = SILENT; }, PATIENCE);
   }
   // What Python has set, once for all that it set together. Where another view moves, this one follows and does not run itself.
   function post() {
@@ -51,7 +51,7 @@ function render({ model, el }) {
   function hear({ source, data }) {
     const state = data && data.dalembert;
     if (source !== frame.contentWindow || !state) return;
-    said.textContent = state.error ? `The page refused it: ${state.error}.` : "";
+    note.textContent = state.error ? `The page refused it: ${state.error}.` : "";
     if (!state.q) return;
     if (!state.turn) return begin(); // it has heard nothing yet
     if (state.turn !== turn) return; // nor the last
@@ -65,15 +65,15 @@ function render({ model, el }) {
     }
   }
   const tall = () => { frame.style.height = `${model.get("height")}px`; };
-  const heard = [["change:_page", open], ["change:_message", () => { said.textContent = model.get("_message"); }], ["change:height", tall]];
+  const heard = [["change:_page", open], ["change:_message", () => { note.textContent = model.get("_message"); }], ["change:height", tall]];
   for (const name of [...STATE, "running", "parameters"]) heard.push([`change:${name}`, () => set(name)]);
   heard.forEach(([event, act]) => model.on(event, act));
-  place.addEventListener("message", hear);
+  host.addEventListener("message", hear);
   tall();
   open();
   return () => {
     heard.forEach(([event, act]) => model.off(event, act));
-    place.removeEventListener("message", hear);
+    host.removeEventListener("message", hear);
   };
 }
 

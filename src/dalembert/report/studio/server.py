@@ -15,12 +15,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from secrets import token_urlsafe
 from threading import Event
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -29,10 +27,11 @@ from dalembert.errors import DalembertError
 from dalembert.importers.safe_parsing import MAX_BYTES
 from dalembert.report import asset
 from dalembert.report.studio.files import MAX_FILE, EditedFile, Tabs
-from dalembert.report.studio.pool import Pool
+from dalembert.report.studio.worker import Pool
 from dalembert.text import html_data, short
 from dalembert.zoo import bodies, is_known, mechanisms, names, systems
 
+Json = dict[str, Any]
 PAGES = ("stage", "report")
 MAX_PAGES = 24  # a frame takes its page as soon as it is there
 
@@ -45,34 +44,15 @@ class Refusal(Exception):
         self.status, self.message = status, message
 
 
-@dataclass(frozen=True)
-class Studio:
-    """State of a server: processes, tabs, the file of the command line, folders it may open."""
-
-    pool: Pool
-    tabs: Tabs
-    file: EditedFile | None
-    trust: list[str]
-    pages: dict[str, bytes] = field(default_factory=dict)
-
-    def shelve(self, page: str) -> str:
-        """Store a page for its frame; return an unguessable name."""
-        name = token_urlsafe(24)
-        self.pages[name] = page.encode("utf-8", errors="replace")
-        for old in list(self.pages)[:-MAX_PAGES]:
-            self.pages.pop(old, None)
-        return name
-
-
 class Action(NamedTuple):
     """An action: the content type of its body, the largest number of bytes, and its function."""
 
     kind: str
     most: int
-    act: Callable[[Studio, dict[str, Any], Any], None]
+    act: Callable[[Server, Json, Handler], None]
 
 
-def make(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+def make(studio: Server, arguments: Json, handler: Handler) -> None:
     """Lines of JSON: steps, errors of the text, the live stage, the report.
 
     It ends early when the tab sends a new request or closes the connection; ``only="read"`` checks
@@ -80,7 +60,25 @@ def make(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
     """
     tab = studio.tabs.get(arguments.get("tab"))
     cancelled = tab.next_request()
-    request = {**worker_request(studio, tab, arguments), "only": arguments.get("only")}
+    zoo, text = arguments.get("zoo"), arguments.get("text")
+    request: Json
+    if zoo is not None:
+        if not isinstance(zoo, str) or not is_known(zoo):
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"The zoo has no {short(zoo)}.")
+        request = {"zoo": zoo, "name": zoo}
+    elif not isinstance(text, str):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Give a text, or a name of the zoo.")
+    else:
+        if arguments.get("kept"):
+            path, trust = _edited_file(studio).path, studio.trust
+        else:
+            data = text.encode("utf-8", errors="surrogatepass")
+            if len(data) > MAX_BYTES:
+                message = f"The text is too long: the limit is {MAX_BYTES >> 20} MB."
+                raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+            path, trust = tab.put(arguments.get("name"), data), [str(tab.folder)]
+        request = {"text": text, "name": path.name, "path": str(path), "trust": trust}
+    request["only"] = arguments.get("only")
     with closing(
         studio.pool.answers(request, lambda: gone(cancelled, handler.connection))
     ) as answers:
@@ -88,26 +86,6 @@ def make(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
             {key: studio.shelve(x) if key in PAGES else x for key, x in answer.items()}
             for answer in answers
         )
-
-
-def worker_request(studio: Studio, tab: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The request to a process: a name of the zoo, or a text and its path."""
-    zoo, text = arguments.get("zoo"), arguments.get("text")
-    if zoo is not None:
-        if not isinstance(zoo, str) or not is_known(zoo):
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"The zoo has no {short(zoo)}.")
-        return {"zoo": zoo, "name": zoo}
-    if not isinstance(text, str):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "Give a text, or a name of the zoo.")
-    if arguments.get("kept"):
-        path = _edited_file(studio).path
-        return {"text": text, "name": path.name, "path": str(path), "trust": studio.trust}
-    data = text.encode("utf-8", errors="surrogatepass")
-    if len(data) > MAX_BYTES:
-        message = f"The text is too long: the limit is {MAX_BYTES >> 20} MB."
-        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-    path = tab.put(arguments.get("name"), data)
-    return {"text": text, "name": path.name, "path": str(path), "trust": [str(tab.folder)]}
 
 
 def gone(cancelled: Event, connection: socket.socket) -> bool:
@@ -121,7 +99,7 @@ def gone(cancelled: Event, connection: socket.socket) -> bool:
         return True
 
 
-def keep(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+def keep(studio: Server, arguments: Json, handler: Handler) -> None:
     """Store a dropped file; the first of a drop replaces all earlier ones."""
     tab = studio.tabs.get(arguments.get("tab"))
     if arguments.get("first") == "1":
@@ -130,7 +108,7 @@ def keep(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
     handler.reply({"kept": True})
 
 
-def save(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+def save(studio: Server, arguments: Json, handler: Handler) -> None:
     """Write the text to the file of the command line, if nobody else has changed it."""
     text, stamp = arguments.get("text"), arguments.get("stamp")
     if not isinstance(text, str) or not isinstance(stamp, str):
@@ -141,7 +119,7 @@ def save(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
         raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
 
 
-def restore(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+def restore(studio: Server, arguments: Json, handler: Handler) -> None:
     """Put the file of the command line back as it was before the studio wrote it; its text."""
     stamp, file = arguments.get("stamp"), _edited_file(studio)
     if not isinstance(stamp, str):
@@ -154,13 +132,13 @@ def restore(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
     handler.reply({"text": text, "stamp": stamp})
 
 
-def close(studio: Studio, arguments: dict[str, Any], handler: Any) -> None:
+def close(studio: Server, arguments: Json, handler: Handler) -> None:
     """The tab is closed: its work ends, its files go."""
     studio.tabs.close(arguments.get("tab"))
     handler.reply({"closed": True})
 
 
-def _edited_file(studio: Studio) -> EditedFile:
+def _edited_file(studio: Server) -> EditedFile:
     if studio.file is None:
         raise Refusal(HTTPStatus.BAD_REQUEST, "The studio was started without a file.")
     return studio.file
@@ -195,45 +173,30 @@ def policy(nonce: str | None) -> str:
 PAGE_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
 
 
-def document(studio: Studio, nonce: str) -> str:
+def document(studio: Server, nonce: str) -> str:
     """The page with its initial data: names of the zoo, and the file of the command line."""
     page = asset("assets/studio.html")
-    data = html_data({"zoo": zoo_names(), "kept": edited_file_data(studio), "most": MAX_FILE})
+    kinds = {
+        "Robots": names(),
+        "Closed chains and contacts": mechanisms(),
+        "Mechanisms of bodies": bodies(),
+        "By their energies": systems(),
+    }
+    zoo = [{"title": title, "names": list(several)} for title, several in kinds.items()]
+    edited: Json | None = None
+    if studio.file is not None:  # as it is on disk now, or the reason why it cannot be read
+        edited = {"name": studio.file.path.name, "path": str(studio.file.path)}
+        try:
+            text, stamp = studio.file.read()
+            restorable = studio.file.original is not None
+            edited |= {"text": text, "stamp": stamp, "restorable": restorable}
+        except DalembertError as error:
+            edited["error"] = str(error)
+    data = html_data({"zoo": zoo, "kept": edited, "most": MAX_FILE})
     style = asset("assets/page.css") + asset("assets/studio.css")
     scripts = "\n".join(asset(f"assets/{name}") for name in SCRIPTS)
     parts = {"%NONCE%": nonce, "%STYLE%": style, "%DATA%": data, "%SCRIPT%": scripts}
     return re.sub("|".join(parts), lambda mark: parts[mark[0]], page)
-
-
-def zoo_names() -> list[dict[str, Any]]:
-    """Names by kind."""
-    return [
-        {"title": title, "names": list(found)}
-        for title, found in (
-            ("Robots", names()),
-            ("Closed chains and contacts", mechanisms()),
-            ("Mechanisms of bodies", bodies()),
-            ("By their energies", systems()),
-        )
-    ]
-
-
-def edited_file_data(studio: Studio) -> dict[str, Any] | None:
-    """The file as it is on disk now, or the reason why it cannot be read."""
-    if studio.file is None:
-        return None
-    path = studio.file.path
-    message: dict[str, Any] = {"name": path.name, "path": str(path)}
-    try:
-        text, stamp = studio.file.read()
-        return {
-            **message,
-            "text": text,
-            "stamp": stamp,
-            "restorable": studio.file.original is not None,
-        }
-    except DalembertError as error:
-        return {**message, "error": str(error)}
 
 
 HOST = "127.0.0.1"
@@ -244,7 +207,10 @@ DRAIN, MAX_DRAIN = 0.2, 2**20  # s and bytes of a refused request that are still
 
 
 class Server(ThreadingHTTPServer):
-    """Sockets, threads and limits; the answers are those of `Handler` and `ACTIONS`."""
+    """Sockets, threads and limits; tabs, their pages, and the file of the command line.
+
+    The answers are those of `Handler` and `ACTIONS`.
+    """
 
     daemon_threads = True
     block_on_close = False
@@ -258,13 +224,14 @@ class Server(ThreadingHTTPServer):
         root = Path(self.root.name)
         (root / "work").mkdir()
         self.pool = Pool(str(root / "work"), longest)
-        edited = None if file is None else EditedFile(file.resolve())
-        self.studio = Studio(self.pool, Tabs(root), edited, trust)
+        self.tabs, self.trust = Tabs(root), trust
+        self.file = None if file is None else EditedFile(file.resolve())
+        self.pages: dict[str, bytes] = {}
         self.reading: dict[Any, float] = {}  # connections whose request has not come in whole
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser, with the token."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -289,6 +256,14 @@ class Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore broken connections."""
 
+    def shelve(self, page: str) -> str:
+        """Store a page for its frame; return an unguessable name."""
+        name = secrets.token_urlsafe(24)
+        self.pages[name] = page.encode("utf-8", errors="replace")
+        for old in list(self.pages)[:-MAX_PAGES]:
+            self.pages.pop(old, None)
+        return name
+
     def close(self) -> None:
         """End processes, close the socket, remove stored files."""
         self.pool.close()
@@ -310,7 +285,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         try:
             self._known_host()
-            page = self.server.studio.pages.get(parts.path.removeprefix("/page/"))
+            page = self.server.pages.get(parts.path.removeprefix("/page/"))
             if page is not None:
                 self._send(HTTPStatus.OK, "text/html", page, PAGE_POLICY)
                 return
@@ -321,7 +296,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(refusal)
             return
         nonce = secrets.token_urlsafe(16)
-        text = document(self.server.studio, nonce)
+        text = document(self.server, nonce)
         self._send(HTTPStatus.OK, "text/html", text.encode(), policy(nonce))
 
     def do_POST(self) -> None:
@@ -337,11 +312,16 @@ class Handler(BaseHTTPRequestHandler):
                 raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here.")
             body = self._body(action.kind, action.most)
             self.server.reading.pop(self.connection, None)
-            query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            arguments = (
-                json_of(body) if action.kind == "application/json" else {**query, "data": body}
-            )
-            action.act(self.server.studio, arguments, self)
+            if action.kind == JSON:
+                arguments = None
+                with suppress(ValueError, RecursionError):
+                    arguments = json.loads(body)
+                if not isinstance(arguments, dict):
+                    raise Refusal(HTTPStatus.BAD_REQUEST, "The request is no JSON object.")
+            else:
+                arguments = {key: values[0] for key, values in parse_qs(parts.query).items()}
+                arguments["data"] = body
+            action.act(self.server, arguments, self)
         except Refusal as refusal:
             self._refuse(refusal)
         except DalembertError as error:
@@ -376,7 +356,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(HTTPStatus.BAD_REQUEST, "The request ended early.")
         return body
 
-    def stream(self, answers: Iterable[dict[str, Any]]) -> None:
+    def stream(self, answers: Iterable[Json]) -> None:
         """An answer of lines of JSON, each sent when it is there."""
         self._head(HTTPStatus.OK, "application/x-ndjson", None, policy(None))
         for answer in answers:
@@ -384,9 +364,9 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
         self.wfile.write(b"0\r\n\r\n")
 
-    def reply(self, answer: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
+    def reply(self, answer: Json, status: HTTPStatus = HTTPStatus.OK) -> None:
         """An answer of one piece of JSON."""
-        self._send(status, "application/json", json.dumps(answer).encode(), policy(None))
+        self._send(status, JSON, json.dumps(answer).encode(), policy(None))
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send the reason; the rest of the body is read first, else the answer would be lost."""
@@ -439,14 +419,3 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the address has the token in it."""
-
-
-def json_of(body: bytes) -> dict[str, Any]:
-    """The object that the body is."""
-    try:
-        arguments = json.loads(body)
-    except (ValueError, RecursionError):
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "The request is no JSON object.")
-    return arguments

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from dalembert.simulation.methods.method import FixedMethod, OneStep
+from dalembert.simulation.plant import Time
 from dalembert.systems.plant import Flow
 from dalembert.systems.runge_kutta import TABLEAUX, Tableau, Torque, runge_kutta, semi_implicit
 
@@ -26,31 +26,30 @@ def of_tableau(tableau: Tableau) -> FixedMethod:
 RATES = (20.0, 20.0)  # α and β, 1/s
 
 
-def _stabilised(
-    flow: Flow, alpha: float, beta: float, x: np.ndarray, d: np.ndarray, t: Any, tau: np.ndarray
-) -> Any:
-    """ḋ at x ⊞ d, with q̈ changed by −2α (A q̇ − b) − β² h along the constraints."""
-    derivative, plant = flow.slope(x, d, t, tau), flow.plant
-    if not plant.closed:
-        return derivative
-    state = flow.moved(x, d)
-    q, qd, *_ = plant.parts(state)
-    closed_q, closed_qd, *_ = plant.parts(flow.project(state, t))
-    gap = plant.dynamics.difference(closed_q, q)
-    correction = -2.0 * alpha * (qd - closed_qd) - beta * beta * gap
-    n = plant.nv
-    return np.concatenate([derivative[:n], derivative[n : 2 * n] + correction, derivative[2 * n :]])
-
-
 def baumgarte(alpha: float = RATES[0], beta: float = RATES[1]) -> FixedMethod:
     """Baumgarte's method with these rates, 1/s, by the classical Runge–Kutta method."""
-    rates = (float(alpha), float(beta))
+    alpha, beta = float(alpha), float(beta)
 
-    def function(flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
-        def derivative(x: np.ndarray, d: np.ndarray, t: Any, tau: np.ndarray, **_: Any) -> Any:
-            return _stabilised(flow, *rates, x, d, t, tau)
+    def function(flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
+        def stabilised(
+            x: np.ndarray, d: np.ndarray, t: Time, tau: np.ndarray, **inputs: object
+        ) -> np.ndarray:
+            """ḋ at x ⊞ d, with q̈ changed by −2α (A q̇ − b) − β² h along the constraints."""
+            derivative: np.ndarray = flow.derivative(x, d, t, tau)
+            plant, n = flow.plant, flow.plant.nv
+            if plant.closed:
+                state = flow.moved(x, d)
+                q, qd, *_ = plant.parts(state)
+                closed_q, closed_qd, *_ = plant.parts(flow.project(state, t))
+                gap = plant.dynamics.difference(closed_q, q)
+                correction = -2.0 * alpha * (qd - closed_qd) - beta * beta * gap
+                qdd = derivative[n : 2 * n] + correction
+                derivative = np.concatenate([derivative[:n], qdd, derivative[2 * n :]])
+            return derivative
 
-        return runge_kutta(TABLEAUX["rk4"], replace(flow, slope_of=derivative), x, t, h, torque)
+        return runge_kutta(
+            TABLEAUX["rk4"], replace(flow, derivative_of=stabilised), x, t, h, torque
+        )
 
     step = OneStep(function)
     summary = "Runge–Kutta with stabilised constraints (Baumgarte 1972)"

@@ -9,13 +9,13 @@ Where forces are stiff, v̇ = f(v̇) is solved by Newton's method with F = ∂f/
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.errors import ConvergenceError, SettingError
 from dalembert.simulation.methods.method import FixedMethod
-from dalembert.simulation.plant import SimulatedPlant
+from dalembert.simulation.plant import SimulatedPlant, Time
 from dalembert.systems.plant import Flow, Inputs
 from dalembert.systems.runge_kutta import Torque
 
@@ -26,6 +26,7 @@ CONTRACTION = 0.05  # of the change, in two iterations; where it is larger, forc
 MOST_STORED = 48  # velocities of a system whose F is part of the inner state
 DIFFERENCE = 1e-6  # of the velocities in ∂f/∂v̇, rad/s or m/s
 RHO = 0.8
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Weights(NamedTuple):
@@ -36,13 +37,6 @@ class Weights(NamedTuple):
     beta: float
     gamma: float
 
-    @staticmethod
-    def of(rho: float) -> Weights:
-        """Second order, with the damping of high frequencies that ρ sets."""
-        alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
-        gamma = 0.5 + alpha_f - alpha_m
-        return Weights(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
-
 
 @dataclass(frozen=True)
 class GeneralizedAlpha:
@@ -52,7 +46,7 @@ class GeneralizedAlpha:
     w: Weights
 
     @property
-    def carried(self) -> int:
+    def history(self) -> int:
         """v, v̇, a, F of a stiff system (else zeros), the two powers, and 1 once they are known."""
         return 3 * self.plant.nv + self._stored + 3
 
@@ -61,15 +55,15 @@ class GeneralizedAlpha:
         """Entries of F in the inner state; for a large system F is computed anew."""
         return self.plant.nv**2 if self.plant.nv <= MOST_STORED else 0
 
-    def enter(self, x: np.ndarray, inputs: Inputs) -> Any:
+    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """The state and zeros: accelerations are unknown at the start."""
-        return np.concatenate([x, np.zeros(self.carried)])
+        return np.concatenate([x, np.zeros(self.history)])
 
-    def leave(self, x: np.ndarray, inputs: Inputs) -> Any:
+    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """The state itself, which meets the constraints."""
         return x[: self.plant.size]
 
-    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
         """x at t + h: v̇ such that M v̇ + h + Aᵀλ = τ + ψ and h(q) = 0 hold there."""
         plant, nv = self.plant, self.plant.nv
         state, size = x[: plant.size], plant.size
@@ -94,21 +88,21 @@ class GeneralizedAlpha:
             )
         return step.inner_state(*solution, powers, F.ravel()[: self._stored])
 
-    def _derivative(self, flow: Flow, x: np.ndarray, t: Any, torque: Torque) -> Any:
+    def _derivative(self, flow: Flow, x: np.ndarray, t: Time, torque: Torque) -> np.ndarray:
         zero = np.zeros(self.plant.flat)
-        return flow.slope(x, zero, t, torque(1.0, x, zero))
+        return np.asarray(flow.derivative(x, zero, t, torque(1.0, x, zero)))
 
     def _start(
-        self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque
-    ) -> tuple[Any, Any, Any]:
+        self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """v̇ at the start, a, which is v̇ at t + (α_m − α_f) h (so order 2 at once), and the powers."""
         nv, e = self.plant.nv, 1e-6
         zero = np.zeros(self.plant.flat)
-        derivative = flow.slope(x, zero, t, torque(0.0, x, zero))
+        derivative = flow.derivative(x, zero, t, torque(0.0, x, zero))
         sides = []
         for d in (e, -e):
             at = flow.moved(x, d * derivative)
-            sides.append(flow.slope(at, zero, t + d, torque(0.0, at, zero))[nv : 2 * nv])
+            sides.append(flow.derivative(at, zero, t + d, torque(0.0, at, zero))[nv : 2 * nv])
         jerk = (sides[0] - sides[1]) / (2.0 * e)
         vdot = derivative[nv : 2 * nv]
         if not h * np.abs(jerk).max() < 1.0 + np.abs(vdot).max():
@@ -134,11 +128,11 @@ class _TrialStep:
         method: GeneralizedAlpha,
         flow: Flow,
         x: np.ndarray,
-        t: Any,
-        h: Any,
+        t: Time,
+        h: Time,
         torque: Torque,
-        earlier: Any,
-        before: Any,
+        earlier: np.ndarray,
+        before: np.ndarray,
     ) -> None:
         self.method, self.flow, self.torque = method, flow, torque
         self.x, self.t, self.h, self.earlier, self.before = x, t, h, earlier, before
@@ -146,13 +140,13 @@ class _TrialStep:
         own = (1.0 - w.alpha_f) / (1.0 - w.alpha_m)
         self.dq_dvdot, self.dv_dvdot = h * h * w.beta * own, h * w.gamma * own
 
-    def algorithmic(self, vdot: np.ndarray) -> Any:
+    def algorithmic(self, vdot: np.ndarray) -> np.ndarray:
         """a at t + h: (1 − α_m) a + α_m a_before = (1 − α_f) v̇ + α_f v̇_earlier."""
         w = self.method.w
         a = (1.0 - w.alpha_f) * vdot + w.alpha_f * self.earlier - w.alpha_m * self.before
         return a / (1.0 - w.alpha_m)
 
-    def state(self, vdot: np.ndarray) -> Any:
+    def state(self, vdot: np.ndarray) -> np.ndarray:
         """(q, v, z, W, H) at t + h, with z, W and H of the begin."""
         w, h, plant = self.method.w, self.h, self.method.plant
         q, v, z, energy = plant.parts(self.x)
@@ -161,7 +155,7 @@ class _TrialStep:
         v = v + h * ((1.0 - w.gamma) * self.before + w.gamma * a)
         return np.concatenate([plant.dynamics.integrate(q, step), v, z, energy])
 
-    def at(self, vdot: np.ndarray) -> tuple[Any, Any, Any, Any]:
+    def at(self, vdot: np.ndarray) -> Arrays:
         """(state, its projection, derivative, change of v̇ that closes the positions)."""
         plant, now = self.method.plant, self.state(vdot)
         derivative = self.method._derivative(self.flow, now, self.t + self.h, self.torque)
@@ -169,7 +163,7 @@ class _TrialStep:
         shift = plant.dynamics.difference(now[: plant.nq], closed[: plant.nq]) / self.dq_dvdot
         return now, closed, derivative, shift
 
-    def solve(self, F: np.ndarray, patient: bool = False) -> tuple[Any, Any, Any, Any] | None:
+    def solve(self, F: np.ndarray, patient: bool = False) -> Arrays | None:
         """(state, its projection, v̇, derivative) with v̇ = f(v̇) + correction and closed positions.
 
         None if the iteration with F diverges or, unless `patient`, converges slowly.
@@ -190,9 +184,8 @@ class _TrialStep:
             vdot = vdot + change
             gaps.append(np.abs(change).max() / (1.0 + np.abs(vdot).max()))
             *_, earlier, last, gap = gaps
-            if gap <= tolerance or (
-                gap <= 100.0 * tolerance and gap >= 0.5 * earlier
-            ):  # rounding is left
+            is_rounding = gap <= 100.0 * tolerance and gap >= 0.5 * earlier
+            if gap <= tolerance or is_rounding:
                 return now, closed, vdot, derivative
             grows = not gap <= 1e3 * max(last, 1.0)
             if grows or (not patient and not gap <= CONTRACTION * earlier):
@@ -213,13 +206,13 @@ class _TrialStep:
 
     def inner_state(
         self,
-        now: Any,
-        closed: Any,
+        now: np.ndarray,
+        closed: np.ndarray,
         vdot: np.ndarray,
-        derivative: Any,
+        derivative: np.ndarray,
         powers: np.ndarray,
         F: np.ndarray,
-    ) -> Any:
+    ) -> np.ndarray:
         """The whole inner state at t + h."""
         plant, h = self.method.plant, self.h
         q, v, z, energy = plant.parts(now)
@@ -234,7 +227,11 @@ def generalized_alpha(rho: float = RHO) -> FixedMethod:
     """The method with this spectral radius at infinite frequency, 0 (damped) to 1 (not damped)."""
     if not 0.0 <= rho < 1.0:
         raise SettingError(f"rho must lie from 0 to below 1, not {rho!r}")
-    w, summary = Weights.of(rho), "implicit, index 3 (Arnold and Brüls 2007)"
+    # second order, with the damping of high frequencies that ρ sets
+    alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
+    gamma = 0.5 + alpha_f - alpha_m
+    w = Weights(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
+    summary = "implicit, index 3 (Arnold and Brüls 2007)"
     return FixedMethod(
         "generalized_alpha",
         2,

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from dalembert.errors import SettingError
-from dalembert.simulation.plant import SimulatedPlant
+from dalembert.simulation.plant import SimulatedPlant, Time
 from dalembert.systems.plant import Flow, Inputs
 from dalembert.systems.runge_kutta import Advance, Torque
 
 
 class Step(Protocol):
-    """One step of a plant. The inner state is (q, q̇, z, W, H) and `carried` numbers more."""
+    """One step of a plant. The inner state is (q, q̇, z, W, H) and `history` numbers more."""
 
     @property
-    def carried(self) -> int: ...
-    def enter(self, x: np.ndarray, inputs: Inputs) -> Any: ...
-    def leave(self, x: np.ndarray, inputs: Inputs) -> Any: ...
-    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any: ...
+    def history(self) -> int: ...
+    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray: ...
+    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray: ...
+    def advance(
+        self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque
+    ) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,17 @@ class OneStep:
     """A step that depends on the state at its begin only."""
 
     function: Advance
-    carried: int = 0
+    history: int = 0
 
-    def enter(self, x: np.ndarray, inputs: Inputs) -> Any:
+    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """The state itself."""
         return x
 
-    def leave(self, x: np.ndarray, inputs: Inputs) -> Any:
-        """The state itself."""
-        return x
+    leave = enter
 
-    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
         """x at t + h."""
-        return self.function(flow, x, t, h, torque)
+        return np.asanyarray(self.function(flow, x, t, h, torque))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FixedMethod:
     remembers: bool = False  # stores accelerations, which change where a torque jumps
 
     def __post_init__(self) -> None:
-        require_named(self.name, self.order)
+        _require_named(self.name, self.order)
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class AdaptiveMethod:
     by_derivatives: bool = True
 
     def __post_init__(self) -> None:
-        require_named(self.name, self.order)
+        _require_named(self.name, self.order)
 
 
 Method = FixedMethod | AdaptiveMethod
 
 
-def require_named(name: str, order: int) -> None:
+def _require_named(name: str, order: int) -> None:
     """An error unless the name is an identifier and the order positive."""
     if not name.isidentifier() or order < 1:
         raise SettingError(f"method {name!r} of order {order}: needs a plain name and order ≥ 1")

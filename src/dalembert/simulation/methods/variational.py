@@ -12,7 +12,7 @@ is solved for v by simplified Newton steps with M(q_m); each gains a factor of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
@@ -25,10 +25,10 @@ from dalembert.errors import SettingError
 from dalembert.linalg.entries import largest
 from dalembert.linalg.factorisations import back_substitution, cholesky, forward_substitution
 from dalembert.simulation.methods.method import FixedMethod
-from dalembert.simulation.plant import SimulatedPlant
+from dalembert.simulation.plant import Function, SimulatedPlant, Time
 from dalembert.spatial import se3
 from dalembert.spatial.rotations import hat
-from dalembert.systems.plant import Flow
+from dalembert.systems.plant import Flow, Inputs
 from dalembert.systems.runge_kutta import Torque
 
 ITERATIONS = 6
@@ -51,16 +51,16 @@ class Variational:
             )
 
     @property
-    def carried(self) -> int:
+    def history(self) -> int:
         """Length of the inner state besides (q, p, z, W, H)."""
         return 2 * self.plant.nv + 1
 
     @cached_property
-    def gradients(self) -> Callable[..., Any]:
+    def gradients(self) -> Function:
         """(q, v) → (∂L/∂q along the joints' own directions, ∂L/∂v), (2 nv,)."""
         plant, nv = self.plant, self.plant.nv
 
-        def function(q: np.ndarray, v: np.ndarray, **inputs: Any) -> Any:
+        def function(q: np.ndarray, v: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
             bare, _ = plant.bound(inputs)
             both = tracing.symbol("both", 2 * nv)
             moved = bare.integrate(q, both[:nv])
@@ -77,21 +77,21 @@ class Variational:
         names = self.plant.dynamics.parameters
         return {"parameters": (len(names),)} if names else {}
 
-    def enter(self, x: np.ndarray, inputs: Mapping[str, Any]) -> Any:
+    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """The inner state: p = ∂L/∂q̇, and q̇ as a first guess of v."""
         q, qd, z, energy = self.plant.parts(x)
         p = self._at(q, qd, inputs)[self.plant.nv :]
         return np.concatenate([q, p, z, energy, qd, qd, np.zeros(1)])
 
-    def leave(self, x: np.ndarray, inputs: Mapping[str, Any]) -> Any:
+    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """(q, q̇, z, W, H) with q̇ = M⁻¹ p."""
         q, p, z, energy = self.plant.parts(x[: self.plant.size])
         bare, _ = self.plant.bound(inputs)
         return np.concatenate([q, _solver(bare.mass_matrix(q))(p), z, energy])
 
-    def advance(self, flow: Flow, x: np.ndarray, t: Any, h: Any, torque: Torque) -> Any:
+    def advance(self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
         """One step of the inner state; torques from outside are those of the midpoint."""
-        plant, nv, size, inputs = self.plant, self.plant.nv, self.plant.size, flow.given
+        plant, nv, size, inputs = self.plant, self.plant.nv, self.plant.size, flow.fixed_inputs
         q, p, z, energy = plant.parts(x[:size])
         before, earlier, worst = x[size : size + nv], x[size + nv : size + 2 * nv], x[size + 2 * nv]
         bare, friction = plant.bound(inputs)
@@ -101,7 +101,7 @@ class Variational:
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
             both = self._at(middle, v, inputs)
             total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, inputs)
-            psi = bare.generalized_forces(middle, v) - plant.rubbing(v, friction, inputs)
+            psi = bare.generalized_forces(middle, v) - plant.coulomb_torque(v, friction, inputs)
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)
             correction = solve(p - start)
             v = v + correction
@@ -113,16 +113,17 @@ class Variational:
         rest = [z + h * zdot, energy + powers, v, before, np.stack([worst])]
         return np.concatenate([moved, end, *rest])
 
-    def _at(self, q: np.ndarray, v: np.ndarray, inputs: Mapping[str, Any]) -> Any:
+    def _at(self, q: np.ndarray, v: np.ndarray, inputs: Inputs) -> Any:
         return self.gradients(q=q, v=v, **{k: inputs[k] for k in self._parameters})
 
-    def _momenta(self, h: Any, v: np.ndarray, m: np.ndarray, g: np.ndarray) -> tuple[Any, Any]:
+    def _momenta(
+        self, h: Time, v: np.ndarray, m: np.ndarray, g: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(p₀, p₁) from m = ∂L/∂v and g = ∂L/∂q + f, joint by joint."""
         joints = getattr(self.plant.dynamics.description, "joints", ())
         # joints whose configuration ends in a quaternion
         groups = {j.v.start: j.v for j in joints if j.q.stop - j.q.start != j.v.stop - j.v.start}
-        starts: list[Any] = []
-        ends: list[Any] = []
+        starts, ends = [], []
         k = 0
         while k < self.plant.nv:
             own = groups.get(k, slice(k, k + 1))
@@ -136,7 +137,9 @@ class Variational:
         return np.concatenate(starts), np.concatenate(ends)
 
 
-def _group_momenta(h: Any, v: np.ndarray, m: np.ndarray, g: np.ndarray) -> tuple[Any, Any]:
+def _group_momenta(
+    h: Time, v: np.ndarray, m: np.ndarray, g: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """p₀ = J_l⁻ᵀ m − h (Ad_{exp(−Ω/2)} − ½ J_r(Ω/2) J_l⁻¹)ᵀ g, p₁ = J_r⁻ᵀ (m + ½ h J_r(Ω/2)ᵀ g)."""
     ad = h * (hat(v) if v.shape[0] == 3 else se3.ad(v))
     right_inverse = _series(ad, [(-1) ** k * b / factorial(k) for k, b in enumerate(BERNOULLI)])
@@ -147,15 +150,15 @@ def _group_momenta(h: Any, v: np.ndarray, m: np.ndarray, g: np.ndarray) -> tuple
     return start, right_inverse.T @ (m + 0.5 * h * (half.T @ g))
 
 
-def _series(X: np.ndarray, coefficients: list[float]) -> Any:
+def _series(X: np.ndarray, coefficients: list[float]) -> np.ndarray:
     """Σ c_k X^k by Horner's rule."""
-    value: Any = coefficients[-1] * np.eye(X.shape[0])
+    value: np.ndarray = coefficients[-1] * np.eye(X.shape[0])
     for c in reversed(coefficients[:-1]):
         value = value @ X + c * np.eye(X.shape[0])
     return value
 
 
-def _solver(M: np.ndarray) -> Any:
+def _solver(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     L = cholesky(M)
     return lambda b: back_substitution(L.T, forward_substitution(L, b))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from inspect import signature
 from typing import Any
 
@@ -58,28 +58,20 @@ class _Forces:
         self.parameters = np.array([force.element.numbers(force.free) for force in forces])
         names = ("stiffness", "free", "damping")
         k, free, c = (np.array([getattr(force, name) for force in forces]) for name in names)
-        self.law = Force(forces[0].element, k, free, c)
+        self.combined = Force(forces[0].element, k, free, c)
         self.names = [force.name for force in forces]
         self._ufunc = forces[0].element.kind.row_function.kernel.ufunc
 
     def spring(self, s: Array) -> Array:
         """Of springs (n,); an angle in space is known up to full turns, so half of one is the end."""
-        wound = np.abs(s - self.law.free) * (self.law.stiffness != 0.0)
-        if self.law.element.kind.near and wound.max() > MAX_SPRING_ANGLE:
+        wound = np.abs(s - self.combined.free) * (self.combined.stiffness != 0.0)
+        if self.combined.element.kind.near and wound.max() > MAX_SPRING_ANGLE:
             raise SimulationError(
                 f"spring {self.names[int(wound.argmax())]!r} is wound by half a turn, beyond which "
                 "an angle in space is not told from the one a turn less; give the torque as an "
                 "actuator"
             )
-        return np.asarray(self.law.spring(s))
-
-    def require_direction(self, s: Array) -> None:
-        """A force between two points that coincide has no direction, and is no number."""
-        if self.law.element.kind.name == "length" and not s.min() > 0.0:
-            raise SimulationError(
-                f"{self.names[int(s.argmin())]!r}: its two points coincide, so its force has no "
-                "direction; move one of them, or take a spring with neither free length nor damping"
-            )
+        return np.asarray(self.combined.spring(s))
 
     def measured(self, poses: Array, speeds: Array) -> tuple[Array, Array, Array]:
         """s (n,), J (n, bodies · nv) and ṡ (n,)."""
@@ -118,63 +110,59 @@ class BodyUnits:
 
     def blocks(self, members: Array) -> Array:
         """M^{-1/2} (n, nv, nv) of these bodies."""
-        return self.W[members]
+        W: Array = self.W[members]
+        return W
 
     def half(self, x: Array) -> Array:
         """W x (nv,)."""
-        if self.diagonal is not None:
-            return self.diagonal[: self.nv] * x
-        return np.einsum("kij,kj->ki", self.W, x.reshape(self.n, -1)).ravel()
+        return self._scaled("kij,kj->ki", x)
 
-    def half_transposed(self, f: Array) -> Array:
-        """Wᵀ f (nv,)."""
+    def _scaled(self, subscripts: str, x: Array) -> Array:
+        """W x or Wᵀ x (nv,), by the subscripts of its blocks."""
+        product: Array
         if self.diagonal is not None:
-            return self.diagonal[: self.nv] * f
-        return np.einsum("kji,kj->ki", self.W, f.reshape(self.n, -1)).ravel()
+            product = self.diagonal[: self.nv] * x
+        else:
+            product = np.einsum(subscripts, self.W, x.reshape(self.n, -1)).ravel()
+        return product
 
     def root(self, v: Array) -> Array:
         """W⁻¹ v (nv,)."""
+        product: Array
         if self.diagonal is not None:
-            return v / self.diagonal[: self.nv]
-        return np.einsum("kij,kj->ki", self._Lt, v.reshape(self.n, -1)).ravel()
+            product = v / self.diagonal[: self.nv]
+        else:
+            product = np.einsum("kij,kj->ki", self._Lt, v.reshape(self.n, -1)).ravel()
+        return product
 
     def _each(self, name: str, *arrays: Array) -> Array:
         """An equation of `Space`, body by body."""
         lead = arrays[0].shape[:-1]
         ufunc = _ufunc(self.space, name)
-        return ufunc(*(x.reshape(*lead, self.n, -1) for x in arrays)).reshape(*lead, -1)
+        results: Array = ufunc(*(x.reshape(*lead, self.n, -1) for x in arrays)).reshape(*lead, -1)
+        return results
 
-    def integrate(self, q: Array, step: Array) -> Array:
-        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
-        return self._each("integrate", q, step)
-
-    def rate(self, q: Array, v: Array) -> Array:
-        """dq/dt (nq,)."""
-        return self._each("rate", q, v)
-
-    def difference(self, q: Array, to: Array) -> Array:
-        """The shortest step (nv,) with integrate(q, step) = to."""
-        return self._each("difference", q, to)
-
-    def pull_back(self, step: Array, velocity: Array) -> Array:
-        """The rate (nv,) of a step at which integrate(q, step) moves with the velocity."""
-        return self._each("pull_back", step, velocity)
-
-    def normalised(self, q: Array) -> Array:
-        """q with unit quaternions."""
-        return self._each("normalised", q)
+    # the manifold: the functions of `Space` on all bodies
+    integrate = partialmethod(_each, "integrate")
+    rate = partialmethod(_each, "rate")
+    difference = partialmethod(_each, "difference")
+    pull_back = partialmethod(_each, "pull_back")
+    normalised = partialmethod(_each, "normalised")
 
     def force(self, t: float, q: Array, v: Array, tau: Array) -> Array:
         """Scaled forces (nv,): M^{-T/2} (τ + ψ − h)."""
-        return self.half_transposed(tau + self.applied(t, q, v))
+        return self._scaled("kji,kj->ki", tau + self.applied(t, q, v))
 
     def applied(self, t: float, q: Array, v: Array) -> Array:
         """ψ − h (nv,): everything that acts besides τ."""
-        bias = _ufunc(self.space, "bias")(self.mass, self.set.gravity, v.reshape(self.n, -1))
-        if not (self.set.forces or self.set.loads):
-            return -bias.ravel()
-        total = self._sum(q, v, lambda group, s, speed: group.spring(s), lambda f: f.stiffness)
-        return total - bias.ravel() + self.psi(t, q, v)
+        each = _ufunc(self.space, "bias")(self.mass, self.set.gravity, v.reshape(self.n, -1))
+        total: Array = -each.ravel()
+        if self.set.forces or self.set.loads:
+            springs = self._sum(
+                q, v, lambda group, s, speed: group.spring(s), lambda f: f.stiffness
+            )
+            total = springs - each.ravel() + self.psi(t, q, v)
+        return total
 
     def psi(self, t: float, q: Array, v: Array) -> Array:
         """ψ (nv,): dampers, loads, and forces that are given as functions of time."""
@@ -182,8 +170,8 @@ class BodyUnits:
             return np.zeros(self.nv)
 
         def effort(group: _Forces, s: Array, speed: Array) -> Array:
-            prescribed = np.array([float(self.set.forces[k].given(t)) for k in group.which])
-            return prescribed + group.law.damper(speed)
+            prescribed = np.array([float(self.set.forces[k].prescribed(t)) for k in group.which])
+            return prescribed + group.combined.damper(speed)
 
         total = self._sum(q, v, effort, lambda force: force.damping or force.value is not None)
         if len(self._loaded):
@@ -213,7 +201,12 @@ class BodyUnits:
             poses, speeds = self._padded(q, v)
             for group in self._forces:
                 s, J, speed = group.measured(poses, speeds)
-                group.require_direction(s)
+                if group.combined.element.kind.name == "length" and not s.min() > 0.0:
+                    raise SimulationError(
+                        f"{group.names[int(s.argmin())]!r}: its two points coincide, so its force "
+                        "has no direction; move one of them, or take a spring with neither free "
+                        "length nor damping"
+                    )
                 pull = effort(group, s, speed)[:, None] * J
                 np.add.at(total, group.bodies, pull.reshape(len(s), -1, self.space.nv))
         return total[1:].ravel()
@@ -236,7 +229,7 @@ class BodyUnits:
         total = float(each.sum())
         poses, speeds = self._padded(q, np.zeros(self.nv))
         for group in self._forces:
-            total += float(np.sum(group.law.energy(group.measured(poses, speeds)[0])))
+            total += float(np.sum(group.combined.energy(group.measured(poses, speeds)[0])))
         return total
 
 

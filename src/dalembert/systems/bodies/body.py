@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.pickling import Portable
-from dalembert.systems.bodies.kind import Kind
-from dalembert.systems.bodies.space import Array, Space
+from dalembert.systems.bodies.space import Array, Kind, Space
 
 GROUND = "ground"
 Value = float | Array  # a number, a symbol, or an array of them
@@ -30,9 +29,7 @@ class Body:
 
     name: str
     mass: float  # kg
-    inertia: (
-        float | Array
-    )  # kg m²: about the centre of mass, a number in the plane, (3, 3) in body axes
+    inertia: float | Array  # kg m², about its centre: a number, or (3, 3) in body axes
     start: Array  # coordinates (nq,) of the first posture
     velocity: Array  # (nv,)
     points: Mapping[str, Array] = field(default_factory=dict)  # local, m
@@ -109,12 +106,13 @@ class Force(Portable):
         """½ k (s − free)², J."""
         return 0.5 * self.stiffness * (s - self.free) ** 2
 
-    def given(self, t: float | Array | None) -> float | Array:
+    def prescribed(self, t: Value | None) -> Value:
         """value(t), zero without one."""
         if self.value is None or t is None:
             return 0.0
         value = self.value(t)
-        return value.ravel()[0] if hasattr(value, "ravel") else value
+        first: Value = value.ravel()[0] if hasattr(value, "ravel") else value
+        return first
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,24 +163,20 @@ def body_bias(space: Space, M: Array, gravity: Array, v: Array) -> Array:
 
 def body_kinetic_energy(M: Array, v: Array) -> Array:
     """½ vᵀ M v."""
-    return 0.5 * (v @ (M @ v))
+    energy: Array = 0.5 * (v @ (M @ v))
+    return energy
 
 
 def weight_energy(space: Space, M: Array, gravity: Array, q: Array) -> Array:
     """−m g·p, from the origin."""
-    return -M[0, 0] * (gravity @ q[: space.dimension])
+    energy: Array = -M[0, 0] * (gravity @ q[: space.dimension])
+    return energy
 
 
 def load_force(space: Space, q: Array, numbers: Array) -> Array:
     """Generalised force (nv,) of a `Load` on its body."""
-    n = space.dimension
-    point, force, moment, follows = (
-        numbers[:n],
-        numbers[n : 2 * n],
-        numbers[2 * n : -1],
-        numbers[-1],
-    )
-    R = space.rotation(q)
+    n, R = space.dimension, space.rotation(q)
+    point, force, moment, follows = *np.split(numbers[:-1], [n, 2 * n]), numbers[-1]
     pull = follows * (R @ force) + (1.0 - follows) * force  # in the world
     if n == 2:
         arm = R @ point

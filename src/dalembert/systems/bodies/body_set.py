@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partialmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from dalembert.systems.bodies.body import (
     Body,
     Force,
     Load,
+    Value,
     body_bias,
     body_kinetic_energy,
     body_mass_matrix,
@@ -36,7 +37,8 @@ def _quantity(
     name: str, summary: str, inputs: tuple[str, ...], outputs: dict[str, tuple[Size, ...]]
 ) -> Quantity:
     def function(bodies: BodySet, **arrays: Array) -> Array:
-        return getattr(bodies, name)(*(arrays[key] for key in inputs))
+        result: Array = getattr(bodies, name)(*(arrays[key] for key in inputs))
+        return result
 
     formulation = Formulation("newton_euler", function, "Haug 1989, ch. 6 and 11", summary)
     return Quantity(name, summary, inputs, outputs, (formulation,))
@@ -69,9 +71,7 @@ TRACED_FROM = (
     "dalembert.model",
     "dalembert.systems",
 )
-Effort = Callable[
-    [Force, Array, Array], float | Array
-]  # τ from what a force measures and how fast it changes
+Effort = Callable[[Force, Array, Array], Value]  # τ of a force from s and ṡ that it measures
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class BodySet(Dynamics):
         for force in self.forces:
             e = force.element
             parts += [e.kind.row_function.digest, e.bodies, e.parameters, force.open]
-            parts += [force.stiffness, force.free, force.damping, _traced(force)]
+            parts += [force.stiffness, force.free, force.damping, _value_digest(force)]
         for load in self.loads:
             parts += [load.body, load.numbers]
         return digest(*parts)
@@ -174,30 +174,20 @@ class BodySet(Dynamics):
         """The first posture (nq,)."""
         return self.start()
 
-    def _each(self, function: Callable[..., Any], *arrays: Array) -> Array:
-        """A function of one body, body by body."""
+    def _each(self, function: str, *arrays: Array) -> Array:
+        """A function of `Space`, body by body."""
         split = [np.split(x, len(self.bodies)) for x in arrays]
-        return np.concatenate([function(*parts) for parts in zip(*split, strict=True)])
+        of_one = getattr(self.space, function)
+        return np.concatenate([of_one(*parts) for parts in zip(*split, strict=True)])
 
-    def integrate(self, q: Array, step: Array) -> Array:
-        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
-        return self._each(self.space.integrate, q, step)
-
-    def rate(self, q: Array, qd: Array) -> Array:
-        """dq/dt (nq,) for the velocity qd (nv,)."""
-        return self._each(self.space.rate, q, qd)
-
-    def difference(self, q: Array, to: Array) -> Array:
-        """The step (nv,) with integrate(q, step) = to, each body the shortest way."""
-        return self._each(self.space.difference, q, to)
-
-    def pull_back(self, step: Array, velocity: Array) -> Array:
-        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
-        return self._each(self.space.pull_back, step, velocity)
+    integrate = partialmethod(_each, "integrate")
+    rate = partialmethod(_each, "rate")
+    difference = partialmethod(_each, "difference")
+    pull_back = partialmethod(_each, "pull_back")
 
     def normalised(self, q: Array) -> Array:
         """q (..., nq) with quaternions of unit length."""
-        return self._each(self.space.normalised, q.T).T
+        return self._each("normalised", q.T).T
 
     # frames: each body's own, at its centre
 
@@ -220,7 +210,8 @@ class BodySet(Dynamics):
         """J (6, nv) of a body, (linear, angular), in the view of `Robot.jacobian`."""
         k, n = self.index(frame), self.space.nv
         if k == 0:
-            return np.zeros((6, self.nv)) + 0.0 * q[0]
+            J: Array = np.zeros((6, self.nv)) + 0.0 * q[0]
+            return J
         own = self.space.jacobian(q[(k - 1) * self.space.nq : k * self.space.nq], expressed_in)
         sides = [np.zeros((6, (k - 1) * n)), own, np.zeros((6, self.nv - k * n))]
         return np.concatenate([part for part in sides if part.shape[1]], axis=1)
@@ -259,7 +250,9 @@ class BodySet(Dynamics):
             pull = load_force(self.space, at, load.numbers)
             pulls[load.body - 1] = pulls[load.body - 1] + pull
         others = [f for f in self.forces if f.damping or f.value is not None]
-        return self._pulled(pulls, q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
+        return self._pulled(
+            pulls, q, qd, others, lambda f, s, speed: f.damper(speed) + f.prescribed(t)
+        )
 
     def actuation(self, q: Array, efforts: Array) -> Array:
         """τ (nv,) of these efforts (actuators,) of the open actuators, N or N m."""
@@ -300,11 +293,13 @@ class BodySet(Dynamics):
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (nv, nv), skew as M is constant: C v = (0, ω × J ω) of every body."""
         turned = self.christoffel(q).reshape(-1, self.nv) @ qd
-        return turned.reshape(self.nv, self.nv)
+        C: Array = turned.reshape(self.nv, self.nv)
+        return C
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """τ (nv,) = M q̈ + h − ψ."""
-        return self.mass_matrix(q) @ qdd + self.bias(q, qd) - self.generalized_forces(q, qd)
+        tau: Array = self.mass_matrix(q) @ qdd + self.bias(q, qd) - self.generalized_forces(q, qd)
+        return tau
 
     def gravity_torque(self, q: Array) -> Array:
         """∂U/∂q (nv,): less the weight and the pull of springs."""
@@ -312,7 +307,8 @@ class BodySet(Dynamics):
 
     def generalized_momentum(self, q: Array, qd: Array) -> Array:
         """M v (nv,)."""
-        return self.mass_matrix(q) @ qd
+        p: Array = self.mass_matrix(q) @ qd
+        return p
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         """(q̈ (nv,), λ (0,))."""
@@ -325,7 +321,7 @@ class BodySet(Dynamics):
 
     def potential_energy(self, q: Array) -> Array:
         """Of the weight, from the origin, and of the springs, J."""
-        total = 0.0 * q[0]
+        total: Array = 0.0 * q[0]
         for M, at in zip(self.masses, np.split(q, len(self.bodies)), strict=True):
             total = total + weight_energy(self.space, M, self.gravity, at)
         for force in self.forces:
@@ -334,13 +330,13 @@ class BodySet(Dynamics):
         return total
 
 
-def _traced(force: Force) -> str:
-    """Digest of the program of the function of time; empty without one."""
+def _value_digest(force: Force) -> str:
+    """Digest of the program of a force's function of time; empty without one."""
     from dalembert.kernels.program.trace import trace
 
     if force.value is None:
         return ""
-    return trace(lambda t: {"value": force.given(t)}, {"t": ()}, name="value").digest
+    return trace(lambda t: {"value": force.prescribed(t)}, {"t": ()}, name="value").digest
 
 
 class Bodies(System):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.systems.bodies.kind import Kind, near, safe_length
-from dalembert.systems.bodies.space import PLANAR, Array
+from dalembert.systems.bodies.space import PLANAR, Array, Kind, near, safe_length
 
 
 def point(body: Array, s: Array) -> Array:
@@ -26,7 +25,8 @@ def direction(body: Array, angle: Array) -> tuple[Array, Array]:
 
 def between(q: Array, p: Array) -> Array:
     """From the point p[0:2] of the first body to p[2:4] of the second, (2,)."""
-    return point(q[1], p[2:4]) - point(q[0], p[0:2])
+    difference: Array = point(q[1], p[2:4]) - point(q[0], p[0:2])
+    return difference
 
 
 def prismatic(q: Array, p: Array) -> Array:

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.systems.bodies.kind import Kind, near, safe_length
-from dalembert.systems.bodies.space import SPATIAL, Array
+from dalembert.systems.bodies.space import SPATIAL, Array, Kind, near, safe_length
 
 
 def axes(body: Array) -> Array:
@@ -145,7 +144,8 @@ def second(q: Array, p: Array) -> Array:
 
 def position(q: Array, p: Array) -> Array:
     """Global coordinates (3,) of a local point."""
-    return q[0, :3] + axes(q[0]) @ p
+    point: Array = q[0, :3] + axes(q[0]) @ p
+    return point
 
 
 def component(q: Array, p: Array) -> Array:

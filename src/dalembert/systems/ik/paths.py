@@ -49,7 +49,7 @@ class Jump(NamedTuple):
 
 
 class PathWarning(UserWarning):
-    """A path cannot be followed as asked: the joints jump, or a limit is passed."""
+    """A path cannot be followed continuously: the joints jump, or a limit is passed."""
 
 
 class IKPathResult(IKResult):
@@ -65,16 +65,16 @@ def follow_paths(solver: IKSolver, targets: Array, q0: ArrayLike | None) -> IKPa
     targets = np.broadcast_to(targets, (*batch, *targets.shape[-3:]))
     solver = replace(solver, problem=solver.problem._replace(hops=False))
     start = initial_configurations(solver.system, q0, batch, solver.problem.limits)
-    q, found = np.empty((*targets.shape[:-2], nq)), np.zeros(targets.shape[:-2], dtype=bool)
+    q, solved = np.empty((*targets.shape[:-2], nq)), np.zeros(targets.shape[:-2], dtype=bool)
     jumps: list[Jump] = []
     for k, index in enumerate(np.ndindex(batch)):
         first = None if start is None else start[k]
         path = _Path(solver, targets[index])
         path.run(first)
         q[index] = solver.with_idle_joints_at(path.q, first)
-        found[index] = path.found
+        solved[index] = path.solved
         jumps += [jump._replace(at=(*index, *jump.at)) for jump in path.jumps]
-    result = IKPathResult(q, found)
+    result = IKPathResult(q, solved)
     result.jumps = tuple(jumps)
     if jumps:
         more = f", and {len(jumps) - 1} more" if len(jumps) > 1 else ""
@@ -89,39 +89,45 @@ class _Path:
     def __init__(self, solver: IKSolver, targets: Array) -> None:
         self.solver, self.targets = solver, targets
         self.q = np.empty((len(targets), solver.system.nq))
-        self.found = np.zeros(len(targets), dtype=bool)
+        self.solved = np.zeros(len(targets), dtype=bool)
         self.jumps: list[Jump] = []
 
     def run(self, start: Array | None) -> None:
         """Follow the path, from a configuration or from the best branch."""
         if not len(self.targets):
             return
-        last = self._first(start)
-        k = 1
+        self._first(start)
+        last, k = self.q[0], 1
         while k < len(self.targets):
             ahead = self.targets[k : k + CHUNK]
             paths, good = self._track(ahead, last[None])
             count = int(np.argmin(np.append(good[0], False)))
-            self.q[k : k + count], self.found[k : k + count] = paths[0, :count], True
+            self.q[k : k + count], self.solved[k : k + count] = paths[0, :count], True
             if count:
                 k, last = k + count, paths[0, count - 1]
             if count < len(ahead):
                 last = self._next(k, last)
                 k += 1
 
-    def _first(self, start: Array | None) -> Array:
+    def _first(self, start: Array | None) -> None:
         """The configuration of the first pose: from the start, or the branch that goes farthest."""
         branches = self._branches(0) if start is None else np.zeros((0, self.solver.system.nq))
         if len(branches):
-            self.q[0], self.found[0] = self._farthest(branches, 0), True
+            self.q[0], self.solved[0] = self._farthest(branches, 0), True
         else:
             result = self.solver.solve(self.targets[:1], None if start is None else start[None])
-            self.q[0], self.found[0] = result.q[0], result.found[0]
-        return self.q[0]
+            self.q[0], self.solved[0] = result.q[0], result.found[0]
 
     def _next(self, k: int, last: Array) -> Array:
         """Fill in pose k, which `last` does not lead to at once; return where to go on from."""
-        q = self._subdivided(k, last)
+        # in small pieces along the straight line from pose to pose
+        q, here = None, self.solver.pose(last)
+        for pieces in PIECES:
+            line = interpolate_poses(here, self.targets[k], np.linspace(1.0 / pieces, 1.0, pieces))
+            paths, good = self._track(line, last[None])
+            if good.all():
+                q = paths[0, -1]
+                break
         if q is None:
             branches = self._branches(k)
             if not len(branches):
@@ -133,25 +139,15 @@ class _Path:
             joint = int(np.argmax(np.abs(step)))
             name = self.solver.system.dynamics.velocities[joint]
             self.jumps.append(Jump((k,), name, float(step[joint])))
-        self.q[k], self.found[k] = q, True
+        self.q[k], self.solved[k] = q, True
         return q
-
-    def _subdivided(self, k: int, last: Array) -> Array | None:
-        """The configuration at the end of the straight line to pose k; None where it breaks off."""
-        here = self.solver.pose(last)
-        for pieces in PIECES:
-            line = interpolate_poses(here, self.targets[k], np.linspace(1.0 / pieces, 1.0, pieces))
-            paths, good = self._track(line, last[None])
-            if good.all():
-                return paths[0, -1]
-        return None
 
     def _track(self, targets: Array, q: Array) -> tuple[Array, Array]:
         """From q (c, nq): configurations (c, m, nq), and whether each is solved and near the last."""
         solver, (c, nq), m = self.solver, q.shape, len(targets)
         loop = compiled_loop(solver.system, solver.problem, solver.values, tracking_loop)
-        held = np.repeat(targets, STEPS_PER_POSE, axis=0)[:, None]
-        (ends,) = loop((q,), [held], STEPS_PER_POSE * m, STEPS_PER_POSE, GAIN)
+        repeated_targets = np.repeat(targets, STEPS_PER_POSE, axis=0)[:, None]
+        (ends,) = loop((q,), [repeated_targets], STEPS_PER_POSE * m, STEPS_PER_POSE, GAIN)
         rows = np.ascontiguousarray(np.swapaxes(ends, 0, 1)).reshape(-1, nq)
         repeated = np.broadcast_to(targets, (c, m, 4, 4)).reshape(-1, 4, 4)
         effort = SearchOptions(1, STEPS, GAIN, 0.005 * solver.tolerance)
@@ -182,4 +178,5 @@ class _Path:
         count = np.argmin(np.concatenate([good, np.zeros((len(q), 1), bool)], axis=1), axis=1)
         near = self.solver.system.neutral() if last is None else last
         step = self.solver.system.difference(np.broadcast_to(near, q.shape), q)
-        return q[np.lexsort((np.abs(step).max(axis=-1), -count))[0]]
+        best: Array = q[np.lexsort((np.abs(step).max(axis=-1), -count))[0]]
+        return best

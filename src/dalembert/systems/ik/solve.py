@@ -84,15 +84,15 @@ def inverse_kinematics(
     batch = common_batch(targets.shape[:-2], q0, system.nq)
     flat = np.broadcast_to(targets, (*batch, 4, 4)).reshape(-1, 4, 4)
     start = initial_configurations(system, q0, batch, limits)
-    q, found = solver.solve(flat, start)
+    q, solved = solver.solve(flat, start)
     q = solver.with_idle_joints_at(q, start)
     if goal is not None:
-        solved = found.nonzero()[0]
-        near = None if start is None else start[solved]
-        q[solved] = solver.improve(flat[solved], q[solved], near)
+        rows = solved.nonzero()[0]
+        near = None if start is None else start[rows]
+        q[rows] = solver.improve(flat[rows], q[rows], near)
     elif start is None:
         q = solver.wrap_angles(q)
-    return IKResult(q.reshape(*batch, system.nq), found.reshape(batch))
+    return IKResult(q.reshape(*batch, system.nq), solved.reshape(batch))
 
 
 def _solve_on_device(
@@ -158,43 +158,39 @@ def all_solutions(
     system.dynamics.require_frame(frame)
     solver = IKSolver(system, IKProblem(frame, task, limits), tolerance, 0, seed, None, parameters)
     targets = target_poses(T, task)
-    lists, incomplete = _enumerate(solver, targets.reshape(-1, 4, 4))
-    count = np.array([len(x) for x in lists], dtype=int)
-    q = np.full((len(lists), int(np.max(count, initial=0)), system.nq), np.nan)
-    for k, x in enumerate(lists):
-        q[k, : len(x)] = x
-    batch = targets.shape[:-2]
-    return IKSolutions(
-        q.reshape(*batch, -1, system.nq), count.reshape(batch), incomplete.reshape(batch)
-    )
-
-
-def _enumerate(solver: IKSolver, targets: Array) -> tuple[list[Array], Array]:
-    """For each of the targets (n, 4, 4) its solutions (m, nq), and whether some may be missing."""
     ranks = [np.linalg.matrix_rank(_task_jacobian(solver, q)) for q in solver.pool()[:4]]
-    if solver.system.nv > max(ranks):
+    if system.nv > max(ranks):
         raise SettingError(
-            f"{solver.system.name} can move while it keeps the task {solver.problem.task!r}: it has "
-            "infinitely many postures; take inverse_kinematics, with a goal"
+            f"{system.name} can move while it keeps the task {task!r}: it has infinitely many "
+            "postures; take inverse_kinematics, with a goal"
         )
-    nq = solver.system.nq
-    solutions = [(np.zeros((0, nq)), np.zeros(0, dtype=int)) for _ in targets]  # with their hits
-    pending, starts, used = np.arange(len(targets)), FIRST_STARTS, 0
-    incomplete = np.zeros(len(targets), dtype=bool)
+    batch, rows = targets.shape[:-2], targets.reshape(-1, 4, 4)
+    solutions = [(np.zeros((0, system.nq)), np.zeros(0, dtype=int)) for _ in rows]  # and their hits
+    pending, starts, used = np.arange(len(rows)), FIRST_STARTS, 0
+    incomplete = np.zeros(len(rows), dtype=bool)
     while len(pending) and used < MAX_STARTS:
-        ends, missed, almost = solver.ends_of_starts(targets[pending], starts, used)
+        ends, missed, almost = solver.ends_of_starts(rows[pending], starts, used)
         incomplete[pending] |= _near_singular(solver, missed)
         for i, new, unsolved in zip(pending, ends, almost, strict=True):
             solutions[i] = _merged(solver, *solutions[i], new)
-            incomplete[i] |= _leads_elsewhere(solver, solutions[i][0], unsolved)
+            # an end that nearly solves the target, and is near none of its solutions
+            for solution in solutions[i][0]:
+                unsolved = unsolved[~solver.same_configuration(solution, unsolved, BESIDE)]
+            incomplete[i] |= len(unsolved) > 0
         used, starts = used + starts, min(2 * starts, MAX_STARTS)
         rare = [i for i in pending if np.min(solutions[i][1], initial=OFTEN) < OFTEN]
         continua = [i for i in rare if len(solutions[i][0]) > CONTINUUM]
         incomplete[continua] = True
         pending = np.array([i for i in rare if i not in continua], dtype=int)
     incomplete[pending] = True
-    incomplete |= _near_singular(solver, [q[:INSPECTED] for q, _ in solutions])
-    return [q[np.lexsort(q.round(4).T[::-1])] for q, _ in solutions], incomplete
+    incomplete |= _near_singular(solver, [x[:INSPECTED] for x, _ in solutions])
+    count = np.array([len(x) for x, _ in solutions], dtype=int)
+    q = np.full((len(rows), int(np.max(count, initial=0)), system.nq), np.nan)
+    for k, (x, _) in enumerate(solutions):
+        q[k, : len(x)] = x[np.lexsort(x.round(4).T[::-1])]
+    return IKSolutions(
+        q.reshape(*batch, -1, system.nq), count.reshape(batch), incomplete.reshape(batch)
+    )
 
 
 def _task_jacobian(solver: IKSolver, q: Array) -> Array:
@@ -212,13 +208,6 @@ def _near_singular(solver: IKSolver, configurations: list[Array]) -> Array:
         return bool(sizes[solver.system.nv - 1] <= NEAR_SINGULAR * sizes[0])
 
     return np.array([any(map(near, q)) for q in configurations], dtype=bool)
-
-
-def _leads_elsewhere(solver: IKSolver, solutions: Array, ends: Array) -> bool:
-    """Whether one of the ends (m, nq), which nearly solve a target, is near none of its solutions."""
-    for q in solutions:
-        ends = ends[~solver.same_configuration(q, ends, BESIDE)]
-    return len(ends) > 0
 
 
 def _merged(solver: IKSolver, q: Array, hits: Array, ends: Array) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ from dalembert.kernels.program.trace import trace
 from dalembert.systems.dynamics import Array, Dynamics, spread_over_limits
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.ik.targets import pose_errors
-from dalembert.tracing.program import Port, Program
+from dalembert.tracing.program import Port
 
 if TYPE_CHECKING:
     from dalembert.systems.system import System
@@ -69,50 +69,51 @@ class IKResult(NamedTuple):
     found: np.ndarray  # (...) bool
 
 
-class Round(NamedTuple):
-    """Searches one after the other, each from where the last one ended."""
-
-    how: IKProblem
-    pool: int  # number of the pool of random starts
-    efforts: tuple[SearchOptions, ...]
+# searches one after the other, each from where the last one ended: the problem, the number of the
+# pool of random starts, and the options of each search
+Round = tuple[IKProblem, int, tuple[SearchOptions, ...]]
 
 
 # the loops that are compiled
 
 
 def search_loop(dynamics: Dynamics, problem: IKProblem) -> Iteration:
-    """One step of the search; state (q, best q, its cost), held (target, weights)."""
+    """One step of the search; state (q, best q, its cost), fixed inputs (target, weights)."""
     nq, task = dynamics.nq, problem.task_of(dynamics)
     base = (Port("q", (nq,)), Port("best", (nq,)), Port("cost", ()))
-    held = (Port("target", (4, 4)), *([Port("weights", (task.rows,))] if problem.weighted else []))
-    return _repeated(partial(ik_step.step, dynamics, task), base, held)
+    fixed = [Port("target", (4, 4))]
+    if problem.weighted:
+        fixed.append(Port("weights", (task.rows,)))
+    return _repeated(partial(ik_step.step, dynamics, task), base, *fixed)
 
 
 def tracking_loop(dynamics: Dynamics, problem: IKProblem) -> Iteration:
-    """One step toward a target that changes; state q, held the target and the open parameters."""
+    """One step toward a target that changes; state q, fixed the target and the open parameters."""
     task, count = problem.task_of(dynamics), len(dynamics.parameters)
 
     def function(parameters: Array | None = None, **inputs: Array) -> tuple[Array]:
         bound = dynamics if parameters is None else dynamics.bind(parameters)
         return ik_step.follow(bound, task, **inputs)
 
-    held = (Port("target", (4, 4)), *([Port("parameters", (count,))] if count else []))
-    return _repeated(function, (Port("q", (dynamics.nq,)),), held)
+    fixed = [Port("target", (4, 4))]
+    if count:
+        fixed.append(Port("parameters", (count,)))
+    return _repeated(function, (Port("q", (dynamics.nq,)),), *fixed)
 
 
 def goal_loop(dynamics: Dynamics, problem: IKProblem) -> Iteration:
-    """One step toward the secondary goal in the null space; state q, held (target, posture)."""
+    """One step toward the secondary goal in the null space; state q, fixed (target, posture)."""
     function = partial(ik_step.relaxed, dynamics, problem.task_of(dynamics), str(problem.goal))
     q, target = Port("q", (dynamics.nq,)), Port("target", (4, 4))
-    return _repeated(function, (q,), (target, Port("posture", (dynamics.nq,))))
+    return _repeated(function, (q,), target, Port("posture", (dynamics.nq,)))
 
 
 def _repeated(
-    function: Callable[..., tuple[Any, ...]], base: tuple[Port, ...], held: tuple[Port, ...]
+    function: Callable[..., tuple[Array, ...]], base: tuple[Port, ...], *fixed: Port
 ) -> Iteration:
-    """The iteration base = function(base, held, gain)."""
+    """The iteration base = function(base, fixed inputs, gain)."""
     work = tuple(Port(f"next_{port.name}", port.shape) for port in base)
-    inputs = {port.name: port.shape for port in (*base, *work, *held)} | {"gain": ()}
+    inputs = {port.name: port.shape for port in (*base, *work, *fixed)} | {"gain": ()}
 
     def stage(**values: Array) -> dict[str, Array]:
         return dict(zip((port.name for port in work), function(**values), strict=True))
@@ -123,7 +124,7 @@ def _repeated(
     return Iteration(
         base=base,
         work=tuple(zip(work, (port.name for port in base), strict=True)),
-        held=held,
+        fixed=fixed,
         table=((1.0,),),
         stage=trace(stage, inputs, name="inverse_kinematics"),
         finish=trace(finish, {port.name: port.shape for port in (*base, *work)}, name="kept"),
@@ -151,23 +152,21 @@ def _device_search(
     system: System, problem: IKProblem, values: Array
 ) -> tuple[DeviceSearch, DeviceKernel]:
     """The search and the pose error as CUDA kernels, cached with the system."""
+    kernels: dict[Any, tuple[DeviceSearch, DeviceKernel]]
     kernels = system.__dict__.setdefault("_device_searches", {})
     key = (problem, values.tobytes())
     if key not in kernels:
         dynamics = system.dynamics.bound(values)
-        error = DeviceKernel(error_program(dynamics, problem), "inverse_kinematics_missed")
+        task = problem._replace(chord=False).task_of(dynamics)
+
+        def missed(q: Array, target: Array) -> dict[str, Array]:
+            """The larger of distance, angle and open constraints, m and rad."""
+            return {"missed": ik_step.missed(dynamics, q, target, task)}
+
+        program = trace(missed, {"q": (dynamics.nq,), "target": (4, 4)}, name="missed")
+        error = DeviceKernel(program, "inverse_kinematics_missed")
         kernels[key] = DeviceSearch(search_loop(dynamics, problem)), error
     return kernels[key]
-
-
-def error_program(dynamics: Dynamics, problem: IKProblem) -> Program:
-    """(q, target) → the larger of distance, angle and open constraints, m and rad."""
-    task = problem._replace(chord=False).task_of(dynamics)
-
-    def missed(q: Array, target: Array) -> dict[str, Array]:
-        return {"missed": ik_step.missed(dynamics, q, target, task)}
-
-    return trace(missed, {"q": (dynamics.nq,), "target": (4, 4)}, name="missed")
 
 
 def coordinate_limits(dynamics: Dynamics) -> ik_step.Limits | None:
@@ -212,23 +211,24 @@ class IKSolver:
     def solve(self, targets: Array, q0: Array | None) -> IKResult:
         """Configurations (n, nq) for targets (n, 4, 4), started at q0 (n, nq) or at random."""
         first, *others = self.rounds
-        q, found = self._attempt(first, targets, q0)
+        q, solved = self._attempt(first, targets, q0)
         for following in others:
-            left = (~found).nonzero()[0]
+            left = (~solved).nonzero()[0]
             if not len(left):
                 break
-            q[left], found[left] = self._attempt(following, targets[left], q[left])
-        left = (~found).nonzero()[0]
+            q[left], solved[left] = self._attempt(following, targets[left], q[left])
+        left = (~solved).nonzero()[0]
         if len(left) and self.system.dynamics.rows:
             # close the loops of the best configurations to the last digits
             problem = self.problem._replace(task="closed", weighted=False)
             effort = SearchOptions(1, PATIENT, GAIN, 0.05 * self.tolerance**2)
             q[left] = self.loop(problem)([targets[left]], self.pool(), effort, q[left])[0]
-        return IKResult(q, found)
+        return IKResult(q, solved)
 
     def _attempt(self, turn: Round, targets: Array, q: Array | None) -> tuple[Array, Array]:
-        search, pool = self.loop(turn.how), self.pool(turn.pool)
-        for effort in turn.efforts:
+        problem, number, efforts = turn
+        search, pool = self.loop(problem), self.pool(number)
+        for effort in efforts:
             q, _ = search(self.loop_inputs(targets), pool, effort, q)
         assert q is not None
         return q, self.is_solved(targets, q)
@@ -248,16 +248,17 @@ class IKSolver:
             for starts, steps, gain in NEAREST
         ]
         return (
-            Round(self.problem, 0, (SearchOptions(self.restarts + 1, STEPS, GAIN, near),)),
-            Round(self.problem, 0, (SearchOptions(1, 2 * STEPS, GAIN, there),)),
-            Round(self.problem._replace(chord=False), 1, (patient, *downhill)),
+            (self.problem, 0, (SearchOptions(self.restarts + 1, STEPS, GAIN, near),)),
+            (self.problem, 0, (SearchOptions(1, 2 * STEPS, GAIN, there),)),
+            (self.problem._replace(chord=False), 1, (patient, *downhill)),
         )
 
     def is_solved(self, targets: Array, q: Array) -> Array:
         """(n,) whether the frame is at its target, by `pose`, and the mechanism closed."""
         if self.device:
             error = _device_search(self.system, self.problem, self.values)[1]
-            return error((q, targets)) <= self.tolerance
+            solved: Array = error((q, targets)) <= self.tolerance
+            return solved
         solved = self.pose_errors(targets, q) <= self.tolerance
         if self.system.dynamics.rows:
             residual = self.system._evaluate("residual", (q,), None, self.parameters)
@@ -290,7 +291,7 @@ class IKSolver:
     def pool(self, number: int = 0) -> Array:
         """(a power of two, nq) random starts, others than `random_state` gives for the same seed."""
         size = max(MIN_POOL, 1 << int(self.restarts).bit_length())
-        pools = self.system.__dict__.setdefault("_pools", {})
+        pools: dict[Any, Array] = self.system.__dict__.setdefault("_pools", {})
         key = (self.seed, size, self.problem.limits, number)
         if key not in pools:
             if len(pools) >= MAX_POOLS:
@@ -303,46 +304,71 @@ class IKSolver:
 
     @cached_property
     def periodic(self) -> Array:
-        """(nv,) which angles come back to the same configuration after a whole turn."""
-        cache = self.system.__dict__.setdefault("_turning", {})
+        """(nv,) which angles come back to the same configuration after a whole turn.
+
+        A screw does not, nor does an angle that others follow with a ratio of their own.
+        """
+        cache: dict[bytes, Array] = self.system.__dict__.setdefault("_turning", {})
         key = self.values.tobytes()
-        if key not in cache:
-            cache.clear()
-            cache[key] = _periodic_angles(self.system.dynamics.bound(self.values), self.pool()[0])
-        return cache[key]
+        if key in cache:
+            return cache[key]
+        dynamics, q = self.system.dynamics.bound(self.values), self.pool()[0]
+
+        def signature(q: Array) -> Array:
+            """Poses of all frames and the residual of the constraints, as one row."""
+            poses = dynamics.poses(q).values()
+            return np.concatenate([*map(np.ravel, poses), np.ravel(dynamics.closing(q)[0])])
+
+        periodic, here = np.zeros(dynamics.nv, dtype=bool), signature(q)
+        for k, v in scalar_coordinates(dynamics):
+            if dynamics.kinds.v[v] == "angle":
+                moved = q.copy()
+                moved[k] += 2.0 * np.pi
+                change = np.abs(signature(moved) - here)
+                periodic[v] = (change <= 1e-9 * (1.0 + np.abs(here))).all()
+        cache.clear()
+        cache[key] = periodic
+        return periodic
 
     def wrap_angles(self, q: Array) -> Array:
         """q (n, nq) with periodic angles within ±π where the limits allow it."""
-        q, limits = q.copy(), None
-        if self.problem.limits:
-            limits = coordinate_limits(self.system.dynamics)
-        bounds = {}
-        if limits is not None:
-            pairs = zip(limits.lower, limits.upper, strict=True)
-            bounds = dict(zip(limits.entries, pairs, strict=True))
-        for k, v in scalar_coordinates(self.system.dynamics):
+        q, dynamics = q.copy(), self.system.dynamics
+        for k, v in scalar_coordinates(dynamics):
             if self.periodic[v]:
-                lower, upper = bounds.get(k, (-np.inf, np.inf))
                 wrapped = np.mod(q[:, k] + np.pi, 2.0 * np.pi) - np.pi
-                q[:, k] = np.where((wrapped >= lower) & (wrapped <= upper), wrapped, q[:, k])
+                within = (wrapped >= dynamics.lower[v]) & (wrapped <= dynamics.upper[v])
+                q[:, k] = np.where(within | (not self.problem.limits), wrapped, q[:, k])
         return q
 
     def same_configuration(self, q: Array, others: Array, tolerance: float = SAME) -> Array:
         """(m,) whether configurations (m, nq) equal q, up to whole turns."""
         step = self.system.difference(np.broadcast_to(q, others.shape), others)
         step = np.where(self.periodic, np.mod(step + np.pi, 2.0 * np.pi) - np.pi, step)
-        return np.abs(step).max(axis=-1, initial=0.0) < tolerance
+        same: Array = np.abs(step).max(axis=-1, initial=0.0) < tolerance
+        return same
 
     # joints that do not move the frame
 
     @cached_property
     def idle(self) -> Array:
         """(k,) entries of q that do not move the frame; none where constraints couple them."""
-        cache = self.system.__dict__.setdefault("_idle", {})
-        key = (self.problem.frame, self.values.tobytes())
-        if key not in cache:
-            dynamics = self.system.dynamics.bound(self.values)
-            cache[key] = _idle_entries(dynamics, self.problem.frame, self.pool()[:3])
+        cache: dict[Any, Array] = self.system.__dict__.setdefault("_idle", {})
+        frame = self.problem.frame
+        key = (frame, self.values.tobytes())
+        if key in cache:
+            return cache[key]
+        entries: list[int] = []
+        dynamics = self.system.dynamics.bound(self.values)
+        if not dynamics.rows:  # entries whose velocities never move the frame, at some postures
+            jacobians = [dynamics.frame_jacobian(q, frame) for q in self.pool()[:3]]
+            J = np.abs(jacobians).max(axis=(0, 1))
+            still, k, v = 1e-12 * J.max(initial=0.0) >= J, 0, 0
+            while k < dynamics.nq:
+                count, rates = (4, 3) if dynamics.kinds.q[k] == "quaternion" else (1, 1)
+                if still[v : v + rates].all():
+                    entries += range(k, k + count)
+                k, v = k + count, v + rates
+        cache[key] = np.array(entries, dtype=int)
         return cache[key]
 
     def with_idle_joints_at(self, q: Array, start: Array | None) -> Array:
@@ -363,8 +389,14 @@ class IKSolver:
 
     def improve(self, targets: Array, q: Array, start: Array | None) -> Array:
         """Configurations moved toward the goal, where that keeps the task and is an improvement."""
-        posture = start if self.problem.goal == "near" else limit_centers(self.system)
-        assert posture is not None
+        posture, limits = start, coordinate_limits(self.system.dynamics)
+        if self.problem.goal != "near" or posture is None:
+            # the middle of the limits; the neutral value where a coordinate has none
+            posture = self.system.neutral()
+            if limits is not None:
+                both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+                middle = 0.5 * (limits.lower[both] + limits.upper[both])
+                posture[np.array(limits.entries)[both]] = middle
         loop = compiled_loop(self.system, self.problem, self.values, goal_loop)
         (ends,) = loop((q,), [targets, posture], GOAL_STEPS, GOAL_STEPS, GAIN)
         polish = SearchOptions(1, 2 * STEPS, GAIN, 0.005 * self.tolerance)
@@ -377,13 +409,13 @@ class IKSolver:
     def _goal_value(self, q: Array, posture: Array) -> Array:
         """(n,) the value that the goal maximises."""
         if self.problem.goal == "manipulability":
-            view: dict[str, Any] = {
-                "frame": self.problem.frame,
-                "task": ik_step.MEASURED[self.problem.task],
-            }
-            return self.system._evaluate("manipulability", (q,), None, self.parameters, **view)
+            frame, task = self.problem.frame, ik_step.MEASURED[self.problem.task]
+            return self.system._evaluate(
+                "manipulability", (q,), None, self.parameters, frame=frame, task=task
+            )
         step = self.system.difference(q, np.broadcast_to(posture, q.shape))
-        return -np.sum(step * step, axis=-1)
+        value: Array = -np.sum(step * step, axis=-1)
+        return value
 
     # many starts for the same target
 
@@ -409,42 +441,6 @@ class IKSolver:
         solutions = [x[ok] for x, ok in zip(ends, solved, strict=True)]
         almost = [x[miss < ALMOST] for x, miss in zip(ends, missed, strict=True)]
         return solutions, [x[own] for x, own in zip(ends, close, strict=True)], almost
-
-
-def _idle_entries(dynamics: Dynamics, frame: str, postures: Array) -> Array:
-    """(k,) entries of q whose velocities never move a frame, judged at some postures (m, nq)."""
-    if dynamics.rows:
-        return np.zeros(0, dtype=int)
-    J = np.abs([dynamics.frame_jacobian(q, frame) for q in postures]).max(axis=(0, 1))
-    still, k, v = 1e-12 * J.max(initial=0.0) >= J, 0, 0
-    entries: list[int] = []
-    while k < dynamics.nq:
-        count, rates = (4, 3) if dynamics.kinds.q[k] == "quaternion" else (1, 1)
-        if still[v : v + rates].all():
-            entries += range(k, k + count)
-        k, v = k + count, v + rates
-    return np.array(entries, dtype=int)
-
-
-def _periodic_angles(dynamics: Dynamics, q: Array) -> Array:
-    """(nv,) whether a whole turn of an angle changes nothing.
-
-    It does for a screw, and for an angle that others follow with a ratio of their own.
-    """
-
-    def signature(q: Array) -> Array:
-        """Poses of all frames and the residual of the constraints, as one row."""
-        poses = dynamics.poses(q).values()
-        return np.concatenate([*map(np.ravel, poses), np.ravel(dynamics.closing(q)[0])])
-
-    periodic, here = np.zeros(dynamics.nv, dtype=bool), signature(q)
-    for k, v in scalar_coordinates(dynamics):
-        if dynamics.kinds.v[v] == "angle":
-            moved = q.copy()
-            moved[k] += 2.0 * np.pi
-            change = np.abs(signature(moved) - here)
-            periodic[v] = (change <= 1e-9 * (1.0 + np.abs(here))).all()
-    return periodic
 
 
 def random_configurations(
@@ -473,16 +469,6 @@ def random_closed_configurations(
     inside = q == ik_step.clamped(limits, q.T, hops=False).T
     good = (residual <= tolerance) & inside.all(axis=-1)
     return np.where(good[:, None], q, flat).reshape(fallback.shape)
-
-
-def limit_centers(system: System) -> Array:
-    """q (nq,) in the middle of the limits; the neutral value where a coordinate has none."""
-    q, limits = system.neutral(), coordinate_limits(system.dynamics)
-    if limits is not None:
-        both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        entries = np.array(limits.entries)[both]
-        q[entries] = 0.5 * (limits.lower[both] + limits.upper[both])
-    return q
 
 
 def initial_configurations(

@@ -19,20 +19,20 @@ CHUNK = 8192  # poses that fit into a core's cache
 def target_poses(T: ArrayLike, task: str) -> Array:
     """(..., 4, 4) poses; points (..., 3) and rotations (..., 3, 3) where the task needs no more."""
     require_task(task)
-    given = np.asarray(T, dtype=float)
-    if not np.isfinite(given).all():
-        where = np.argwhere(~np.isfinite(given))[0]
+    values = np.asarray(T, dtype=float)
+    if not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))[0]
         raise ShapeError(f"T has an entry that is not finite, at {tuple(map(int, where))}")
-    if given.shape[-2:] == (4, 4):
-        poses = given
-    elif task == "position" and given.shape[-1:] == (3,):
-        poses = np.broadcast_to(np.eye(4), (*given.shape[:-1], 4, 4)).copy()
-        poses[..., :3, 3] = given
-    elif task in ("orientation", "axis") and given.shape[-2:] == (3, 3):
-        poses = np.broadcast_to(np.eye(4), (*given.shape[:-2], 4, 4)).copy()
-        poses[..., :3, :3] = given
+    if values.shape[-2:] == (4, 4):
+        poses = values
+    elif task == "position" and values.shape[-1:] == (3,):
+        poses = np.broadcast_to(np.eye(4), (*values.shape[:-1], 4, 4)).copy()
+        poses[..., :3, 3] = values
+    elif task in ("orientation", "axis") and values.shape[-2:] == (3, 3):
+        poses = np.broadcast_to(np.eye(4), (*values.shape[:-2], 4, 4)).copy()
+        poses[..., :3, :3] = values
     else:
-        raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {given.shape}")
+        raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {values.shape}")
     error = max(map(_rotation_error, _columns(poses)), default=0.0)
     if error > 1e-6:
         raise ShapeError(
@@ -89,7 +89,8 @@ def pose_errors(poses: Array, targets: Array, task: str) -> Array:
             errors.append(2.0 * np.arcsin(np.minimum(np.sqrt(turned / 8.0), 1.0)))
         if task in ("axis", "position_axis"):
             errors.append(2.0 * np.arcsin(np.minimum(0.5 * np.sqrt(x[2] + x[6] + x[10]), 1.0)))
-        return np.max(errors, axis=0)
+        largest: Array = np.max(errors, axis=0)
+        return largest
 
     difference = np.asarray(poses - targets, dtype=float)
     with np.errstate(over="ignore"):  # infinite is far enough
@@ -136,12 +137,12 @@ def task_weights(weights: ArrayLike | None, task: str) -> Array | None:
     if weights is None:
         return None
     rows = ik_step.Task("", task).rows
-    given = np.asarray(weights, dtype=float)
-    if given.shape != (rows,) or not (np.isfinite(given) & (given > 0.0)).all():
+    values = np.asarray(weights, dtype=float)
+    if values.shape != (rows,) or not (np.isfinite(values) & (values > 0.0)).all():
         raise ShapeError(
             f"weights of the task {task!r} must be {rows} positive numbers, not {weights!r}"
         )
-    return given
+    return values
 
 
 def common_batch(targets: tuple[int, ...], q0: ArrayLike | None, nq: int) -> tuple[int, ...]:

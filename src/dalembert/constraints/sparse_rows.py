@@ -20,7 +20,7 @@ from dalembert.kernels import Kernel, build
 from dalembert.kernels.program.trace import trace
 from dalembert.spatial.arrays import Array
 from dalembert.systems.bodies.body import Prescribed
-from dalembert.systems.bodies.kind import RowFunction
+from dalembert.systems.bodies.space import RowFunction
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ class SystemUnits:
         self._own = np.zeros((len(units), 2), dtype=np.intp)  # group of a unit, and position in it
         for number, members in enumerate(map(np.array, kinds.values())):
             group = _UnitGroup(members, units[members[0]], self.q_starts, self.v_starts)
-            self._own[members] = np.stack(
-                [np.full(len(members), number), np.arange(len(members))], axis=1
-            )
+            self._own[members, 0], self._own[members, 1] = number, np.arange(len(members))
             self._groups.append(group)
 
     def posture(self, q: Array) -> None:
@@ -73,7 +71,8 @@ class SystemUnits:
     def blocks(self, members: Array) -> Array:
         """W (n, nv, nv) of equal units."""
         group = self._groups[self._own[members[0], 0]]
-        return group.W[self._own[members, 1]]
+        W: Array = group.W[self._own[members, 1]]
+        return W
 
     def _each(self, size: int, function: Callable[[_UnitGroup], tuple[Array, Array]]) -> Array:
         result = np.zeros(size)
@@ -138,9 +137,8 @@ def _rows(function: Callable[[Array, Array], Array], q: Array, v: Array) -> Arra
 
 
 if TYPE_CHECKING:
-    Units: TypeAlias = (
-        SystemUnits | BodyUnits
-    )  # both have the methods of `SystemUnits` that rows need
+    # both have the methods of `SystemUnits` that rows need
+    Units: TypeAlias = SystemUnits | BodyUnits
 
 
 NUMPY = (
@@ -172,7 +170,7 @@ def target(name: str, motion: Prescribed, rows: int, t: Time) -> Array:
         value = np.asarray(value, dtype=float)
         if not np.isfinite(value).all():  # what a function of floats makes of a symbol
             raise CompileError(f"driver {name}: {NUMPY}")
-    flat = value.ravel()
+    flat: Array = value.ravel()
     if flat.shape[0] != rows:
         raise DalembertError(f"driver {name} has {rows} rows, its motion {flat.shape[0]}")
     return flat
@@ -225,12 +223,13 @@ class _RowGroup:
         p = self.parameters
         if self.near:
             p = np.concatenate([p[:, :-1], s[self.rows[:, :1]]], axis=1)
-        return self._ufunc(q[self.q], v[self.v], p)
+        phi, J, drift = self._ufunc(q[self.q], v[self.v], p)
+        return phi, J, drift
 
     def scaled(self, units: Units, jacobian: Array) -> Array:
         """J M^{-1/2}, unit by unit."""
         if units.diagonal is not None:
-            return (jacobian * units.diagonal[self.v][:, None, :]).ravel()
+            return np.ravel(jacobian * units.diagonal[self.v][:, None, :])
         parts, start = [], 0
         for end in self.units.T:
             W = units.blocks(np.maximum(end, 0))  # columns of the ground are dropped
@@ -274,10 +273,6 @@ class ConstraintRows:
     def of(self, block: int) -> Array:
         """The rows of one block."""
         return np.arange(self.starts[block], self.starts[block + 1])
-
-    def owner(self, row: int) -> int:
-        """The block that a row belongs to."""
-        return int(np.searchsorted(self.starts, row, side="right")) - 1
 
     def terms(self, t: float, q: Array, v: Array) -> RowTerms:
         """The rows at a state; M^{-1/2} is that of the units' last posture."""

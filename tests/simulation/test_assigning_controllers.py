@@ -22,7 +22,7 @@ class Spring:
     def structure(self) -> Hashable:
         return self.assigning
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> tuple[Any, Any]:
+    def command(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> tuple[Any, Any]:
         k = constants["k"]
         if not self.assigning:
             return np.stack([-k[0] * q[0] - 0.5 * qd[0], -0.5 * qd[1]]), z
@@ -37,10 +37,10 @@ def test_a_law_that_assigns_into_its_arguments_leaves_the_state_alone(how: str) 
     robot, q, qd = dl.load("planar_2r"), np.array([0.4, 0.9]), np.array([0.1, -0.2])
     ends = []
     for assigning in (True, False):
-        law = Spring(assigning)
+        controller = Spring(assigning)
         if how == "fused":
-            ends.append(robot.rollout(q, qd, law, steps=20, dt=0.01, method="rk4")[0][-1])
+            ends.append(robot.rollout(q, qd, controller, steps=20, dt=0.01, method="rk4")[0][-1])
         else:
-            run = dl.simulate(robot, q, qd, tau=law, duration=0.2, dt=0.01, method=how)
+            run = dl.simulate(robot, q, qd, tau=controller, duration=0.2, dt=0.01, method=how)
             ends.append(np.asarray(run.q)[-1])
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Laws hold what their theory promises of the closed loop, in simulation."""
+"""Controllers hold what their theory promises of the closed loop, in simulation."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ Q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
 ELBOW = np.array([0.4, 0.5, -0.6])
 
 
-def at(run: Any, law: Any, quantity: Any) -> np.ndarray:
+def at(run: Any, controller: Any, quantity: Any) -> np.ndarray:
     """A function of (t, q, q̇) along a run."""
     rows = zip(run.time.values, run.q.values, run.qd.values, strict=True)
     return np.array([quantity(*row) for row in rows])
@@ -33,13 +33,13 @@ def at(run: Any, law: Any, quantity: Any) -> np.ndarray:
 
 def test_feed_forward_leaves_the_linear_error_dynamics_of_the_posture() -> None:
     robot, kp, kd = dl.load("elbow_3r"), 80.0, 12.0
-    law = FeedForward(robot, ELBOW, kp=kp, kd=kd)
+    controller = FeedForward(robot, ELBOW, kp=kp, kd=kd)
     e0 = 1e-5 * np.array([1.0, -2.0, 1.5])
-    run = dl.simulate(robot, ELBOW + e0, None, law, duration=0.5, dt=0.05)
+    run = dl.simulate(robot, ELBOW + e0, None, controller, duration=0.5, dt=0.05)
     M = robot.mass_matrix(ELBOW)
     weight = robot.derivative("gravity_torque", (ELBOW,))
-    slopes = -np.linalg.solve(M, np.concatenate([kp * np.eye(3) + weight, kd * np.eye(3)], axis=1))
-    A = np.block([[np.zeros((3, 3)), np.eye(3)], [slopes]])
+    gains = -np.linalg.solve(M, np.concatenate([kp * np.eye(3) + weight, kd * np.eye(3)], axis=1))
+    A = np.block([[np.zeros((3, 3)), np.eye(3)], [gains]])
     promised = [(expm(A * t) @ np.concatenate([e0, np.zeros(3)]))[:3] for t in run.time.values]
     np.testing.assert_allclose(run.q - ELBOW, promised, atol=1e-9)
 
@@ -54,18 +54,25 @@ def test_feed_forward_needs_no_feedback_where_its_model_is_true() -> None:
 
 
 def test_sliding_mode_reaches_its_layer_when_it_is_predicted_to() -> None:
-    robot, slope, reach, layer = dl.load("elbow_3r"), 4.0, np.array([10.0, 15.0, 20.0]), 0.1
-    law = SlidingMode(robot, ELBOW, slope, reach, layer)
+    robot, bandwidth, switching_gain, layer = (
+        dl.load("elbow_3r"),
+        4.0,
+        np.array([10.0, 15.0, 20.0]),
+        0.1,
+    )
+    controller = SlidingMode(robot, ELBOW, bandwidth, switching_gain, layer)
     start = ELBOW + np.array([0.5, -0.4, 0.6])
-    run = dl.simulate(robot, start, [0.3, 0.0, -0.2], law, duration=0.6, dt=0.005, method="RK45")
-    s = law.surface(run.time.values, run.q.values, run.qd.values)
+    run = dl.simulate(
+        robot, start, [0.3, 0.0, -0.2], controller, duration=0.6, dt=0.005, method="RK45"
+    )
+    s = controller.surface(run.time.values, run.q.values, run.qd.values)
     s0 = s[0]
-    arrival = law.reaching_time(start, [0.3, 0.0, -0.2])
-    np.testing.assert_allclose(arrival, (abs(s0) - layer) / reach)
+    arrival = controller.reaching_time(start, [0.3, 0.0, -0.2])
+    np.testing.assert_allclose(arrival, (abs(s0) - layer) / switching_gain)
     assert arrival.min() > 0.05 and arrival.max() < 0.3
     t = run.time.values[:, None]
-    outside = s0 - np.sign(s0) * reach * t
-    inside = np.sign(s0) * layer * np.exp(-reach / layer * np.maximum(t - arrival, 0.0))
+    outside = s0 - np.sign(s0) * switching_gain * t
+    inside = np.sign(s0) * layer * np.exp(-switching_gain / layer * np.maximum(t - arrival, 0.0))
     np.testing.assert_allclose(s, np.where(t < arrival, outside, inside), atol=2e-7)
 
 
@@ -74,9 +81,9 @@ def test_sliding_mode_bears_a_model_that_is_wrong() -> None:
     believed = dl.load("elbow_3r")
     loaded = believed.with_payload(1.0, [0.0, 0.0, 0.0])
     path = quintic(ELBOW, ELBOW + np.array([0.5, 0.4, -0.4]), 1.0)
-    law = SlidingMode(believed, path, slope=10.0, reach=60.0, layer=0.2)
-    run = dl.simulate(loaded, ELBOW, None, law, duration=1.5, dt=0.05)
-    s = law.surface(run.time.values, run.q.values, run.qd.values)
+    controller = SlidingMode(believed, path, bandwidth=10.0, switching_gain=60.0, layer=0.2)
+    run = dl.simulate(loaded, ELBOW, None, controller, duration=1.5, dt=0.05)
+    s = controller.surface(run.time.values, run.q.values, run.qd.values)
     assert 1e-3 < float(abs(s).max()) < 0.2
     assert float(abs(run.q - path(run.time.values).q).max()) < 0.2 / 10.0
 
@@ -86,22 +93,26 @@ def test_sliding_mode_bears_a_model_that_is_wrong() -> None:
 
 def test_the_regressor_of_slotine_and_li_is_that_of_christoffels_symbols() -> None:
     robot = dl.load("elbow_3r")
-    law = Adaptive(robot, ELBOW, 1.0, 1.0, 1.0)
+    controller = Adaptive(robot, ELBOW, 1.0, 1.0, 1.0)
     rng = np.random.default_rng(3)
     q, qd, qd_r, qdd_r = rng.normal(size=(4, 3))
     C = robot.coriolis_matrix(q, qd)
-    wanted = robot.mass_matrix(q) @ qdd_r + C @ qd_r + robot.gravity_torque(q)
-    np.testing.assert_allclose(law.regressor(q, qd, qd_r, qdd_r) @ robot.parameters, wanted)
+    expected = robot.mass_matrix(q) @ qdd_r + C @ qd_r + robot.gravity_torque(q)
+    np.testing.assert_allclose(
+        controller.regressor(q, qd, qd_r, qdd_r) @ robot.parameters, expected
+    )
 
 
 def test_adaptive_control_tracks_and_its_lyapunov_function_falls_as_promised() -> None:
     robot = dl.load("elbow_3r")
     believed = robot.with_parameters(0.6 * robot.parameters)
     path = quintic(ELBOW, ELBOW + np.array([0.8, -0.6, 0.7]), 2.0)
-    slope, kd, rate = 5.0, 30.0, 0.5
-    law = Adaptive(believed, path, slope, kd, rate)
-    run = dl.simulate(robot, ELBOW, None, law, duration=8.0, dt=0.005)
-    s = at(run, law, lambda t, q, qd: law.reference(t, q, qd, law.constants)[2])
+    bandwidth, kd, rate = 5.0, 30.0, 0.5
+    controller = Adaptive(believed, path, bandwidth, kd, rate)
+    run = dl.simulate(robot, ELBOW, None, controller, duration=8.0, dt=0.005)
+    s = at(
+        run, controller, lambda t, q, qd: controller.reference(t, q, qd, controller.constants)[2]
+    )
     kinetic = 0.5 * np.einsum("ti,tij,tj->t", s, robot.mass_matrix(run.q.values), s)
     off = run.controller.values - robot.parameters
     V = kinetic + 0.5 * (off**2).sum(axis=1) / rate
@@ -112,7 +123,7 @@ def test_adaptive_control_tracks_and_its_lyapunov_function_falls_as_promised() -
     assert float(error[-1]) < 0.05 * float(error.max())
     # without adaptation the same feedback stays off by what the model is wrong
     fixed = dl.simulate(
-        robot, ELBOW, None, Adaptive(believed, path, slope, kd, 0.0), duration=8.0, dt=0.1
+        robot, ELBOW, None, Adaptive(believed, path, bandwidth, kd, 0.0), duration=8.0, dt=0.1
     )
     assert float(abs(fixed.q[-1] - path(8.0).q).max()) > 5.0 * float(error[-1])
 
@@ -125,8 +136,8 @@ def test_adaptive_control_counts_rotors_and_friction_as_they_are() -> None:
     links = [{"name": "a", "joint": turn, **body}, {"name": "b", "parent": "a", "joint": lift}]
     robot = dl.Robot.from_links([links[0], {**links[1], **body}])
     path = quintic([0.0, 0.0], [0.5, -0.4], 1.0)
-    law = Adaptive(robot, path, slope=10.0, kd=20.0, rate=1.0)
-    run = dl.simulate(robot, [0.0, 0.0], None, law, duration=1.0, dt=0.1)
+    controller = Adaptive(robot, path, bandwidth=10.0, kd=20.0, rate=1.0)
+    run = dl.simulate(robot, [0.0, 0.0], None, controller, duration=1.0, dt=0.1)
     np.testing.assert_allclose(run.q, path(run.time.values).q, atol=1e-8)
     np.testing.assert_allclose(run.controller[-1], robot.parameters, atol=1e-6)
 
@@ -150,21 +161,21 @@ def test_what_does_not_fit_is_said() -> None:
 BALL = {"name": "ball", "mass": 1.0, "inertia": np.eye(3), "joint": {"type": "spherical"}}
 
 
-@pytest.mark.parametrize("law", ["PID", "PDGravity", "FeedForward", "SlidingMode"])
-def test_joints_of_several_degrees_are_refused_where_a_law_is_made(law):
+@pytest.mark.parametrize("controller", ["PID", "PDGravity", "FeedForward", "SlidingMode"])
+def test_joints_of_several_degrees_are_refused_where_a_law_is_made(controller):
     robot = dl.Robot.from_links([BALL])
-    gains = {"SlidingMode": ("slope", "reach", "layer"), "PID": ("kp", "ki", "kd")}
-    given = dict.fromkeys(gains.get(law, ("kp", "kd")), 1.0)
+    gains = {"SlidingMode": ("bandwidth", "switching_gain", "layer"), "PID": ("kp", "ki", "kd")}
+    settings = dict.fromkeys(gains.get(controller, ("kp", "kd")), 1.0)
     with pytest.raises(dl.ModelError, match="spherical or free"):
-        getattr(dl.control, law)(robot, np.zeros(3), **given)
+        getattr(dl.control, controller)(robot, np.zeros(3), **settings)
 
 
 # integral action
 
 
 @pytest.mark.parametrize("method", [None, "rk4"])
-@pytest.mark.parametrize("law", [ComputedTorque, FeedForward, PDGravity])
-def test_the_integral_of_the_error_has_its_rate(law: Any, method: str | None) -> None:
+@pytest.mark.parametrize("controller", [ComputedTorque, FeedForward, PDGravity])
+def test_the_integral_of_the_error_has_its_rate(controller: Any, method: str | None) -> None:
     """M ë + K_d ė + K_p e + K_i z = 0 with ż = e, M a number, in closed form."""
     m, kp, kd, ki = 2.0, 12.0, 6.0, 5.0
     block = dl.Robot.from_links(
@@ -177,8 +188,8 @@ def test_the_integral_of_the_error_has_its_rate(law: Any, method: str | None) ->
         ],
         gravity=(0.0, 0.0, 0.0),
     )
-    inertia = 1.0 if law is ComputedTorque else m  # which multiplies the feedback by M
-    controller = law(block, [0.2], kp=kp, kd=kd, ki=ki)
+    inertia = 1.0 if controller is ComputedTorque else m  # which multiplies the feedback by M
+    controller = controller(block, [0.2], kp=kp, kd=kd, ki=ki)
     how = {} if method is None else {"method": method}
     run = dl.simulate(block, [0.7], [0.1], controller, duration=1.0, dt=1e-3, **how)
     rates = np.array([[0, 1, 0], np.array([-kp, -kd, -ki]) / inertia, [1, 0, 0]])
@@ -193,3 +204,12 @@ def test_the_integral_of_a_digital_pid_grows_by_the_error_of_each_sample() -> No
     controller = PID(block, [0.0], kp=0.0, kd=0.0, ki=3.0)
     taus = [controller(t, np.array([0.5]), np.array([0.0])).item() for t in (0.0, 0.1, 0.3)]
     np.testing.assert_allclose(taus, [0.0, -0.15, -0.45], atol=1e-15)
+
+
+def test_old_names_of_options_warn():
+    robot = dl.load("pendulum")
+    with pytest.warns(DeprecationWarning, match=r"SlidingMode\(reach=\) is now switching_gain="):
+        old = SlidingMode(robot, [1.0], bandwidth=5.0, reach=20.0, layer=0.1)
+    with pytest.warns(DeprecationWarning, match=r"Adaptive\(slope=\) is now bandwidth="):
+        adaptive = Adaptive(robot, [1.0], slope=4.0, kd=1.0, rate=0.0)
+    assert old.switching_gain == 20.0 and adaptive.bandwidth == 4.0

@@ -18,12 +18,12 @@ LATER = 0.205
 def going_wrong(answer: Any) -> Any:
     """A law that is fine for a while."""
 
-    def law(t: float, q: np.ndarray, qd: np.ndarray) -> Any:
+    def controller(t: float, q: np.ndarray, qd: np.ndarray) -> Any:
         if t < LATER:
             return np.zeros(len(qd))
         return answer(len(qd))
 
-    return law
+    return controller
 
 
 def raising(n: int) -> Any:
@@ -70,11 +70,15 @@ def test_a_sampled_law_that_never_works_is_refused(method: str) -> None:
 
 @pytest.mark.parametrize("control_dt", [None, 0.01])
 def test_a_law_of_other_arguments_is_refused(control_dt: float | None) -> None:
-    for law in (lambda t, q: np.zeros(1), lambda t, q, qd, more: np.zeros(1), lambda *, t: 0.0):
+    for controller in (
+        lambda t, q: np.zeros(1),
+        lambda t, q, qd, more: np.zeros(1),
+        lambda *, t: 0.0,
+    ):
         with pytest.raises(
             dl.SettingError, match=r"torque function must take \(t, q, qd\), not \("
         ):
-            dl.simulate(dl.load("pendulum"), tau=law, duration=0.1, control_dt=control_dt)
+            dl.simulate(dl.load("pendulum"), tau=controller, duration=0.1, control_dt=control_dt)
 
 
 @pytest.mark.parametrize("control_dt", [None, 0.01])
@@ -83,13 +87,15 @@ def test_one_sample_of_a_batch_that_goes_wrong_is_named_and_the_others_go_on(
 ) -> None:
     robot = dl.load("pendulum")
 
-    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    def controller(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         return np.where((np.arange(3)[:, None] == 1) & (t > LATER), np.nan, -q)
 
     with pytest.warns(
         dl.SimulationWarning, match="1 of 3 .*'link1_joint' of sample 1 is not finite at"
     ):
-        run = dl.simulate(robot, np.ones((3, 1)), tau=law, duration=0.5, control_dt=control_dt)
+        run = dl.simulate(
+            robot, np.ones((3, 1)), tau=controller, duration=0.5, control_dt=control_dt
+        )
     assert np.isfinite(run.q[:, [0, 2]]).all() and run.attrs["status"] == "diverged"
 
 
@@ -105,7 +111,7 @@ def test_an_implicit_method_names_the_torque_and_not_stiffness(kind: str) -> Non
 def test_a_law_is_not_blamed_for_a_motion_that_is_lost() -> None:
     """It raises where it is asked about states that are no numbers, as steps are far too long."""
 
-    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    def controller(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         if not np.isfinite(q).all():
             raise ValueError("where is it?")
         return np.zeros(1)
@@ -115,7 +121,7 @@ def test_a_law_is_not_blamed_for_a_motion_that_is_lost() -> None:
     robot = dl.Robot.from_links([link])
     options = {"duration": 1.0, "dt": 0.01, "save_every": 50, "control_dt": 0.01}
     with pytest.warns(dl.SimulationWarning, match="beyond all bounds, joint 'axle' fastest"):
-        run = dl.simulate(robot, [0.1], [1.0], law, **options)
+        run = dl.simulate(robot, [0.1], [1.0], controller, **options)
     assert run.attrs["status"] == "diverged"
 
 
@@ -129,7 +135,7 @@ class Compiled:
         self.function, self.initial, self.structure = function, np.zeros(0), id(function)
         self.constants: dict[str, np.ndarray] = {}
 
-    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> Any:
+    def command(self, t: Any, q: Any, qd: Any, z: Any, constants: Any) -> Any:
         return self.function(t, q, qd)
 
 
@@ -149,7 +155,7 @@ def test_a_compiled_law_that_is_none_is_refused(
     kind: str, wrong: str, control_dt: float | None
 ) -> None:
     function, message = NO_LAWS[wrong]
-    with pytest.raises(dl.DalembertError, match=f"Compiled.law.*{message}"):
+    with pytest.raises(dl.DalembertError, match=f"Compiled.command.*{message}"):
         dl.simulate(SYSTEMS[kind][0](), tau=Compiled(function), duration=0.1, control_dt=control_dt)
 
 
@@ -157,18 +163,20 @@ def test_a_compiled_law_that_is_none_is_refused(
 @pytest.mark.parametrize("kind", SYSTEMS)
 def test_a_compiled_law_that_stops_being_a_number_is_named(kind: str, method: str) -> None:
     make, joint = SYSTEMS[kind]
-    law = Compiled(lambda t, q, qd: (np.sqrt(0.2 - t) + 0.0 * qd, np.zeros(0)))
+    controller = Compiled(lambda t, q, qd: (np.sqrt(0.2 - t) + 0.0 * qd, np.zeros(0)))
     with pytest.warns(dl.SimulationWarning, match=f"torque of '{joint}' is not finite at t = 0.2"):
-        run = dl.simulate(make(), tau=law, duration=0.5, dt=0.01, method=method)
+        run = dl.simulate(make(), tau=controller, duration=0.5, dt=0.01, method=method)
     assert 0.15 < float(run.time[-1]) < 0.22 and np.isfinite(run.q).all()
 
 
 def test_a_law_of_other_arguments_is_refused_before_it_is_compiled() -> None:
     class Short(Compiled):
-        def law(self, t: Any, q: Any, qd: Any) -> Any:  # type: ignore[override]
+        def command(self, t: Any, q: Any, qd: Any) -> Any:  # type: ignore[override]
             return qd
 
-    with pytest.raises(dl.SettingError, match=r"Short.law must take \(t, q, qd, z, constants\)"):
+    with pytest.raises(
+        dl.SettingError, match=r"Short.command must take \(t, q, qd, z, constants\)"
+    ):
         dl.simulate(dl.load("pendulum"), tau=Short(None), duration=0.1)
 
 
@@ -191,9 +199,9 @@ def test_a_law_of_other_arguments_is_refused_before_it_is_compiled() -> None:
     ],
 )
 def test_what_does_not_fit_is_said(options: dict[str, Any], message: str) -> None:
-    given = {"tau": lambda t, q, qd: np.zeros(1), "duration": 1.0, "dt": 0.01, **options}
+    settings = {"tau": lambda t, q, qd: np.zeros(1), "duration": 1.0, "dt": 0.01, **options}
     with pytest.raises(dl.DalembertError, match=message):
-        dl.simulate(dl.load("pendulum"), [0.0], **given)
+        dl.simulate(dl.load("pendulum"), [0.0], **settings)
 
 
 def test_encoders_read_joints_of_one_degree() -> None:
@@ -207,6 +215,6 @@ def test_encoders_read_joints_of_one_degree() -> None:
 
 def test_forces_of_constraints_are_not_sampled() -> None:
     closed = dl.load("pendulum_constrained")
-    law = dl.control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0], ki=1.0)
+    controller = dl.control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0], ki=1.0)
     with pytest.raises(dl.FormulationError, match="not measured at samples"):
-        dl.simulate(closed, tau=law, duration=1.0, control_dt=0.01, dt=0.01)
+        dl.simulate(closed, tau=controller, duration=1.0, control_dt=0.01, dt=0.01)

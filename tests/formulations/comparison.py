@@ -1,4 +1,4 @@
-"""What tests of several formulations share: comparison, tracing, reframing, Ṁ of a motion."""
+"""Helpers of the tests of formulations: comparison, tracing, reframing, Ṁ of a motion."""
 
 from dataclasses import replace
 from typing import Any

@@ -26,27 +26,29 @@ def law_of(arm, ki=None):
     "ki", [None, 3.0], ids=["its state is the arm's", "with a state of its own"]
 )
 def test_a_compiled_law_moves_as_in_simulate(arm, ki):
-    law, (q, qd) = law_of(arm, ki), RNG.normal(size=(2, 5, 2))
-    run = dl.simulate(arm, q, qd, law, duration=0.2, dt=DT, method="rk4", save_every=4)
-    found = dl.jax(arm).rollout(q, qd, law, 20, DT, every=4)
-    for a, b in zip(found, (run.q, run.qd), strict=True):
+    controller, (q, qd) = law_of(arm, ki), RNG.normal(size=(2, 5, 2))
+    run = dl.simulate(arm, q, qd, controller, duration=0.2, dt=DT, method="rk4", save_every=4)
+    result = dl.jax(arm).rollout(q, qd, controller, 20, DT, every=4)
+    for a, b in zip(result, (run.q, run.qd), strict=True):
         near(np.moveaxis(a, 0, 1), b.transpose("sample", "time", ...).values[:, 1:], 1e-12)
 
 
 def test_gradients_by_the_gains_of_a_compiled_law(arm):
-    there, law, (q, qd) = dl.jax(arm), law_of(arm, 3.0), RNG.normal(size=(2, 5, 2))
+    there, controller, (q, qd) = dl.jax(arm), law_of(arm, 3.0), RNG.normal(size=(2, 5, 2))
 
     def by(kp, ki):
         gains = {"kp": kp, "ki": ki}
-        return (there.rollout(q, qd, law, 20, DT, every=5, gains=gains)[0] ** 2).sum()
+        return (there.rollout(q, qd, controller, 20, DT, every=5, gains=gains)[0] ** 2).sum()
 
     # the same for all states, and one for each
     for lead in ((), (5,)):
         x = [np.full((*lead, 2), 20.0), np.full((*lead, 2), 3.0)]
         d = [RNG.normal(size=a.shape) for a in x]
-        slopes = jax.jit(jax.grad(by, (0, 1)))(*x)
-        assert [a.shape for a in slopes] == [a.shape for a in x]
-        near(sum((a * b).sum() for a, b in zip(slopes, d, strict=True)), central(by, x, d), 1e-9)
+        derivatives = jax.jit(jax.grad(by, (0, 1)))(*x)
+        assert [a.shape for a in derivatives] == [a.shape for a in x]
+        near(
+            sum((a * b).sum() for a, b in zip(derivatives, d, strict=True)), central(by, x, d), 1e-9
+        )
 
 
 def test_a_function_of_jax_is_asked_at_every_step(arm):
@@ -71,13 +73,13 @@ def test_a_function_of_jax_is_asked_at_every_step(arm):
 
 
 def test_closed_chains_under_a_law_stay_closed():
-    made = system("four_bar")
-    there, q = dl.jax(made), made.neutral()
-    law = lambda k: lambda t, q, qd: -k * qd  # noqa: E731
-    qd = made.project_velocity(q, np.ones(3))
-    motion = lambda k: there.rollout(q, qd, law(k), 20, DT, every=10)[0]  # noqa: E731
+    mechanism = system("four_bar")
+    there, q = dl.jax(mechanism), mechanism.neutral()
+    controller = lambda k: lambda t, q, qd: -k * qd  # noqa: E731
+    qd = mechanism.project_velocity(q, np.ones(3))
+    motion = lambda k: there.rollout(q, qd, controller(k), 20, DT, every=10)[0]  # noqa: E731
     states = motion(0.3)
-    assert np.abs(made.residual(np.asarray(states))).max() < 1e-10
+    assert np.abs(mechanism.residual(np.asarray(states))).max() < 1e-10
     last = lambda k: motion(k)[-1].sum()  # noqa: E731
     near(jax.grad(last)(0.3), central(last, [np.array(0.3)], [np.array(1.0)]), 1e-9)
 
@@ -99,9 +101,9 @@ def test_parameters_may_be_the_same_for_all_states_or_one_for_each():
 
 def test_systems_that_depend_on_time_are_counted_along():
     """A pendulum on a shaken pivot: as by simulate, and the step moves the times of all others."""
-    made = dl.Lagrangian(*shaken_pendulum())
-    there, q, qd = dl.jax(made), np.array([0.3]), np.array([0.1])
-    run = dl.simulate(made, q, qd, duration=0.3, dt=DT, method="rk4", save_every=6)
+    mechanism = dl.Lagrangian(*shaken_pendulum())
+    there, q, qd = dl.jax(mechanism), np.array([0.3]), np.array([0.1])
+    run = dl.simulate(mechanism, q, qd, duration=0.3, dt=DT, method="rk4", save_every=6)
     near(there.rollout(q, qd, None, 30, DT, every=6)[0], run.q.values[1:], 1e-13)
     loss = lambda dt: (there.rollout(q, qd, None, 30, dt, every=6)[0] ** 2).sum()  # noqa: E731
     near(jax.grad(loss)(DT), central(loss, [np.array(DT)], [np.array(1.0)], 1e-5), 1e-8)

@@ -1,0 +1,184 @@
+"""`dalembert bench` and `dalembert cache`: speed of the kernels here, and the cache of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+import dalembert
+from dalembert.cli.inputs import load
+from dalembert.cli.output import console, integer, print_json, say, show, table
+from dalembert.errors import DalembertError
+from dalembert.kernels.call import cache as kernel_cache
+from dalembert.kernels.call import vector_width
+from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import BenchOptions, CacheOptions
+
+MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+SECONDS = 0.4  # of measuring for each figure; the fastest repetition counts
+SEED = 1
+
+
+def bench(options: BenchOptions) -> None:
+    """Each quantity for one state, and for many on one and on all threads."""
+    system = load(options.robot).compiled
+    results = [row for quantity in MEASURED for row in measure(system, quantity, options.states)]
+    if options.json:
+        print_json({"robot": options.robot, "results": results})
+        return
+    title = f"{options.robot}, float64, row-major (N, {system.nv})"
+    heads = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
+    rows = table(title, *heads, left=2)
+    for row in results:
+        rows.add_row(
+            row["quantity"].replace("_", " "),
+            row["formulation"],
+            integer(row["states"]),
+            str(row["threads"]),
+            f"{row['ns_per_state']:,.1f}",
+            integer(row["states_per_second"]),
+            end_section=row["states"] > 1 and row["threads"] == dalembert.get_num_threads(),
+        )
+    show(console(), rows)
+
+
+def measure(system: System, quantity: str, states: int) -> Iterator[dict[str, Any]]:
+    """One state on one thread, then `states` on one thread and on all of them."""
+    listed = system.dynamics.quantity(quantity)
+    formulation = listed.formulation(None, system.dynamics.description).name
+
+    def result(threads: int, count: int, seconds: float) -> dict[str, Any]:
+        """The fastest of many repetitions of one call."""
+        return {
+            "quantity": quantity,
+            "formulation": formulation,
+            "threads": threads,
+            "states": count,
+            "seconds": seconds,
+            "ns_per_state": 1e9 * seconds / count,
+            "states_per_second": count / seconds,
+        }
+
+    one = arguments(system, listed.inputs, None)
+    for _ in range(3):  # compile, install the quick call, remember its kernel
+        getattr(system, quantity)(*one)
+    method = getattr(system, quantity)
+    yield result(1, 1, fastest(partial(method, *one)))
+    many = arguments(system, listed.inputs, states)
+    call = partial(method, *many, out=method(*many))
+    for threads in dict.fromkeys((1, dalembert.get_num_threads())):
+        with using_threads(threads):
+            yield result(threads, states, fastest(call))
+
+
+def arguments(system: System, names: tuple[str, ...], size: int | None) -> list[np.ndarray]:
+    """Random inputs of a quantity; torques are drawn like accelerations."""
+    try:
+        q, qd, qdd = system.random_state(np.random.default_rng(SEED), size)
+    except MemoryError:
+        raise DalembertError(f"{size:,} states do not fit into memory; ask for fewer") from None
+    values = {"q": q, "qd": qd, "qdd": qdd, "tau": qdd}
+    return [values[name] for name in names]
+
+
+def fastest(call: Callable[[], Any]) -> float:
+    """Seconds of one call: the least over groups that are long enough for the clock."""
+    repeat, best = 1, np.inf
+    end = time.perf_counter() + SECONDS
+    while True:
+        start = time.perf_counter()
+        for _ in range(repeat):
+            call()
+        stop = time.perf_counter()
+        best = min(best, (stop - start) / repeat)
+        if stop - start < 1e-3:
+            repeat *= 2
+        if stop >= end:
+            return best
+
+
+@contextmanager
+def using_threads(count: int) -> Iterator[None]:
+    """Kernels use `count` threads inside the block."""
+    before = dalembert.get_num_threads()
+    dalembert.set_num_threads(count)
+    try:
+        yield
+    finally:
+        dalembert.set_num_threads(before)
+
+
+# the cache of compiled kernels
+
+
+def cache(options: CacheOptions) -> None:
+    """Show where the cache is and how much it holds; verify it, or clear it."""
+    if options.verify and options.clear:
+        raise typer.BadParameter("choose one of --verify and --clear")
+    screen, entries = console(), kernel_cache.entries()
+    size = sum(entry.size for entry in entries)
+    if options.clear:
+        kernel_cache.clear()
+        remaining = kernel_cache.entries()
+        freed = _size(size - sum(entry.size for entry in remaining))
+        say(screen, f"removed {len(entries) - len(remaining):,} entries, {freed}")
+        return
+    damaged = [entry.name for entry in entries if not entry.intact]
+    if options.verify:
+        # damaged entries are never run; they are removed and named
+        kernel_cache.discard(damaged)
+        for name in damaged:
+            say(screen, f"removed {name}: its bytes are not those that were written")
+        say(screen, f"{len(entries) - len(damaged):,} of {len(entries):,} entries are whole")
+        if damaged:
+            raise DalembertError(
+                f"{len(damaged)} entries were damaged; their kernels are compiled anew when they "
+                "are needed. If this happens again, look at the disk"
+            )
+        return
+    folder, limit = kernel_cache.directory(), kernel_cache.limit()
+    if options.json:
+        facts = {
+            "folder": None if folder is None else str(folder),
+            "entries": len(entries),
+            "bytes": size,
+            "limit": limit,
+            "vectors": vector_width.chosen_target().bits,
+            "damaged": damaged,
+        }
+        print_json(facts)
+        return
+    if folder is None:
+        say(screen, "The cache is off: every process compiles its kernels anew.")
+        return
+    say(screen, f"{folder}")
+    share = f"{_size(size)} of {_size(limit)} (DALEMBERT_CACHE_LIMIT)"
+    say(screen, f"{len(entries):,} entries, {share}")
+    if entries:
+        used = [entry.used for entry in entries]
+        say(screen, f"last used {_ago(max(used))}, the oldest {_ago(min(used))}")
+    say(screen, vector_width.describe())
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:,.4g} GiB"
+
+
+def _ago(instant: float) -> str:
+    seconds = max(0.0, time.time() - instant)
+    for name, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {name} ago"
+    return "just now" if seconds < 2 else f"{seconds:.0f} seconds ago"
