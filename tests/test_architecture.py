@@ -108,3 +108,15 @@ def test_the_path_of_a_first_call_is_the_one_described(monkeypatch, tmp_path):
         threading.setprofile(None)
     first_calls = [called.index(step) for step in described]
     assert first_calls == sorted(first_calls)
+
+
+def test_file_names_answer_ordinary_questions():
+    """Where the KKT system is solved, a cache key made, and so on, by the names of files alone."""
+    files = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    assert {
+        "constraints/kkt.py",
+        "constraints/coulomb_friction.py",
+        "importers/urdf_links_and_joints.py",
+        "kernels/call/cache_key.py",
+        "systems/runge_kutta.py",
+    } <= files

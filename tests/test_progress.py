@@ -72,8 +72,8 @@ def test_tracing_is_shown(monkeypatch):
     titles = []
 
     @contextmanager
-    def bar(title, shown):
-        titles.append((title, shown))
+    def bar(title, enabled):
+        titles.append((title, enabled))
         yield lambda share: None
 
     monkeypatch.setattr(tracing, "progress_bar", bar)

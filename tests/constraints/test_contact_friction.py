@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Plane, PointOnSurface, Sliding, SoftFinger, Sphere
-from dalembert.constraints.friction import with_friction
+from dalembert.constraints.coulomb_friction import with_friction
 from dalembert.errors import ConstraintError, FormulationError, SettingError
 from tests.constraints.states import ROUTES, consistent_states
 

@@ -10,7 +10,7 @@ from dalembert.formulations.derivatives import automatic as automatic_derivative
 from dalembert.formulations.derivatives.forward import forward_dynamics_derivatives
 from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
-from dalembert.linalg.tree import tree_inverse
+from dalembert.linalg.factorisations import tree_inverse
 from dalembert.model import Model
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds

@@ -10,7 +10,7 @@ from dalembert.errors import (
     ShapeError,
     UnknownNameError,
 )
-from dalembert.importers.urdf_parts import quarter_turn
+from dalembert.importers.urdf_links_and_joints import quarter_turn
 from dalembert.spatial.rotations import rotation_from_rpy
 from dalembert.systems.robot import Robot
 from dalembert.zoo import load

@@ -14,11 +14,12 @@ from dalembert.linalg.factorisations import (
     leaves_first,
     lower_inverse,
     lu,
+    tree_inverse,
+    tree_solve,
     upper_cholesky,
 )
 from dalembert.linalg.orthogonal import gram_schmidt, householder
 from dalembert.linalg.row_space import row_space
-from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.tracing.interpreter import interpret
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from dalembert.constraints import (
     contact,
+    coulomb_friction,
     derivatives,
     elimination,
-    friction,
     gauge,
     inverse,
     kane,
@@ -70,7 +70,7 @@ _solved = partial(_one, inverts_mass=True)  # does not exist where M(q) is singu
 
 def _route(name: str, function: Callable[..., Any], citation: str, summary: str) -> Formulation:
     """A route to (q̈, λ), with friction at contacts and wrenches at frames."""
-    whole = loaded(friction.with_friction(implicit(function)))
+    whole = loaded(coulomb_friction.with_friction(implicit(function)))
     return Formulation(name, whole, citation, summary)
 
 
@@ -242,7 +242,7 @@ QUANTITIES = (
         )
     ),
     _one(
-        friction.wrench,
+        coulomb_friction.wrench,
         "friction of a contact on its finger, force and moment at the contact point",
         "Coulomb's law; Howe and Cutkosky 1996",
         label="contact_friction",

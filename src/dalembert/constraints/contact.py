@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.friction import limit_wrench, require_positive
+from dalembert.constraints.coulomb_friction import limit_wrench, require_positive
 from dalembert.constraints.kinds import Constraint, Posture, Time, index
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.friction import require_smooth, with_friction
+from dalembert.constraints.coulomb_friction import require_smooth, with_friction
 from dalembert.constraints.inverse import drive_span, inverse_dynamics, selected
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
-from dalembert.linalg.entries import flagged
-from dalembert.linalg.factorisations import lu
+from dalembert.linalg.factorisations import flagged, lu
 from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:

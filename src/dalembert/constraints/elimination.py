@@ -16,8 +16,7 @@ from dalembert.constraints import multiplier
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
-from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.factorisations import LU, ldl, lu
+from dalembert.linalg.factorisations import LU, flagged, largest, ldl, lu
 from dalembert.linalg.rank import Pivots
 from dalembert.linalg.row_space import RESOLVED, SHORT, VANISHED
 from dalembert.spatial.arrays import Array, Scalar

@@ -15,14 +15,20 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints import multiplier
+from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.elimination import implied, met, spread, well_chosen
-from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
 from dalembert.errors import FormulationError
-from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.factorisations import cholesky, lower_inverse, lu, upper_cholesky
+from dalembert.linalg.factorisations import (
+    cholesky,
+    flagged,
+    largest,
+    lower_inverse,
+    lu,
+    upper_cholesky,
+)
 from dalembert.linalg.orthogonal import gram_schmidt, householder, singular, symmetric_roots
 from dalembert.linalg.rank import Pivots
 from dalembert.linalg.row_space import RESOLVED, VANISHED

@@ -19,7 +19,7 @@ from dalembert.constraints.kinds import Time, index
 from dalembert.constraints.kkt import Metric, demanded, metric, solution
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.quantities import load
-from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 from dalembert.spatial.arrays import Array
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
 from dalembert.linalg.factorisations import cholesky, ldl, lower_inverse

@@ -22,8 +22,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.kinds import Time
-from dalembert.linalg.entries import flagged
-from dalembert.linalg.factorisations import LeavesFirst, is_large, leaves_first
+from dalembert.linalg.factorisations import LeavesFirst, flagged, is_large, leaves_first
 from dalembert.linalg.row_space import HUGE, AnyRowSpace, BlockedRowSpace, blocked_rows, row_space
 from dalembert.spatial.arrays import Array
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
-from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import EXTRA
 from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.status import Status

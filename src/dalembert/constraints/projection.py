@@ -16,8 +16,7 @@ from dalembert import tracing
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, metric_at, terms
 from dalembert.constraints.multiplier import bound, consistent
-from dalembert.linalg.entries import flagged
-from dalembert.linalg.factorisations import ldl, symmetric
+from dalembert.linalg.factorisations import flagged, ldl, symmetric
 from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:

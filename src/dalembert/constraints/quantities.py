@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.constraints import friction
+from dalembert.constraints import coulomb_friction
 from dalembert.constraints.kinds import Posture, Time
 from dalembert.errors import ShapeError
 from dalembert.formulations.coupled import independent_rows
@@ -138,7 +138,9 @@ def reaction_wrenches(
     for name in system.acting_names:
         own = wrench(system, q, lam, t, name)
         has_friction = system.constraints[name].has_friction
-        F.append(own + friction.wrench(system, q, qd, lam, t, name) if has_friction else own)
+        F.append(
+            own + coulomb_friction.wrench(system, q, qd, lam, t, name) if has_friction else own
+        )
     points = [system.constraints[name].point(at) for name in system.acting_names]
     return np.stack(F), np.stack(points)
 

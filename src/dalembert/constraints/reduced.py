@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.inverse import selected
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric_at
 from dalembert.errors import ConstraintError
-from dalembert.linalg.entries import flagged
+from dalembert.linalg.factorisations import flagged
 from dalembert.linalg.row_space import row_space
 from dalembert.spatial.arrays import Array
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from dalembert.constraints import reduced
 from dalembert.constraints.constrained_lagrangian import difference_term
-from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.quantities import drift, jacobian, residual

@@ -28,7 +28,7 @@ from dalembert.constraints.inverse import inverse_dynamics, selected
 from dalembert.constraints.kinds import index
 from dalembert.control.trajectory import Array, Constants, Output, Scalar, Trajectory, hold
 from dalembert.errors import ShapeError
-from dalembert.linalg.entries import flagged
+from dalembert.linalg.factorisations import flagged
 from dalembert.linalg.row_space import row_space
 from dalembert.pickling import Portable
 

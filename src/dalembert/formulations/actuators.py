@@ -22,7 +22,7 @@ import numpy as np
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.kinematics.frames import body_poses, columns_about, frame_pose
 from dalembert.formulations.kinematics.tendons import lengths_and_rows
-from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import row_space
 from dalembert.model import CoupledModel, Model
 from dalembert.model.actuators import Actuator, Range, wraps

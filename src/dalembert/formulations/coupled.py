@@ -22,9 +22,13 @@ from dalembert.formulations.forward.solve import implicit
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.linalg.factorisations import cholesky_solve, lower_inverse, upper_cholesky
+from dalembert.linalg.factorisations import (
+    cholesky_solve,
+    lower_inverse,
+    tree_inverse,
+    upper_cholesky,
+)
 from dalembert.linalg.orthogonal import symmetric_roots
-from dalembert.linalg.tree import tree_inverse
 from dalembert.model import CoupledModel, Model
 from dalembert.spatial.arrays import Array, Matrix, Vector
 

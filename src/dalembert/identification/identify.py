@@ -50,7 +50,7 @@ from dalembert.identification.residuals import residuals
 from dalembert.identification.result import Fit
 from dalembert.identification.simulation_error import refine_by_simulation
 from dalembert.identification.storage import Inputs, load, unreadable
-from dalembert.linalg.threads import single_threaded
+from dalembert.linalg import single_threaded
 from dalembert.model.notes import LeftOut
 from dalembert.systems.system import System
 from dalembert.text import visible

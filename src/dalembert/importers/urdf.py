@@ -17,8 +17,14 @@ import numpy as np
 from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
 from dalembert.importers.file_access import Roots, Trust
 from dalembert.importers.safe_parsing import Document, Element, Source, excerpt, read_xml
+from dalembert.importers.urdf_links_and_joints import (
+    Log,
+    UrdfJoint,
+    UrdfLink,
+    read_joint,
+    read_link,
+)
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
-from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_transmissions import drive_data, motors
 from dalembert.importers.visuals import urdf_visuals
 from dalembert.model import CoupledModel, Joint, Link, Model, build

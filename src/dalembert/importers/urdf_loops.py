@@ -19,7 +19,14 @@ import numpy as np
 
 from dalembert.errors import ImportFileError
 from dalembert.importers.safe_parsing import Element, excerpt
-from dalembert.importers.urdf_parts import KINDS, Log, UrdfJoint, X, read_origin, unit_axis
+from dalembert.importers.urdf_links_and_joints import (
+    KINDS,
+    Log,
+    UrdfJoint,
+    X,
+    read_origin,
+    unit_axis,
+)
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import AXES, align
 from dalembert.model.notes import Equality, LeftOut, pose_rows

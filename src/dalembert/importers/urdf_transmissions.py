@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.errors import ImportFileError
 from dalembert.importers.safe_parsing import Element, excerpt
-from dalembert.importers.urdf_parts import Log
+from dalembert.importers.urdf_links_and_joints import Log
 from dalembert.importers.write import numbers, unique
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.model import Model

@@ -17,7 +17,7 @@ from dalembert.errors import ImportFileError
 from dalembert.importers.file_access import Roots
 from dalembert.importers.mjcf_compile import Dropped
 from dalembert.importers.safe_parsing import Element, excerpt
-from dalembert.importers.urdf_parts import UrdfLink
+from dalembert.importers.urdf_links_and_joints import UrdfLink
 from dalembert.model.notes import IDENTITY_POSE, Numbers, SearchPaths, Visual
 from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion, product
 

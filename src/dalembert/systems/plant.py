@@ -22,8 +22,7 @@ import numpy as np
 
 from dalembert.formulations.actuators import clipped
 from dalembert.formulations.parts.elements import coulomb
-from dalembert.linalg.entries import largest
-from dalembert.linalg.factorisations import solve_with_fixed
+from dalembert.linalg.factorisations import largest, solve_with_fixed
 from dalembert.systems.controller import Controller, controller_output, pack, unpack
 from dalembert.systems.dynamics import Array, Dynamics, Time
 from dalembert.systems.friction import has_coulomb

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.formulations.derivatives.inverse import derivatives_by_blocks
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.linalg.tree import TreeFactor
+from dalembert.linalg.factorisations import TreeFactor
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 

@@ -17,8 +17,7 @@ from dalembert.formulations.kinematics.tendons import lengths_and_rows
 from dalembert.formulations.parts.elements import resistance
 from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_moments
 from dalembert.formulations.parts.sweeps import inward, outward, transforms
-from dalembert.linalg.factorisations import cholesky_solve, symmetric
-from dalembert.linalg.tree import tree_inverse, tree_solve
+from dalembert.linalg.factorisations import cholesky_solve, symmetric, tree_inverse, tree_solve
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat

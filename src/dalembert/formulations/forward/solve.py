@@ -24,9 +24,13 @@ from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.inverse import operator as stacked
 from dalembert.formulations.mass import square_root as roots
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.linalg.factorisations import back_substitution, cholesky_solve, forward_substitution
+from dalembert.linalg.factorisations import (
+    back_substitution,
+    cholesky_solve,
+    forward_substitution,
+    tree_solve,
+)
 from dalembert.linalg.orthogonal import symmetric_roots
-from dalembert.linalg.tree import tree_solve
 from dalembert.model import Model
 from dalembert.spatial.arrays import Vector
 

@@ -36,7 +36,7 @@ from dalembert.identification.excitation.search import (
     ranges,
     search,
 )
-from dalembert.linalg.threads import single_threaded
+from dalembert.linalg import single_threaded
 from dalembert.logs.tables import write_log
 from dalembert.model.frozen import Frozen
 from dalembert.progress import on_terminal, progress_bar

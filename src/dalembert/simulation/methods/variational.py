@@ -22,8 +22,12 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.errors import SettingError
-from dalembert.linalg.entries import largest
-from dalembert.linalg.factorisations import back_substitution, cholesky, forward_substitution
+from dalembert.linalg.factorisations import (
+    back_substitution,
+    cholesky,
+    forward_substitution,
+    largest,
+)
 from dalembert.simulation.methods.method import FixedMethod
 from dalembert.simulation.plant import Function, SimulatedPlant, Time
 from dalembert.spatial import se3

@@ -19,8 +19,7 @@ import numpy as np
 from dalembert.constraints.kinds import Time
 from dalembert.errors import ConstraintError, FormulationError
 from dalembert.formulations.parts.elements import saturated
-from dalembert.linalg.entries import flagged
-from dalembert.linalg.factorisations import lu
+from dalembert.linalg.factorisations import flagged, lu
 from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
