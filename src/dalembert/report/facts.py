@@ -98,7 +98,7 @@ def describe(system: System) -> dict[str, Any]:
         "ignored": list(notes.ignored),
         "warnings": list(notes.warnings),
         "provenance": list(notes.provenance),
-        "left_out": [vars(row) for row in notes.left_out],
+        "left_out": [row._asdict() for row in notes.left_out],
         "equalities": [vars(equality) for equality in notes.equalities],
     }
 
