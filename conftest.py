@@ -36,6 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="dalembert[casadi] is not installed"))
 
 
+# modules that import a framework at their top are imported when it is asked for
+collect_ignore = [] if find_spec("torch") else ["src/dalembert/frameworks/torch_op.py"]
+collect_ignore += [] if find_spec("torch") else ["src/dalembert/frameworks/torch_system.py"]
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the folder when the process that made it ends."""
     if not hasattr(config, "workerinput"):

@@ -86,10 +86,10 @@ def test_it_builds_without_warnings(tmp_path):
     assert built.returncode == 0, built.stderr
     page = (tmp_path / "html" / "theory" / "lagrange.html").read_text(encoding="utf-8")
     assert "<math" in page
-    for page in (tmp_path / "html" / "reference").glob("*.html"):
-        text = re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))
-        assert references.with_titles(text) == text, page.name
-        assert r"\*" not in text, page.name
+    for path in (tmp_path / "html" / "reference").glob("*.html"):
+        text = re.sub(r"<[^>]*>", "", path.read_text(encoding="utf-8"))
+        assert references.with_titles(text) == text, path.name
+        assert r"\*" not in text, path.name
     # scripts, styles, fonts and pictures come from the pages' own folder
     fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]*)"', page)
     assert not fetched

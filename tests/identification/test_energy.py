@@ -63,11 +63,12 @@ def test_energy_columns_are_the_energies():
     robot = sprung_arm()
     columns = build_regressor(robot, friction=["viscous"])
     record = waved(robot, 7)
-    E, P, _ = energy_columns(columns, record)
-    bare = columns._massless_robot
+    E, P, _, stored = energy_columns(columns, record)
+    bare = columns.massless_robot
+    assert stored.min() > 0.0  # of a tendon
     total = robot.kinetic_energy(record.q, record.qd) + robot.potential_energy(record.q)
     np.testing.assert_allclose(
-        E @ columns.values, total - bare.potential_energy(record.q), atol=1e-12
+        E @ columns.values + stored, total - bare.potential_energy(record.q), atol=1e-12
     )
     lost = (robot.model.drive.viscous * record.qd**2).sum(axis=1)
     np.testing.assert_allclose(P @ columns.values, lost, atol=1e-13)

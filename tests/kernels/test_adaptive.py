@@ -83,7 +83,7 @@ def test_a_mixed_batch_costs_what_its_runs_need():
     speeds = np.where(np.arange(400) % 20 == 0, 30.0, 0.3)[:, None]
     q, qd, tau = starts(400, speeds)
     result = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
-    loop = ROBOT._rollouts["RK45", "smooth", False, ""].host
+    loop = ROBOT._rollouts["RK45", "smooth", False, ""][0]
     base = np.concatenate(
         [q, qd, np.zeros((400, 11)), np.tile([1e-6, 1e-12, 1.0, 1e5], (400, 1))], 1
     )

@@ -41,7 +41,7 @@ def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
 
 
 def renamed_options(**names: str) -> Callable[[type[C]], type[C]]:
-    """Let a class take options by their old names too, with a DeprecationWarning."""
+    """Let a class take options by their old names too, with a warning."""
 
     def decorate(kind: type[C]) -> type[C]:
         create = kind.__init__

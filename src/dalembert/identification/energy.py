@@ -1,9 +1,9 @@
 """Identification without accelerations: the balance of energy over windows of time.
 
 The work of the drives is stored or dissipated: q̇ᵀ(τ − e) = dE/dt + q̇ᵀ F f, with the energy E = K + U of
-bodies and rotors, which is linear in x as torques are. Constraints that do not move do no work. Times
-a window φ(t) that is zero at both of its ends, integrated by parts (modulating functions, Shinbrot
-1957),
+bodies and rotors, which is linear in x as torques are; the kinetic energy of tendons is known.
+Constraints that do not move do no work. Times a window φ(t) that is zero at both of its ends, integrated by
+parts (modulating functions, Shinbrot 1957),
 
     ∫ φ q̇ᵀ(τ − e) dt = −∫ φ' E dt + ∫ φ q̇ᵀF dt f :
 
@@ -74,8 +74,11 @@ def energy_equations(
 
 def energy_columns(
     regressor: Regressor, record: Record
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(E (n, p), P (n, p), y (n,)): y = dE/dt x + P x, energies in J and powers in W per unknown."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(E (n, p), P (n, p), work (n,), stored (n,)): work = dE/dt x + P x + d(stored)/dt.
+
+    Energies in J and powers in W per unknown; `stored` is the known kinetic energy of tendons.
+    """
     system, n, p = regressor.system, len(record.t), len(regressor.names)
     dynamics = system.dynamics.bound()
     if dynamics.moving or (dynamics.rows and not dynamics.resting):  # A q̇ = b ≠ 0
@@ -102,7 +105,14 @@ def energy_columns(
             E[:, own] = 0.5 * motion.qd**2
         else:
             P[:, own] = motion.qd * KINDS[kind](motion)
-    return E, P, (record.qd * regressor.drive_torques(record)).sum(axis=1)
+    work = (record.qd * regressor.drive_torques(record)).sum(axis=1)
+    stored, massless = np.zeros(n), regressor.massless_robot
+    if massless is not None and massless.model.elements.tendons_with_inertia:
+        # without accelerations the known torques have their part a Jᵀ J̇ q̇ of d(stored)/dt
+        stored = massless.kinetic_energy(record.q, record.qd)
+        by_q = massless.derivative("kinetic_energy", (record.q, record.qd), wrt="q")
+        work = work + (by_q * record.qd).sum(axis=1)
+    return E, P, work, stored
 
 
 def energy_rows(
@@ -124,12 +134,15 @@ def energy_rows(
     for first in range(0, count, per_part):
         last = min(first + per_part, count) - 1
         part = record.part(slice(first * hop, last * hop + width + 1))
-        E, P, work = energy_columns(regressor, part)
+        E, P, work, stored = energy_columns(regressor, part)
         power = _window_sums((part.qd * scale) ** 2, phi, hop).sum(axis=1)
         size = np.sqrt(np.maximum(power, 1e-300))
         rows = _window_sums(P, phi, hop) - _window_sums(E, derivative, hop)
         W.append(rows / size[:, None])
-        y.append(_window_sums(work[:, None], phi, hop)[:, 0] / size)
+        power = _window_sums(work[:, None], phi, hop) + _window_sums(
+            stored[:, None], derivative, hop
+        )
+        y.append(power[:, 0] / size)
     if not W:
         raise IdentificationError(
             f"a window of {width} samples is longer than the record of {len(record.t)}"

@@ -194,10 +194,10 @@ class Regressor(Frozen):
         A torque that was not measured (NaN) is that of a passive joint: zero.
         """
         tau = np.nan_to_num(record.tau, nan=0.0)
-        if self._massless_robot is None:
+        if self.massless_robot is None:
             return np.asarray(tau)
         return np.asarray(
-            tau - self._massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
+            tau - self.massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
         )
 
     def row_noise(self, record: Record, noise: np.ndarray) -> np.ndarray:
@@ -221,7 +221,7 @@ class Regressor(Frozen):
         return variance
 
     @cached_property
-    def _massless_robot(self) -> Any:
+    def massless_robot(self) -> Any:
         """The robot without inertias, friction and rotors, or None where it has no springs etc."""
         model, robot = self.model, self.system.robot
         if not model.elements or robot is None:

@@ -155,6 +155,7 @@ class Fit(Frozen):
         q, qd, qdd : (n, nq) and (n, nv) array
             Positions, velocities and accelerations.
         model : {"prior", "unconstrained", "consistent"}
+            The parameters that are used.
 
         Returns
         -------
@@ -186,6 +187,7 @@ class Fit(Frozen):
         Parameters
         ----------
         log : xarray.Dataset, path, or a list of them
+            Measured motions that were not fitted.
         normalised : bool
             Divide by the deviation of the measured torque.
         """

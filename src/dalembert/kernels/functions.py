@@ -154,11 +154,14 @@ def compile_function(
 
     Parameters
     ----------
-    function : function of arrays, called by keyword, that returns an array, a tuple or a dict of them;
-        or a `casadi.Function`, which needs no shapes.
-    shapes : shapes of one state's arguments by their names, an int for a vector; batches have more
-        axes in front when the compiled function is called.
-    name : name of the kernel; by default the function's.
+    function : callable or casadi.Function
+        Function of arrays, called by keyword, that returns an array, a tuple or a dict of them. A
+        `casadi.Function` needs no shapes.
+    shapes : mapping of str to int or tuple of int
+        Shapes of one state's arguments by their names, an int for a vector; batches have more axes
+        in front when the compiled function is called.
+    name : str, optional
+        Name of the kernel; by default the function's.
 
     Returns
     -------
