@@ -33,11 +33,12 @@ versions: $(VENV)/.with-release  ## the matrix of noxfile.py, with the Pythons t
 dist: $(VENV)/.with-release  ## source archive and wheel in dist/, the wheel tested outside the tree
 	@$(BIN)/python tools/dist.py
 
-lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
+lint: $(VENV)/.with-lint  ## style, types, the order of the layers, and words
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/vocabulary.py
 
 bench: $(VENV)/.with-test  ## compare with Pinocchio, MuJoCo and CasADi's C on this machine
 	@$(BIN)/python benchmarks/run.py

@@ -2,8 +2,8 @@
 
 The work of the drives is stored or dissipated: q̇ᵀ(τ − e) = dE/dt + q̇ᵀ F f, with the energy E = K + U of
 bodies and rotors, which is linear in x as torques are; the kinetic energy of tendons is known.
-Constraints that do not move do no work. Times a window φ(t) that is zero at both of its ends, integrated by
-parts (modulating functions, Shinbrot 1957),
+Constraints that do not move do no work. Times a window φ(t) that is zero at both of its ends,
+integrated by parts (modulating functions, Shinbrot 1957),
 
     ∫ φ q̇ᵀ(τ − e) dt = −∫ φ' E dt + ∫ φ q̇ᵀF dt f :
 
