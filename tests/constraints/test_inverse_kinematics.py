@@ -76,7 +76,7 @@ def test_out_of_reach_is_the_nearest_closed_posture():
     """The same distance as an optimiser with the loop as its constraint finds."""
     system, frame = dl.load("four_bar"), "coupler_tip"
     away = pose(system, system.neutral(), frame)[0, :3, 3] + np.array([1.5, 0.4, 0.0])
-    q, is_solved = system.inverse_kinematics(away, frame=frame, task="position", restarts=30)
+    q, is_solved = system.inverse_kinematics(away, frame=frame, task="position", max_restarts=30)
     assert not is_solved and abs(system.residual(q)).max() < 1e-9
 
     def distance(x):

@@ -32,7 +32,7 @@ def test_the_same_postures_as_on_the_host(card):
     T = robot.pose(robot.random_state(np.random.default_rng(4), 40)[0]).reshape(2, 20, 4, 4)
     T[0, 3, 0, 3] += 10.0
     T[1, 2, 1, 3] = np.nan
-    q, converged = robot.inverse_kinematics(card.asarray(T), restarts=20)
+    q, converged = robot.inverse_kinematics(card.asarray(T), max_restarts=20)
     assert isinstance(q, DeviceArray) and q.shape == (2, 20, 2)
     q, converged = plain(q), plain(converged)
     expected = np.ones((2, 20), dtype=bool)
@@ -41,7 +41,7 @@ def test_the_same_postures_as_on_the_host(card):
     np.testing.assert_allclose(robot.pose(q)[converged], T[converged], atol=2e-9)
     assert np.isfinite(q).all() and (q >= robot.lower).all() and (q <= robot.upper).all()
     # starts are those of the host, and so are the postures
-    host = robot.inverse_kinematics(np.where(np.isnan(T), 0.1, T), restarts=20)
+    host = robot.inverse_kinematics(np.where(np.isnan(T), 0.1, T), max_restarts=20)
     np.testing.assert_allclose(q[converged], host.q[converged], atol=1e-8)
 
 
@@ -49,7 +49,7 @@ def test_starts_are_taken_and_what_is_for_the_host_is_refused(card):
     robot = dl.load("planar_2r")
     q0 = np.array([0.3, 0.5])
     T = card.asarray(robot.pose(q0 + 0.05)[None])
-    near = robot.inverse_kinematics(T, q0=q0, restarts=0)
+    near = robot.inverse_kinematics(T, q0=q0, max_restarts=0)
     np.testing.assert_allclose(plain(near.q)[0], q0 + 0.05, atol=1e-7)
     with pytest.raises(SettingError, match="on the host"):
         robot.inverse_kinematics(T, goal="center")

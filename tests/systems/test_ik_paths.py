@@ -55,7 +55,7 @@ def test_jumps_that_must_be_are_named():
     moves = abs(np.diff(result.q, axis=0)).max(axis=1)
     assert np.flatnonzero(moves > 0.3).tolist() == [k - 1]
     # where nothing may begin anew, the poses beyond the limit are not found
-    stuck = robot.inverse_kinematics(T, q0=q0, continuous=True, restarts=0)
+    stuck = robot.inverse_kinematics(T, q0=q0, continuous=True, max_restarts=0)
     assert stuck.found[: k - 1].all() and not stuck.found[k] and stuck.jumps == ()
 
 

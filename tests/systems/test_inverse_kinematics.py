@@ -37,7 +37,7 @@ def test_seeds_repeat_and_shapes_follow_the_targets():
     """The same seed gives the same bits; one target gives one posture."""
     robot = dl.load("panda")
     T = targets(robot, 6).reshape(2, 3, 4, 4)
-    first, again = (robot.inverse_kinematics(T, seed=5) for _ in range(2))
+    first, again = (robot.inverse_kinematics(T, rng=5) for _ in range(2))
     np.testing.assert_array_equal(first.q, again.q)
     assert first.q.shape == (2, 3, 7) and first.found.shape == (2, 3)
     one = robot.inverse_kinematics(T[0, 0])
@@ -52,7 +52,7 @@ def test_a_start_nearby_leads_to_the_nearby_posture():
     q = np.array([0.3, -1.1, 1.3, -0.5, 0.9, 0.2])
     for k in range(20):
         T = robot.pose(q + 0.02 * np.ones(6))
-        result = robot.inverse_kinematics(T, q0=q, restarts=0)
+        result = robot.inverse_kinematics(T, q0=q, max_restarts=0)
         assert result.found and abs(result.q - q - 0.02).max() < 1e-7, k
         q = result.q
 
@@ -87,13 +87,13 @@ def test_targets_out_of_reach_are_not_found_and_give_the_nearest_posture():
     """A point at 10 m: the arm is stretched toward it."""
     robot = dl.load("planar_2r")
     away = np.array([6.0, 8.0, 0.0])
-    q, solved = robot.inverse_kinematics(away, task="position", restarts=20)
+    q, solved = robot.inverse_kinematics(away, task="position", max_restarts=20)
     assert not solved and np.isfinite(q).all()
     tool = robot.pose(q)[:3, 3]
     longest = np.linalg.norm(robot.pose(np.zeros(2))[:3, 3])
     np.testing.assert_allclose(tool, longest * away / 10.0, atol=1e-5)
     near = 1.01 * longest * away / 10.0
-    q, solved = robot.inverse_kinematics(near, task="position", restarts=20)
+    q, solved = robot.inverse_kinematics(near, task="position", max_restarts=20)
     assert not solved
     np.testing.assert_allclose(robot.pose(q)[:3, 3], near / 1.01, atol=1e-5)
 
@@ -103,7 +103,7 @@ def test_weights_say_what_matters_where_not_all_can_be_reached():
     robot = dl.load("planar_2r")
     above = robot.pose([0.4, 0.9])[:3, 3] + [0.0, 0.0, 0.2]
     weighted = robot.inverse_kinematics(
-        above, task="position", weights=[1.0, 1.0, 1e-3], restarts=5
+        above, task="position", weights=[1.0, 1.0, 1e-3], max_restarts=5
     )
     assert not weighted.found
     np.testing.assert_allclose(robot.pose(weighted.q)[:2, 3], above[:2], atol=1e-6)
@@ -114,9 +114,9 @@ def test_limits_may_be_left_out():
     robot = dl.load("planar_2r")
     tight = robot.with_limits({joint.name: (-0.5, 0.5) for joint in robot.joints})
     T = robot.pose([2.0, 1.0])
-    assert not tight.inverse_kinematics(T, restarts=10).found
-    assert tight.inverse_kinematics(T, limits=False, restarts=10).found
-    start = tight.inverse_kinematics(T, q0=[2.0, 1.0], restarts=0)
+    assert not tight.inverse_kinematics(T, max_restarts=10).found
+    assert tight.inverse_kinematics(T, limits=False, max_restarts=10).found
+    start = tight.inverse_kinematics(T, q0=[2.0, 1.0], max_restarts=0)
     assert not start.found and within(tight, start.q)
 
 
@@ -158,7 +158,7 @@ def test_parameters_are_bound():
     ]
     arm = dl.Robot.from_links(links, tool=far)
     assert arm.inverse_kinematics([1.9, 0.0, 0.0], task="position").found
-    short = {"parameters": {"l": 0.5}, "task": "position", "restarts": 3}
+    short = {"parameters": {"l": 0.5}, "task": "position", "max_restarts": 3}
     assert not arm.inverse_kinematics([1.9, 0.0, 0.0], **short).found
     assert arm.inverse_kinematics([0.9, 0.0, 0.0], **short).found
 
@@ -177,19 +177,19 @@ def test_bad_targets_are_named():
         robot.inverse_kinematics(T, task="place")
     with pytest.raises(ShapeError, match="q0 must be"):
         robot.inverse_kinematics(T, q0=[0.0])
-    with pytest.raises(SettingError, match="tolerance must be a positive number"):
-        robot.inverse_kinematics(T, tolerance=0.0)
-    with pytest.raises(SettingError, match="restarts must be a whole number"):
-        robot.inverse_kinematics(T, restarts=-1)
+    with pytest.raises(SettingError, match="tol must be a positive number"):
+        robot.inverse_kinematics(T, tol=0.0)
+    with pytest.raises(SettingError, match="max_restarts must be a whole number"):
+        robot.inverse_kinematics(T, max_restarts=-1)
     for value in (np.nan, np.inf, "3", None, 1.5):
-        with pytest.raises(SettingError, match="restarts must be a whole number"):
-            robot.inverse_kinematics(T, restarts=value)
+        with pytest.raises(SettingError, match="max_restarts must be a whole number"):
+            robot.inverse_kinematics(T, max_restarts=value)
         if value != 1.5:
-            with pytest.raises(SettingError, match="tolerance must be a positive number"):
-                robot.inverse_kinematics(T, tolerance=value)
-    with pytest.raises(SettingError, match="seed must be a whole number, zero or more, not -1"):
-        robot.inverse_kinematics(T, seed=-1)
-    huge = robot.inverse_kinematics([1e308, 0.0, 0.0], task="position", restarts=2)
+            with pytest.raises(SettingError, match="tol must be a positive number"):
+                robot.inverse_kinematics(T, tol=value)
+    with pytest.raises(SettingError, match="rng must be a whole number, zero or more, not -1"):
+        robot.inverse_kinematics(T, rng=-1)
+    huge = robot.inverse_kinematics([1e308, 0.0, 0.0], task="position", max_restarts=2)
     assert not huge.found and np.isfinite(huge.q).all()
     for weights in ([1.0, 1.0], [1.0, -1.0, 1.0], [np.nan] * 3):
         with pytest.raises(ShapeError, match="'position' must be 3 positive numbers"):
@@ -215,10 +215,10 @@ def test_half_a_turn_away_is_no_dead_end():
     links = [{"name": "a", "joint": {"axis": (0, 0, 1)}, "mass": 1.0, "inertia": np.eye(3)}]
     wheel = dl.Robot.from_links(links)
     q, solved = wheel.inverse_kinematics(
-        rotation_z(np.pi), task="orientation", q0=[0.0], restarts=0
+        rotation_z(np.pi), task="orientation", q0=[0.0], max_restarts=0
     )
     assert solved and abs(abs(q[0]) - np.pi) < 1e-8
-    tilted = wheel.inverse_kinematics(rotation_x(0.3), task="orientation", restarts=3)
+    tilted = wheel.inverse_kinematics(rotation_x(0.3), task="orientation", max_restarts=3)
     assert not tilted.found
     assert (
         dl.load("ur5")
@@ -266,7 +266,7 @@ def test_the_nearest_posture_is_what_an_optimiser_finds(name):
     rng = np.random.default_rng(8)
     T = targets(robot, 3, seed=8)
     T[:, :3, 3] += [1.0, 1.5, -1.0]
-    q, solved = robot.inverse_kinematics(T, restarts=100)
+    q, solved = robot.inverse_kinematics(T, max_restarts=100)
     assert not solved.any() and within(robot, q)
 
     def error(x, target):
@@ -350,7 +350,7 @@ def test_a_robot_travels_after_a_search():
     T = targets(robot, 3)
     robot.inverse_kinematics(T, task="position")
     closed = dl.load("four_bar")
-    closed.inverse_kinematics(np.zeros(3), frame="coupler_tip", task="position", restarts=1)
+    closed.inverse_kinematics(np.zeros(3), frame="coupler_tip", task="position", max_restarts=1)
     for system in (robot, closed):
         again = pickle.loads(pickle.dumps(system))
         assert again.coordinates == copy.deepcopy(system).coordinates
@@ -425,7 +425,7 @@ def test_starts_and_targets_broadcast():
 def test_any_number_of_restarts_is_no_memory():
     robot = dl.load("planar_2r")
     T = robot.pose([0.3, 0.8])
-    result = robot.inverse_kinematics(T, restarts=10**9)
+    result = robot.inverse_kinematics(T, max_restarts=10**9)
     assert result.found
 
 
@@ -443,3 +443,19 @@ def test_joints_that_do_not_move_the_frame_stay(continuous):
     np.testing.assert_array_equal(q[..., 6:], np.broadcast_to(q0[6:], q[..., 6:].shape))
     q, solved = both.inverse_kinematics(goals, continuous=continuous)
     assert solved.all() and not q[..., 6:].any()
+
+
+def test_options_by_their_old_names_warn_and_work():
+    robot = dl.load("ur5")
+    T = robot.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
+    with pytest.warns(DeprecationWarning, match="restarts=.* is now max_restarts="):
+        old = robot.inverse_kinematics(T, restarts=20)
+    np.testing.assert_array_equal(old.q, robot.inverse_kinematics(T, max_restarts=20).q)
+
+
+def test_starts_come_from_a_seed_or_a_generator():
+    robot = dl.load("ur5")
+    T = robot.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
+    seed = int(np.random.default_rng(3).integers(2**31))
+    first = robot.inverse_kinematics(T, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.q, robot.inverse_kinematics(T, rng=seed).q)

@@ -162,8 +162,8 @@ def _solve(
         "frame": frame,
         "task": task,
         "limits": not options.no_limits,
-        "tolerance": options.tolerance,
-        "seed": options.seed,
+        "tol": options.tolerance,
+        "rng": options.seed,
     }
     if options.all:
         every = system.all_postures(T, **settings)
@@ -177,7 +177,7 @@ def _solve(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jumps are listed among the messages
         result = system.inverse_kinematics(
-            T, **settings, restarts=options.restarts, continuous=options.path
+            T, **settings, max_restarts=options.restarts, continuous=options.path
         )
     jumps = [str(jump) for jump in getattr(result, "jumps", ())]
     return list(result.q[:, None]), result.found, jumps

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.joint_space import JointController, gain, renamed_options
+from dalembert.control.joint_space import JointController, gain
 from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import FormulationError, ShapeError
+from dalembert.version import renamed_arguments
 
 
-@renamed_options(slope="bandwidth")
 @dataclass(frozen=True, eq=False)
 class Adaptive(JointController):
     """τ = Y θ̂ − K_d s, θ̂̇ = −Γ Yᵀ s (Slotine and Li 1987).
@@ -103,3 +103,6 @@ class Adaptive(JointController):
         quadratic = Y(qd + qd_r, zero) - Y(qd - qd_r, zero)
         regressor: Array = Y(zero, qdd_r) + 0.25 * quadratic
         return regressor
+
+
+Adaptive.__init__ = renamed_arguments(slope="bandwidth")(Adaptive.__init__)  # type: ignore[method-assign]

@@ -54,9 +54,9 @@ def joint_path(
         raise TrajectoryError(f"tolerance must be at least {FINEST:g} m and rad, not {tolerance!r}")
     first, stopped = path(0.0), None
     for seed in range(1 if q0 is not None else STARTS):
-        q, solved = robot.inverse_kinematics(first, frame, q0, restarts=0, seed=seed)
+        q, solved = robot.inverse_kinematics(first, frame, q0, max_restarts=0, rng=seed)
         if not solved:
-            q, solved = robot.inverse_kinematics(first, frame, q0, seed=seed)
+            q, solved = robot.inverse_kinematics(first, frame, q0, rng=seed)
         if not solved:
             raise TrajectoryError(f"{robot.name} cannot reach the begin of the path with {frame!r}")
         try:
@@ -98,7 +98,7 @@ class _Samples:
             share = min(at[-1] + step, 1.0)
             target = self.segment.poses(np.array([share]))[0]
             guess = self.predicted(qs[-1], at[-1], share - at[-1])
-            here, solved = self.robot.inverse_kinematics(target, self.frame, guess, restarts=0)
+            here, solved = self.robot.inverse_kinematics(target, self.frame, guess, max_restarts=0)
             moved = max(np.abs(here - qs[-1]).max(), 10.0 * np.abs(here - guess).max())
             if solved and moved <= LARGEST_STEP:
                 at.append(share)
@@ -141,7 +141,7 @@ class _Samples:
             if not wrong.any():
                 return
             solution = self.robot.inverse_kinematics(
-                targets[wrong], self.frame, guess[wrong], restarts=0
+                targets[wrong], self.frame, guess[wrong], max_restarts=0
             )
             if not solution.found.all():
                 k = np.flatnonzero(wrong)[np.argmin(solution.found)]

@@ -4,10 +4,10 @@ sliding mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from dalembert.control.trajectory import (
 from dalembert.errors import ModelError, ParameterError, ShapeError
 from dalembert.pickling import Portable
 from dalembert.systems.system import Dynamics, System
-from dalembert.version import deprecated
+from dalembert.version import renamed_arguments
 
 C = TypeVar("C")
 
@@ -38,26 +38,6 @@ def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} must be finite, not {array}")
     return np.broadcast_to(array, (size,)).copy()
-
-
-def renamed_options(**names: str) -> Callable[[type[C]], type[C]]:
-    """Let a class take options by their old names too, with a warning."""
-
-    def decorate(kind: type[C]) -> type[C]:
-        create = kind.__init__
-
-        @wraps(create)
-        def initialise(self: C, *args: Any, **options: Any) -> None:
-            for old, new in names.items():
-                if old in options:
-                    deprecated(f"{kind.__name__}({old}=) is now {new}=", gone="0.3.0")
-                    options[new] = options.pop(old)
-            create(self, *args, **options)
-
-        setattr(kind, "__init__", initialise)  # noqa: B010 - mypy forbids the assignment
-        return kind
-
-    return decorate
 
 
 def controller_model(system: System) -> Dynamics:
@@ -296,7 +276,6 @@ class PID:
         return tau
 
 
-@renamed_options(slope="bandwidth", reach="switching_gain")
 @dataclass(frozen=True, eq=False)
 class SlidingMode(JointController):
     """Sliding mode control with a boundary layer (Slotine and Li 1991, ch. 7).
@@ -347,3 +326,8 @@ class SlidingMode(JointController):
         share = np.minimum(np.maximum(s / constants["layer"], -1.0), 1.0)
         a = desired.qdd - constants["bandwidth"] * de - constants["switching_gain"] * share
         return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=a), np.zeros(0)
+
+
+SlidingMode.__init__ = renamed_arguments(  # type: ignore[method-assign]
+    slope="bandwidth", reach="switching_gain"
+)(SlidingMode.__init__)

@@ -45,6 +45,7 @@ from dalembert.systems.evaluator import (
 )
 from dalembert.systems.fast_path import record_call
 from dalembert.text import plain_name
+from dalembert.version import renamed_arguments
 
 if TYPE_CHECKING:
     import casadi
@@ -738,15 +739,16 @@ class System(Portable):
 
     # inverse kinematics of any frame
 
+    @renamed_arguments(tolerance="tol", restarts="max_restarts", seed="rng")
     def inverse_kinematics(
         self,
         T: ArrayLike,
         frame: str = "tool",
         q0: OptionalArray = None,
-        tolerance: float = 1e-9,
+        tol: float = 1e-9,
         limits: bool = True,
-        restarts: int = 300,
-        seed: int = 0,
+        max_restarts: int = 300,
+        rng: int | np.random.Generator = 0,
         task: str = "pose",
         weights: OptionalArray = None,
         goal: str | None = None,
@@ -767,14 +769,14 @@ class System(Portable):
         q0
             Start (..., nq) of the search, which broadcasts with the targets; by default random within
             the limits. Joints that do not move the frame stay there, by default at the neutral posture.
-        tolerance
+        tol
             Largest error of a solution in position, m, and angle, rad.
         limits
             Whether joints stay within their limits.
-        restarts
+        max_restarts
             Number of random starts after the first, at most 65,535.
-        seed
-            Seed of the random starts: the same seed gives the same configurations.
+        rng
+            Seed of the random starts, or a generator that draws it: equal seeds give equal results.
         task
             "pose", "position", "orientation", "axis" (the frame's z axis) or "position_axis".
         weights
@@ -807,16 +809,17 @@ class System(Portable):
         """
         from dalembert.systems.ik.solve import inverse_kinematics
 
-        settings = (tolerance, limits, restarts, seed, task, weights, goal)
+        settings = (tol, limits, max_restarts, rng, task, weights, goal)
         return inverse_kinematics(self, T, frame, q0, *settings, parameters, continuous)
 
+    @renamed_arguments(tolerance="tol", seed="rng")
     def all_postures(
         self,
         T: ArrayLike,
         frame: str = "tool",
-        tolerance: float = 1e-9,
+        tol: float = 1e-9,
         limits: bool = True,
-        seed: int = 0,
+        rng: int | np.random.Generator = 0,
         task: str = "pose",
         parameters: Parameters = None,
     ) -> IKSolutions:
@@ -827,7 +830,7 @@ class System(Portable):
 
         Parameters
         ----------
-        T, frame, tolerance, limits, seed, task, parameters
+        T, frame, tol, limits, rng, task, parameters
             As in `inverse_kinematics`.
 
         Returns
@@ -853,7 +856,7 @@ class System(Portable):
         """
         from dalembert.systems.ik.solve import all_solutions
 
-        return all_solutions(self, T, frame, tolerance, limits, seed, task, parameters)
+        return all_solutions(self, T, frame, tol, limits, rng, task, parameters)
 
     # motion
 

@@ -47,10 +47,10 @@ def inverse_kinematics(
     T: ArrayLike,
     frame: str,
     q0: ArrayLike | None,
-    tolerance: float,
+    tol: float,
     limits: bool,
-    restarts: int,
-    seed: int,
+    max_restarts: int,
+    rng: int | np.random.Generator,
     task: str,
     weights: ArrayLike | None,
     goal: str | None,
@@ -58,7 +58,7 @@ def inverse_kinematics(
     continuous: bool,
 ) -> IKResult:
     """Configurations that put a frame at the targets, see `System.inverse_kinematics`."""
-    require_settings(tolerance, restarts, seed, goal, q0, continuous)
+    seed = require_settings(tol, max_restarts, rng, goal, q0, continuous)
     require_task(task)
     if goal == "manipulability" and system.dynamics.rows:
         raise SettingError(
@@ -66,10 +66,10 @@ def inverse_kinematics(
             "'near' or 'center'"
         )
     system.dynamics.require_frame(frame)
-    problem = IKProblem(frame, task, limits, weights is not None, goal, hops=restarts > 0)
-    starts = min(int(restarts), MAX_RESTARTS)
+    problem = IKProblem(frame, task, limits, weights is not None, goal, hops=max_restarts > 0)
+    starts = min(int(max_restarts), MAX_RESTARTS)
     row_weights = task_weights(weights, task)
-    solver = IKSolver(system, problem, tolerance, starts, seed, row_weights, parameters)
+    solver = IKSolver(system, problem, tol, starts, seed, row_weights, parameters)
     if on_device([T]):
         return _solve_on_device(solver, T, q0, continuous)
     targets = target_poses(T, task)
@@ -147,16 +147,16 @@ def all_solutions(
     system: System,
     T: ArrayLike,
     frame: str,
-    tolerance: float,
+    tol: float,
     limits: bool,
-    seed: int,
+    rng: int | np.random.Generator,
     task: str,
     parameters: Parameters,
 ) -> IKSolutions:
     """All configurations that put a frame at the targets, see `System.all_postures`."""
-    require_settings(tolerance, 0, seed)
+    seed = require_settings(tol, 0, rng)
     system.dynamics.require_frame(frame)
-    solver = IKSolver(system, IKProblem(frame, task, limits), tolerance, 0, seed, None, parameters)
+    solver = IKSolver(system, IKProblem(frame, task, limits), tol, 0, seed, None, parameters)
     targets = target_poses(T, task)
     ranks = [np.linalg.matrix_rank(_task_jacobian(solver, q)) for q in solver.pool()[:4]]
     if system.nv > max(ranks):

@@ -99,14 +99,15 @@ def pose_errors(poses: Array, targets: Array, task: str) -> Array:
 
 
 def require_settings(
-    tolerance: object,
-    restarts: object,
-    seed: object,
+    tol: object,
+    max_restarts: object,
+    rng: object,
     goal: str | None = None,
     q0: ArrayLike | None = None,
     continuous: bool = False,
-) -> None:
-    """Raise for settings of a search that make no sense."""
+) -> int:
+    """Raise for settings of a search that make no sense; the seed of the random starts."""
+    seed = int(rng.integers(2**31)) if isinstance(rng, np.random.Generator) else rng
     if goal is not None and goal not in ik_step.GOALS:
         raise UnknownNameError(f"there is no goal {goal!r}{suggest(goal, list(ik_step.GOALS))}")
     if continuous and goal is not None:
@@ -115,15 +116,16 @@ def require_settings(
         )
     if goal == "near" and q0 is None:
         raise SettingError("goal='near' needs q0, the posture to be near to")
-    if not (isinstance(tolerance, float | int | np.number) and 0.0 < tolerance < np.inf):
-        raise SettingError(f"tolerance must be a positive number, m and rad, not {tolerance!r}")
-    for name, value in (("restarts", restarts), ("seed", seed)):
+    if not (isinstance(tol, float | int | np.number) and 0.0 < tol < np.inf):
+        raise SettingError(f"tol must be a positive number, m and rad, not {tol!r}")
+    for name, value in (("max_restarts", max_restarts), ("rng", seed)):
         if not (
             isinstance(value, float | int | np.number)
             and 0 <= value < np.inf
             and int(value) == value
         ):
             raise SettingError(f"{name} must be a whole number, zero or more, not {value!r}")
+    return int(seed)  # type: ignore[call-overload, no-any-return]  # a whole number
 
 
 def require_task(task: str) -> None:
