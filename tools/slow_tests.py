@@ -16,7 +16,7 @@ from pathlib import Path
 LIMIT = 0.3  # s
 LIST = Path(__file__).parents[1] / "tests" / "slow_tests.txt"
 LINE = re.compile(r"^([\d.]+)s (?:call|setup) +tests/([^\s\[]+)(\[.*)?$", re.MULTILINE)
-HEADING = """# Test functions with a case that takes longer than {limit} s; `make quick` leaves them out.
+HEADING = """# Test functions with a case longer than {limit} s; `make quick` leaves them out.
 # Made by tools/slow_tests.py.
 """
 
