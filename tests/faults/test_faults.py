@@ -16,7 +16,7 @@ from tests.faults.shim import failing
 
 # operation: the faults, and every how manieth step has them
 SHORT = {
-    "cache": (("no space", "no access"), 1),
+    "cache": (("no space", "no access"), 5),
     "checkpoint": (("input/output", "killed"), 17),
     "export to C": (("no space", "killed"), 1),
     "page": (("no memory", "no access"), 1),
