@@ -281,7 +281,7 @@ class ReportOptions:
     study: Path | None = option(None, "The file of a sweep; default: the .toml beside its store.")
 
 
-@command("studio")
+@command("report")
 class StudioOptions:
     """Edit a robot's file in the browser beside its live page; only this machine can reach it.
 
