@@ -55,7 +55,8 @@ class _EnvelopeWriter:
     def function(self, symbol: str, names: tuple[str, ...], stage: Callable[[str], None]) -> str:
         """A function that runs `stage` for each stage."""
         self.t = t = IRWriter()
-        t.loop("%stages", stage)
+        with t.loop("%stages") as index:
+            stage(index)
         t.do("ret void")
         head = ", ".join(f"ptr %{name}" for name in names)
         return t.function(f"void @{symbol}({head}, i64 %stages) #0")
