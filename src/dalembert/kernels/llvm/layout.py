@@ -38,14 +38,23 @@ def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w:
             t.let(f"load <{w} x {v.scalar}>, ptr {t.element(v.scalar, rows[r], start)}, align 1")
             for r in own
         ]
-        vectors.append(_join(t, v, pieces, w))
+        width = w
+        while len(pieces) > 1:  # concatenated into one register, two by two
+            lanes = ", ".join(f"i32 {k}" for k in range(2 * width))
+            half = f"<{width} x {v.scalar}>"
+            pieces = [
+                t.let(f"shufflevector {half} {x}, {half} {y}, <{2 * width} x i32> <{lanes}>")
+                for x, y in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            width *= 2
+        vectors.append(pieces[0])
     if not halves:
         return _exchange(t, v, vectors, w // 2)
     h = w // 2
     both = [*_exchange(t, v, vectors[:h], h // 2), *_exchange(t, v, vectors[h:], h // 2)]
     low = [k for k in range(2 * v.width) if not k & h]
     sides = [low, [k + h for k in low]]
-    return [_shuffle(t, v, both[i], both[i + h], lanes) for lanes in sides for i in range(h)]
+    return [_shuffle(t, v, both[i], both[i + h], side) for side in sides for i in range(h)]
 
 
 def scatter_columns(
@@ -78,19 +87,6 @@ def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
     return [
         range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
     ]
-
-
-def _join(t: IRWriter, v: Vector, pieces: list[str], w: int) -> str:
-    """Concatenate equal pieces into one register, two by two."""
-    while len(pieces) > 1:
-        lanes = ", ".join(f"i32 {k}" for k in range(2 * w))
-        half = f"<{w} x {v.scalar}>"
-        pieces = [
-            t.let(f"shufflevector {half} {x}, {half} {y}, <{2 * w} x i32> <{lanes}>")
-            for x, y in zip(pieces[::2], pieces[1::2], strict=True)
-        ]
-        w *= 2
-    return pieces[0]
 
 
 def _exchange(t: IRWriter, v: Vector, vectors: Sequence[str], h: int) -> list[str]:

@@ -221,22 +221,19 @@ class Move:
                 self._columns(t, v, record)
                 return
             with t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}")):
-                self._rows(t, v, record)
+                array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
+                stride = self.argument.port.size * v.size  # bytes from state to state
+                rows = [t.at(array, k * stride) for k in range(v.width)]
+                addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
+                if self.argument.is_input:
+                    columns = gather_columns(t, v, rows, self.start, self.w)
+                    for k in self.fresh:
+                        t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
+                else:
+                    columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+                    scatter_columns(t, v, columns, rows, self.start)
             with t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}")):
                 self._columns(t, v, record)
-
-    def _rows(self, t: IRWriter, v: Vector, record: str) -> None:
-        array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
-        stride = self.argument.port.size * v.size  # bytes from state to state
-        rows = [t.at(array, k * stride) for k in range(v.width)]
-        addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
-        if self.argument.is_input:
-            columns = gather_columns(t, v, rows, self.start, self.w)
-            for k in self.fresh:
-                t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
-        else:
-            columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
-            scatter_columns(t, v, columns, rows, self.start)
 
     def _columns(self, t: IRWriter, v: Vector, record: str) -> None:
         array, tile, strides = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16, 24))

@@ -22,7 +22,7 @@ from typing import Any
 
 from dalembert.errors import CompileError
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.partition import Part, split_into_parts
+from dalembert.kernels.program.partition import split_into_parts
 from dalembert.kernels.wasm.binary import I32, PAGE, Body, custom_section, instruction, module
 from dalembert.kernels.wasm.body import ONE, PAIR, Arrays, Lanes, write_body
 from dalembert.kernels.wasm.code import Function, Library, Memory, Value, constant
@@ -59,19 +59,15 @@ def add_kernel(library: Library, name: str, program: Program, lanes: Lanes = ONE
     ports = (*program.inputs, *program.outputs)
     frame = library.memory.take(cut.size - sum(p.size for p in ports), 8 * lanes.width)
     arrays = Arrays(ports, lanes, frame)
-
-    def add_part(own: str, part: Part) -> None:
+    names = [f"{name} part {i}" for i in range(len(cut.parts))] if len(cut.parts) > 1 else [name]
+    for own, part in zip(names, cut.parts, strict=True):
         body = write_body(part.program, part.writes, lanes, library, arrays)
         library.add(Body(own, (I32,) * len(ports), (), *body))
-
-    if len(cut.parts) == 1:
-        add_part(name, cut.parts[0])
-        return
-    f = Function(library, name, "i" * len(ports), "")
-    for i, part in enumerate(cut.parts):
-        add_part(f"{name} part {i}", part)
-        f.run(f"{name} part {i}", *f.arguments)
-    library.add(f.returning())
+    if len(cut.parts) > 1:
+        f = Function(library, name, "i" * len(ports), "")
+        for own in names:
+            f.run(own, *f.arguments)
+        library.add(f.returning())
 
 
 def add_rollout(library: Library, name: str, iteration: Iteration) -> None:
