@@ -360,7 +360,21 @@ class AdaptiveWriter(RowLoop):
         t.do(f"br label %{again}")
         t.label(again)
         _, due, when = self.due()
-        self.save(due, when)
+        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
+        t.do("call void @between(ptr %r, ptr %y)")
+        self.copy("%y", "%s", [(k, k) for k in range(self.base)])
+        self.close("%s")
+        # lanes that are due write the state at their saved time and go on to the next one
+        with self.each(due) as lane:
+            row, address = self.row(lane), t.element(v.scalar, "%index", lane)
+            index = t.let(f"load {v.scalar}, ptr {address}")
+            following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
+            t.do(f"store {v.scalar} {following}, ptr {address}")
+            with t.when(t.let(f"icmp sge i64 {row}, 0")):
+                number = t.let(f"fptoui {v.scalar} {index} to i64")
+                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
+                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
+                self.give(lane, "%s", target, self.saved)
         some, _, _ = self.due()
         t.do(f"br i1 {some}, label %{again}, label %{done}")
         t.label(done)
@@ -377,24 +391,6 @@ class AdaptiveWriter(RowLoop):
         due = t.let(f"and {v.mask} {passed}, {left}")
         bits = t.let(f"bitcast {v.mask} {due} to i{v.width}")
         return t.let(f"icmp ne i{v.width} {bits}, 0"), due, when
-
-    def save(self, due: str, when: str) -> None:
-        """Lanes that are due write the state at their saved time and go on to the next one."""
-        t, v = self.t, self.v
-        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
-        t.do("call void @between(ptr %r, ptr %y)")
-        self.copy("%y", "%s", [(k, k) for k in range(self.base)])
-        self.close("%s")
-        with self.each(due) as lane:
-            row, address = self.row(lane), t.element(v.scalar, "%index", lane)
-            index = t.let(f"load {v.scalar}, ptr {address}")
-            following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
-            t.do(f"store {v.scalar} {following}, ptr {address}")
-            with t.when(t.let(f"icmp sge i64 {row}, 0")):
-                number = t.let(f"fptoui {v.scalar} {index} to i64")
-                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
-                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
-                self.give(lane, "%s", target, self.saved)
 
     def end(self, lane: str) -> None:
         """Write where a run ended, and take the next row."""

@@ -119,29 +119,26 @@ class BatchWalk:
             t.do(
                 f"store i64 {t.let(f'mul i64 {running}, {extent}')}, ptr {t.at('%running', 8 * a)}"
             )
+        # joined to the last group where all arrays go on evenly
         with t.when(t.let(f"icmp ne i64 {extent}, 1")):
-            self._join(extent)
-
-    def _join(self, extent: str) -> None:
-        """Join the axis to the last group where all arrays go on evenly, or begin a new one."""
-        t = self.t
-        group = t.let("load i64, ptr %group")
-        size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
-        old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
-        new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
-        joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
-        for x, y in zip(old, new, strict=True):
-            even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
-            joined = t.let(f"and i1 {joined}, {even}")
-        first = t.let(f"icmp eq i64 {size}, 1")
-        stays = t.let(f"or i1 {joined}, {first}")
-        target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
-        t.do(f"store i64 {target}, ptr %group")
-        whole = t.let(f"select i1 {joined}, i64 {t.let(f'mul i64 {size}, {extent}')}, i64 {extent}")
-        t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
-        for a, (x, y) in enumerate(zip(old, new, strict=True)):
-            stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
-            t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
+            group = t.let("load i64, ptr %group")
+            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
+            old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
+            new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
+            joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
+            for x, y in zip(old, new, strict=True):
+                even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
+                joined = t.let(f"and i1 {joined}, {even}")
+            first = t.let(f"icmp eq i64 {size}, 1")
+            stays = t.let(f"or i1 {joined}, {first}")
+            target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
+            t.do(f"store i64 {target}, ptr %group")
+            whole = t.let(f"mul i64 {size}, {extent}")
+            whole = t.let(f"select i1 {joined}, i64 {whole}, i64 {extent}")
+            t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
+            for a, (x, y) in enumerate(zip(old, new, strict=True)):
+                stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
+                t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
 
     def _call_at(self, groups: str, index: str) -> None:
         """The call for the states at an index of the groups around it."""
