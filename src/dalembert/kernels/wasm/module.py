@@ -36,23 +36,6 @@ from dalembert.tracing.program import Port, Program
 LONG, LONGEST = 1300, 1000
 
 
-def add_batch(library: Library, name: str, program: Program) -> None:
-    """`name_batch` for the kernel of that name, which is there."""
-    pair = f"{name}_pair"
-    add_kernel(library, pair, program, PAIR)
-    ports = (*program.inputs, *program.outputs)
-    f = Function(library, f"{name}_batch", "i" * (1 + len(ports)), "")
-    n, *pointers = f.arguments
-    with f.repeat(lambda: n > 1):
-        f.run(pair, *pointers)
-        for pointer, port in zip(pointers, ports, strict=True):
-            f.set(pointer, pointer + 16 * port.size)
-        f.set(n, n - 2)
-    with f.when(n > 0):
-        f.run(name, *pointers)
-    library.add(f.returning())
-
-
 def add_kernel(library: Library, name: str, program: Program, lanes: Lanes = ONE) -> None:
     """The function of one state, or of two in lanes, and those of its parts."""
     cut = split_into_parts(program, LONG, LONGEST)
@@ -213,7 +196,18 @@ class ModuleWriter:
         self.descriptions[name]["bytes"] = self.library.size(own)
         if batch:
             self._export(f"{name}_batch", f"{own}_batch")
-            add_batch(self.library, own, program)
+            add_kernel(self.library, f"{own}_pair", program, PAIR)
+            ports = (*program.inputs, *program.outputs)
+            f = Function(self.library, f"{own}_batch", "i" * (1 + len(ports)), "")
+            n, *pointers = f.arguments
+            with f.repeat(lambda: n > 1):
+                f.run(f"{own}_pair", *pointers)
+                for pointer, port in zip(pointers, ports, strict=True):
+                    f.set(pointer, pointer + 16 * port.size)
+                f.set(n, n - 2)
+            with f.when(n > 0):
+                f.run(own, *pointers)
+            self.library.add(f.returning())
             self.descriptions[name]["batch"] = f"{name}_batch"
 
     def _describe(self, port: Port, at: int | None = None) -> dict[str, Any]:
