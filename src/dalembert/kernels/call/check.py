@@ -276,7 +276,16 @@ class Check:
         states = self._states(dtype, args, dimensions, steps)
         if not len(states[0]):
             return
-        results = self._run(dtype, loop, states)
+        results = [np.full((len(states[0]), *port.shape), np.nan, dtype) for port in self.outputs]
+        arrays = [*states, *results]
+        cores = [stride for x in arrays for stride in x.strides[1:]]
+        strides = [*(x.strides[0] for x in arrays), *cores]
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop)(
+            (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
+            (ctypes.c_ssize_t * 1)(len(states[0])),
+            (ctypes.c_ssize_t * len(strides))(*strides),
+            None,
+        )
         confirmation = Confirmation(self.name, self.inputs, self.outputs, states, results)
         rounding = confirmation.by_program(self.program())
         if self.reference is not None and dtype == "float64":
@@ -298,20 +307,6 @@ class Check:
             shape = (count, *port.shape)
             copies.append(np.lib.stride_tricks.as_strided(first, shape, strides).copy())
         return copies
-
-    def _run(self, dtype: str, loop: int, states: Sequence[np.ndarray]) -> list[np.ndarray]:
-        count = len(states[0])
-        results = [np.full((count, *port.shape), np.nan, dtype) for port in self.outputs]
-        arrays = [*states, *results]
-        cores = [stride for x in arrays for stride in x.strides[1:]]
-        steps = [*(x.strides[0] for x in arrays), *cores]
-        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop)(
-            (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
-            (ctypes.c_ssize_t * 1)(count),
-            (ctypes.c_ssize_t * len(steps))(*steps),
-            None,
-        )
-        return results
 
 
 def _read_integer(address: int, index: int) -> int:

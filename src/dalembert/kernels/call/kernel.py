@@ -102,11 +102,13 @@ class _Code:
                 program = self.program()
             report(_TRACING_SHARE)
             vector_width.before_compiling()
-
-            def progress(share: float) -> None:
-                report(_TRACING_SHARE + (1.0 - _TRACING_SHARE) * share)
-
-            return object_code(program, dtype, self.target, progress, get_num_threads())
+            return object_code(
+                program,
+                dtype,
+                self.target,
+                lambda share: report(_TRACING_SHARE + (1.0 - _TRACING_SHARE) * share),
+                get_num_threads(),
+            )
 
     def cache_key(self, dtype: str) -> str:
         return cache_key((self._key, dtype), self.target)

@@ -19,7 +19,7 @@ were taken. Arrays are in rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,11 +75,22 @@ class StepWriter:
         reads_base = bool((reads < self.base).any())
         finish = self.program(iteration.finish, "done" if reads_base else "base")
         zero, starts = self.scalar.literal(0.0), enumerate(iteration.starts())
+        columns, results = len(iteration.table[0]), len(iteration.stage.results)
+        first = f"(stage + 1) * {results} + " if iteration.stores_stages else ""
+        stage = [
+            *(
+                f"const {T} row{c} = {self.factor}{self.function}_table[stage * {columns} + {c}];"
+                for c in range(columns)
+            ),
+            f"{T} next[{results}];",
+            *self.program(iteration.stage, "next"),
+            *(f"work[{first}{k}] = next[{k}];" for k in range(results)),
+        ]
         return [
             *(f"work[{k}] = {zero if s is None else f'base[{s}]'};" for k, s in starts),
             "#pragma unroll 1",
             f"for (int stage = 0; stage < {len(iteration.table)}; stage++) {{",
-            *(f"    {line}" for line in self._stage()),
+            *(f"    {line}" for line in stage),
             "}",
             "{",
             *([f"    {T} done[{self.base}];"] if reads_base else []),
@@ -112,20 +123,6 @@ class StepWriter:
         access = load, f"{into}[{{}}] = {{}};".format
         turning = f"{self.function}_sincos"
         return list(statements(reciprocals(program), self.scalar, *access, turning))
-
-    def _stage(self) -> list[str]:
-        T, columns = self.scalar.type, len(self.iteration.table[0])
-        results = len(self.iteration.stage.results)
-        first = f"(stage + 1) * {results} + " if self.iteration.stores_stages else ""
-        return [
-            *(
-                f"const {T} row{c} = {self.factor}{self.function}_table[stage * {columns} + {c}];"
-                for c in range(columns)
-            ),
-            f"{T} next[{results}];",
-            *self.program(self.iteration.stage, "next"),
-            *(f"work[{first}{k}] = next[{k}];" for k in range(results)),
-        ]
 
 
 class RowGrid(NamedTuple):
@@ -202,7 +199,7 @@ def cuda_rollout(
     counts.append(f"const {T} dt")
     body = [
         f"{T} base[{parts.base}], work[{parts.work}], held[{parts.fixed}];",
-        *access.open(),
+        *access.opening,
         *access.take("base", iteration.base),
         "long long save = 0;",
         "#pragma unroll 1",
@@ -228,9 +225,7 @@ class _ColumnAccess:
     """Every thread reads and writes its own column."""
 
     shared = 0
-
-    def open(self) -> Sequence[str]:
-        return STATE_PER_THREAD
+    opening: Sequence[str] = STATE_PER_THREAD
 
     def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
         return [
@@ -251,12 +246,9 @@ class _RowAccess:
 
     def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
         ports = (*iteration.base, *iteration.fixed)
-        self.scalar = scalar
+        self.scalar, T = scalar, scalar.type
         self.shared = max(Tile(port, "", 0).size for port in ports)
-
-    def open(self) -> Sequence[str]:
-        T = self.scalar.type
-        return [
+        self.opening: Sequence[str] = [
             f"__shared__ __align__(16) {T} tiles[{_WARPS * self.shared}];",
             f"const int lane = threadIdx.x % {LANES};",
             f"{T} *tile = tiles + (threadIdx.x / {LANES}) * {self.shared};",
@@ -268,31 +260,27 @@ class _RowAccess:
         ]
 
     def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
-        def copy(port: Port, k: int) -> list[str]:
+        lines = []
+        for port, k in zip(ports, port_offsets(ports).values(), strict=True):
             tile = Tile(port, c_identifier(port.name), 0)
             entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
-            return [*tile.copy(self.scalar, inward=True), "__syncwarp();", *entries]
-
-        return self._each(ports, step, copy)
+            copied = tile.copy(self.scalar, inward=True)
+            lines += self._block(step, [*copied, "__syncwarp();", *entries])
+        return lines
 
     def give(self, ports: tuple[Port, ...]) -> list[str]:
-        def copy(port: Port, k: int) -> list[str]:
+        lines = []
+        for port, k in zip(ports, port_offsets(ports).values(), strict=True):
             tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
             entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
-            return [*entries, "__syncwarp();", *tile.copy(self.scalar, inward=False)]
-
-        return self._each(ports, "save", copy)
-
-    def _each(
-        self, ports: tuple[Port, ...], step: str, copy: Callable[[Port, int], list[str]]
-    ) -> list[str]:
-        """Array after array, each from its first entry on."""
-        lines, k = [], 0
-        for port in ports:
-            lines += ["{", f"    const long long first = {step} * count + own;"]
-            lines += [f"    {line}" for line in ("__syncwarp();", *copy(port, k))] + ["}"]
-            k += port.size
+            copied = tile.copy(self.scalar, inward=False)
+            lines += self._block("save", [*entries, "__syncwarp();", *copied])
         return lines
+
+    def _block(self, step: str, lines: Sequence[str]) -> list[str]:
+        """The lines that move one array, at a step or a save."""
+        first = f"    const long long first = {step} * count + own;"
+        return ["{", first, *(f"    {line}" for line in ("__syncwarp();", *lines)), "}"]
 
 
 ADAPTIVE_GRID = RowGrid(LANES, 4096)

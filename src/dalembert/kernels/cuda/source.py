@@ -262,6 +262,20 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
         [tile.entry(k) for tile in side for k in range(tile.port.size)]
         for side in (inputs, outputs)
     )
+    fetched: list[str] = []  # a warp's states: one piece of memory, or every lane its own
+    for tile in inputs:
+        copy = tile.copy(scalar, inward=True)
+        if own_states:
+            here = f"tile[{tile.offset} + lane * {tile.stride} + k]"
+            copy = [
+                f"if (extent0 >= count && {tile.name}_step0 == {tile.port.size}) {{",
+                *(f"    {line}" for line in copy),
+                "} else {",
+                "    #pragma unroll 4",
+                f"    for (int k = 0; k < {tile.port.size}; k++) {here} = {tile.name}_own[k];",
+                "}",
+            ]
+        fetched += copy
     before = [
         f"__shared__ __align__(16) {scalar.type} tiles[{warps * shared}];",
         f"const int lane = threadIdx.x % {LANES};",
@@ -271,7 +285,7 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
         f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
         f"const bool full = states == {LANES};",
         *own_states,
-        *(line for tile in inputs for line in _fetch(tile, scalar, bool(own_states))),
+        *fetched,
         "__syncwarp();",
     ]
     flushed = (line for tile in outputs for line in tile.copy(scalar, inward=False))
@@ -325,19 +339,3 @@ def broadcast_source(program: Program, name: str, dtype: str) -> CudaSource:
         with suppress(CompileError):
             body = _tiled_body(program, scalar, (state, *own_states))
     return _plain_source(program, scalar, function, replace(body, counts=counts), ())
-
-
-def _fetch(tile: Tile, scalar: Scalar, broadcasts: bool) -> list[str]:
-    """Copy a warp's states of an input in: one piece of memory, or every lane its own."""
-    copy = tile.copy(scalar, inward=True)
-    if not broadcasts:
-        return copy
-    here = f"tile[{tile.offset} + lane * {tile.stride} + k]"
-    return [
-        f"if (extent0 >= count && {tile.name}_step0 == {tile.port.size}) {{",
-        *(f"    {line}" for line in copy),
-        "} else {",
-        "    #pragma unroll 4",
-        f"    for (int k = 0; k < {tile.port.size}; k++) {here} = {tile.name}_own[k];",
-        "}",
-    ]

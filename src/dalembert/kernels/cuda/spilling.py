@@ -309,6 +309,21 @@ class SpillWriter:
         strides = sorted({tile.stride for tile, *_ in self.tiles} | {1})
         local = self.spill_slots.local
         wide = max(shared, 4)
+        head: list[str] = []
+        if any(op in TRIGONOMETRIC for op, *_ in self.rows):
+            # sine and cosine: the fast reduction, and the library's for all other angles
+            f, name = self.scalar.suffix, self.function
+            head = [
+                sincos(f"{name}_sincos", self.scalar),
+                "",
+                sincos(f"{name}_quick", self.scalar, flags_far=True),
+                "",
+                f"static __device__ __noinline__ void {name}_slow(const {T} x, {T} *s, {T} *c)",
+                "{",
+                f"    sincos{f}(x, s, c);",
+                "}",
+                "",
+            ]
         lines = [
             f"__shared__ __align__(16) {T} tile[{wide}];",
             f"const int lane = threadIdx.x % {LANES};",
@@ -318,24 +333,7 @@ class SpillWriter:
             "(void)at1;",
             *self._statements(),
         ]
-        return SpilledKernel(self._head(), lines, wide * self.size, self.warps)
-
-    def _head(self) -> list[str]:
-        """Sine and cosine: the fast reduction, and the library's for all other angles."""
-        if not any(op in TRIGONOMETRIC for op, *_ in self.rows):
-            return []
-        T, f, name = self.scalar.type, self.scalar.suffix, self.function
-        return [
-            sincos(f"{name}_sincos", self.scalar),
-            "",
-            sincos(f"{name}_quick", self.scalar, flags_far=True),
-            "",
-            f"static __device__ __noinline__ void {name}_slow(const {T} x, {T} *s, {T} *c)",
-            "{",
-            f"    sincos{f}(x, s, c);",
-            "}",
-            "",
-        ]
+        return SpilledKernel(head, lines, wide * self.size, self.warps)
 
     def _statements(self) -> Iterator[str]:
         names: dict[int, str] = {}

@@ -95,8 +95,7 @@ def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], co
         mover.prepare()
     for mover in inputs:
         mover.move("0", "%frame", within=True)
-
-    def block(index: str) -> None:
+    with t.loop(blocks) as index:
         state = t.let(f"mul i64 {index}, {width}")
         following = t.let(f"add i64 {state}, {width}")
         frame, other = _current_frames(t, plan, index)
@@ -108,14 +107,13 @@ def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], co
         call_parts(t, plan, frame, "%offsets", ahead, "%records")
         for mover in outputs:
             mover.move(state, frame)
-
-    t.loop(blocks, block)
     frame, _ = _current_frames(t, plan, t.let(f"sub i64 {blocks}, 1"))
     for mover in outputs:
         mover.move(last, frame, within=True)
     rest = t.let(f"add i64 %start, {done}")
     left = t.let(f"icmp ult i64 {rest}, %stop")
-    t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
+    with t.when(left):
+        t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)")
 
 
 def _current_frames(t: IRWriter, plan: Plan, index: str) -> tuple[str, str]:
@@ -174,13 +172,10 @@ class ArgumentMover:
         t, plan = self.t, self.plan
         if self.argument.is_input:
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
-
-            def broadcast() -> None:
+            with t.when(same):
                 for k in range(1 + plan.overlaps):
                     frame = t.at("%frame", k * plan.frame)
                     self._call("same", self.base, 1, frame)
-
-            t.when(same, broadcast)
         elif plan.lines:
             address = t.at("%offsets", 8 * (self.argument.offset - plan.outputs[0].offset))
             suffix = self.argument.suffix
@@ -311,7 +306,8 @@ def _single_state_function(plan: Plan, deep: bool) -> str:
         arrays = "%in" if argument.is_input else "%out"
         base = t.let(f"load ptr, ptr {t.at(arrays, 8 * own)}")
         if argument.port.size > UNROLLED:
-            t.loop(argument.port.size, partial(move, argument, base))
+            with t.loop(argument.port.size) as index:
+                move(argument, base, index)
         else:
             for entry in range(argument.port.size):
                 move(argument, base, entry)

@@ -16,7 +16,6 @@ Forward, from x[0], for i = 0 … n−1: x[i+1] = min_k (slope x[i] + at), betwe
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
@@ -34,17 +33,36 @@ _STAGE = ("first", "last", "top", "bottom", "low", "high")
 
 def envelope_ir(lines: int, target: Target) -> str:
     """LLVM assembly of both functions, for this many lines a stage."""
-    writer = _EnvelopeWriter(lines, Vector.of("float64", target))
-    v = writer.v
+    v = Vector.of("float64", target)
     declared = [
         f"declare {v.type} @llvm.{kind}num.{v.suffix}({v.type}, {v.type})\n"
         f"declare double @llvm.{kind}num.f64(double, double)\n"
         f"declare double @llvm.vector.reduce.f{kind}.{v.suffix}({v.type})"
         for kind in ("min", "max")
     ]
-    backward_text = writer.function(BACKWARD, (*_LINES, *_STAGE), writer.backward_stage)
-    names = ("slope", "at", "low", "high", "x")
-    forward_text = writer.function(FORWARD, names, writer.forward_stage)
+    back = _EnvelopeWriter(lines, v)
+    t = back.t
+    with t.loop("%stages") as index:
+        after = t.let(f"sub i64 %stages, {index}")
+        i = t.let(f"sub i64 {after}, 1")
+        begin = back.extremum("max", back.load("%low", after), back.load("%first", i))
+        stop = back.extremum("min", back.load("%high", after), back.load("%last", i))
+        y = [
+            back.extremum("min", back.extremum("max", back.load(at, i), begin), stop)
+            for at in ("%top", "%bottom")
+        ]
+        high = back.envelope("min", "%upper_slope", "%upper", i, y[0])
+        low = back.envelope("max", "%lower_slope", "%lower", i, y[1])
+        back.store("%high", i, high)
+        back.store("%low", i, back.extremum("min", low, high))
+    ahead = _EnvelopeWriter(lines, v)
+    with ahead.t.loop("%stages") as i:
+        after = ahead.t.let(f"add i64 {i}, 1")
+        x = ahead.envelope("min", "%slope", "%at", i, ahead.load("%x", i))
+        x = ahead.extremum("min", x, ahead.load("%high", after))
+        ahead.store("%x", after, ahead.extremum("max", x, ahead.load("%low", after)))
+    backward_text = back.function(BACKWARD, (*_LINES, *_STAGE))
+    forward_text = ahead.function(FORWARD, ("slope", "at", "low", "high", "x"))
     return complete_module("\n".join([*declared, backward_text, forward_text]), target)
 
 
@@ -52,34 +70,11 @@ class _EnvelopeWriter:
     def __init__(self, lines: int, v: Vector) -> None:
         self.lines, self.v, self.t = lines, v, IRWriter()
 
-    def function(self, symbol: str, names: tuple[str, ...], stage: Callable[[str], None]) -> str:
-        """A function that runs `stage` for each stage."""
-        self.t = t = IRWriter()
-        t.loop("%stages", stage)
-        t.do("ret void")
+    def function(self, symbol: str, names: tuple[str, ...]) -> str:
+        """The function of arrays and of the number of stages, after its loop."""
+        self.t.do("ret void")
         head = ", ".join(f"ptr %{name}" for name in names)
-        return t.function(f"void @{symbol}({head}, i64 %stages) #0")
-
-    def backward_stage(self, index: str) -> None:
-        t = self.t
-        after = t.let(f"sub i64 %stages, {index}")
-        i = t.let(f"sub i64 {after}, 1")
-        begin = self.extremum("max", self.load("%low", after), self.load("%first", i))
-        stop = self.extremum("min", self.load("%high", after), self.load("%last", i))
-        y = [
-            self.extremum("min", self.extremum("max", self.load(at, i), begin), stop)
-            for at in ("%top", "%bottom")
-        ]
-        high = self.envelope("min", "%upper_slope", "%upper", i, y[0])
-        low = self.envelope("max", "%lower_slope", "%lower", i, y[1])
-        self.store("%high", i, high)
-        self.store("%low", i, self.extremum("min", low, high))
-
-    def forward_stage(self, i: str) -> None:
-        after = self.t.let(f"add i64 {i}, 1")
-        y = self.envelope("min", "%slope", "%at", i, self.load("%x", i))
-        y = self.extremum("min", y, self.load("%high", after))
-        self.store("%x", after, self.extremum("max", y, self.load("%low", after)))
+        return self.t.function(f"void @{symbol}({head}, i64 %stages) #0")
 
     def load(self, array: str, index: str) -> str:
         address = self.t.element("double", array, index)

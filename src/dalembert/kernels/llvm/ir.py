@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pkgutil
 import struct
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -87,14 +88,15 @@ class IRWriter:
         zeros = f"<{v.width} x i32> zeroinitializer"
         return self.let(f"shufflevector {v.type} {first}, {v.type} poison, {zeros}")
 
-    def loop(self, count: str | int, body: Callable[[str], None]) -> None:
-        """Run `body(i)` for i = 0 … count-1; count is at least one."""
+    @contextmanager
+    def loop(self, count: str | int) -> Iterator[str]:
+        """A block that runs for i = 0 … count-1, with the name of i; count is at least one."""
         head, after, before = self.fresh("loop"), self.fresh("done"), self.block
         index, following = f"%{self.fresh()}", f"%{self.fresh()}"
         self.do(f"br label %{head}")
         self.label(head)
         phi = len(self.lines)
-        body(index)
+        yield index
         back = self.block
         self.lines.insert(phi, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{back} ]")
         self.do(f"{following} = add nuw nsw i64 {index}, 1")
@@ -102,12 +104,13 @@ class IRWriter:
         self.do(f"br i1 {more}, label %{head}, label %{after}")
         self.label(after)
 
-    def when(self, condition: str, body: Callable[[], None]) -> None:
-        """Run `body()` only where the condition, an i1, holds."""
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """A block that runs only where the condition, an i1, holds."""
         then, after = self.fresh("then"), self.fresh("done")
         self.do(f"br i1 {condition}, label %{then}, label %{after}")
         self.label(then)
-        body()
+        yield
         self.do(f"br label %{after}")
         self.label(after)
 

@@ -11,7 +11,8 @@ without effect, as row −1, until all others have ended.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -168,15 +169,12 @@ class LoopWriter:
     def close(self, tile: str) -> None:
         """Closing programs on the base values of a tile and on fixed values, each so many times."""
         first = self.base + self.work
-
-        def close_once(_: str, name: str) -> None:
-            self.copy(tile, "%z", [(k, k) for k in range(self.base)])
-            self.copy("%x", "%z", [(first + k, self.base + k) for k in range(self.fixed)])
-            self.t.do(f"call void @{name}(ptr %z, ptr %y)")
-            self.copy("%y", tile, [(k, k) for k in range(self.base)])
-
         for name, (_, times) in zip(self.closing, self.iteration.closing, strict=True):
-            self.t.loop(times, partial(close_once, name=name))
+            with self.t.loop(times):
+                self.copy(tile, "%z", [(k, k) for k in range(self.base)])
+                self.copy("%x", "%z", [(first + k, self.base + k) for k in range(self.fixed)])
+                self.t.do(f"call void @{name}(ptr %z, ptr %y)")
+                self.copy("%y", tile, [(k, k) for k in range(self.base)])
 
 
 class RolloutWriter(LoopWriter):
@@ -194,31 +192,25 @@ class RolloutWriter(LoopWriter):
 
     def inside(self) -> None:
         """Block after block."""
-        self.t.do("%save = alloca i64")
-        self.t.loop("%blocks", self.block)
-
-    def block(self, index: str) -> None:
-        t = self.t
-        start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
-        self.copy(start, "%x", [(k, k) for k in range(self.base)])
-        fixed = t.at("%held", t.let(f"mul i64 {index}, {self.fixed * self.bytes}"))
-        saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
-        t.do("store i64 0, ptr %save")
-
-        def save() -> None:
-            number = t.let("load i64, ptr %save")
-            target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
-            self.copy("%x", target, [(k, k) for k in range(self.base)])
-            t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
-
-        def one(step: str) -> None:
-            now, first = t.at(fixed, t.let(f"mul i64 {step}, %held_step")), self.base + self.work
-            self.copy(now, "%x", [(k, first + k) for k in range(self.fixed)])
-            self.step()
-            after = t.let(f"add i64 {step}, 1")
-            t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0"), save)
-
-        t.loop("%steps", one)
+        t, base = self.t, [(k, k) for k in range(self.base)]
+        t.do("%save = alloca i64")
+        with t.loop("%blocks") as index:
+            start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+            self.copy(start, "%x", base)
+            fixed = t.at("%held", t.let(f"mul i64 {index}, {self.fixed * self.bytes}"))
+            saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+            t.do("store i64 0, ptr %save")
+            with t.loop("%steps") as step:
+                now = t.at(fixed, t.let(f"mul i64 {step}, %held_step"))
+                first = self.base + self.work
+                self.copy(now, "%x", [(k, first + k) for k in range(self.fixed)])
+                self.step()
+                after = t.let(f"add i64 {step}, 1")
+                with t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")):
+                    number = t.let("load i64, ptr %save")
+                    target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
+                    self.copy("%x", target, base)
+                    t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
 
 
 class RowLoop(LoopWriter):
@@ -236,10 +228,12 @@ class RowLoop(LoopWriter):
         t.do("%left = alloca i64")  # rows at work
         t.do("store i64 0, ptr %left")
         self.prepare()
-        t.loop(self.v.width, self.take)
+        with t.loop(self.v.width) as lane:
+            self.take(lane)
         t.do("br label %again")
         t.label("again")
-        self.each(self.turn(), self.end)
+        with self.each(self.turn()) as lane:
+            self.end(lane)
         more = t.let(f"icmp ne i64 {t.let('load i64, ptr %left')}, 0")
         t.do(f"br i1 {more}, label %again, label %over")
         t.label("over")
@@ -260,18 +254,16 @@ class RowLoop(LoopWriter):
         """The row that a lane works on."""
         return self.t.let(f"load i64, ptr {self.t.element('i64', '%row', lane)}")
 
-    def each(self, mask: str, body: Callable[[str], None]) -> None:
-        """Run `body(lane)` for the lanes where a mask is true."""
+    @contextmanager
+    def each(self, mask: str) -> Iterator[str]:
+        """A block that runs for the lanes where a mask is true."""
         t, v = self.t, self.v
         bits = t.let(f"bitcast {v.mask} {mask} to i{v.width}")
         wide = t.let(f"zext i{v.width} {bits} to i64")
-
-        def one(lane: str) -> None:
+        with t.when(t.let(f"icmp ne i64 {wide}, 0")), t.loop(v.width) as lane:
             shifted = t.let(f"lshr i64 {wide}, {lane}")
-            mine = t.let(f"trunc i64 {shifted} to i1")
-            t.when(mine, lambda: body(lane))
-
-        t.when(t.let(f"icmp ne i64 {wide}, 0"), lambda: t.loop(v.width, one))
+            with t.when(t.let(f"trunc i64 {shifted} to i1")):
+                yield lane
 
     def next_row(self, lane: str) -> str:
         """The index of the row that a lane takes; −1 is stored as its row where none is left."""
@@ -290,16 +282,14 @@ class RowLoop(LoopWriter):
         source = self.t.at("%held", self.t.let(f"mul i64 {row}, {self.fixed * self.v.size}"))
         self.put(lane, source, self.base + self.work, self.fixed)
 
-    def ended(self, lane: str, write: Callable[[str], None]) -> None:
-        """A lane whose row has ended writes its results, unless it has none, and takes the next row."""
+    @contextmanager
+    def ended(self, lane: str) -> Iterator[str]:
+        """A block for the results of a lane's row, if it has one; then the lane takes the next row."""
         t, row = self.t, self.row(lane)
-
-        def results() -> None:
-            write(row)
+        with t.when(t.let(f"icmp sge i64 {row}, 0")):
+            yield row
             left = t.let("load i64, ptr %left")
             t.do(f"store i64 {t.let(f'sub i64 {left}, 1')}, ptr %left")
-
-        t.when(t.let(f"icmp sge i64 {row}, 0"), results)
         self.take(lane)
 
     def put(self, lane: str, source: str, entry: int, count: int) -> None:
@@ -370,7 +360,21 @@ class AdaptiveWriter(RowLoop):
         t.do(f"br label %{again}")
         t.label(again)
         _, due, when = self.due()
-        self.save(due, when)
+        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
+        t.do("call void @between(ptr %r, ptr %y)")
+        self.copy("%y", "%s", [(k, k) for k in range(self.base)])
+        self.close("%s")
+        # lanes that are due write the state at their saved time and go on to the next one
+        with self.each(due) as lane:
+            row, address = self.row(lane), t.element(v.scalar, "%index", lane)
+            index = t.let(f"load {v.scalar}, ptr {address}")
+            following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
+            t.do(f"store {v.scalar} {following}, ptr {address}")
+            with t.when(t.let(f"icmp sge i64 {row}, 0")):
+                number = t.let(f"fptoui {v.scalar} {index} to i64")
+                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
+                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
+                self.give(lane, "%s", target, self.saved)
         some, _, _ = self.due()
         t.do(f"br i1 {some}, label %{again}, label %{done}")
         t.label(done)
@@ -388,39 +392,12 @@ class AdaptiveWriter(RowLoop):
         bits = t.let(f"bitcast {v.mask} {due} to i{v.width}")
         return t.let(f"icmp ne i{v.width} {bits}, 0"), due, when
 
-    def save(self, due: str, when: str) -> None:
-        """Lanes that are due write the state at their saved time and go on to the next one."""
-        t, v = self.t, self.v
-        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
-        t.do("call void @between(ptr %r, ptr %y)")
-        self.copy("%y", "%s", [(k, k) for k in range(self.base)])
-        self.close("%s")
-
-        def one(lane: str) -> None:
-            row, address = self.row(lane), t.element(v.scalar, "%index", lane)
-            index = t.let(f"load {v.scalar}, ptr {address}")
-            following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
-            t.do(f"store {v.scalar} {following}, ptr {address}")
-
-            def write() -> None:
-                number = t.let(f"fptoui {v.scalar} {index} to i64")
-                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
-                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
-                self.give(lane, "%s", target, self.saved)
-
-            t.when(t.let(f"icmp sge i64 {row}, 0"), write)
-
-        self.each(due, one)
-
     def end(self, lane: str) -> None:
         """Write where a run ended, and take the next row."""
         t, v = self.t, self.v
-
-        def write(row: str) -> None:
+        with self.ended(lane) as row:
             target = t.at("%ends", t.let(f"mul i64 {row}, {self.base * v.size}"))
             self.give(lane, "%x", target, self.base)
-
-        self.ended(lane, write)
 
     def take(self, lane: str) -> None:
         t, v = self.t, self.v
@@ -484,17 +461,14 @@ class SearchWriter(RowLoop):
         before = t.let(f"load i64, ptr {t.element('i64', '%start', lane)}")
         starts = t.let(f"add i64 {before}, 1")
         done = t.let(f"or i1 {converged}, {t.let(f'icmp uge i64 {starts}, %starts')}")
-
-        def write(row: str) -> None:
+        with t.when(done), self.ended(lane) as row:
             which = t.let(f"select i1 {converged}, i64 0, i64 {self.n * self.bytes}")
             target = t.at("%ends", t.let(f"mul i64 {row}, {self.n * v.size}"))
             self.give(lane, t.at("%x", which), target, self.n)
             address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
             t.do(f"store {v.scalar} {cost}, ptr {address}")
-
-        t.when(done, lambda: self.ended(lane, write))
-        going = t.let(f"xor i1 {done}, true")
-        t.when(going, lambda: self.start(lane, starts))
+        with t.when(t.let(f"xor i1 {done}, true")):
+            self.start(lane, starts)
 
     def take(self, lane: str) -> None:
         self.take_fixed(lane, self.next_row(lane))

@@ -14,8 +14,7 @@ halves: such shuffles do not compete with multiplications for an execution port.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -39,14 +38,23 @@ def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w:
             t.let(f"load <{w} x {v.scalar}>, ptr {t.element(v.scalar, rows[r], start)}, align 1")
             for r in own
         ]
-        vectors.append(_join(t, v, pieces, w))
+        width = w
+        while len(pieces) > 1:  # concatenated into one register, two by two
+            lanes = ", ".join(f"i32 {k}" for k in range(2 * width))
+            half = f"<{width} x {v.scalar}>"
+            pieces = [
+                t.let(f"shufflevector {half} {x}, {half} {y}, <{2 * width} x i32> <{lanes}>")
+                for x, y in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            width *= 2
+        vectors.append(pieces[0])
     if not halves:
         return _exchange(t, v, vectors, w // 2)
     h = w // 2
     both = [*_exchange(t, v, vectors[:h], h // 2), *_exchange(t, v, vectors[h:], h // 2)]
     low = [k for k in range(2 * v.width) if not k & h]
     sides = [low, [k + h for k in low]]
-    return [_shuffle(t, v, both[i], both[i + h], lanes) for lanes in sides for i in range(h)]
+    return [_shuffle(t, v, both[i], both[i + h], side) for side in sides for i in range(h)]
 
 
 def scatter_columns(
@@ -79,19 +87,6 @@ def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
     return [
         range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
     ]
-
-
-def _join(t: IRWriter, v: Vector, pieces: list[str], w: int) -> str:
-    """Concatenate equal pieces into one register, two by two."""
-    while len(pieces) > 1:
-        lanes = ", ".join(f"i32 {k}" for k in range(2 * w))
-        half = f"<{w} x {v.scalar}>"
-        pieces = [
-            t.let(f"shufflevector {half} {x}, {half} {y}, <{2 * w} x i32> <{lanes}>")
-            for x, y in zip(pieces[::2], pieces[1::2], strict=True)
-        ]
-        w *= 2
-    return pieces[0]
 
 
 def _exchange(t: IRWriter, v: Vector, vectors: Sequence[str], h: int) -> list[str]:
@@ -166,25 +161,19 @@ def _prefetch_offsets(v: Vector, shape: tuple[int, ...]) -> str:
     """
     t = IRWriter()
     rows = t.let(f"icmp eq i64 %mode, {WHOLE}")
-
-    def visit(flat: Index, offset: Index) -> None:
+    for flat, offset in _each_entry(t, shape):
         part = t.let(f"mul i64 {flat}, {v.width * v.size}")
         chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
         t.do(f"store i64 {chosen}, ptr {t.element('i64', '%offsets', flat)}")
-
-    _for_each_entry(t, shape, visit)
     t.do("ret void")
     parameters = "i64 %mode, ptr %strides, ptr noalias %offsets"
     return t.function(f"internal void @ahead_{shape_suffix(shape)}({parameters}) #0")
 
 
-def _for_each_entry(
-    t: IRWriter,
-    shape: tuple[int, ...],
-    visit: Callable[[Index, Index], None],
-    unrolled: int = UNROLLED,
-) -> None:
-    """Call `visit(flat index, byte offset)` for every entry, with `%strides` of the argument.
+def _each_entry(
+    t: IRWriter, shape: tuple[int, ...], unrolled: int = UNROLLED
+) -> Iterator[tuple[Index, Index]]:
+    """(Flat index, byte offset) of every entry, with `%strides` of the argument.
 
     In loops over the axes, where there are more than `unrolled` entries.
     """
@@ -196,24 +185,25 @@ def _for_each_entry(
     def times(x: Index, y: Index) -> Index:
         return 0 if x == 0 else y if x == 1 else t.let(f"mul i64 {x}, {y}")
 
-    def descend(axis: int, flat: Index, offset: Index) -> None:
+    def descend(axis: int, flat: Index, offset: Index) -> Iterator[tuple[Index, Index]]:
         if axis == len(shape):
-            visit(flat, offset)
+            yield flat, offset
             return
 
-        def step(i: Index) -> None:
+        def step(i: Index) -> Iterator[tuple[Index, Index]]:
             start = flat * shape[axis] if isinstance(flat, int) else times(flat, shape[axis])
             index = start + i if isinstance(start, int) and isinstance(i, int) else plus(start, i)
-            descend(axis + 1, index, plus(offset, times(i, strides[axis])))
+            yield from descend(axis + 1, index, plus(offset, times(i, strides[axis])))
 
         if prod(shape) <= unrolled:
             for i in range(shape[axis]):
-                step(i)
+                yield from step(i)
         else:
-            t.loop(shape[axis], step)
+            with t.loop(shape[axis]) as index:
+                yield from step(index)
 
     if prod(shape):
-        descend(0, 0, 0)
+        yield from descend(0, 0, 0)
 
 
 def _move_function(v: Vector, shape: tuple[int, ...], name: str) -> str:
@@ -224,8 +214,8 @@ def _move_function(v: Vector, shape: tuple[int, ...], name: str) -> str:
     else:
         # `any`: number by number. Lanes from `%count` on are the last state
         rows = _clamped_rows(t, v) if name.endswith("any") else []
-        visit = partial(_move_entry, t, v, name, rows)
-        _for_each_entry(t, shape, visit, 1 if rows else UNROLLED)
+        for flat, offset in _each_entry(t, shape, 1 if rows else UNROLLED):
+            _move_entry(t, v, name, rows, flat, offset)
     t.do("ret void")
     parameters = "ptr %base, i64 %outer, ptr %strides, i64 %count, ptr noalias align 64 %tile"
     return t.function(f"internal void @{name}_{shape_suffix(shape)}({parameters}) noinline #0")
@@ -279,7 +269,8 @@ def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
     if n > UNROLLED:  # long runs of equal chunks as one loop
         w = chunks[0][1]
         regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
-        t.loop(regular, lambda i: chunk(t.let(f"mul i64 {i}, {w}"), w, range(w)))
+        with t.loop(regular) as i:
+            chunk(t.let(f"mul i64 {i}, {w}"), w, range(w))
     for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
         chunk(start, w, new)
 

@@ -145,31 +145,26 @@ def sincos_declarations(v: Vector) -> str:
     """
     d, t = Vector("float64", 1), IRWriter()
     half_pi = d.literal(_HALF_PI["float64"][0])
-
-    def correct(lane: str, x: str) -> None:
-        wide = x if v.size == 8 else t.let(f"fpext float {x} to double")
-        sine, cosine = (t.let(f"call double @{name}(double {wide})") for name in ("sin", "cos"))
-        angle = t.let(f"call double @atan2(double {sine}, double {cosine})")
-        scaled = t.let(f"fmul double {angle}, {d.literal(TWO_OVER_PI)}")
-        shifted = t.let(f"fadd double {scaled}, {d.literal(MAGIC['float64'])}")
-        k = t.let(f"fsub double {shifted}, {d.literal(MAGIC['float64'])}")
-        whole = t.let(f"fmul double {k}, {half_pi}")
-        r = t.let(f"fsub double {angle}, {whole}")
-        bits = t.let(f"bitcast double {shifted} to i64")
-        if v.size == 4:
-            r, bits = t.let(f"fptrunc double {r} to float"), t.let(f"trunc i64 {bits} to i32")
-        r_at = t.element(v.scalar, "%r", lane)
-        k_at = t.element(v.integer, "%k", lane)
-        t.do(f"store {v.scalar} {r}, ptr {r_at}")
-        t.do(f"store {v.integer} {bits}, ptr {k_at}")
-
-    def visit(lane: str) -> None:
+    with t.loop(v.width) as lane:
         x = t.let(f"extractelement {v.type} %x, i64 {lane}")
         size = t.let(f"call {v.scalar} @llvm.fabs.f{8 * v.size}({v.scalar} {x})")
         huge = t.let(f"fcmp ogt {v.scalar} {size}, {v.literal(LIMIT[v.dtype])}")
-        t.when(huge, lambda: correct(lane, x))
-
-    t.loop(v.width, visit)
+        with t.when(huge):
+            wide = x if v.size == 8 else t.let(f"fpext float {x} to double")
+            sine, cosine = (t.let(f"call double @{name}(double {wide})") for name in ("sin", "cos"))
+            angle = t.let(f"call double @atan2(double {sine}, double {cosine})")
+            scaled = t.let(f"fmul double {angle}, {d.literal(TWO_OVER_PI)}")
+            shifted = t.let(f"fadd double {scaled}, {d.literal(MAGIC['float64'])}")
+            k = t.let(f"fsub double {shifted}, {d.literal(MAGIC['float64'])}")
+            whole = t.let(f"fmul double {k}, {half_pi}")
+            r = t.let(f"fsub double {angle}, {whole}")
+            bits = t.let(f"bitcast double {shifted} to i64")
+            if v.size == 4:
+                r, bits = t.let(f"fptrunc double {r} to float"), t.let(f"trunc i64 {bits} to i32")
+            r_at = t.element(v.scalar, "%r", lane)
+            k_at = t.element(v.integer, "%k", lane)
+            t.do(f"store {v.scalar} {r}, ptr {r_at}")
+            t.do(f"store {v.integer} {bits}, ptr {k_at}")
     t.do("ret void")
     head = f"internal void @reduce_huge({v.type} %x, ptr noalias %r, ptr noalias %k)"
     return f"""declare {v.type} @llvm.fma.{v.suffix}({v.type}, {v.type}, {v.type})
@@ -194,8 +189,7 @@ def libm_definition(v: Vector, op: Op) -> str:
     t = IRWriter()
     parameters = ["%x", "%y"] if op in BINARY else ["%x"]
     results = t.let(f"alloca {v.type}")
-
-    def one(lane: str) -> None:
+    with t.loop(v.width) as lane:
         numbers = [t.let(f"extractelement {v.type} {x}, i64 {lane}") for x in parameters]
         if v.size == 4:
             numbers = [t.let(f"fpext float {x} to double") for x in numbers]
@@ -205,8 +199,6 @@ def libm_definition(v: Vector, op: Op) -> str:
             value = t.let(f"fptrunc double {value} to float")
         address = t.element(v.scalar, results, lane)
         t.do(f"store {v.scalar} {value}, ptr {address}")
-
-    t.loop(v.width, one)
     t.do(f"ret {v.type} {t.let(f'load {v.type}, ptr {results}')}")
     listed = ", ".join(f"{v.type} {x}" for x in parameters)
     return t.function(f"internal {v.type} @each_{LIBM_NAMES[op]}({listed}) noinline #0")

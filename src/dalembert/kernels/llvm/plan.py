@@ -20,7 +20,6 @@ Arrays of other layouts have mode NONE here and are moved before and after the a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from dalembert.kernels.llvm import layout
 from dalembert.kernels.llvm.ir import IRWriter, Vector
@@ -65,11 +64,13 @@ def _group_function(i: int, parts: range, call: Call, v: Vector, ports: int) -> 
         t.do(f"store {v.type} {t.let(f'load {v.type}, ptr {source}')}, ptr {target}")
 
     if call.reads:
-        t.loop(len(call.reads), partial(copy, table="%reads", start=0, out=False))
+        with t.loop(len(call.reads)) as index:
+            copy(index, "%reads", 0, out=False)
     parameters = ", ".join(["ptr %local", "ptr %local", "ptr @nothing", *["ptr %local"] * ports])
     for k in parts:
         t.do(f"call void @part_{k}({parameters})")
-    t.loop(len(call.writes), partial(copy, table="%writes", start=len(call.reads), out=True))
+    with t.loop(len(call.writes)) as index:
+        copy(index, "%writes", len(call.reads), out=True)
     t.do("ret void")
     arguments = "ptr noalias %frame, ptr noalias %reads, ptr noalias %writes, ptr noalias %local"
     return t.function(f"internal void @group_{i}({arguments}) noinline #0")
@@ -215,29 +216,24 @@ class Move:
         """Emit the move for the mode in the argument's record; nothing moves for mode NONE."""
         record = t.at("%moves", MOVE_RECORD * self.argument.index)
         mode = t.let(f"load i64, ptr {record}")
-        rows, columns = (partial(move, t, v, record) for move in (self._rows, self._columns))
-
-        def move() -> None:
+        with t.when(t.let(f"icmp ne i64 {mode}, {layout.NONE}")):
             if self.w == 1:
-                columns()
-            else:
-                t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}"), rows)
-                t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}"), columns)
-
-        t.when(t.let(f"icmp ne i64 {mode}, {layout.NONE}"), move)
-
-    def _rows(self, t: IRWriter, v: Vector, record: str) -> None:
-        array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
-        stride = self.argument.port.size * v.size  # bytes from state to state
-        rows = [t.at(array, k * stride) for k in range(v.width)]
-        addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
-        if self.argument.is_input:
-            columns = gather_columns(t, v, rows, self.start, self.w)
-            for k in self.fresh:
-                t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
-        else:
-            columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
-            scatter_columns(t, v, columns, rows, self.start)
+                self._columns(t, v, record)
+                return
+            with t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}")):
+                array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
+                stride = self.argument.port.size * v.size  # bytes from state to state
+                rows = [t.at(array, k * stride) for k in range(v.width)]
+                addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
+                if self.argument.is_input:
+                    columns = gather_columns(t, v, rows, self.start, self.w)
+                    for k in self.fresh:
+                        t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
+                else:
+                    columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+                    scatter_columns(t, v, columns, rows, self.start)
+            with t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}")):
+                self._columns(t, v, record)
 
     def _columns(self, t: IRWriter, v: Vector, record: str) -> None:
         array, tile, strides = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16, 24))

@@ -62,7 +62,8 @@ class Block:
         block = f"{self.name}_block"
         t.do(f"{block} = call ptr @malloc(i64 {self.size + 64})")
         none = t.let(f"icmp eq ptr {block}, null")
-        t.when(none, lambda: t.do("call void @llvm.trap()"))
+        with t.when(none):
+            t.do("call void @llvm.trap()")
         address = t.let(f"ptrtoint ptr {block} to i64")
         up = t.let(f"add i64 {address}, 63")
         t.do(f"{self.name} = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")

@@ -15,7 +15,6 @@ unless more than three groups remain. It does nothing else, so that XLA may reco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import prod
 
 from dalembert.kernels.llvm.ir import IRWriter, assembly_file
@@ -62,18 +61,25 @@ class BatchWalk:
         for k in range(count * self.spare):
             t.do(f"store i64 0, ptr {t.at('%strides', 8 * k)}")
         some = t.let(f"icmp sgt i64 {axes}, 0")
-        t.when(some, lambda: t.loop(axes, partial(self._axis, axes)))
+        with t.when(some), t.loop(axes) as index:
+            self._axis(axes, index)
         groups = t.let(f"add i64 {t.let('load i64, ptr %group')}, 1")
-        t.loop(groups, self._compare)
+        # the longest group, and how many states there are
+        with t.loop(groups) as each:
+            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', each)}")
+            best = t.let("load i64, ptr %longest")
+            most = t.let(f"load i64, ptr {t.element('i64', '%sizes', best)}")
+            longer = t.let(f"icmp sgt i64 {size}, {most}")
+            t.do(f"store i64 {t.let(f'select i1 {longer}, i64 {each}, i64 {best}')}, ptr %longest")
+            outer = t.let("load i64, ptr %outer")
+            t.do(f"store i64 {t.let(f'mul i64 {outer}, {size}')}, ptr %outer")
         # a call for each index of those groups that none walks itself
         inner = self._inner()
         total = t.let("load i64, ptr %outer")
-
-        def run() -> None:
+        with t.when(t.let(f"icmp sgt i64 {total}, 0")):
             times = t.let(f"udiv i64 {total}, {inner}")
-            t.loop(times, partial(self._call_at, groups))
-
-        t.when(t.let(f"icmp sgt i64 {total}, 0"), run)
+            with t.loop(times) as index:
+                self._call_at(groups, index)
         t.do(f"ret ptr {self._close()}")
         return t.function("internal ptr @walk(ptr %frame) noinline #0")
 
@@ -113,39 +119,26 @@ class BatchWalk:
             t.do(
                 f"store i64 {t.let(f'mul i64 {running}, {extent}')}, ptr {t.at('%running', 8 * a)}"
             )
-        t.when(t.let(f"icmp ne i64 {extent}, 1"), partial(self._join, extent))
-
-    def _join(self, extent: str) -> None:
-        """Join the axis to the last group where all arrays go on evenly, or begin a new one."""
-        t = self.t
-        group = t.let("load i64, ptr %group")
-        size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
-        old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
-        new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
-        joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
-        for x, y in zip(old, new, strict=True):
-            even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
-            joined = t.let(f"and i1 {joined}, {even}")
-        first = t.let(f"icmp eq i64 {size}, 1")
-        stays = t.let(f"or i1 {joined}, {first}")
-        target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
-        t.do(f"store i64 {target}, ptr %group")
-        whole = t.let(f"select i1 {joined}, i64 {t.let(f'mul i64 {size}, {extent}')}, i64 {extent}")
-        t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
-        for a, (x, y) in enumerate(zip(old, new, strict=True)):
-            stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
-            t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
-
-    def _compare(self, group: str) -> None:
-        """Remember the longest group, and how many states there are."""
-        t = self.t
-        size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
-        best = t.let("load i64, ptr %longest")
-        most = t.let(f"load i64, ptr {t.element('i64', '%sizes', best)}")
-        longer = t.let(f"icmp sgt i64 {size}, {most}")
-        t.do(f"store i64 {t.let(f'select i1 {longer}, i64 {group}, i64 {best}')}, ptr %longest")
-        outer = t.let("load i64, ptr %outer")
-        t.do(f"store i64 {t.let(f'mul i64 {outer}, {size}')}, ptr %outer")
+        # joined to the last group where all arrays go on evenly
+        with t.when(t.let(f"icmp ne i64 {extent}, 1")):
+            group = t.let("load i64, ptr %group")
+            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
+            old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
+            new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
+            joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
+            for x, y in zip(old, new, strict=True):
+                even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
+                joined = t.let(f"and i1 {joined}, {even}")
+            first = t.let(f"icmp eq i64 {size}, 1")
+            stays = t.let(f"or i1 {joined}, {first}")
+            target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
+            t.do(f"store i64 {target}, ptr %group")
+            whole = t.let(f"mul i64 {size}, {extent}")
+            whole = t.let(f"select i1 {joined}, i64 {whole}, i64 {extent}")
+            t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
+            for a, (x, y) in enumerate(zip(old, new, strict=True)):
+                stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
+                t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
 
     def _call_at(self, groups: str, index: str) -> None:
         """The call for the states at an index of the groups around it."""
@@ -154,8 +147,7 @@ class BatchWalk:
         for a in range(self.count):
             base = t.let(f"load ptr, ptr {t.at('%base', 8 * a)}")
             t.do(f"store ptr {base}, ptr {t.at('%args', 8 * a)}")
-
-        def move(group: str) -> None:
+        with t.loop(groups) as group:
             size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
             size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
             rest = t.let("load i64, ptr %rest")
@@ -166,8 +158,6 @@ class BatchWalk:
                 at = t.let(f"load ptr, ptr {t.at('%args', 8 * a)}")
                 advanced = t.at(at, t.let(f"mul i64 {index}, {stride}"))
                 t.do(f"store ptr {advanced}, ptr {t.at('%args', 8 * a)}")
-
-        t.loop(groups, move)
         self._call()
 
     def _stride(self, group: str | int, a: int) -> str:
@@ -262,12 +252,9 @@ class _GpuWalk(BatchWalk):
         t.do("%asked = alloca [4 x i64]")
         error = self._ask(80, context, "i64 0")
         none = t.let(f"icmp eq ptr {error}, null")
-
-        def return_error() -> None:
+        with t.when(t.let(f"xor i1 {none}, true")):
             t.do(f"ret ptr {error}")
             t.label(t.fresh("never"))
-
-        t.when(t.let(f"xor i1 {none}, true"), return_error)
         self.stream = t.let(f"load ptr, ptr {t.at('%asked', 24)}")
         t.do("%failed = alloca i32")
         t.do("store i32 0, ptr %failed")
@@ -315,16 +302,16 @@ class _GpuWalk(BatchWalk):
         grid = f"i32 {self.blocks}, i32 1, i32 1, i32 {self.block}, i32 1, i32 1, i32 0"
         arguments = f"ptr @dalembert_kernel, {grid}, ptr {self.stream}, ptr %places, ptr null"
         code = t.let(f"call i32 @dalembert_launch({arguments})")
-        t.when(t.let(f"icmp ne i32 {code}, 0"), lambda: t.do(f"store i32 {code}, ptr %failed"))
+        with t.when(t.let(f"icmp ne i32 {code}, 0")):
+            t.do(f"store i32 {code}, ptr %failed")
 
     def _close(self) -> str:
         t = self.t
         t.do("%error = alloca ptr")
         t.do("store ptr null, ptr %error")
         code, size = t.let("load i32, ptr %failed"), len(_MESSAGE) + 4
-
-        def refuse() -> None:
-            """An error that names the code, its three digits put at the end of the words."""
+        with t.when(t.let(f"icmp ne i32 {code}, 0")):
+            # an error that names the code, its three digits put at the end of the words
             t.do(f"%said = alloca [{size} x i8]")
             t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %said, ptr @words, i64 {size}, i1 0)")
             for k, power in enumerate((100, 10, 1)):
@@ -333,6 +320,4 @@ class _GpuWalk(BatchWalk):
                 t.do(f"store i8 {character}, ptr {t.at('%said', len(_MESSAGE) + k)}")
             error = self._ask(48, "%said", f"i64 {_INTERNAL}")
             t.do(f"store ptr {error}, ptr %error")
-
-        t.when(t.let(f"icmp ne i32 {code}, 0"), refuse)
         return t.let("load ptr, ptr %error")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,43 +116,41 @@ def _on_real_part(op: Op) -> Operation:
     return lambda *args: MEANING[op](*(x.real for x in args)).astype(complex)
 
 
-def _select(op: Op) -> Operation:
+def _select(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The lesser or the greater of two."""
-
-    def choose(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.where(MEANING[op](x.real, y.real) == x.real, x, y)
-
-    return choose
+    return np.where(MEANING[op](x.real, y.real) == x.real, x, y)
 
 
-def _with_derivative(
-    op: Op, derivatives: Callable[..., tuple[np.ndarray | float, ...]]
-) -> Operation:
+def _differentiated(
+    op: Op, derivatives: Callable[..., tuple[np.ndarray | float, ...]], *args: np.ndarray
+) -> np.ndarray:
     """The operation on real parts, its imaginary part from the partial derivatives."""
-
-    def apply(*args: np.ndarray) -> np.ndarray:
-        real = [x.real for x in args]
-        pairs = zip(derivatives(*real), args, strict=True)
-        value: np.ndarray = MEANING[op](*real)
-        return value + 1j * sum(derivative * x.imag for derivative, x in pairs)
-
-    return apply
+    real = [x.real for x in args]
+    pairs = zip(derivatives(*real), args, strict=True)
+    value: np.ndarray = MEANING[op](*real)
+    return value + 1j * sum(derivative * x.imag for derivative, x in pairs)
 
 
 _COMPLEX_MEANING: dict[Op, Operation] = {
     **MEANING,
     **{op: _on_real_part(op) for op in (Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NE)},
     **{op: _on_real_part(op) for op in (Op.NOT, Op.AND, Op.OR)},
-    Op.MIN: _select(Op.MIN),
-    Op.MAX: _select(Op.MAX),
-    Op.ABS: _with_derivative(Op.ABS, lambda x: (np.sign(x),)),
-    Op.ATAN2: _with_derivative(Op.ATAN2, lambda y, x: (x / (x * x + y * y), -y / (x * x + y * y))),
-    Op.HYPOT: _with_derivative(Op.HYPOT, lambda x, y: (x / np.hypot(x, y), y / np.hypot(x, y))),
-    Op.COPYSIGN: _with_derivative(
-        Op.COPYSIGN, lambda x, y: (np.copysign(1.0, x) * np.copysign(1, y), 0.0)
+    Op.MIN: partial(_select, Op.MIN),
+    Op.MAX: partial(_select, Op.MAX),
+    Op.ABS: partial(_differentiated, Op.ABS, lambda x: (np.sign(x),)),
+    Op.ATAN2: partial(
+        _differentiated, Op.ATAN2, lambda y, x: (x / (x * x + y * y), -y / (x * x + y * y))
     ),
-    Op.FMOD: _with_derivative(Op.FMOD, lambda x, y: (1.0, -np.trunc(x / y))),
-    Op.REMAINDER: _with_derivative(Op.REMAINDER, lambda x, y: (1.0, -np.rint(x / y))),
-    Op.ERF: _with_derivative(Op.ERF, lambda x: (2.0 / math.sqrt(math.pi) * np.exp(-x * x),)),
+    Op.HYPOT: partial(
+        _differentiated, Op.HYPOT, lambda x, y: (x / np.hypot(x, y), y / np.hypot(x, y))
+    ),
+    Op.COPYSIGN: partial(
+        _differentiated, Op.COPYSIGN, lambda x, y: (np.copysign(1.0, x) * np.copysign(1, y), 0.0)
+    ),
+    Op.FMOD: partial(_differentiated, Op.FMOD, lambda x, y: (1.0, -np.trunc(x / y))),
+    Op.REMAINDER: partial(_differentiated, Op.REMAINDER, lambda x, y: (1.0, -np.rint(x / y))),
+    Op.ERF: partial(
+        _differentiated, Op.ERF, lambda x: (2.0 / math.sqrt(math.pi) * np.exp(-x * x),)
+    ),
     Op.SELECT0: lambda a, b: np.where(a.real != 0, b, 0.0),
 }

@@ -28,25 +28,22 @@ def reciprocals(source: Program) -> Program:
     constants = source.constants.tolist()
     numbers: list[int] = []  # of the old values among the new
     inverses: dict[int, int] = {}
-    ones: list[int] = []
+    one = -1
 
     def emit(op: int, a: int, b: int = -1) -> int:
         instructions.append((op, a, b))
         return len(instructions) - 1
 
-    def inverse(divisor: int) -> int:
-        if not ones:
-            constants.append(1.0)
-            ones.append(emit(Op.CONST, len(constants) - 1))
-        if divisor not in inverses:
-            inverses[divisor] = emit(Op.DIV, ones[0], numbers[divisor])
-        return inverses[divisor]
-
     for op, a, b in rows:
         if op in LEAVES:
             numbers.append(emit(op, a))
         elif op == Op.DIV and shared[b] > 1:
-            factor = inverse(b)
+            if one < 0:
+                constants.append(1.0)
+                one = emit(Op.CONST, len(constants) - 1)
+            if b not in inverses:
+                inverses[b] = emit(Op.DIV, one, numbers[b])
+            factor = inverses[b]
             is_one = rows[a][0] == Op.CONST and source.constants[rows[a][1]] == 1.0
             numbers.append(factor if is_one else emit(Op.MUL, numbers[a], factor))
         else:

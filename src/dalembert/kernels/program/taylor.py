@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
@@ -245,26 +245,20 @@ def _derivatives(function: Callable[[float, int], float]) -> Coefficients:
     return lambda x, order: [function(x, k) / math.factorial(k) for k in range(order + 1)]
 
 
-def _integrated(op: Op, derivative: Callable[[Algebra, np.ndarray], np.ndarray]) -> Coefficients:
+def _integrated(
+    op: Op, derivative: Callable[[Algebra, np.ndarray], np.ndarray], x: float, order: int
+) -> list[float]:
     """Coefficients of f from its derivative, written in series of one variable."""
-
-    def coefficients(x: float, order: int) -> list[float]:
-        single = algebra(1, order)
-        rate: Any = derivative(single, single.variable(0, x))
-        rest = [float(rate[k] / (k + 1)) for k in range(order)]
-        return [float(MEANING[op](np.float64(x))), *rest]
-
-    return coefficients
+    single = algebra(1, order)
+    rate: Any = derivative(single, single.variable(0, x))
+    rest = [float(rate[k] / (k + 1)) for k in range(order)]
+    return [float(MEANING[op](np.float64(x))), *rest]
 
 
-def _root(p: float, sign: float, one: float) -> Callable[[Algebra, np.ndarray], np.ndarray]:
+def _root(p: float, sign: float, one: float, series: Algebra, x: np.ndarray) -> np.ndarray:
     """(one + sign x²)ᵖ."""
-
-    def power(series: Algebra, x: np.ndarray) -> np.ndarray:
-        inside = series.constant(one) + sign * series.product(x, x)
-        return series.composed(_powers(float(inside[0]), p, series.order), inside)
-
-    return power
+    inside = series.constant(one) + sign * series.product(x, x)
+    return series.composed(_powers(float(inside[0]), p, series.order), inside)
 
 
 SCALAR: dict[Op, Coefficients] = {
@@ -275,15 +269,18 @@ SCALAR: dict[Op, Coefficients] = {
     Op.COS: _derivatives(lambda x, k: (math.cos, math.sin)[k % 2](x) * (1, -1, -1, 1)[k % 4]),
     Op.SINH: _derivatives(lambda x, k: (math.sinh, math.cosh)[k % 2](x)),
     Op.COSH: _derivatives(lambda x, k: (math.cosh, math.sinh)[k % 2](x)),
-    Op.LOG: _integrated(Op.LOG, lambda s, x: s.composed(_powers(x[0], -1.0, s.order), x)),
-    Op.LOG1P: _integrated(Op.LOG1P, lambda s, x: s.composed(_powers(1.0 + x[0], -1.0, s.order), x)),
-    Op.ASIN: _integrated(Op.ASIN, _root(-0.5, -1.0, 1.0)),
-    Op.ACOS: _integrated(Op.ACOS, lambda s, x: -_root(-0.5, -1.0, 1.0)(s, x)),
-    Op.ATAN: _integrated(Op.ATAN, _root(-1.0, 1.0, 1.0)),
-    Op.ASINH: _integrated(Op.ASINH, _root(-0.5, 1.0, 1.0)),
-    Op.ACOSH: _integrated(Op.ACOSH, _root(-0.5, 1.0, -1.0)),
-    Op.ATANH: _integrated(Op.ATANH, _root(-1.0, -1.0, 1.0)),
-    Op.ERF: _integrated(  # 2/√π exp(−x²)
+    Op.LOG: partial(_integrated, Op.LOG, lambda s, x: s.composed(_powers(x[0], -1.0, s.order), x)),
+    Op.LOG1P: partial(
+        _integrated, Op.LOG1P, lambda s, x: s.composed(_powers(1.0 + x[0], -1.0, s.order), x)
+    ),
+    Op.ASIN: partial(_integrated, Op.ASIN, partial(_root, -0.5, -1.0, 1.0)),
+    Op.ACOS: partial(_integrated, Op.ACOS, lambda s, x: -_root(-0.5, -1.0, 1.0, s, x)),
+    Op.ATAN: partial(_integrated, Op.ATAN, partial(_root, -1.0, 1.0, 1.0)),
+    Op.ASINH: partial(_integrated, Op.ASINH, partial(_root, -0.5, 1.0, 1.0)),
+    Op.ACOSH: partial(_integrated, Op.ACOSH, partial(_root, -0.5, 1.0, -1.0)),
+    Op.ATANH: partial(_integrated, Op.ATANH, partial(_root, -1.0, -1.0, 1.0)),
+    Op.ERF: partial(  # 2/√π exp(−x²)
+        _integrated,
         Op.ERF,
         lambda s, x: 2 / math.sqrt(math.pi) * _applied(Op.EXP, s, [-s.product(x, x)]),
     ),

@@ -31,12 +31,10 @@ _ONE = {
 Operator = Callable[["Value", "Value | Number"], "Value"]
 
 
-def _operator(word: str) -> Operator:
+def _operator(word: str, reflected: bool = False) -> Operator:
+    if reflected:
+        return lambda y, x: y._infix(word, x, y)
     return lambda x, y: x._infix(word, x, y)
-
-
-def _reflected(word: str) -> Operator:
-    return lambda y, x: y._infix(word, x, y)
 
 
 def _comparison(word: str) -> Operator:
@@ -70,10 +68,10 @@ class Value:
     def __neg__(self) -> Value:
         return self.then(instruction("f64.neg"))
 
-    __add__, __radd__ = _operator("add"), _reflected("add")
-    __sub__, __rsub__ = _operator("sub"), _reflected("sub")
-    __mul__, __rmul__ = _operator("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _operator("div"), _reflected("div")
+    __add__, __radd__ = _operator("add"), _operator("add", True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", True)
     __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
     __lshift__, __rshift__ = _operator("shl"), _operator("shr_u")
     __lt__, __le__ = _comparison("lt"), _comparison("le")

@@ -22,7 +22,7 @@ from typing import Any
 
 from dalembert.errors import CompileError
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.partition import Part, split_into_parts
+from dalembert.kernels.program.partition import split_into_parts
 from dalembert.kernels.wasm.binary import I32, PAGE, Body, custom_section, instruction, module
 from dalembert.kernels.wasm.body import ONE, PAIR, Arrays, Lanes, write_body
 from dalembert.kernels.wasm.code import Function, Library, Memory, Value, constant
@@ -36,42 +36,21 @@ from dalembert.tracing.program import Port, Program
 LONG, LONGEST = 1300, 1000
 
 
-def add_batch(library: Library, name: str, program: Program) -> None:
-    """`name_batch` for the kernel of that name, which is there."""
-    pair = f"{name}_pair"
-    add_kernel(library, pair, program, PAIR)
-    ports = (*program.inputs, *program.outputs)
-    f = Function(library, f"{name}_batch", "i" * (1 + len(ports)), "")
-    n, *pointers = f.arguments
-    with f.repeat(lambda: n > 1):
-        f.run(pair, *pointers)
-        for pointer, port in zip(pointers, ports, strict=True):
-            f.set(pointer, pointer + 16 * port.size)
-        f.set(n, n - 2)
-    with f.when(n > 0):
-        f.run(name, *pointers)
-    library.add(f.returning())
-
-
 def add_kernel(library: Library, name: str, program: Program, lanes: Lanes = ONE) -> None:
     """The function of one state, or of two in lanes, and those of its parts."""
     cut = split_into_parts(program, LONG, LONGEST)
     ports = (*program.inputs, *program.outputs)
     frame = library.memory.take(cut.size - sum(p.size for p in ports), 8 * lanes.width)
     arrays = Arrays(ports, lanes, frame)
-
-    def add_part(own: str, part: Part) -> None:
+    names = [f"{name} part {i}" for i in range(len(cut.parts))] if len(cut.parts) > 1 else [name]
+    for own, part in zip(names, cut.parts, strict=True):
         body = write_body(part.program, part.writes, lanes, library, arrays)
         library.add(Body(own, (I32,) * len(ports), (), *body))
-
-    if len(cut.parts) == 1:
-        add_part(name, cut.parts[0])
-        return
-    f = Function(library, name, "i" * len(ports), "")
-    for i, part in enumerate(cut.parts):
-        add_part(f"{name} part {i}", part)
-        f.run(f"{name} part {i}", *f.arguments)
-    library.add(f.returning())
+    if len(cut.parts) > 1:
+        f = Function(library, name, "i" * len(ports), "")
+        for own in names:
+            f.run(own, *f.arguments)
+        library.add(f.returning())
 
 
 def add_rollout(library: Library, name: str, iteration: Iteration) -> None:
@@ -217,7 +196,18 @@ class ModuleWriter:
         self.descriptions[name]["bytes"] = self.library.size(own)
         if batch:
             self._export(f"{name}_batch", f"{own}_batch")
-            add_batch(self.library, own, program)
+            add_kernel(self.library, f"{own}_pair", program, PAIR)
+            ports = (*program.inputs, *program.outputs)
+            f = Function(self.library, f"{own}_batch", "i" * (1 + len(ports)), "")
+            n, *pointers = f.arguments
+            with f.repeat(lambda: n > 1):
+                f.run(f"{own}_pair", *pointers)
+                for pointer, port in zip(pointers, ports, strict=True):
+                    f.set(pointer, pointer + 16 * port.size)
+                f.set(n, n - 2)
+            with f.when(n > 0):
+                f.run(own, *pointers)
+            self.library.add(f.returning())
             self.descriptions[name]["batch"] = f"{name}_batch"
 
     def _describe(self, port: Port, at: int | None = None) -> dict[str, Any]:
