@@ -69,10 +69,6 @@ class Distribution:
         """Number of velocities."""
         return self.program.outputs[0].shape[1]
 
-    def dimension(self, x: Array) -> int:
-        """dim Q at a point: the velocities that leave h as it is, whatever A permits."""
-        return self.nv - rank(unit(self.function(x)[3]))
-
     def assembled(self, x: Array) -> Array | None:
         """x moved until h = 0; None where that is not reached."""
         point, residual = close(x, lambda at: self.function(at)[2:], self.move)
@@ -268,7 +264,8 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     complete = ended and growth[-1] == usual[-1]
     if complete and growth[-1] < n:
         growth.append(growth[-1])
-    accessible = growth[-1] == distribution.dimension(ordinary)
+    # dim Q: the velocities that leave h as it is, whatever A permits
+    accessible = growth[-1] == n - rank(unit(distribution.function(ordinary)[3]))
     return Holonomy(holonomic, tuple(growth), accessible, complete)
 
 

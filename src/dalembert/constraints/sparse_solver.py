@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -569,6 +570,16 @@ def _limit(sides: list[Array]) -> Array:
     return np.tensordot(WEIGHTS, np.stack(sides), axes=1)
 
 
+def _of_units(name: str) -> Any:
+    """The method of this name of the units."""
+
+    def method(self: SparseDynamics, *arguments: Array) -> Array:
+        result: Array = getattr(self.solver.units, name)(*arguments)
+        return result
+
+    return wraps(getattr(Dynamics, name))(method)
+
+
 class SparseDynamics(Dynamics):
     """Units with constraint rows, solved on numbers only."""
 
@@ -605,17 +616,8 @@ class SparseDynamics(Dynamics):
         self.solver.require_closed(now, q, gap)
         return q, qd
 
-    def integrate(self, q: Array, step: Array) -> Array:
-        return self.solver.units.integrate(q, step)
-
-    def rate(self, q: Array, qd: Array) -> Array:
-        return self.solver.units.rate(q, qd)
-
-    def difference(self, q: Array, to: Array) -> Array:
-        return self.solver.units.difference(q, to)
-
-    def pull_back(self, step: Array, velocity: Array) -> Array:
-        return self.solver.units.pull_back(step, velocity)
-
-    def normalised(self, q: Array) -> Array:
-        return self.solver.units.normalised(q)
+    integrate = _of_units("integrate")
+    rate = _of_units("rate")
+    difference = _of_units("difference")
+    pull_back = _of_units("pull_back")
+    normalised = _of_units("normalised")

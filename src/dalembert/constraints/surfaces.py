@@ -115,10 +115,11 @@ class Sphere(Shape):
             p = _ball(a)
             return r * np.stack([p[k] for k in order])
 
-        def coordinates(p: Array) -> Array:
-            return _latitude(np.stack([p[k] for k in back]))
-
-        super().__init__(chart, lambda p: np.sqrt(p @ p) - r, True, "sphere", coordinates)
+        height, coordinates = (
+            lambda p: np.sqrt(p @ p) - r,
+            lambda p: _latitude(np.stack([p[k] for k in back])),
+        )
+        super().__init__(chart, height, True, "sphere", coordinates)
 
 
 # where each entry of the chart around z comes from
