@@ -297,7 +297,6 @@ def solver(columns: int, at: Pattern, starts: Array) -> ConstraintSolver:
 CLOSED = 1e-13  # residual of the positions (m, rad) that counts as closed
 NEARLY = 1e-11  # and where rounding may stop the iteration
 ON = 1e-8  # residual of a state beside a singular posture that is still on the constraints
-OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and per second
 
 
 ZONE = 3e-3  # of the usual independence of the rows: closer to a singular posture, take limits
@@ -377,17 +376,6 @@ class Solver:
             f"{self.worst(phi)} stays {phi.max():.2g}: check its points and lengths, or start from "
             f"a nearer posture{hint}"
         )
-
-    def require_on(self, t: float, q: Array, v: Array) -> None:
-        """Raise an error that names the worst row where the state is off the constraints."""
-        terms = self.terms(t, q, v)
-        gaps = (("q", terms.phi), ("v", self.jacobian_times(v) - terms.nu))
-        for name, gap in gaps:
-            if largest(gap) > OFF:
-                raise ConstraintError(
-                    f"{self.name}: {name} misses {self.worst(gap)} by {largest(gap):.2g}; "
-                    "assemble(q, v) finds the nearest state on the constraints"
-                )
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
         """(q, v) near the constraints projected onto them, and the remaining residual of h."""

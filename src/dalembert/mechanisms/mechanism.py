@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.sparse_rows import RowTerms
-from dalembert.constraints.sparse_solver import Solver
+from dalembert.constraints.sparse_solver import Solver, largest
 from dalembert.errors import (
     ConstraintError,
     ConvergenceError,
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 STEP = 0.5  # largest change of a coordinate in one step, rad or m
 TRUST = 0.1  # largest correction of a prediction by Newton's method, rad or m
 SHORTEST = 1e-6  # step, s
+OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and per second
 MOST_STEPS = 1_000_000  # some twenty minutes
 
 
@@ -475,7 +476,14 @@ class Mechanism(System):
             speed = self._solver.velocity(t, at, self._description.start_velocity())
         else:
             speed = self._read(qd, self.nv, "qd")
-        self._solver.require_on(t, at, speed)
+        terms = self._solver.terms(t, at, speed)
+        gaps = (("q", terms.phi), ("v", self._solver.jacobian_times(speed) - terms.nu))
+        for name, gap in gaps:
+            if largest(gap) > OFF:
+                raise ConstraintError(
+                    f"{self.name}: {name} misses {self._solver.worst(gap)} by {largest(gap):.2g}; "
+                    "assemble(q, v) finds the nearest state on the constraints"
+                )
         return self._dynamic_state(t, at, speed, self._torques(torques))
 
     def _dynamic_state(self, t: float, q: np.ndarray, v: np.ndarray, values: np.ndarray) -> State:
