@@ -963,11 +963,11 @@ class Constrained(System):
 
     def with_tool(self, pose: ArrayLike | None = None, frame: str | None = None) -> Constrained:
         """This closed chain with another tool; one that closes a loop cannot be moved."""
-        return _unmoved(self, _around(self, lambda s: s.with_tool(pose, frame)), "the tool")
+        return _around(self, lambda s: s.with_tool(pose, frame), moved="the tool")
 
     def with_base(self, pose: ArrayLike) -> Constrained:
         """This closed chain with its base at `pose` (4, 4); what holds it must stand on the base."""
-        return _unmoved(self, _around(self, lambda s: s.with_base(pose)), "the world")
+        return _around(self, lambda s: s.with_base(pose), moved="the world")
 
     def with_joint_locked(self, name: str, value: Any = 0.0) -> NoReturn:
         """An error: in a closed chain a joint is held by one more constraint."""
@@ -1089,26 +1089,27 @@ def _array(
     return result
 
 
-def _around(closed: Constrained, change: Callable[[Any], Any]) -> Constrained:
-    """The same constraints around a changed system, which starts where this one stands."""
+def _around(
+    closed: Constrained, change: Callable[[Any], Any], moved: str | None = None
+) -> Constrained:
+    """The same constraints around a changed system, which starts where this one stands.
+
+    Where something is `moved`, they must be the same rows as before at the same posture.
+    """
     system = closed.system
     if system.robot is None:
         raise ModelError(f"{closed.name} has no links that could be changed; build it anew")
     own = closed.description.constraint_set[len(system.dynamics.constraint_set) :]
-    return type(closed)(
-        change(system), own, closed.neutral(), closed.preferred_independent, closed.name
-    )
-
-
-def _unmoved(before: Constrained, after: Constrained, what: str) -> Constrained:
-    """The changed chain, if its constraints are the same rows as before at the same posture."""
-    q, there = before.neutral(), after.dynamics.bound()
-    here = before.dynamics.bound()
-    old, new = (d.at(q, np.zeros(before.nv), 0.0) for d in (here, there))
+    q = closed.neutral()
+    after = type(closed)(change(system), own, q, closed.preferred_independent, closed.name)
+    if moved is None:
+        return after
+    both = (closed.dynamics.bound(), after.dynamics.bound())
+    old, new = (d.at(q, np.zeros(closed.nv), 0.0) for d in both)
     for a, b in ((old.h, new.h), (old.A, new.A)):
         if np.abs(np.asarray(a, float) - np.asarray(b, float)).max(initial=0.0) > SAME:
             raise ModelError(
-                f"{before.name}: one of its constraints ({', '.join(before.constraints)}) is fixed "
-                f"to {what} and would move with it; change the robot, .system, and close it again"
+                f"{closed.name}: one of its constraints ({', '.join(closed.constraints)}) is fixed "
+                f"to {moved} and would move with it; change the robot, .system, and close it again"
             )
     return after

@@ -80,10 +80,6 @@ class Contact(Constraint):
         J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
         return np.concatenate([axes.T @ J[0:3], axes.T @ J[3:6]])
 
-    def rate_map(self, at: Posture) -> Array:
-        """(5, nv) with (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations."""
-        return contact_rates(*self.surfaces, self.eta(at), self.twist_map(at))[0:5]
-
 
 class RollingRows(Contact):
     """A contact that rolls: v_x = v_y = 0 and, unless `spin`, ω_z = 0, after the row of the normal.
@@ -157,9 +153,9 @@ def coordinates(
 
 
 def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = "") -> Array:
-    """(5, nv) with η̇ = J q̇ (Montana 1988)."""
+    """(5, nv) with η̇ = (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations (Montana 1988)."""
     kind, at = _contact(system, constraint, q, t)
-    return kind.rate_map(at)
+    return contact_rates(*kind.surfaces, kind.eta(at), kind.twist_map(at))[0:5]
 
 
 def rates(

@@ -26,7 +26,7 @@ from dalembert.constraints.contact import (
     SurfaceRolling,
     SurfaceSliding,
 )
-from dalembert.constraints.dynamics import TRACED_FROM
+from dalembert.constraints.dynamics import TRACED_FROM, inside
 from dalembert.constraints.kinds import Constraint, Pfaffian, Posture
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
@@ -209,13 +209,11 @@ class TouchingDynamics(WrappedDynamics):
     first: Array  # (q, η, d), the reference posture
 
     traced_from: ClassVar = TRACED_FROM
+    name: ClassVar = inside("name")
+    parameters: ClassVar = inside("parameters")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", self.dynamics.inputs)
-
-    @property
-    def name(self) -> str:
-        return self.dynamics.name
 
     @cached_property
     def content(self) -> str:
@@ -223,10 +221,6 @@ class TouchingDynamics(WrappedDynamics):
         named = (self.contact.frame, self.contact.on, self.contact.coordinates)
         text = f"{self.dynamics.content}{named!r}{charts}"
         return hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def parameters(self) -> Mapping[str, float | None]:
-        return self.dynamics.parameters
 
     def bind(self, values: Any) -> TouchingDynamics:
         return self._with(self.dynamics.bind(values))
@@ -364,10 +358,19 @@ class Touching(System):
             )
         g = np.asarray(self.dynamics.bound().relative_pose(own), dtype=float)
         obj, finger = self._kind.surfaces
-        solutions = []
-        for alpha in self._starts(g) if start is None else [tuple(start)]:
-            o, f = obj.at(np.array(alpha[:2])), finger.at(np.array(alpha[2:]))
-            psi = contact_angle(o.frame, g[:3, :3] @ f.frame)
+        solutions, starts = [], [] if start is None else [tuple(start)]
+        if start is None:  # pairs of points that are near, with opposite normals
+            o, f = ([side.at(np.array(a)) for a in GRID] for side in (obj, finger))
+            points, tips = (np.stack([patch.point for patch in side]) for side in (o, f))
+            normals, axes = (np.stack([patch.frame[:, 2] for patch in side]) for side in (o, f))
+            apart = points[:, None] - (tips @ g[:3, :3].T + g[:3, 3])
+            facing = normals @ (axes @ g[:3, :3].T).T
+            score = np.linalg.norm(apart, axis=-1) + np.abs(tips).max() * (1.0 + facing)
+            best = np.argsort(score, axis=None)[:PAIRS]
+            starts = [(*GRID[k // len(GRID)], *GRID[k % len(GRID)]) for k in best.tolist()]
+        for alpha in starts:
+            frames = obj.at(np.array(alpha[:2])).frame, finger.at(np.array(alpha[2:])).frame
+            psi = contact_angle(frames[0], g[:3, :3] @ frames[1])
             eta = closest(obj, finger, g, np.array([*alpha, psi, 0.0]))
             if np.abs(relative_pose(obj, finger, eta) - g).max() <= MET:
                 solutions.append(eta)
@@ -378,19 +381,8 @@ class Touching(System):
                 "start=(u_o, v_o, u_f, v_f) near the contact"
             )
         # of equal gaps the one without whole turns
-        best = min(solutions, key=lambda eta: (round(abs(eta[5]), 9), np.abs(eta[:5]).max()))
-        return np.concatenate([own, best])
-
-    def _starts(self, g: Array) -> list[tuple[float, ...]]:
-        """Pairs of chart coordinates (4,) whose points are near and whose normals are opposite."""
-        o, f = ([side.at(np.array(a)) for a in GRID] for side in self._kind.surfaces)
-        points, tips = (np.stack([patch.point for patch in side]) for side in (o, f))
-        normals, axes = (np.stack([patch.frame[:, 2] for patch in side]) for side in (o, f))
-        apart = points[:, None] - (tips @ g[:3, :3].T + g[:3, 3])
-        facing = normals @ (axes @ g[:3, :3].T).T
-        score = np.linalg.norm(apart, axis=-1) + np.abs(tips).max() * (1.0 + facing)
-        best = np.argsort(score, axis=None)[:PAIRS]
-        return [(*GRID[k // len(GRID)], *GRID[k % len(GRID)]) for k in best.tolist()]
+        eta = min(solutions, key=lambda eta: (round(abs(eta[5]), 9), np.abs(eta[:5]).max()))
+        return np.concatenate([own, eta])
 
     # constraints
 

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,11 @@ def operations(nv: int, rows: int, rank: int) -> int:
     return basis + rows * nv * nv + nv**3 // 3
 
 
+def inside(name: str) -> Any:
+    """The property of this name of the wrapped dynamics."""
+    return property(attrgetter(f"dynamics.{name}"))
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluated(WrappedDynamics):
     """The system inside, each of its quantities traced once and then evaluated on numbers."""
@@ -59,26 +65,11 @@ class Evaluated(WrappedDynamics):
     _functions: dict[Any, Any] = field(default_factory=dict)
 
     traced_from: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def name(self) -> str:
-        return self.dynamics.name
-
-    @property
-    def content(self) -> str:
-        return self.dynamics.content
-
-    @property
-    def catalogue(self) -> Mapping[str, Quantity]:
-        return self.dynamics.catalogue
-
-    @property
-    def parameters(self) -> Mapping[str, float | None]:
-        return self.dynamics.parameters
-
-    @property
-    def description(self) -> Any:
-        return self.dynamics.description
+    name: ClassVar = inside("name")
+    content: ClassVar = inside("content")
+    catalogue: ClassVar = inside("catalogue")
+    parameters: ClassVar = inside("parameters")
+    description: ClassVar = inside("description")
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         words = {name: x for name, x in inputs.items() if isinstance(x, str) or x is None}

@@ -232,11 +232,13 @@ def decoupled(
             V2 = gram_schmidt((scaled - V1 @ (V1.T @ scaled)).T)
         return W, V1, V2, rows_at.A @ (W_inverse.T @ V1), rows_at.b[rows]
 
-    def flow(x: Array, v: Array) -> Array:
-        return np.concatenate([moving.rate(x[:nq], v), np.ones(1), np.zeros(near_entries.shape[0])])
-
-    now = np.stack([np.asarray(0.0 if t is None else t)])
-    values, rates = tracing.along(frame, flow, np.concatenate([q, now, near_entries]), qd)
+    now, still = np.stack([np.asarray(0.0 if t is None else t)]), np.zeros(near_entries.shape[0])
+    values, rates = tracing.along(
+        frame,
+        lambda x, v: np.concatenate([moving.rate(x[:nq], v), np.ones(1), still]),
+        np.concatenate([q, now, near_entries]),
+        qd,
+    )
     (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
     W_inverse, Gamma = np.linalg.inv(W), _skew_gamma(plant, q, qd, W, W_dot)
     v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)

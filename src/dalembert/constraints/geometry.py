@@ -299,20 +299,18 @@ def _assembled_reference(system: ConstrainedDynamics, guess: Array) -> tuple[Arr
     best. What they are apart, below `OPEN`, is theirs; all that moves is closed to rounding.
     """
     q = assemble(system, guess, starts=STARTS, apart=OPEN)
-    A, moved = system.at(q).A, _distance(system, guess, q)
+    A, difference = system.at(q).A, system.dynamics.difference
+    moved = float(np.abs(difference(guess, q)).max(initial=0.0))
     if moved > FAR and np.isfinite(A).all():
         sizes = singular_values(weighed(system, A, q, 0.0))
         if (sizes < EXTRA).any():
             # rows that differ by digits close to rounding where they cross, which may be far away
             near = _closed_but_for_digits(system, guess, 0.0, list(range(system.nv)), OPEN)
-            if near is not None and moved > FAR + 2.0 * _distance(system, guess, near):
-                q = near
+            if near is not None:
+                nearer = float(np.abs(difference(guess, near)).max(initial=0.0))
+                q = near if moved > FAR + 2.0 * nearer else q
     h = system.at(q).h
     return q, np.where(np.abs(h) > CLOSED, h, 0.0)
-
-
-def _distance(system: ConstrainedDynamics, q: Array, to: Array) -> float:
-    return float(np.abs(system.dynamics.difference(q, to)).max(initial=0.0))
 
 
 # the reference posture, where the rank is found and pivots are chosen
@@ -461,15 +459,12 @@ def singularity(
             "take q = assemble(q)"
         )
 
-    def motions(at: Array) -> Array:
-        A = dynamics.at(at, np.zeros(system.nv), t).A
-        return permitted(dynamics, A, at, t)
+    def motions(at: Array) -> tuple[Array, Array]:
+        """Velocities that are permitted, and those of the frame along them."""
+        N = permitted(dynamics, dynamics.at(at, np.zeros(system.nv), t).A, at, t)
+        return N, np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
 
-    def along(at: Array, N: Array) -> Array:
-        V: Array = np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
-        return V
-
-    N, rng = motions(q), np.random.default_rng(0)
+    (N, V), rng = motions(q), np.random.default_rng(0)
     steps = [N @ rng.normal(size=N.shape[1]) for _ in range(SAMPLES)]
     steps = [step / max(float(np.abs(step).max(initial=0.0)), 1e-300) for step in steps]
     others = []
@@ -479,11 +474,11 @@ def singularity(
             moved = np.asarray(dynamics.integrate(q, size * step), dtype=float)
             with suppress(ConstraintError):  # no assembled configuration next to it
                 closed.append(assemble(dynamics, moved, t))
-        others.append([along(x, motions(x)) for x in closed])
-    nearby, usual = others[0] or [along(q, N)], [*others[0], *others[1]] or [along(q, N)]
+        others.append([motions(x)[1] for x in closed])
+    nearby, usual = others[0] or [V], [*others[0], *others[1]] or [V]
     task = checked_task(telling_task(usual) if task is None else task)
     same = [J for J in nearby if J.shape[1] == N.shape[1]]
-    result, _ = analyse(along(q, N), usual, same or nearby, frame, task, tolerance)
+    result, _ = analyse(V, usual, same or nearby, frame, task, tolerance)
     mobility = system.mobility(q, t=t, parameters=parameters)
     reasons: tuple[str, ...] = ()
     if mobility.singular:

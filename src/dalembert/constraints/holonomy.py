@@ -69,15 +69,6 @@ class Distribution:
         """Number of velocities."""
         return self.program.outputs[0].shape[1]
 
-    def dimension(self, x: Array) -> int:
-        """dim Q at a point: the velocities that leave h as it is, whatever A permits."""
-        return self.nv - rank(unit(self.function(x)[3]))
-
-    def assembled(self, x: Array) -> Array | None:
-        """x moved until h = 0; None where that is not reached."""
-        point, residual = close(x, lambda at: self.function(at)[2:], self.move)
-        return point if residual <= CLOSED else None
-
     def fields(self, x: Array, order: int) -> Array:
         """A basis (size, nx, m) of the permitted ẋ as series about x: δv₂ = −A₂⁻¹ A₁ δv₁."""
         A, S = taylor(self.program, x, order)
@@ -150,7 +141,14 @@ def _growth(fields: Array, used: Array, order: int) -> Iterator[int]:
     for k in range(order, 0, -1):
         new = _brackets(first, level, used, k)
         span = span[: len(new)]
-        level = _reduced(span, new)
+        # as few combinations of the new fields as needed, less what numbers make of the old ones;
+        # inner products are all that counts: R of QR has those of the long columns
+        both = np.concatenate([span, new], axis=2)
+        _, R = np.linalg.qr(both.reshape(-1, both.shape[2]))
+        old, fresh = R[:, : span.shape[2]], R[:, span.shape[2] :]
+        combinations = np.linalg.lstsq(old, fresh, rcond=1e-10)[0]
+        _, lengths, Vt = np.linalg.svd(fresh - old @ combinations, full_matrices=False)
+        level = (new - span @ combinations) @ Vt[lengths > NEW].T
         span = np.concatenate([span, level], axis=2)
         yield _dimension(span)
 
@@ -173,18 +171,6 @@ def _brackets(first: Array, last: Array, used: Array, order: int) -> Array:
     brackets: Array = (ahead - back).reshape(lower.size, n, k * m) / largest
     brackets[np.abs(brackets) < NOISE] = 0.0
     return brackets
-
-
-def _reduced(old: Array, new: Array) -> Array:
-    """Combinations of the new fields, less what numbers make of the old ones: as few as needed."""
-    both = np.concatenate([old, new], axis=2)
-    # inner products are all that counts: R of QR has those of the long columns
-    _, R = np.linalg.qr(both.reshape(-1, both.shape[2]))
-    old_R, fresh = R[:, : old.shape[2]], R[:, old.shape[2] :]
-    combinations = np.linalg.lstsq(old_R, fresh, rcond=1e-10)[0]
-    _, sizes, Vt = np.linalg.svd(fresh - old_R @ combinations, full_matrices=False)
-    fields: Array = (new - old @ combinations) @ Vt[sizes > NEW].T
-    return fields
 
 
 def _dimension(fields: Array) -> int:
@@ -255,9 +241,14 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     # integrable: brackets are permitted velocities too, at q and at configurations around it
     holonomic = len(set(usual)) == 1
     steps = np.random.default_rng(0).uniform(-APART, APART, (NEARBY if holonomic else 0, n))
-    moved = (np.asarray(distribution.move(at, step), dtype=float) for step in steps)
-    for point in (at, *map(distribution.assembled, moved)):
-        if holonomic and point is not None:
+    points, move = [at], distribution.move
+    for step in steps:
+        moved = np.asarray(move(at, step), dtype=float)
+        closed, residual = close(moved, lambda x: distribution.function(x)[2:], move)
+        if residual <= CLOSED:
+            points.append(closed)
+    for point in points:
+        if holonomic:
             first, second = islice(distribution.dimensions(point), 2)
             holonomic = first == second
     growth: list[int] = []
@@ -268,7 +259,8 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     complete = ended and growth[-1] == usual[-1]
     if complete and growth[-1] < n:
         growth.append(growth[-1])
-    accessible = growth[-1] == distribution.dimension(ordinary)
+    # dim Q: the velocities that leave h as it is, whatever A permits
+    accessible = growth[-1] == n - rank(unit(distribution.function(ordinary)[3]))
     return Holonomy(holonomic, tuple(growth), accessible, complete)
 
 

@@ -32,6 +32,7 @@ class Directions(NamedTuple):
     n: Array  # (nv,)
     K: Array  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
     k: Array  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
+    near: Array  # (nv, m), by default unit velocities of the coordinates that elimination keeps
 
 
 def directions(
@@ -40,9 +41,9 @@ def directions(
     """N and n at a posture."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
-    near = _near(system, near)
+    near = np.eye(system.nv)[:, system.free_columns] if near is None else near
     K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
-    return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k)
+    return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k, near)
 
 
 def orthonormal(M: Array, X: Array) -> Array:
@@ -51,11 +52,6 @@ def orthonormal(M: Array, X: Array) -> Array:
         return X
     N: Array = X @ lower_inverse(cholesky(X.T @ (M @ X))).T
     return N
-
-
-def _near(system: ConstrainedDynamics, near: Array | None) -> Array:
-    """(nv, m) velocities: by default the unit ones of the coordinates that elimination keeps."""
-    return np.eye(system.nv)[:, system.free_columns] if near is None else near
 
 
 def basis(
@@ -75,8 +71,7 @@ def kane(
 ) -> tuple[Array, Array, Array]:
     """(q̇ (nv,), v̇_r (m,), N (nv, m)): Kane's equations at a state; v̇_r changes with Nᵀτ."""
     require_smooth(system, "Kane's form")
-    near = _near(system, near)
-    N, n, K, k = directions(system, q, near, t)
+    N, n, K, k, near = directions(system, q, near, t)
     qd = N @ v_r + n
     M, f, _, _ = terms(system, q, qd, tau, t)
     # Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see: K and k are

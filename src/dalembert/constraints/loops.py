@@ -198,15 +198,14 @@ class Distance(FramePairConstraint):
         return np.stack([0.5 * (d @ d - l * l)])
 
     def motions(self, at: Posture) -> list[Array] | None:
-        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in self.ends]
-        d = self._between(at)
+        points = [at.pose(*end)[1] for end in self.ends]
+        J = [at.jacobian(*x)[0:3] for x in zip(self.between, points, strict=True)]
+        d = points[1] - points[0]
         return [np.sqrt(d @ d) * np.concatenate(J)]
 
-    def _between(self, at: Posture) -> Array:
-        return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]
-
     def wrench(self, at: Posture, lam: Array) -> Array:
-        return np.concatenate([-lam[0] * self._between(at), np.zeros(3)])
+        d = self.point(at) - at.pose(self.frame_a, self.pose_a)[1]
+        return np.concatenate([-lam[0] * d, np.zeros(3)])
 
     def terms(self, F: Array, lam: Array) -> dict[str, Any]:
         """The force on b, and the tension: positive where the rod pulls."""

@@ -49,22 +49,19 @@ def forward_dynamics(
         scale = largest(most) + largest(drift)
         # how far a state is off: the steps of q (), and of q̇ (), that would change the rows as
         # much
-        rows = system.at(q, None, t)
+        at = system.at(q, None, t)
         groups = _groups(system)
-        sizes = _sizes(groups, rows.A)
-        positions = (
-            dict(zip(system.positions, rows.h, strict=True)) if system.position_count else {}
-        )
-        h, w = [positions.get(k, 0.0) for k in range(system.rows)], list(rows.A @ qd - rows.b)
-
-        def worst(residual: list[Scalar]) -> Scalar:
+        sizes = _sizes(groups, at.A)
+        positions = dict(zip(system.positions, at.h, strict=True)) if system.position_count else {}
+        h, w = [positions.get(k, 0.0) for k in range(system.rows)], list(at.A @ qd - at.b)
+        worst = []
+        for missed in (h, w):
             own = [
-                sum(residual[k] * residual[k] for k in rows) / (size + 1e-300)
+                sum(missed[k] * missed[k] for k in rows) / (size + 1e-300)
                 for rows, size in zip(groups, sizes, strict=True)
             ]
-            return np.sqrt(largest(np.stack([np.zeros(()), *own])))
-
-        by_h, by_w = worst(h), worst(w)
+            worst.append(np.sqrt(largest(np.stack([np.zeros(()), *own]))))
+        by_h, by_w = worst
         apart = APART * (by_h + by_w / (1e-9 + np.sqrt(qd @ qd))) * scale
     return flagged(
         consistent(system, residual, maps.space.lost, most, drift, apart=apart), qdd, lam

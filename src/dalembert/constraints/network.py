@@ -8,7 +8,7 @@ factorised as a band, in time linear in the number of links for chains and ladde
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -91,16 +91,15 @@ class NetworkDynamics(SparseDynamics):
 
     # coordinates: those of the units, one after the other
 
-    def _of_units(self, names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-        return tuple(f"{name}[{k}]" for k, own in enumerate(names) for name in own)
-
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
-        return self._of_units(unit.dynamics.coordinates for unit in self.units_joined)
+        units = enumerate(self.units_joined)
+        return tuple(f"{name}[{k}]" for k, unit in units for name in unit.dynamics.coordinates)
 
     @cached_property
     def velocities(self) -> tuple[str, ...]:
-        return self._of_units(unit.dynamics.velocities for unit in self.units_joined)
+        units = enumerate(self.units_joined)
+        return tuple(f"{name}[{k}]" for k, unit in units for name in unit.dynamics.velocities)
 
     @property
     def kinds(self) -> CoordinateKinds:
@@ -134,7 +133,7 @@ class NetworkDynamics(SparseDynamics):
         return coulomb(qd, self.coulomb[0], self.coulomb[1])
 
     def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
-        own = self.joined.each_velocity(lambda unit, x, v: unit.generalized_forces(x, v), q, qd)
+        own = self.joined.each(self.nv, lambda g: (g.v, g.unit.generalized_forces(q[g.q], qd[g.v])))
         psi: Array = own + self._coulomb_to_cancel(qd)
         return psi
 

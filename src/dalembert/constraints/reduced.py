@@ -100,14 +100,11 @@ def reduction(
     X = maps.M.full_solve(list(along.T))
     inverse = row_space(along, len(free), maps.space.weights)
     N = inverse.solve(X.T)[0].T
-
-    def dependent_part(v: Array) -> Array:
-        part: Array = v - N @ v[free]
-        return part
-
-    moving = N @ qd[free] + dependent_part(maps.shortest(system.at(q, None, t).b))
-    drift = dependent_part(maps.shortest(system.at(q, moving, t).drift))
-    return Reduction(*flagged(inverse.lost < 0.5, N, moving, drift))
+    # q̇ and q̈ of what moves by itself, less their parts along N
+    n = maps.shortest(system.at(q, None, t).b)
+    moving = N @ qd[free] + (n - N @ n[free])
+    a = maps.shortest(system.at(q, moving, t).drift)
+    return Reduction(*flagged(inverse.lost < 0.5, N, moving, a - N @ a[free]))
 
 
 def reduced(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dalembert.systems.bodies.batch import BodyUnits
 
 
-class _UnitGroup:
+class UnitGroup:
     """Equal units: positions of their entries, and their factors of M."""
 
     def __init__(self, members: Array, unit: System, q: Array, v: Array) -> None:
@@ -55,10 +55,10 @@ class SystemUnits:
         kinds: dict[str, list[int]] = {}
         for k, unit in enumerate(units):
             kinds.setdefault(unit.dynamics.content, []).append(k)
-        self._groups: list[_UnitGroup] = []
+        self._groups: list[UnitGroup] = []
         self._own = np.zeros((len(units), 2), dtype=np.intp)  # group of a unit, and position in it
         for number, members in enumerate(map(np.array, kinds.values())):
-            group = _UnitGroup(members, units[members[0]], self.q_starts, self.v_starts)
+            group = UnitGroup(members, units[members[0]], self.q_starts, self.v_starts)
             self._own[members, 0], self._own[members, 1] = number, np.arange(len(members))
             self._groups.append(group)
 
@@ -74,7 +74,8 @@ class SystemUnits:
         W: Array = group.W[self._own[members, 1]]
         return W
 
-    def _each(self, size: int, function: Callable[[_UnitGroup], tuple[Array, Array]]) -> Array:
+    def each(self, size: int, function: Callable[[UnitGroup], tuple[Array, Array]]) -> Array:
+        """(size,) of all units, from the entries of a group and its values there."""
         result = np.zeros(size)
         for g in self._groups:
             where, values = function(g)
@@ -83,37 +84,37 @@ class SystemUnits:
 
     def half(self, x: Array) -> Array:
         """W x (nv,): from scaled velocities to velocities."""
-        return self._each(self.nv, lambda g: (g.v, np.einsum("kij,kj->ki", g.W, x[g.v])))
+        return self.each(self.nv, lambda g: (g.v, np.einsum("kij,kj->ki", g.W, x[g.v])))
 
     def root(self, v: Array) -> Array:
         """W⁻¹ v (nv,): the inverse of `half`."""
-        return self._each(self.nv, lambda g: (g.v, np.einsum("kji,kj->ki", g.L, v[g.v])))
+        return self.each(self.nv, lambda g: (g.v, np.einsum("kji,kj->ki", g.L, v[g.v])))
 
     def force(self, t: float, q: Array, v: Array, tau: Array) -> Array:
         """Scaled forces (nv,) without those of the rows."""
         return self.root(
-            self._each(self.nv, lambda g: (g.v, g.unit.forward_dynamics(q[g.q], v[g.v], tau[g.v])))
+            self.each(self.nv, lambda g: (g.v, g.unit.forward_dynamics(q[g.q], v[g.v], tau[g.v])))
         )
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q (nq,) moved by the velocity `step` (nv,) for unit time."""
-        return self._each(self.nq, lambda g: (g.q, g.unit.integrate(q[g.q], step[g.v])))
+        return self.each(self.nq, lambda g: (g.q, g.unit.integrate(q[g.q], step[g.v])))
 
     def rate(self, q: Array, v: Array) -> Array:
         """dq/dt (nq,)."""
         if self.nq == self.nv:
             return v
-        return self._each(self.nq, lambda g: (g.q, _rows(g.unit.dynamics.rate, q[g.q], v[g.v])))
+        return self.each(self.nq, lambda g: (g.q, _rows(g.unit.dynamics.rate, q[g.q], v[g.v])))
 
     def difference(self, q: Array, to: Array) -> Array:
         """The shortest step (nv,) with integrate(q, step) = to."""
-        return self._each(self.nv, lambda g: (g.v, g.unit.difference(q[g.q], to[g.q])))
+        return self.each(self.nv, lambda g: (g.v, g.unit.difference(q[g.q], to[g.q])))
 
     def pull_back(self, step: Array, velocity: Array) -> Array:
         """The rate (nv,) of a step at which integrate(q, step) moves with the velocity."""
         if self.nq == self.nv:
             return velocity
-        return self._each(
+        return self.each(
             self.nv, lambda g: (g.v, _rows(g.unit.dynamics.pull_back, step[g.v], velocity[g.v]))
         )
 
@@ -121,15 +122,11 @@ class SystemUnits:
         """q with unit quaternions."""
         if self.nq == self.nv:
             return q
-        return self._each(self.nq, lambda g: (g.q, g.unit.dynamics.normalised(q[g.q])))
+        return self.each(self.nq, lambda g: (g.q, g.unit.dynamics.normalised(q[g.q])))
 
     def sum(self, function: Callable[..., Any], q: Array, v: Array) -> float:
         """Σ of `function(unit, q, v)` over all units, equal ones in one call."""
         return float(sum(np.sum(function(g.unit, q[g.q], v[g.v])) for g in self._groups))
-
-    def each_velocity(self, function: Callable[..., Any], q: Array, v: Array) -> Array:
-        """`function(unit, q, v)` (nv,) of all units."""
-        return self._each(self.nv, lambda g: (g.v, function(g.unit, q[g.q], v[g.v])))
 
 
 def _rows(function: Callable[[Array, Array], Array], q: Array, v: Array) -> Array:
@@ -207,7 +204,7 @@ class _RowGroup:
         self.parameters = np.array([block.parameters for block in blocks])
         self.q = self._gathered(units.q_starts, len(units.ground))
         self.v = self._gathered(units.v_starts, first.function.nv // len(first.units))
-        self._ufunc = first.function.kernel.ufunc
+        self.ufunc = first.function.kernel.ufunc
 
     def _gathered(self, starts: Array, ground: int) -> Array:
         """Positions of the entries of its units; those of the ground come after all others."""
@@ -217,14 +214,6 @@ class _RowGroup:
             first = np.where(end < 0, starts[-1], starts[end])
             parts.append(first[:, None] + np.arange(sizes.max()))
         return np.concatenate(parts, axis=1)
-
-    def evaluate(self, q: Array, v: Array, s: Array) -> tuple[Array, Array, Array]:
-        """Φ (n, rows), J (n, rows, nv), δ (n, rows), from q and v with the ground's at the end."""
-        p = self.parameters
-        if self.near:
-            p = np.concatenate([p[:, :-1], s[self.rows[:, :1]]], axis=1)
-        phi, J, drift = self._ufunc(q[self.q], v[self.v], p)
-        return phi, J, drift
 
     def scaled(self, units: Units, jacobian: Array) -> Array:
         """J M^{-1/2}, unit by unit."""
@@ -302,9 +291,16 @@ class ConstraintRows:
     def _evaluated(
         self, q: Array, v: Array, s: Array
     ) -> list[tuple[_RowGroup, tuple[Array, Array, Array]]]:
+        """Φ (n, rows), J (n, rows, nv) and δ (n, rows) of every group."""
         q = np.concatenate([q, self.units.ground])
         v = np.concatenate([v, np.zeros(len(self.units.ground))])
-        return [(group, group.evaluate(q, v, s)) for group in self.groups]
+        evaluated = []
+        for group in self.groups:
+            p = group.parameters
+            if group.near:
+                p = np.concatenate([p[:, :-1], s[group.rows[:, :1]]], axis=1)
+            evaluated.append((group, group.ufunc(q[group.q], v[group.v], p)))
+        return evaluated
 
     def _stored_entries(self, parts: list[Array]) -> Array:
         return np.concatenate(parts)[self._keep] if parts else np.zeros(0)

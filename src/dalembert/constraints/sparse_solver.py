@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -296,7 +297,6 @@ def solver(columns: int, at: Pattern, starts: Array) -> ConstraintSolver:
 CLOSED = 1e-13  # residual of the positions (m, rad) that counts as closed
 NEARLY = 1e-11  # and where rounding may stop the iteration
 ON = 1e-8  # residual of a state beside a singular posture that is still on the constraints
-OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and per second
 
 
 ZONE = 3e-3  # of the usual independence of the rows: closer to a singular posture, take limits
@@ -376,17 +376,6 @@ class Solver:
             f"{self.worst(phi)} stays {phi.max():.2g}: check its points and lengths, or start from "
             f"a nearer posture{hint}"
         )
-
-    def require_on(self, t: float, q: Array, v: Array) -> None:
-        """Raise an error that names the worst row where the state is off the constraints."""
-        terms = self.terms(t, q, v)
-        gaps = (("q", terms.phi), ("v", self.jacobian_times(v) - terms.nu))
-        for name, gap in gaps:
-            if largest(gap) > OFF:
-                raise ConstraintError(
-                    f"{self.name}: {name} misses {self.worst(gap)} by {largest(gap):.2g}; "
-                    "assemble(q, v) finds the nearest state on the constraints"
-                )
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
         """(q, v) near the constraints projected onto them, and the remaining residual of h."""
@@ -569,6 +558,16 @@ def _limit(sides: list[Array]) -> Array:
     return np.tensordot(WEIGHTS, np.stack(sides), axes=1)
 
 
+def _of_units(name: str) -> Any:
+    """The method of this name of the units."""
+
+    def method(self: SparseDynamics, *arguments: Array) -> Array:
+        result: Array = getattr(self.solver.units, name)(*arguments)
+        return result
+
+    return wraps(getattr(Dynamics, name))(method)
+
+
 class SparseDynamics(Dynamics):
     """Units with constraint rows, solved on numbers only."""
 
@@ -605,17 +604,8 @@ class SparseDynamics(Dynamics):
         self.solver.require_closed(now, q, gap)
         return q, qd
 
-    def integrate(self, q: Array, step: Array) -> Array:
-        return self.solver.units.integrate(q, step)
-
-    def rate(self, q: Array, qd: Array) -> Array:
-        return self.solver.units.rate(q, qd)
-
-    def difference(self, q: Array, to: Array) -> Array:
-        return self.solver.units.difference(q, to)
-
-    def pull_back(self, step: Array, velocity: Array) -> Array:
-        return self.solver.units.pull_back(step, velocity)
-
-    def normalised(self, q: Array) -> Array:
-        return self.solver.units.normalised(q)
+    integrate = _of_units("integrate")
+    rate = _of_units("rate")
+    difference = _of_units("difference")
+    pull_back = _of_units("pull_back")
+    normalised = _of_units("normalised")

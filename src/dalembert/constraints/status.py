@@ -183,16 +183,13 @@ class Call:
             return self.flagged(errors, tolerance)
         result = self.results()
         first = result[0] if isinstance(result, tuple) else result
-        if not (has_no_values(first) or all_finite(first)):
-            self._require_results(first)
-        return result if named is None else named(*result)
-
-    def _require_results(self, first: Any) -> None:
-        """Raise for the first state with finite inputs that has no result."""
+        answer = result if named is None else named(*result)
+        if has_no_values(first) or all_finite(first):
+            return answer
         core = len(next(iter(self.system.dynamics.quantity(self.quantity).outputs.values())))
         bad, arrays = without_result(first, self.inputs, core)
         if not bad.any():
-            return
+            return answer
         dynamics = self._dynamics_at(bad)
         twin = dynamics.quantity(self.quantity + TWIN)
         state: dict[str, Any] = {

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -108,17 +109,15 @@ class Sphere(Shape):
         r = _positive(radius, "sphere", "radius")
         if pole not in POLES:
             raise ConstraintError(f"sphere: pole {pole!r} must be x, y or z")
-        order = POLES[pole]
-        back = [order.index(k) for k in range(3)]
-
-        def chart(a: Array) -> Array:
-            p = _ball(a)
-            return r * np.stack([p[k] for k in order])
-
-        def coordinates(p: Array) -> Array:
-            return _latitude(np.stack([p[k] for k in back]))
-
-        super().__init__(chart, lambda p: np.sqrt(p @ p) - r, True, "sphere", coordinates)
+        order = itemgetter(*POLES[pole])
+        back = itemgetter(*map(POLES[pole].index, range(3)))
+        super().__init__(
+            lambda a: r * np.stack(order(_ball(a))),
+            lambda p: np.sqrt(p @ p) - r,
+            True,
+            "sphere",
+            lambda p: _latitude(np.stack(back(p))),
+        )
 
 
 # where each entry of the chart around z comes from

@@ -466,11 +466,10 @@ class TreeFactor:
         K = self._entries
         scaled = {(i, k): x * self.weights[k] for (i, k), x in K.items()}
         above = [{*path, k} for k, path in enumerate(self.paths)]
-
-        def entry(j: int, i: int) -> Any:
-            return sum(scaled[i, k] * K[j, k] for k in sorted(above[i] & above[j]))
-
-        return symmetric(entry, len(above))
+        return symmetric(
+            lambda j, i: sum(scaled[i, k] * K[j, k] for k in sorted(above[i] & above[j])),
+            len(above),
+        )
 
     def solve(self, B: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """±M⁻¹ B (n, m), in the order that leaves zeros between branches alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,13 +85,8 @@ def dae_equations(
         sympy.Symbol(mark if plain and mark not in taken else f"u_{mark}") for mark in marked
     )
     p = (*numbers, *efforts)
-
-    def function(q: np.ndarray, qd: np.ndarray, t: Any, parameters: Any) -> dict[str, Any]:
-        own = dict(zip(known, parameters, strict=False))
-        return _equations(d, marks, own, parameters[len(known) :], q, qd, t)
-
     shapes = {"q": (d.nq,), "qd": (d.nv,), "t": (), "parameters": (len(p),)}
-    program = trace(function, shapes, name="dae")
+    program = trace(partial(_equations, d, marks, tuple(known)), shapes, name="dae")
     symbols = {"q": q, "qd": qd, "t": (t,), "parameters": p}
     masses = [symbol for symbol in numbers if symbol.name[0] in "mJ"]
     expressions = textbook(program, symbols, linear=masses, parameters=p, timeout=timeout)
@@ -171,13 +167,14 @@ def _motion_names(e: Element, marks: _Marks, kind: str) -> list[str]:
 def _equations(
     d: Description,
     marks: _Marks,
-    known: dict[str, Any],
-    efforts: Any,
+    names: tuple[str, ...],
     q: np.ndarray,
     qd: np.ndarray,
     t: Any,
+    parameters: Any,
 ) -> dict[str, Any]:
-    """Φ, Φ_q, ν, γ, M and Q on symbols."""
+    """Φ, Φ_q, ν, γ, M and Q on symbols; `parameters` are those of `names`, then open efforts."""
+    known = dict(zip(names, parameters, strict=False))
     motions = {driver.name: driver.motion for driver in d.drivers}
     phi, jacobians, nu, gamma = [], [], [], []
     for e in d.elements:
@@ -217,7 +214,7 @@ def _equations(
     bodies = replace(d.free, bodies=tuple(symbolic), gravity=gravity)
     Q = bodies.generalized_forces(q, qd, t) - bodies.bias(q, qd)
     if d.actuators:
-        Q = Q + bodies.actuation(q, efforts)
+        Q = Q + bodies.actuation(q, parameters[len(names) :])
     rows = [np.concatenate(x) if x else np.zeros(0) for x in (phi, jacobians, nu, gamma)]
     blocks = [_all_columns(d, (k + 1,), M) for k, M in enumerate(bodies.masses)]
     return dict(zip(OUTPUTS, (*rows, np.concatenate(blocks), Q), strict=True))

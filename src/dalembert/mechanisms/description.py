@@ -14,7 +14,7 @@ from dalembert.constraints.dynamics import describe
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Posture, Time
 from dalembert.constraints.sparse_rows import RowBlock, target, targets
 from dalembert.constraints.sparse_solver import Solver, SparseDynamics
-from dalembert.errors import ConstraintError, InertiaError, ModelError, UnknownNameError
+from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS, equivalent_name
 from dalembert.pickling import Portable
@@ -191,16 +191,6 @@ class Description(SparseDynamics, BodySet):
         names = [element.name for element in self.elements]
         raise UnknownNameError(f"no joint or driver {name!r}{suggest(name, names)}")
 
-    def require_apart(self, q: np.ndarray) -> None:
-        """An error for a driven distance of points that coincide: it has no direction."""
-        for driver in self.drivers:
-            e = driver.element
-            if e.kind.name == "length" and not float(e.value(q)[0]) > 0.0:
-                raise ConstraintError(
-                    f"{self.name}: driver {driver.name!r} leads two points that coincide in this "
-                    "posture, so it has no direction; assemble() from a posture where they are apart"
-                )
-
 
 # coordinates of a joint, the first one for its bare name; "J.slide" names another one
 SPATIAL_PARTS = {name: kind.measures for name, kind in SPATIAL_KINDS.items()}
@@ -316,7 +306,7 @@ def with_body(d: Description, body: Body) -> Description:
 
 
 def with_joint(d: Description, element: Element) -> Description:
-    _require_own_name(d, element.name)
+    require_own_name(d, element.name)
     if len(set(element.bodies)) < len(element.bodies):
         raise ModelError(
             f"joint {element.name!r} links body {d.names[element.bodies[0]]!r} to itself"
@@ -324,16 +314,11 @@ def with_joint(d: Description, element: Element) -> Description:
     return replace(d, joints=(*d.joints, element))
 
 
-def with_driver(d: Description, element: Element, motion: Prescribed) -> Description:
-    _require_own_name(d, element.name)
-    return replace(d, drivers=(*d.drivers, Driven(element, motion)))
-
-
 def with_force(d: Description, force: Force, what: str) -> Description:
     """With a spring or actuator, `what` it is called in an error."""
     if force.element.kind.rows != 1:
         raise ModelError(f"{what} {force.name!r} acts along one quantity, such as 'body.P.x'")
-    _require_own_name(d, force.name)
+    require_own_name(d, force.name)
     return replace(d, forces=(*d.forces, force))
 
 
@@ -343,12 +328,13 @@ def with_load(
     body, point = read_end(d, on, f"force {name!r}: ")
     if body == 0:
         raise ModelError(f"force {name!r} acts on the ground, which does not move")
-    _require_own_name(d, name)
+    require_own_name(d, name)
     F = vector(force, d.space.dimension, f"force {name!r}")
     return replace(d, loads=(*d.loads, Load(name, body, point, F, moment, follows)))
 
 
-def _require_own_name(d: Description, name: str) -> None:
+def require_own_name(d: Description, name: str) -> None:
+    """An error for the name of another joint, driver or force."""
     names = [element.name for element in d.elements]
     names += [force.name for force in d.forces] + [load.name for load in d.loads]
     if name in names:
@@ -400,11 +386,3 @@ def joint_kind(
             )
         values.append(float(array))
     return kind, np.array(values)
-
-
-def rod_length(d: Description, name: str, a: End, b: End, length: float | None) -> float:
-    """The length of a rod between two ends, m; by default their distance in the first posture."""
-    length = float(np.linalg.norm(between(d, name, a, b))) if length is None else length
-    if not length > 0.0:
-        raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
-    return length

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.sparse_rows import RowTerms
-from dalembert.constraints.sparse_solver import Solver
+from dalembert.constraints.sparse_solver import Solver, largest
 from dalembert.errors import (
     ConstraintError,
     ConvergenceError,
@@ -36,7 +36,15 @@ from dalembert.errors import (
 from dalembert.formulations.registry import suggest
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms import description
-from dalembert.mechanisms.description import Description, End, Ends, measure, stretch, vector
+from dalembert.mechanisms.description import (
+    Description,
+    Driven,
+    End,
+    Ends,
+    measure,
+    stretch,
+    vector,
+)
 from dalembert.mechanisms.motions import Constant
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State
@@ -57,6 +65,7 @@ if TYPE_CHECKING:
 STEP = 0.5  # largest change of a coordinate in one step, rad or m
 TRUST = 0.1  # largest correction of a prediction by Newton's method, rad or m
 SHORTEST = 1e-6  # step, s
+OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and per second
 MOST_STEPS = 1_000_000  # some twenty minutes
 
 
@@ -190,6 +199,15 @@ class Mechanism(System):
         """A joint of any kind in the list of its space, its numbers by name."""
         raise NotImplementedError
 
+    def distance(self, name: str, a: End, b: End, length: float | None = None) -> Self:
+        """A massless rod of this length (m), or as long as the first posture says."""
+        if length is None:
+            length = float(np.linalg.norm(description.between(self._description, name, a, b)))
+        if not length > 0.0:
+            raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
+        rod: Self = self.joint("distance", name, a, b, length=length)
+        return rod
+
     def constrain(self, name: str, bodies: Sequence[str], function: Any, rows: int = 1) -> Self:
         """Any constraint: `function(q)` (rows,) of the coordinates (k, nq) of the named bodies.
 
@@ -230,7 +248,9 @@ class Mechanism(System):
         element, path = measure(d, name, on, between), motion_of(motion)
         if not callable(path):
             raise ModelError(f"driver {name!r} needs a motion s(t), not {motion!r}")
-        return self._with_description(description.with_driver(d, element, path))
+        description.require_own_name(d, name)
+        driver = Driven(element, path)
+        return self._with_description(replace(d, drivers=(*d.drivers, driver)))
 
     def spring(
         self,
@@ -366,13 +386,11 @@ class Mechanism(System):
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
     ) -> Self:
         """Close all joints from an approximate posture, and project the velocities."""
-        d, solver = self._description, self._solver
+        d = self._description
         self._require_time(t)
-        start = d.start() if q is None else self._read(q, self.nq, "q")
+        q = self._posture(t, q)
         speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
-        d.require_apart(start)
-        q = solver.position(t, start)
-        v, n = solver.velocity(t, q, speed), len(d.bodies)
+        v, n = self._solver.velocity(t, q, speed), len(d.bodies)
         parts = zip(d.bodies, np.split(q, n), np.split(v, n), strict=True)
         bodies = tuple(replace(body, start=at, velocity=rate) for body, at, rate in parts)
         return self._with_description(replace(d, bodies=bodies))
@@ -384,7 +402,14 @@ class Mechanism(System):
 
     def _posture(self, t: float, q: ArrayLike | None) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
-        self._description.require_apart(start)
+        # a driven distance of points that coincide has no direction
+        for driver in self._description.drivers:
+            e = driver.element
+            if e.kind.name == "length" and not float(e.value(start)[0]) > 0.0:
+                raise ConstraintError(
+                    f"{self.name}: driver {driver.name!r} leads two points that coincide in this "
+                    "posture, so it has no direction; assemble() from a posture where they are apart"
+                )
         return self._solver.position(t, start)
 
     def kinematics(self, t: Any) -> Any:
@@ -451,7 +476,14 @@ class Mechanism(System):
             speed = self._solver.velocity(t, at, self._description.start_velocity())
         else:
             speed = self._read(qd, self.nv, "qd")
-        self._solver.require_on(t, at, speed)
+        terms = self._solver.terms(t, at, speed)
+        gaps = (("q", terms.phi), ("v", self._solver.jacobian_times(speed) - terms.nu))
+        for name, gap in gaps:
+            if largest(gap) > OFF:
+                raise ConstraintError(
+                    f"{self.name}: {name} misses {self._solver.worst(gap)} by {largest(gap):.2g}; "
+                    "assemble(q, v) finds the nearest state on the constraints"
+                )
         return self._dynamic_state(t, at, speed, self._torques(torques))
 
     def _dynamic_state(self, t: float, q: np.ndarray, v: np.ndarray, values: np.ndarray) -> State:

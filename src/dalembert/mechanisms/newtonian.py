@@ -7,7 +7,7 @@ columns are unit forces and couples and whose rows are Σ F_x = m ẍ, Σ F_y = 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,13 +42,13 @@ class FreeBodies:
         return -both if self.state.description.index(on) == first else both
 
 
+@dataclass
 class _Diagram:
     """Columns of the distribution matrix: unit forces and couples on numbered bodies."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self.names: list[str] = []
-        self.columns: list[np.ndarray] = []
+    state: State
+    names: list[str] = field(default_factory=list)
+    columns: list[np.ndarray] = field(default_factory=list)
 
     def add(
         self, name: str, bodies: Sequence[int], F: np.ndarray, at: np.ndarray | None = None

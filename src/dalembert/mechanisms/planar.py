@@ -16,7 +16,6 @@ from dalembert.mechanisms.description import (
     joint_end,
     joint_kind,
     read_end,
-    rod_length,
     start_of,
     vector,
     with_body,
@@ -88,11 +87,6 @@ class PlanarMechanism(Mechanism):
         first, second = (read_end(d, end, f"joint {name!r}: ")[0] for end in (a, b))
         return float(start_of(d, first)[2]), float(start_of(d, second)[2])
 
-    def _turn(self, name: str, a: End, b: End) -> float:
-        """φ_b − φ_a in the first posture."""
-        first, second = self._angles(name, a, b)
-        return second - first
-
     def revolute(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A pin: two points coincide."""
         return self.joint("revolute", name, a, b, at)
@@ -104,13 +98,16 @@ class PlanarMechanism(Mechanism):
 
         `direction` is an angle (rad) or a vector (2,), in body a.
         """
-        turn = self._turn(name, a, b) if turn is None else turn
+        if turn is None:
+            first, second = self._angles(name, a, b)
+            turn = second - first
         angle = _angle(direction, name)
         return self.joint("prismatic", name, a, b, at, direction=angle, turn=turn)
 
     def rigid(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A weld: points coincide and the bodies keep their angle."""
-        return self.joint("rigid", name, a, b, at, turn=self._turn(name, a, b))
+        first, second = self._angles(name, a, b)
+        return self.joint("rigid", name, a, b, at, turn=second - first)
 
     def point_on_line(self, name: str, a: End, b: End, direction: Value, at: At = None) -> Self:
         """A pin of b in a straight slot of a (cam and follower with a flat face).
@@ -118,11 +115,6 @@ class PlanarMechanism(Mechanism):
         `direction` is an angle (rad) or a vector (2,), in body a.
         """
         return self.joint("point_on_line", name, a, b, at, direction=_angle(direction, name))
-
-    def distance(self, name: str, a: End, b: End, length: float | None = None) -> Self:
-        """A massless rod of this length (m), or as long as the first posture says."""
-        length = rod_length(self._description, name, a, b, length)
-        return self.joint("distance", name, a, b, length=length)
 
     def gear(self, name: str, a: End, b: End, radii: tuple[float, float]) -> Self:
         """Two wheels of these pitch radii (m) about their ends; an annulus has a negative radius.

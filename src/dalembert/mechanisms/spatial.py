@@ -16,7 +16,6 @@ from dalembert.mechanisms.description import (
     End,
     joint_end,
     joint_kind,
-    rod_length,
     start_of,
     vector,
     with_body,
@@ -25,7 +24,6 @@ from dalembert.mechanisms.description import (
 )
 from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.model.joint import Ball, Screw
-from dalembert.model.model import Body as ModelBody
 from dalembert.spatial.inertia import inertia_faults
 from dalembert.spatial.quaternions import normalise, quaternion_from_matrix
 from dalembert.systems.bodies.body import Body, Element
@@ -94,40 +92,29 @@ class SpatialMechanism(Mechanism):
             centre, tensor = p + R @ body.center, body.inertia_about_center
             mechanism.body(body.name, body.mass, tensor, at=centre, rotation=R)
             parent = "ground" if body.parent < 0 else model.bodies[body.parent].name
+            # its joint with an actuator, and viscous friction as a damper
+            on = name = owner[k]
+            ends, axis, chart = (parent, body.name), R[:, 2], body.chart
+            if isinstance(chart, Ball):
+                mechanism.spherical(name, *ends, at=p)
+            elif isinstance(chart, Screw):
+                if chart.turn == 0.0:
+                    mechanism.prismatic(on := f"{name} rail", *ends, at=p, axis=axis)
+                elif chart.slide == 0.0:
+                    mechanism.revolute(on := f"{name} pin", *ends, at=p, axis=axis)
+                else:
+                    pitch = 2.0 * np.pi * chart.slide / chart.turn
+                    mechanism.screw(on := f"{name} thread", *ends, pitch, at=p, axis=axis)
+                mechanism.actuator(name, on)
             viscous = model.drive.viscous[body.v]
-            mechanism._add_joint(body, parent, owner[k], R[:, 2], p, viscous)
+            if np.any(viscous):
+                if isinstance(chart, Ball):
+                    raise ModelError(
+                        f"joint {name!r}: a damper acts along one axis, so the viscous friction of a "
+                        "spherical joint cannot be converted; set it to zero"
+                    )
+                mechanism.damper(f"{name} damper", on, damping=float(viscous[0]))
         return mechanism
-
-    def _add_joint(
-        self,
-        body: ModelBody,
-        parent: str,
-        name: str,
-        axis: np.ndarray,
-        at: np.ndarray,
-        viscous: np.ndarray,
-    ) -> None:
-        """The joint of a robot's body with its actuator, and its viscous friction as a damper."""
-        chart, on = body.chart, name
-        if isinstance(chart, Ball):
-            self.spherical(name, parent, body.name, at=at)
-        elif isinstance(chart, Screw):
-            if chart.turn == 0.0:
-                self.prismatic(on := f"{name} rail", parent, body.name, at=at, axis=axis)
-            elif chart.slide == 0.0:
-                self.revolute(on := f"{name} pin", parent, body.name, at=at, axis=axis)
-            else:
-                pitch = 2.0 * np.pi * chart.slide / chart.turn
-                self.screw(on := f"{name} thread", parent, body.name, pitch, at=at, axis=axis)
-            self.actuator(name, on)
-        if not np.any(viscous):
-            return
-        if isinstance(chart, Ball):
-            raise ModelError(
-                f"joint {name!r}: a damper acts along one axis, so the viscous friction of a "
-                "spherical joint cannot be converted; set it to zero"
-            )
-        self.damper(f"{name} damper", on, damping=float(viscous[0]))
 
     def body(
         self,
@@ -183,9 +170,17 @@ class SpatialMechanism(Mechanism):
         for end, along in ((a, axis), (b, axis if axis_b is None else axis_b)):
             index, local = joint_end(self._description, end, at, where)
             R = SPATIAL.rotation(start_of(self._description, index))
+            z = vector(along, 3, f"{where}axis")
+            length = np.linalg.norm(z)
+            if not length > 0.0:
+                raise ModelError(f"joint {name!r}: its axis is zero")
+            # x is the same for equal axes: across the coordinate direction least along z
+            z = z / length
+            x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+            x /= np.linalg.norm(x)
             bodies.append(index)
             points.append(local)
-            frames.append(R.T @ frame_along(vector(along, 3, f"{where}axis"), name))
+            frames.append(R.T @ np.stack([x, np.cross(z, x), z], axis=1))
         sides = [points[0], frames[0].ravel(), points[1], frames[1].ravel()]
         parameters = np.concatenate([*sides, values])
         element = Element(name, known, tuple(bodies), parameters, tuple(points), tuple(frames))
@@ -223,11 +218,6 @@ class SpatialMechanism(Mechanism):
     def fixed(self, name: str, a: End, b: End, at: At = None) -> Self:
         """A weld."""
         return self.joint("fixed", name, a, b, at)
-
-    def distance(self, name: str, a: End, b: End, length: float | None = None) -> Self:
-        """A massless rod of this length (m), or as long as the first posture says."""
-        length = rod_length(self._description, name, a, b, length)
-        return self.joint("distance", name, a, b, length=length)
 
     def screw(
         self, name: str, a: End, b: End, pitch: float, at: At = None, axis: ArrayLike = Z
@@ -285,16 +275,3 @@ class SpatialMechanism(Mechanism):
     def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
         """A constant moment (N m) on a body, in world axes."""
         return self.force(name, on, (0.0, 0.0, 0.0), moment)
-
-
-def frame_along(axis: np.ndarray, name: str) -> np.ndarray:
-    """Axes (3, 3) with z along `axis`; x is the same for equal axes."""
-    length = np.linalg.norm(axis)
-    if not length > 0.0:
-        raise ModelError(f"joint {name!r}: its axis is zero")
-    z = axis / length
-    # the coordinate direction that is least along the axis
-    other = np.eye(3)[np.argmin(np.abs(z))]
-    x = np.cross(other, z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)

@@ -191,7 +191,12 @@ def _call(
         return function(**row)
     except (DalembertError, TypeError, ValueError, AttributeError, LookupError) as error:
         message = str(error) if isinstance(error, DalembertError) else f"{label}: {error}"
-        at.fail(message, table, number, _key_of(message, row))
+        # the key that the message names, if any; ends of joints are under `between`
+        own = {key: x for key, x in row.items() if key not in ("name", "a", "b")}
+        keys = [key for key, x in own.items() if isinstance(x, str) and repr(x) in message]
+        keys += [key for key in own if re.search(rf"\b{re.escape(key)}\b", message)]
+        keys += ["between"] if "a" in row and "body" in message else []
+        at.fail(message, table, number, keys[0] if keys else None)
 
 
 def _numbers(value: object) -> bool:
@@ -209,14 +214,3 @@ TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "tuple[float, float]": ("two numbers", lambda v: _numbers(v) and np.shape(v) == (2,)),
     "Mapping[str, Any]": ("a table", lambda value: isinstance(value, dict)),
 }
-
-
-def _key_of(message: str, row: Mapping[str, Any]) -> str | None:
-    """The key that a message names, if any; ends of joints are under `between`."""
-    for key, value in row.items():
-        if key not in ("name", "a", "b") and isinstance(value, str) and repr(value) in message:
-            return key
-    for key in row:
-        if key not in ("name", "a", "b") and re.search(rf"\b{re.escape(key)}\b", message):
-            return key
-    return "between" if "a" in row and "body" in message else None
