@@ -78,7 +78,23 @@ def mechanism(options: MechanismOptions) -> None:
 
 def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm; and its duration, s."""
-    subject, file, values = options.subject, Path(options.subject), _numbers(options)
+    subject, file = options.subject, Path(options.subject)
+    # numbers by name: pairs, Δt, and any NAME=VALUE
+    values: Facts = {}
+    for name, pair in PAIRS.items():
+        text = getattr(options, name)
+        if text is not None:
+            option = f"--{name.replace('_', '-')}"
+            values[name] = tuple(parse(text, option, "the arm", pair).tolist())
+    if options.delta_t is not None:
+        values["delta_t"] = options.delta_t
+    for text in options.set or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
+        pieces = value.replace(",", " ").split()
+        several = parse(value, f"--set {name}", "the mechanism", pieces).tolist()
+        values[name.strip()] = several[0] if len(several) == 1 else tuple(several)
     zoo = {name: entry(name).build for name in bodies()} | {"flyball_governor": flyball_governor}
     example = None
     if subject in SCENARIOS:
@@ -100,26 +116,6 @@ def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]
     if example is None:
         return read_mechanism(file), None, 2.0
     return example.mechanism, example, example.duration
-
-
-def _numbers(options: MechanismOptions) -> Facts:
-    """Numbers by name from the options of the command: pairs, Δt, and any NAME=VALUE."""
-    values: Facts = {}
-    for name, pair in PAIRS.items():
-        text = getattr(options, name)
-        if text is not None:
-            option = f"--{name.replace('_', '-')}"
-            values[name] = tuple(parse(text, option, "the arm", pair).tolist())
-    if options.delta_t is not None:
-        values["delta_t"] = options.delta_t
-    for text in options.set or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
-        pieces = value.replace(",", " ").split()
-        several = parse(value, f"--set {name}", "the mechanism", pieces).tolist()
-        values[name.strip()] = several[0] if len(several) == 1 else tuple(several)
-    return values
 
 
 def _facts(analysis: Mechanism, example: Scenario | None = None) -> Facts:
