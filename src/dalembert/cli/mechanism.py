@@ -67,8 +67,21 @@ def mechanism(options: MechanismOptions) -> None:
     if options.equations:
         for line in analysis.dae_equations().text().splitlines():
             say(console(), line, soft_wrap=True)
-    _show(analysis, facts)
-    screen = console()
+    screen, d = console(), analysis.description
+    counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
+    say(screen, (analysis.name, "bold"), f", {d.space.name}: {counts}")
+    screen.print(
+        f"mobility by Grübler's count: {d.space.nv}·{len(d.bodies)} − {facts['joint_rows']} = "
+        f"{facts['mobility']}; left with drivers, by rank: {facts['freedoms']}"
+        + (f"; {facts['redundant_rows']} redundant rows" if facts["redundant_rows"] else "")
+    )
+    parts = ("Fx", "Fy", "M") if d.space.dimension == 2 else ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
+    rows = table("Joint forces at t = 0, on the second body (N, N m)", "joint", *parts)
+    for name, wrench in facts["forces"].items():
+        rows.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
+    screen.print(rows)
+    for name, values in facts["efforts"].items():
+        say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")
     for name, value in facts.get("run", {}).items():
         text = number(value) if isinstance(value, float) else str(value)
         say(screen, f"{name.replace('_', ' ')}: {text}")
@@ -166,21 +179,3 @@ def _write_figures(
         paths.append(base.with_name(f"{base.name}.html"))
         write_page(page, paths[-1])
     return paths
-
-
-def _show(analysis: Mechanism, facts: Facts) -> None:
-    screen, d = console(), analysis.description
-    counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
-    say(screen, (analysis.name, "bold"), f", {d.space.name}: {counts}")
-    screen.print(
-        f"mobility by Grübler's count: {d.space.nv}·{len(d.bodies)} − {facts['joint_rows']} = "
-        f"{facts['mobility']}; left with drivers, by rank: {facts['freedoms']}"
-        + (f"; {facts['redundant_rows']} redundant rows" if facts["redundant_rows"] else "")
-    )
-    parts = ("Fx", "Fy", "M") if d.space.dimension == 2 else ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
-    rows = table("Joint forces at t = 0, on the second body (N, N m)", "joint", *parts)
-    for name, wrench in facts["forces"].items():
-        rows.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
-    screen.print(rows)
-    for name, values in facts["efforts"].items():
-        say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")

@@ -153,6 +153,7 @@ def _joint_table(facts: dict[str, Any]) -> Table:
 def count(options: CountOptions) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
     from dalembert.report import comparison
+    from dalembert.systems.counting import as_written, general_chain
 
     system, quantity = load(options.robot).compiled, options.quantity
     counted = comparison.count_rows(system, quantity)
@@ -177,10 +178,10 @@ def count(options: CountOptions) -> None:
     )
     if quantity != "inverse_dynamics" or system.robot is not system:
         return
-    history = [
-        (title, integer(operations.multiplications), integer(operations.additions))
-        for title, operations in comparison.history_rows()
-    ]
+    chain, history = general_chain(comparison.PUBLISHED_FOR), []
+    for name, choices, variant in comparison.HISTORY:
+        own = as_written(chain, "inverse_dynamics", name, **choices)
+        history.append((variant, integer(own.multiplications), integer(own.additions)))
     title = "where the savings come from, general chain of six"
     show_table(screen, title, ("variant", "×", "+"), history)
     columns = (SpinnerColumn(), TextColumn("counting {task.description}"), TimeElapsedColumn())
