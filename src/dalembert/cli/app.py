@@ -42,7 +42,6 @@ from dalembert.cli.options import (
     argument,
     complete_robot,
     flag,
-    locks,
     numbers,
     option,
 )
@@ -456,8 +455,11 @@ class IdentifyOptions:
     on_inconsistent: str = option(
         "raise", "raise, or warn: fit a log that cannot be right all the same."
     )
-    lock: list[str] | None = locks(
-        "Hold a joint that the log does not have, a finger say; may be repeated."
+    lock: list[str] | None = option(
+        None,
+        "Hold a joint that the log does not have, a finger say; may be repeated.",
+        metavar="JOINT=POSITION",
+        show_default=False,
     )
     torque_constant: str | None = numbers("Torques are currents: N m/A, one or one for each joint.")
     gear: str | None = numbers("Gear ratios: the log is of the motors.")

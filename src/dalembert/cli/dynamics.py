@@ -112,7 +112,11 @@ def _solve(
     outputs = solution if isinstance(solution, tuple) else (solution,)
     results = dict(zip(listed.outputs, outputs, strict=True))
     if options.json:
-        heading = {"robot": options.robot, "formulation": formulation, "joints": _names(system)}
+        heading = {
+            "robot": options.robot,
+            "formulation": formulation,
+            "joints": list(system.dynamics.velocities),
+        }
         units = [entry.unit(next(iter(results))) for entry in coordinates(system, "tau")]
         print_json({**heading, **arrays, **wrench, **results, "units": units})
         return
@@ -152,10 +156,6 @@ def _state_table(system: System, title: str, columns: dict[str, tuple[str, np.nd
     return rows
 
 
-def _names(system: System) -> list[str]:
-    return [coordinate.name for coordinate in coordinates(system, "tau")]
-
-
 def matrices(options: MatricesOptions) -> None:
     """Mass matrix, bias, gravity torques, energies, and pose and Jacobian of a frame at one state."""
     system = load(options.robot).compiled
@@ -183,7 +183,7 @@ def matrices(options: MatricesOptions) -> None:
     if dynamics.rows:
         rows = dynamics.at(q, None, 0.0)
         values |= {"constraint_jacobian": rows.A, "residual": rows.h}
-    names = _names(system)
+    names = list(system.dynamics.velocities)
     if options.json:
         print_json({"robot": options.robot, "joints": names, **arrays, **values})
         return
@@ -271,21 +271,18 @@ def _show_peaks(system: System, run: xarray.Dataset, maxima: xarray.Dataset) -> 
     rows = []
     for k, entry in enumerate(coordinates(system, "tau")):
         peak = {str(name): float(maxima[name].values[k]) for name in maxima}
+        shares = []  # percent of a limit, marked where it is exceeded; a dash where there is none
+        for share in (peak["speed_share"], peak["torque_share"]):
+            text = f"{100.0 * share:.3g} %" + (" !" if share > 1.0 + 1e-9 else "")
+            shares.append(text if np.isfinite(share) and share != 0.0 else "–")
         cells = (
             f"{number(abs(peak['speed']))} {entry.unit('qd')}",
-            _percent(peak["speed_share"]),
+            shares[0],
             f"{number(peak['torque'])} {entry.unit('tau')}",
             f"{peak['torque_time']:.6g} s",
-            _percent(peak["torque_share"]),
+            shares[1],
             f"{number(peak['torque_rms'])} {entry.unit('tau')}",
             f"{number(peak['power'])} W",
         )
         rows.append((entry.name, *map(str.rstrip, cells)))
     show_table(console(), title, heads, rows)
-
-
-def _percent(share: float) -> str:
-    """Percent of a limit, marked where it is exceeded; a dash where there is none."""
-    if not np.isfinite(share) or share == 0.0:
-        return "–"
-    return f"{100.0 * share:.3g} %" + (" !" if share > 1.0 + 1e-9 else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,10 +101,32 @@ def ik(options: IkOptions) -> None:
 
 
 def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
-    """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s."""
+    """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s.
+
+    A file has the columns x, y, z and roll, pitch, yaw, in any order, with or without a unit in
+    brackets.
+    """
     times = None
     if options.csv is not None:
-        values, times = _read_poses(options.csv)
+        header, cells = read_columns(options.csv)
+        known = [text.partition("[")[0].strip().lower() for text in header]
+        for text, name in zip(header, known, strict=True):
+            unit = text.partition("[")[2].rstrip("] ").lower()
+            expected = "m" if name in POSITION else "rad" if name in ANGLES else unit
+            if unit not in ("", expected):
+                raise TrajectoryError(f"{options.csv}: column {text!r}: poses are in m and rad")
+        needed = (*POSITION, *ANGLES) if any(name in known for name in ANGLES) else POSITION
+        missing = [name for name in needed if name not in known]
+        if missing:
+            raise TrajectoryError(
+                f"{options.csv}: there is no column {', '.join(missing)}; poses have the columns "
+                f"{', '.join((*POSITION, *ANGLES))}, points the first three"
+            )
+        try:
+            values = _columns(known, cells, needed)
+        except TrajectoryError as error:
+            raise TrajectoryError(f"{options.csv}: {error}") from None
+        times = next((cells[:, known.index(name)] for name in TIMES if name in known), None)
     else:
         text = options.target or ""
         count = len(text.replace(",", " ").split())
@@ -118,33 +139,6 @@ def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
     angles = np.radians(values[:, 3:]) if options.deg else values[:, 3:]
     T[:, :3, :3] = [rotation_from_rpy(rpy) for rpy in angles]
     return T, "pose", times
-
-
-def _read_poses(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Columns x, y, z and roll, pitch, yaw, in any order, with or without a unit in brackets.
-
-    Returns rows (n, 3) or (n, 6), and the times (n,) where there is a column of them.
-    """
-    header, values = read_columns(path)
-    names = [text.partition("[")[0].strip().lower() for text in header]
-    for text, name in zip(header, names, strict=True):
-        unit = text.partition("[")[2].rstrip("] ").lower()
-        expected = "m" if name in POSITION else "rad" if name in ANGLES else unit
-        if unit not in ("", expected):
-            raise TrajectoryError(f"{path}: column {text!r}: poses are in m and rad")
-    needed = (*POSITION, *ANGLES) if any(name in names for name in ANGLES) else POSITION
-    missing = [name for name in needed if name not in names]
-    if missing:
-        raise TrajectoryError(
-            f"{path}: there is no column {', '.join(missing)}; poses have the columns "
-            f"{', '.join((*POSITION, *ANGLES))}, points the first three"
-        )
-    try:
-        poses = _columns(names, values, needed)
-    except TrajectoryError as error:
-        raise TrajectoryError(f"{path}: {error}") from None
-    times = [values[:, names.index(name)] for name in TIMES if name in names]
-    return poses, times[0] if times else None
 
 
 def _columns(names: list[str], values: np.ndarray, needed: tuple[str, ...]) -> np.ndarray:

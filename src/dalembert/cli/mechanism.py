@@ -67,8 +67,21 @@ def mechanism(options: MechanismOptions) -> None:
     if options.equations:
         for line in analysis.dae_equations().text().splitlines():
             say(console(), line, soft_wrap=True)
-    _show(analysis, facts)
-    screen = console()
+    screen, d = console(), analysis.description
+    counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
+    say(screen, (analysis.name, "bold"), f", {d.space.name}: {counts}")
+    screen.print(
+        f"mobility by Grübler's count: {d.space.nv}·{len(d.bodies)} − {facts['joint_rows']} = "
+        f"{facts['mobility']}; left with drivers, by rank: {facts['freedoms']}"
+        + (f"; {facts['redundant_rows']} redundant rows" if facts["redundant_rows"] else "")
+    )
+    parts = ("Fx", "Fy", "M") if d.space.dimension == 2 else ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
+    rows = table("Joint forces at t = 0, on the second body (N, N m)", "joint", *parts)
+    for name, wrench in facts["forces"].items():
+        rows.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
+    screen.print(rows)
+    for name, values in facts["efforts"].items():
+        say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")
     for name, value in facts.get("run", {}).items():
         text = number(value) if isinstance(value, float) else str(value)
         say(screen, f"{name.replace('_', ' ')}: {text}")
@@ -78,7 +91,23 @@ def mechanism(options: MechanismOptions) -> None:
 
 def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm; and its duration, s."""
-    subject, file, values = options.subject, Path(options.subject), _numbers(options)
+    subject, file = options.subject, Path(options.subject)
+    # numbers by name: pairs, Δt, and any NAME=VALUE
+    values: Facts = {}
+    for name, pair in PAIRS.items():
+        text = getattr(options, name)
+        if text is not None:
+            option = f"--{name.replace('_', '-')}"
+            values[name] = tuple(parse(text, option, "the arm", pair).tolist())
+    if options.delta_t is not None:
+        values["delta_t"] = options.delta_t
+    for text in options.set or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
+        pieces = value.replace(",", " ").split()
+        several = parse(value, f"--set {name}", "the mechanism", pieces).tolist()
+        values[name.strip()] = several[0] if len(several) == 1 else tuple(several)
     zoo = {name: entry(name).build for name in bodies()} | {"flyball_governor": flyball_governor}
     example = None
     if subject in SCENARIOS:
@@ -100,26 +129,6 @@ def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]
     if example is None:
         return read_mechanism(file), None, 2.0
     return example.mechanism, example, example.duration
-
-
-def _numbers(options: MechanismOptions) -> Facts:
-    """Numbers by name from the options of the command: pairs, Δt, and any NAME=VALUE."""
-    values: Facts = {}
-    for name, pair in PAIRS.items():
-        text = getattr(options, name)
-        if text is not None:
-            option = f"--{name.replace('_', '-')}"
-            values[name] = tuple(parse(text, option, "the arm", pair).tolist())
-    if options.delta_t is not None:
-        values["delta_t"] = options.delta_t
-    for text in options.set or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
-        pieces = value.replace(",", " ").split()
-        several = parse(value, f"--set {name}", "the mechanism", pieces).tolist()
-        values[name.strip()] = several[0] if len(several) == 1 else tuple(several)
-    return values
 
 
 def _facts(analysis: Mechanism, example: Scenario | None = None) -> Facts:
@@ -170,21 +179,3 @@ def _write_figures(
         paths.append(base.with_name(f"{base.name}.html"))
         write_page(page, paths[-1])
     return paths
-
-
-def _show(analysis: Mechanism, facts: Facts) -> None:
-    screen, d = console(), analysis.description
-    counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
-    say(screen, (analysis.name, "bold"), f", {d.space.name}: {counts}")
-    screen.print(
-        f"mobility by Grübler's count: {d.space.nv}·{len(d.bodies)} − {facts['joint_rows']} = "
-        f"{facts['mobility']}; left with drivers, by rank: {facts['freedoms']}"
-        + (f"; {facts['redundant_rows']} redundant rows" if facts["redundant_rows"] else "")
-    )
-    parts = ("Fx", "Fy", "M") if d.space.dimension == 2 else ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
-    rows = table("Joint forces at t = 0, on the second body (N, N m)", "joint", *parts)
-    for name, wrench in facts["forces"].items():
-        rows.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
-    screen.print(rows)
-    for name, values in facts["efforts"].items():
-        say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")

@@ -116,10 +116,6 @@ def numbers(help: str) -> Any:
     return Option(None, metavar="NUMBERS", help=help, show_default=False)
 
 
-def locks(help: str) -> Any:
-    return Option(None, metavar="JOINT=POSITION", help=help, show_default=False)
-
-
 ROBOT = argument(
     ...,
     "A system of the zoo, or a URDF or MJCF file.",
@@ -140,7 +136,7 @@ FORMULATION = option(None, "Formulation; default: the fastest.")
 DEGREES = flag("--deg", "Read angles in degrees; results stay in SI units.")
 TIP = option(None, "The frame that is the tool.", metavar="FRAME", show_default=False)
 PAYLOAD = numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
-LOCK = locks("Lock a joint; may be repeated.")
+LOCK = option(None, "Lock a joint; may be repeated.", metavar="JOINT=POSITION", show_default=False)
 ROW_TIME = option(None, "Seconds between rows, where no column has times.")
 IGNORE_OTHERS = flag("--ignore-others", "Ignore columns that belong to no joint.")
 MOTION_FILE = option(None, "File for times, q, qd, qdd, tau: .csv, .nc or .zarr.")

@@ -54,10 +54,17 @@ def measure(system: System, quantity: str, states: int) -> Iterator[dict[str, An
     """One state on one thread, then `states` on one thread and on all of them."""
     listed = system.dynamics.quantity(quantity)
     formulation = listed.formulation(None, system.dynamics.description).name
-
-    def result(threads: int, count: int, seconds: float) -> dict[str, Any]:
-        """The fastest of many repetitions of one call."""
-        return {
+    one = arguments(system, listed.inputs, None)
+    for _ in range(3):  # compile, install the quick call, remember its kernel
+        getattr(system, quantity)(*one)
+    method = getattr(system, quantity)
+    many = arguments(system, listed.inputs, states)
+    call = partial(method, *many, out=method(*many))
+    every = [(threads, states, call) for threads in dict.fromkeys((1, dalembert.get_num_threads()))]
+    for threads, count, measured in [(1, 1, partial(method, *one)), *every]:
+        with using_threads(threads):
+            seconds = fastest(measured)  # of many repetitions of one call
+        yield {
             "quantity": quantity,
             "formulation": formulation,
             "threads": threads,
@@ -66,17 +73,6 @@ def measure(system: System, quantity: str, states: int) -> Iterator[dict[str, An
             "ns_per_state": 1e9 * seconds / count,
             "states_per_second": count / seconds,
         }
-
-    one = arguments(system, listed.inputs, None)
-    for _ in range(3):  # compile, install the quick call, remember its kernel
-        getattr(system, quantity)(*one)
-    method = getattr(system, quantity)
-    yield result(1, 1, fastest(partial(method, *one)))
-    many = arguments(system, listed.inputs, states)
-    call = partial(method, *many, out=method(*many))
-    for threads in dict.fromkeys((1, dalembert.get_num_threads())):
-        with using_threads(threads):
-            yield result(threads, states, fastest(call))
 
 
 def arguments(system: System, names: tuple[str, ...], size: int | None) -> list[np.ndarray]:

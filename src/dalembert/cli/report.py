@@ -24,7 +24,6 @@ from dalembert.report.motion import move
 from dalembert.report.page import robot_page, system_page, write_page
 from dalembert.report.runs import SUFFIXES, open_run, robot_to_draw, run_page
 from dalembert.sweeps.store import is_study, open_study
-from dalembert.systems.robot import Robot
 from dalembert.text import file_name
 
 if TYPE_CHECKING:
@@ -117,7 +116,18 @@ def demo(options: DemoOptions) -> None:
         checks = (list(comparison.formulations(robot)), list(comparison.identities(robot)))
         failed = _show_checks(screen, *checks)
         step()
-        _evaluate(screen, robot, options.states)
+        # inverse dynamics of many states, on one thread and on all
+        states = options.states
+        q, qd, qdd = arguments(robot, ("q", "qd", "qdd"), states)
+        out = robot.inverse_dynamics(q, qd, qdd)
+        title = f"Inverse dynamics of {integer(states)} states, float64"
+        rows = table(title, "threads", "milliseconds", "ns/state", "states/s", left=0)
+        for threads in dict.fromkeys((1, dalembert.get_num_threads())):
+            with using_threads(threads):
+                least = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out))
+            rate = (f"{1e3 * least:.1f}", f"{1e9 * least / states:.1f}", integer(states / least))
+            rows.add_row(str(threads), *rate)
+        screen.print(rows)
         step()
         motion = move(robot)
         figures.draw(robot, facts["title"] or robot.name, motion, image)
@@ -161,23 +171,6 @@ def _show_checks(
         listing.add_row(identity.claim, identity.left, identity.right, error(identity.error))
     screen.print(listing)
     return sum(not x.holds for x in rows) + sum(not x.holds for x in identities)
-
-
-def _evaluate(screen: Console, robot: Robot, states: int) -> None:
-    """Time inverse dynamics of many states, on one thread and on all."""
-    q, qd, qdd = arguments(robot, ("q", "qd", "qdd"), states)
-    out = robot.inverse_dynamics(q, qd, qdd)
-    rows = table(
-        f"Inverse dynamics of {integer(states)} states, float64",
-        *("threads", "milliseconds", "ns/state", "states/s"),
-        left=0,
-    )
-    for threads in dict.fromkeys((1, dalembert.get_num_threads())):
-        with using_threads(threads):
-            seconds = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out))
-        rate = (f"{1e3 * seconds:.1f}", f"{1e9 * seconds / states:.1f}", integer(states / seconds))
-        rows.add_row(str(threads), *rate)
-    screen.print(rows)
 
 
 class Stopped(BaseException):

@@ -40,24 +40,23 @@ if TYPE_CHECKING:
         InfoOptions,
         ZooOptions,
     )
-    from dalembert.report.comparison import Row
+
+LEFT_OUT = ("what", "name", "effect")  # columns of what a file has and the robot has not
 
 
 def zoo(options: ZooOptions) -> None:
     """All robots of the zoo, and the other systems by name."""
-
-    def source(name: str) -> dict[str, Any]:
-        return {"title": entry(name).title, "citation": entry(name).citation}
-
-    robots = [(name, load(name)) for name in names()]
-    listed = [
-        {"name": name, "joints": len(robot.joints), "dof": robot.nv, **source(name)}
-        for name, robot in robots
-    ]
+    listed: list[dict[str, Any]] = []
+    for name in names():
+        robot = load(name)
+        listed.append({"name": name, "joints": len(robot.joints), "dof": robot.nv})
     kinds = {"energies": systems(), "constrained": mechanisms(), "bodies": bodies()}
-    others = [
-        {"name": name, "kind": kind, **source(name)} for kind in kinds for name in kinds[kind]
+    others: list[dict[str, Any]] = [
+        {"name": name, "kind": kind} for kind in kinds for name in kinds[kind]
     ]
+    for row in (*listed, *others):
+        known = entry(row["name"])
+        row |= {"title": known.title, "citation": known.citation}
     if options.json:
         print_json([*listed, *others])
         return
@@ -98,7 +97,24 @@ def show_facts(screen: Console, facts: dict[str, Any]) -> None:
         if facts[title]:
             listing.add_row(title, ", ".join(facts[title]))
     show(screen, listing)
-    _show_notes(screen, facts)
+    # notes of reading the file: warnings first, all of them
+    for warning in facts["warnings"]:
+        say(screen, ("warning:", "yellow"), f" {warning}")
+    for name in facts["redundant"]:
+        reason = "the joints or the other constraints hold all it asks for"
+        say(screen, ("redundant:", "cyan"), f" {name} takes no freedom: {reason}")
+    for title in ("merged", "locked", "ignored"):
+        if facts[title]:
+            say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
+    if facts["left_out"]:
+        left_out = ([row[head] for head in LEFT_OUT] for row in facts["left_out"])
+        show_table(screen, "Left out", LEFT_OUT, left_out, left=3)
+    enforced = {name.split("[")[0] for name in facts["constraints"]}
+    for equality in facts["equalities"]:
+        if equality["name"] not in enforced:  # else it is one of the constraints
+            pair = f"{equality['first']} – {equality['second'] or 'world'}"
+            text = f"{equality['kind']} constraint {equality['name']} ({pair})"
+            say(screen, ("kept:", "cyan"), f" {text}")
     screen.print()
     if not facts["operation_counts"]:
         command = f"dalembert count {facts['name']}"
@@ -120,50 +136,24 @@ def _joint_table(facts: dict[str, Any]) -> Table:
         for coordinate in facts["coordinates"]:
             rows.add_row(coordinate["name"], coordinate["kind"])
         return rows
-
-    def limit(value: float, unit: str) -> str:
-        return f"{value:.4g} {unit}" if np.isfinite(value) else "–"
-
     rows = table(None, "joint", "type", "link", "mass kg", "range", "speed", "effort", left=3)
     for joint in facts["joints"]:
+        limits = (joint["velocity_limit"], "qd"), (joint["effort_limit"], "tau")
         rows.add_row(
             "  " * joint["depth"] + "└ " + joint["name"],
             joint["type"] + (", follows" if joint["follows"] else ""),
             joint["link"],
             number(joint["mass"]),
             range_text(joint),
-            limit(joint["velocity_limit"], joint["units"]["qd"]),
-            limit(joint["effort_limit"], joint["units"]["tau"]),
+            *(f"{x:.4g} {joint['units'][k]}" if np.isfinite(x) else "–" for x, k in limits),
         )
     return rows
-
-
-def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
-    """Print the notes of reading the file: warnings first, all of them."""
-    for warning in facts["warnings"]:
-        say(screen, ("warning:", "yellow"), f" {warning}")
-    for name in facts["redundant"]:
-        reason = "the joints or the other constraints hold all it asks for"
-        say(screen, ("redundant:", "cyan"), f" {name} takes no freedom: {reason}")
-    for title in ("merged", "locked", "ignored"):
-        if facts[title]:
-            say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
-    if facts["left_out"]:
-        heads = ("what", "name", "effect")
-        rows = ([row[head] for head in heads] for row in facts["left_out"])
-        show_table(screen, "Left out", heads, rows, left=3)
-    enforced = {name.split("[")[0] for name in facts["constraints"]}
-    for equality in facts["equalities"]:
-        if equality["name"] in enforced:
-            continue  # it is one of the constraints
-        pair = f"{equality['first']} – {equality['second'] or 'world'}"
-        text = f"{equality['kind']} constraint {equality['name']} ({pair})"
-        say(screen, ("kept:", "cyan"), f" {text}")
 
 
 def count(options: CountOptions) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
     from dalembert.report import comparison
+    from dalembert.systems.counting import as_written, general_chain
 
     system, quantity = load(options.robot).compiled, options.quantity
     counted = comparison.count_rows(system, quantity)
@@ -171,13 +161,27 @@ def count(options: CountOptions) -> None:
         print_json([asdict(row) for row in counted])
         return
     screen = console()
-    _show_counts(screen, f"{quantity.replace('_', ' ')} of {system.name}", counted)
+    listing = table(
+        f"{quantity.replace('_', ' ')} of {system.name}",
+        *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
+        *("published, n = 6 ×", "+"),
+    )
+    for row in counted:
+        listing.add_row(row.formulation, *("–" if x is None else integer(x) for x in row.numbers))
+    show(screen, listing)
+    for row in counted:
+        if row.note:
+            say(screen, "  ", (row.formulation, "cyan"), f": {row.note}")
+    screen.print(
+        "  as written: general numbers, nothing known to be zero; this system: zeros, ones and "
+        "repetitions removed.\n"
+    )
     if quantity != "inverse_dynamics" or system.robot is not system:
         return
-    history = [
-        (title, integer(operations.multiplications), integer(operations.additions))
-        for title, operations in comparison.history_rows()
-    ]
+    chain, history = general_chain(comparison.PUBLISHED_FOR), []
+    for name, choices, variant in comparison.HISTORY:
+        own = as_written(chain, "inverse_dynamics", name, **choices)
+        history.append((variant, integer(own.multiplications), integer(own.additions)))
     title = "where the savings come from, general chain of six"
     show_table(screen, title, ("variant", "×", "+"), history)
     columns = (SpinnerColumn(), TextColumn("counting {task.description}"), TimeElapsedColumn())
@@ -199,25 +203,6 @@ def count(options: CountOptions) -> None:
     if options.plot is not None:
         comparison.plot_growth(growths, options.plot)
         say(screen, f"picture: {options.plot}")
-
-
-def _show_counts(screen: Console, title: str, rows: list[Row]) -> None:
-    listing = table(
-        title,
-        *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
-        *("published, n = 6 ×", "+"),
-    )
-    for row in rows:
-        cells = ("–" if x is None else integer(x) for x in row.numbers)
-        listing.add_row(row.formulation, *cells)
-    show(screen, listing)
-    for row in rows:
-        if row.note:
-            say(screen, "  ", (row.formulation, "cyan"), f": {row.note}")
-    screen.print(
-        "  as written: general numbers, nothing known to be zero; this system: zeros, ones and "
-        "repetitions removed.\n"
-    )
 
 
 def export(options: ExportOptions) -> None:

@@ -21,8 +21,6 @@ from dalembert.simulation.settings import whole_steps
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    import xarray
-
     from dalembert.cli.app import SimulateOptions, SweepOptions
     from dalembert.sweeps.study import Study
 
@@ -72,11 +70,25 @@ def simulate(options: SimulateOptions) -> None:
         "events": run.sizes.get("event", 0),
         **path_names(out=options.out),
     }
+    ending = typer.Exit(EXIT_CODES.get(facts["status"], 1))
     if options.json:
         print_json(facts)
-    else:
-        _show(system, run, facts)
-    raise typer.Exit(EXIT_CODES.get(facts["status"], 1))
+        raise ending
+    screen = console()
+    title = f"{system.name}, {facts['method']}, {facts['seconds']:g} s"
+    entries = zip(coordinates(system, "q"), run.q[0].values, run.q[-1].values, strict=True)
+    rows = [(c.name, *(f"{number(x)} {c.unit('q')}" for x in pair)) for c, *pair in entries]
+    show_table(screen, title, ("joint", "from", "to"), rows)
+    work, lost = float(run.work[-1]), float(run.dissipated[-1])
+    screen.print(f"work of the drives {number(work)} J, taken by friction {number(lost)} J")
+    screen.print(f"energy balance     within {facts['imbalance']:.1e} J")
+    if facts["events"]:
+        screen.print(f"events             {facts['events']}: sticks, slips and stops")
+    if facts["status"] != "complete":
+        say(screen, (facts["status"], "yellow"), f": {facts['message']}")
+    if options.out is not None:
+        say(screen, f"written            {options.out}")
+    raise ending
 
 
 def _controller(system: System, q: np.ndarray, options: SimulateOptions) -> Any:
@@ -94,23 +106,6 @@ def _controller(system: System, q: np.ndarray, options: SimulateOptions) -> Any:
     path = dalembert.control.quintic(q, goal, 0.8 * options.duration)
     controller = getattr(dalembert.control, CONTROLLERS[kind])
     return controller(system, path, kp=options.kp, kd=options.kd)
-
-
-def _show(system: System, run: xarray.Dataset, facts: Arguments) -> None:
-    screen = console()
-    title = f"{system.name}, {facts['method']}, {facts['seconds']:g} s"
-    entries = zip(coordinates(system, "q"), run.q[0].values, run.q[-1].values, strict=True)
-    rows = [(c.name, *(f"{number(x)} {c.unit('q')}" for x in pair)) for c, *pair in entries]
-    show_table(screen, title, ("joint", "from", "to"), rows)
-    work, lost = float(run.work[-1]), float(run.dissipated[-1])
-    screen.print(f"work of the drives {number(work)} J, taken by friction {number(lost)} J")
-    screen.print(f"energy balance     within {facts['imbalance']:.1e} J")
-    if facts["events"]:
-        screen.print(f"events             {facts['events']}: sticks, slips and stops")
-    if facts["status"] != "complete":
-        say(screen, (facts["status"], "yellow"), f": {facts['message']}")
-    if "out" in facts:
-        say(screen, f"written            {facts['out']}")
 
 
 # a study
@@ -193,7 +188,17 @@ def read_study(file: Path) -> Arguments:
         # TOML reads names with a dot as tables: q0.joint1 is one name
         is_table = isinstance(value, dict) and not set(value) & set(SPAN)
         entries = {f"{name}.{k}": v for k, v in value.items()} if is_table else {name: value}
-        over |= {key: _values(key, entry, file) for key, entry in entries.items()}
+        for key, entry in entries.items():
+            over[key] = entry
+            if isinstance(entry, dict):
+                # {from, to, count} are equally spaced numbers, {from, to} an interval
+                _require_known(entry, SPAN, file, f"over.{key}.")
+                if not {"from", "to"} <= set(entry):
+                    raise ImportFileError(f"over.{key} needs values, or from and to", str(file))
+                bounds = np.asarray(entry["from"], float), np.asarray(entry["to"], float)
+                over[key] = bounds
+                if "count" in entry:
+                    over[key] = np.linspace(*bounds, int(entry["count"]))
     store = file.parent / content.get("store", f"{file.stem}.zarr")
     rest: Arguments = {key: content[key] for key in KEYS[2:] if key in content}
     return {"system": system, "over": over, "simulate": simulate, "store": store, **rest}
@@ -211,17 +216,6 @@ def _require_known(content: Arguments, known: tuple[str, ...], file: Path, prefi
     for key in content:
         if key not in known:
             raise UnknownNameError(f"{file}: there is no {prefix}{key}{suggest(key, list(known))}")
-
-
-def _values(name: str, value: Any, file: Path) -> Any:
-    """Numbers as they are; {from, to, count} are equally spaced ones, {from, to} an interval."""
-    if not isinstance(value, dict):
-        return value
-    _require_known(value, SPAN, file, f"over.{name}.")
-    if not {"from", "to"} <= set(value):
-        raise ImportFileError(f"over.{name} needs values, or from and to", str(file))
-    bounds = np.asarray(value["from"], float), np.asarray(value["to"], float)
-    return np.linspace(*bounds, int(value["count"])) if "count" in value else bounds
 
 
 def _show_plan(arguments: Arguments, as_json: bool) -> None:

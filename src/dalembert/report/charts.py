@@ -43,18 +43,6 @@ SYMBOLS = {
 ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
 
 
-def css() -> str:
-    """The colours as variables of a style sheet, for light and dark pages; paper is light."""
-    light, dark = (
-        " ".join(f"--c{k}: {colour};" for k, colour in enumerate(colours))
-        for colours in (PALETTE, ON_DARK)
-    )
-    return (
-        f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) "
-        f"{{ :root:not(.printing) {{ {dark} }} }}\n"
-    )
-
-
 @dataclass(frozen=True)
 class Series:
     """One curve (samples,)."""
@@ -109,19 +97,16 @@ def motion_charts(robot: Robot, motion: SampledMotion) -> list[Plot]:
         total = total + motion.friction
         series.append(Series("lost to friction", motion.friction))
     series += [Series("sum", total), Series("work ∫ τ·q̇ dt", motion.work, dashed=True)]
+    charts = []
+    for title, quantity, values in (
+        ("Torques of the motion, by inverse dynamics", "tau", tau),
+        ("Joint positions", "q", motion.q),
+    ):
+        entries = coordinates(robot, quantity)
+        names, units = [e.name for e in entries], [e.unit(quantity) for e in entries]
+        charts += _charts_by_unit(title, SYMBOLS[quantity], names, units, values)
     balance = f"Energy balance, closes to {motion.residual:.0e} J"
-    return [
-        *_coordinate_charts("Torques of the motion, by inverse dynamics", robot, "tau", tau),
-        *_coordinate_charts("Joint positions", robot, "q", motion.q),
-        Plot(balance, "energy / J", tuple(series)),
-    ]
-
-
-def _coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Plot]:
-    """(samples, n) values of q or tau: one chart for each unit among them."""
-    entries = coordinates(robot, quantity)
-    names, units = [e.name for e in entries], [e.unit(quantity) for e in entries]
-    return _charts_by_unit(title, SYMBOLS[quantity], names, units, values)
+    return [*charts, Plot(balance, "energy / J", tuple(series))]
 
 
 def _charts_by_unit(
@@ -157,11 +142,6 @@ def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
     return run.isel(sample=sample)
 
 
-def times(run: xarray.Dataset) -> np.ndarray:
-    """Instants (time,) in s."""
-    return np.asarray(run["time"].values, dtype=float)
-
-
 def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     """Charts by quantity: q, qd, tau, energy, then those that only constrained systems have."""
     run = one_sample(run, sample)
@@ -186,8 +166,21 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     for other, field in run.data_vars.items():
         has_chart = other in (*VECTORS, *ENERGIES, "jacobi")
         is_curve = field.dims[:1] == ("time",) and field.ndim <= 2
-        if not has_chart and is_curve and field.dtype.kind in "fiu":
-            charts[str(other)] = [_other_chart(field)]
+        if has_chart or not is_curve or field.dtype.kind not in "fiu":
+            continue
+        name = str(other)
+        columns = field.values.reshape(field.shape[0], -1).T
+        if field.ndim == 1:
+            labels = [name]
+        elif field.dims[-1] in field.coords:
+            labels = [str(x) for x in field[field.dims[-1]].values]
+        else:
+            labels = [str(k + 1) for k in range(len(columns))]
+        series = [Series(text, y.astype(float)) for text, y in zip(labels, columns, strict=True)]
+        title = str(field.attrs.get("long_name", name))
+        heading = title[:1].upper() + title[1:]
+        axis = _axis_label(SYMBOLS.get(name, name), str(field.attrs.get("units", "")))
+        charts[name] = [Plot(heading, axis, tuple(series))]
     return charts
 
 
@@ -206,40 +199,22 @@ def _limit_charts(run: xarray.Dataset) -> dict[str, list[Plot]]:
         "speed_share": ("Speeds beside their limits", "qd", "velocity_limit"),
         "torque_share": ("Torques beside their limits", "tau", "effort_limit"),
     }
-    charts = {}
+    compared: dict[str, tuple[str, np.ndarray, dict[str, float]]] = {}
     if run["q"].dims == run["qd"].dims:
         with np.errstate(invalid="ignore"):
             position = (2.0 * run["q"].values - lower - upper) / (upper - lower)
         title = "Positions between their limits, −1 and 1"
-        marks = (("lower limit", -1.0), ("upper limit", 1.0))
-        charts["place"] = _share_charts(run, title, position, *marks)
-    for name, (title, values, limit) in shares.items():
-        if values in run:
-            share = np.abs(run[values].values) / run[limit].values
-            charts[name] = _share_charts(run, title, share, ("limit", 1.0))
-    return {name: several for name, several in charts.items() if several}
-
-
-def _share_charts(
-    run: xarray.Dataset, title: str, values: np.ndarray, *marks: tuple[str, float]
-) -> list[Plot]:
-    """One chart of the joints that have the limit, with lines at the limit."""
-    columns = zip(run["joint"].values, values.T, strict=True)
-    series = [Series(str(name), y) for name, y in columns if np.isfinite(y).any() and y.any()]
-    lines = [Series(name, np.full(len(values), y), dashed=True) for name, y in marks]
-    return [Plot(title, "share of the limit", (*series, *lines))] if series else []
-
-
-def _other_chart(field: xarray.DataArray) -> Plot:
-    title = str(field.attrs.get("long_name", field.name))
-    columns = field.values.reshape(field.shape[0], -1).T
-    if field.ndim == 1:
-        labels = [str(field.name)]
-    elif field.dims[-1] in field.coords:
-        labels = [str(x) for x in field[field.dims[-1]].values]
-    else:
-        labels = [str(k + 1) for k in range(len(columns))]
-    series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
-    heading = title[:1].upper() + title[1:]
-    symbol = SYMBOLS.get(str(field.name), str(field.name))
-    return Plot(heading, _axis_label(symbol, str(field.attrs.get("units", ""))), series)
+        compared["place"] = (title, position, {"lower limit": -1.0, "upper limit": 1.0})
+    for name, (title, quantity, limit) in shares.items():
+        if quantity in run:
+            share = np.abs(run[quantity].values) / run[limit].values
+            compared[name] = (title, share, {"limit": 1.0})
+    charts = {}
+    for name, (title, values, marks) in compared.items():
+        # one chart of the joints that have the limit, with lines at the limit
+        columns = zip(run["joint"].values, values.T, strict=True)
+        series = [Series(str(joint), y) for joint, y in columns if np.isfinite(y).any() and y.any()]
+        lines = [Series(mark, np.full(len(values), y), dashed=True) for mark, y in marks.items()]
+        if series:
+            charts[name] = [Plot(title, "share of the limit", (*series, *lines))]
+    return charts

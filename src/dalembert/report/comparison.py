@@ -15,7 +15,7 @@ from dalembert.errors import CompileError, DalembertError, FormulationError
 from dalembert.files import output_file
 from dalembert.kernels.program.count import Count
 from dalembert.report.live_kernels import Part, time_choice
-from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
+from dalembert.systems.counting import Growth, count_growth
 from dalembert.systems.system import System
 
 COMPARED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
@@ -170,7 +170,7 @@ EXPLANATIONS = {
     "U = ω̇^ + ω^ω^",
     "silver": "the same operations as craig, which is what he set out to show",
 }
-# variants that show where the savings come from (001 §1.3, §3.2)
+# variants that show where the savings come from, as written (001 §1.3, §3.2)
 HISTORY: tuple[tuple[str, dict[str, str], str], ...] = (
     ("newton_euler_base", {}, "Newton–Euler, everything in base coordinates"),
     ("newton_euler_mixed", {}, "Newton–Euler, forces and moments in link frames"),
@@ -218,15 +218,6 @@ def count_rows(system: System, quantity: str = "inverse_dynamics") -> list[Row]:
             written, note = None, str(error)
         rows.append(Row(name, written, customised, published.get(name), note))
     return rows
-
-
-def history_rows() -> list[tuple[str, Count]]:
-    """001's history of savings, as written, for a general chain of six joints."""
-    chain = general_chain(PUBLISHED_FOR)
-    return [
-        (title, as_written(chain, "inverse_dynamics", name, **choices))
-        for name, choices, title in HISTORY
-    ]
 
 
 def growths(progress: Callable[[str], object] = lambda name: None) -> list[Growth]:

@@ -15,7 +15,7 @@ from dalembert.errors import DalembertError, ParameterError, ShapeError, Unknown
 from dalembert.files import output_file
 from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.mechanisms.state import Moved, loads
-from dalembert.report.charts import PALETTE, one_sample, run_charts, spread, times, units_of
+from dalembert.report.charts import PALETTE, one_sample, run_charts, spread, units_of
 from dalembert.report.facts import coordinates
 from dalembert.report.motion import SampledMotion
 from dalembert.report.scene import SLIDES, Outlines, Skeleton, outlines_of, skeleton, thickness
@@ -106,30 +106,26 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
         units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))
         heading = "Torques of the motion (inverse dynamics)"
         _label_axes(axes, motion, f"joint torque / {units}", heading)
-        _plot_energies(figure.add_subplot(grid[1, 1]), motion)
+        # energies, losses and work over time: their balance closes
+        axes, stored = figure.add_subplot(grid[1, 1]), motion.kinetic + motion.potential
+        axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
+        axes.plot(motion.t, motion.kinetic, color=PALETTE[2], label="kinetic")
+        axes.plot(motion.t, motion.potential, color=PALETTE[4], label="potential")
+        if motion.has_friction:
+            axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
+            stored = stored + motion.friction
+        axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
+        work, label = motion.work, "work ∫ τ·q̇ dt"
+        axes.plot(motion.t, work, "--", color=INK, lw=1.4, dashes=(4, 2), label=label)
+        heading = f"Energy balance (closes to {motion.residual:.0e} J)"
+        _label_axes(axes, motion, "energy / J", heading)
+        axes.set_xlabel("time / s")
         figure.text(0.03, 0.935, label_text(title), fontsize=17, fontweight="bold")
         period = motion.t[-1] / (GHOSTS - 1)
         note = f"one motion, a posture every {period:.1f} s; orange: the path of the tool"
         figure.text(0.03, 0.895, label_text(note), color=FAINT)
         with output_file(path) as part:
             figure.savefig(part, format="png")
-
-
-def _plot_energies(axes: Axes, motion: SampledMotion) -> None:
-    """Energies, losses and work over time: their balance closes."""
-    stored = motion.kinetic + motion.potential
-    axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
-    axes.plot(motion.t, motion.kinetic, color=PALETTE[2], label="kinetic")
-    axes.plot(motion.t, motion.potential, color=PALETTE[4], label="potential")
-    if motion.has_friction:
-        axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
-        stored = stored + motion.friction
-    axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
-    work = motion.work
-    axes.plot(motion.t, work, "--", color=INK, lw=1.4, dashes=(4, 2), label="work ∫ τ·q̇ dt")
-    title = f"Energy balance (closes to {motion.residual:.0e} J)"
-    _label_axes(axes, motion, "energy / J", title)
-    axes.set_xlabel("time / s")
 
 
 def _label_axes(axes: Axes, motion: SampledMotion, label: str, title: str) -> None:
@@ -241,7 +237,7 @@ def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int
 
     `show` names quantities of the run, "energy" among them; by default all of the run.
     """
-    by_name, t = run_charts(run, sample), times(run)
+    by_name, t = run_charts(run, sample), np.asarray(run["time"].values, dtype=float)
     names = list(by_name) if show is None else [show] if isinstance(show, str) else list(show)
     for name in names:
         if name not in by_name:

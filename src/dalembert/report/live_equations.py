@@ -126,12 +126,6 @@ class PrintedSymbol(NamedTuple):
     unit: str
     value: sympy.Expr
 
-    @property
-    def plain(self) -> dict[str, str]:
-        """For JSON; `text` is what a browser has in its element."""
-        text = "".join(ElementTree.fromstring(f"<mrow>{self.mathml}</mrow>").itertext())
-        return {"text": text, "name": self.name, "unit": self.unit}
-
 
 def balance_part(system: System) -> Part:
     """Kernels of M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state, beside those of every page."""
@@ -139,12 +133,15 @@ def balance_part(system: System) -> Part:
     # friction in proportion to λ, and explicit time, are more than these columns
     if system.nv > MAX_NUMERIC or dynamics.frictional_rows or dynamics.moving:
         return Part()
-
-    def function(bound: Dynamics, q: np.ndarray, qd: np.ndarray) -> dict[str, np.ndarray]:
-        bias, gravity = bound.compute("bias", q=q, qd=qd), bound.compute("gravity_torque", q=q)
-        return {"Cqd": bias - gravity}
-
-    kernels: dict[str, Any] = {"coriolis": kernel_of(system, function, "coriolis", ("q", "qd"))}
+    coriolis = kernel_of(
+        system,
+        lambda bound, q, qd: {
+            "Cqd": bound.compute("bias", q=q, qd=qd) - bound.compute("gravity_torque", q=q)
+        },
+        "coriolis",
+        ("q", "qd"),
+    )
+    kernels: dict[str, Any] = {"coriolis": coriolis}
     names = ("forward_dynamics", "generalized_forces", "constraint_force")
     kernels |= {name: {} for name in names if name in dynamics.catalogue}
     units = [UNITS["tau"][kind] for kind in dynamics.kinds.v]
@@ -168,12 +165,27 @@ def equations_part(system: System, page: PageEquations, t: np.ndarray, tau: np.n
         outputs = {"entries": [e.value for e in entries], "terms": [t.value for t in terms]}
         if entries:
             kernels[f"terms_{k}"] = _program(page.equations, dynamics, f"terms_{k}", outputs)
+        units = []  # of every entry; empty where it is not known
+        for index, _ in entries:
+            is_inside = max(index, default=0) < dynamics.nv
+            kinds = [dynamics.kinds.v[i] for i in index] if is_inside else []
+            if section.key in ENERGIES:
+                units.append("J")
+            elif section.key in TORQUES and kinds:
+                units.append(UNITS["tau"][kinds[0]])
+            elif section.key in BY_ANGLES and len(kinds) == 2 and {*kinds} <= {"angle", "length"}:
+                units.append(BY_ANGLES[section.key][kinds.count("angle")])
+            else:
+                units.append("")
         owners = [term.entry for term in terms]
-        data["sections"].append({"units": _units(section, dynamics), "owners": owners})
+        data["sections"].append({"units": units, "owners": owners})
     symbols = list(_symbols(page.equations, dynamics))
     values = {"values": [symbol.value for symbol in symbols]}
     kernels["symbols"] = _program(page.equations, dynamics, "symbols", values)
-    data["symbols"] = [symbol.plain for symbol in symbols]
+    for symbol in symbols:
+        # what a browser has in its element
+        text = "".join(ElementTree.fromstring(f"<mrow>{symbol.mathml}</mrow>").itertext())
+        data["symbols"].append({"text": text, "name": symbol.name, "unit": symbol.unit})
     return Part(kernels, {"equations": data}, "numbers beside its equations")
 
 
@@ -228,20 +240,3 @@ def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[PrintedSymbol]:
         yield printed(symbol.name, symbol)
     for name, value in angles(eq, list(eq.quantities)).items():
         yield printed(name, value)
-
-
-def _units(section: Section, dynamics: Dynamics) -> list[str]:
-    """The unit of every entry; empty where it is not known."""
-    units = []
-    for index, _ in section.ledger.entries:
-        is_inside = max(index, default=0) < dynamics.nv
-        kinds = [dynamics.kinds.v[i] for i in index] if is_inside else []
-        if section.key in ENERGIES:
-            units.append("J")
-        elif section.key in TORQUES and kinds:
-            units.append(UNITS["tau"][kinds[0]])
-        elif section.key in BY_ANGLES and len(kinds) == 2 and {*kinds} <= {"angle", "length"}:
-            units.append(BY_ANGLES[section.key][kinds.count("angle")])
-        else:
-            units.append("")
-    return units

@@ -21,7 +21,7 @@ from dalembert.simulation.events import REST
 from dalembert.spatial.se3 import Motion, Placement
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
-from dalembert.tracing.program import Port, Program
+from dalembert.tracing.program import Port
 
 Array = np.ndarray
 Arrays = dict[str, Array]
@@ -171,42 +171,39 @@ def motion_part(system: System) -> Part:
             "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
             "weight": gravity * sum(float(body.mass) for body in model.bodies),
         }
-        kernels["push"] = _push(system, len(model.bodies))
+        count = len(model.bodies)
+
+        def push(dynamics: Dynamics, q: Array, qd: Array, **inputs: Array) -> Arrays:
+            """τ (nv,) of a force F on a point of one of the bodies, F and the point p in the world.
+
+            F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The
+            body is that of the one in `grasped`, the point `grasped_at` is fixed to it. By virtual
+            power, Fᵀ ṗ = τᵀ q̇ for all q̇.
+            """
+            poses = poses_of(dynamics.free.description, q).reshape(count, 16)
+            pose = (inputs["grasped"] @ poses).reshape(4, 4)
+            point = pose[:3, :3] @ inputs["grasped_at"] + pose[:3, 3]
+            speed = tracing.directional(point, q, dynamics.rate(q, qd))
+            pull = inputs["push_stiffness"] * (inputs["pointer"] - point)
+            force = inputs["push_force"] + pull - inputs["push_damping"] * speed
+            F = tracing.symbol("F", 3)
+            tau = tracing.gradient(F @ speed, qd)
+            (tau,) = tracing.at([tau], [F], [force])
+            return {"tau": tau, "force": force, "point": point}
+
+        vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
+        numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
+        inputs: list[str | Port] = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
+        kernels["push"] = kernel_of(system, push, "push", inputs)
     if system.nq != system.nv:
-
-        def displacement(dynamics: Dynamics, q: Array, q_before: Array) -> Arrays:
-            """The displacement (nv,) from a configuration `q_before` to q."""
-            return {"step": dynamics.difference(q_before, q)}
-
-        inputs: list[str | Port] = ["q", Port("q_before", (system.nq,))]
-        kernels["moved"] = kernel_of(system, displacement, "moved", inputs)
+        # the displacement (nv,) from a configuration `q_before` to q
+        kernels["moved"] = kernel_of(
+            system,
+            lambda dynamics, q, q_before: {"step": dynamics.difference(q_before, q)},
+            "moved",
+            ["q", Port("q_before", (system.nq,))],
+        )
     return Part(kernels, data, "pushes")
-
-
-def _push(system: System, count: int) -> Program:
-    """τ (nv,) of a force F on a point of one of `count` bodies, F and the point p in the world.
-
-    F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The body is
-    that of the one in `grasped`, the point `grasped_at` is fixed to it. By virtual power,
-    Fᵀ ṗ = τᵀ q̇ for all q̇.
-    """
-
-    def function(dynamics: Dynamics, q: Array, qd: Array, **inputs: Array) -> Arrays:
-        poses = poses_of(dynamics.free.description, q).reshape(count, 16)
-        pose = (inputs["grasped"] @ poses).reshape(4, 4)
-        point = pose[:3, :3] @ inputs["grasped_at"] + pose[:3, 3]
-        speed = tracing.directional(point, q, dynamics.rate(q, qd))
-        pull = inputs["push_stiffness"] * (inputs["pointer"] - point)
-        force = inputs["push_force"] + pull - inputs["push_damping"] * speed
-        F = tracing.symbol("F", 3)
-        tau = tracing.gradient(F @ speed, qd)
-        (tau,) = tracing.at([tau], [F], [force])
-        return {"tau": tau, "force": force, "point": point}
-
-    vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
-    numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
-    inputs: list[str | Port] = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
-    return kernel_of(system, function, "push", inputs)
 
 
 def stops_part(system: System) -> Part:

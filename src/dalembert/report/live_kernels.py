@@ -112,7 +112,15 @@ def basic_parts(system: System, tool: str | None = None) -> list[Part]:
     # integration steps, projection to the constraints after each, and energies
     motion: dict[str, Any] = {"rollout": {"method": "rk4", "projected": False}}
     if has_position_rows:
-        motion["close"] = _close(system)
+        # q after one Newton step to h = 0, in which `stiff` velocities hardly take part
+        ports: list[str | Port] = ["q", Port("stiff", (dynamics.nv,))]
+        ports += [Port("t", ())] if dynamics.moving else []
+        motion["close"] = kernel_of(
+            system,
+            lambda bound, q, stiff, t=None: {"q": newton_step(bound, q, t, stiff)},
+            "close",
+            ports,
+        )
     if dynamics.rows:
         motion["project_velocity"] = dict(time)
     if dynamics.parameters and has_coulomb(dynamics):  # by the defaults it is in `rollout`
@@ -149,21 +157,6 @@ def time_choice(system: System, quantity: str) -> dict[str, Any]:
     dynamics = system.compiled.dynamics
     is_timed = dynamics.moving and "t" in dynamics.quantity(quantity).optional
     return {"t": True} if is_timed else {}
-
-
-def _close(system: System) -> Program:
-    """q after one Newton step to h = 0, in which `stiff` velocities hardly take part."""
-    dynamics = system.compiled.dynamics
-
-    def function(
-        bound: Any, q: np.ndarray, stiff: np.ndarray, t: np.ndarray | None = None
-    ) -> dict[str, np.ndarray]:
-        return {"q": newton_step(bound, q, t, stiff)}
-
-    ports: list[str | Port] = ["q", Port("stiff", (dynamics.nv,))]
-    if dynamics.moving:
-        ports.append(Port("t", ()))
-    return kernel_of(system, function, "close", ports)
 
 
 # coordinates with sliders, and those that follow them
@@ -203,16 +196,14 @@ def independent_velocities(system: System) -> list[int]:
     A /= np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
     preferred = getattr(system, "preferred_independent", ())
 
-    def rank(matrix: np.ndarray) -> int:
-        return int((np.linalg.svd(matrix, compute_uv=False) > RANK_TOLERANCE).sum())
-
     def order(v: int) -> tuple[bool, bool, int]:
         is_length, is_absolute = dynamics.kinds.v[v] == "length", system.robot is None
         return dynamics.velocities[v] not in preferred, is_length == is_absolute, v
 
     independent: list[int] = []
+    rank = np.linalg.matrix_rank(A, RANK_TOLERANCE)
     for v in sorted(candidates, key=order):
         rest = [k for k in range(dynamics.nv) if k not in (*independent, v)]
-        if rank(A[:, rest]) == rank(A):
+        if np.linalg.matrix_rank(A[:, rest], RANK_TOLERANCE) == rank:
             independent.append(v)
     return independent

@@ -66,7 +66,18 @@ def parameters_part(system: System) -> Part:
     values = np.array([0.0 if value is None else value for value in parameters.values()])
     default = model.bind(values)
     changes = np.where(values == 0.0, 0.5, 0.5 * np.abs(values))
-    units = _units_of(model, values)
+    # the unit of each parameter that is a number of the model itself, "" of others: it is, if that
+    # number changes as much as the parameter, whatever the others are
+    generic = np.where(values == 0.0, 1.0, values) * np.linspace(1.1, 1.7, len(values))
+    before, units = _numbers_by_unit(model.bind(generic)), []
+    for k, change in enumerate(0.5 * np.abs(generic)):
+        after = _numbers_by_unit(model.bind(generic + change * np.eye(len(values))[k]))
+        equal = [
+            unit
+            for (unit, x), (_, y) in zip(before, after, strict=True)
+            if np.any(np.abs(np.abs(y - x) - change) < 1e-9 * change)
+        ]
+        units.append(equal[0] if equal else "")
     rows = [slider_of(*item, unit) for item, unit in zip(parameters.items(), units, strict=True)]
     if parameters.items() <= {PAYLOAD: 0.0, FRICTION: 1.0}.items():
         mass = sum(float(body.mass) for body in default.tree.bodies)
@@ -105,24 +116,6 @@ def nice_number(value: float) -> float:
     value = max(value, 1e-9)
     power = 10.0 ** np.floor(np.log10(value))
     return float(power * min((1, 2, 5, 10), key=lambda x: abs(np.log(x * power / value))))
-
-
-def _units_of(model: Model, values: np.ndarray) -> list[str]:
-    """The unit of each parameter that is a number of the model itself, "" of others.
-
-    It is, if that number changes as much as the parameter, whatever the others are.
-    """
-    generic = np.where(values == 0.0, 1.0, values) * np.linspace(1.1, 1.7, len(values))
-    before, units = _numbers_by_unit(model.bind(generic)), []
-    for k, change in enumerate(0.5 * np.abs(generic)):
-        after = _numbers_by_unit(model.bind(generic + change * np.eye(len(values))[k]))
-        equal = [
-            unit
-            for (unit, x), (_, y) in zip(before, after, strict=True)
-            if np.any(np.abs(np.abs(y - x) - change) < 1e-9 * change)
-        ]
-        units.append(equal[0] if equal else "")
-    return units
 
 
 def _numbers_by_unit(model: Model) -> list[tuple[str, np.ndarray]]:

@@ -17,7 +17,15 @@ import numpy as np
 from dalembert.errors import FormulationError
 from dalembert.files import output_file
 from dalembert.report import asset, comparison
-from dalembert.report.charts import Plot, css, motion_charts, run_charts, seven_digits, spread
+from dalembert.report.charts import (
+    ON_DARK,
+    PALETTE,
+    Plot,
+    motion_charts,
+    run_charts,
+    seven_digits,
+    spread,
+)
 from dalembert.report.facts import describe
 from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, live_data, live_motion
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
@@ -26,10 +34,8 @@ from dalembert.report.motion import (
     SECONDS,
     SampledMotion,
     free_motion,
-    free_start,
     move,
     path,
-    postures,
 )
 from dalembert.report.scene import mechanism_of, numeric_model, system_scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
@@ -192,13 +198,6 @@ def stage_page(system: System, progress: Progress = lambda step: None) -> str:
     return page(system.name, "", reason, data, [])
 
 
-def start_of(system: System) -> np.ndarray:
-    """q (nq,) at which a live system begins."""
-    if system.robot is not system:
-        return free_start(system)[0]
-    return system.integrate(system.neutral(), postures(system.robot)[0])
-
-
 def motion_data(
     system: System | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
 ) -> dict[str, Any]:
@@ -313,8 +312,16 @@ def stage(has_scene: bool, visuals: dict[str, Any] | None) -> str:
 
 def style(formulas: bool = True) -> str:
     """The style sheet, and a font for mathematics, which many systems lack."""
+    light, dark = (
+        " ".join(f"--c{k}: {colour};" for k, colour in enumerate(colours))
+        for colours in (PALETTE, ON_DARK)
+    )
+    plain = (  # paper is light
+        f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not(.printing) {{ {dark} }} }}\n"
+    )
     sheets = ("page", "live", "forces", "parameters")
-    plain = css() + "".join(asset(f"assets/{name}.css") for name in sheets)
+    plain += "".join(asset(f"assets/{name}.css") for name in sheets)
     if not formulas:
         return plain
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()

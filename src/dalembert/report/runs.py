@@ -19,7 +19,7 @@ import numpy as np
 import xarray
 
 from dalembert.errors import ParameterError, SimulationError
-from dalembert.report.charts import one_sample, run_charts, times
+from dalembert.report.charts import one_sample, run_charts
 from dalembert.report.live import SAMPLES, live_motion
 from dalembert.report.live_parameters import with_page_parameters
 from dalembert.report.page import Progress, motion_data, page, write_page
@@ -279,7 +279,7 @@ class RunAccessor:
             name = self._run.attrs.get("system", "this system")
             raise ParameterError(f"{name!r} is not in the zoo, or not this model; give robot=")
         run = one_sample(self._run, sample)
-        return animate(robot, times(run), run["q"].values, path)
+        return animate(robot, run["time"].values, run["q"].values, path)
 
     def report(
         self, path: str | PathLike[str], robot: System | None = None, sample: int = 0

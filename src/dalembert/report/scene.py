@@ -203,9 +203,20 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, visuals: Visuals | None = 
     tool = model.frame(model.tool)
     carrier = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     tool_path = carrier[:, :3, :3] @ np.asarray(tool.translation, float) + carrier[:, :3, 3]
-    corners = np.concatenate([_corners(model, poses, visuals), tool_path[:, None]], axis=1)
-    root, visible = -1, corners.reshape(-1, 3)
     floating, roots = floating_bodies(model), [b for b in model.bodies if b.parent < 0]
+    # (frames, points, 3) of all joints, tips and shapes, of the base of fixed robots, and the tool
+    real = [i for i, body in enumerate(model.bodies) if i not in floating or float(body.mass) > 0.0]
+    points = [poses[:, real][:, :, :3, 3]]
+    for i in range(len(model.bodies)):
+        for path in _tip_paths(model, i):
+            points.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
+    for i, box in visuals.corners.items() if visuals is not None else ():
+        if i >= 0:
+            points.append(poses[:, i, None, :3, 3] + box @ poses[:, i, :3, :3].swapaxes(1, 2))
+    if {i for i, body in enumerate(model.bodies) if body.parent < 0} - floating:
+        points.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
+    corners = np.concatenate([*points, tool_path[:, None]], axis=1)
+    root, visible = -1, corners.reshape(-1, 3)
     if floating and len(roots) == 1:
         # a robot that travels far beyond its own size would be a dot in a picture of its whole
         # path: the viewer follows its base, and points are relative to it
@@ -244,24 +255,6 @@ def _frames(
         "outside": plain(extremes(visible)),
         "floor": plain(np.stack([whole.min(axis=0), whole.max(axis=0)])),
     }
-
-
-def _corners(model: Model, poses: np.ndarray, visuals: Visuals | None) -> np.ndarray:
-    """(frames, points, 3) of all joints, tips and shapes, and of the base of fixed robots."""
-    floating = floating_bodies(model)
-    bodies = [
-        i for i, body in enumerate(model.bodies) if i not in floating or float(body.mass) > 0.0
-    ]
-    corners = [poses[:, bodies][:, :, :3, 3]]
-    for i in range(len(model.bodies)):
-        for path in _tip_paths(model, i):
-            corners.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
-    for i, box in visuals.corners.items() if visuals is not None else ():
-        if i >= 0:
-            corners.append(poses[:, i, None, :3, 3] + box @ poses[:, i, :3, :3].swapaxes(1, 2))
-    if {i for i, body in enumerate(model.bodies) if body.parent < 0} - floating:
-        corners.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
-    return np.concatenate(corners, axis=1)
 
 
 def _size(visible: np.ndarray, corners: np.ndarray) -> float:

@@ -188,22 +188,18 @@ class Axes:
 
     def lines(self) -> str:
         """Grid lines and their numbers."""
-
-        def label(value: float) -> str:
-            return f"{value:.4g}".replace("-", "−")
-
         line = '<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'
         text = '<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>'
         elements = []
         for value in ticks(*self.y):
             _, y = self.at(self.x[0], value)
-            kind = "zero" if value == 0.0 else "grid"
+            kind, label = "zero" if value == 0.0 else "grid", f"{value:.4g}".replace("-", "−")
             elements.append(line.format(kind, LEFT, y, WIDTH - RIGHT, y))
-            elements.append(text.format(LEFT - 5, y + 4, "end", label(value)))
+            elements.append(text.format(LEFT - 5, y + 4, "end", label))
         for value in ticks(*self.x):
-            x, _ = self.at(value, self.y[0])
+            x, label = self.at(value, self.y[0])[0], f"{value:.4g}".replace("-", "−")
             elements.append(line.format("grid", x, TOP, x, HEIGHT - BOTTOM))
-            elements.append(text.format(x, HEIGHT - BOTTOM + 15, "middle", label(value)))
+            elements.append(text.format(x, HEIGHT - BOTTOM + 15, "middle", label))
         return "".join(elements)
 
     def curve(self, x: np.ndarray, y: np.ndarray, colour: int = 0, dashed: bool = False) -> str:

@@ -217,32 +217,31 @@ def columns(result: xarray.Dataset) -> tuple[list[Column], list[str]]:
         for name in names:
             field = result[name]
             is_column = field.dims[:1] == ("run",) and field.dtype.kind in "fiub"
-            if name not in OTHERS and is_column:
-                several += _columns_of(field, is_varied, failed)
+            if name in OTHERS or not is_column:
+                continue
+            title = str(name)
+            if "time" in field.dims:
+                field, title = field.isel(time=-1), f"last {title}"
+            inner = field.dims[1:]
+            values = np.asarray(field.values, dtype=float).reshape(field.sizes["run"], -1)
+            if not is_varied:
+                values = np.where(failed[:, None], np.nan, values)
+            labels = [str(k + 1) for k in range(values.shape[1])]
+            if not inner:
+                labels = [""]
+            elif len(inner) == 1 and inner[0] in field.coords:
+                labels = [str(x).removesuffix("_joint") for x in field[inner[0]].values]
+            units = str(field.attrs.get("units", "")).split(", ")
+            units = units if len(units) == len(labels) else [""] * len(labels)
+            several += [
+                Column(title, label, "" if unit == "1" else unit, is_varied, column)
+                for label, unit, column in zip(labels, units, values.T, strict=True)
+            ]
         every += several[:MOST]
         left += [f"{c.name} {c.entry}".strip() for c in several[MOST:]]
     if not any(c.varied for c in every):
         raise ParameterError("the study has no columns of numbers over its runs to be drawn")
     return every, left
-
-
-def _columns_of(field: xarray.DataArray, varied: bool, failed: np.ndarray) -> Iterable[Column]:
-    name = str(field.name)
-    if "time" in field.dims:
-        field, name = field.isel(time=-1), f"last {name}"
-    inner = field.dims[1:]
-    values = np.asarray(field.values, dtype=float).reshape(field.sizes["run"], -1)
-    if not varied:
-        values = np.where(failed[:, None], np.nan, values)
-    labels = [str(k + 1) for k in range(values.shape[1])]
-    if not inner:
-        labels = [""]
-    elif len(inner) == 1 and inner[0] in field.coords:
-        labels = [str(x).removesuffix("_joint") for x in field[inner[0]].values]
-    units = str(field.attrs.get("units", "")).split(", ")
-    units = units if len(units) == len(labels) else [""] * len(labels)
-    for label, unit, column in zip(labels, units, values.T, strict=True):
-        yield Column(name, label, "" if unit == "1" else unit, varied, column)
 
 
 def extremes(every: Iterable[Column]) -> list[int]:

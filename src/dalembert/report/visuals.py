@@ -77,7 +77,7 @@ def visuals_of(model: Model, budget: int = BUDGET) -> Visuals | None:
         data = {"body": shape.body, "pose": _rounded((*pose.p, *quaternion)), "kind": visual.kind}
         outsides = []  # points (n, 3) in the frame of the shape
         if shape.pieces is None:
-            size, colour = np.abs(np.array(visual.size)), _clipped(visual.colour)
+            size, colour = np.abs(np.array(visual.size)), visual.colour
             half = {"sphere": np.repeat(size, 3)[:3], "box": 0.5 * size}.get(visual.kind, size)
             if visual.kind in ("cylinder", "capsule"):
                 cap = size[0] if visual.kind == "capsule" else 0.0
@@ -85,11 +85,14 @@ def visuals_of(model: Model, budget: int = BUDGET) -> Visuals | None:
             result.shapes.append({**data, "colour": colour, "size": _rounded(visual.size)})
             outsides.append(box_around(np.stack([-half, half])).points)
         for index in shape.pieces or ():
-            colour = _clipped(small[index].colour or visual.colour)
+            colour = small[index].colour or visual.colour
             result.shapes.append({**data, "mesh": int(number[index]), "colour": colour})
             outsides.append(extremes(small[index].points))
         for outside in outsides:
             points.setdefault(shape.body, []).append(outside @ pose.R.T + pose.p)
+    for drawn in result.shapes:
+        if drawn["colour"] is not None:
+            drawn["colour"] = [round(min(1.0, max(0.0, x)), 3) for x in drawn["colour"]]
     result.corners = {body: extremes(np.concatenate(p)) for body, p in points.items()}
     massive = [i for i, body in enumerate(model.bodies) if float(body.mass) > 0.0]
     result.bare = [i for i in massive if i not in points or i in failed]
@@ -154,10 +157,6 @@ def packed(piece: Piece) -> dict[str, Any]:
 
 def _rounded(values: Any) -> list[float]:
     return [float(f"{x:.6g}") for x in values]
-
-
-def _clipped(colour: Numbers | None) -> list[float] | None:
-    return None if colour is None else [round(min(1.0, max(0.0, x)), 3) for x in colour]
 
 
 def extremes(points: np.ndarray) -> np.ndarray:

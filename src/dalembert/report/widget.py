@@ -12,7 +12,8 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
 from dalembert.report import asset
-from dalembert.report.page import stage_page, start_of
+from dalembert.report.motion import free_start, postures
+from dalembert.report.page import stage_page
 from dalembert.systems.system import System
 from dalembert.text import suggest
 
@@ -49,8 +50,12 @@ class Widget(anywidget.AnyWidget):
 
     def __init__(self, system: System, height: int = 640) -> None:
         self.system = system = system.compiled
-        q, qd, named = start_of(system).tolist(), [0.0] * system.nv, dict(system.named_parameters)
-        super().__init__(q=q, qd=qd, parameters=named, height=height)
+        if system.robot is system:
+            q = system.integrate(system.neutral(), postures(system.robot)[0])
+        else:
+            q = free_start(system)[0]
+        qd, named = [0.0] * system.nv, dict(system.named_parameters)
+        super().__init__(q=q.tolist(), qd=qd, parameters=named, height=height)
         self.set_trait("name", system.name)
         self.on_msg(self._on_message)
 

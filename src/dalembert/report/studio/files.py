@@ -31,7 +31,8 @@ class EditedFile:
     def read(self) -> tuple[str, str]:
         """Its text with plain line ends, and a stamp of its bytes."""
         data = read_file(self.path)
-        return _decoded(data, self.path).replace("\r\n", "\n").replace("\r", "\n"), _stamp(data)
+        text = _decoded(data, self.path).replace("\r\n", "\n").replace("\r", "\n")
+        return text, sha256(data).hexdigest()
 
     def save(self, text: str, stamp: str) -> str:
         """Write the text whole or not at all, its lines with the ends they had; the new stamp.
@@ -64,22 +65,18 @@ class EditedFile:
         except OSError as error:
             reason = error.strerror or str(error)
             raise ImportFileError(f"cannot be written: {reason}", str(self.path)) from None
-        self.written = _stamp(data)
+        self.written = sha256(data).hexdigest()
         return self.written
 
     def _unchanged(self, stamp: str) -> bytes:
         data = read_file(self.path)
-        if _stamp(data) != stamp:
+        if sha256(data).hexdigest() != stamp:
             raise ImportFileError(
                 "has changed on disk since it was opened here; nothing was written. Save your text "
                 "under another name, then open the file again",
                 self.path.name,
             )
         return data
-
-
-def _stamp(data: bytes) -> str:
-    return sha256(data).hexdigest()
 
 
 def _decoded(data: bytes, path: Path) -> str:

@@ -157,17 +157,13 @@ ACTIONS = {
 SCRIPTS = ("studio_editor.js", "studio_files.js", "studio.js")
 
 
-def policy(nonce: str | None) -> str:
-    """Nothing from elsewhere; scripts and styles only those that bear the nonce."""
-    if nonce is None:
-        return "default-src 'none'; frame-ancestors 'none'"
-    return (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-        "connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
-    )
-
-
+# nothing from elsewhere; in the studio's page scripts and styles only those that bear the nonce
+ANSWER_POLICY = "default-src 'none'; frame-ancestors 'none'"
+STUDIO_POLICY = (
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+    "connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
 # A page from a text has no origin of its own, and only the studio shows it; its own policy has the
 # other rules. It may save pictures and data.
 PAGE_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
@@ -297,7 +293,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         nonce = secrets.token_urlsafe(16)
         text = document(self.server, nonce)
-        self._send(HTTPStatus.OK, "text/html", text.encode(), policy(nonce))
+        rules = STUDIO_POLICY.format(nonce=nonce)
+        self._send(HTTPStatus.OK, "text/html", text.encode(), rules)
 
     def do_POST(self) -> None:
         """An action: its name is the path, its argument the body."""
@@ -310,7 +307,21 @@ class Handler(BaseHTTPRequestHandler):
             action = ACTIONS.get(parts.path)
             if action is None:
                 raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here.")
-            body = self._body(action.kind, action.most)
+            # type and size are checked before the body is read
+            kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+            if kind != action.kind:
+                raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Send {action.kind}.")
+            length = self.headers.get("Content-Length") or ""
+            if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
+                raise Refusal(HTTPStatus.LENGTH_REQUIRED, "Say how many bytes come.")
+            if len(length) > 12 or int(length) > action.most:
+                size = f"{action.most / 2**20:.0f} MB"
+                message = f"This is too large: the studio takes {size} at a time."
+                raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+            self.whole = True
+            body = self.rfile.read(int(length))
+            if len(body) < int(length):
+                raise Refusal(HTTPStatus.BAD_REQUEST, "The request ended early.")
             self.server.reading.pop(self.connection, None)
             if action.kind == JSON:
                 arguments = None
@@ -340,25 +351,9 @@ class Handler(BaseHTTPRequestHandler):
             )
             raise Refusal(HTTPStatus.FORBIDDEN, message)
 
-    def _body(self, kind: str, most: int) -> bytes:
-        """The bytes of the request; type and size are checked before they are read."""
-        if (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != kind:
-            raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Send {kind}.")
-        length = self.headers.get("Content-Length") or ""
-        if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
-            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "Say how many bytes come.")
-        if len(length) > 12 or int(length) > most:
-            message = f"This is too large: the studio takes {most / 2**20:.0f} MB at a time."
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        self.whole = True
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            raise Refusal(HTTPStatus.BAD_REQUEST, "The request ended early.")
-        return body
-
     def stream(self, answers: Iterable[Json]) -> None:
         """An answer of lines of JSON, each sent when it is there."""
-        self._head(HTTPStatus.OK, "application/x-ndjson", None, policy(None))
+        self._send(HTTPStatus.OK, "application/x-ndjson", None, ANSWER_POLICY)
         for answer in answers:
             line = json.dumps(answer).encode() + b"\n"
             self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
@@ -366,7 +361,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, answer: Json, status: HTTPStatus = HTTPStatus.OK) -> None:
         """An answer of one piece of JSON."""
-        self._send(status, JSON, json.dumps(answer).encode(), policy(None))
+        self._send(status, JSON, json.dumps(answer).encode(), ANSWER_POLICY)
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send the reason; the rest of the body is read first, else the answer would be lost."""
@@ -389,20 +384,16 @@ class Handler(BaseHTTPRequestHandler):
         message = "The studio answers GET and POST." if wrong != code else f"{message or 'No.'}"
         self._refuse(Refusal(HTTPStatus(wrong), message[:200]))
 
-    def _send(self, status: HTTPStatus, kind: str, data: bytes, rules: str) -> None:
-        self._head(status, kind, len(data), rules)
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def _head(self, status: HTTPStatus, kind: str, length: int | None, rules: str) -> None:
+    def _send(self, status: HTTPStatus, kind: str, data: bytes | None, rules: str) -> None:
+        """The head of an answer, and the data; without them, chunks are to follow."""
         self.close_connection = True
         self.request_version = self.protocol_version  # heads are sent to whoever asks
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        if length is None:
+        if data is None:
             self.send_header("Transfer-Encoding", "chunked")
         else:
-            self.send_header("Content-Length", str(length))
+            self.send_header("Content-Length", str(len(data)))
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, POST")
         for name, value in (
@@ -416,6 +407,8 @@ class Handler(BaseHTTPRequestHandler):
         ):
             self.send_header(name, value)
         self.end_headers()
+        if data is not None and self.command != "HEAD":
+            self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the address has the token in it."""

@@ -114,12 +114,8 @@ def answer(request: dict[str, Any], say: Say) -> None:
     """The answers to one request: steps, remarks, the stage, the report; or the error."""
     text, name = request.get("text") or "", request["name"]
     has_stage = False
-
-    def progress(step: str) -> None:
-        say(step=step)
-
     try:
-        progress("reading")
+        say(step="reading")
         system = system_of_request(request, say)
         robot = system.robot
         notes = () if robot is None else robot.notes.warnings
@@ -130,11 +126,11 @@ def answer(request: dict[str, Any], say: Say) -> None:
             return
         from dalembert.report.page import stage_page, system_page
 
-        say(stage=stage_page(system.compiled, progress=progress))
+        say(stage=stage_page(system.compiled, lambda step: say(step=step)))
         has_stage = True
         if request.get("only") == "stage":
             return
-        say(report=system_page(system.compiled, progress=progress))
+        say(report=system_page(system.compiled, lambda step: say(step=step)))
     except DalembertError as error:
         located = fault(error, text, name)
         say(**({"lacking": located["error"]} if has_stage else located))
@@ -161,23 +157,15 @@ def system_of_request(request: dict[str, Any], say: Say) -> System:
         return system
     path, text = Path(request["path"]), request["text"]
     with unsaved(path, text.encode("utf-8", errors="surrogatepass")):
-        if is_xml(path.suffix.lower(), text):
+        # by the ending of the file's name, or by the first character of the text
+        ending, begins = path.suffix.lower(), text.lstrip("\ufeff \t\r\n").startswith("<")
+        if ending in (".urdf", ".xml", ".mjcf", ".xacro") or (begins and ending != ".toml"):
             system = zoo.load(path, trust=request["trust"])
         elif names_scenario(path):
             system = read_scenario(path).mechanism
         else:
             system = read_mechanism(path)
     return system
-
-
-def is_xml(ending: str, text: str) -> bool:
-    """Whether a text is XML, by the ending of the file's name or by its first character.
-
-    >>> is_xml(".urdf", ""), is_xml(".toml", "<"), is_xml("", "<robot/>")
-    (True, False, True)
-    """
-    begins = text.lstrip("\ufeff \t\r\n").startswith("<")
-    return ending in (".urdf", ".xml", ".mjcf", ".xacro") or (begins and ending != ".toml")
 
 
 def source_text(system: System, name: str) -> dict[str, Any]:
