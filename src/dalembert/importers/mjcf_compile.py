@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -40,31 +41,23 @@ _SIZES_OF = (("numeric", "size"), ("size", "memory"), ("size", "njmax"), ("size"
 
 def check_limits(roots: Sequence[Element]) -> None:
     """The main root and those of attached models, or an error at the offending element."""
-    for root in roots:
-        for element in root.walk():
-            for name, value in element.attributes.items():
-                if "%" in value:
-                    # MuJoCo prints some words of the file as formats: '%n' ends the process
-                    raise element.error(
-                        f"{name}={excerpt(value)}: MuJoCo may crash on a '%'; rename"
-                    )
-                _check_size(element, name, value)
+    for element in chain.from_iterable(root.walk() for root in roots):
+        for name, value in element.attributes.items():
+            shown = f"{name}={excerpt(value)}"
+            if "%" in value:
+                # MuJoCo prints some words of the file as formats: '%n' ends the process
+                raise element.error(f"{shown}: MuJoCo may crash on a '%'; rename")
+            # it allocates as much as these ask for: rows of height fields, user data
+            counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
+            for word in value.split() if counted else ():
+                digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
+                if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
+                    raise element.error(f"{shown} is more than a robot needs: {MAX_SIZE}")
     # nested <replicate> and <composite> multiply; each <attach> counts as the largest model
     largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
     total = _expanded(roots[0], largest)
     if total > MAX_ELEMENTS:
         raise roots[0].error(f"its copies make {total:,} elements; the limit is {MAX_ELEMENTS:,}")
-
-
-def _check_size(element: Element, name: str, value: str) -> None:
-    """Bound attributes that make MuJoCo allocate: rows of height fields, user data."""
-    counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
-    if not counted:
-        return
-    for word in value.split():
-        digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
-        if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
-            raise element.error(f"{name}={excerpt(value)} is more than a robot needs: {MAX_SIZE}")
 
 
 def _expanded(root: Element, attached: int) -> int:
@@ -105,8 +98,15 @@ def compiled(
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ImportFileError):
             raise
+        message = " ".join(str(error).split()).removeprefix("Error: ")
+        line = re.search(r"line (\d+)", message)
         # lines of attached models are those of other files
-        raise _refused(error, document, [] if attached else elements) from None
+        if attached or line is None or not 1 <= int(line[1]) <= len(elements):
+            refusal = f"MuJoCo refuses it: {message[:500]}"
+            raise ImportFileError(refusal, document.file) from None
+        element = elements[int(line[1]) - 1]
+        message = message.replace(line[0], f"line {element.line}")
+        raise element.error(f"MuJoCo refuses it: {message[:500]}") from None
 
 
 @contextmanager
@@ -140,17 +140,6 @@ def written(root: Element) -> tuple[str, list[Element]]:
         stack.append((element, True))
         stack.extend((child, False) for child in reversed(element.children))
     return "\n".join(lines), elements
-
-
-def _refused(error: Exception, document: Document, elements: Sequence[Element]) -> ImportFileError:
-    """MuJoCo's message as an error at the line of the user's own file."""
-    message = " ".join(str(error).split()).removeprefix("Error: ")
-    line = re.search(r"line (\d+)", message)
-    if line is None or not 1 <= int(line[1]) <= len(elements):
-        return ImportFileError(f"MuJoCo refuses it: {message[:500]}", document.file)
-    element = elements[int(line[1]) - 1]
-    message = message.replace(line[0], f"line {element.line}")
-    return element.error(f"MuJoCo refuses it: {message[:500]}")
 
 
 # Plugins an MJCF names: those that MuJoCo has stay, all others are taken out; none is loaded.
@@ -289,7 +278,16 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
         dropped.counts["plugin that is not registered"] += count
         for element, beside in part.assets:
             if element.tag in _SHAPES and element.attributes.get("file", "").strip():
-                _hide(element, beside, part, dropped)
+                # a word in place of the file of a shape, which keeps the name it has from its file
+                file = PurePosixPath(element.attributes["file"].replace("\\", "/"))
+                is_stripped = part.compiler.get("strippath") == "true"
+                name = file.name if is_stripped else file.as_posix()
+                word = f"dalembert_none/{len(dropped.assets)}"
+                written = (PurePosixPath(part.meshdir()) / name).as_posix()
+                dropped.assets[word] = Asset(element, name, part.folders(beside), written)
+                if not element.attributes.get("name"):
+                    element.attributes["name"] = file.stem
+                element.attributes["file"] = word
             elif element.tag not in _PICTURES:
                 for key, name in element.attributes.items():
                     if key.startswith("file") and name.strip():
@@ -300,18 +298,6 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
                 for key in _FOLDERS:
                     element.attributes.pop(key, None)
     return dropped
-
-
-def _hide(element: Element, beside: Path, part: Part, dropped: Dropped) -> None:
-    """Put a word in place of a shape's file, and write down the name it has from its file."""
-    path = PurePosixPath(element.attributes["file"].replace("\\", "/"))
-    name = path.name if part.compiler.get("strippath") == "true" else path.as_posix()
-    word = f"dalembert_none/{len(dropped.assets)}"
-    written = (PurePosixPath(part.meshdir()) / name).as_posix()
-    dropped.assets[word] = Asset(element, name, part.folders(beside), written)
-    if not element.attributes.get("name"):
-        element.attributes["name"] = path.stem
-    element.attributes["file"] = word
 
 
 def _drop_pictures(root: Element, dropped: Dropped) -> None:
@@ -402,16 +388,14 @@ def colours_of_materials(root: Element) -> None:
     known = {}
     for element in root.walk():
         if element.tag == "material" and "name" in element.attributes:
-            known[element.attributes["name"]] = element.attributes.get("rgba", "0.8 0.8 0.8 1")
+            rgba = element.attributes.get("rgba", "0.8 0.8 0.8 1")
+            try:
+                numbers = [float(word) for word in rgba.split()]
+            except ValueError:
+                numbers = []
+            is_colour = len(numbers) == 4 and all(0.0 <= x <= 1.0 for x in numbers)
+            known[element.attributes["name"]] = rgba if is_colour else ""
     for element in root.walk():
         rgba = known.get(element.attributes.get("material", ""), "")
-        if element.tag == "geom" and "rgba" not in element.attributes and _is_colour(rgba):
+        if element.tag == "geom" and "rgba" not in element.attributes and rgba:
             element.attributes["rgba"] = rgba
-
-
-def _is_colour(text: str) -> bool:
-    try:
-        numbers = [float(word) for word in text.split()]
-    except ValueError:
-        return False
-    return len(numbers) == 4 and all(0.0 <= x <= 1.0 for x in numbers)

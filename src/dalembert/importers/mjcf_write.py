@@ -17,12 +17,9 @@ from dalembert.importers.mjcf_forces import COULOMB
 from dalembert.importers.mjcf_loops import shifted
 from dalembert.importers.mjcf_write_forces import (
     ForceLines,
-    actuator_lines,
-    box_axes,
+    actuator_line,
     fluid_geoms,
-    fluid_option,
-    joint_range,
-    timestep,
+    options,
 )
 from dalembert.importers.mjcf_write_forces import sites as actuated_sites
 from dalembert.importers.write import (
@@ -86,7 +83,7 @@ def mjcf_from_model(
         f"<mujoco model={quoted(model.name)}>",
         *(f"  {line}" for line in comments(model)),
         f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
-        f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}{fluid_option(model)}/>',
+        f'  <option gravity="{numbers(model.gravity)}"{options(model)}/>',
         "  <worldbody>",
         *(f"    {site}" for site in sites[-1]),
         *_fixed(model, {item.name for item in placed}),
@@ -105,7 +102,7 @@ def mjcf_from_model(
     ends += _section("equality", [*followers, *loops.equalities])
     if posture is not None:
         ends += _section("keyframe", [_key(model, posture, "assembled")])
-    ends += actuator_lines(model)
+    ends += _section("actuator", [actuator_line(a) for a in model.driven_by.actuators])
     friction = []  # Coulomb friction of joints where the two directions differ in size
     for body, item in zip(model.bodies, placed, strict=True):
         pair = friction_of(model, body.v.start)
@@ -131,8 +128,9 @@ def _bodies(
         origin = origin_of(model, placed, i)
         pose_text = pose_words(forces.body_pose(i, origin))
         lines.append(f"{pad}<body name={quoted(placed[i].name)} {pose_text}{forces.body(i)}>")
-        body, item, box = model.bodies[i], placed[i], box_axes(model, i)
-        axes = None if box is None else item.frame[:3, :3].T @ box
+        body, item = model.bodies[i], placed[i]
+        boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
+        axes = item.frame[:3, :3].T @ np.asarray(boxes[0].rotation, float) if boxes else None
         inertial = _inertial(body, item.name, item.frame, axes)
         joint = _joint(model, body, item, origin, forces.joint(i))
         lines += [f"{pad}  {part}" for part in (inertial, joint, *sites[i])]
@@ -208,7 +206,6 @@ def _joint(model: Model, body: Body, item: Placed, origin: np.ndarray, forces: s
     range_text = (
         f' range="{numbers(limits)}"' if np.isfinite(limits).all() and limits[0] < limits[1] else ""
     )
-    range_text += joint_range(model, item.joint, item.info.effort_limit)
     return f'<joint name={name} type="{kind}" {axis}{range_text}{driven}/>'
 
 
