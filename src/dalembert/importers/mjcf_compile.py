@@ -43,16 +43,17 @@ def check_limits(roots: Sequence[Element]) -> None:
     """The main root and those of attached models, or an error at the offending element."""
     for element in chain.from_iterable(root.walk() for root in roots):
         for name, value in element.attributes.items():
-            shown = f"{name}={excerpt(value)}"
             if "%" in value:
                 # MuJoCo prints some words of the file as formats: '%n' ends the process
-                raise element.error(f"{shown}: MuJoCo may crash on a '%'; rename")
+                raise element.error(f"{name}={excerpt(value)}: MuJoCo may crash on a '%'; rename")
             # it allocates as much as these ask for: rows of height fields, user data
             counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
             for word in value.split() if counted else ():
                 digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
                 if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
-                    raise element.error(f"{shown} is more than a robot needs: {MAX_SIZE}")
+                    raise element.error(
+                        f"{name}={excerpt(value)} is more than a robot needs: {MAX_SIZE}"
+                    )
     # nested <replicate> and <composite> multiply; each <attach> counts as the largest model
     largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
     total = _expanded(roots[0], largest)
@@ -272,7 +273,17 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
     """Take pictures and unknown plugins out of the XML, and put words for files of shapes."""
     dropped = Dropped()
     for part in parts:
-        _drop_pictures(part.root, dropped)
+        # <visual>, <sensor>, <contact>, textures, materials, skins, and what only names them
+        root = part.root
+        for section in _SECTIONS:
+            dropped.counts[section] += sum(len(each.children) for each in root.all(section))
+        removed = (*_SECTIONS, "visual")
+        root.children = [child for child in root.children if child.tag not in removed]
+        for element in root.walk():
+            for name in _PICTURE_ATTRIBUTES:
+                element.attributes.pop(name, None)
+            dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
+            element.children = [child for child in element.children if child.tag not in _PICTURES]
         forces, count = drop_plugins(mujoco, part.root)
         dropped.forces += forces
         dropped.counts["plugin that is not registered"] += count
@@ -298,18 +309,6 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
                 for key in _FOLDERS:
                     element.attributes.pop(key, None)
     return dropped
-
-
-def _drop_pictures(root: Element, dropped: Dropped) -> None:
-    """<visual>, <sensor>, <contact>, textures, materials, skins, and what only names them."""
-    for section in _SECTIONS:
-        dropped.counts[section] += sum(len(part.children) for part in root.all(section))
-    root.children = [child for child in root.children if child.tag not in (*_SECTIONS, "visual")]
-    for element in root.walk():
-        for name in _PICTURE_ATTRIBUTES:
-            element.attributes.pop(name, None)
-        dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
-        element.children = [child for child in element.children if child.tag not in _PICTURES]
 
 
 def reduce_spec(
@@ -360,7 +359,13 @@ def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[st
         yield from (part.target.meshname for part in tendon.path if part.type in wrapped)
     overruled = any(part.compiler.get("inertiafromgeom") == "true" for part in parts)
     moving = any("settotalmass" in part.compiler for part in parts)
-    groups = [_groups(part) for part in parts]
+    groups = []
+    for part in parts:
+        try:
+            low, high = map(float, part.compiler.get("inertiagrouprange", "").split())
+        except ValueError:
+            low, high = -math.inf, math.inf
+        groups.append((low, high))
     stack = [(spec.worldbody, moving)]
     while stack:
         body, moves = stack.pop()
@@ -372,15 +377,6 @@ def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[st
             counted &= geom.mass != 0.0 and not (math.isnan(geom.mass) and geom.density == 0.0)
             if counted or geom.fluid_ellipsoid:
                 yield from (name for name in (geom.meshname, geom.hfieldname) if name)
-
-
-def _groups(part: Part) -> tuple[float, float]:
-    words = part.compiler.get("inertiagrouprange", "").split()
-    try:
-        low, high = map(float, words)
-    except ValueError:
-        return -math.inf, math.inf
-    return low, high
 
 
 def colours_of_materials(root: Element) -> None:

@@ -238,21 +238,19 @@ class Tendons:
             tendon = Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
         else:
             tendon = Tendon(name, segments=self._segments(path), **forces)
-        if tendon.armature.size and self._joins_branches(tendon):
-            effect = "M has entries between these branches, which MuJoCo leaves out"
-            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
-        return tendon
-
-    def _joins_branches(self, tendon: Tendon) -> bool:
-        """Whether its length depends on joints of which none carries the other."""
-        moving = set(tendon.joints)
+        moving = set(tendon.joints)  # on which its length depends
         for segment in tendon.segments:
             start, end = (
                 set(self.model.supports[end.body]) if end.body >= 0 else set()
                 for end in (segment.start, segment.end)
             )
             moving |= start ^ end
-        return bool(moving - set(self.model.supports[max(moving, default=0)]))
+        # the last of them is not carried by all others
+        is_branched = bool(moving - set(self.model.supports[max(moving, default=0)]))
+        if tendon.armature.size and is_branched:
+            effect = "M has entries between these branches, which MuJoCo leaves out"
+            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
+        return tendon
 
     def _segments(self, path: range) -> tuple[Segment, ...]:
         """Site to site, over the geom between them; a pulley begins a new branch."""

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_forces import COULOMB
 from dalembert.importers.mjcf_loops import shifted
 from dalembert.importers.mjcf_write_forces import (
     ForceLines,
@@ -21,15 +20,12 @@ from dalembert.importers.mjcf_write_forces import (
     fluid_geoms,
     options,
 )
-from dalembert.importers.mjcf_write_forces import sites as actuated_sites
 from dalembert.importers.write import (
     Placed,
     body_of,
     comments,
-    friction_of,
     inertia_of,
     numbers,
-    numeric,
     origin_of,
     other_frames,
     place_bodies,
@@ -57,17 +53,20 @@ def mjcf_from_model(
 
     `equalities` close chains; `posture` (nq,) then goes with it as the keyframe "assembled".
     """
-    model = numeric(model)
+    model = model.bind(model.parameter_values())  # parameters at their defaults
     placed = place_bodies(model, on_axis=False, reserved=frozenset({"world"}))
     sites: dict[int, list[str]] = defaultdict(list)
     known: set[str] = set()
     for name, at, here in other_frames(model, placed):
         sites[at].append(site_line(name, here))
         known.add(name)
-    for name in actuated_sites(model, known):
-        frame = model.frame(name)
-        here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
-        sites[frame.body].append(site_line(name, here))
+    for a in model.driven_by.actuators:  # frames that they pull at and that are no sites yet
+        for end in (a.target, a.reference) if a.transmission in ("site", "crank") else ():
+            if end is not None and end not in known:
+                frame = model.frame(end)
+                here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
+                sites[frame.body].append(site_line(end, here))
+                known.add(end)
     loops = LoopLines(model, placed, equalities)
     forces = ForceLines(model, placed)
     for parts_by_body in (loops.sites, forces.parts, fluid_geoms(model, placed)):
@@ -103,13 +102,7 @@ def mjcf_from_model(
     if posture is not None:
         ends += _section("keyframe", [_key(model, posture, "assembled")])
     ends += _section("actuator", [actuator_line(a) for a in model.driven_by.actuators])
-    friction = []  # Coulomb friction of joints where the two directions differ in size
-    for body, item in zip(model.bodies, placed, strict=True):
-        pair = friction_of(model, body.v.start)
-        if pair[0] != -pair[1]:
-            name = quoted(COULOMB + item.joint)
-            friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
-    ends += _section("custom", [*friction, *forces.numerics()])
+    ends += _section("custom", forces.numerics())
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 

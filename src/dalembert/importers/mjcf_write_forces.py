@@ -12,8 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_forces import ON_TWIST, POINT
-from dalembert.importers.write import Placed, inertia_of, numbers, pose_words, quoted, unique
+from dalembert.importers.mjcf_forces import COULOMB, ON_TWIST, POINT
+from dalembert.importers.write import (
+    Placed,
+    friction_of,
+    inertia_of,
+    numbers,
+    pose_words,
+    quoted,
+    unique,
+)
 from dalembert.model.actuators import Actuator, Range
 from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap
 from dalembert.model.model import Model
@@ -50,17 +58,6 @@ def options(model: Model) -> str:
     density, viscosity, *wind = values.pop()
     fluid = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
     return f'{timestep}{fluid} wind="{numbers(wind)}"'
-
-
-def sites(model: Model, written: set[str]) -> list[str]:
-    """Frames that actuators pull at and that are no sites yet."""
-    ends = [
-        name
-        for a in model.driven_by.actuators
-        if a.transmission in ("site", "crank")
-        for name in (a.target, a.reference)
-    ]
-    return [name for name in dict.fromkeys(ends) if name is not None and name not in written]
 
 
 def actuator_line(a: Actuator) -> str:
@@ -119,9 +116,9 @@ def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
         for shape in shapes:
             if len(shape.coefficients):
                 pose_in_body = inverse(placed[i].frame) @ pose(shape.rotation, shape.center)
-                place = f'size="{numbers(shape.size)}" {pose_words(pose_in_body)}'
+                geometry = f'size="{numbers(shape.size)}" {pose_words(pose_in_body)}'
                 drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
-                geoms[i].append(f'<geom type="ellipsoid" {place} {drag} {_LOOSE}/>')
+                geoms[i].append(f'<geom type="ellipsoid" {geometry} {drag} {_LOOSE}/>')
     return geoms
 
 
@@ -199,10 +196,20 @@ class ForceLines:
         return f' gravcomp="{numbers([share])}"'
 
     def numerics(self) -> list[str]:
-        """Names of free joints whose rotor is no ballast, as our reader knows them."""
+        """Numbers that only our reader knows.
+
+        Coulomb friction where the two directions differ in size, and the names of free joints whose
+        rotor is no ballast.
+        """
+        friction = []
+        for body, item in zip(self.model.bodies, self.placed, strict=True):
+            pair = friction_of(self.model, body.v.start)
+            if pair[0] != -pair[1]:
+                name = quoted(COULOMB + item.joint)
+                friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
         ballasted = {ballast.body for ballast in self.model.elements.ballasts}
         rotor = np.asarray(self.model.drive.rotor, float)
-        return [
+        return friction + [
             f'<numeric name={quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
             for i, body in enumerate(self.model.bodies)
             if body.chart.nq == 7 and rotor[body.v.start] and i not in ballasted
