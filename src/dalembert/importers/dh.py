@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.model.validation import mapping, number
+from dalembert.model.validation import mapping, numbers
 from dalembert.spatial.rotations import rotation_x, rotation_z, snap
 from dalembert.spatial.se3 import pose
 from dalembert.text import short
@@ -71,7 +71,7 @@ def _frames(row: Mapping[str, Any], kind: str, modified: bool, where: str) -> tu
     Standard: the joint moves at the frame of the link before and carries Tz Tx(a) Rx(α).
     """
     keys = ("a", "alpha", "d", "theta", "offset")
-    a, alpha, d, theta, offset = (number(row.get(k, 0.0), f"{where}: DH {k}") for k in keys)
+    a, alpha, d, theta, offset = (numbers(row.get(k, 0.0), (), f"{where}: DH {k}") for k in keys)
     twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
     turns = kind == "revolute"
     zero = theta + offset if turns else d + offset

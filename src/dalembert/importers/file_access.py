@@ -58,16 +58,12 @@ class Roots:
         except (OSError, ValueError, RuntimeError):
             raise element.error(f"{excerpt(name)} is not a path") from None
         if not any(path.is_relative_to(root) for root in self.folders):
-            raise element.error(self.outside(name, path))
-        return path
-
-    def outside(self, name: str, path: Path) -> str:
-        """Why a file is not opened, and the argument by which it would be."""
-        if self.home is None:
-            reason = "XML given as text has no folder to find files in"
-        else:
             reason = "it is outside the robot's folder"
-        return f"{excerpt(name)} is not opened: {reason}; {remedy(path.parent, self.home)}"
+            if self.home is None:
+                reason = "XML given as text has no folder to find files in"
+            hint = remedy(path.parent, self.home)
+            raise element.error(f"{excerpt(name)} is not opened: {reason}; {hint}")
+        return path
 
 
 def remedy(folder: Path, home: Path | None) -> str:

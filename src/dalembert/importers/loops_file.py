@@ -37,7 +37,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,17 +76,13 @@ def read_loops(path: Path) -> LoopsFile:
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ImportFileError("is not a text file in UTF-8", path.name) from None
-    return _Reader(path).read(parse_toml(text, path.name))
+    return _Reader(path.name).read(parse_toml(text, path.name))
 
 
-class _Reader:
+class _Reader(NamedTuple):
     """Reads the tables of one TOML file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def fail(self, message: str) -> ImportFileError:
-        return ImportFileError(message, self.path.name)
+    file: str
 
     def read(self, data: Mapping[str, Any]) -> LoopsFile:
         self._known(data, (*PARTS, "posture"), "the file")
@@ -94,14 +90,16 @@ class _Reader:
         for kind in PARTS:
             rows = data.get(kind, [])
             if not isinstance(rows, list) or not all(isinstance(x, Mapping) for x in rows):
-                raise self.fail(f"{kind} must be tables, each under [[{kind}]]")
+                raise ImportFileError(f"{kind} must be tables, each under [[{kind}]]", self.file)
             tables += [(kind, row, number) for number, row in enumerate(rows, start=1)]
         if len(tables) > MAX_LOOPS:
-            raise self.fail(f"more than {MAX_LOOPS} loops")
+            raise ImportFileError(f"more than {MAX_LOOPS} loops", self.file)
         equalities = [self._equality(*table) for table in tables]
         posture = data.get("posture", {})
         if not isinstance(posture, Mapping):
-            raise self.fail("[posture] must give a number for every joint it names")
+            raise ImportFileError(
+                "[posture] must give a number for every joint it names", self.file
+            )
         start = {
             joint: self._numbers(x, 1, f"posture of {joint}")[0] for joint, x in posture.items()
         }
@@ -117,7 +115,9 @@ class _Reader:
             follower = self._word(table, "follower", what)
             table_factors = table.get("factors", {})
             if not isinstance(table_factors, Mapping):
-                raise self.fail(f"{what}: factors must give a number for every joint they name")
+                raise ImportFileError(
+                    f"{what}: factors must give a number for every joint they name", self.file
+                )
             factors = tuple(
                 (joint, *self._numbers(x, 1, f"{what}: factor of {joint}"))
                 for joint, x in table_factors.items()
@@ -144,7 +144,7 @@ class _Reader:
 
     def _word(self, table: Mapping[str, Any], key: str, what: str) -> str:
         if not isinstance(table.get(key), str):
-            raise self.fail(f"{what}: it needs {key} = a name")
+            raise ImportFileError(f"{what}: it needs {key} = a name", self.file)
         return str(table[key])
 
     def _numbers(self, value: Any, count: int | None, what: str) -> tuple[float, ...]:
@@ -155,13 +155,13 @@ class _Reader:
         has_shape = array.ndim == 1 and len(array) == (count or len(array))
         if not has_shape or not np.all(np.abs(array) <= LARGEST):
             expected = "numbers" if count is None else f"{count} finite numbers"
-            raise self.fail(f"{what} must be {expected}, not {short(value)}")
+            raise ImportFileError(f"{what} must be {expected}, not {short(value)}", self.file)
         return tuple(float(x) for x in array)
 
     def _known(self, table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
         for key in table:
             if key not in known:
-                raise self.fail(f"{what}: {key!r} is unknown{suggest(key, known)}")
+                raise ImportFileError(f"{what}: {key!r} is unknown{suggest(key, known)}", self.file)
 
 
 def _extended_urdf(text: bytes, path: Path) -> LoopsFile:

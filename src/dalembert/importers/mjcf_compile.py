@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -40,31 +41,24 @@ _SIZES_OF = (("numeric", "size"), ("size", "memory"), ("size", "njmax"), ("size"
 
 def check_limits(roots: Sequence[Element]) -> None:
     """The main root and those of attached models, or an error at the offending element."""
-    for root in roots:
-        for element in root.walk():
-            for name, value in element.attributes.items():
-                if "%" in value:
-                    # MuJoCo prints some words of the file as formats: '%n' ends the process
+    for element in chain.from_iterable(root.walk() for root in roots):
+        for name, value in element.attributes.items():
+            if "%" in value:
+                # MuJoCo prints some words of the file as formats: '%n' ends the process
+                raise element.error(f"{name}={excerpt(value)}: MuJoCo may crash on a '%'; rename")
+            # it allocates as much as these ask for: rows of height fields, user data
+            counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
+            for word in value.split() if counted else ():
+                digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
+                if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
                     raise element.error(
-                        f"{name}={excerpt(value)}: MuJoCo may crash on a '%'; rename"
+                        f"{name}={excerpt(value)} is more than a robot needs: {MAX_SIZE}"
                     )
-                _check_size(element, name, value)
     # nested <replicate> and <composite> multiply; each <attach> counts as the largest model
     largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
     total = _expanded(roots[0], largest)
     if total > MAX_ELEMENTS:
         raise roots[0].error(f"its copies make {total:,} elements; the limit is {MAX_ELEMENTS:,}")
-
-
-def _check_size(element: Element, name: str, value: str) -> None:
-    """Bound attributes that make MuJoCo allocate: rows of height fields, user data."""
-    counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
-    if not counted:
-        return
-    for word in value.split():
-        digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
-        if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
-            raise element.error(f"{name}={excerpt(value)} is more than a robot needs: {MAX_SIZE}")
 
 
 def _expanded(root: Element, attached: int) -> int:
@@ -105,8 +99,15 @@ def compiled(
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ImportFileError):
             raise
+        message = " ".join(str(error).split()).removeprefix("Error: ")
+        line = re.search(r"line (\d+)", message)
         # lines of attached models are those of other files
-        raise _refused(error, document, [] if attached else elements) from None
+        if attached or line is None or not 1 <= int(line[1]) <= len(elements):
+            refusal = f"MuJoCo refuses it: {message[:500]}"
+            raise ImportFileError(refusal, document.file) from None
+        element = elements[int(line[1]) - 1]
+        message = message.replace(line[0], f"line {element.line}")
+        raise element.error(f"MuJoCo refuses it: {message[:500]}") from None
 
 
 @contextmanager
@@ -140,17 +141,6 @@ def written(root: Element) -> tuple[str, list[Element]]:
         stack.append((element, True))
         stack.extend((child, False) for child in reversed(element.children))
     return "\n".join(lines), elements
-
-
-def _refused(error: Exception, document: Document, elements: Sequence[Element]) -> ImportFileError:
-    """MuJoCo's message as an error at the line of the user's own file."""
-    message = " ".join(str(error).split()).removeprefix("Error: ")
-    line = re.search(r"line (\d+)", message)
-    if line is None or not 1 <= int(line[1]) <= len(elements):
-        return ImportFileError(f"MuJoCo refuses it: {message[:500]}", document.file)
-    element = elements[int(line[1]) - 1]
-    message = message.replace(line[0], f"line {element.line}")
-    return element.error(f"MuJoCo refuses it: {message[:500]}")
 
 
 # Plugins an MJCF names: those that MuJoCo has stay, all others are taken out; none is loaded.
@@ -283,13 +273,32 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
     """Take pictures and unknown plugins out of the XML, and put words for files of shapes."""
     dropped = Dropped()
     for part in parts:
-        _drop_pictures(part.root, dropped)
+        # <visual>, <sensor>, <contact>, textures, materials, skins, and what only names them
+        root = part.root
+        for section in _SECTIONS:
+            dropped.counts[section] += sum(len(each.children) for each in root.all(section))
+        removed = (*_SECTIONS, "visual")
+        root.children = [child for child in root.children if child.tag not in removed]
+        for element in root.walk():
+            for name in _PICTURE_ATTRIBUTES:
+                element.attributes.pop(name, None)
+            dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
+            element.children = [child for child in element.children if child.tag not in _PICTURES]
         forces, count = drop_plugins(mujoco, part.root)
         dropped.forces += forces
         dropped.counts["plugin that is not registered"] += count
         for element, beside in part.assets:
             if element.tag in _SHAPES and element.attributes.get("file", "").strip():
-                _hide(element, beside, part, dropped)
+                # a word in place of the file of a shape, which keeps the name it has from its file
+                file = PurePosixPath(element.attributes["file"].replace("\\", "/"))
+                is_stripped = part.compiler.get("strippath") == "true"
+                name = file.name if is_stripped else file.as_posix()
+                word = f"dalembert_none/{len(dropped.assets)}"
+                written = (PurePosixPath(part.meshdir()) / name).as_posix()
+                dropped.assets[word] = Asset(element, name, part.folders(beside), written)
+                if not element.attributes.get("name"):
+                    element.attributes["name"] = file.stem
+                element.attributes["file"] = word
             elif element.tag not in _PICTURES:
                 for key, name in element.attributes.items():
                     if key.startswith("file") and name.strip():
@@ -300,30 +309,6 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
                 for key in _FOLDERS:
                     element.attributes.pop(key, None)
     return dropped
-
-
-def _hide(element: Element, beside: Path, part: Part, dropped: Dropped) -> None:
-    """Put a word in place of a shape's file, and write down the name it has from its file."""
-    path = PurePosixPath(element.attributes["file"].replace("\\", "/"))
-    name = path.name if part.compiler.get("strippath") == "true" else path.as_posix()
-    word = f"dalembert_none/{len(dropped.assets)}"
-    written = (PurePosixPath(part.meshdir()) / name).as_posix()
-    dropped.assets[word] = Asset(element, name, part.folders(beside), written)
-    if not element.attributes.get("name"):
-        element.attributes["name"] = path.stem
-    element.attributes["file"] = word
-
-
-def _drop_pictures(root: Element, dropped: Dropped) -> None:
-    """<visual>, <sensor>, <contact>, textures, materials, skins, and what only names them."""
-    for section in _SECTIONS:
-        dropped.counts[section] += sum(len(part.children) for part in root.all(section))
-    root.children = [child for child in root.children if child.tag not in (*_SECTIONS, "visual")]
-    for element in root.walk():
-        for name in _PICTURE_ATTRIBUTES:
-            element.attributes.pop(name, None)
-        dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
-        element.children = [child for child in element.children if child.tag not in _PICTURES]
 
 
 def reduce_spec(
@@ -374,7 +359,13 @@ def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[st
         yield from (part.target.meshname for part in tendon.path if part.type in wrapped)
     overruled = any(part.compiler.get("inertiafromgeom") == "true" for part in parts)
     moving = any("settotalmass" in part.compiler for part in parts)
-    groups = [_groups(part) for part in parts]
+    groups = []
+    for part in parts:
+        try:
+            low, high = map(float, part.compiler.get("inertiagrouprange", "").split())
+        except ValueError:
+            low, high = -math.inf, math.inf
+        groups.append((low, high))
     stack = [(spec.worldbody, moving)]
     while stack:
         body, moves = stack.pop()
@@ -388,30 +379,19 @@ def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[st
                 yield from (name for name in (geom.meshname, geom.hfieldname) if name)
 
 
-def _groups(part: Part) -> tuple[float, float]:
-    words = part.compiler.get("inertiagrouprange", "").split()
-    try:
-        low, high = map(float, words)
-    except ValueError:
-        return -math.inf, math.inf
-    return low, high
-
-
 def colours_of_materials(root: Element) -> None:
     """Give geoms the colour of their material, which is taken out of the file after that."""
     known = {}
     for element in root.walk():
         if element.tag == "material" and "name" in element.attributes:
-            known[element.attributes["name"]] = element.attributes.get("rgba", "0.8 0.8 0.8 1")
+            rgba = element.attributes.get("rgba", "0.8 0.8 0.8 1")
+            try:
+                numbers = [float(word) for word in rgba.split()]
+            except ValueError:
+                numbers = []
+            is_colour = len(numbers) == 4 and all(0.0 <= x <= 1.0 for x in numbers)
+            known[element.attributes["name"]] = rgba if is_colour else ""
     for element in root.walk():
         rgba = known.get(element.attributes.get("material", ""), "")
-        if element.tag == "geom" and "rgba" not in element.attributes and _is_colour(rgba):
+        if element.tag == "geom" and "rgba" not in element.attributes and rgba:
             element.attributes["rgba"] = rgba
-
-
-def _is_colour(text: str) -> bool:
-    try:
-        numbers = [float(word) for word in text.split()]
-    except ValueError:
-        return False
-    return len(numbers) == 4 and all(0.0 <= x <= 1.0 for x in numbers)

@@ -104,9 +104,14 @@ class JointForces:
         """Keywords of joint k."""
         m, dof = self.m, int(self.m.jnt_dofadr[k])
         name, is_free = self.joints[k], int(m.jnt_type[k]) == self.mujoco.mjtJoint.mjJNT_FREE
+        coulomb: Any = float(m.dof_frictionloss[dof]) if self.frictional else 0.0
+        if self.frictional and COULOMB + name in self.numerics:
+            # the pair that `to_mjcf` wrote beside MuJoCo's symmetric loss
+            at = int(m.numeric_adr[self.numerics.index(COULOMB + name)])
+            coulomb = tuple(float(x) for x in m.numeric_data[at : at + 2])
         keywords = {
             "rotor_inertia": float(m.dof_armature[dof] + self.armature[dof]),
-            "coulomb": self._coulomb(k, dof),
+            "coulomb": coulomb,
             "ballast": is_free and ON_TWIST + name not in self.numerics,
         }
         if is_free and self.frictional and m.dof_frictionloss[dof] != 0.0:
@@ -118,31 +123,18 @@ class JointForces:
             keywords["drag"] = damping[1:]
         if self.sprung:
             keywords["stiffness"] = series(m, "jnt_stiffness", k)
-            keywords["rest"] = self._rest(k)
+            # coordinates at which the spring rests, with (x, y, z, w) quaternions
+            kinds, first = self.mujoco.mjtJoint, int(m.jnt_qposadr[k])
+            sizes = {int(kinds.mjJNT_FREE): 7, int(kinds.mjJNT_BALL): 4}
+            size = sizes.get(int(m.jnt_type[k]), 1)
+            rest = np.array(m.qpos_spring[first : first + size], dtype=float)
+            if size > 1:
+                rest[-4:] = np.roll(rest[-4:], -1)
+            keywords["rest"] = rest
             if getattr(m, "jnt_springyield", np.zeros(m.njnt))[k] != 0.0:
                 effect = "the spring stays elastic"
                 self.left_out.append(LeftOut("yield of a spring", name, effect))
         return keywords
-
-    def _rest(self, k: int) -> np.ndarray:
-        """Coordinates of the joint at which its spring rests, with (x, y, z, w) quaternions."""
-        first, kind = int(self.m.jnt_qposadr[k]), int(self.m.jnt_type[k])
-        kinds = self.mujoco.mjtJoint
-        size = {int(kinds.mjJNT_FREE): 7, int(kinds.mjJNT_BALL): 4}.get(kind, 1)
-        rest = np.array(self.m.qpos_spring[first : first + size], dtype=float)
-        if size > 1:
-            rest[-4:] = np.roll(rest[-4:], -1)
-        return rest
-
-    def _coulomb(self, k: int, dof: int) -> Any:
-        """One number, or the pair that `to_mjcf` wrote beside MuJoCo's symmetric loss."""
-        if not self.frictional:
-            return 0.0
-        name = COULOMB + self.joints[k]
-        if name in self.numerics:
-            at = int(self.m.numeric_adr[self.numerics.index(name)])
-            return tuple(float(x) for x in self.m.numeric_data[at : at + 2])
-        return float(self.m.dof_frictionloss[dof])
 
 
 class Reflected(NamedTuple):
@@ -219,45 +211,46 @@ class Tendons:
         still = disabled(self.mujoco, self.m, "PASSIVE")
         springs = not still and not disabled(self.mujoco, self.m, "SPRING")
         dampers = not still and not disabled(self.mujoco, self.m, "DAMPER")
+        damping = series(self.m, "tendon_damping", i)
+        if self.damping[i] != 0.0:  # that of actuators at it
+            damping = np.array([sum(damping[:1]) + self.damping[i], *damping[1:]])
+        # zero in versions of MuJoCo that have none
+        armature = float(getattr(self.m, "tendon_armature", np.zeros(self.m.ntendon))[i])
         forces: dict[str, Any] = {
             "stiffness": series(self.m, "tendon_stiffness", i) if springs else np.zeros(0),
-            "damping": self._damping(i) if dampers else np.zeros(0),
+            "damping": damping if dampers else np.zeros(0),
             "rest": np.array(self.m.tendon_lengthspring[i], dtype=float),
-            "armature": np.trim_zeros(np.array([self._own_armature(i) + self.armature[i]])),
+            "armature": np.trim_zeros(np.array([armature + self.armature[i]])),
         }
-        self._leave_out(i, name)
+        effects = {
+            "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
+            "springyield": ("yield of a tendon spring", "the spring stays elastic"),
+        }
+        for word, (what, effect) in effects.items():
+            if np.any(getattr(self.m, f"tendon_{word}", np.zeros(self.m.ntendon))[i]):
+                self.left_out.append(LeftOut(what, name, effect))
+        if self.m.tendon_limited[i] and not disabled(self.mujoco, self.m, "LIMIT", "CONSTRAINT"):
+            effect = "the tendon may be longer or shorter than its range"
+            self.left_out.append(LeftOut("tendon limit", name, effect))
         if int(self.m.wrap_type[first]) == self.mujoco.mjtWrap.mjWRAP_JOINT:
             infos = {joint.name: joint for joint in self.model.joints}
             over = [infos[self.joints[int(self.m.wrap_objid[k])]].bodies[0] for k in path]
             tendon = Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
         else:
             tendon = Tendon(name, segments=self._segments(path), **forces)
-        if tendon.armature.size and self._joins_branches(tendon):
-            effect = "M has entries between these branches, which MuJoCo leaves out"
-            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
-        return tendon
-
-    def _joins_branches(self, tendon: Tendon) -> bool:
-        """Whether its length depends on joints of which none carries the other."""
-        moving = set(tendon.joints)
+        moving = set(tendon.joints)  # on which its length depends
         for segment in tendon.segments:
             start, end = (
                 set(self.model.supports[end.body]) if end.body >= 0 else set()
                 for end in (segment.start, segment.end)
             )
             moving |= start ^ end
-        return bool(moving - set(self.model.supports[max(moving, default=0)]))
-
-    def _own_armature(self, i: int) -> float:
-        """Zero in versions of MuJoCo that have none."""
-        return float(getattr(self.m, "tendon_armature", np.zeros(self.m.ntendon))[i])
-
-    def _damping(self, i: int) -> np.ndarray:
-        """Its own coefficients, and the damping of actuators at it."""
-        own = series(self.m, "tendon_damping", i)
-        if self.damping[i] == 0.0:
-            return own
-        return np.array([sum(own[:1]) + self.damping[i], *own[1:]])
+        # the last of them is not carried by all others
+        is_branched = bool(moving - set(self.model.supports[max(moving, default=0)]))
+        if tendon.armature.size and is_branched:
+            effect = "M has entries between these branches, which MuJoCo leaves out"
+            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
+        return tendon
 
     def _segments(self, path: range) -> tuple[Segment, ...]:
         """Site to site, over the geom between them; a pulley begins a new branch."""
@@ -295,19 +288,6 @@ class Tendons:
         frame = self.model.frames[self.bodies[int(body)] if int(body) else "base"]
         return Anchor(frame.body, frame.translation + frame.rotation @ position)
 
-    def _leave_out(self, i: int, name: str) -> None:
-        """What a tendon has that the model does not."""
-        effects = {
-            "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
-            "springyield": ("yield of a tendon spring", "the spring stays elastic"),
-        }
-        for word, (what, effect) in effects.items():
-            if np.any(getattr(self.m, f"tendon_{word}", np.zeros(self.m.ntendon))[i]):
-                self.left_out.append(LeftOut(what, name, effect))
-        if self.m.tendon_limited[i] and not disabled(self.mujoco, self.m, "LIMIT", "CONSTRAINT"):
-            effect = "the tendon may be longer or shorter than its range"
-            self.left_out.append(LeftOut("tendon limit", name, effect))
-
 
 LEAST = 1e-15  # MuJoCo's smallest number
 POINT = 1e-13  # m: a geom so small marks a body on which the fluid does not act
@@ -320,46 +300,33 @@ def submerged(mujoco: ModuleType, m: Any, model: Model, bodies: list[str]) -> tu
     """
     if not has_passive(mujoco, m) or not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
         return ()
+    fluid = float(m.opt.density), float(m.opt.viscosity), np.array(m.opt.wind)
+    kinds = mujoco.mjtGeom
     shapes = []
     for i in range(1, m.nbody):
         if m.body_mass[i] < LEAST:
             continue
+        parts = []  # position and quaternion in the body's frame, size, coefficients
         first = int(m.body_geomadr[i])
         geoms = range(first, first + int(m.body_geomnum[i]))
         ellipsoids = [k for k in geoms if m.geom_fluid[k, 0] > 0.0]
         for k in ellipsoids:
-            if m.geom_size[k].max() > POINT:
-                shapes.append(_ellipsoid(mujoco, m, model, bodies[i], k))
+            size = np.array(m.geom_size[k], dtype=float)
+            axes = {
+                int(kinds.mjGEOM_SPHERE): size[[0, 0, 0]],
+                int(kinds.mjGEOM_CAPSULE): np.array([size[0], size[0], size[1] + size[0]]),
+                int(kinds.mjGEOM_CYLINDER): size[[0, 0, 1]],
+            }.get(int(m.geom_type[k]), size)
+            coefficients = np.array(m.geom_fluid[k, 1:12], dtype=float)
+            if size.max() > POINT:
+                parts.append((m.geom_pos[k], m.geom_quat[k], axes, coefficients))
         if not ellipsoids:  # the box that has the body's mass and principal moments
             I = np.array(m.body_inertia[i], dtype=float)
             sides = np.sqrt(np.maximum(I.sum() - 2.0 * I, LEAST) / float(m.body_mass[i]) * 6.0)
-            pose = m.body_ipos[i], m.body_iquat[i]
-            shapes.append(_placed(m, model, bodies[i], *pose, sides, np.zeros(0)))
+            parts.append((m.body_ipos[i], m.body_iquat[i], sides, np.zeros(0)))
+        frame = model.frames[bodies[i]]
+        for at, quaternion, size, coefficients in parts:
+            rotation = frame.rotation @ rotation_of(quaternion)
+            center = frame.translation + frame.rotation @ at
+            shapes.append(Submerged(frame.body, rotation, center, size, *fluid, coefficients))
     return tuple(shapes)
-
-
-def _ellipsoid(mujoco: ModuleType, m: Any, model: Model, body: str, k: int) -> Submerged:
-    size, kinds = np.array(m.geom_size[k], dtype=float), mujoco.mjtGeom
-    axes = {
-        int(kinds.mjGEOM_SPHERE): size[[0, 0, 0]],
-        int(kinds.mjGEOM_CAPSULE): np.array([size[0], size[0], size[1] + size[0]]),
-        int(kinds.mjGEOM_CYLINDER): size[[0, 0, 1]],
-    }.get(int(m.geom_type[k]), size)
-    coefficients = np.array(m.geom_fluid[k, 1:12], dtype=float)
-    return _placed(m, model, body, m.geom_pos[k], m.geom_quat[k], axes, coefficients)
-
-
-def _placed(
-    m: Any,
-    model: Model,
-    body: str,
-    at: Any,
-    quaternion: Any,
-    size: np.ndarray,
-    coefficients: np.ndarray,
-) -> Submerged:
-    frame = model.frames[body]
-    rotation = frame.rotation @ rotation_of(quaternion)
-    center = frame.translation + frame.rotation @ at
-    fluid = float(m.opt.density), float(m.opt.viscosity)
-    return Submerged(frame.body, rotation, center, size, *fluid, np.array(m.opt.wind), coefficients)

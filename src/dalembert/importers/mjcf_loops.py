@@ -87,17 +87,6 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
     ]
 
 
-def configuration(m: Any, qpos: Any) -> np.ndarray:
-    """q (nq,) of a MuJoCo qpos: only quaternions differ, (w, x, y, z) there, (x, y, z, w) here."""
-    q = np.array(qpos, dtype=float)
-    for address, kind in zip(m.jnt_qposadr.tolist(), m.jnt_type.tolist(), strict=True):
-        if kind in (0, 1):  # free, ball
-            start = address + (3 if kind == 0 else 0)
-            quaternion = np.roll(q[start : start + 4], -1)
-            q[start : start + 4] = quaternion / (np.linalg.norm(quaternion) or 1.0)
-    return q
-
-
 def _rows(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> Rows4:
     """A pose (4, 4) of rows, from a position and a quaternion (w, x, y, z)."""
     R = rotation_of(np.asarray(quaternion) / np.linalg.norm(quaternion))
@@ -128,14 +117,21 @@ def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], sou
     for k in range(m.nkey):
         key = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_KEY, k) or f"keyframe{k}"
         postures.setdefault(key, m.key_qpos[k])
+    configurations = []
+    for name, qpos in postures.items():
+        q = np.array(qpos, dtype=float)
+        for address, kind in zip(m.jnt_qposadr.tolist(), m.jnt_type.tolist(), strict=True):
+            if kind in (0, 1):  # free, ball: quaternions are (w, x, y, z) there, (x, y, z, w) here
+                start = address + (3 if kind == 0 else 0)
+                quaternion = np.roll(q[start : start + 4], -1)
+                q[start : start + 4] = quaternion / (np.linalg.norm(quaternion) or 1.0)
+        configurations.append((name, tuple(map(float, q))))
     return Notes(
         source=source,
         merged=tuple(f"{bodies[i]} into {bodies[welded[i]]}" for i in moving if welded[i] != i),
         ignored=tuple(f"{what} ({count})" for what, count in counts.items() if count),
         warnings=tuple(warnings),
         equalities=tuple(known),
-        postures=tuple(
-            (name, tuple(map(float, configuration(m, qpos)))) for name, qpos in postures.items()
-        ),
+        postures=tuple(configurations),
         left_out=tuple(left_out),
     )

@@ -13,26 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_forces import COULOMB
 from dalembert.importers.mjcf_loops import shifted
 from dalembert.importers.mjcf_write_forces import (
     ForceLines,
-    actuator_lines,
-    box_axes,
+    actuator_line,
     fluid_geoms,
-    fluid_option,
-    joint_range,
-    timestep,
+    options,
 )
-from dalembert.importers.mjcf_write_forces import sites as actuated_sites
 from dalembert.importers.write import (
     Placed,
     body_of,
     comments,
-    friction_of,
     inertia_of,
     numbers,
-    numeric,
     origin_of,
     other_frames,
     place_bodies,
@@ -60,17 +53,20 @@ def mjcf_from_model(
 
     `equalities` close chains; `posture` (nq,) then goes with it as the keyframe "assembled".
     """
-    model = numeric(model)
+    model = model.bind(model.parameter_values())  # parameters at their defaults
     placed = place_bodies(model, on_axis=False, reserved=frozenset({"world"}))
     sites: dict[int, list[str]] = defaultdict(list)
     known: set[str] = set()
     for name, at, here in other_frames(model, placed):
         sites[at].append(site_line(name, here))
         known.add(name)
-    for name in actuated_sites(model, known):
-        frame = model.frame(name)
-        here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
-        sites[frame.body].append(site_line(name, here))
+    for a in model.driven_by.actuators:  # frames that they pull at and that are no sites yet
+        for end in (a.target, a.reference) if a.transmission in ("site", "crank") else ():
+            if end is not None and end not in known:
+                frame = model.frame(end)
+                here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
+                sites[frame.body].append(site_line(end, here))
+                known.add(end)
     loops = LoopLines(model, placed, equalities)
     forces = ForceLines(model, placed)
     for parts_by_body in (loops.sites, forces.parts, fluid_geoms(model, placed)):
@@ -86,7 +82,7 @@ def mjcf_from_model(
         f"<mujoco model={quoted(model.name)}>",
         *(f"  {line}" for line in comments(model)),
         f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
-        f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}{fluid_option(model)}/>',
+        f'  <option gravity="{numbers(model.gravity)}"{options(model)}/>',
         "  <worldbody>",
         *(f"    {site}" for site in sites[-1]),
         *_fixed(model, {item.name for item in placed}),
@@ -105,14 +101,8 @@ def mjcf_from_model(
     ends += _section("equality", [*followers, *loops.equalities])
     if posture is not None:
         ends += _section("keyframe", [_key(model, posture, "assembled")])
-    ends += actuator_lines(model)
-    friction = []  # Coulomb friction of joints where the two directions differ in size
-    for body, item in zip(model.bodies, placed, strict=True):
-        pair = friction_of(model, body.v.start)
-        if pair[0] != -pair[1]:
-            name = quoted(COULOMB + item.joint)
-            friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
-    ends += _section("custom", [*friction, *forces.numerics()])
+    ends += _section("actuator", [actuator_line(a) for a in model.driven_by.actuators])
+    ends += _section("custom", forces.numerics())
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
@@ -131,8 +121,9 @@ def _bodies(
         origin = origin_of(model, placed, i)
         pose_text = pose_words(forces.body_pose(i, origin))
         lines.append(f"{pad}<body name={quoted(placed[i].name)} {pose_text}{forces.body(i)}>")
-        body, item, box = model.bodies[i], placed[i], box_axes(model, i)
-        axes = None if box is None else item.frame[:3, :3].T @ box
+        body, item = model.bodies[i], placed[i]
+        boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
+        axes = item.frame[:3, :3].T @ np.asarray(boxes[0].rotation, float) if boxes else None
         inertial = _inertial(body, item.name, item.frame, axes)
         joint = _joint(model, body, item, origin, forces.joint(i))
         lines += [f"{pad}  {part}" for part in (inertial, joint, *sites[i])]
@@ -208,7 +199,6 @@ def _joint(model: Model, body: Body, item: Placed, origin: np.ndarray, forces: s
     range_text = (
         f' range="{numbers(limits)}"' if np.isfinite(limits).all() and limits[0] < limits[1] else ""
     )
-    range_text += joint_range(model, item.joint, item.info.effort_limit)
     return f'<joint name={name} type="{kind}" {axis}{range_text}{driven}/>'
 
 

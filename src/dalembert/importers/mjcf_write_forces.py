@@ -12,8 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf_forces import ON_TWIST, POINT
-from dalembert.importers.write import Placed, inertia_of, numbers, pose_words, quoted, unique
+from dalembert.importers.mjcf_forces import COULOMB, ON_TWIST, POINT
+from dalembert.importers.write import (
+    Placed,
+    friction_of,
+    inertia_of,
+    numbers,
+    pose_words,
+    quoted,
+    unique,
+)
 from dalembert.model.actuators import Actuator, Range
 from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap
 from dalembert.model.model import Model
@@ -33,45 +41,27 @@ _TARGETS = {
 }
 
 
-def actuator_lines(model: Model) -> list[str]:
-    """The <actuator> element; none where there are no actuators."""
-    lines = [f"    <general {_words(a)}/>" for a in model.driven_by.actuators]
-    return ["  <actuator>", *lines, "  </actuator>"] if lines else []
-
-
-def joint_range(model: Model, joint: str, effort: float = np.inf) -> str:
-    """Limits of what all actuators exert on a joint, as attributes.
-
-    Without actuators, whose own limits say it, they are the joint's effort limit.
-    """
-    limits = model.driven_by.joint_ranges.get(joint)
-    if limits is None and not model.driven_by.actuators and 0.0 < effort < np.inf:
-        limits = (-effort, effort)
-    return "" if limits is None else " " + _range("actuatorfrc", limits, f"joint {joint!r}")
-
-
-def timestep(model: Model) -> str:
-    """The step by which MuJoCo takes activations early, as an attribute of <option>."""
+def options(model: Model) -> str:
+    """Attributes of <option>: density, viscosity and wind, and the step of early activations."""
     leads = {a.lead for a in model.driven_by.actuators if a.lead}
     if len(leads) > 1:
         raise ModelError(
             f"{model.name}: MuJoCo has one lead for all actuators, not {sorted(leads)}"
         )
-    return f' timestep="{numbers(leads)}"' if leads else ""
+    timestep = f' timestep="{numbers(leads)}"' if leads else ""
+    shapes = model.elements.submerged
+    values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in shapes}
+    if len(values) > 1:
+        raise ModelError(f"{model.name}: MuJoCo has one fluid for all bodies")
+    if not values:
+        return timestep
+    density, viscosity, *wind = values.pop()
+    fluid = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
+    return f'{timestep}{fluid} wind="{numbers(wind)}"'
 
 
-def sites(model: Model, written: set[str]) -> list[str]:
-    """Frames that actuators pull at and that are no sites yet."""
-    ends = [
-        name
-        for a in model.driven_by.actuators
-        if a.transmission in ("site", "crank")
-        for name in (a.target, a.reference)
-    ]
-    return [name for name in dict.fromkeys(ends) if name is not None and name not in written]
-
-
-def _words(a: Actuator) -> str:
+def actuator_line(a: Actuator) -> str:
+    """The <general> of an actuator."""
     target, reference = _TARGETS[a.transmission]
     what = f"actuator {a.name!r}"
     words = [f"name={quoted(a.name)} {target}={quoted(a.target)}"]
@@ -87,7 +77,7 @@ def _words(a: Actuator) -> str:
         words.append('actearly="true"' if a.lead else "")
     ranges = {"ctrl": a.control_range, "force": a.force_range, "act": a.activation_range}
     words += [_range(key, pair, what) for key, pair in ranges.items()]
-    return " ".join(word for word in words if word)
+    return f"<general {' '.join(word for word in words if word)}/>"
 
 
 def _range(key: str, pair: Range, what: str) -> str:
@@ -110,19 +100,6 @@ _POINT = (
 )
 
 
-def fluid_option(model: Model) -> str:
-    """Attributes of <option>: density, viscosity and wind."""
-    shapes = model.elements.submerged
-    if not shapes:
-        return ""
-    values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in shapes}
-    if len(values) > 1:
-        raise ModelError(f"{model.name}: MuJoCo has one fluid for all bodies")
-    density, viscosity, *wind = values.pop()
-    fluid = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
-    return f'{fluid} wind="{numbers(wind)}"'
-
-
 def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
     """Geoms of the ellipsoids by body; a box must be the one that the body's inertia has."""
     geoms: dict[int, list[str]] = {}
@@ -135,16 +112,14 @@ def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
                 f"link {placed[i].name!r}: MuJoCo's fluid acts on a whole link by its inertia, not "
                 "on parts that are merged"
             )
-        geoms[i] = [_geom(placed[i], shape) for shape in shapes if len(shape.coefficients)]
-        if not shapes:
-            geoms[i] = [_POINT]
+        geoms[i] = [] if shapes else [_POINT]
+        for shape in shapes:
+            if len(shape.coefficients):
+                pose_in_body = inverse(placed[i].frame) @ pose(shape.rotation, shape.center)
+                geometry = f'size="{numbers(shape.size)}" {pose_words(pose_in_body)}'
+                drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
+                geoms[i].append(f'<geom type="ellipsoid" {geometry} {drag} {_LOOSE}/>')
     return geoms
-
-
-def box_axes(model: Model, i: int) -> np.ndarray | None:
-    """Axes (3, 3), in the body frame, of the box of body i in the fluid; None if it has none."""
-    boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
-    return np.asarray(boxes[0].rotation, float) if boxes else None
 
 
 def _is_box(model: Model, i: int, box: Submerged) -> bool:
@@ -157,13 +132,6 @@ def _is_box(model: Model, i: int, box: Submerged) -> bool:
     return bool(near and np.abs(com - box.center).max() <= TOLERANCE * (1.0 + np.abs(com).max()))
 
 
-def _geom(item: Placed, shape: Submerged) -> str:
-    pose_in_body = inverse(item.frame) @ pose(shape.rotation, shape.center)
-    drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
-    size = f'size="{numbers(shape.size)}"'
-    return f'<geom type="ellipsoid" {size} {pose_words(pose_in_body)} {drag} {_LOOSE}/>'
-
-
 class ForceLines:
     """Lines and attributes of a model's elements: springs, lifted weights, tendons."""
 
@@ -174,20 +142,32 @@ class ForceLines:
         self.tendons = [line for tendon in model.tendons for line in self._tendon(tendon)]
 
     def joint(self, i: int) -> str:
-        """Attributes of the joint of body i: damping, stiffness, where the spring rests."""
+        """Attributes of the joint of body i: limits of the drives, damping, and the spring.
+
+        The limits of what all actuators exert on it; without actuators, whose own limits say it, the
+        joint's effort limit.
+        """
+        name, effort = self.placed[i].joint, self.placed[i].info.effort_limit
+        driven_by, chart = self.model.driven_by, self.model.bodies[i].chart
+        limits = driven_by.joint_ranges.get(name)
+        if limits is None and not driven_by.actuators and 0.0 < effort < np.inf:
+            limits = (-effort, effort)
+        text = ""
+        if limits is not None and chart.nq == 1:
+            text = " " + _range("actuatorfrc", limits, f"joint {name!r}")
         viscous = float(np.asarray(self.model.drive.viscous, float)[self.model.bodies[i].v.start])
         drag = [d.coefficients for d in self.model.elements.drags if d.body == i]
         damping = [viscous, *(float(x) for row in drag for x in row)]
-        text = f' damping="{numbers(damping)}"' if any(damping) else ""
+        text += f' damping="{numbers(damping)}"' if any(damping) else ""
         for spring in self.model.elements.springs:
             if spring.body == i:
                 text += f' stiffness="{numbers(spring.stiffness)}"'
-                chart, rest = self.model.bodies[i].chart, spring.rest
+                rest = spring.rest
                 if chart.nq == 1 and rest[0] != 0.0:
                     text += f' springref="{numbers(rest)}"'
                 if chart.nq == 4 and not np.array_equal(rest, chart.neutral()):
                     raise ModelError(
-                        f"joint {self.placed[i].joint!r}: MuJoCo's spring of a ball joint rests at "
+                        f"joint {name!r}: MuJoCo's spring of a ball joint rests at "
                         "its neutral posture, this one elsewhere"
                     )
         return text
@@ -216,10 +196,20 @@ class ForceLines:
         return f' gravcomp="{numbers([share])}"'
 
     def numerics(self) -> list[str]:
-        """Names of free joints whose rotor is no ballast, as our reader knows them."""
+        """Numbers that only our reader knows.
+
+        Coulomb friction where the two directions differ in size, and the names of free joints whose
+        rotor is no ballast.
+        """
+        friction = []
+        for body, item in zip(self.model.bodies, self.placed, strict=True):
+            pair = friction_of(self.model, body.v.start)
+            if pair[0] != -pair[1]:
+                name = quoted(COULOMB + item.joint)
+                friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
         ballasted = {ballast.body for ballast in self.model.elements.ballasts}
         rotor = np.asarray(self.model.drive.rotor, float)
-        return [
+        return friction + [
             f'<numeric name={quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
             for i, body in enumerate(self.model.bodies)
             if body.chart.nq == 7 and rotor[body.v.start] and i not in ballasted

@@ -249,13 +249,11 @@ def parse_xml(data: bytes, file: str | None, max_text: int = MAX_TEXT) -> Elemen
         if system or public:
             fail("a DOCTYPE that refers to another file is refused")
 
-    def entity(*_: Any) -> NoReturn:
-        fail("entity declarations and references are refused; write the text itself")
-
     parser.StartElementHandler, parser.EndElementHandler = start, lambda tag: stack.pop()
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = add_text, doctype
-    parser.EntityDeclHandler = parser.SkippedEntityHandler = entity
-    parser.ExternalEntityRefHandler = entity
+    entity = "entity declarations and references are refused; write the text itself"
+    for handler in ("EntityDeclHandler", "SkippedEntityHandler", "ExternalEntityRefHandler"):
+        setattr(parser, handler, lambda *_: fail(entity))
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:

@@ -134,38 +134,31 @@ def read_link(element: Element, log: Log) -> UrdfLink:
         return UrdfLink(name, element)
     log.unknown_parts(inertial, frozenset({"origin", "mass", "inertia"}), what)
     pose = read_origin(log.first(inertial, "origin", what), log, what)
-    mass, tensor = _mass(inertial, log, what), _tensor(inertial, log, what)
+    mass, tensor = 0.0, np.zeros((3, 3))
+    mass_element = log.first(inertial, "mass", what)
+    if mass_element is None or "value" not in mass_element.attributes:
+        log.warn(inertial, f"{what}: <inertial> has no <mass value=…>; taken as 0")
+    else:
+        log.unknown_attributes(mass_element, "value", what)
+        mass = mass_element.number("value", None, what)
+        if mass < 0.0:
+            raise mass_element.error(f"{what}: mass {mass:g} kg is negative")
+    moments = log.first(inertial, "inertia", what)
+    if moments is None:
+        log.warn(inertial, f"{what}: <inertial> has no <inertia ixx=… …>; taken as 0")
+    else:
+        log.unknown_attributes(moments, " ".join(MOMENTS), what)
+        missing = [key for key in MOMENTS if key not in moments.attributes]
+        if missing:
+            log.warn(moments, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
+        ixx, ixy, ixz, iyy, iyz, izz = (moments.number(key, 0.0, what) for key in MOMENTS)
+        tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     turned = pose[:3, :3] @ tensor @ pose[:3, :3].T
     # exporters leave rounding where they mean zero: no link of 1 kg has 1e-12 kg m²
     if np.abs(tensor).max() > 1e-12 * mass:
         for fault in inertia_faults(mass, pose[:3, 3], tensor):
             log.warn(inertial, f"{what}: {fault}")
     return UrdfLink(name, element, mass, pose[:3, 3], 0.5 * (turned + turned.T))
-
-
-def _mass(inertial: Element, log: Log, what: str) -> float:
-    mass = log.first(inertial, "mass", what)
-    if mass is None or "value" not in mass.attributes:
-        log.warn(inertial, f"{what}: <inertial> has no <mass value=…>; taken as 0")
-        return 0.0
-    log.unknown_attributes(mass, "value", what)
-    value = mass.number("value", None, what)
-    if value < 0.0:
-        raise mass.error(f"{what}: mass {value:g} kg is negative")
-    return value
-
-
-def _tensor(inertial: Element, log: Log, what: str) -> np.ndarray:
-    tensor = log.first(inertial, "inertia", what)
-    if tensor is None:
-        log.warn(inertial, f"{what}: <inertial> has no <inertia ixx=… …>; taken as 0")
-        return np.zeros((3, 3))
-    log.unknown_attributes(tensor, " ".join(MOMENTS), what)
-    missing = [key for key in MOMENTS if key not in tensor.attributes]
-    if missing:
-        log.warn(tensor, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
-    ixx, ixy, ixz, iyy, iyz, izz = (tensor.number(key, 0.0, what) for key in MOMENTS)
-    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def read_origin(element: Element | None, log: Log, what: str) -> np.ndarray:

@@ -70,7 +70,7 @@ class Loops:
                 "loop_joint": self._loop,
                 "coupling": self._coupling,
                 "dalembert:coupling": self._polynomial,
-                "dalembert:distance": self._distance,
+                "dalembert:distance": self._loop,
                 "gazebo": self._gazebo,
             }.get(element.tag)
             if reader is not None:
@@ -79,28 +79,10 @@ class Loops:
     # two frames that the element places itself
 
     def _loop(self, element: Element) -> None:
-        name = element.word("name", "a loop")
-        what = f"loop {excerpt(name)}"
-        frames = self._placed_ends(element, what)
-        if "dalembert:directions" in element.attributes:
-            words = tuple(element.word("dalembert:directions", what).split())
-            is_word = len(words) == 1 and words[0] not in AXES
-            self._add_loop(name, words[0] if is_word else words, frames)
-            return
-        axis = element.one("axis")
-        xyz = X if axis is None else axis.bounded("xyz", 3, X, what)
-        turn = pose(align(unit_axis(axis or element, xyz, what)))
-        turned = [(link, here @ turn) for link, here in frames]
-        self._add_loop(name, _directions(element, what), turned)
-
-    def _distance(self, element: Element) -> None:
-        name = element.word("name", "a rod")
-        what = f"rod {excerpt(name)}"
-        frames = self._placed_ends(element, what)
-        self._add_loop(name, "point", frames, element.number("length", None, what))
-
-    def _placed_ends(self, element: Element, what: str) -> Frames:
-        """Two links and poses of the frames in them: a child, attributes, or beside them."""
+        """A loop, or a rod between two points; the frames are children, attributes, or beside them."""
+        kind = "rod" if element.tag == "dalembert:distance" else "loop"
+        name = element.word("name", f"a {kind}")
+        what = f"{kind} {excerpt(name)}"
         elements = [child for child in element.children if child.tag in ENDS]
         if len(elements) != 2:
             raise element.error(f"{what}: it needs two links, as <predecessor> and <successor>")
@@ -111,7 +93,19 @@ class Loops:
             plain = {key: x for key, x in end.attributes.items() if key in ("xyz", "rpy")}
             own = Element(end.tag, plain, end.line, end.file)
             frames.append((link, read_origin(inside or beside or own, self.log, what)))
-        return frames
+        if kind == "rod":
+            self._add_loop(name, "point", frames, element.number("length", None, what))
+            return
+        if "dalembert:directions" in element.attributes:
+            words = tuple(element.word("dalembert:directions", what).split())
+            is_word = len(words) == 1 and words[0] not in AXES
+            self._add_loop(name, words[0] if is_word else words, frames)
+            return
+        axis = element.one("axis")
+        xyz = X if axis is None else axis.bounded("xyz", 3, X, what)
+        turn = pose(align(unit_axis(axis or element, xyz, what)))
+        turned = [(link, here @ turn) for link, here in frames]
+        self._add_loop(name, _directions(element, what), turned)
 
     def _link(self, element: Element, name: str, what: str) -> str | None:
         """A link of the file; "world", where no link is called so, is None."""

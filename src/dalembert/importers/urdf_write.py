@@ -21,7 +21,6 @@ from dalembert.importers.write import (
     friction_of,
     inertia_of,
     numbers,
-    numeric,
     origin_element,
     origin_of,
     other_frames,
@@ -47,7 +46,7 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
 
     `equalities` are written as loops and couplings of URDF+.
     """
-    model = numeric(model)
+    model = model.bind(model.parameter_values())  # parameters at their defaults
     elements = model.elements
     sprung = {s.body for s in elements.springs} | {d.body for d in elements.drags}
     unsupported = {

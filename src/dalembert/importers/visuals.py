@@ -45,7 +45,10 @@ def mjcf_visuals(
         body, kind = int(m.geom_bodyid[geom]), int(m.geom_type[geom])
         turn = np.roll(m.geom_quat[geom], -1)  # MuJoCo has w first
         position = np.array(m.geom_pos[geom])
-        size, file, paths = _size(m, geom, kind), "", SearchPaths()
+        a, b, c = (float(x) for x in m.geom_size[geom])  # half of every length, as MuJoCo has it
+        sizes: dict[int, Numbers] = {_SPHERE: (a,), _ELLIPSOID: (a, b, c)}
+        sizes |= {_CAPSULE: (a, 2.0 * b), _CYLINDER: (a, 2.0 * b)}
+        size, file, paths = sizes.get(kind, (2.0 * a, 2.0 * b, 2.0 * c)), "", SearchPaths()
         if kind in (_MESH, _SDF):
             index = int(m.geom_dataid[geom])
             name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, index) or ""
@@ -64,16 +67,6 @@ def mjcf_visuals(
         yield Visual(
             bodies[body] if body > 0 else None, _NAMES[kind], size, pose, colour, file, paths
         )
-
-
-def _size(m: Any, geom: int, kind: int) -> Numbers:
-    """As `Visual` has it: MuJoCo has half of every length."""
-    a, b, c = (float(x) for x in m.geom_size[geom])
-    if kind == _SPHERE:
-        return (a,)
-    if kind in (_CAPSULE, _CYLINDER):
-        return (a, 2.0 * b)
-    return (a, b, c) if kind == _ELLIPSOID else (2.0 * a, 2.0 * b, 2.0 * c)
 
 
 _ROUND = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sphere": ("radius",)}

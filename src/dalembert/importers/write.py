@@ -29,11 +29,6 @@ class Placed:
     number: int  # which of the joint's bodies this is
 
 
-def numeric(model: Model) -> Model:
-    """The model with its parameters at their default values."""
-    return model.bind(model.parameter_values()) if model.parameters else model
-
-
 def place_bodies(
     model: Model, on_axis: bool, reserved: frozenset[str] = frozenset()
 ) -> list[Placed]:

@@ -67,7 +67,16 @@ class Actuator(Frozen):
             numbers = validation.numbers(values, shape, f"{key} of {what}")
             object.__setattr__(self, key, numbers)
         for key in ("control_range", "force_range", "activation_range"):
-            object.__setattr__(self, key, _range(getattr(self, key), f"{key} of {what}"))
+            try:
+                low, high = (float(x) for x in getattr(self, key))
+            except (TypeError, ValueError):
+                low, high = np.inf, -np.inf
+            if not low <= high:
+                raise ModelError(
+                    f"{key} of {what} must be a pair of numbers (lowest, highest), not "
+                    f"{short(getattr(self, key))}"
+                )
+            object.__setattr__(self, key, (low, high))
         for key, known in (("transmission", TRANSMISSIONS), ("dynamics", DYNAMICS)):
             if getattr(self, key) not in known:
                 raise ModelError(
@@ -162,13 +171,3 @@ def _padded(value: Any, shape: tuple[int, ...]) -> Any:
     if not shape or len(sizes) > 1 or (sizes and sizes[0] >= shape[0]):
         return value
     return np.concatenate([vector.reshape(-1), np.zeros(shape[0] - int(np.prod(sizes)))])
-
-
-def _range(value: Any, what: str) -> Range:
-    try:
-        low, high = (float(x) for x in value)
-    except (TypeError, ValueError):
-        low, high = np.inf, -np.inf
-    if not low <= high:
-        raise ModelError(f"{what} must be a pair of numbers (lowest, highest), not {short(value)}")
-    return low, high

@@ -21,7 +21,7 @@ from dalembert.model.link import Joint, Link, ordered
 from dalembert.model.model import Drive, Frame, JointInfo, Model, with_parameters
 from dalembert.model.notes import Notes
 from dalembert.model.parameter import NumberLike
-from dalembert.model.validation import coordinates, is_scalar, number, numbers
+from dalembert.model.validation import coordinates, is_scalar, numbers
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.inertia import check_inertia, parallel_axis, rotate_tensor
 from dalembert.spatial.rotations import rotation_z, snap
@@ -245,13 +245,13 @@ def freedoms(joint: Joint, label: str) -> list[Freedom]:
         if joint.kind != "universal":
             raise ModelError(f"{where}: axis2 is for universal joints, this one is {joint.kind}")
         second = _unit(joint.axis2, f"{where}: axis2")
-    pitch = number(joint.pitch, f"{where}: pitch")
+    pitch = numbers(joint.pitch, (), f"{where}: pitch")
     if joint.kind != "helical" and (is_symbolic(pitch) or pitch != 0.0):
         raise ModelError(f"{where}: pitch is for helical joints, this one is {joint.kind}")
     pieces = [(snap(a), chart) for a, chart in factors(joint.kind, axis, second, pitch)]
     what = f"{where}: offset"
     if is_scalar(joint.offset):
-        offset = number(joint.offset, what)
+        offset = numbers(joint.offset, (), what)
         if not is_symbolic(offset) and offset == 0.0:
             return [(a, chart, np.zeros(chart.nq)) for a, chart in pieces]
     if not pieces or any(chart.nq > 1 for _, chart in pieces):
@@ -279,11 +279,11 @@ def _drive(links: Sequence[Link], joints: Sequence[JointInfo]) -> Drive:
     rows: list[tuple[Scalar, ...]] = []
     for link, info in zip(links, joints, strict=True):
         joint, label = link.joint, f"joint {info.name!r}"
-        G = number(joint.gear_ratio, f"{label}: gear_ratio")
+        G = numbers(joint.gear_ratio, (), f"{label}: gear_ratio")
         positive, negative = _pair(joint.coulomb, f"{label}: coulomb")
         motor_positive, motor_negative = _pair(joint.coulomb_motor, f"{label}: coulomb_motor")
         viscous, viscous_motor, rotor = (
-            number(getattr(joint, key), f"{label}: {key}")
+            numbers(getattr(joint, key), (), f"{label}: {key}")
             for key in ("viscous", "viscous_motor", "rotor_inertia")
         )
         signed = {"viscous": viscous, "viscous_motor": viscous_motor, "rotor_inertia": rotor}
@@ -304,7 +304,7 @@ def _pair(value: Any, what: str) -> tuple[Scalar, Scalar]:
     """Coulomb friction as (torque at positive velocity, torque at negative velocity)."""
     label = f"{what}, one number or (positive, negative),"
     if is_scalar(value):
-        positive = number(value, label)
+        positive = numbers(value, (), label)
         negative = -positive
     else:
         positive, negative = numbers(value, (2,), label)
@@ -350,7 +350,7 @@ def _elements(builder: _Builder, rotor: Vector, lifted: Mapping[int, Sequence[Li
 def _series(value: Any, what: str) -> Vector:
     """Coefficients (degree,); one number is a list of one, zeros at the end are none."""
     if is_scalar(value):
-        coefficients: Vector = number(value, what).reshape(1)
+        coefficients: Vector = numbers(value, (), what).reshape(1)
     else:
         coefficients = numbers(value, (len(value),), f"{what}, one number or one for each power,")
     return coefficients if is_symbolic(coefficients) else np.trim_zeros(coefficients, "b")

@@ -22,12 +22,12 @@ from dalembert.model.actuators import Actuation, Actuator, Range
 from dalembert.model.body import Body, Fixed
 from dalembert.model.build import BASE, TOOL, Attachment, moments_of
 from dalembert.model.coupling import CoupledModel, couple
-from dalembert.model.elements import Anchor, Elements, Lift, Segment, Tendon, Wrap
+from dalembert.model.elements import Anchor, Elements, Lift, Segment, Tendon
 from dalembert.model.model import Drive, Frame, JointInfo, Model, with_parameters
 from dalembert.model.notes import Equality, LeftOut, Notes
 from dalembert.model.parameter import NumberLike
 from dalembert.model.tool import Mount, Tool, default_tool
-from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.inertia import check_inertia, from_silver_tensor, pseudo_inertia_of_moments
 from dalembert.spatial.se3 import IDENTITY, Placement, pose
 from dalembert.text import plain_name, short, suggest
@@ -98,7 +98,15 @@ def with_joint_locked(model: Mechanism, name: str, value: NumberLike) -> Mechani
     if name in followers:
         leader = followers[name].leader
         raise ModelError(f"joint {name!r} follows {leader!r}; lock {leader!r} instead")
-    values = {name: _joint_value(_joint(tree, name), value)}
+    joint, what = _joint(tree, name), f"value of joint {name!r}"
+    size, low, high = joint.q.stop - joint.q.start, joint.lower[0], joint.upper[0]
+    values = {name: validation.coordinates(value, size, what)}
+    is_number = size == 1 and validation.is_scalar(value) and not is_symbolic(values[name])
+    if is_number and not low <= values[name][0] <= high:
+        raise ModelError(
+            f"{what}, {values[name][0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
+            "them, or change them first by with_limits"
+        )
     for other, follow in model.followers.items():
         if follow.leader == name:
             values[other] = follow.multiplier * values[name] + follow.offset
@@ -216,20 +224,6 @@ def _joint(tree: Model, name: str) -> JointInfo:
     raise UnknownNameError(f"{tree.name} has no joint {short(name)}{suggest(name, known)}")
 
 
-def _joint_value(joint: JointInfo, value: NumberLike) -> Vector:
-    """(nq of the joint,) numbers or symbols, within the limits of a joint of one degree."""
-    size, what = joint.q.stop - joint.q.start, f"value of joint {joint.name!r}"
-    q = validation.coordinates(value, size, what)
-    low, high = joint.lower[0], joint.upper[0]
-    is_number = size == 1 and validation.is_scalar(value) and not is_symbolic(q)
-    if is_number and not low <= q[0] <= high:
-        raise ModelError(
-            f"{what}, {q[0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
-            "them, or change them first by with_limits"
-        )
-    return q
-
-
 def _inverse(placement: Placement) -> Placement:
     return Placement(placement.R.T, -(placement.R.T @ placement.p))
 
@@ -297,23 +291,26 @@ class Submodel(NamedTuple):
                     f"{self.model.name}: tendon {tendon.name!r} runs over joints or bodies that would "
                     "be held or left behind; take it out of the model first"
                 )
-            if all(stays):
-                tendons[tendon.name] = replace(
-                    tendon,
-                    name=self.rename(tendon.name),
-                    joints=tuple(self.moving[body] for body in tendon.joints),
-                    segments=tuple(map(self._segment, tendon.segments)),
-                )
+            if not all(stays):
+                continue
+            segments: list[Segment] = []
+            for segment in tendon.segments:
+                around = segment.around
+                if around is not None:
+                    at = self.attached[around.body].then(Placement(around.rotation, around.center))
+                    beside = None if around.beside is None else self._anchor(around.beside)
+                    rotation, center = at.frame
+                    placed = replace(around, body=at.body, rotation=rotation, center=center)
+                    around = replace(placed, beside=beside)
+                start, end = self._anchor(segment.start), self._anchor(segment.end)
+                segments.append(replace(segment, start=start, end=end, around=around))
+            tendons[tendon.name] = replace(
+                tendon,
+                name=self.rename(tendon.name),
+                joints=tuple(self.moving[body] for body in tendon.joints),
+                segments=tuple(segments),
+            )
         return tendons
-
-    def _segment(self, segment: Segment) -> Segment:
-        around = segment.around
-        if around is not None:
-            at = self.attached[around.body].then(Placement(around.rotation, around.center))
-            beside = None if around.beside is None else self._anchor(around.beside)
-            around = Wrap(around.kind, at.body, *at.frame, around.radius, around.side, beside)
-        start, end = self._anchor(segment.start), self._anchor(segment.end)
-        return replace(segment, start=start, end=end, around=around)
 
     def _anchor(self, anchor: Anchor) -> Anchor:
         at = self.attached[anchor.body].then(Placement(np.eye(3), anchor.point))

@@ -170,36 +170,28 @@ class Elements(Frozen):
         """Tendons whose motion has kinetic energy of its own."""
         return tuple(tendon for tendon in self.tendons if tendon.armature.size)
 
-    def mapped(self, function: Callable[[Any], Any]) -> Elements:
-        """The same elements with `function` applied to each of their numbers, always in order."""
-        mapped: Elements = _mapped(self, function)
-        return mapped
 
-    @property
-    def structure(self) -> str:
-        """Everything about them that is no number, as text."""
-        return _structure(self)
-
-
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+def mapped_numbers(value: Any, function: Callable[[Any], Any]) -> Any:
+    """The same elements with `function` applied to each of their numbers, always in order."""
     if is_dataclass(value) and not isinstance(value, type):
-        mapped = {f.name: _mapped(getattr(value, f.name), function) for f in fields(value)}
+        mapped = {f.name: mapped_numbers(getattr(value, f.name), function) for f in fields(value)}
         return type(value)(**mapped)
     if isinstance(value, tuple):
-        return tuple(_mapped(x, function) for x in value)
+        return tuple(mapped_numbers(x, function) for x in value)
     return function(value) if _is_number(value) else value
 
 
-def _structure(value: Any) -> str:
+def structure_text(value: Any) -> str:
+    """Everything about elements that is no number, as text."""
     if is_dataclass(value):
         # models stored before tendons had inertia or points of other bodies keep their digests
         values = [getattr(value, f.name) for f in fields(value)]
         is_older = {Tendon: lambda x: not x.armature.size, Wrap: lambda x: x.beside is None}
         if type(value) in is_older and is_older[type(value)](value):
             values.pop()
-        return repr([_structure(x) for x in values])
+        return repr([structure_text(x) for x in values])
     if isinstance(value, tuple):
-        return repr([_structure(x) for x in value])
+        return repr([structure_text(x) for x in value])
     return repr(np.shape(value)) if _is_number(value) else repr(value)
 
 

@@ -82,11 +82,12 @@ class Screw(Chart):
         return Placement(rotation_z(self.turn * q[0]), slid)
 
 
+@dataclass(frozen=True)
 class Ball(Chart):
     """Rotation as a quaternion (x, y, z, w); velocity is the body angular velocity."""
 
-    def __init__(self, nq: int = 4, nv: int = 3) -> None:
-        super().__init__(nq, nv)
+    nq: int = 4
+    nv: int = 3
 
     @property
     def subspace(self) -> np.ndarray:
@@ -116,11 +117,12 @@ class Ball(Chart):
         return unit
 
 
+@dataclass(frozen=True)
 class Free(Chart):
     """Position and quaternion (x, y, z, w); velocity is the body twist (linear, angular)."""
 
-    def __init__(self, nq: int = 7, nv: int = 6) -> None:
-        super().__init__(nq, nv)
+    nq: int = 7
+    nv: int = 6
 
     @property
     def subspace(self) -> np.ndarray:

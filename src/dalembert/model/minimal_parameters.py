@@ -11,7 +11,7 @@ Torques, accelerations and M are the same; single bodies and frames are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -144,9 +144,11 @@ def _frame(body: Body, joint_frame: Placement, children: Sequence[Body]) -> Plac
         )
         return 2 * (entries + offsets) + _products(_moments_in(P, frame))
 
-    turned = [
-        Placement(snap(rotation_z(a), _SNAP), np.zeros(3)) for a in _angles(body, child_frames)
-    ]
+    # 0, and the angles about z at which an axis, an offset or the first moment lies along x
+    directions = [R[:2, 2] if np.any(R[:2, 2]) else p[:2] for R, p in child_frames]
+    pairs = [each.tolist() for each in directions or [body.moment[:2]]]
+    angles = [0.0, *(np.arctan2(y, x) for x, y in pairs if x != 0.0 and y != 0.0)]
+    turned = [Placement(snap(rotation_z(a), _SNAP), np.zeros(3)) for a in angles]
     best = min(turned, key=cost)
     far = np.inf
     if body.parent < 0:
@@ -164,18 +166,6 @@ def _frame(body: Body, joint_frame: Placement, children: Sequence[Body]) -> Plac
     slides += [float(p[2]) for _, p in child_frames if p[2] != 0.0]
     slid = [Placement(best.R, np.array([0.0, 0.0, s])) for s in slides if abs(s) <= far]
     return min(slid, key=cost)
-
-
-def _angles(body: Body, child_frames: Sequence[Placement]) -> Iterator[float]:
-    """0, and the angles about z at which an axis, an offset or the first moment lies along x."""
-    yield 0.0
-    for R, p in child_frames:
-        x, y = (R[:2, 2] if np.any(R[:2, 2]) else p[:2]).tolist()
-        if x != 0.0 and y != 0.0:
-            yield np.arctan2(y, x)
-    x, y = body.moment[:2].tolist()
-    if not child_frames and x != 0.0 and y != 0.0:
-        yield np.arctan2(y, x)
 
 
 def _slid(joint_frame: Placement, s: float) -> Vector3:

@@ -14,7 +14,7 @@ from dalembert import tracing
 from dalembert.errors import UnknownNameError
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body, Fixed
-from dalembert.model.elements import Elements
+from dalembert.model.elements import Elements, mapped_numbers, structure_text
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Screw
 from dalembert.model.notes import Notes
@@ -351,7 +351,7 @@ class Model(Frozen, MechanismBase):
         digest = hashlib.sha256(repr(structure).encode())
         for elements in (self.elements, self.fixed.elements):
             if elements:
-                digest.update(elements.structure.encode())
+                digest.update(structure_text(elements).encode())
         if self.parameters:
             digest.update(_function(self).serialize().encode())
         else:
@@ -405,13 +405,14 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
         drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
         gravity=function(model.gravity),
         driven_by=replace(model.driven_by, actuators=actuators),
-        elements=model.elements.mapped(function),
+        elements=mapped_numbers(model.elements, function),
     )
     fixed = model.fixed
     if not fixed:  # so that models with nothing there have the digests they always had
         return changed
     moments = {name: function(getattr(fixed, name)) for name in _MOMENTS}
-    return replace(changed, fixed=Fixed(**moments, elements=fixed.elements.mapped(function)))
+    elements = mapped_numbers(fixed.elements, function)
+    return replace(changed, fixed=Fixed(**moments, elements=elements))
 
 
 def flatten(model: Model) -> Vector:

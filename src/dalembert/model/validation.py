@@ -52,16 +52,13 @@ def numbers(
     dalembert.errors.ModelError: com of link 'arm' must be three finite numbers, not (1,)
     """
     array = _read(value)
-    if array is not None and array.shape == shape and _is_bounded(array):
+    # finite and not too large, which NaN is not; symbols always are
+    is_bounded = array is not None and (is_symbolic(array) or (np.abs(array) <= LARGEST).all())
+    if array is not None and array.shape == shape and is_bounded:
         return array
     words = _WORDS.get(shape, f"{shape[0] if shape else 1} finite numbers")
     got = f" of shape {array.shape}" if array is not None and len(shape) > 1 else ""
     raise error(f"{what} must be {words}, not {short(value)}{got}")
-
-
-def _is_bounded(array: Array) -> bool:
-    """Whether numbers are finite and not too large, which NaN is not; symbols always are."""
-    return is_symbolic(array) or bool((np.abs(array) <= LARGEST).all())
 
 
 def is_scalar(value: object) -> bool:
@@ -70,15 +67,10 @@ def is_scalar(value: object) -> bool:
     return array is None or array.shape == ()
 
 
-def number(value: object, what: str) -> Scalar:
-    """One number, shape ()."""
-    return numbers(value, (), what)
-
-
 def coordinates(value: object, size: int, what: str) -> Vector:
     """Coordinates (size,) of a joint; four and seven end with a quaternion of unit length."""
     if size == 1 and is_scalar(value):
-        scalar: Vector = number(value, what).reshape(1)
+        scalar: Vector = numbers(value, (), what).reshape(1)
         return scalar
     q: Vector = numbers(value, (size,), f"{what}, one for each coordinate,")
     if size in (4, 7) and not is_symbolic(q) and abs(q[-4:] @ q[-4:] - 1.0) > 1e-6:
