@@ -116,12 +116,12 @@ class Printer:
             before = self.notation.operator("-" if coefficient < 0 else "+", first)
             before += "".join(f + times for f in leading)
             after = "".join(times + self._factor(f) for f in factors[position + 1 :])
-        opening, closing = self.notation.parentheses("\0").split("\0")
         others = sympy.Mul(*(f for f in term.args if f is not longest))
         inner = [
             self._signed(t, k == 0, others * t) for k, t in enumerate(self.ordered_terms(longest))
         ]
-        return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
+        first_piece = before + self.notation.opening + inner[0]
+        return [first_piece, *inner[1:-1], inner[-1] + self.notation.closing + after]
 
     def _factors(self, coefficient: sympy.Expr, factors: list[sympy.Expr]) -> list[str]:
         """The printed factors, led by the coefficient unless it is 1."""

@@ -178,13 +178,6 @@ def tendon_inertia(model: Model, q: Vector) -> list[Matrix]:
     return [np.outer(t.armature[0] * row, row) for t, row in zip(tendons, rows, strict=True)]
 
 
-def tendon_energies(model: Model, q: Vector, qd: Vector) -> list[Scalar]:
-    """a L̇², twice the kinetic energy of every tendon with inertia, joules."""
-    tendons = model.elements.tendons_with_inertia
-    rates = [row @ qd for _, row in lengths_and_rows(model, q, tendons)]
-    return [t.armature[0] * rate * rate for t, rate in zip(tendons, rates, strict=True)]
-
-
 def tendon_acceleration_torques(model: Model, q: Vector, qdd: Vector) -> list[Vector]:
     """a Jᵀ J q̈ (nv,) of every tendon with inertia."""
     tendons = model.elements.tendons_with_inertia
@@ -340,14 +333,14 @@ def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
         force = _ellipsoid_force if len(shape.coefficients) else _box_force
         F = X.act(force(shape, *X.act_inv(Motion(v - wind, omega))))
         own[shape.body] = own.get(shape.body, Force.zero()) + F
-
-    def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        total = own.get(i, Force.zero())
-        for child, wrench in children:
-            total = total + placements[child].act(wrench)
-        return total
-
-    wrenches = zip(model.bodies, inward(model, step), strict=True)
+    carried = inward(
+        model,
+        lambda i, body, children: sum(
+            (placements[child].act(wrench) for child, wrench in children),
+            own.get(i, Force.zero()),
+        ),
+    )
+    wrenches = zip(model.bodies, carried, strict=True)
     return np.concatenate([-(body.subspace.T @ wrench.array) for body, wrench in wrenches])
 
 
