@@ -82,6 +82,7 @@ class Text:
     times = " "
     barred = False  # whether a fraction has a bar, so that a sum in it needs no parentheses
     minus = "−"
+    prefix, infix = "{}", " {} "  # how a sign stands before a term, and between two
     opening, closing = "(", ")"
     radical = ("√(", ")")  # around what a root is taken of
 
@@ -109,8 +110,8 @@ class Text:
     def operator(self, sign: str, first: bool) -> str:
         mark = self.minus if sign == "-" else "+"
         if first:
-            return mark if sign == "-" else ""
-        return f" {mark} "
+            return self.prefix.format(mark) if sign == "-" else ""
+        return self.infix.format(mark)
 
     def parentheses(self, inner: str) -> str:
         return self.opening + inner + self.closing
@@ -178,6 +179,7 @@ class MathML(Text):
 
     times = '<mo lspace="0" rspace="0.1em">&#x2062;</mo>'
     barred = True
+    prefix, infix = '<mo form="prefix">{}</mo>', '<mo form="infix">{}</mo>'
     opening, closing = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
     radical = ("<msqrt>", "</msqrt>")
 
@@ -198,12 +200,6 @@ class MathML(Text):
             else:
                 subscript += "".join(f"<mi>{character}</mi>" for character in piece)
         return f"<msub>{symbol}<mrow>{subscript}</mrow></msub>" if subscript else symbol
-
-    def operator(self, sign: str, first: bool) -> str:
-        mark = self.minus if sign == "-" else "+"
-        if first:
-            return f'<mo form="prefix">{mark}</mo>' if sign == "-" else ""
-        return f'<mo form="infix">{mark}</mo>'
 
     def power(self, base: str, exponent: str) -> str:
         raised = f"<mrow>{exponent}</mrow>"
