@@ -333,14 +333,14 @@ def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
         force = _ellipsoid_force if len(shape.coefficients) else _box_force
         F = X.act(force(shape, *X.act_inv(Motion(v - wind, omega))))
         own[shape.body] = own.get(shape.body, Force.zero()) + F
-    carried = inward(
+    totals = inward(
         model,
         lambda i, body, children: sum(
             (placements[child].act(wrench) for child, wrench in children),
             own.get(i, Force.zero()),
         ),
     )
-    wrenches = zip(model.bodies, carried, strict=True)
+    wrenches = zip(model.bodies, totals, strict=True)
     return np.concatenate([-(body.subspace.T @ wrench.array) for body, wrench in wrenches])
 
 
