@@ -10,7 +10,6 @@ by one, which leaves the rest of a polynomial alone: c₂, c₃ and c₂₃ may 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -41,13 +40,8 @@ class Form(NamedTuple):
         meaning = list(source.generators)
         for angle, argument in zip(source.angles, self.arguments, strict=True):
             if argument is not angle.argument:
-                meaning[angle.cos], meaning[angle.sin] = _cos_sin(argument)
+                meaning[angle.cos], meaning[angle.sin] = sympy.cos(argument), sympy.sin(argument)
         return meaning
-
-
-@lru_cache(maxsize=1024)
-def _cos_sin(argument: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
-    return sympy.cos(argument), sympy.sin(argument)
 
 
 class Angles:
@@ -71,9 +65,11 @@ class Angles:
         useful = []
         for (a, b), polynomials_with_both in pairs.items():
             sample = sorted(set(polynomials_with_both), key=len)[:SAMPLE]
+            lengths = {f: len(self._squares(f)) for f in sample}
             for sign in (1, -1):
                 moves = [Move(a, b, sign), Move(b, a, sign)]
-                if any(self._shortens(f, moves) for f in sample):
+                trials = ((f, self._substituted(f, move)) for f in sample for move in moves)
+                if any(g is not None and len(self._squares(g)) < lengths[f] for f, g in trials):
                     useful += moves
         self.moves = tuple(useful)
 
@@ -114,11 +110,6 @@ class Angles:
         """f with pairs of terms as sums of angles and, with `squares`, sin² for 1 − cos²."""
         f, arguments = combined(f, self.angles, arguments)
         return Form(self._squares(f) if squares else f, arguments)
-
-    def _shortens(self, f: PolyElement, moves: Sequence[Move]) -> bool:
-        length = len(self._squares(f))
-        changed_f = [self._substituted(f, move) for move in moves]
-        return any(g is not None and len(self._squares(g)) < length for g in changed_f)
 
     def _squares(self, f: PolyElement) -> PolyElement:
         """1 − cos² as sin² where that saves terms, here and there or for an angle as a whole."""

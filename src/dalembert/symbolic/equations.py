@@ -184,12 +184,12 @@ class Equations:
         values: Mapping[sympy.Expr, sympy.Expr],
         definitions: Mapping[sympy.Symbol, sympy.Expr],
     ) -> Equations:
-        def replaced(value: Any) -> Any:
-            if isinstance(value, sympy.NDimArray):
-                return value.applyfunc(lambda e: e.xreplace(values))
-            return value.xreplace(values)
-
-        quantities = {key: replaced(value) for key, value in self.quantities.items()}
+        quantities = {
+            key: value.applyfunc(lambda e: e.xreplace(values))
+            if isinstance(value, sympy.NDimArray)
+            else value.xreplace(values)
+            for key, value in self.quantities.items()
+        }
         return replace(self, quantities=quantities, definitions=dict(definitions))
 
     def _keys(self, quantity: str | None) -> tuple[str, ...]:

@@ -82,6 +82,9 @@ class Text:
     times = " "
     barred = False  # whether a fraction has a bar, so that a sum in it needs no parentheses
     minus = "−"
+    prefix, infix = "{}", " {} "  # how a sign stands before a term, and between two
+    opening, closing = "(", ")"
+    radical = ("√(", ")")  # around what a root is taken of
 
     def number(self, digits: str) -> str:
         return digits
@@ -107,11 +110,11 @@ class Text:
     def operator(self, sign: str, first: bool) -> str:
         mark = self.minus if sign == "-" else "+"
         if first:
-            return mark if sign == "-" else ""
-        return f" {mark} "
+            return self.prefix.format(mark) if sign == "-" else ""
+        return self.infix.format(mark)
 
     def parentheses(self, inner: str) -> str:
-        return f"({inner})"
+        return self.opening + inner + self.closing
 
     def power(self, base: str, exponent: str) -> str:
         plain = exponent.lstrip("-").isdigit()
@@ -127,7 +130,7 @@ class Text:
         return f"{head} {inner}" if bare else f"{head}({inner})"
 
     def root(self, inner: str) -> str:
-        return f"√({inner})"
+        return self.radical[0] + inner + self.radical[1]
 
     def join(self, factors: Sequence[str]) -> str:
         """Factors side by side."""
@@ -139,6 +142,7 @@ class Latex(Text):
 
     barred = True
     minus = "-"
+    radical = (r"\sqrt{", "}")
 
     def number(self, digits: str) -> str:
         mantissa, _, exponent = digits.partition("e")
@@ -169,15 +173,15 @@ class Latex(Text):
         command = f"\\{name}" if name in known else rf"\operatorname{{{name}}}"
         return super().function(command, inner, exponent, bare)
 
-    def root(self, inner: str) -> str:
-        return rf"\sqrt{{{inner}}}"
-
 
 class MathML(Text):
     """MathML Core, which browsers draw without any script."""
 
     times = '<mo lspace="0" rspace="0.1em">&#x2062;</mo>'
     barred = True
+    prefix, infix = '<mo form="prefix">{}</mo>', '<mo form="infix">{}</mo>'
+    opening, closing = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
+    radical = ("<msqrt>", "</msqrt>")
 
     def number(self, digits: str) -> str:
         return f"<mn>{digits}</mn>"
@@ -197,15 +201,6 @@ class MathML(Text):
                 subscript += "".join(f"<mi>{character}</mi>" for character in piece)
         return f"<msub>{symbol}<mrow>{subscript}</mrow></msub>" if subscript else symbol
 
-    def operator(self, sign: str, first: bool) -> str:
-        mark = self.minus if sign == "-" else "+"
-        if first:
-            return f'<mo form="prefix">{mark}</mo>' if sign == "-" else ""
-        return f'<mo form="infix">{mark}</mo>'
-
-    def parentheses(self, inner: str) -> str:
-        return f'<mo stretchy="false">(</mo>{inner}<mo stretchy="false">)</mo>'
-
     def power(self, base: str, exponent: str) -> str:
         raised = f"<mrow>{exponent}</mrow>"
         if base.startswith("<msub>") and base.count("<msub>") == 1:
@@ -220,9 +215,6 @@ class MathML(Text):
         head = f"<msup>{head}<mrow>{exponent}</mrow></msup>" if exponent else head
         argument = f'<mspace width="0.17em"/>{inner}' if bare else self.parentheses(inner)
         return f"<mrow>{head}{argument}</mrow>"
-
-    def root(self, inner: str) -> str:
-        return f"<msqrt>{inner}</msqrt>"
 
 
 def dotted(symbol: str, dots: str = "˙") -> str:

@@ -52,7 +52,7 @@ math { font-size: 1.12rem; font-family: "Latin Modern Math", "STIX Two Math", "C
 .head math { font-size: 1.2rem; }
 """
 
-_OPEN, _CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
+_OPEN, _CLOSE = MathML.opening, MathML.closing
 _Q, _RATE, _ACCELERATION = "<mi>q</mi>", dotted("<mi>q</mi>"), dotted("<mi>q</mi>", "¨")
 _LEFT = {
     "M": f"<mi>M</mi>{_OPEN}{_Q}{_CLOSE}{_ACCELERATION}",

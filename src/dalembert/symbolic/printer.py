@@ -60,12 +60,13 @@ class Printer:
             printed = []
             for k, term in enumerate(terms):
                 # a term longer than a line that contains a sum is broken inside that sum
-                opened = self._opened(term, k == 0) if self._is_long(term, width) else []
+                is_long = len(self.plain.expression(term)) > width
+                opened = self._opened(term, k == 0) if is_long else []
                 printed.append(opened or [self._signed(term, k == 0, term)])
             return printed
         # a single product is the whole formula: the marked terms are those of the sum in it
         (term,) = terms
-        is_long = self._is_long(term, width)
+        is_long = len(self.plain.expression(term)) > width
         is_opened = sympy.fraction(term)[1] == 1 or is_long
         pieces = (self._opened(term, True) if is_opened else []) or [self._signed(term, True)]
         return [pieces if is_long else ["".join(pieces)]]
@@ -76,11 +77,13 @@ class Printer:
 
     def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
         """Terms of a sum: without sines first, a positive one in front if there is any."""
-
-        def order(term: sympy.Expr) -> tuple[bool, str]:
-            return term.has(sympy.sin, sympy.cos), self.plain.expression(term.as_coeff_Mul()[1])
-
-        ordered = sorted(sympy.Add.make_args(e), key=order)
+        ordered = sorted(
+            sympy.Add.make_args(e),
+            key=lambda term: (
+                term.has(sympy.sin, sympy.cos),
+                self.plain.expression(term.as_coeff_Mul()[1]),
+            ),
+        )
         positive = (k for k, term in enumerate(ordered) if not term.as_coeff_Mul()[0] < 0)
         ordered.insert(0, ordered.pop(next(positive, 0)))
         return ordered
@@ -94,9 +97,6 @@ class Printer:
         if value is not None and self.mark_term is not None:
             body = self.mark_term(value, body)
         return self.notation.operator("-" if is_negative else "+", first) + body
-
-    def _is_long(self, term: sympy.Expr, width: int) -> bool:
-        return len(self.plain.expression(term)) > width
 
     def _opened(self, term: sympy.Expr, first: bool) -> list[str]:
         """A product around its longest sum, whose terms are pieces; empty if there is no sum."""
@@ -116,12 +116,12 @@ class Printer:
             before = self.notation.operator("-" if coefficient < 0 else "+", first)
             before += "".join(f + times for f in leading)
             after = "".join(times + self._factor(f) for f in factors[position + 1 :])
-        opening, closing = self.notation.parentheses("\0").split("\0")
         others = sympy.Mul(*(f for f in term.args if f is not longest))
         inner = [
             self._signed(t, k == 0, others * t) for k, t in enumerate(self.ordered_terms(longest))
         ]
-        return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
+        first_piece = before + self.notation.opening + inner[0]
+        return [first_piece, *inner[1:-1], inner[-1] + self.notation.closing + after]
 
     def _factors(self, coefficient: sympy.Expr, factors: list[sympy.Expr]) -> list[str]:
         """The printed factors, led by the coefficient unless it is 1."""

@@ -88,22 +88,18 @@ def _broken(printer: Printer, plain: Printer, e: sympy.Expr, width: int) -> tupl
 
 def lines_of(eq: Equations, key: str, notation: Text, width: int, form: Form) -> list[PrintedLine]:
     """The entries of a quantity, one after the other."""
-
-    def label(index: tuple[int, ...]) -> str:
-        numbers = [str(i + 1) for i in index]
-        joined = "".join(numbers) if all(len(n) == 1 for n in numbers) else "_".join(numbers)
-        apart = "_" if joined and not joined.isdigit() else ""
-        return notation.name(f"{key}{apart}{joined}")
-
     printers = printer_of(eq, notation, form), printer_of(eq, Text(), form._replace(ledger=None))
-    return [
-        PrintedLine(
-            tuple(map(label, indices)),
-            entry=form.entry(indices[0], e),
-            rows=_broken(*printers, e, width),
-        )
-        for indices, e in _nonzero(key, eq.quantities[key])
-    ]
+    printed = []
+    for indices, e in _nonzero(key, eq.quantities[key]):
+        labels = []
+        for index in indices:
+            numbers = [str(i + 1) for i in index]
+            joined = "".join(numbers) if all(len(n) == 1 for n in numbers) else "_".join(numbers)
+            apart = "_" if joined and not joined.isdigit() else ""
+            labels.append(notation.name(f"{key}{apart}{joined}"))
+        entry = form.entry(indices[0], e)
+        printed.append(PrintedLine(tuple(labels), _broken(*printers, e, width), entry))
+    return printed
 
 
 def name_lines(

@@ -126,7 +126,14 @@ class _Writing:
         program = self._program(SOURCES[key])
         writer = self._writer(SOURCES[key])
         symbols = self.system.symbols(program)
-        entries = self._plain(program) if writer is None else list(writer.source.entries)
+        if writer is not None:
+            entries = list(writer.source.entries)
+        else:
+            # as the program computes them, repeated values named
+            if program.name not in self.unwritten:
+                forms = to_sympy(program, symbols, self.plain)
+                self.unwritten[program.name] = entries_of(next(iter(forms.values())))
+            entries = self.unwritten[program.name]
         port = program.outputs[0]
         entries, relations = entries[: port.size], entries[port.size :]
         form = self._form(key, writer, entries, port.shape)
@@ -196,13 +203,6 @@ class _Writing:
             linear, parameters = self.system.linear or (), self.system.parameters
             self.writers[name] = Writer(source, linear, parameters, self.budget, self.deep, like)
         return self.writers[name]
-
-    def _plain(self, program: Program) -> list[sympy.Expr]:
-        """Entries as the program computes them, repeated values named."""
-        if program.name not in self.unwritten:
-            forms = to_sympy(program, self.system.symbols(program), self.plain)
-            self.unwritten[program.name] = entries_of(next(iter(forms.values())))
-        return self.unwritten[program.name]
 
     def _entry(self, key: str, writer: Writer | None, f: Any) -> sympy.Expr:
         if writer is None:
@@ -282,12 +282,11 @@ class _Writing:
 
 def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
     """Each part in the style that has fewer terms."""
-
-    def shortest(f: PolyElement) -> sympy.Expr:
+    parts = []
+    for f in ratio:
         forms = [writer.write(f, each) for each in (style, "bodies")]
-        return min(forms, key=lambda e: len(sympy.Add.make_args(e)))
-
-    result = shortest(ratio.above) / shortest(ratio.below)
+        parts.append(min(forms, key=lambda e: len(sympy.Add.make_args(e))))
+    result = parts[0] / parts[1]
     # SymPy multiplies a number into a sum, by which 0.01 · 100 becomes 1.0
     return result.xreplace({x: number(exact(float(x))) for x in result.atoms(sympy.Float)})
 

@@ -19,7 +19,7 @@ from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_mom
 from dalembert.formulations.parts.sweeps import inward, outward, transforms
 from dalembert.linalg.factorisations import cholesky_solve, symmetric, tree_inverse, tree_solve
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Force, Motion, Placement
 from dalembert.tracing import is_symbolic
@@ -133,13 +133,10 @@ def through_joint(
     if S.shape[1] == 1 and not (is_symbolic(S) or is_symbolic(rotor) or rotor.dtype != float):
         axes = np.flatnonzero(S[:, 0])
         free = int(axes[0]) if len(axes) == 1 and rotor[0] == 0.0 else None
-
-    def entry(i: int, j: int) -> Scalar:
-        return 0.0 if free in (i, j) else inertia[i, j] - gain[i] @ MS[j]
-
     # along its free axis a joint carries its own torque
     wrench = [tau[0] / S[k, 0] if k == free else b[k] + gain[k] @ u for k in range(6)]
-    return Articulated(symmetric(entry, 6), Force.of(np.stack(wrench)), MS, D, u)
+    beyond = symmetric(lambda i, j: 0.0 if free in (i, j) else inertia[i, j] - gain[i] @ MS[j], 6)
+    return Articulated(beyond, Force.of(np.stack(wrench)), MS, D, u)
 
 
 def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Matrix6:
@@ -155,8 +152,7 @@ def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Ma
     # C + p^B + (p^B)ᵀ − p^A p^, which is C + ½ (p^T + (p^T)ᵀ) with T = B + (B − A p^)
     T = B + shifted
     diagonal, half = P @ T, (0.5 * P) @ T
-
-    def entry(i: int, j: int) -> Scalar:
-        return C[i, j] + (diagonal[i, i] if i == j else half[i, j] + half[j, i])
-
-    return np.block([[A, shifted], [shifted.T, symmetric(entry)]])
+    turned = symmetric(
+        lambda i, j: C[i, j] + (diagonal[i, i] if i == j else half[i, j] + half[j, i])
+    )
+    return np.block([[A, shifted], [shifted.T, turned]])

@@ -50,13 +50,12 @@ def implicit(inverse: Function, solve: Function) -> Callable[[Function], Functio
             if not tracing.is_differentiating():
                 return qdd
 
-            def residual(a: Vector) -> list[Vector]:
-                return [inverse(model, q, qd, a, **options) - tau]
-
-            def solution(w: Vector) -> list[Vector]:
+            def by_mass(w: Vector) -> list[Vector]:
                 return [solve(model, q, w)]
 
-            result: Vector = tracing.solution([qdd], residual, solution, solution)[0]
+            result: Vector = tracing.solution(
+                [qdd], lambda a: [inverse(model, q, qd, a, **options) - tau], by_mass, by_mass
+            )[0]
             return result
 
         return forward

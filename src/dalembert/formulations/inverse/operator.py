@@ -29,7 +29,7 @@ from dalembert.formulations.parts.joint_wrenches import in_link_frames
 from dalembert.formulations.parts.recursion_table import Record, nothing
 from dalembert.formulations.parts.sweeps import outward
 from dalembert.linalg.factorisations import symmetric
-from dalembert.model import Body, Model
+from dalembert.model import Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 from dalembert.spatial.se3 import Force
@@ -56,15 +56,16 @@ def operators(model: Model, q: Vector) -> Operators:
     A, n = adjoints(model, q), len(model.bodies)
     parents, tool = [body.parent for body in model.bodies], model.frame(model.tool).body
     unit, zero = np.eye(6 * n), np.zeros((6, 6))
-
-    def row(i: int, body: Body, parent: Matrix) -> Matrix:
-        # G = I + Γ G, one block row after the other
-        return unit[6 * i : 6 * i + 6] + A[i] @ parent
-
+    # G = I + Γ G, one block row after the other
+    rows = outward(
+        model,
+        np.zeros((6, 6 * n)),
+        lambda i, body, parent: unit[6 * i : 6 * i + 6] + A[i] @ parent,
+    )
     return Operators(
         xi=diagonal([body.subspace for body in model.bodies]),
         Gamma=np.block([[A[i] if parents[i] == j else zero for j in range(n)] for i in range(n)]),
-        G=np.concatenate(outward(model, np.zeros((6, 6 * n)), row)),
+        G=np.concatenate(rows),
         M=diagonal([body.spatial_inertia for body in model.bodies]),
         P_0=np.concatenate([A[i] if parents[i] < 0 else zero for i in range(n)]),
         P_t=np.concatenate([tool_adjoint(model) if i == tool else zero for i in range(n)], axis=1),

@@ -131,7 +131,16 @@ def inverse_dynamics(
     base_part = None if at_rest else [_base_acceleration(link, base, qd) for link in links]
     tool = model.frame(model.tool)
     if record is not nothing:
-        _record_rates(links, base, qd, qdd, record)
+        # W_j, Ẇ_j and Ẅ_j in the base's coordinates: the sums that the torques have inside traces
+        for j, link in enumerate(links):
+            W_dot = sum(dW * qd[k] for k, dW in link.first.items())
+            W_ddot = sum(dW * qdd[k] for k, dW in link.first.items())
+            for (k, l), ddW in link.second.items():
+                # pairs of two joints are there once and stand for both orders
+                both = 1.0 if k == l or (l, k) in link.second else 2.0
+                W_ddot = W_ddot + both * ddW * qd[k] * qd[l]
+            W_ddot = W_ddot + _base_acceleration(link, base, qd)
+            record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
 
     tau = []
     for i in range(model.nv):
@@ -156,21 +165,6 @@ def inverse_dynamics(
                 total = total + np.trace(dW @ tip_matrix(model, link.W, tip_wrench))
         tau.append(total)
     return with_joint_torques(model, np.stack(tau), q, qd, qdd)
-
-
-def _record_rates(
-    links: list[Derivatives], base: Moving, qd: Vector, qdd: Vector, record: Record
-) -> None:
-    """W_j, Ẇ_j and Ẅ_j in the base's coordinates: the sums that the torques have inside traces."""
-    for j, link in enumerate(links):
-        W_dot = sum(dW * qd[k] for k, dW in link.first.items())
-        W_ddot = sum(dW * qdd[k] for k, dW in link.first.items())
-        for (k, l), ddW in link.second.items():
-            # pairs of two joints are there once and stand for both orders
-            both = 1.0 if k == l or (l, k) in link.second else 2.0
-            W_ddot = W_ddot + both * ddW * qd[k] * qd[l]
-        W_ddot = W_ddot + _base_acceleration(link, base, qd)
-        record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
 
 
 def _base_acceleration(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:

@@ -17,21 +17,19 @@ EXPRESSED_IN = ("body", "spatial", "world")
 def body_poses(model: Model, q: Vector) -> list[Placement]:
     """(R, p) of every body frame in the world."""
     placements = transforms(model, q)
-
-    def step(i: int, body: Body, parent: Placement) -> Placement:
-        return parent.then(placements[i])
-
-    return outward(model, IDENTITY, step)
+    return outward(model, IDENTITY, lambda i, body, parent: parent.then(placements[i]))
 
 
 def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
     """(v, ω) of every body, in its own frame."""
     placements = transforms(model, q)
-
-    def step(i: int, body: Body, parent: Motion) -> Motion:
-        return placements[i].act_inv(parent) + Motion.of(body.subspace @ qd[body.v])
-
-    return outward(model, Motion.zero(), step)
+    return outward(
+        model,
+        Motion.zero(),
+        lambda i, body, parent: (
+            placements[i].act_inv(parent) + Motion.of(body.subspace @ qd[body.v])
+        ),
+    )
 
 
 def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:

@@ -109,14 +109,13 @@ def default_task(model: Mechanism, frame: str = "tool") -> str:
 
 def telling_task(jacobians: Sequence[np.ndarray]) -> str:
     """The part of the pose with the rank of the whole, by J (6, k) at several configurations."""
-
-    def rank(task: str) -> int:
-        every = [J[TASKS[task]] for J in jacobians]
-        least = 1e-9 * max(float(np.abs(J).max(initial=0.0)) for J in jacobians)
-        return max(int(np.linalg.matrix_rank(J, tol=least)) if J.size else 0 for J in every)
-
-    whole = rank("pose")
-    return next((task for task in ("position", "orientation") if rank(task) == whole), "pose")
+    least = 1e-9 * max(float(np.abs(J).max(initial=0.0)) for J in jacobians)
+    ranks = {}
+    for task, rows in TASKS.items():
+        every = [J[rows] for J in jacobians]
+        ranks[task] = max(np.linalg.matrix_rank(J, tol=least) if J.size else 0 for J in every)
+    parts = ("position", "orientation")
+    return next((task for task in parts if ranks[task] == ranks["pose"]), "pose")
 
 
 def manipulability(model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose") -> Scalar:

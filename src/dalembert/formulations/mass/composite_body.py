@@ -67,9 +67,9 @@ def assemble(model: Model, upper: Blocks) -> Matrix:
 def from_blocks(model: Model, blocks: Blocks) -> Matrix:
     """The (nv, nv) matrix with these blocks of rows of body j and columns of body i; else zero."""
     widths = [body.chart.nv for body in model.bodies]
-
-    def row(j: int) -> Matrix:
-        """The blocks beside each other; zeros between branches, most of a large tree, as one."""
+    rows = []
+    for j, height in enumerate(widths):
+        # the blocks beside each other; zeros between branches, most of a large tree, as one
         parts: list[Matrix] = []
         empty = 0
         for i, width in enumerate(widths):
@@ -77,13 +77,12 @@ def from_blocks(model: Model, blocks: Blocks) -> Matrix:
                 empty += width
                 continue
             if empty:
-                parts.append(np.zeros((widths[j], empty)))
+                parts.append(np.zeros((height, empty)))
                 empty = 0
             parts.append(blocks[j, i])
-        parts += [np.zeros((widths[j], empty))] if empty else []
-        return np.concatenate(parts, axis=1)
-
-    return np.concatenate([row(j) for j in range(len(widths))])
+        parts += [np.zeros((height, empty))] if empty else []
+        rows.append(np.concatenate(parts, axis=1))
+    return np.concatenate(rows)
 
 
 def _mirrored(block: Matrix) -> Matrix:

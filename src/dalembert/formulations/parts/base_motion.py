@@ -20,7 +20,6 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
 from dalembert.model import Joint, Link, Model, build
-from dalembert.model.body import Body
 from dalembert.model.elements import Elements
 from dalembert.model.model import Drive
 from dalembert.spatial import se3
@@ -70,14 +69,14 @@ def weight_torque(model: Model, q: Vector) -> Vector:
     body: U depends on q_i through −(g, 0)ᵀ g_i (h, m), and ∂g_i/∂q_i = g_i ξ̂_i.
     """
     placements = transforms(model, q)
-
-    def step(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
-        moment = np.concatenate([body.moment, body.mass * np.ones(1)])
-        for child, beyond in children:
-            moment = moment + se3.pose(*placements[child]) @ beyond
-        return moment
-
-    moments, poses = inward(model, step), body_poses(model, q)
+    moments: list[Vector] = inward(
+        model,
+        lambda i, body, children: sum(
+            (se3.pose(*placements[child]) @ beyond for child, beyond in children),
+            np.concatenate([body.moment, body.mass * np.ones(1)]),
+        ),
+    )
+    poses = body_poses(model, q)
     torques = []
     for body, (R, _), moment in zip(model.bodies, poses, moments, strict=True):
         g = R.T @ model.gravity

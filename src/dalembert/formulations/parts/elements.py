@@ -38,13 +38,12 @@ from dalembert.formulations.kinematics.tendons import (
 from dalembert.formulations.parts.base_motion import weight_torque
 from dalembert.formulations.parts.sweeps import inward, transforms
 from dalembert.model import Body, Model
-from dalembert.model.elements import Drag, Spring, Submerged, Tendon
+from dalembert.model.elements import Submerged, Tendon
 from dalembert.model.joint import Free
 from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import (
     Array,
     Matrix,
-    Matrix3,
     Scalar,
     Vector,
     Vector3,
@@ -119,9 +118,18 @@ def conservative(model: Model, q: Vector) -> list[Vector]:
     """∂U_e/∂q (nv,) of springs, springs of tendons and, negative, lifted weights."""
     elements, torques = model.elements, []
     if elements.springs:
-        torques.append(
-            _stacked(model, {s.body: _spring_torque(model, s, q) for s in elements.springs})
-        )
+        # x (k_1 + k_2 |x| + …) along each deflection; a force on a free joint along the body's axes
+        own = {}
+        for spring in elements.springs:
+            body, k = model.bodies[spring.body], spring.stiffness
+            parts = [
+                x * (k[0] if len(k) == 1 else polynomial(_size(x), k))
+                for x in _deflections(body, q, spring.rest)
+            ]
+            if len(parts) == 2:
+                parts[0] = quaternions.matrix_from_quaternion(q[body.q][3:7]).T @ parts[0]
+            own[spring.body] = np.concatenate(parts)
+        torques.append(_stacked(model, own))
     elastic = tuple(t for t in elements.tendons if t.stiffness.size)
     for tendon, (L, row) in zip(elastic, lengths_and_rows(model, q, elastic), strict=True):
         torques.append(_spring_tension(tendon, L) * row)
@@ -139,9 +147,17 @@ def dissipative(model: Model, q: Vector, qd: Vector) -> list[Vector]:
     """Torques (nv,) that overcome drag in the joints and of a fluid, and dampers of tendons."""
     elements, torques = model.elements, []
     if elements.drags:
-        torques.append(
-            _stacked(model, {d.body: _drag_torque(model, d, q, qd) for d in elements.drags})
-        )
+        # v |v| (b_2 + b_3 |v| + …) for every velocity v, of a free joint along its parent's axes
+        own = {}
+        for drag in elements.drags:
+            body = model.bodies[drag.body]
+            v, is_free = qd[body.v], isinstance(body.chart, Free)
+            if is_free:
+                R = quaternions.matrix_from_quaternion(q[body.q][3:7])
+                v = np.concatenate([R @ v[0:3], v[3:6]])
+            f = v * np.abs(v) * polynomial(np.abs(v), drag.coefficients)
+            own[drag.body] = np.concatenate([R.T @ f[0:3], f[3:6]]) if is_free else f
+        torques.append(_stacked(model, own))
     if elements.submerged:
         torques.append(fluid_torque(model, q, qd))
     damped = tuple(t for t in elements.tendons if t.damping.size)
@@ -160,13 +176,6 @@ def tendon_inertia(model: Model, q: Vector) -> list[Matrix]:
     tendons = model.elements.tendons_with_inertia
     rows = [row for _, row in lengths_and_rows(model, q, tendons)]
     return [np.outer(t.armature[0] * row, row) for t, row in zip(tendons, rows, strict=True)]
-
-
-def tendon_energies(model: Model, q: Vector, qd: Vector) -> list[Scalar]:
-    """a L̇², twice the kinetic energy of every tendon with inertia, joules."""
-    tendons = model.elements.tendons_with_inertia
-    rates = [row @ qd for _, row in lengths_and_rows(model, q, tendons)]
-    return [t.armature[0] * rate * rate for t, rate in zip(tendons, rates, strict=True)]
 
 
 def tendon_acceleration_torques(model: Model, q: Vector, qdd: Vector) -> list[Vector]:
@@ -216,7 +225,11 @@ def velocity_matrix(model: Model, q: Vector, qd: Vector) -> list[Matrix]:
 def energies(model: Model, q: Vector) -> list[Scalar]:
     """U_e in joules, element by element; lifted weights have the potential of negative masses."""
     elements = model.elements
-    potentials = [_spring_energy(model, spring, q) for spring in elements.springs]
+    potentials = []
+    for spring in elements.springs:
+        k, xs = spring.stiffness, _deflections(model.bodies[spring.body], q, spring.rest)
+        works = (0.5 * k[0] * (x @ x) if len(k) == 1 else _work(k, _size(x)) for x in xs)
+        potentials.append(sum(works))
     elastic = [t for t in elements.tendons if t.stiffness.size]
     if elastic or elements.lifts:
         poses = body_poses(model, q)
@@ -287,44 +300,6 @@ def _size(x: Vector) -> Scalar:
     return x[0] if x.shape == (1,) else np.sqrt(np.maximum(x @ x, LEAST_DEFLECTION))
 
 
-def _spring_torque(model: Model, spring: Spring, q: Vector) -> Vector:
-    """x (k_1 + k_2 |x| + …) along each deflection; a force on a free joint along the body's axes."""
-    body, k = model.bodies[spring.body], spring.stiffness
-    torques = [
-        x * (k[0] if len(k) == 1 else polynomial(_size(x), k))
-        for x in _deflections(body, q, spring.rest)
-    ]
-    if len(torques) == 2:
-        torques[0] = _free_rotation(body, q).T @ torques[0]
-    return np.concatenate(torques)
-
-
-def _spring_energy(model: Model, spring: Spring, q: Vector) -> Scalar:
-    body, k = model.bodies[spring.body], spring.stiffness
-    deflections = _deflections(body, q, spring.rest)
-    if len(k) == 1:
-        return sum(0.5 * k[0] * (x @ x) for x in deflections)
-    return sum(_work(k, _size(x)) for x in deflections)
-
-
-def _drag_torque(model: Model, drag: Drag, q: Vector, qd: Vector) -> Vector:
-    """v |v| (b_2 + b_3 |v| + …) for every velocity v."""
-    body = model.bodies[drag.body]
-    v = qd[body.v]
-    if not isinstance(body.chart, Free):
-        result: Vector = v * np.abs(v) * polynomial(np.abs(v), drag.coefficients)
-        return result
-    R = _free_rotation(body, q)
-    in_parent = np.concatenate([R @ v[0:3], v[3:6]])
-    f = in_parent * np.abs(in_parent) * polynomial(np.abs(in_parent), drag.coefficients)
-    return np.concatenate([R.T @ f[0:3], f[3:6]])
-
-
-def _free_rotation(body: Body, q: Vector) -> Matrix3:
-    """Rotation (3, 3) of a body on a free joint in the frame of its coordinates."""
-    return quaternions.matrix_from_quaternion(q[body.q][3:7])
-
-
 def _stretch(tendon: Tendon, L: Scalar) -> Scalar:
     """Length of a tendon beyond the end of its rest interval, or (negative) short of its start."""
     low, high = tendon.rest[0], tendon.rest[1]
@@ -358,14 +333,14 @@ def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
         force = _ellipsoid_force if len(shape.coefficients) else _box_force
         F = X.act(force(shape, *X.act_inv(Motion(v - wind, omega))))
         own[shape.body] = own.get(shape.body, Force.zero()) + F
-
-    def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        total = own.get(i, Force.zero())
-        for child, wrench in children:
-            total = total + placements[child].act(wrench)
-        return total
-
-    wrenches = zip(model.bodies, inward(model, step), strict=True)
+    totals = inward(
+        model,
+        lambda i, body, children: sum(
+            (placements[child].act(wrench) for child, wrench in children),
+            own.get(i, Force.zero()),
+        ),
+    )
+    wrenches = zip(model.bodies, totals, strict=True)
     return np.concatenate([-(body.subspace.T @ wrench.array) for body, wrench in wrenches])
 
 

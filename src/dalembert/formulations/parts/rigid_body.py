@@ -66,20 +66,18 @@ def inertial_wrench(body: Body, a: Vector3, U: Matrix3) -> Force:
 
 def wrench_of_moments(m: Scalar, h: Vector3, sigma: Matrix3, a: Vector3, U: Matrix3) -> Force:
     """(f, n) of particles with these moments about the origin that accelerate by a + U r."""
-
-    def component(i: int, j: int, k: int) -> Scalar:
-        # entry (k, j) less entry (j, k) of U Σ, for (i, j, k) cyclic: 2 vee skew(U Σ), grouped so
-        # that each product of inertia multiplies once
-        return (
-            U[k, j] * sigma[j, j]
-            - U[j, k] * sigma[k, k]
-            + U[k, i] * sigma[i, j]
-            - U[j, i] * sigma[i, k]
-            + (U[k, k] - U[j, j]) * sigma[j, k]
-        )
-
     f, n = m * a + U @ h, np.cross(h, a)
-    return Force(f, n + np.stack([component(0, 1, 2), component(1, 2, 0), component(2, 0, 1)]))
+    # entry (k, j) less entry (j, k) of U Σ, for (i, j, k) cyclic: 2 vee skew(U Σ), grouped so that
+    # each product of inertia multiplies once
+    skew = [
+        U[k, j] * sigma[j, j]
+        - U[j, k] * sigma[k, k]
+        + U[k, i] * sigma[i, j]
+        - U[j, i] * sigma[i, k]
+        + (U[k, k] - U[j, j]) * sigma[j, k]
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+    ]
+    return Force(f, n + np.stack(skew))
 
 
 def rotated_moments(body: Body, q: Vector, A: Matrix, is_symmetric: bool) -> Matrix3:
