@@ -44,47 +44,6 @@ class Task(NamedTuple):
     drift: Array  # Θ̇ q̇ (m,)
 
 
-def task_coordinates(system: Constrained, coordinates: Coordinates) -> Callable[[Array], Array]:
-    """θ as a function of q, from names of coordinates or a function.
-
-    Contact coordinates of a system are named with their contact, such as "contact.u_f".
-    """
-    if callable(coordinates):
-        return coordinates
-    entries, contacts = _entries(system, coordinates, system.coordinates, "coordinate")
-    if not contacts:
-        return lambda q: np.stack([q[k] for k in entries])
-    dynamics, zero = system.dynamics.bound(), np.zeros(system.nv)
-
-    def theta(q: Array) -> Array:
-        values = np.concatenate([q, dynamics.contact_state(q, zero)[0]])
-        return np.stack([values[k] for k in entries])
-
-    return theta
-
-
-def task_velocities(system: Constrained, velocities: Coordinates) -> Callable[[Array], Array]:
-    """U (m, nv) as a function of q, from names of velocities or a function.
-
-    The rate of a contact coordinate has its name, such as "contact.u_f".
-    """
-    if callable(velocities):
-        return velocities
-    entries, contacts = _entries(system, velocities, system.dynamics.velocities, "velocity")
-    if not contacts:
-        selection = np.eye(system.nv)[entries]
-        return lambda q: selection
-    dynamics = system.dynamics.bound()
-
-    def U(q: Array) -> Array:
-        v = tracing.symbol("v", system.nv)
-        rates = tracing.jacobian(dynamics.contact_state(q, v)[1], v)
-        matrix = np.concatenate([np.eye(system.nv), rates])
-        return np.stack([matrix[k] for k in entries])
-
-    return U
-
-
 def _entries(
     system: Constrained, requested: Sequence[str], names: Sequence[str], kind: str
 ) -> tuple[list[int], bool]:
@@ -256,10 +215,17 @@ class Hybrid(_HybridController):
     @cached_property
     def task(self) -> Callable[[Array, Array], Task]:
         """(q, q̇) → θ, θ̇, Θ and Θ̇ q̇, by automatic differentiation."""
-        system = self.model
-        theta = task_coordinates(self.system, self.coordinates)
+        system, names = self.model, self.system.coordinates
         q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
-        flow, value = system.dynamics.rate(q, v), theta(q)
+        flow = system.dynamics.rate(q, v)
+        if callable(self.coordinates):
+            value = self.coordinates(q)
+        else:
+            entries, contacts = _entries(self.system, self.coordinates, names, "coordinate")
+            values = q
+            if contacts:
+                values = np.concatenate([q, system.contact_state(q, np.zeros(system.nv))[0]])
+            value = np.stack([values[k] for k in entries])
         rate = tracing.directional(value, q, flow)
         parts = [value, rate, tracing.jacobian(rate, v), tracing.directional(rate, q, flow)]
         function = tracing.Function([q, v], parts)
@@ -327,10 +293,17 @@ class HybridVelocity(_HybridController):
     @cached_property
     def task(self) -> Callable[[Array, Array], Task]:
         """(q, q̇) → u = U(q) q̇, U and U̇ q̇."""
-        system = self.model
-        U = task_velocities(self.system, self.velocities)
+        system, names = self.model, self.system.dynamics.velocities
         q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
-        matrix = U(q)
+        if callable(self.velocities):
+            matrix = self.velocities(q)
+        else:
+            entries, contacts = _entries(self.system, self.velocities, names, "velocity")
+            rows = np.eye(system.nv)
+            if contacts:
+                u = tracing.symbol("u", system.nv)
+                rows = np.concatenate([rows, tracing.jacobian(system.contact_state(q, u)[1], u)])
+            matrix = np.stack([rows[k] for k in entries])
         rate = matrix @ v
         drift = tracing.directional(rate, q, system.dynamics.rate(q, v))
         function = tracing.Function([q, v], [rate, rate, matrix, drift])

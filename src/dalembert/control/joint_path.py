@@ -66,7 +66,9 @@ def joint_path(
                 track.sample(q)
                 track.refine()
                 q, worst = track.q[-1], max(worst, track.deviation)
-                pieces.append(track.coefficients() / (b - a) ** np.arange(DEGREE + 1.0)[:, None])
+                # (k−1, 6, n) of the spline through the samples, about the begin of each interval
+                c = spline_pieces(track.at, track.q, DEGREE)
+                pieces.append(c / (b - a) ** np.arange(DEGREE + 1.0)[:, None])
                 breaks.append(a + (b - a) * track.at[1:])
             return Path(np.concatenate(breaks), np.concatenate(pieces), worst)
         except _Stopped as error:
@@ -134,7 +136,7 @@ class _Samples:
         """Halve the intervals at whose midpoints the spline misses the path."""
         for _ in range(ROUNDS):
             middles = 0.5 * (self.at[1:] + self.at[:-1])
-            guess = on_pieces(self.at, self.coefficients(), middles)[0]
+            guess = on_pieces(self.at, spline_pieces(self.at, self.q, DEGREE), middles)[0]
             targets = self.segment.poses(middles)
             away = pose_errors(self.robot.pose(guess, self.frame), targets, "pose")
             self.deviation, wrong = float(away.max()), away > self.tolerance
@@ -153,10 +155,6 @@ class _Samples:
         k = int(np.argmax(away))
         s, jump = self.s(self.at[k]), self.q[k + 1] - self.q[k]
         raise _Stopped(_failure(self.robot, self.q[k], self.frame, s, jump), s)
-
-    def coefficients(self) -> np.ndarray:
-        """(k−1, 6, n) of the spline through the samples, about the begin of each interval."""
-        return spline_pieces(self.at, self.q, DEGREE)
 
     def s(self, share: float) -> float:
         """s of the whole path."""

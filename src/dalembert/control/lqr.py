@@ -121,7 +121,19 @@ def linearised(system: Any, q0: np.ndarray, driven: np.ndarray) -> Linear:
         derivatives = system.forward_dynamics_derivatives(q0, zero, tau)[:3]
     else:
         free, N = np.arange(system.nv), np.eye(system.nv)
-        tau = _static_torque(system, q0, driven)
+        # the static torque of the drives; q0 must be an equilibrium of the other joints
+        model = system.dynamics.bound().without_coulomb()
+        load = model.bias(q0, zero) - model.generalized_forces(q0, zero, 0.0)
+        tau = np.asarray(load, dtype=float)
+        passive = np.delete(np.arange(system.nv), driven)
+        off = np.abs(tau[passive])
+        if off.max(initial=0.0) > BALANCED * max(1.0, float(np.abs(tau).max())):
+            name = names[passive[int(np.argmax(off))]]
+            raise ParameterError(
+                f"LQR: q0 is no equilibrium of {system.name}: {name!r} has no drive and would need "
+                f"{off.max():.4g} to stay"
+            )
+        tau[passive] = 0.0
         state = (q0, zero, tau)
         derivatives = [
             system.derivative("forward_dynamics", state, wrt=name) for name in ("q", "qd", "tau")
@@ -149,22 +161,6 @@ def _independent(closed: Any, q0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     names = list(closed.dynamics.velocities)
     return np.array([names.index(x) for x in closed.independent]), closed.reduced(q0, zero).N
-
-
-def _static_torque(system: System, q0: np.ndarray, driven: np.ndarray) -> np.ndarray:
-    """τ₀ (nv,) of the drives; an error unless q0 is an equilibrium of the other joints."""
-    model, zero = system.dynamics.bound().without_coulomb(), np.zeros(system.nv)
-    tau = np.asarray(model.bias(q0, zero) - model.generalized_forces(q0, zero, 0.0), dtype=float)
-    passive = np.delete(np.arange(system.nv), driven)
-    off = np.abs(tau[passive])
-    if off.max(initial=0.0) > BALANCED * max(1.0, float(np.abs(tau).max())):
-        name = system.dynamics.velocities[passive[int(np.argmax(off))]]
-        raise ParameterError(
-            f"LQR: q0 is no equilibrium of {system.name}: {name!r} has no drive and would need "
-            f"{off.max():.4g} to stay"
-        )
-    tau[passive] = 0.0
-    return tau
 
 
 def solved(

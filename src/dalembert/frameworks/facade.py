@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
 from types import MethodType
@@ -69,6 +69,17 @@ class Facade:
     """The quantities of a system on a framework's arrays, and the system's other attributes."""
 
     framework: ClassVar[str]
+    # methods of each framework:
+    # an argument; anything that is no array of floating-point numbers is returned as it is
+    _argument: Callable[[object], Argument]
+    # (x, dtype, device) → the array; numbers without a type or a device get those of the others
+    _cast: Callable[..., Array]
+    # the type of results where all arguments are plain numbers
+    _default: Callable[[], str]
+    # (arrays, axis=-1) → arrays that broadcast as one, with one more axis
+    _stacked: Callable[..., Array]
+    # the operation on arrays (batch…, *shape) with equally many axes of the batch
+    _apply: Callable[[Operation, Sequence[Array]], Sequence[Array]]
     _inertia: Array | None = None  # θ in place of the system's own
 
     def __init__(self, system: System) -> None:
@@ -79,28 +90,6 @@ class Facade:
                 "mechanism.constrained(), the same equations as one system"
             )
         self.system = system
-
-    # implemented by each framework
-
-    def _argument(self, x: object) -> Argument:
-        """An argument; anything that is no array of floating-point numbers is returned as it is."""
-        raise NotImplementedError
-
-    def _cast(self, x: Argument, dtype: str, device: str | None = None) -> Array:
-        """The array; numbers without a type or a device of their own get those of the others."""
-        raise NotImplementedError
-
-    def _default(self) -> str:
-        """The type of results where all arguments are plain numbers."""
-        raise NotImplementedError
-
-    def _stacked(self, arrays: Sequence[Array], axis: int = -1) -> Array:
-        """Arrays that broadcast as one, with one more axis."""
-        raise NotImplementedError
-
-    def _apply(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The operation on arrays (batch…, *shape) with equally many axes of the batch."""
-        raise NotImplementedError
 
     # the system's methods
 

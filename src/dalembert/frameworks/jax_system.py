@@ -13,7 +13,6 @@ import numpy as np
 from dalembert.frameworks.facade import Argument
 from dalembert.frameworks.jax_primitive import alike, call
 from dalembert.frameworks.rollout import RollingFacade, States, Walk
-from dalembert.systems.derivatives import Operation
 
 # steps that XLA launches without looking at its loop in between: half the time of 4096 on a GPU
 _UNROLLED = 8
@@ -24,6 +23,7 @@ class JaxSystem(RollingFacade):
     """The quantities of a system as functions of JAX arrays."""
 
     framework = "jax"
+    _apply = staticmethod(call)
 
     def _argument(self, x: object) -> Argument:
         if not isinstance(x, jax.Array | np.ndarray | np.generic):
@@ -42,9 +42,6 @@ class JaxSystem(RollingFacade):
     def _stacked(self, arrays: Sequence[jax.Array], axis: int = -1) -> jax.Array:
         return jnp.stack(jnp.broadcast_arrays(*arrays), axis)
 
-    def _apply(self, op: Operation, arrays: Sequence[jax.Array]) -> Sequence[jax.Array]:
-        return call(op, arrays)
-
     def _like(self, x: object, other: jax.Array) -> jax.Array:
         return jnp.asarray(x, other.dtype)
 
@@ -62,9 +59,7 @@ class JaxSystem(RollingFacade):
         # the intermediate values of a user's function are computed again too
         one = jax.checkpoint(one) if walk.torque is not None else one
 
-        @partial(jax.checkpoint, static_argnums=2)
-        def segment(x: States, at: Inputs, length: int) -> Any:
-            return repeated(one, x, at, length)
+        segment = jax.checkpoint(partial(repeated, one), static_argnums=2)
 
         def block(x: States, at: Inputs) -> tuple[States, States]:
             """`every` steps, in segments and what is left over."""

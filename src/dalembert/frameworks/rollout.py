@@ -170,17 +170,13 @@ class Walk(NamedTuple):
 class RollingFacade(Facade):
     """A facade with rollouts."""
 
-    def _walk(self, walk: Walk, state: States) -> States:
-        """The states (saves, batch…, n) after every `every`-th step."""
-        raise NotImplementedError
-
-    def _like(self, x: object, other: Array) -> Array:
-        """The array or numbers x as an array of the other's type."""
-        raise NotImplementedError
-
-    def _spread(self, x: Array, shape: tuple[int, ...]) -> Array:
-        """The array broadcast to a shape."""
-        raise NotImplementedError
+    # methods of each framework:
+    # the states (saves, batch…, n) after every `every`-th step
+    _walk: Callable[[Walk, States], States]
+    # the array or numbers x as an array of the other's type
+    _like: Callable[[object, Array], Array]
+    # the array broadcast to a shape
+    _spread: Callable[[Array, tuple[int, ...]], Array]
 
     def rollout(
         self,

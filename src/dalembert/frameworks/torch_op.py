@@ -222,12 +222,6 @@ class Op:
         results = ", ".join(["Tensor"] * len(self.operation.outputs))
         _library.define(f"{self.name}({parameters}) -> {f'({results})' if several else results}")
 
-        def fake(*arrays: torch.Tensor) -> Any:
-            return one_or_all([arrays[0].new_empty(shape) for shape in self.shapes(arrays)])
-
-        def save(ctx: FunctionCtx, inputs: tuple[torch.Tensor, ...], output: object) -> None:
-            ctx.save_for_backward(*inputs)
-
         def backward(ctx: FunctionCtx, *weights: torch.Tensor | None) -> Any:
             return one_or_all(self.pull(ctx.saved_tensors, weights, ctx.needs_input_grad))
 
@@ -238,8 +232,17 @@ class Op:
         for device in ("CPU", "CUDA"):
             _library.impl(self.name, lambda *arrays: one_or_all(self.compute(arrays)), device)
         rules, name = torch.library, f"dalembert::{self.name}"
-        rules.register_fake(name, fake, lib=_library)
-        rules.register_autograd(name, backward, setup_context=save, lib=_library)
+        rules.register_fake(
+            name,
+            lambda *arrays: one_or_all([arrays[0].new_empty(s) for s in self.shapes(arrays)]),
+            lib=_library,
+        )
+        rules.register_autograd(
+            name,
+            backward,
+            setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+            lib=_library,
+        )
         rules.register_vmap(name, batch, lib=_library)
         registered: Callable[..., Any] = getattr(torch.ops.dalembert, self.name).default
         return registered

@@ -33,24 +33,19 @@ class Progress:
     size: int  # of the state: evaluations of one Jacobian by differences
     message: str = field(default="", init=False)
     time: float = field(default=0.0, init=False)  # end of the last accepted step, s
-    _evaluations: int = field(default=0, init=False)
+    evaluations: int = field(default=0, init=False)  # of the present step
     _steps: int = field(default=0, init=False)
     _times: deque[float] = field(init=False)  # of the last checks
 
     def begin(self, t: float) -> None:
         """Count from here on."""
         self.time = t
-        self._evaluations = self._steps = 0
+        self.evaluations = self._steps = 0
         self._times = deque([t], maxlen=max(MOST_STEPS) + 1)
-
-    def count_evaluation(self) -> bool:
-        """Count an evaluation; whether the present step has taken too many."""
-        self._evaluations += 1
-        return self._evaluations > EVALUATIONS + JACOBIANS * self.size
 
     def count_step(self, t: float) -> bool:
         """Count a step up to t; whether the run would need too many more of them."""
-        self.time, self._evaluations = t, 0
+        self.time, self.evaluations = t, 0
         self._steps += 1
         if self._steps % INTERVAL:
             return False
@@ -144,7 +139,9 @@ class AdaptiveRun:
             self._progress.begin(float(state["t"]))
             if "pivots" in state:
                 self.flow = self.flow.by(str(state["pivots"]))
-            self._choose_pivots(float(state["t"]), state["y"])
+            if self.plant.switches:  # to pivots that are well conditioned here
+                q = state["y"][: self.plant.nq]
+                self.flow = self.flow.switched(q, float(state["t"]), self.inputs)
             self._solver = self._new_solver(float(state["t"]), state["y"])
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
@@ -188,22 +185,19 @@ class AdaptiveRun:
             raise Stalled(self._stall_message(t, str(error))) from None
 
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
-        if self._progress.count_evaluation():
-            raise Stalled(self._stall_message(self._progress.time, "a step of it finds no end"))
+        progress = self._progress
+        progress.evaluations += 1
+        if progress.evaluations > EVALUATIONS + JACOBIANS * progress.size:
+            raise Stalled(self._stall_message(progress.time, "a step of it finds no end"))
         try:
             rate = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
             if self.plant.switches and np.isfinite(y).all() and not np.isfinite(rate).all():
-                self._choose_pivots(t, y)
+                self.flow = self.flow.switched(y[: self.plant.nq], t, self.inputs)
                 rate = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
             return np.asarray(rate)
         except ConstraintError as error:  # too far: a shorter step may still be possible
             self._error = str(error)
             return np.full_like(y, np.nan)
-
-    def _choose_pivots(self, t: float, y: np.ndarray) -> None:
-        """Take pivots that are well conditioned here, where the formulation has any."""
-        if self.plant.switches:
-            self.flow = self.flow.switched(y[: self.plant.nq], t, self.inputs)
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
@@ -279,7 +273,8 @@ class AdaptiveRun:
     def _cut(self, dense: Callable[[float], np.ndarray], t: float, index: int) -> Segment:
         """The segment up to the event; the solver starts again after it."""
         y = np.array(dense(t))
-        kind, joint = self._events.kind(index)
+        of_joints = self._events.modes is not None
+        kind, joint = divmod(index, self.plant.nv) if of_joints else (UNTIL, 0)
         if kind == UNTIL:
             message = f"the event of `until` happened at t = {t:.9g} s"
             raise Finished(self._state(t, y), t, message)

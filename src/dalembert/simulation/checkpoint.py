@@ -55,7 +55,15 @@ class Checkpoint:
             header = self.folder / HEADER
             if header.exists():
                 require_regular(header)
-                self._compare(json.loads(header.read_text()))
+                stored = json.loads(header.read_text())
+                if not isinstance(stored, Mapping):
+                    raise ValueError("a header is a table")
+                for key, mine in self.identity.items():
+                    if stored.get(key) != mine:
+                        raise SimulationError(
+                            f"checkpoint folder {str(self.folder)!r} holds another run: {key} was "
+                            f"{stored.get(key)!r}, now {mine!r}; name another folder, or delete it"
+                        )
             else:
                 with atomic_file(header) as part:
                     part.write_bytes(text.encode())
@@ -67,17 +75,6 @@ class Checkpoint:
             raise SimulationError(
                 f"{self.folder / HEADER} is not a checkpoint of this package; name another folder"
             ) from None
-
-    def _compare(self, header: object) -> None:
-        """An error unless the header is that of this run."""
-        if not isinstance(header, Mapping):
-            raise ValueError("a header is a table")
-        for key, mine in self.identity.items():
-            if header.get(key) != mine:
-                raise SimulationError(
-                    f"checkpoint folder {str(self.folder)!r} holds another run: {key} was "
-                    f"{header.get(key)!r}, now {mine!r}; name another folder, or delete it"
-                )
 
     def load(self, chunk: int) -> dict[str, np.ndarray] | None:
         """The arrays of a chunk, or None where there is none."""

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -321,10 +322,7 @@ def _run(
     limits = (dynamics.lower, dynamics.upper)
     joints = Joints(coulomb, *limits, settings.restitution, dynamics.velocities, indices)
     flow = _cached((plant, "flow", joints.needed), lambda: Field(plant, joints.needed))
-
-    def mass_matrix(q: np.ndarray) -> np.ndarray:
-        return plant.system.mass_matrix(q, parameters=parameters)
-
+    mass_matrix = partial(plant.system.mass_matrix, parameters=parameters)
     return AdaptiveRun(flow, torques, arguments, joints, mass_matrix, method, settings)
 
 
@@ -414,7 +412,7 @@ def _result(
     by_controller = plant.controller is not None or isinstance(torques, Computed | Sampled)
     result = with_limits_passed(plain.system, result, by_controller)
     if isinstance(plant, KanePlant):
-        v_r = plant.speeds(plant.entered(states, t, arguments))
+        v_r = plant.entered(states, t, arguments)[..., plant.nq : plant.nq + plant.freedoms]
         long_name = "speeds along the continuous basis N, q̇ = N v_r + n"
         field = (*result.kinetic.dims, "freedom"), v_r, {"units": "√J", "long_name": long_name}
         return result.assign(v_r=field)

@@ -159,7 +159,9 @@ class Events:
         q, qd, *_ = self.flow.plant.parts(x)
         if self.flow.locking:
             self.modes = self._consistent_modes(0.0, x, self.joints.start(q, qd))
-        self.sign = 0.0 if self.until is None else float(np.sign(self._until(0.0, q, qd)))
+        self.sign = 0.0
+        if self.until is not None:
+            self.sign = float(np.sign(float(called("the function until", self.until, 0.0, q, qd))))
         self.log = []
 
     def stored(self) -> State:
@@ -177,14 +179,6 @@ class Events:
         if "modes" in state:
             self.modes = Modes(*state["modes"])
 
-    def kind(self, index: int) -> tuple[int, int]:
-        """(kind, joint) of a margin."""
-        return divmod(index, self.flow.plant.nv) if self.modes is not None else (UNTIL, 0)
-
-    def _until(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        assert self.until is not None
-        return float(called("the function until", self.until, t, q, qd))
-
     def _margins(self, t: np.ndarray, y: np.ndarray) -> np.ndarray:
         """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
         plant = self.flow.plant
@@ -197,7 +191,10 @@ class Events:
                 locking, _ = self.flow.locking_torques(y, t, tau, *self.inputs())
             columns.append(self.joints.margins(self.modes, q, qd, locking))
         if self.until is not None:
-            values = [self._until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
+            values = [
+                float(called("the function until", self.until, *state))
+                for state in zip(t, q, qd, strict=True)
+            ]
             if self.sign == 0.0:
                 self.sign = float(np.sign(values[-1]))
             columns.append(self.sign * np.array(values, dtype=float)[:, None])
@@ -223,11 +220,14 @@ class Events:
             def margin(t: float, index: int = int(index)) -> float:
                 return float(self._margins(np.array([t]), dense(np.array([t])).T)[0, index])
 
-            low = _positive_before(margin, times[max(k - 1, 0)], times[k])
-            if low is None:
-                events.append((float(times[max(k - 1, 0)]), int(index)))
+            # a time at which the margin is positive; after an event it begins at zero
+            low, high = times[max(k - 1, 0)], times[k]
+            attempts = [low, *(low + (high - low) * 0.5**j for j in range(1, 40))]
+            positive = next((t for t in attempts if margin(t) > 0.0), None)
+            if positive is None:
+                events.append((float(low), int(index)))
             else:
-                time = brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14)
+                time = brentq(margin, positive, high, xtol=1e-15, rtol=1e-14)
                 events.append((time, int(index)))
         return min(events)
 
@@ -276,14 +276,3 @@ class Events:
                 _replaced(modes.stop, worst, 0.0),
             )
         return modes
-
-
-def _positive_before(margin: Callable[[float], float], low: float, high: float) -> float | None:
-    """A time from `low` on at which the margin is positive; after an event it begins at zero."""
-    if margin(low) > 0.0:
-        return low
-    for k in range(1, 40):
-        t = low + (high - low) * 0.5**k
-        if margin(t) > 0.0:
-            return t
-    return None

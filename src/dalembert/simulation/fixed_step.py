@@ -270,12 +270,23 @@ class FixedRun:
     def move(self, x: np.ndarray, own: Indices, first: int, count: int) -> None:
         """`count` steps in place of the states x (..., size), which are the samples `own`."""
         inputs = {k: v[own] if v.ndim == 2 else v for k, v in self.inputs.items()}
-        if isinstance(self.torques, Computed) and not self.stepper.method.one_torque:
-            self._move_by_stages(x, inputs, first, count)
+        if not isinstance(self.torques, Computed) or self.stepper.method.one_torque:
+            for u0, u1 in self._pairs(x, inputs, own, first, count):
+                u0, u1 = (u.astype(x.dtype, copy=False) for u in (u0, u1))
+                self.stepper.kernel(x, self.grid.dt, u0, u1, *inputs.values(), out=x)
             return
-        for u0, u1 in self._pairs(x, inputs, own, first, count):
-            u0, u1 = (u.astype(x.dtype, copy=False) for u in (u0, u1))
-            self.stepper.kernel(x, self.grid.dt, u0, u1, *inputs.values(), out=x)
+        # torques are computed at the time and state of every stage
+        plant, dt, flow = self.stepper.plant, self.grid.dt, self.stepper.stages
+        for k in range(first, first + count):
+            t = k * dt
+
+            def torque(c: float, y: np.ndarray, d: np.ndarray, t: float = t) -> np.ndarray:
+                q, qd, *_ = plant.parts(plant.left(flow.moved(y, d).T, t + c * dt, inputs))
+                return self.torques.at(t + c * dt, q, qd).T
+
+            now = flow.under(inputs)
+            x[..., :-1] = self.stepper.advance(now, x[..., :-1].T, t, dt, torque).T
+            x[..., -1] = t + dt
 
     def _pairs(
         self, x: np.ndarray, inputs: Inputs, own: Indices, first: int, count: int
@@ -300,17 +311,3 @@ class FixedRun:
                 q, qd, *_ = self.stepper.plant.parts(self.stepper.leave(x, *inputs.values()))
                 u = torques.at(k * dt, q, qd)
                 yield u, u
-
-    def _move_by_stages(self, x: np.ndarray, inputs: Inputs, first: int, count: int) -> None:
-        """Steps whose torques are computed at the time and state of every stage."""
-        plant, dt, flow = self.stepper.plant, self.grid.dt, self.stepper.stages
-        for k in range(first, first + count):
-            t = k * dt
-
-            def torque(c: float, y: np.ndarray, d: np.ndarray, t: float = t) -> np.ndarray:
-                q, qd, *_ = plant.parts(plant.left(flow.moved(y, d).T, t + c * dt, inputs))
-                return self.torques.at(t + c * dt, q, qd).T
-
-            now = flow.under(inputs)
-            x[..., :-1] = self.stepper.advance(now, x[..., :-1].T, t, dt, torque).T
-            x[..., -1] = t + dt

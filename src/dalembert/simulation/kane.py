@@ -146,10 +146,6 @@ class KanePlant(SimulatedPlant):
 
         return function
 
-    def speeds(self, y: np.ndarray) -> np.ndarray:
-        """v_r (..., freedoms) of an integrated state (..., inner)."""
-        return y[..., self.nq : self.nq + self.freedoms]
-
     def without_basis(self, x: np.ndarray) -> np.ndarray:
         end = self.nq + self.nv + self.own
         return np.concatenate([x[..., :end], x[..., -2:]], axis=-1)

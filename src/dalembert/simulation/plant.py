@@ -65,10 +65,8 @@ class SimulatedPlant(Plant):
         return self.plain.project_of if self.plain else self._of_state("project", self.project)
 
     def _of_state(self, name: str, method: Function) -> Function:
-        def function(x: np.ndarray, t: Time, **inputs: np.ndarray) -> Any:
-            return method(x, t, inputs)
-
-        return self.built(name, function, {"x": (self.size,), "t": (), **self.fixed_inputs})
+        shapes = {"x": (self.size,), "t": (), **self.fixed_inputs}
+        return self.built(name, lambda x, t, **inputs: method(x, t, inputs), shapes)
 
     def switched(self, q: np.ndarray, t: float, inputs: Inputs) -> SimulatedPlant:
         """The plant with pivots that are well conditioned at this posture; the present ones if so."""
@@ -157,11 +155,10 @@ class Field:
     @cached_property
     def rate(self) -> Function:
         """(x, t, τ, …) → ẋ."""
-
-        def function(x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
-            return self.plant.rate(x, t, tau, inputs)
-
-        return self.plant.built("rate", function, self._shapes)
+        plant = self.plant
+        return plant.built(
+            "rate", lambda x, t, tau, **inputs: plant.rate(x, t, tau, inputs), self._shapes
+        )
 
     @cached_property
     def locking_torques(self) -> Function:

@@ -115,24 +115,23 @@ class Computed:
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         returned = called(f"the {self.kind} function", self.function, t, q, qd)
+        wrong = ""
         try:
             value = np.asarray(returned)
         except (TypeError, ValueError):  # of rows of different lengths
             value = np.asarray(None)
         if value.dtype.kind not in NUMBERS:
-            raise self._failed(f"{returned!r} at t = {t:g} s: no real numbers")
-        if value.shape != self.shape:
-            what = f"an array of shape {value.shape} at t = {t:g} s"
-            raise self._failed(f"{what}; it must be {self.shape}")
+            wrong = f"{returned!r} at t = {t:g} s: no real numbers"
+        elif value.shape != self.shape:
+            wrong = f"an array of shape {value.shape} at t = {t:g} s; it must be {self.shape}"
+        if wrong:
+            error = ShapeError(f"the {self.kind} function returned {wrong}")
+            raise Failed(str(error), error)
         value = np.array(value, dtype=float)  # a copy: the function may reuse its array
         if not self.error and not np.isfinite(value).all():
             state = np.concatenate([q, qd], axis=-1)
             self.error = not_finite(self.kind, self.names, t, value, state)
         return value
-
-    def _failed(self, returned: str) -> Failed:
-        error = ShapeError(f"the {self.kind} function returned {returned}")
-        return Failed(str(error), error)
 
     @property
     def identity(self) -> str:

@@ -299,7 +299,8 @@ def _cell(value: object) -> np.ndarray:
 
 
 _PLAIN: dict[type, AnyFunction] = {
-    np.ndarray: lambda value: value if value.dtype != object else _objects(value),
+    # of objects: with named parameters as their symbols
+    np.ndarray: lambda x: x if x.dtype != object else np.asarray(_operands(x), dtype=object),
     SymbolicArray: lambda value: value.view(np.ndarray),
     Scalar: lambda value: _cell(value).view(np.ndarray),
     Boolean: lambda value: _cell(value).view(np.ndarray),
@@ -322,11 +323,6 @@ def _plain(value: Any) -> Any:
 
 
 _operands: Any = np.frompyfunc(lambda x: x if isinstance(x, np.ndarray | str) else operand(x), 1, 1)
-
-
-def _objects(value: np.ndarray) -> np.ndarray:
-    """An array of objects with named parameters as their symbols."""
-    return np.asarray(_operands(value), dtype=object)
 
 
 def _inner(value: Any) -> Any:

@@ -252,15 +252,6 @@ def _read_column(entries: casadi.SX, shape: tuple[int, ...]) -> np.ndarray:
     return array([scalar(table, key) for key in table.replayed(program_read, keys)], shape)
 
 
-def _expression(symbol: Symbol) -> casadi.SX:
-    """CasADi's symbol for one of ours."""
-    import casadi
-
-    if symbol not in _expressions:
-        _pair(symbol, casadi.SX.sym(symbol.name))
-    return _expressions[symbol]
-
-
 def _pair(symbol: Symbol, expression: casadi.SX) -> None:
     _expressions[symbol] = expression
     _symbols[expression.element_hash()] = symbol
@@ -288,6 +279,9 @@ def exported(value: object) -> casadi.SX:
     table, (keys,) = table_with(value)
     met = table.symbols_below(keys)
     program_written = program_of("expression", [of_identities(met, (len(met),))], {"out": value})
-    column = _evaluate(program_written, casadi.vertcat(*map(_expression, met)))[0]
+    for symbol in met:
+        if symbol not in _expressions:
+            _pair(symbol, casadi.SX.sym(symbol.name))
+    column = _evaluate(program_written, casadi.vertcat(*(_expressions[x] for x in met)))[0]
     rows, columns = _matrix(Port("out", shape_of(value)))
     return casadi.reshape(column, columns, rows).T

@@ -62,14 +62,6 @@ def _square(t: Table, x: Signed) -> Signed:
     return t.product(x, x)
 
 
-def _divide(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
-    """d(x/y) = (dx − f dy) / y: the quotient s/y is shared by both."""
-    return (
-        lambda s: t.binary(Op.DIV, s, y),
-        lambda s: _negative(t.product(f, t.binary(Op.DIV, s, y))),
-    )
-
-
 def _power(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map | None, ...]:
     """d(xʸ) = y xʸ⁻¹ dx + ln x xʸ dy."""
     below = t.binary(Op.POW, x, t.sum(y, t.constant(-1.0)))
@@ -86,13 +78,6 @@ def _atan2(t: Table, y: Signed, x: Signed, f: Signed) -> tuple[Map, ...]:
     return (
         lambda s: t.product(t.binary(Op.DIV, x, length), s),
         lambda s: _negative(t.product(t.binary(Op.DIV, y, length), s)),
-    )
-
-
-def _hypot(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
-    return (
-        lambda s: t.product(t.binary(Op.DIV, x, f), s),
-        lambda s: t.product(t.binary(Op.DIV, y, f), s),
     )
 
 
@@ -129,7 +114,11 @@ LOCAL: dict[int, Rule] = {
     Op.ADD: lambda t, x, y, f: ((lambda s: s), (lambda s: s)),
     Op.SUB: lambda t, x, y, f: ((lambda s: s), _negative),
     Op.MUL: lambda t, x, y, f: ((lambda s: t.product(y, s)), (lambda s: t.product(x, s))),
-    Op.DIV: _divide,
+    # d(x/y) = (dx − f dy) / y: the quotient s/y is shared by both
+    Op.DIV: lambda t, x, y, f: (
+        lambda s: t.binary(Op.DIV, s, y),
+        lambda s: _negative(t.product(f, t.binary(Op.DIV, s, y))),
+    ),
     Op.SQ: _factor(lambda t, x, f: t.sum(x, x)),
     Op.SQRT: _over(lambda t, x, f: t.sum(f, f)),
     Op.SIN: _factor(lambda t, x, f: t.unary(Op.COS, x)),
@@ -150,7 +139,10 @@ LOCAL: dict[int, Rule] = {
     Op.LOG: _over(lambda t, x, f: x),
     Op.LOG1P: _over(lambda t, x, f: _one_plus(t, x)),
     Op.POW: _power,
-    Op.HYPOT: _hypot,
+    Op.HYPOT: lambda t, x, y, f: (
+        lambda s: t.product(t.binary(Op.DIV, x, f), s),
+        lambda s: t.product(t.binary(Op.DIV, y, f), s),
+    ),
     Op.ERF: _factor(
         lambda t, x, f: t.product(
             t.constant(2.0 / sqrt(pi)), t.unary(Op.EXP, _negative(_square(t, x)))

@@ -51,11 +51,6 @@ class Mark:
     forth: Map  # (dr…) → K⁻¹ dr
     back: Map  # (w…) → K⁻ᵀ w
 
-    @property
-    def x(self) -> np.ndarray:
-        """The solution as one vector of symbols."""
-        return flat(self.symbols[: self.size])
-
 
 def is_differentiating() -> bool:
     """Whether somebody is about to differentiate what is computed now."""
@@ -128,7 +123,7 @@ def jvp(solutions: Sequence[Mark], y: object, x: object, direction: object) -> n
 
 def _with(x: object, solutions: Sequence[Mark]) -> np.ndarray:
     """The symbols x and those of the solutions, as one vector."""
-    return flat([x, *(mark.x for mark in solutions)])
+    return flat([x, *(y for mark in solutions for y in mark.symbols[: mark.size])])
 
 
 def _resolved(solutions: Sequence[Mark], y: np.ndarray) -> np.ndarray:

@@ -37,10 +37,6 @@ def _rint(x: Value) -> Value:
     return np.copysign(down + up, x)
 
 
-def _trunc(x: Value) -> Value:
-    return np.copysign(np.floor(np.absolute(x)), x)
-
-
 def _across(remainder: Value, y: Value) -> Value:
     """Whether the remainder that fmod leaves lies on the other side of 0 than y."""
     return np.logical_and(remainder != 0.0, (y < 0.0) != (remainder < 0.0))
@@ -53,7 +49,7 @@ def _remainder(x: Value, y: Value) -> Value:
 
 
 def _modf(x: Value) -> tuple[Value, Value]:
-    whole = _trunc(x)
+    whole = np.trunc(x)
     return choose(_isinf(x), 0.0, x - whole), whole
 
 
@@ -104,10 +100,6 @@ def _bits(ufunc: Function) -> Function:
     return apply
 
 
-def _xor(x: Value, y: Value) -> Value:
-    return np.not_equal(np.not_equal(x, 0.0), np.not_equal(y, 0.0))
-
-
 _umath_clip = getattr(np, "_core", np).umath.clip
 DERIVED: dict[np.ufunc, Function] = {
     np.positive: lambda x: x,
@@ -123,7 +115,7 @@ DERIVED: dict[np.ufunc, Function] = {
     np.degrees: lambda x: x * (180.0 / np.pi),
     np.cbrt: lambda x: np.copysign(np.power(np.absolute(x), 1.0 / 3.0), x),
     np.rint: _rint,
-    np.trunc: _trunc,
+    np.trunc: lambda x: np.copysign(np.floor(np.absolute(x)), x),
     np.remainder: _remainder,
     np.floor_divide: _floor_divide,
     np.divmod: lambda x, y: (_floor_divide(x, y), _remainder(x, y)),
@@ -140,10 +132,10 @@ DERIVED: dict[np.ufunc, Function] = {
     np.signbit: lambda x: np.less(np.copysign(1.0, x), 0.0),
     np.greater: lambda x, y: np.less(y, x),
     np.greater_equal: lambda x, y: np.less_equal(y, x),
-    np.logical_xor: _xor,
+    np.logical_xor: lambda x, y: np.not_equal(np.not_equal(x, 0.0), np.not_equal(y, 0.0)),
     np.bitwise_and: _bits(np.logical_and),
     np.bitwise_or: _bits(np.logical_or),
-    np.bitwise_xor: _bits(_xor),
+    np.bitwise_xor: _bits(np.logical_xor),
     np.invert: _bits(np.logical_not),
     _umath_clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }

@@ -67,11 +67,11 @@ class GeneralizedAlpha:
         """x at t + h: v̇ such that M v̇ + h + Aᵀλ = τ + ψ and h(q) = 0 hold there."""
         plant, nv = self.plant, self.plant.nv
         state, size = x[: plant.size], plant.size
-        own = x[size : size + 3 * nv].reshape(3, nv)
         if x[-1] == 0.0:
             vdot, before, powers = self._start(flow, state, t, h, torque)
         else:
-            (v, vdot, before), powers = own, x[-3:-1]
+            v, vdot, before = x[size : size + 3 * nv].reshape(3, nv)
+            powers = x[-3:-1]
             state = np.concatenate([state[: plant.nq], v, state[plant.nq + nv :]])
         step = _TrialStep(self, flow, state, t, h, torque, vdot, before)
         # F = ∂f/∂v̇ of an earlier step where forces are stiff, else zero
@@ -86,7 +86,12 @@ class GeneralizedAlpha:
                 "the motion is too stiff for its iteration: take smaller steps than "
                 f"{h:g} s, or softer springs"
             )
-        return step.inner_state(*solution, powers, F.ravel()[: self._stored])
+        now, closed, vdot, derivative = solution
+        q, v, z, energy = plant.parts(now)
+        later = derivative[2 * nv + plant.nz :]
+        rest = [z + h * derivative[2 * nv : -2], energy + 0.5 * h * (powers + later)]
+        own = [v, vdot, step.algorithmic(vdot), F.ravel()[: self._stored]]
+        return np.concatenate([q, plant.parts(closed)[1], *rest, *own, later, np.ones(1)])
 
     def _derivative(self, flow: Flow, x: np.ndarray, t: Time, torque: Torque) -> np.ndarray:
         zero = np.zeros(self.plant.flat)
@@ -203,24 +208,6 @@ class _TrialStep:
         here = f(self.earlier)
         changes = [f(self.earlier + change) - here for change in step * np.eye(n)]
         return np.stack(changes, axis=1) / step
-
-    def inner_state(
-        self,
-        now: np.ndarray,
-        closed: np.ndarray,
-        vdot: np.ndarray,
-        derivative: np.ndarray,
-        powers: np.ndarray,
-        F: np.ndarray,
-    ) -> np.ndarray:
-        """The whole inner state at t + h."""
-        plant, h = self.method.plant, self.h
-        q, v, z, energy = plant.parts(now)
-        closed_v = plant.parts(closed)[1]
-        later = derivative[2 * plant.nv + plant.nz :]
-        rest = [z + h * derivative[2 * plant.nv : -2], energy + 0.5 * h * (powers + later)]
-        a = self.algorithmic(vdot)
-        return np.concatenate([q, closed_v, *rest, v, vdot, a, F, later, np.ones(1)])
 
 
 def generalized_alpha(rho: float = RHO) -> FixedMethod:

@@ -45,12 +45,24 @@ class OneStep:
 
 
 @dataclass(frozen=True)
-class FixedMethod:
-    """A method that steps by `dt`."""
+class _NamedMethod:
+    """Name, order and source of any method."""
 
-    name: str
+    name: str  # of an adaptive one, the class in scipy.integrate
     order: int
     summary: str  # with its source
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.order < 1:
+            raise SettingError(
+                f"method {self.name!r} of order {self.order}: needs a plain name and order ≥ 1"
+            )
+
+
+@dataclass(frozen=True)
+class FixedMethod(_NamedMethod):
+    """A method that steps by `dt`."""
+
     make: Callable[[SimulatedPlant], Step]
     one_torque: bool = False  # a torque function is called once a step, not at every stage
     closes: bool = True  # its states may be projected onto constraints after every step
@@ -59,29 +71,14 @@ class FixedMethod:
     by_derivatives: bool = True  # integrates the derivatives of the plant, by any formulation
     remembers: bool = False  # stores accelerations, which change where a torque jumps
 
-    def __post_init__(self) -> None:
-        _require_named(self.name, self.order)
-
 
 @dataclass(frozen=True)
-class AdaptiveMethod:
+class AdaptiveMethod(_NamedMethod):
     """A method of SciPy that adapts its steps to `rtol` and `atol`."""
 
-    name: str  # the class in scipy.integrate
-    order: int
-    summary: str
     one_step: bool  # may continue from any state, so that it can be projected onto constraints
     stiff: bool
     by_derivatives: bool = True
 
-    def __post_init__(self) -> None:
-        _require_named(self.name, self.order)
-
 
 Method = FixedMethod | AdaptiveMethod
-
-
-def _require_named(name: str, order: int) -> None:
-    """An error unless the name is an identifier and the order positive."""
-    if not name.isidentifier() or order < 1:
-        raise SettingError(f"method {name!r} of order {order}: needs a plain name and order ≥ 1")

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
-from typing import Any
 
 import numpy as np
 
@@ -84,7 +83,8 @@ class Variational:
     def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
         """The inner state: p = ∂L/∂q̇, and q̇ as a first guess of v."""
         q, qd, z, energy = self.plant.parts(x)
-        p = self._at(q, qd, inputs)[self.plant.nv :]
+        parameters = {name: inputs[name] for name in self._parameters}
+        p = self.gradients(q=q, v=qd, **parameters)[self.plant.nv :]
         return np.concatenate([q, p, z, energy, qd, qd, np.zeros(1)])
 
     def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
@@ -101,9 +101,10 @@ class Variational:
         bare, friction = plant.bound(inputs)
         v, zdot, tau = 2.0 * before - earlier, np.zeros(plant.nz), torque(0.5, x, None)
         solve = _solver(bare.mass_matrix(plant.dynamics.integrate(q, 0.5 * h * v)))
+        parameters = {name: inputs[name] for name in self._parameters}
         for _ in range(ITERATIONS):
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
-            both = self._at(middle, v, inputs)
+            both = self.gradients(q=middle, v=v, **parameters)
             total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, inputs)
             psi = bare.generalized_forces(middle, v) - plant.coulomb_torque(v, friction, inputs)
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)
@@ -116,9 +117,6 @@ class Variational:
         moved = plant.dynamics.integrate(q, h * v)
         rest = [z + h * zdot, energy + powers, v, before, np.stack([worst])]
         return np.concatenate([moved, end, *rest])
-
-    def _at(self, q: np.ndarray, v: np.ndarray, inputs: Inputs) -> Any:
-        return self.gradients(q=q, v=v, **{k: inputs[k] for k in self._parameters})
 
     def _momenta(
         self, h: Time, v: np.ndarray, m: np.ndarray, g: np.ndarray
