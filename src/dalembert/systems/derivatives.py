@@ -71,7 +71,8 @@ class QuantityDerivative:
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
         """The derivatives at `inputs`, with `weights` of the outputs, `directions` of the inputs."""
         what = f"{self.mode} of {self.variant.quantity.name}"
-        arrays = {}
+        arrays: dict[str, list[ArrayLike]] = {}
+        values: Any
         for name, values in lists.items():  # one array for each port; a bare array is no list
             ports = self.ports_of[name]
             bare = not isinstance(values, list | tuple) and np.ndim(values) < 2

@@ -575,11 +575,15 @@ class WrappedDynamics(DelegatingDynamics):
     def delegate(self) -> Dynamics:
         return self.dynamics
 
+    def _with(self, dynamics: Dynamics) -> Self:
+        """The same around other dynamics."""
+        return cast(Self, replace(cast(Any, self), dynamics=dynamics))
+
     def with_inertia(self, theta: Array) -> Self:
-        return cast(Self, replace(cast(Any, self), dynamics=self.dynamics.with_inertia(theta)))
+        return self._with(self.dynamics.with_inertia(theta))
 
     def without_coulomb(self) -> Self:
-        return cast(Self, replace(cast(Any, self), dynamics=self.dynamics.without_coulomb()))
+        return self._with(self.dynamics.without_coulomb())
 
     def inherited_quantities(self) -> dict[str, Quantity]:
         """Quantities of the wrapped dynamics that are those of the whole as well."""
