@@ -45,7 +45,7 @@ class ChecksumManifest:
         """Write a manifest, whole or not at all."""
         texts = {str(k): text for k, text in (reasons or {}).items()}
         manifest = {"files": files, "reasons": texts}
-        with atomic_file(self._path(name)) as part:
+        with atomic_file(self.top / FOLDER / f"{name}.json") as part:
             part.write_text(json.dumps({**manifest, "seal": self._checksum(name, manifest)}))
 
     def read(self, name: str) -> dict[str, Any] | None:
@@ -53,7 +53,8 @@ class ChecksumManifest:
         if name in self._known:
             return self._known[name]
         try:
-            manifest: dict[str, Any] = json.loads(self._path(name).read_bytes())
+            data = (self.top / FOLDER / f"{name}.json").read_bytes()
+            manifest: dict[str, Any] = json.loads(data)
             checksum = manifest.pop("seal")
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
@@ -107,9 +108,6 @@ class ChecksumManifest:
             manifest = self.read(path.stem) or {"reasons": {}}
             reasons |= {int(k): text for k, text in manifest["reasons"].items()}
         return reasons
-
-    def _path(self, name: str) -> Path:
-        return self.top / FOLDER / f"{name}.json"
 
     def _checksum(self, name: str, manifest: Any) -> str:
         return sha256(json.dumps([self.study, name, manifest]).encode()).hexdigest()

@@ -97,7 +97,16 @@ def _spread(
         )
     intervals = {name: _interval(name, value) for name, value in over.items()}
     sizes = {name: 1 if callable(e) else prod(e[0].shape) for name, e in intervals.items()}
-    points = _points(kind, sum(sizes.values()), int(runs), seed)
+    rng, dimensions = np.random.default_rng(seed), sum(sizes.values())
+    if kind == "random":
+        points = rng.random((int(runs), dimensions))
+    else:
+        from scipy.stats import qmc
+
+        samplers = {"sobol": qmc.Sobol, "halton": qmc.Halton, "latin": qmc.LatinHypercube}
+        with warnings.catch_warnings():  # about numbers of points that are no power of two
+            warnings.simplefilter("ignore", UserWarning)
+            points = np.asarray(samplers[kind](dimensions, seed=rng).random(int(runs)))
     columns, start = {}, 0
     for name, interval in intervals.items():
         part = points[:, start : start + sizes[name]]
@@ -126,19 +135,6 @@ def _interval(name: str, ends: Any) -> Any:
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SettingError(f"over={{{name!r}: …}}: both ends must be finite")
     return low, high
-
-
-def _points(kind: str, dimensions: int, runs: int, seed: int) -> np.ndarray:
-    """(runs, dimensions) in the unit cube."""
-    rng = np.random.default_rng(seed)
-    if kind == "random":
-        return rng.random((runs, dimensions))
-    from scipy.stats import qmc
-
-    samplers = {"sobol": qmc.Sobol, "halton": qmc.Halton, "latin": qmc.LatinHypercube}
-    with warnings.catch_warnings():  # about numbers of points that are no power of two
-        warnings.simplefilter("ignore", UserWarning)
-        return np.asarray(samplers[kind](dimensions, seed=rng).random(runs))
 
 
 VECTORS = ("q0", "qd0", "tau", "controls")

@@ -74,7 +74,7 @@ def reductions(reduce: Any) -> dict[str, Reduction]:
     if reduce is None:
         return {}
     if isinstance(reduce, Mapping):
-        named = {str(name): _function(how) for name, how in reduce.items()}
+        named = {str(name): how for name, how in reduce.items()}
     else:
         several = [reduce] if isinstance(reduce, str) or callable(reduce) else reduce
         if not isinstance(several, list | tuple):
@@ -82,18 +82,13 @@ def reductions(reduce: Any) -> dict[str, Reduction]:
         named = {}
         for how in several:
             name = how if isinstance(how, str) else getattr(how, "__name__", type(how).__name__)
-            named["reduced" if name == "<lambda>" else name] = _function(how)
+            named["reduced" if name == "<lambda>" else name] = how
     if not named:
         raise SettingError("reduce= names nothing to keep; leave it out to keep trajectories")
-    return named
-
-
-def _function(how: str | Reduction) -> Reduction:
-    if callable(how):
-        return how
-    if how not in REDUCTIONS:
-        raise UnknownNameError(f"there is no reduction {how!r}{suggest(how, list(REDUCTIONS))}")
-    return REDUCTIONS[how]
+    for how in named.values():
+        if not callable(how) and how not in REDUCTIONS:
+            raise UnknownNameError(f"there is no reduction {how!r}{suggest(how, list(REDUCTIONS))}")
+    return {name: how if callable(how) else REDUCTIONS[how] for name, how in named.items()}
 
 
 def reduced(run: xarray.Dataset, how: Mapping[str, Reduction]) -> xarray.Dataset:

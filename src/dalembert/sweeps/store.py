@@ -56,9 +56,9 @@ class Memory:
     def write(self, chunk: Chunk) -> None:
         """Store a chunk."""
         rows = self.study.rows(chunk.index)
-        _require_labels(chunk, self.first.coordinates if self.first else {})
+        _require_fit(chunk, self.first.coordinates if self.first else {}, self.arrays)
         for name, array in chunk.arrays.items():
-            self.arrays[name][rows] = _checked(name, array, self.arrays[name])
+            self.arrays[name][rows] = array
         self.status[rows] = chunk.status
         self.reasons |= {int(rows[k]): text for k, text in chunk.reasons.items()}
 
@@ -158,11 +158,11 @@ class Zarr:
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
         with _disk_errors(self.path, "written"):
-            _require_labels(chunk, self._labels)
+            _require_fit(chunk, self._labels, self._group)
             for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
                 # left by processes that were killed
                 remove_abandoned((self.path / name).glob(f"{chunk.index}.*.partial"))
-                self._group[name][own] = _checked(name, array, self._group[name])
+                self._group[name][own] = array
                 # whole along all but the first dimension; no file where all is the fill value
                 parts = [str(chunk.index), *["0"] * (self._group[name].ndim - 1)]
                 file = self.path / name / ".".join(parts)
@@ -199,7 +199,18 @@ def opened(path: Path) -> xarray.Dataset:
     import xarray
 
     options: dict[str, Any] = {"engine": "zarr", "consolidated": False, "mask_and_scale": False}
-    source, reasons = _source(path)
+    source: Any = path
+    if (path / OLD / ".zarray").is_file() and not (path / FOLDER / f"{FIRST}.json").exists():
+        reasons: dict[int, str] = {}  # of an older version, without checksums
+        for file in sorted((path / STATUS).glob("reasons-*.json")):
+            reasons |= {int(k): text for k, text in json.loads(file.read_text()).items()}
+    else:
+        _zarr()
+        from dalembert.sweeps.checked_store import CheckedStore
+
+        manifest = ChecksumManifest(path, _study_text(path))
+        _ = manifest.first  # a missing array would not be noticed later
+        source, reasons = CheckedStore(path, manifest=manifest), manifest.reasons()
     try:
         result = xarray.open_dataset(source, chunks={}, **options)
     except (ImportError, ValueError):  # without dask
@@ -207,21 +218,6 @@ def opened(path: Path) -> xarray.Dataset:
     order = json.loads(result.attrs.pop("order"))
     names = [name for name in order if name in result.data_vars]
     return with_reasons(result[names], reasons)
-
-
-def _source(path: Path) -> tuple[Any, dict[int, str]]:
-    """(source for Zarr, reasons of failures); a store of an older version has no checksums."""
-    if (path / OLD / ".zarray").is_file() and not (path / FOLDER / f"{FIRST}.json").exists():
-        reasons: dict[int, str] = {}
-        for file in sorted((path / STATUS).glob("reasons-*.json")):
-            reasons |= {int(k): text for k, text in json.loads(file.read_text()).items()}
-        return path, reasons
-    _zarr()
-    from dalembert.sweeps.checked_store import CheckedStore
-
-    manifest = ChecksumManifest(path, _study_text(path))
-    _ = manifest.first  # a missing array would not be noticed later
-    return CheckedStore(path, manifest=manifest), manifest.reasons()
 
 
 def with_reasons(result: xarray.Dataset, reasons: dict[int, str]) -> xarray.Dataset:
@@ -265,23 +261,20 @@ def difference(identity: Any, study: Study) -> str:
     return ""
 
 
-def _checked(name: str, array: np.ndarray, stored: Any) -> np.ndarray:
-    """Rows (n, ...), or an error unless they fit the stored array."""
-    if array.shape[1:] != stored.shape[1:] or not np.can_cast(array.dtype, stored.dtype):
-        raise SettingError(
-            f"the reduction {name!r} gave {stored.dtype}{stored.shape[1:]} for each of the first runs, "
-            f"{array.dtype}{array.shape[1:]} for later ones; it must be the same for all"
-        )
-    return array
-
-
-def _require_labels(chunk: Chunk, known: Mapping[str, list[Any]]) -> None:
-    """An error unless the entries of a dimension have the names of the first runs."""
+def _require_fit(chunk: Chunk, known: Mapping[str, list[Any]], arrays: Any) -> None:
+    """An error unless a chunk has the names and the kinds of arrays of the first runs."""
     for dim, names in chunk.coordinates.items():
         if names != known.get(dim, names):
             raise SettingError(
                 f"a reduction names the entries of {dim!r} {known[dim]} for the first runs, {names} "
                 "for later ones; they must be the same for all"
+            )
+    for name, array in chunk.arrays.items():
+        kind = arrays[name]
+        if array.shape[1:] != kind.shape[1:] or not np.can_cast(array.dtype, kind.dtype):
+            raise SettingError(
+                f"the reduction {name!r} gave {kind.dtype}{kind.shape[1:]} for each of the first "
+                f"runs, {array.dtype}{array.shape[1:]} for later ones; it must be the same for all"
             )
 
 

@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from inspect import signature
@@ -48,14 +48,18 @@ def by_processes(study: Study, missing: Sequence[int], processes: int) -> Iterat
     while todo:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(processes, context, _initialise, (threads,))
-
-        def submit(index: int, pool: ProcessPoolExecutor = pool) -> Future[Chunk]:
-            return pool.submit(compute, *pickled, *study.piece(index))
-
+        pending: dict[Future[Chunk], int] = {}
         try:
-            for chunk in _completed(submit, todo, processes):
-                lost = 0
-                yield chunk
+            while todo or pending:
+                while todo and len(pending) < AHEAD * processes:
+                    pending[pool.submit(compute, *pickled, *study.piece(todo[0]))] = todo[0]
+                    todo.popleft()
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    chunk = future.result()
+                    del pending[future]
+                    lost = 0
+                    yield chunk
         except BrokenProcessPool:
             lost += 1
             if lost > LOST:
@@ -64,26 +68,8 @@ def by_processes(study: Study, missing: Sequence[int], processes: int) -> Iterat
                     "for want of memory; take fewer of them, or a smaller chunk="
                 ) from None
         finally:
+            todo.extendleft(sorted(pending.values(), reverse=True))
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _completed(
-    submit: Callable[[int], Future[Chunk]], todo: deque[int], processes: int
-) -> Iterator[Chunk]:
-    """Chunks as they complete; those pending when the pool breaks return to `todo`."""
-    pending: dict[Future[Chunk], int] = {}
-    try:
-        while todo or pending:
-            while todo and len(pending) < AHEAD * processes:
-                pending[submit(todo[0])] = todo[0]
-                todo.popleft()
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                chunk = future.result()
-                del pending[future]
-                yield chunk
-    finally:
-        todo.extendleft(sorted(pending.values(), reverse=True))
 
 
 def _initialise(threads: int) -> None:

@@ -228,7 +228,16 @@ class _FunctionReader:
             parts = (value.func, value.args, value.keywords)
             return "partial", [self.facts(part, deep) for part in parts]
         if isinstance(value, types.FunctionType):
-            return "function", [self.facts(part, deep) for part in _parts(value)]
+            cells = []
+            for cell in value.__closure__ or ():
+                try:
+                    cells.append(cell.cell_contents)
+                except ValueError:  # a name that is not bound yet, such as a function's own
+                    cells.append(None)
+            known = value.__globals__
+            uses = {name: known[name] for name in sorted(_names(value.__code__)) if name in known}
+            code, defaults = value.__code__, (value.__defaults__, value.__kwdefaults__)
+            return "function", [self.facts(x, deep) for x in (code, *defaults, cells, uses)]
         # systems by their content, other objects by class and attributes
         if isinstance(value, type):
             return "class", value.__module__, value.__qualname__
@@ -236,26 +245,13 @@ class _FunctionReader:
         if isinstance(content, str):
             return "system", content
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        code = getattr(type(value).__call__, "__code__", None) if callable(value) else None
-        if hasattr(value, "__array__") and code is None:
+        called = getattr(type(value).__call__, "__code__", None) if callable(value) else None
+        if hasattr(value, "__array__") and called is None:
             return "array of", kind, self.facts(np.asarray(value), deep)
         names = (name for owner in type(value).__mro__ for name in getattr(owner, "__slots__", ()))
         state = {name: getattr(value, name) for name in names if hasattr(value, name)}
         state |= getattr(value, "__dict__", {})
-        return "object", kind, self.facts(code, deep), self.facts(dict(state), deep)
-
-
-def _parts(function: types.FunctionType) -> list[Any]:
-    """Code, defaults, what it closes over, and the globals it names."""
-    cells = []
-    for cell in function.__closure__ or ():
-        try:
-            cells.append(cell.cell_contents)
-        except ValueError:  # a name that is not bound yet, such as a function's own
-            cells.append(None)
-    known = function.__globals__
-    uses = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
-    return [function.__code__, function.__defaults__, function.__kwdefaults__, cells, uses]
+        return "object", kind, self.facts(called, deep), self.facts(dict(state), deep)
 
 
 def _names(code: types.CodeType) -> set[str]:

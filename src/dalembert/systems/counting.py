@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,7 @@ def as_written(
     tree = model.tree
     entry = formulations.quantity(quantity)
     function = entry.formulation(formulation, tree).function
-    undriven = _without_drives(tree)
-
-    def run(**state: Any) -> Any:
-        return function(undriven, **state, **choices)
-
+    run = partial(function, _without_drives(tree), **choices)
     return tally(run, {name: shape(tree, INPUTS[name]) for name in entry.inputs})
 
 
@@ -129,24 +126,21 @@ def count_growth(
     """
     sizes = sorted(set(n))
     counts = {k: as_written(general_chain(k), quantity, formulation, **choices) for k in sizes}
-    polynomials = [
-        _polynomial(sizes, [getattr(counts[k], kind) for k in sizes], formulation)
-        for kind in ("multiplications", "additions")
-    ]
+    polynomials = []
+    for kind in ("multiplications", "additions"):
+        values = [getattr(counts[k], kind) for k in sizes]
+        # the polynomial of lowest degree through all points, with a point to spare; exact
+        for degree in range(len(sizes) - 1):
+            coefficients = _interpolate(sizes[: degree + 1], values[: degree + 1])
+            if values == [sum(c * k**p for p, c in enumerate(coefficients)) for k in sizes]:
+                polynomials.append(coefficients)
+                break
+        else:
+            raise DalembertError(
+                f"the counts of {formulation!r} for n = {sizes} follow no polynomial of degree below "
+                f"{len(sizes) - 1}; give more values of n"
+            )
     return Growth(formulation, counts, *polynomials)
-
-
-def _polynomial(sizes: list[int], values: list[int], formulation: str) -> tuple[Fraction, ...]:
-    """The polynomial of lowest degree through all points, with a point to spare; exact."""
-    for degree in range(len(sizes) - 1):
-        coefficients = _interpolate(sizes[: degree + 1], values[: degree + 1])
-        fitted = [sum(c * k**p for p, c in enumerate(coefficients)) for k in sizes]
-        if fitted == values:
-            return coefficients
-    raise DalembertError(
-        f"the counts of {formulation!r} for n = {sizes} follow no polynomial of degree below "
-        f"{len(sizes) - 1}; give more values of n"
-    )
 
 
 def _interpolate(sizes: list[int], values: list[int]) -> tuple[Fraction, ...]:

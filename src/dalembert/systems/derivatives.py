@@ -71,25 +71,24 @@ class QuantityDerivative:
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
         """The derivatives at `inputs`, with `weights` of the outputs, `directions` of the inputs."""
         what = f"{self.mode} of {self.variant.quantity.name}"
-        arrays = {name: self._checked(name, values, what) for name, values in lists.items()}
+        arrays: dict[str, list[ArrayLike]] = {}
+        values: Any
+        for name, values in lists.items():  # one array for each port; a bare array is no list
+            ports = self.ports_of[name]
+            bare = not isinstance(values, list | tuple) and np.ndim(values) < 2
+            if bare or len(values) != len(ports):
+                names = ", ".join(port.name for port in ports)
+                got = "one bare array" if bare else f"{len(values)}"
+                raise ShapeError(
+                    f"{self.evaluator.dynamics.name}: {what} takes {name} as a list of {len(ports)} "
+                    f"array{'' if len(ports) == 1 else 's'} ({names}), not {got}"
+                )
+            arrays[name] = list(values)
         inputs = arrays.pop("inputs")
         if self.evaluator.dynamics.parameters:
             inputs = [*inputs, self.evaluator.parameter_array()]
         seeds = [x for values in arrays.values() for x in values]
         return self.evaluator.call(self.kernel, what, [*inputs, *seeds])
-
-    def _checked(self, name: str, values: Any, what: str) -> list[ArrayLike]:
-        """One array for each port; a bare array is no list of arrays."""
-        ports = self.ports_of[name]
-        bare = not isinstance(values, list | tuple) and np.ndim(values) < 2
-        if bare or len(values) != len(ports):
-            names = ", ".join(port.name for port in ports)
-            got = "one bare array" if bare else f"{len(values)}"
-            raise ShapeError(
-                f"{self.evaluator.dynamics.name}: {what} takes {name} as a list of {len(ports)} "
-                f"array{'' if len(ports) == 1 else 's'} ({names}), not {got}"
-            )
-        return list(values)
 
     @cached_property
     def kernel(self) -> Kernel:

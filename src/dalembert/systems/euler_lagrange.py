@@ -45,21 +45,13 @@ def _momentum(s: Symbols) -> Array:
     return p
 
 
-def _potential_gradient(s: Symbols) -> Array:
-    N: Array = tracing.gradient(s["potential"], s["q"])
-    return N
-
-
-def _chart_force(s: Symbols) -> Array:
-    e: Array = tracing.jacobian(_momentum(s), s["t"])
-    return e
-
-
 def _bias(s: Symbols) -> Array:
     # d/dt ∂L/∂q̇ at q̈ = 0, less ∂L/∂q
-    momentum_rate = tracing.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
+    by_position = tracing.directional(_momentum(s), s["q"], s["qd"])
+    momentum_rate = by_position + tracing.jacobian(_momentum(s), s["t"])
     moving = s["kinetic"] + s["linear"] @ s["qd"]
-    h: Array = momentum_rate - tracing.gradient(moving, s["q"]) + _potential_gradient(s)
+    by_motion = tracing.gradient(moving, s["q"])
+    h: Array = momentum_rate - by_motion + tracing.gradient(s["potential"], s["q"])
     return h
 
 
@@ -112,7 +104,7 @@ def gyroscopic_matrix(energies: Energies, q: Array) -> Array:
 
 def chart_force(energies: Energies, q: Array, qd: Array) -> Array:
     """e (n,) = ∂(M q̇ + a)/∂t: the part of the bias due to moving coordinates."""
-    return energies.evaluate(_chart_force, q=q, qd=qd)
+    return energies.evaluate(lambda s: tracing.jacobian(_momentum(s), s["t"]), q=q, qd=qd)
 
 
 def chart_power(energies: Energies, q: Array, qd: Array) -> Array:
@@ -126,7 +118,7 @@ def chart_power(energies: Energies, q: Array, qd: Array) -> Array:
 
 def gravity_torque(energies: Energies, q: Array) -> Array:
     """N (n,) = ∂U/∂q."""
-    return energies.evaluate(_potential_gradient, q=q)
+    return energies.evaluate(lambda s: tracing.gradient(s["potential"], s["q"]), q=q)
 
 
 def generalized_forces(energies: Energies, q: Array, qd: Array) -> Array:
@@ -146,11 +138,6 @@ def inverse_dynamics_by_christoffel(energies: Energies, q: Array, qd: Array, qdd
     return tau
 
 
-def _excess(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
-    excess: Array = tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
-    return excess
-
-
 def solve(energies: Energies, q: Array, tau: Array) -> Array:
     """M⁻¹ τ (n,), M = L D Lᵀ: no square roots."""
     return ldl(mass_matrix(energies, q)).solve(tau)
@@ -159,13 +146,15 @@ def solve(energies: Energies, q: Array, tau: Array) -> Array:
 @implicit(inverse_dynamics, solve)
 def forward_dynamics(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
     """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ."""
-    return solve(energies, q, _excess(energies, q, qd, tau))
+    excess = tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
+    return solve(energies, q, excess)
 
 
 @implicit(inverse_dynamics, solve)
 def forward_dynamics_by_cholesky(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
     """q̈ (n,) with M q̈ = τ + ψ − h, M = L Lᵀ."""
-    return cholesky_solve(mass_matrix(energies, q), _excess(energies, q, qd, tau))
+    M = mass_matrix(energies, q)
+    return cholesky_solve(M, tau + generalized_forces(energies, q, qd) - bias(energies, q, qd))
 
 
 def inverse_dynamics_derivatives(

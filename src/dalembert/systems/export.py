@@ -117,15 +117,15 @@ def export(
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
     kinds = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
     endings = kinds[target]
-    texts = {
+    contents: dict[str, str | bytes] = {
         f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
         for kind, ending in endings.items()
     }
-    return _written(Path(folder), {name: partial(_write, text) for name, text in texts.items()})
-
-
-def _write(content: str | bytes, path: Path) -> None:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("ascii"))
+    writers = {}
+    for name, content in contents.items():
+        data = content if isinstance(content, bytes) else content.encode("ascii")
+        writers[name] = partial(Path.write_bytes, data=data)
+    return _written(Path(folder), writers)
 
 
 def _written(folder: Path, writers: Mapping[str, Callable[[Path], Any]]) -> list[Path]:

@@ -77,7 +77,16 @@ class Lagrangian(System):
         expressions = [kinetic, potential, *values]
         symbols = symbol_table(q, qd, parameters, names, expressions, time=time)
         if by_name:
-            values = _by_coordinate(symbols, forces)
+            force_on = {}
+            for key, value in forces.items():
+                coordinate = key if isinstance(key, str) else symbols.name_of(key)
+                if coordinate not in symbols.names:
+                    known = ", ".join(symbols.names)
+                    raise ModelError(
+                        f"forces names {key!r}, which is no coordinate; there are: {known}"
+                    )
+                force_on[coordinate] = value
+            values = [force_on.get(coordinate, 0.0) for coordinate in symbols.names]
         psi = values or [0.0] * len(symbols.names)
         if len(psi) != len(symbols.names):
             raise ModelError(f"forces has {len(psi)} entries for {len(symbols.names)} coordinates")
@@ -206,15 +215,3 @@ def energies_of(
     function = tracing.Function([symbols.q, symbols.qd, symbols.p, symbols.t], parts)
     moving = any(tracing.depends_on(part, symbols.t) for part in parts.values())
     return Energies(name, symbols.names, function, symbols.parameters, dimension, moving=moving)
-
-
-def _by_coordinate(symbols: SymbolTable, forces: Mapping[Any, UserExpr]) -> list[UserExpr]:
-    """The forces in the order of the coordinates, zero for those that are not named."""
-    by_name = {}
-    for key, value in forces.items():
-        name = key if isinstance(key, str) else symbols.name_of(key)
-        if name not in symbols.names:
-            known = ", ".join(symbols.names)
-            raise ModelError(f"forces names {key!r}, which is no coordinate; there are: {known}")
-        by_name[name] = value
-    return [by_name.get(name, 0.0) for name in symbols.names]

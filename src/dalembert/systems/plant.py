@@ -317,14 +317,13 @@ class Plant:
 
     def flow(self, inputs: Inputs) -> Flow:
         """The plant with these inputs, its functions not compiled."""
-
-        def derivative(x: Array, d: Array, t: Time, tau: Array | None, **own: Any) -> Array:
-            return self.derivative(x, d, t, tau, own)
-
-        def project(x: Array, t: Time, **own: Any) -> Array:
-            return self.project(x, t, own)
-
-        return Flow(self, inputs, derivative, self.moved, project)
+        return Flow(
+            self,
+            inputs,
+            lambda x, d, t, tau, **own: self.derivative(x, d, t, tau, own),
+            self.moved,
+            lambda x, t, **own: self.project(x, t, own),
+        )
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Recursion:
         blocks = [[visible(f"{table.name}: {table.formulation} ({table.citation})")]]
         for term in table.terms:
             if table.is_symbolic:
-                rows = _written(table, term.symbol, _values(table, term), width)
+                rows = _written(table, term.symbol, map(_expressions, table[term.name]), width)
             else:
                 longest = max(map(len, table.links))
                 rows = [
@@ -166,7 +166,7 @@ class Recursion:
             TableEntry(term.latex.replace("#", str(k + 1)), value)
             for term in table.terms
             if name in (None, term.name)
-            for k, value in enumerate(_values(table, term))
+            for k, value in enumerate(map(_expressions, table[term.name]))
         ]
         if name in (None, "tau"):
             entries.append(TableEntry(r"\tau", _expressions(table["tau"])))
@@ -241,11 +241,6 @@ def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -
         )
         for k, value in enumerate(values)
     ]
-
-
-def _values(table: Recursion, term: Term) -> list[np.ndarray]:
-    """The expressions of every link, an array of the term's shape each."""
-    return [_expressions(x) for x in table[term.name]]
 
 
 def _expressions(values: Any) -> np.ndarray:

@@ -308,7 +308,8 @@ class FixedStepRun(_Run):
             states = self._states(system)
             wait = errors is not None or not on_device(self.state)
             if wait and not all(all_finite(x[-1]) for x in states):
-                raise SimulationError(self._lost_message(system, states[0], _lost_runs(states)))
+                lost = ~reduce(and_, [finite_states(x[-1]) for x in states])
+                raise SimulationError(self._lost_message(system, states[0], lost))
             return states
         q, qd = self.state[:2]
         start = system._first_status(q, qd)
@@ -318,7 +319,7 @@ class FixedStepRun(_Run):
             raise SimulationError(message or system._bad_start(q, qd, start))
         with np.errstate(all="ignore"):
             states = self._states(system)
-        lost = _lost_runs(states)
+        lost = ~reduce(and_, [finite_states(x[-1]) for x in states])
         if refuse:
             if bool(lost.any()):
                 raise SimulationError(self._lost_message(system, states[0], lost))
@@ -333,19 +334,16 @@ class FixedStepRun(_Run):
         dtype = np.float32 if str(self.state[0].dtype).endswith("float32") else float
         inputs = {**self.inputs(dtype), "t": np.zeros((), dtype)}
         if self.has_width:
-            inputs["width"] = self._width(system).astype(dtype)
+            # velocities over which friction rises; per step where the torques are
+            q, qd, tau, *_ = self.state
+            width = smoothing_width(system, self.counts[2], self.smoothing)
+            per_step = self.controller is None and tau.ndim > max(q.ndim, qd.ndim)
+            steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if per_step else ()
+            inputs["width"] = np.broadcast_to(width, (*steps, *width.shape)).astype(dtype)
         step = self.iteration
         base, fixed = ([inputs[p.name] for p in ports] for ports in (step.base, step.fixed))
         kernel = self.kernels[1 if on_device(self.state) else 0]
         return tuple(kernel(base, fixed, *self.counts)[: len(self.names)])
-
-    def _width(self, system: System) -> Array:
-        """Velocities over which friction rises; per step where the torques are."""
-        q, qd, tau, *_ = self.state
-        width = smoothing_width(system, self.counts[2], self.smoothing)
-        per_step = self.controller is None and tau.ndim > max(q.ndim, qd.ndim)
-        steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if per_step else ()
-        return np.broadcast_to(width, (*steps, *width.shape))
 
     def _lost_message(self, system: System, q: Any, lost: Array) -> str:
         """Which run is lost before which saved state, and why."""
@@ -367,11 +365,6 @@ class FixedStepRun(_Run):
             f"{cause or f'take a smaller dt than {self.counts[2]:g} s'}.{more} "
             'errors="flag" gives all others their results'
         )
-
-
-def _lost_runs(states: tuple[Array, ...]) -> Array:
-    """Which runs (...) have last states that are not finite."""
-    return ~reduce(and_, [finite_states(x[-1]) for x in states])
 
 
 @dataclass(frozen=True, eq=False)

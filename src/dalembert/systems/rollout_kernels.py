@@ -86,14 +86,6 @@ class FixedStep:
         return tuple(Port(name, shape) for name, shape in self.states.items())
 
     @property
-    def fixed_ports(self) -> tuple[Port, ...]:
-        """Torques, controls or the constants of the controller, and the other inputs."""
-        shapes = self.plant.fixed_inputs
-        driven = [] if self.plant.controller else [Port("tau", (len(self.plant.driving),))]
-        names = [name for name in ("law", "width", "parameters") if name in shapes]
-        return *driven, *(Port(name, shapes[name]) for name in names)
-
-    @property
     def is_vector(self) -> bool:
         """Whether q is a vector, so that a stage is at q + Ω itself."""
         return self.plant.nq == self.plant.nv
@@ -176,7 +168,12 @@ class FixedStep:
         between: Callable[..., Arrays] | None = None,
     ) -> Iteration:
         """The iteration of these functions; with one for times `between` all stages are kept."""
-        base, fixed, keeps_stages = self.base, self.fixed_ports, between is not None
+        # torques, controls or the constants of the controller, and the other inputs
+        shapes = self.plant.fixed_inputs
+        driven = [] if self.plant.controller else [Port("tau", (len(self.plant.driving),))]
+        others = [name for name in ("law", "width", "parameters") if name in shapes]
+        fixed = (*driven, *(Port(name, shapes[name]) for name in others))
+        base, keeps_stages = self.base, between is not None
         names, results = [port.name for port in base], [port.name for port, _ in work]
         ports = (*base, *(port for port, _ in work))
         inputs = (*ports, *fixed, *(Port(name, ()) for name in scalars))
@@ -207,10 +204,11 @@ def _trace(
     """The program of a function of inputs by name that returns a tuple."""
     from dalembert.kernels.program.trace import trace
 
-    def named(**arrays: Array) -> dict[str, Array]:
-        return dict(zip(outputs, function(**arrays), strict=True))
-
-    return trace(named, {port.name: port.shape for port in inputs}, name=name)
+    return trace(
+        lambda **arrays: dict(zip(outputs, function(**arrays), strict=True)),
+        {port.name: port.shape for port in inputs},
+        name=name,
+    )
 
 
 def iteration(
@@ -360,7 +358,12 @@ class AdaptiveStep(FixedStep):
         size, rate = _rms(before / scale), _rms(window[-1] / scale)
         known = (size > SMALL) * (rate > SMALL)
         first = np.where(known > 0.5, FIRST * size / rate, LEAST)
-        following = np.where(starts, first, h * self._growth(norm, accepted, values))
+        # the ratio of the next step length to this one
+        ratio = SAFETY * norm ** (-1.0 / (self.pair.error_order + 1))
+        most = np.where(values["rejected"] > 0.5, 1.0, LONGER)
+        shorter = np.where(ratio > SHORTER, ratio, SHORTER)  # also where it is NaN
+        growth = np.where(accepted, np.where(ratio < most, ratio, most), shorter)
+        following = np.where(starts, first, h * growth)
         clock = _clock(values, accepted, following)
         chosen = [np.where(accepted, a, b) for a, b in zip(after, state, strict=True)]
         # the next step is measured from its own start, where Ω = 0 moves with q̇ itself
@@ -396,7 +399,7 @@ class AdaptiveStep(FixedStep):
             met = dynamics.meets(q, qd, values["t"], PROJECTION_TOLERANCE)
             undone = {name: values[f"{name}_before"] for name in self.undone}
             undone["h"] = SHORTER * undone["h"]
-            goes_on = np.where(undone["h"] >= _shortest_step(undone["t"]), RUNNING, OPEN)
+            goes_on = np.where(undone["h"] >= TINY * undone["t"] + SMALLEST, RUNNING, OPEN)
             ended = np.where(values["tries"] < values["most"], goes_on, GIVEN_UP)
             undone |= {"rejected": 1.0, "ended": ended}
             named |= {name: np.where(met, named[name], x) for name, x in undone.items()}
@@ -407,20 +410,13 @@ class AdaptiveStep(FixedStep):
         turns = np.abs(q) if self.is_vector else np.ones(self.plant.nv)
         return np.concatenate([turns, np.abs(qd), *([] if w is None else [np.abs(w)])])
 
-    def _growth(self, norm: Array, accepted: Array, values: Values) -> Array:
-        """The ratio of the next step length to this one."""
-        ratio = SAFETY * norm ** (-1.0 / (self.pair.error_order + 1))
-        most = np.where(values["rejected"] > 0.5, 1.0, LONGER)
-        shorter = np.where(ratio > SHORTER, ratio, SHORTER)  # also where it is NaN
-        return np.where(accepted, np.where(ratio < most, ratio, most), shorter)
-
 
 def _clock(values: Values, accepted: Array, following: Array) -> list[Array]:
     """t, h, rejected, attempts ("tries") and ended after an attempted step."""
     t, h, end = values["t"], values["h"], values["end"]
     arrival = np.where(h >= end - t, end, t + h)  # the end exactly
     now, attempts = np.where(accepted, arrival, t), values["tries"] + 1.0
-    left, least = end - now, _shortest_step(now)
+    left, least = end - now, TINY * now + SMALLEST
     # after an accepted step the next is no shorter than that, as in SciPy's solvers
     bounded = np.where(following > least, following, least)
     proposed = np.where(accepted, bounded, following)
@@ -428,10 +424,6 @@ def _clock(values: Values, accepted: Array, following: Array) -> list[Array]:
     goes_on = (proposed >= least) * (attempts < values["most"])
     over = np.where(now >= end, ARRIVED, np.where(goes_on > 0.5, RUNNING, GIVEN_UP))
     return [now, step, np.where(accepted, 0.0, 1.0), attempts, over]
-
-
-def _shortest_step(t: Array) -> Array:
-    return TINY * t + SMALLEST
 
 
 def _rms(x: Array) -> Array:

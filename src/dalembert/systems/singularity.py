@@ -7,7 +7,7 @@ sets of joints whose screws span less than they usually do are reported as the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -288,21 +288,18 @@ def analyse(
     lost = np.zeros((0, 6))
     sets: list[tuple[int, ...]] = []
     if singular:
-        near = [x[rows] / scale[:, None] for x in nearby]
-        lost = _lost(U[:, rank:], near, most - rank, rows, scale)
+        # wrenches of the span of what is missing that are not lost nearby
+        missing = U[:, rank:]
+        image, _, _ = np.linalg.svd(
+            np.hstack([missing.T @ (x[rows] / scale[:, None]) for x in nearby])
+        )
+        lost = np.zeros((most - rank, 6))
+        lost[:, rows] = (missing @ image[:, : most - rank]).T / scale
+        signs = np.sign(np.take_along_axis(lost, np.abs(lost).argmax(axis=1)[:, None], 1))
+        lost = lost / np.linalg.norm(lost, axis=1, keepdims=True) * signs
         sets = _dependent(here, [x[rows] / scale[:, None] for x in usual], max(tolerance, LOOSE))
     parts = (frame, task, singular, rank, most, smallest, float(length), lost, Vt[rank:])
     return Singularity(*parts), sets
-
-
-def _lost(missing: Array, nearby: Iterable[Array], count: int, rows: slice, scale: Array) -> Array:
-    """(count, 6) wrenches of the span of `missing` (rows, m) that are not lost nearby."""
-    U, _, _ = np.linalg.svd(np.hstack([missing.T @ J for J in nearby]))
-    lost = np.zeros((count, 6))
-    lost[:, rows] = (missing @ U[:, :count]).T / scale
-    largest = np.take_along_axis(lost, np.abs(lost).argmax(axis=1)[:, None], 1)
-    unit_wrenches: Array = lost / np.linalg.norm(lost, axis=1, keepdims=True) * np.sign(largest)
-    return unit_wrenches
 
 
 def _dependent(J: Array, usual: Sequence[Array], tolerance: float) -> list[tuple[int, ...]]:
@@ -320,15 +317,12 @@ def _dependent(J: Array, usual: Sequence[Array], tolerance: float) -> list[tuple
             most = max(rank_of(x[:, own], tolerance) for x in usual)
             if rank_of(J[:, own], tolerance) < most:
                 dependent.append(own)
-        if dependent:
-            return _joined(dependent) if size == 2 else dependent
+        if dependent and size != 2:
+            return dependent
+        if dependent:  # pairs that share a joint are one set: dependence is transitive
+            sets: list[set[int]] = []
+            for pair in dependent:
+                joined = set(pair).union(*(other for other in sets if other & set(pair)))
+                sets = [other for other in sets if not other & joined] + [joined]
+            return [tuple(sorted(joined)) for joined in sets]
     return dependent
-
-
-def _joined(pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Pairs that share a joint as one set: dependence is transitive."""
-    sets: list[set[int]] = []
-    for pair in pairs:
-        own = set(pair).union(*(other for other in sets if other & set(pair)))
-        sets = [other for other in sets if not other & own] + [own]
-    return [tuple(sorted(own)) for own in sets]

@@ -100,16 +100,13 @@ class StaticBalance:
         for _ in range(ITERATIONS):
             if not np.isfinite(at.r).all() or not np.isfinite(at.K).all():
                 return at, False
-            if self.is_balanced(at):
+            if at.residual <= IMBALANCE * self.scale:
                 return at, True
             after = self._newton_step(at)
             if after is None:
                 break
             at = after
-        return at, self.is_balanced(at)
-
-    def is_balanced(self, at: NewtonPoint) -> bool:
-        return at.residual <= IMBALANCE * self.scale
+        return at, at.residual <= IMBALANCE * self.scale
 
     def _newton_step(self, at: NewtonPoint) -> NewtonPoint | None:
         # K δq + Aᵀ δλ = −r, H δq = 0: of least norm where that leaves a choice

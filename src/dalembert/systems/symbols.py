@@ -66,7 +66,7 @@ class SymbolTable:
             self._require_known([tracing.name_of(s) for s, own in known if own is None], what)
             jumps = tracing.operations(value) & _JUMPS
             if smooth and jumps:
-                raise ModelError(_jump_message(what, min(jumps).name.lower()))
+                raise ModelError(_JUMP_MESSAGE.format(what, min(jumps).name.lower()))
             expression: Array = tracing.at([value.reshape(())], symbols, ours)[0]
             return expression
         if _library(value) == "casadi":
@@ -257,6 +257,10 @@ _COMPARISONS = {
     "StrictGreaterThan": operator.gt,
     "GreaterThan": operator.ge,
 }
+_JUMP_MESSAGE = (
+    "{} uses {}, which jumps: an energy must have a derivative. Forces may jump; "
+    "give this part as forces="
+)
 
 
 def from_sympy(
@@ -309,16 +313,31 @@ class _SympyReader:
 
     def _convert(self, node: UserExpr) -> UserExpr:
         if node.is_number and not node.free_symbols and not node.atoms(self.undefined):
-            return self._number(node)
+            if node.is_Rational:
+                return int(node.p) / int(node.q)
+            value = complex(node)
+            if value.imag != 0.0 or not abs(value.real) < float("inf"):
+                raise ModelError(
+                    f"{self.what} holds the number {node}, which is not finite and real"
+                )
+            return value.real
         name = type(node).__name__
         if node.is_Add or node.is_Mul:
             parts = [self.read(part) for part in node.args]
             return reduce(operator.add if node.is_Add else operator.mul, parts)
         if node.is_Pow:
-            return self._power(*node.args)
+            base, exponent = node.args
+            x = self.read(base)
+            if exponent.is_Integer and abs(int(exponent)) <= 16:
+                product = _integer_power(x, abs(int(exponent)))
+                return product if exponent.is_positive else 1 / product
+            if exponent.is_Rational and exponent.q == 2 and abs(exponent.p) <= 16:
+                root = _integer_power(np.sqrt(x), abs(int(exponent.p)))
+                return root if exponent.is_positive else 1 / root
+            return np.power(x, self.read(exponent))
         if name in _FUNCTIONS and len(node.args) == 1:
             if self.smooth and not _FUNCTIONS[name]:
-                raise ModelError(_jump_message(self.what, name))
+                raise ModelError(_JUMP_MESSAGE.format(self.what, name))
             function = tracing.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
             return function(self.read(node.args[0]))
         if name in ("Max", "Min"):
@@ -333,8 +352,8 @@ class _SympyReader:
                     f"{self.what}: {node} has no value elsewhere; end it with (…, True)"
                 )
             result = self.read(last)
-            for value, when in reversed(first):
-                result = np.where(self.read(when), self.read(value), result)
+            for branch, when in reversed(first):
+                result = np.where(self.read(when), self.read(branch), result)
             return result
         if name in _COMPARISONS:
             return _COMPARISONS[name](*map(self.read, node.args))
@@ -343,31 +362,6 @@ class _SympyReader:
             "write it with + − × ÷, powers, sin, cos, tan, their inverses, exp, log, sinh, cosh, "
             "tanh, erf, atan2, Abs, Max, Min or Piecewise"
         )
-
-    def _number(self, node: UserExpr) -> float:
-        if node.is_Rational:
-            return int(node.p) / int(node.q)
-        value = complex(node)
-        if value.imag != 0.0 or not abs(value.real) < float("inf"):
-            raise ModelError(f"{self.what} holds the number {node}, which is not finite and real")
-        return value.real
-
-    def _power(self, base: UserExpr, exponent: UserExpr) -> UserExpr:
-        x = self.read(base)
-        if exponent.is_Integer and abs(int(exponent)) <= 16:
-            product = _integer_power(x, abs(int(exponent)))
-            return product if exponent.is_positive else 1 / product
-        if exponent.is_Rational and exponent.q == 2 and abs(exponent.p) <= 16:
-            root = _integer_power(np.sqrt(x), abs(int(exponent.p)))
-            return root if exponent.is_positive else 1 / root
-        return np.power(x, self.read(exponent))
-
-
-def _jump_message(what: str, function: str) -> str:
-    return (
-        f"{what} uses {function}, which jumps: an energy must have a derivative. Forces may jump; "
-        "give this part as forces="
-    )
 
 
 def _integer_power(x: UserExpr, n: int) -> UserExpr:

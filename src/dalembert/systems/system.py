@@ -473,7 +473,9 @@ class System(Portable):
         >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
         array([0.])
         """
-        variant, arguments = self._called_with(quantity, inputs, formulation, choices)
+        chosen = {name: value for name, value in choices.items() if value is not None}
+        variant = self._variant(quantity, formulation, chosen)
+        arguments = (*inputs, *(chosen[name] for name in variant.optional))
         return self._result(variant, arguments, parameters, out)
 
     def kernel(
@@ -1109,25 +1111,15 @@ class System(Portable):
         **choices: Argument,
     ) -> Result:  # type: ignore[type-var]
         """The result of the method of the quantity's name; later calls like it are fast."""
-        variant, arguments = self._called_with(quantity, inputs, formulation, choices)
+        chosen = {name: value for name, value in choices.items() if value is not None}
+        variant = self._variant(quantity, formulation, chosen)
+        arguments = (*inputs, *(chosen[name] for name in variant.optional))
         result: Result = self._result(variant, arguments, parameters, out)
         first = result[0] if isinstance(result, tuple) else result
         plain = parameters is None and out is None and not self.evaluator.has_parameters
         if plain and not has_no_values(first):
             record_call(self, quantity, variant, arguments, result)
         return result
-
-    def _called_with(
-        self,
-        quantity: str,
-        inputs: tuple[Argument, ...],
-        formulation: str | None,
-        choices: Mapping[str, Argument],
-    ) -> tuple[Variant, tuple[Argument, ...]]:
-        """The variant of a call, and its arrays; choices that are None are left out."""
-        chosen = {name: value for name, value in choices.items() if value is not None}
-        variant = self._variant(quantity, formulation, chosen)
-        return variant, (*inputs, *(chosen[name] for name in variant.optional))
 
     def _result(
         self,

@@ -76,24 +76,20 @@ def _contents(
         if isinstance(entry, Program):
             programs[name], notes[name] = entry, {}
         elif isinstance(entry, Mapping):
-            programs[name], notes[name] = _entry(system, **{"quantity": name, **entry})
+            choices = {"quantity": name, **entry}
+            other = _OTHERS.get(choices["quantity"])
+            if other is not None:
+                quantity, known = choices.pop("quantity"), list(signature(other).parameters)[1:]
+                for choice in choices:
+                    if choice not in known:
+                        hint = suggest(choice, known)
+                        raise UnknownNameError(f"{quantity} takes no {choice!r}{hint}")
+            programs[name], notes[name] = (other or _quantity)(system, **choices)
         else:
             raise DalembertError(
                 f"{name}: {short(entry)} must be choices, such as {{'frame': 'tool'}}, or a Program"
             )
     return programs, notes
-
-
-def _entry(system: System, quantity: str, **choices: Any) -> tuple[Any, dict[str, Any]]:
-    """The program of one entry, and the notes on it."""
-    if quantity not in _OTHERS:
-        return _quantity(system, quantity, **choices)
-    find = _OTHERS[quantity]
-    known = list(signature(find).parameters)[1:]
-    for name in choices:
-        if name not in known:
-            raise UnknownNameError(f"{quantity} takes no {name!r}{suggest(name, known)}")
-    return find(system, **choices)
 
 
 def _quantity(
@@ -170,21 +166,17 @@ _OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
 
 def description(system: System) -> dict[str, Any]:
     """A system for a page, as JSON: names, units, limits (null where none), frames."""
-    dynamics = system.dynamics
+    dynamics, limits = system.dynamics, {}
+    for name in ("lower", "upper", "velocity_limit", "effort_limit"):
+        values = getattr(dynamics, name)
+        limits[name] = [float(x) if np.isfinite(x) else None for x in values]
     return {
         "name": dynamics.name,
         "coordinates": list(dynamics.coordinates),
         "velocities": list(dynamics.velocities),
         "units": {of: list(dynamics.units(of)) for of in ("q", "qd", "qdd", "tau")},
         "neutral": np.asarray(dynamics.neutral(), dtype=float).tolist(),
-        "limits": {
-            name: _finite(getattr(dynamics, name))
-            for name in ("lower", "upper", "velocity_limit", "effort_limit")
-        },
+        "limits": limits,
         "parameters": dict(dynamics.parameters),
         "frames": list(dynamics.frames),
     }
-
-
-def _finite(limits: np.ndarray) -> list[float | None]:
-    return [float(x) if np.isfinite(x) else None for x in limits]

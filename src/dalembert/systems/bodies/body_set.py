@@ -149,13 +149,22 @@ class BodySet(Dynamics):
     @cached_property
     def content(self) -> str:
         """Digest of everything that shapes the numbers."""
+        from dalembert.kernels.program.trace import trace
+
         parts: list[Any] = [self.name, self.space, self.gravity]
         for body in self.bodies:
             parts += [body.name, body.mass, np.asarray(body.inertia, dtype=float)]
         for force in self.forces:
             e = force.element
             parts += [e.kind.row_function.digest, e.bodies, e.parameters, force.open]
-            parts += [force.stiffness, force.free, force.damping, _value_digest(force)]
+            parts += [force.stiffness, force.free, force.damping]
+            if force.value is None:
+                parts.append("")
+            else:
+                value = trace(
+                    lambda t, f=force: {"value": f.prescribed(t)}, {"t": ()}, name="value"
+                )
+                parts.append(value.digest)
         for load in self.loads:
             parts += [load.body, load.numbers]
         return digest(*parts)
@@ -328,15 +337,6 @@ class BodySet(Dynamics):
             if force.stiffness:
                 total = total + force.energy(force.element.value(q, force.free)[0])
         return total
-
-
-def _value_digest(force: Force) -> str:
-    """Digest of the program of a force's function of time; empty without one."""
-    from dalembert.kernels.program.trace import trace
-
-    if force.value is None:
-        return ""
-    return trace(lambda t: {"value": force.prescribed(t)}, {"t": ()}, name="value").digest
 
 
 class Bodies(System):

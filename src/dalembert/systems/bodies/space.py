@@ -239,9 +239,6 @@ class Kind(Portable):
         """Φ, J and δ over the coordinates of its bodies, one after the other."""
         n, space = self.bodies, self.space
 
-        def rows(q: Array, p: Array) -> Array:
-            return self.function(q.reshape(n, space.nq), p)
-
         def rate(q: Array, v: Array) -> Array:
             each = zip(np.split(q, n), np.split(v, n), strict=True)
             return np.concatenate([space.rate(x, y) for x, y in each])
@@ -250,7 +247,10 @@ class Kind(Portable):
         if not self.custom:
             key = " ".join([space.name, self.name, *map(source_digest, TRACED_FROM)])
         sizes = (n * space.nq, n * space.nv, self.rows, self.parameters)
-        return RowFunction(self.name, *sizes, rows, rate, key)
+        function = self.function
+        return RowFunction(
+            self.name, *sizes, lambda q, p: function(q.reshape(n, space.nq), p), rate, key
+        )
 
 
 def safe_length(d: Array) -> Array:

@@ -93,10 +93,15 @@ class _Path:
         self.jumps: list[Jump] = []
 
     def run(self, start: Array | None) -> None:
-        """Follow the path, from a configuration or from the best branch."""
+        """Follow the path, from a configuration or from the branch that goes farthest."""
         if not len(self.targets):
             return
-        self._first(start)
+        branches = self._branches(0) if start is None else np.zeros((0, self.solver.system.nq))
+        if len(branches):
+            self.q[0], self.solved[0] = self._farthest(branches, 0), True
+        else:
+            result = self.solver.solve(self.targets[:1], None if start is None else start[None])
+            self.q[0], self.solved[0] = result.q[0], result.found[0]
         last, k = self.q[0], 1
         while k < len(self.targets):
             ahead = self.targets[k : k + CHUNK]
@@ -108,15 +113,6 @@ class _Path:
             if count < len(ahead):
                 last = self._next(k, last)
                 k += 1
-
-    def _first(self, start: Array | None) -> None:
-        """The configuration of the first pose: from the start, or the branch that goes farthest."""
-        branches = self._branches(0) if start is None else np.zeros((0, self.solver.system.nq))
-        if len(branches):
-            self.q[0], self.solved[0] = self._farthest(branches, 0), True
-        else:
-            result = self.solver.solve(self.targets[:1], None if start is None else start[None])
-            self.q[0], self.solved[0] = result.q[0], result.found[0]
 
     def _next(self, k: int, last: Array) -> Array:
         """Fill in pose k, which `last` does not lead to at once; return where to go on from."""

@@ -158,12 +158,12 @@ def _device_search(
     if key not in kernels:
         dynamics = system.dynamics.bound(values)
         task = problem._replace(chord=False).task_of(dynamics)
-
-        def missed(q: Array, target: Array) -> dict[str, Array]:
-            """The larger of distance, angle and open constraints, m and rad."""
-            return {"missed": ik_step.missed(dynamics, q, target, task)}
-
-        program = trace(missed, {"q": (dynamics.nq,), "target": (4, 4)}, name="missed")
+        # the larger of distance, angle and open constraints, m and rad
+        program = trace(
+            lambda q, target: {"missed": ik_step.missed(dynamics, q, target, task)},
+            {"q": (dynamics.nq,), "target": (4, 4)},
+            name="missed",
+        )
         error = DeviceKernel(program, "inverse_kinematics_missed")
         kernels[key] = DeviceSearch(search_loop(dynamics, problem)), error
     return kernels[key]

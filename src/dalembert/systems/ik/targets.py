@@ -78,24 +78,21 @@ def _rotation_error(x: Array) -> float:
 
 def pose_errors(poses: Array, targets: Array, task: str) -> Array:
     """(...) the larger of the distance, m, and the angle, rad, between poses (..., 4, 4)."""
-
-    def chunk(x: Array) -> Array:
-        """The error from the squared differences (16, n) of poses."""
-        errors = []
-        if task in ("pose", "position", "position_axis"):
-            errors.append(np.sqrt(x[3] + x[7] + x[11]))
-        if task in ("pose", "orientation"):  # |R − R'|² = 8 sin²(θ/2)
-            turned = sum(x[4 * i + j] for i in range(3) for j in range(3))
-            errors.append(2.0 * np.arcsin(np.minimum(np.sqrt(turned / 8.0), 1.0)))
-        if task in ("axis", "position_axis"):
-            errors.append(2.0 * np.arcsin(np.minimum(0.5 * np.sqrt(x[2] + x[6] + x[10]), 1.0)))
-        largest: Array = np.max(errors, axis=0)
-        return largest
-
     difference = np.asarray(poses - targets, dtype=float)
+    largest = [np.zeros(0)]
     with np.errstate(over="ignore"):  # infinite is far enough
-        chunks = [chunk(x * x) for x in _columns(difference)]
-    return np.concatenate(chunks or [np.zeros(0)]).reshape(difference.shape[:-2])
+        for column in _columns(difference):
+            x, errors = column * column, []
+            if task in ("pose", "position", "position_axis"):
+                errors.append(np.sqrt(x[3] + x[7] + x[11]))
+            if task in ("pose", "orientation"):  # |R − R'|² = 8 sin²(θ/2)
+                turned = sum(x[4 * i + j] for i in range(3) for j in range(3))
+                errors.append(2.0 * np.arcsin(np.minimum(np.sqrt(turned / 8.0), 1.0)))
+            if task in ("axis", "position_axis"):
+                off = np.sqrt(x[2] + x[6] + x[10])
+                errors.append(2.0 * np.arcsin(np.minimum(0.5 * off, 1.0)))
+            largest.append(np.max(errors, axis=0))
+    return np.concatenate(largest).reshape(difference.shape[:-2])
 
 
 def require_settings(
