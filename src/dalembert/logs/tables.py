@@ -119,7 +119,19 @@ def read_table(source: Source, names: Sequence[str] | None = None) -> Table:
             f"a log is a file, an xarray.Dataset, a DataFrame, an array or a mapping of names to "
             f"arrays; this is {short(source)}"
         )
-    return _merge_ros_stamps(table)
+    # seconds and nanoseconds in two columns, as in ROS stamps, are added into one
+    lower = [name.strip().casefold() for name in table.names]
+    for s, name in enumerate(lower):
+        word = next((w for w in SECONDS if re.search(rf"(^|[^a-z]){w}$", name)), None)
+        if word is None:
+            continue
+        stem = name.removesuffix(word)
+        n = next((lower.index(stem + w) for w in NANOSECONDS if stem + w in lower), None)
+        if n is not None:
+            values = np.array(table.values)
+            values[:, s] += 1e-9 * values[:, n]
+            return table._replace(values=values).select([k for k in range(len(lower)) if k != n])
+    return table
 
 
 def _from_file(path: Path, names: Sequence[str] | None) -> Table:
@@ -434,22 +446,6 @@ def _parse_clock(cells: np.ndarray) -> np.ndarray | None:
         t = pandas.to_timedelta(texts, errors="coerce").dt.total_seconds().to_numpy()
         return np.asarray(t + DAY * np.cumsum(np.diff(t, prepend=t[:1]) < -0.5 * DAY))
     return None
-
-
-def _merge_ros_stamps(table: Table) -> Table:
-    """The table with seconds and nanoseconds in two columns, as in ROS stamps, added into one."""
-    lower = [name.strip().casefold() for name in table.names]
-    for s, name in enumerate(lower):
-        word = next((w for w in SECONDS if re.search(rf"(^|[^a-z]){w}$", name)), None)
-        if word is None:
-            continue
-        stem = name.removesuffix(word)
-        n = next((lower.index(stem + w) for w in NANOSECONDS if stem + w in lower), None)
-        if n is not None:
-            values = np.array(table.values)
-            values[:, s] += 1e-9 * values[:, n]
-            return table._replace(values=values).select([k for k in range(len(lower)) if k != n])
-    return table
 
 
 def write_log(run: xarray.Dataset, path: Path) -> None:
