@@ -133,7 +133,17 @@ def _parameters(fit: Fit) -> str:
         change = (value - prior) / std if std > 0.0 else np.nan
         uncertainty = ("not seen", _number(prior), "–", "")
         if np.isfinite(std):
-            interval = _interval(value, std, prior)
+            # a bar of ±3 σ about the value and a mark at the prior, on a common line
+            low, high = min(value - 3 * std, prior), max(value + 3 * std, prior)
+            size = (high - low) or 1.0
+            a, b, m = (4 + 92 * (x - low) / size for x in (value - 3 * std, value + 3 * std, prior))
+            interval = (
+                '<svg width="100" height="14" role="img" aria-label="interval">'
+                f'<rect x="{a:.1f}" y="4" width="{max(b - a, 1.5):.1f}" height="6" rx="2" '
+                'style="fill:var(--accent)"/>'
+                f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" '
+                'style="stroke:var(--c1);stroke-width:2"/></svg>'
+            )
             uncertainty = (_number(std), _number(prior), _number(change), interval)
         explanation = explained[str(name)]
         if len(explanation) > MAX_EXPLANATION:
@@ -145,20 +155,6 @@ def _parameters(fit: Fit) -> str:
         "standard deviations about the value, the mark is the prior.</p>"
     )
     return lead + table(head, rows)
-
-
-def _interval(value: float, std: float, prior: float) -> str:
-    """A bar of ±3 σ about the value and a mark at the prior, on a common line."""
-    low, high = min(value - 3 * std, prior), max(value + 3 * std, prior)
-    size = (high - low) or 1.0
-    a, b, m = (4 + 92 * (x - low) / size for x in (value - 3 * std, value + 3 * std, prior))
-    return (
-        '<svg width="100" height="14" role="img" aria-label="interval">'
-        f'<rect x="{a:.1f}" y="4" width="{max(b - a, 1.5):.1f}" height="6" rx="2" '
-        'style="fill:var(--accent)"/>'
-        f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" style="stroke:var(--c1);stroke-width:2"/>'
-        "</svg>"
-    )
 
 
 def _origin(fit: Fit) -> str:

@@ -157,13 +157,15 @@ def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Re
     joints = [k for k, name in enumerate(system.dynamics.velocities) if name in still]
     if not joints:
         return parts
-
-    def at_rest(record: Record) -> Record:
-        q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
-        q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
-        return replace(record, q=q, qd=qd, qdd=qdd)
-
-    return tuple(tuple(map(at_rest, part)) for part in parts)
+    at_rest: list[tuple[Record, ...]] = []
+    for part in parts:
+        records = []
+        for record in part:
+            q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
+            q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
+            records.append(replace(record, q=q, qd=qd, qdd=qdd))
+        at_rest.append(tuple(records))
+    return tuple(at_rest)
 
 
 def prepare(
