@@ -66,6 +66,7 @@ LARGER = 3.0  # times the error on fitted data
 SIGNAL = 5.0  # times the noise from which a torque is compared
 NEGLIGIBLE = 0.15  # of the torque's deviation: smaller errors are not reported
 MIN_HELD_OUT = 50  # samples
+BLOCKS = 400  # of which velocities are compared
 
 
 class IdentificationWarning(UserWarning):
@@ -182,11 +183,17 @@ def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
     names, t = system.dynamics.velocities, log.time.values
     steps = np.diff(t)
     good = steps > 0.0
-    derivative = _block_means(np.diff(log.q.values, axis=0)[good] / steps[good][:, None])
-    recorded = _block_means(0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good])
+    rates = np.diff(log.q.values, axis=0)[good] / steps[good][:, None]
+    between = 0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good]
+    # means over blocks (blocks, n), to reduce the noise of differences
+    size = max(1, len(rates) // BLOCKS)
+    whole = len(rates) // size * size
+    derivative, recorded = (
+        x[:whole].reshape(-1, size, len(names)).mean(axis=1) for x in (rates, between)
+    )
     a, b = recorded - recorded.mean(axis=0), derivative - derivative.mean(axis=0)
-    size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-    correlation = np.divide(a.T @ b, size, out=np.zeros_like(size), where=size > 0.0)
+    norms = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    correlation = np.divide(a.T @ b, norms, out=np.zeros_like(norms), where=norms > 0.0)
     for j, name in enumerate(names):
         best, own = int(np.argmax(np.abs(correlation[j]))), correlation[j, j]
         if best != j and abs(correlation[j, best]) > 0.95 > 1.05 * abs(own):
@@ -207,13 +214,6 @@ def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
                     message += f": {meaning}"
             if abs(factor - 1.0) >= VELOCITY_OFF:
                 yield Diagnostic(message, abs(factor - 1.0) > VELOCITY_WRONG, name)
-
-
-def _block_means(x: np.ndarray, most: int = 400) -> np.ndarray:
-    """Means over blocks (blocks, n), to reduce the noise of differences."""
-    size = max(1, len(x) // most)
-    whole = x[: len(x) // size * size]
-    return np.asarray(whole.reshape(-1, size, x.shape[1]).mean(axis=1))
 
 
 def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnostic]:

@@ -38,6 +38,15 @@ def fit_page(fit: Fit) -> str:
     friction = fit.friction
     kinds = ("joint", *(html(str(c)) for c in friction.columns))
     numbers = [(html(str(j)), *(_number(x) for x in row)) for j, row in friction.iterrows()]
+    p, messages = fit.whiteness()["p"], list(fit.warnings)
+    coloured = [str(joint) for joint in p.index[p < COLOURED]]
+    if coloured:
+        messages.append(
+            f"what is left of the torques of {', '.join(coloured)} is not white noise (Ljung–Box "
+            f"p < {COLOURED:g}): something acts there that the model does not have; standard "
+            "deviations allow for it"
+        )
+    items = "".join(f"<li>{html(x)}</li>" for x in messages)
     unseen = "<p>Every base parameter shows in this log.</p>"
     if fit.unseen:
         reasons = [(html(name), html(reason)) for name, reason in fit.unseen]
@@ -45,7 +54,7 @@ def fit_page(fit: Fit) -> str:
         unseen += table(("parameter", "why"), reasons, left=2)
     sections = [
         ("models", "Models side by side", _models(fit)),
-        ("warnings", "Warnings", _warnings(fit)),
+        ("warnings", "Warnings", f"<ul>{items}</ul>" if items else '<p class="ok">None.</p>'),
         ("residuals", "What is left", _residual_charts(fit)),
         ("friction", "Friction", _friction_charts(fit) + table(kinds, numbers)),
         ("parameters", "Base parameters", _parameters(fit)),
@@ -106,21 +115,6 @@ def _models(fit: Fit) -> str:
         "is the robot, whose bodies can be real.</p>"
     )
     return lead + table(head, rows, left=2)
-
-
-def _warnings(fit: Fit) -> str:
-    p = fit.whiteness()["p"]
-    coloured = [str(joint) for joint in p.index[p < COLOURED]]
-    messages = list(fit.warnings)
-    if coloured:
-        messages.append(
-            f"what is left of the torques of {', '.join(coloured)} is not white noise (Ljung–Box "
-            f"p < {COLOURED:g}): something acts there that the model does not have; standard "
-            "deviations allow for it"
-        )
-    if not messages:
-        return '<p class="ok">None.</p>'
-    return "<ul>" + "".join(f"<li>{html(x)}</li>" for x in messages) + "</ul>"
 
 
 def _parameters(fit: Fit) -> str:

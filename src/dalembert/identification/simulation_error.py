@@ -46,7 +46,6 @@ from dalembert.identification.record import Record
 from dalembert.identification.regressor import BaseParameters, Regressor, rebuild, with_drive
 from dalembert.model.model import Drive, with_parameters
 from dalembert.model.parameter import Parameter, expression
-from dalembert.systems.system import System
 
 # x' consistent and near to the estimate and to x
 BodyFit = Callable[[Estimate, np.ndarray], np.ndarray]
@@ -185,8 +184,11 @@ class Simulator:
         return own
 
     @cached_property
-    def system(self) -> System:
-        """The system with symbols for viscous friction and rotors, and no other friction."""
+    def _kernels(self) -> tuple[Any, Any]:
+        """(the step, its transposed derivative) as kernels of batches.
+
+        Viscous friction and rotors are symbols, and there is no other friction.
+        """
         model = self.regressor.model
         zero = np.zeros(model.tree.nv)
         joints = range(model.tree.nv)
@@ -196,12 +198,8 @@ class Simulator:
         symbolic = with_drive(model, Drive(viscous, zero, zero, rotor))
         tree = with_parameters(symbolic.tree)
         whole = tree if model.tree is model else replace(symbolic, tree=tree)
-        return rebuild(self.regressor.system, whole)
-
-    @cached_property
-    def _kernels(self) -> tuple[Any, Any]:
-        """(the step, its transposed derivative) as kernels of batches."""
-        step = step_operation(self.system, "rk4", False, inertia=True)
+        system = rebuild(self.regressor.system, whole)
+        step = step_operation(system, "rk4", False, inertia=True)
         names = [port.name for port in step.inputs]
         wrt = tuple(names.index(name) for name in ("q", "qd", "tau", "inertia", "parameters"))
         return step.kernel.ufunc, step.vjp(wrt).kernel.ufunc

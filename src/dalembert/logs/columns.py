@@ -76,12 +76,6 @@ class Columns:
     has_time_unit: bool = False
     ignored: tuple[str, ...] = ()
 
-    def used(self) -> list[Column]:
-        """All columns in use, in the order of the table."""
-        columns = [column for own in self.entries.values() for column in own.values()]
-        columns += [*self.following.values(), *([] if self.time is None else [self.time])]
-        return sorted(columns)
-
 
 def followers_of(system: System) -> Mapping[str, Any]:
     """`Follow` of each joint that follows another, by the joint's name."""

@@ -36,7 +36,9 @@ def table_rows(table: Table, columns: Columns, dt: float | None, gaps: str | Non
     if gaps not in (None, "refuse", "repair"):
         raise SettingError(f"gaps={gaps!r} must be 'refuse' or 'repair'")
     is_repaired = gaps == "repair" or (gaps is None and bool(columns.entries["tau"]))
-    used = columns.used()
+    used = [column for own in columns.entries.values() for column in own.values()]
+    used += [*columns.following.values(), *([] if columns.time is None else [columns.time])]
+    used.sort()  # in the order of the table
     for column in used:
         if column.index in table.invalid:
             raise TrajectoryError(table.invalid[column.index])

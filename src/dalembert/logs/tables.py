@@ -28,7 +28,6 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.text import csv_cell, short
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
 
 MAX_TEXT = 2**32  # bytes of a text file
@@ -113,7 +112,14 @@ def read_table(source: Source, names: Sequence[str] | None = None) -> Table:
     elif isinstance(source, Mapping):
         table = _from_mapping(source, "the log")
     elif hasattr(source, "iloc"):
-        table = _from_frame(source, "the log")
+        # an index of times is the column time where there is none
+        columns = [np.asarray(source.iloc[:, k].to_numpy()) for k in range(source.shape[1])]
+        labels = ["_".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in source.columns]
+        index = np.asarray(source.index.to_numpy())
+        is_time = str(source.index.name or "").casefold() in ("time", "t", "timestamp", "stamp")
+        if is_time or index.dtype.kind in "mMf":
+            labels, columns = ["time", *labels], [index, *columns]
+        table = _numeric_table(labels, columns, "the log")
     else:
         raise TrajectoryError(
             f"a log is a file, an xarray.Dataset, a DataFrame, an array or a mapping of names to "
@@ -253,17 +259,6 @@ def _from_dataset(dataset: xarray.Dataset, source: str) -> Table:
             columns.append(field.values[:, k])
     by_column = {k: x for k, x in enumerate(units) if x and columns[k].dtype.kind in "fiu"}
     return _numeric_table(names, columns, source)._replace(units=by_column)
-
-
-def _from_frame(frame: pandas.DataFrame, source: str) -> Table:
-    """Table of a DataFrame; an index of times is the column time where there is none."""
-    names = ["_".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in frame.columns]
-    columns = [np.asarray(frame.iloc[:, k].to_numpy()) for k in range(len(names))]
-    index = np.asarray(frame.index.to_numpy())
-    is_time = str(frame.index.name or "").casefold() in ("time", "t", "timestamp", "stamp")
-    if is_time or index.dtype.kind in "mMf":
-        names, columns = ["time", *names], [index, *columns]
-    return _numeric_table(names, columns, source)
 
 
 def _numeric_table(names: list[str], columns: Sequence[np.ndarray], source: str) -> Table:

@@ -354,13 +354,14 @@ def double_pendulum(
 ) -> Scenario:
     """No actuators: let go at (φ₂, θ), from the horizontal if nothing is said (004, p.6)."""
     mechanism = arm.mechanism("double_pendulum", two_numbers(phi_start, "phi_start"))
-
-    def acceleration(state: State) -> np.ndarray:
-        return np.asarray(
-            arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2))
-        )
-
-    return Scenario("double_pendulum", arm, mechanism, delta_t, False, acceleration)
+    return Scenario(
+        "double_pendulum",
+        arm,
+        mechanism,
+        delta_t,
+        False,
+        lambda state: arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2)),
+    )
 
 
 def proximal_driven(
