@@ -440,13 +440,9 @@ class _Problem:
         X = np.linalg.solve(self.roots, half.swapaxes(-1, -2))
         return np.asarray(0.5 * (X + X.swapaxes(-1, -2)))
 
-    def scaled_change(self, x: np.ndarray) -> np.ndarray:
-        """(f_k − f_k⁰)/s_k of friction, rotors and offsets."""
-        return np.asarray((x - self.prior[self.free])[self.size :] / self.scales)
-
     def value(self, x: np.ndarray, gamma: float) -> float:
         """f(x); infinite outside the cone."""
-        change = self.scaled_change(x)
+        change = (x - self.prior[self.free])[self.size :] / self.scales
         D = self.distance.value(self.whitened(x)) + 0.5 * float(change @ change)
         return 0.5 * self.misfit(x) + gamma * D
 
@@ -462,7 +458,7 @@ class _Problem:
             own = slice(PER_BODY * n, PER_BODY * (n + 1))
             T[own, own] = block.T
         T[range(self.size, len(x)), range(self.size, len(x))] = self.scales
-        change = gamma * self.scaled_change(x)
+        change = gamma * ((x - self.prior[self.free])[self.size :] / self.scales)
         weights = (to_vector(w) / to_vector(np.ones((4, 4)))).ravel()
         g = np.concatenate([to_vector(B).ravel(), change])
         return T, g, np.concatenate([weights, np.full(len(change), gamma)])

@@ -66,6 +66,7 @@ LARGER = 3.0  # times the error on fitted data
 SIGNAL = 5.0  # times the noise from which a torque is compared
 NEGLIGIBLE = 0.15  # of the torque's deviation: smaller errors are not reported
 MIN_HELD_OUT = 50  # samples
+BLOCKS = 400  # of which velocities are compared
 
 
 class IdentificationWarning(UserWarning):
@@ -158,7 +159,21 @@ def _check_signals(
     if unused:
         yield Diagnostic("; ".join(unused))
     yield from _check_motion(system, records)
-    yield from _check_torques(system, logs)
+    limit = np.asarray(system.effort_limit)
+    tau = np.concatenate([np.asarray(log.tau) for log in logs])
+    q = np.concatenate([np.asarray(log.q) for log in logs])
+    for name, x, most in zip(system.dynamics.velocities, tau.T, limit, strict=True):
+        if not np.isfinite(x).any() or (may_be_passive(system) and not x.any()):
+            continue  # passive
+        x = np.nan_to_num(x)
+        if np.ptp(x) == 0.0:
+            message = f"is {x[0] + 0.0:.4g} all the time: it was not recorded"
+            yield Diagnostic(f"the torque of {name!r} {message}", True, name)
+            continue
+        yield from check_clipping(name, x, q)
+        if np.isfinite(most) and most > 0.0 and np.mean(np.abs(x) > AT_LIMIT * most) > FLAT:
+            message = f"the torque of {name!r} reaches the limit of its drive, {most:.4g}"
+            yield Diagnostic(message, joint=name)
 
 
 def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
@@ -168,11 +183,17 @@ def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
     names, t = system.dynamics.velocities, log.time.values
     steps = np.diff(t)
     good = steps > 0.0
-    derivative = _block_means(np.diff(log.q.values, axis=0)[good] / steps[good][:, None])
-    recorded = _block_means(0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good])
+    rates = np.diff(log.q.values, axis=0)[good] / steps[good][:, None]
+    between = 0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good]
+    # means over blocks (blocks, n), to reduce the noise of differences
+    size = max(1, len(rates) // BLOCKS)
+    whole = len(rates) // size * size
+    derivative, recorded = (
+        x[:whole].reshape(-1, size, len(names)).mean(axis=1) for x in (rates, between)
+    )
     a, b = recorded - recorded.mean(axis=0), derivative - derivative.mean(axis=0)
-    size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-    correlation = np.divide(a.T @ b, size, out=np.zeros_like(size), where=size > 0.0)
+    norms = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    correlation = np.divide(a.T @ b, norms, out=np.zeros_like(norms), where=norms > 0.0)
     for j, name in enumerate(names):
         best, own = int(np.argmax(np.abs(correlation[j]))), correlation[j, j]
         if best != j and abs(correlation[j, best]) > 0.95 > 1.05 * abs(own):
@@ -193,13 +214,6 @@ def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
                     message += f": {meaning}"
             if abs(factor - 1.0) >= VELOCITY_OFF:
                 yield Diagnostic(message, abs(factor - 1.0) > VELOCITY_WRONG, name)
-
-
-def _block_means(x: np.ndarray, most: int = 400) -> np.ndarray:
-    """Means over blocks (blocks, n), to reduce the noise of differences."""
-    size = max(1, len(x) // most)
-    whole = x[: len(x) // size * size]
-    return np.asarray(whole.reshape(-1, size, x.shape[1]).mean(axis=1))
 
 
 def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnostic]:
@@ -241,24 +255,6 @@ def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnos
         if is_far:
             message += ": are positions in degrees (degrees=True, --deg)?"
         yield Diagnostic(message, bool(is_far), name)
-
-
-def _check_torques(system: System, logs: Sequence[Log]) -> Iterator[Diagnostic]:
-    names, limit = system.dynamics.velocities, np.asarray(system.effort_limit)
-    tau = np.concatenate([np.asarray(log.tau) for log in logs])
-    q = np.concatenate([np.asarray(log.q) for log in logs])
-    for name, x, most in zip(names, tau.T, limit, strict=True):
-        if not np.isfinite(x).any() or (may_be_passive(system) and not x.any()):
-            continue  # passive
-        x = np.nan_to_num(x)
-        if np.ptp(x) == 0.0:
-            message = f"is {x[0] + 0.0:.4g} all the time: it was not recorded"
-            yield Diagnostic(f"the torque of {name!r} {message}", True, name)
-            continue
-        yield from check_clipping(name, x, q)
-        if np.isfinite(most) and most > 0.0 and np.mean(np.abs(x) > AT_LIMIT * most) > FLAT:
-            message = f"the torque of {name!r} reaches the limit of its drive, {most:.4g}"
-            yield Diagnostic(message, joint=name)
 
 
 def check_clipping(name: str, x: np.ndarray, q: np.ndarray) -> Iterator[Diagnostic]:
@@ -442,13 +438,12 @@ def check_held_out(
     if not held_out or min(len(record.t) for record in held_out) < MIN_HELD_OUT:
         return
     train, test = sample_records(fitted), sample_records(held_out)
-
-    def rms(record: Record, x: np.ndarray) -> np.ndarray:
-        """(rows,) root mean square of the residuals of smoothed torques."""
-        left = regressor.observations(record) - regressor.evaluate(record) @ x
-        return np.asarray(np.sqrt((left**2).mean(axis=0)))
-
-    inside, outside, prior = rms(train, x), rms(test, x), rms(test, regressor.values)
+    # (rows,) root mean squares of the residuals of smoothed torques
+    rms = []
+    for record, parameters in ((train, x), (test, x), (test, regressor.values)):
+        left = regressor.observations(record) - regressor.evaluate(record) @ parameters
+        rms.append(np.sqrt((left**2).mean(axis=0)))
+    inside, outside, prior = rms
     size = np.maximum(*(regressor.observations(record).std(axis=0) for record in (train, test)))
     noise = regressor.row_noise(test, sample_noise(held_out))
     size = np.where(size > SIGNAL * noise, size, np.inf)  # free joints have no torque

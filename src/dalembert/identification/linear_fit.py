@@ -77,27 +77,18 @@ def solve(
         fit = LinearFit(regressor, tuple(records), result, base.nearest(result.beta, prior))
         # joint loads are those of the fit's inertias, not the prior's
         regressor = replace(regressor, load_inertia=fit.x[: regressor.inertial])
-    _require_improvement(fit, base, equations, base.matrix @ prior)
-    return fit
-
-
-def _require_improvement(
-    fit: LinearFit, base: BaseParameters, equations: LinearEquations, prior: np.ndarray
-) -> None:
-    """Raise IdentificationError if least squares fits its own equations worse than β⁰ = G x⁰.
-
-    Either the solution of the whitened problem is wrong, or the base parameters do not represent all
-    that the log's torques depend on, so that W (x − x⁰) is not W selection (β − β⁰).
-    """
-    noise, step = fit.estimate.noise, fit.estimate.beta - prior
-    before, after = (equations.residuals(beta) / noise for beta in (prior, fit.estimate.beta))
-    floor = ROUNDING * float(np.linalg.norm(equations.y / noise))
+    # least squares fits its own equations no worse than β⁰ = G x⁰; else either the solution of the
+    # whitened problem is wrong, or the base parameters do not represent all that the log's torques
+    # depend on, so that W (x − x⁰) is not W selection (β − β⁰)
+    beta, beta0 = fit.estimate.beta, base.matrix @ prior
+    before, after = (equations.residuals(each) / fit.estimate.noise for each in (beta0, beta))
+    floor = ROUNDING * float(np.linalg.norm(equations.y / fit.estimate.noise))
     is_worse = np.linalg.norm(after) > (1.0 + ROUNDING) * np.linalg.norm(before) + floor
     for record in fit.records:
         few = record.part(slice(None, None, 1 + len(record.t) // CHECKED_SAMPLES))
         W, y = fit.regressor.evaluate(few), fit.regressor.observations(few)
         change = W @ (fit.x - fit.regressor.values)
-        difference = np.linalg.norm(change - W @ (base.selection @ step))
+        difference = np.linalg.norm(change - W @ (base.selection @ (beta - beta0)))
         left = np.linalg.norm(y - W @ fit.regressor.values)
         rounding = ROUNDING * (np.linalg.norm(y) + np.linalg.norm(change))
         is_worse |= bool(difference > OFF * left + rounding)
@@ -106,6 +97,7 @@ def _require_improvement(
             f"internal error: least squares predicts the torques of {fit.regressor.system.name} "
             "worse than its prior does on the log it was fitted to; please report this with the log"
         )
+    return fit
 
 
 def has_joint_equations(regressor: Regressor) -> bool:

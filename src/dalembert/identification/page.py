@@ -38,6 +38,15 @@ def fit_page(fit: Fit) -> str:
     friction = fit.friction
     kinds = ("joint", *(html(str(c)) for c in friction.columns))
     numbers = [(html(str(j)), *(_number(x) for x in row)) for j, row in friction.iterrows()]
+    p, messages = fit.whiteness()["p"], list(fit.warnings)
+    coloured = [str(joint) for joint in p.index[p < COLOURED]]
+    if coloured:
+        messages.append(
+            f"what is left of the torques of {', '.join(coloured)} is not white noise (Ljung–Box "
+            f"p < {COLOURED:g}): something acts there that the model does not have; standard "
+            "deviations allow for it"
+        )
+    items = "".join(f"<li>{html(x)}</li>" for x in messages)
     unseen = "<p>Every base parameter shows in this log.</p>"
     if fit.unseen:
         reasons = [(html(name), html(reason)) for name, reason in fit.unseen]
@@ -45,7 +54,7 @@ def fit_page(fit: Fit) -> str:
         unseen += table(("parameter", "why"), reasons, left=2)
     sections = [
         ("models", "Models side by side", _models(fit)),
-        ("warnings", "Warnings", _warnings(fit)),
+        ("warnings", "Warnings", f"<ul>{items}</ul>" if items else '<p class="ok">None.</p>'),
         ("residuals", "What is left", _residual_charts(fit)),
         ("friction", "Friction", _friction_charts(fit) + table(kinds, numbers)),
         ("parameters", "Base parameters", _parameters(fit)),
@@ -108,21 +117,6 @@ def _models(fit: Fit) -> str:
     return lead + table(head, rows, left=2)
 
 
-def _warnings(fit: Fit) -> str:
-    p = fit.whiteness()["p"]
-    coloured = [str(joint) for joint in p.index[p < COLOURED]]
-    messages = list(fit.warnings)
-    if coloured:
-        messages.append(
-            f"what is left of the torques of {', '.join(coloured)} is not white noise (Ljung–Box "
-            f"p < {COLOURED:g}): something acts there that the model does not have; standard "
-            "deviations allow for it"
-        )
-    if not messages:
-        return '<p class="ok">None.</p>'
-    return "<ul>" + "".join(f"<li>{html(x)}</li>" for x in messages) + "</ul>"
-
-
 def _parameters(fit: Fit) -> str:
     """Values with their deviations beside the prior, with an interval drawn for each."""
     base, explained = fit.base, fit.explained
@@ -133,7 +127,17 @@ def _parameters(fit: Fit) -> str:
         change = (value - prior) / std if std > 0.0 else np.nan
         uncertainty = ("not seen", _number(prior), "–", "")
         if np.isfinite(std):
-            interval = _interval(value, std, prior)
+            # a bar of ±3 σ about the value and a mark at the prior, on a common line
+            low, high = min(value - 3 * std, prior), max(value + 3 * std, prior)
+            size = (high - low) or 1.0
+            a, b, m = (4 + 92 * (x - low) / size for x in (value - 3 * std, value + 3 * std, prior))
+            interval = (
+                '<svg width="100" height="14" role="img" aria-label="interval">'
+                f'<rect x="{a:.1f}" y="4" width="{max(b - a, 1.5):.1f}" height="6" rx="2" '
+                'style="fill:var(--accent)"/>'
+                f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" '
+                'style="stroke:var(--c1);stroke-width:2"/></svg>'
+            )
             uncertainty = (_number(std), _number(prior), _number(change), interval)
         explanation = explained[str(name)]
         if len(explanation) > MAX_EXPLANATION:
@@ -145,20 +149,6 @@ def _parameters(fit: Fit) -> str:
         "standard deviations about the value, the mark is the prior.</p>"
     )
     return lead + table(head, rows)
-
-
-def _interval(value: float, std: float, prior: float) -> str:
-    """A bar of ±3 σ about the value and a mark at the prior, on a common line."""
-    low, high = min(value - 3 * std, prior), max(value + 3 * std, prior)
-    size = (high - low) or 1.0
-    a, b, m = (4 + 92 * (x - low) / size for x in (value - 3 * std, value + 3 * std, prior))
-    return (
-        '<svg width="100" height="14" role="img" aria-label="interval">'
-        f'<rect x="{a:.1f}" y="4" width="{max(b - a, 1.5):.1f}" height="6" rx="2" '
-        'style="fill:var(--accent)"/>'
-        f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" style="stroke:var(--c1);stroke-width:2"/>'
-        "</svg>"
-    )
 
 
 def _origin(fit: Fit) -> str:

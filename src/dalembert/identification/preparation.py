@@ -61,11 +61,6 @@ class Stretch(NamedTuple):
     qd: np.ndarray | None  # where velocities were recorded
     notes: tuple[str, ...]
 
-    @property
-    def rate(self) -> float:
-        """Rows per second."""
-        return _rate(self.t)
-
 
 def load_logs(system: System, log: Log) -> tuple[Log, ...]:
     """Datasets or Records of one of them, a path, or several of these."""
@@ -157,13 +152,15 @@ def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Re
     joints = [k for k, name in enumerate(system.dynamics.velocities) if name in still]
     if not joints:
         return parts
-
-    def at_rest(record: Record) -> Record:
-        q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
-        q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
-        return replace(record, q=q, qd=qd, qdd=qdd)
-
-    return tuple(tuple(map(at_rest, part)) for part in parts)
+    at_rest: list[tuple[Record, ...]] = []
+    for part in parts:
+        records = []
+        for record in part:
+            q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
+            q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
+            records.append(replace(record, q=q, qd=qd, qdd=qdd))
+        at_rest.append(tuple(records))
+    return tuple(at_rest)
 
 
 def prepare(
@@ -214,7 +211,7 @@ def prepare(
     if shift.any():
         notes.append(f"torques taken {shift.max():.4g} s earlier")
     longest = max(stretches, key=lambda s: len(s.t))
-    noise = spectrum(longest.q, longest.rate, resolution)
+    noise = spectrum(longest.q, _rate(longest.t), resolution)
     highest = 0.5 * noise.rate  # stands for no filter
     if cutoff is not None:
         if not (np.isfinite(cutoff) and 0.0 < cutoff < highest):
@@ -461,7 +458,7 @@ def _record(
     notes: tuple[str, ...],
 ) -> Record | None:
     """The stretch filtered, with its derivatives, without its ends; None where nothing remains."""
-    rate = stretch.rate
+    rate = _rate(stretch.t)
     lowpass = cutoff if cutoff < MAX_CUTOFF * rate else None
     ends = int(np.ceil(RINGING * rate / cutoff)) if lowpass else 3
     if len(stretch.t) - 2 * ends < SHORTEST // 2:

@@ -91,22 +91,10 @@ def spectrum(x: np.ndarray, rate: float, step: np.ndarray | float = 0.0) -> Spec
     between two rows; slower than that it is a comb of lines at any frequency, and nothing weaker than
     all of them together counts as motion.
     """
-    f, power = _periodogram(x, rate)
-    band = power[(f >= FLOOR_BAND[0] * rate) & (f <= FLOOR_BAND[1] * rate)]
-    parts = np.array_split(band, max(1, min(BLOCKS, len(band) // 16)))
-    floor = np.median([part.mean(axis=0) for part in parts], axis=0)
-    rounding = np.broadcast_to(np.asarray(step, float) ** 2 / 12.0, floor.shape)
-    lag = max(1, min(round(0.05 * rate), len(x) // 4))
-    speed = np.median(np.abs(x[lag:] - x[:-lag]), axis=0) * rate / lag
-    lines = np.where(speed < rate * np.asarray(step), 1.5 * rounding, 0.0)
-    return Spectrum(f, power, np.maximum(floor, 2.0 * rounding / rate), lines, rate, len(x) / rate)
-
-
-def _periodogram(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """(f (m,), power (m, n)): the mean over segments of the log, each without its linear trend."""
     from scipy.fft import next_fast_len, rfft
     from scipy.signal import get_window
 
+    # the mean over segments of the log, each without its linear trend
     count = min(len(x), max(256, int(LONGEST_SEGMENT * rate)))
     count = next(k for k in range(count, 0, -1) if next_fast_len(k, real=True) == k)
     segments = max(1, min(MAX_SEGMENTS, 2 * len(x) // count - 1))
@@ -118,7 +106,15 @@ def _periodogram(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         segment -= s * ((s * segment).sum(axis=0) / (s * s).sum())
         power += np.abs(rfft(segment * window[:, None], axis=0)) ** 2
     f = np.arange(len(power)) * (rate / count)
-    return f, power * (2.0 / (segments * rate * (window**2).sum()))
+    power = power * (2.0 / (segments * rate * (window**2).sum()))
+    band = power[(f >= FLOOR_BAND[0] * rate) & (f <= FLOOR_BAND[1] * rate)]
+    parts = np.array_split(band, max(1, min(BLOCKS, len(band) // 16)))
+    floor = np.median([part.mean(axis=0) for part in parts], axis=0)
+    rounding = np.broadcast_to(np.asarray(step, float) ** 2 / 12.0, floor.shape)
+    lag = max(1, min(round(0.05 * rate), len(x) // 4))
+    speed = np.median(np.abs(x[lag:] - x[:-lag]), axis=0) * rate / lag
+    lines = np.where(speed < rate * np.asarray(step), 1.5 * rounding, 0.0)
+    return Spectrum(f, power, np.maximum(floor, 2.0 * rounding / rate), lines, rate, len(x) / rate)
 
 
 def best_cutoff(noise: Spectrum) -> float:

@@ -134,7 +134,7 @@ def find_spikes(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) 
     distances = []  # of some residuals from their running medians
     for x in left:
         rows = np.linspace(0, len(x) - 1, min(len(x), ENOUGH)).astype(int)
-        distances.append(np.stack([y[rows] - _running_median(y, rows) for y in x.T], axis=1))
+        distances.append(x[rows] - np.median(x[_window_rows(rows, len(x))], axis=1))
     deviation = PER_DEVIATION * np.median(np.abs(np.concatenate(distances)), axis=0)
     limit = OUTLIER * np.maximum(deviation, rounding)
     limit = np.where(limit > 0.0, limit, np.inf)
@@ -147,14 +147,10 @@ def find_spikes(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) 
             means = np.repeat(x[:whole, j].reshape(-1, width).mean(axis=1), width)
             means = np.pad(means, (0, len(x) - whole), mode="edge")
             rows = np.flatnonzero(np.abs(x[:, j] - means) > 0.5 * limit[j])
-            distance = x[rows, j] - _running_median(x[:, j], rows)
+            median = np.median(x[_window_rows(rows, len(x)), j], axis=1)
+            distance = x[rows, j] - median
             spikes[rows, j] = np.where(np.abs(distance) > limit[j], distance, 0.0)
     return result
-
-
-def _running_median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The median of x (n,) in the window about each of the rows; ends are mirrored."""
-    return np.asarray(np.median(x[_window_rows(rows, len(x))], axis=1))
 
 
 def _window_rows(rows: np.ndarray, count: int) -> np.ndarray:

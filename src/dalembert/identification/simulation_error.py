@@ -46,7 +46,6 @@ from dalembert.identification.record import Record
 from dalembert.identification.regressor import BaseParameters, Regressor, rebuild, with_drive
 from dalembert.model.model import Drive, with_parameters
 from dalembert.model.parameter import Parameter, expression
-from dalembert.systems.system import System
 
 # x' consistent and near to the estimate and to x
 BodyFit = Callable[[Estimate, np.ndarray], np.ndarray]
@@ -147,10 +146,18 @@ class Simulator:
         S = np.broadcast_to(np.eye(2 * n), (w, 2 * n, 2 * n))
         B = np.zeros((w, 2 * n, len(self.base.names)))
         T = np.zeros((w, 2 * n, n * (len(windows.parts) - 1)))
-        (P, p0), (step, vjp), unit = self._simulated_drive, self._kernels, np.eye(2 * n)
+        (step, vjp), unit = self._kernels, np.eye(2 * n)
         selection, cotangents = self.base.selection, (unit[:, :n], unit[:, n:])
-        drive = P @ selection
-        constants = windows.dt / windows.tau.shape[1], x[: self.regressor.inertial], p0 + P @ x
+        # viscous friction and rotors (2 joints,) of all joints are P x + p₀
+        model = self.regressor.model
+        joints, p0 = model.tree.nv, [model.drive.viscous, model.drive.rotor]
+        P = np.zeros((2 * joints, len(x)))
+        for i, kind in enumerate(SIMULATED):
+            if kind in self.regressor.kinds:
+                p0[i] = np.zeros(joints)
+                P[i * joints : (i + 1) * joints, self.regressor.kind_slice(kind)] = np.eye(joints)
+        drive, parameters = P @ selection, np.concatenate(p0) + P @ x
+        constants = windows.dt / windows.tau.shape[1], x[: self.regressor.inertial], parameters
         state, result = (windows.q, windows.qd), []
         for k in range(len(windows.measured)):
             part = n * (int(np.searchsorted(windows.parts, k, side="right")) - 1)
@@ -177,21 +184,11 @@ class Simulator:
         return own
 
     @cached_property
-    def _simulated_drive(self) -> tuple[np.ndarray, np.ndarray]:
-        """(P, p₀): viscous friction and rotors (2 joints,) of all joints are P x + p₀."""
-        model = self.regressor.model
-        drive, joints = model.drive, model.tree.nv
-        P = np.zeros((2 * joints, len(self.regressor.names)))
-        constant = [drive.viscous, drive.rotor]
-        for i, kind in enumerate(SIMULATED):
-            if kind in self.regressor.kinds:
-                constant[i] = np.zeros(joints)
-                P[i * joints : (i + 1) * joints, self.regressor.kind_slice(kind)] = np.eye(joints)
-        return P, np.concatenate(constant)
+    def _kernels(self) -> tuple[Any, Any]:
+        """(the step, its transposed derivative) as kernels of batches.
 
-    @cached_property
-    def system(self) -> System:
-        """The system with symbols for viscous friction and rotors, and no other friction."""
+        Viscous friction and rotors are symbols, and there is no other friction.
+        """
         model = self.regressor.model
         zero = np.zeros(model.tree.nv)
         joints = range(model.tree.nv)
@@ -201,12 +198,8 @@ class Simulator:
         symbolic = with_drive(model, Drive(viscous, zero, zero, rotor))
         tree = with_parameters(symbolic.tree)
         whole = tree if model.tree is model else replace(symbolic, tree=tree)
-        return rebuild(self.regressor.system, whole)
-
-    @cached_property
-    def _kernels(self) -> tuple[Any, Any]:
-        """(the step, its transposed derivative) as kernels of batches."""
-        step = step_operation(self.system, "rk4", False, inertia=True)
+        system = rebuild(self.regressor.system, whole)
+        step = step_operation(system, "rk4", False, inertia=True)
         names = [port.name for port in step.inputs]
         wrt = tuple(names.index(name) for name in ("q", "qd", "tau", "inertia", "parameters"))
         return step.kernel.ufunc, step.vjp(wrt).kernel.ufunc
@@ -321,15 +314,15 @@ def measurement_noise(records: Sequence[Record]) -> Noise:
     Third differences of white noise have √20 times its deviation, those of a finely sampled motion
     are negligible; the median ignores jumps.
     """
-
-    def deviation(name: str) -> np.ndarray:
+    deviations = []
+    for name in ("q", "tau"):
         signals = [np.nan_to_num(getattr(record, name)) for record in records]
         differences = np.concatenate([np.abs(np.diff(x, 3, axis=0)) for x in signals])
         noise = np.median(differences, axis=0) / (0.6745 * np.sqrt(20.0))
         span = np.ptp(np.concatenate(signals), axis=0)
-        return np.asarray(np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9)))
-
-    return deviation("q"), deviation("tau")
+        deviations.append(np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9)))
+    q, tau = deviations
+    return q, tau
 
 
 def _linearise(
@@ -364,17 +357,14 @@ def _whiten(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q̂ − q (w, m), its derivatives (w, m, ·) by state and by base: means over parts, unit noise."""
     sizes = np.diff(windows.parts)
-
-    def means(x: np.ndarray) -> np.ndarray:
-        """(w, parts · n, ·), in units of the means' noise; a mean of k samples has 1/√k of theirs."""
-        sums = np.add.reduceat(x, windows.parts[:-1], axis=0)
-        unit = np.sqrt(sizes)[:, None] * noise[0]
-        return np.asarray(
-            np.moveaxis(sums / unit[:, None, :, None], 0, 1).reshape(x.shape[1], -1, x.shape[3])
-        )
-
-    r = means((simulated.q - windows.measured)[..., None])
-    J0, J, T = (means(x) for x in (simulated.by_state, simulated.by_base, simulated.by_tau))
+    # means (w, parts · n, ·), in units of their noise; a mean of k samples has 1/√k of theirs
+    unit = np.sqrt(sizes)[:, None] * noise[0]
+    means = []
+    off = (simulated.q - windows.measured)[..., None]
+    for x in (off, simulated.by_state, simulated.by_base, simulated.by_tau):
+        sums = np.add.reduceat(x, windows.parts[:-1], axis=0) / unit[:, None, :, None]
+        means.append(np.moveaxis(sums, 0, 1).reshape(x.shape[1], -1, x.shape[3]))
+    r, J0, J, T = means
     # noise of a mean torque, and friction of a wrong sign, which lasts for longer than a sample
     sums = np.add.reduceat(windows.sign_variance, windows.parts[:-1], axis=0)
     variance = (noise[1] ** 2 + sums) / sizes[:, None, None]  # (parts, w, n)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
-from dalembert.logs.units import SI, Units, split_unit
+from dalembert.logs.units import SI, Units
 from dalembert.systems.system import System
 from dalembert.text import short, suggest, visible
 
@@ -37,6 +37,8 @@ IK_COLUMNS = ("pose", "found")  # written by `dalembert ik` beside the joints
 CLOCK = re.compile(r"(?:^|.*_)(?:time|timestamp|stamp|t|secs?|seconds)(?:_(s|ms|us|ns))?")
 NUMBER = re.compile(r"\d+(?=\D*$)")
 FIELD = "{}"
+# a name and the unit in brackets behind it; a number in brackets is part of the name: position[0]
+WITH_UNIT = re.compile(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*")
 VOCABULARY = {
     "q": ("q", "pos", "position", "positions", "angle", "angles", "qpos"),
     "qd": ("qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "qvel"),
@@ -73,12 +75,6 @@ class Columns:
     following: dict[str, Column] = field(default_factory=dict)  # positions of follower joints
     has_time_unit: bool = False
     ignored: tuple[str, ...] = ()
-
-    def used(self) -> list[Column]:
-        """All columns in use, in the order of the table."""
-        columns = [column for own in self.entries.values() for column in own.values()]
-        columns += [*self.following.values(), *([] if self.time is None else [self.time])]
-        return sorted(columns)
 
 
 def followers_of(system: System) -> Mapping[str, Any]:
@@ -159,9 +155,12 @@ class _Matcher:
     result: Columns = field(default_factory=Columns)
 
     def __post_init__(self) -> None:
-        parts = [split_unit(name) for name in self.names]
-        self.bracket_units = [unit for _, unit in parts]
-        self.remaining = {index: name for index, (name, _) in enumerate(parts)}
+        self.bracket_units: list[str | None] = []
+        self.remaining: dict[int, str] = {}
+        for index, name in enumerate(self.names):
+            match = WITH_UNIT.fullmatch(name)
+            self.bracket_units.append(None if match is None else match[2])
+            self.remaining[index] = name if match is None else match[1]
 
     def assign(self, quantity: str, entry: int | str, kind: str, index: int) -> None:
         """Make a column an entry of a quantity, or the position of a follower joint."""
@@ -222,10 +221,28 @@ class _Matcher:
         unknown = [k for k, name in self.remaining.items() if normalized(name) not in IK_COLUMNS]
         driven = set(range(system.nv)) - floating_entries(system, system.dynamics.velocities)
         complete = driven <= set(result.entries["tau"]) and len(result.entries["q"]) == system.nq
-        if unknown and (others == "refuse" or (others is None and not complete)):
-            name, others_names = self.names[unknown[0]], [self.remaining[k] for k in unknown]
-            raise TrajectoryError(_unknown_column(name, others_names, system))
-        result.ignored = tuple(self.header[index] for index in unknown)
+        if not unknown or others == "ignore" or (others is None and complete):
+            result.ignored = tuple(self.header[index] for index in unknown)
+            return
+        # the joint nearest to the first of them, and whether its numbers are too few
+        joints, name = system.dynamics.coordinates, self.remaining[unknown[0]]
+        bare, words = name, (w for own in WORDS.values() for w in own if w)
+        for word in sorted(words, key=len, reverse=True):
+            pattern = rf"^{word}[\s_.\-/:]+|[\s_.\-/:]+{word}$"
+            bare = re.sub(pattern, "", name, count=1, flags=re.IGNORECASE)
+            if bare != name:
+                break
+        message = (
+            f"column {short(self.names[unknown[0]])} belongs to no joint of {system.name} (rename it "
+            "by columns=, or ignore such columns by others='ignore', --ignore-others)"
+            f"{suggest(visible(bare), [*joints, *followers_of(system)])}"
+        )
+        template = NUMBER.sub("#", name)
+        count = sum(NUMBER.sub("#", self.remaining[k]) == template for k in unknown)
+        if template != name and 1 < count < len(joints):
+            hint = lock_hint(system, joints[count:])
+            message += f"; {count} columns like it are too few for its {len(joints)} joints{hint}"
+        raise TrajectoryError(message)
 
 
 def _rename(header: Sequence[str], columns: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -282,28 +299,6 @@ def _known_names(system: System, currents: bool) -> dict[str, tuple[str, Any, st
     return known | {normalized(name): meaning for name, meaning in named if meaning[0] == "q"}
 
 
-def _unknown_column(text: str, unknown: Sequence[str], system: System) -> str:
-    """Message about the first column of no joint: the nearest joint, or that numbers are too few."""
-    joints, name = system.dynamics.coordinates, unknown[0]
-    bare, words = name, (w for own in WORDS.values() for w in own if w)
-    for word in sorted(words, key=len, reverse=True):
-        pattern = rf"^{word}[\s_.\-/:]+|[\s_.\-/:]+{word}$"
-        bare = re.sub(pattern, "", name, count=1, flags=re.IGNORECASE)
-        if bare != name:
-            break
-    message = (
-        f"column {short(text)} belongs to no joint of {system.name} (rename it by columns=, or "
-        "ignore such columns by others='ignore', --ignore-others)"
-        f"{suggest(visible(bare), [*joints, *followers_of(system)])}"
-    )
-    template = NUMBER.sub("#", name)
-    count = sum(NUMBER.sub("#", other) == template for other in unknown)
-    if template == name or not 1 < count < len(joints):
-        return message
-    hint = lock_hint(system, joints[count:])
-    return f"{message}; {count} columns like it are too few for its {len(joints)} joints{hint}"
-
-
 def lock_hint(system: System, missing: Sequence[str]) -> str:
     """How to lock the joints that a log does not have; "" where the system cannot."""
     joints = [name for name in missing if name in system.dynamics.velocities]
@@ -344,7 +339,16 @@ def _numbered_series(names: Mapping[int, str], joints: Sequence[str]) -> list[_S
     for index, name in names.items():
         for template, spelling, number, by_joint in _templates(name, joints):
             if (template, by_joint) not in series:
-                series[template, by_joint] = _Series(spelling, *_meaning(template), by_joint)
+                words = _words(template)
+                quantities = {QUANTITY[w] for w in words if w in QUANTITY}
+                if len(quantities) == 2:  # q_vel_1, joint position speed
+                    quantities -= {"q"}
+                quantity = quantities.pop() if len(quantities) == 1 else None
+                for word, derivative in {"dot": "qd", "ddot": "qdd", "dotdot": "qdd"}.items():
+                    if word in words and quantity == "q":
+                        quantity = derivative
+                is_measured = not NOT_MEASURED & set(words) and not quantities
+                series[template, by_joint] = _Series(spelling, quantity, is_measured, by_joint)
             series[template, by_joint].add(number, index)
     return list(series.values())
 
@@ -456,19 +460,6 @@ def _templates(name: str, joints: Sequence[str]) -> Iterator[tuple[str, str, int
             yield template, template, k, True
     if len(joints) == 1 and key in QUANTITY:
         yield key, name, 0, False
-
-
-def _meaning(template: str) -> tuple[str | None, bool]:
-    """(quantity, whether it was measured) by the words of a template."""
-    words = _words(template)
-    quantities = {QUANTITY[w] for w in words if w in QUANTITY}
-    if len(quantities) == 2:  # q_vel_1, joint position speed
-        quantities -= {"q"}
-    quantity = quantities.pop() if len(quantities) == 1 else None
-    for word, derivative in {"dot": "qd", "ddot": "qdd", "dotdot": "qdd"}.items():
-        if word in words and quantity == "q":
-            quantity = derivative
-    return quantity, not NOT_MEASURED & set(words) and not quantities
 
 
 def _require_unambiguous(series: _Series, joints: Sequence[str], header: Sequence[str]) -> None:

@@ -29,21 +29,8 @@ def fit_curve(t: np.ndarray, x: np.ndarray, lowpass: float | None = None) -> Cur
     Few rows give one polynomial. With `lowpass`, Hz, the rows first pass a Butterworth filter of
     fourth order forward and backward, without delay; −3 dB of each pass are −6 dB together.
     """
-    if lowpass is not None:
-        t, x = _filter(t, x, lowpass)
-    return _spline(t, x)
-
-
-def _spline(t: np.ndarray, x: np.ndarray) -> Curve:
-    from scipy.interpolate import make_interp_spline
-
-    first = t[0]  # stamps may be large beside their steps
-    spline = make_interp_spline(t - first, x, k=min(DEGREE, len(t) - 1))
-    return lambda t, nu=0: spline(t - first, nu=nu)
-
-
-def _filter(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray, np.ndarray]:
-    """(times at even steps, x there without frequencies above `lowpass`)."""
+    if lowpass is None:
+        return _spline(t, x)
     from scipy.signal import butter, sosfiltfilt
 
     step = float(np.median(np.diff(t)))
@@ -70,7 +57,16 @@ def _filter(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray, n
     if len(t) != count or np.abs(t - even).max() > 1e-6 * (even[1] - even[0]):  # beyond rounding
         x = _spline(t, x)(even)
     padded = np.vstack([_extrapolate(x[::-1], added, near)[::-1], x, _extrapolate(x, added, near)])
-    return even, sosfiltfilt(sections, padded, axis=0, padlen=0)[added : added + count]
+    filtered = sosfiltfilt(sections, padded, axis=0, padlen=0)[added : added + count]
+    return _spline(even, filtered)
+
+
+def _spline(t: np.ndarray, x: np.ndarray) -> Curve:
+    from scipy.interpolate import make_interp_spline
+
+    first = t[0]  # stamps may be large beside their steps
+    spline = make_interp_spline(t - first, x, k=min(DEGREE, len(t) - 1))
+    return lambda t, nu=0: spline(t - first, nu=nu)
 
 
 def _extrapolate(x: np.ndarray, added: int, near: int) -> np.ndarray:

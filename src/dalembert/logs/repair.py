@@ -36,7 +36,9 @@ def table_rows(table: Table, columns: Columns, dt: float | None, gaps: str | Non
     if gaps not in (None, "refuse", "repair"):
         raise SettingError(f"gaps={gaps!r} must be 'refuse' or 'repair'")
     is_repaired = gaps == "repair" or (gaps is None and bool(columns.entries["tau"]))
-    used = columns.used()
+    used = [column for own in columns.entries.values() for column in own.values()]
+    used += [*columns.following.values(), *([] if columns.time is None else [columns.time])]
+    used.sort()  # in the order of the table
     for column in used:
         if column.index in table.invalid:
             raise TrajectoryError(table.invalid[column.index])
@@ -143,7 +145,26 @@ def repair(t: np.ndarray, x: np.ndarray, positions: int = 0) -> RepairedRows:
             f"{len(rows.t)}, {np.sum(backward)} such jumps in all; sort the rows, or cut the log "
             "where its clock was set anew"
         )
-    return _interpolate_gaps(_drop_stale(_increasing_times(rows), positions))
+    rows = _drop_stale(_increasing_times(rows), positions)
+    missing = ~np.isfinite(rows.x)
+    if not missing.any():
+        return rows
+    filled, count = rows.x.copy(), 0
+    for k in np.flatnonzero(missing.any(axis=0)):
+        short = missing[:, k] & (_run_lengths(missing[:, k]) <= MAX_GAP)
+        known = ~missing[:, k]
+        if not known.any():
+            continue
+        ends = np.flatnonzero(known)[[0, -1]]
+        short[: ends[0]] = short[ends[1] :] = False  # no extrapolation
+        filled[short, k] = np.interp(rows.t[short], rows.t[known], rows.x[known, k])
+        count += int(short.sum())
+    if count:
+        rows.notes.append(f"{count} missing numbers interpolated, at most {MAX_GAP} in a row")
+    complete = np.isfinite(filled).all(axis=1)
+    if not complete.all():
+        rows.notes.append(f"{np.sum(~complete)} rows with missing numbers left out")
+    return rows._replace(x=filled).select(complete)
 
 
 def _increasing_times(rows: RepairedRows) -> RepairedRows:
@@ -206,30 +227,6 @@ def _drop_stale(rows: RepairedRows, positions: int) -> RepairedRows:
         )
         rows = rows.select(~stale)
     return rows
-
-
-def _interpolate_gaps(rows: RepairedRows) -> RepairedRows:
-    """Rows of finite numbers: short gaps of a column interpolated, rows that miss more dropped."""
-    t, x, notes = rows.t, rows.x, rows.notes
-    missing = ~np.isfinite(x)
-    if not missing.any():
-        return rows
-    filled, count = x.copy(), 0
-    for k in np.flatnonzero(missing.any(axis=0)):
-        short = missing[:, k] & (_run_lengths(missing[:, k]) <= MAX_GAP)
-        known = ~missing[:, k]
-        if not known.any():
-            continue
-        ends = np.flatnonzero(known)[[0, -1]]
-        short[: ends[0]] = short[ends[1] :] = False  # no extrapolation
-        filled[short, k] = np.interp(t[short], t[known], x[known, k])
-        count += int(short.sum())
-    if count:
-        notes.append(f"{count} missing numbers interpolated, at most {MAX_GAP} in a row")
-    complete = np.isfinite(filled).all(axis=1)
-    if not complete.all():
-        notes.append(f"{np.sum(~complete)} rows with missing numbers left out")
-    return rows._replace(x=filled).select(complete)
 
 
 def _run_lengths(flags: np.ndarray) -> np.ndarray:

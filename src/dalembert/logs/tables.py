@@ -28,7 +28,6 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.text import csv_cell, short
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
 
 MAX_TEXT = 2**32  # bytes of a text file
@@ -113,13 +112,32 @@ def read_table(source: Source, names: Sequence[str] | None = None) -> Table:
     elif isinstance(source, Mapping):
         table = _from_mapping(source, "the log")
     elif hasattr(source, "iloc"):
-        table = _from_frame(source, "the log")
+        # an index of times is the column time where there is none
+        columns = [np.asarray(source.iloc[:, k].to_numpy()) for k in range(source.shape[1])]
+        labels = ["_".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in source.columns]
+        index = np.asarray(source.index.to_numpy())
+        is_time = str(source.index.name or "").casefold() in ("time", "t", "timestamp", "stamp")
+        if is_time or index.dtype.kind in "mMf":
+            labels, columns = ["time", *labels], [index, *columns]
+        table = _numeric_table(labels, columns, "the log")
     else:
         raise TrajectoryError(
             f"a log is a file, an xarray.Dataset, a DataFrame, an array or a mapping of names to "
             f"arrays; this is {short(source)}"
         )
-    return _merge_ros_stamps(table)
+    # seconds and nanoseconds in two columns, as in ROS stamps, are added into one
+    lower = [name.strip().casefold() for name in table.names]
+    for s, name in enumerate(lower):
+        word = next((w for w in SECONDS if re.search(rf"(^|[^a-z]){w}$", name)), None)
+        if word is None:
+            continue
+        stem = name.removesuffix(word)
+        n = next((lower.index(stem + w) for w in NANOSECONDS if stem + w in lower), None)
+        if n is not None:
+            values = np.array(table.values)
+            values[:, s] += 1e-9 * values[:, n]
+            return table._replace(values=values).select([k for k in range(len(lower)) if k != n])
+    return table
 
 
 def _from_file(path: Path, names: Sequence[str] | None) -> Table:
@@ -241,17 +259,6 @@ def _from_dataset(dataset: xarray.Dataset, source: str) -> Table:
             columns.append(field.values[:, k])
     by_column = {k: x for k, x in enumerate(units) if x and columns[k].dtype.kind in "fiu"}
     return _numeric_table(names, columns, source)._replace(units=by_column)
-
-
-def _from_frame(frame: pandas.DataFrame, source: str) -> Table:
-    """Table of a DataFrame; an index of times is the column time where there is none."""
-    names = ["_".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in frame.columns]
-    columns = [np.asarray(frame.iloc[:, k].to_numpy()) for k in range(len(names))]
-    index = np.asarray(frame.index.to_numpy())
-    is_time = str(frame.index.name or "").casefold() in ("time", "t", "timestamp", "stamp")
-    if is_time or index.dtype.kind in "mMf":
-        names, columns = ["time", *names], [index, *columns]
-    return _numeric_table(names, columns, source)
 
 
 def _numeric_table(names: list[str], columns: Sequence[np.ndarray], source: str) -> Table:
@@ -434,22 +441,6 @@ def _parse_clock(cells: np.ndarray) -> np.ndarray | None:
         t = pandas.to_timedelta(texts, errors="coerce").dt.total_seconds().to_numpy()
         return np.asarray(t + DAY * np.cumsum(np.diff(t, prepend=t[:1]) < -0.5 * DAY))
     return None
-
-
-def _merge_ros_stamps(table: Table) -> Table:
-    """The table with seconds and nanoseconds in two columns, as in ROS stamps, added into one."""
-    lower = [name.strip().casefold() for name in table.names]
-    for s, name in enumerate(lower):
-        word = next((w for w in SECONDS if re.search(rf"(^|[^a-z]){w}$", name)), None)
-        if word is None:
-            continue
-        stem = name.removesuffix(word)
-        n = next((lower.index(stem + w) for w in NANOSECONDS if stem + w in lower), None)
-        if n is not None:
-            values = np.array(table.values)
-            values[:, s] += 1e-9 * values[:, n]
-            return table._replace(values=values).select([k for k in range(len(lower)) if k != n])
-    return table
 
 
 def write_log(run: xarray.Dataset, path: Path) -> None:

@@ -83,7 +83,9 @@ class Units(NamedTuple):
         elif unit is None:
             in_degrees = self.degrees and kind == "angle" and quantity in DENOMINATORS
             return pi / 180.0 if in_degrees else 1.0
-        spelling = _normalized_unit(unit)
+        # without dots and blanks, in its usual spelling: "degrees / sec^2" is "deg/s2"
+        parts = re.sub(r"[\s·*^.]", "", unit).replace("²", "2").split("/")
+        spelling = "/".join(ALIASES.get(part, part) for part in parts)
         if quantity == "time":
             known = SECONDS
         elif quantity == "tau":
@@ -140,23 +142,3 @@ def to_si(log: xarray.Dataset, kinds: Mapping[str, Mapping[str, str]]) -> xarray
             converted[name] = field.dims, values
     time = {"time": converted.pop("time")} if "time" in converted else {}
     return log.assign_coords(time).assign(converted)
-
-
-def split_unit(text: str) -> tuple[str, str | None]:
-    """(name, unit in brackets behind it); a number in brackets is part of the name.
-
-    >>> split_unit("elbow [deg]"), split_unit("position[0]")
-    (('elbow', 'deg'), ('position[0]', None))
-    """
-    match = re.fullmatch(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*", text)
-    return (text, None) if match is None else (match[1], match[2])
-
-
-def _normalized_unit(unit: str) -> str:
-    """A unit without dots and blanks, in its usual spelling.
-
-    >>> _normalized_unit("degrees / sec^2"), _normalized_unit("N·m"), _normalized_unit("N.m")
-    ('deg/s2', 'Nm', 'Nm')
-    """
-    parts = re.sub(r"[\s·*^.]", "", unit).replace("²", "2").split("/")
-    return "/".join(ALIASES.get(part, part) for part in parts)

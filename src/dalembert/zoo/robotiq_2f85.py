@@ -83,17 +83,15 @@ def build(springs: bool = False) -> Constrained:
 
 def _link(side: str, part: Part) -> Keywords:
     """The part as a link; the right finger is the left one turned by half a turn about z."""
-    origin = pose(_rotation(part.turn), part.origin)
+    turn, axes = (
+        matrix_from_quaternion(np.array(x) / np.linalg.norm(x)) for x in (part.turn, part.axes)
+    )
+    origin = pose(turn, part.origin)
     if part.parent is None and side == "right":
         origin = pose(np.diag([-1.0, -1.0, 1.0])) @ origin
     joint: Keywords = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
     if part.kind == "revolute":
         joint |= {"limits": part.limits, "viscous": part.damping, "rotor_inertia": part.rotor}
-    axes = _rotation(part.axes)
     body = {"mass": part.mass, "com": part.com, "inertia": axes @ np.diag(part.moments) @ axes.T}
     parent = None if part.parent is None else f"{side}_{part.parent}"
     return {"name": f"{side}_{part.name}", "parent": parent, "joint": joint, **body}
-
-
-def _rotation(quaternion: Four) -> np.ndarray:
-    return matrix_from_quaternion(np.array(quaternion) / np.linalg.norm(quaternion))

@@ -254,14 +254,10 @@ class Scenario:
         pins = moved.force("A", "bar2"), moved.force("B", "bar3")
         return Loads(torques["T12"], torques["T23"], *pins)
 
-    @property
-    def bare(self) -> Any:
-        """The arm without drivers and motors."""
-        return self.arm.mechanism().description
-
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""
-        bare = State(self.bare, state.t, state.q, state.v, state.a, np.zeros(4))
+        arm = self.arm.mechanism().description  # without drivers and motors
+        bare = State(arm, state.t, state.q, state.v, state.a, np.zeros(4))
         forces = free_bodies(bare, torques=("A", "B"))
         pins = forces.force("A", "bar2"), forces.force("B", "bar3")
         return Loads(forces["T_A"], forces["T_B"], *pins)
@@ -358,13 +354,14 @@ def double_pendulum(
 ) -> Scenario:
     """No actuators: let go at (φ₂, θ), from the horizontal if nothing is said (004, p.6)."""
     mechanism = arm.mechanism("double_pendulum", two_numbers(phi_start, "phi_start"))
-
-    def acceleration(state: State) -> np.ndarray:
-        return np.asarray(
-            arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2))
-        )
-
-    return Scenario("double_pendulum", arm, mechanism, delta_t, False, acceleration)
+    return Scenario(
+        "double_pendulum",
+        arm,
+        mechanism,
+        delta_t,
+        False,
+        lambda state: arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2)),
+    )
 
 
 def proximal_driven(

@@ -342,16 +342,12 @@ class Problem:
         for start in range(0, len(z), chunk):
             part = slice(start, start + chunk)
             motion = self.motion(z[part])
-            inside = self.is_inside(motion)
+            rows = zip(self.limited(motion), self.bounds, strict=True)
+            flags = [((r > low) & (r < high)).all(axis=(-1, -2)) for r, (low, high) in rows]
+            inside = np.logical_and.reduce(flags)
             W = self.columns([x[inside] for x in motion])
             values[part][inside] = self.objective.coarse(self.objective.weighted(W))
         return values
-
-    def is_inside(self, motion: Motion) -> np.ndarray:
-        """Whether motions (..., samples, n) keep to all limits: (...)."""
-        rows = zip(self.limited(motion), self.bounds, strict=True)
-        inside = [((r > low) & (r < high)).all(axis=(-1, -2)) for r, (low, high) in rows]
-        return np.asarray(np.logical_and.reduce(inside))
 
     def limited(self, motion: Motion) -> list[np.ndarray]:
         """Limited quantities, each (..., samples, rows): q, q̇, q̈, τ and distances."""

@@ -142,29 +142,22 @@ def feasible_configurations(problem: Problem, rng: np.random.Generator) -> np.nd
         margins.append((np.minimum(high - r, r - low) / span).min(axis=-1, initial=np.inf))
     smallest = np.stack(margins, axis=-1).min(axis=-1)
     k = int(np.argmax(smallest))
-    if smallest[k] <= 0.0:
-        raise TrajectoryError(_violation(problem, [r[k] for r in rows]))
-    order = np.argsort(-smallest, kind="stable")
-    return np.asarray(q[order[smallest[order] > 0.0]][:CENTRES])
-
-
-def _violation(problem: Problem, rows: list[np.ndarray]) -> str:
-    """Which limit the least bad configuration violates, and by how much."""
-    for kind, names, r, (low, high) in zip(
-        KINDS, _limit_names(problem), rows, problem.bounds, strict=False
-    ):
-        off = np.maximum(r - high, low - r)
+    # the limit that the least bad configuration violates
+    names = _limit_names(problem) if smallest[k] <= 0.0 else ()
+    for kind, own, row, (low, high) in zip(KINDS, names, rows, problem.bounds, strict=False):
+        off = np.maximum(row[k] - high, low - row[k])
         if (off >= 0.0).any():
-            k = int(np.argmax(off))
-            limit = high[k] if r[k] >= high[k] else low[k]
+            j = int(np.argmax(off))
+            limit = high[j] if row[k, j] >= high[j] else low[j]
             what = "joint " if kind != "distance" else ""
             where = "the start" if problem.basis.start is not None else "any posture that was tried"
-            return (
+            raise TrajectoryError(
                 f"{problem.robot.name} cannot keep to its limits at rest in {where}: {what}"
-                f"{names[k]!r} has {kind} {r[k]:.6g} at best, beyond "
+                f"{own[j]!r} has {kind} {row[k, j]:.6g} at best, beyond "
                 f"{limit:.6g} (its limit less the margin)"
             )
-    raise AssertionError("no limit is passed")
+    order = np.argsort(-smallest, kind="stable")
+    return np.asarray(q[order[smallest[order] > 0.0]][:CENTRES])
 
 
 def _limit_names(problem: Problem) -> list[tuple[str, ...]]:
