@@ -10,6 +10,7 @@ import sympy
 
 from dalembert.symbolic.notation import Latex, MathML, Text, parts
 from dalembert.symbolic.printer import Printer
+from dalembert.symbolic.printing import angles
 from dalembert.zoo.symbolic_models import symbolic_model
 from tests.browser import executable
 
@@ -67,6 +68,12 @@ def test_mathml_is_well_formed(expression):
     body = printer(MathML()).expression(expression)
     tree = ET.fromstring(f"<math>{body}</math>")
     assert len(list(tree.iter())) > 1
+
+
+def test_angles_have_the_same_order_in_every_process(elbow):
+    """Pages list them, and a page of the same robot has the same bytes."""
+    names = list(angles(elbow, ["M"]))
+    assert names == sorted(names) and len(names) > 3
 
 
 def test_names():

@@ -145,7 +145,7 @@ def _as_matrix(eq: Equations, key: str, notation: Text, form: Form) -> list[list
 
 
 def angles(eq: Equations, keys: Sequence[str]) -> dict[str, sympy.Expr]:
-    """Sines and cosines that have a short name, by it: c2, s23."""
+    """Sines and cosines that have a short name, by it, in alphabetical order: c2, s23."""
     labels: dict[str, sympy.Expr] = {}
     for key in keys:
         value = eq.quantities[key]
@@ -153,7 +153,7 @@ def angles(eq: Equations, keys: Sequence[str]) -> dict[str, sympy.Expr]:
             label = short_label(function.args[0], set(eq.q))
             if label is not None:
                 labels[f"{type(function).__name__[0]}{label}"] = function
-    return labels
+    return dict(sorted(labels.items()))  # SymPy's sets have another order in every process
 
 
 def zeros(eq: Equations, key: str) -> str:
