@@ -312,7 +312,7 @@ def test_random_targets_of_the_same_seed_are_no_starts():
     """With the same seed as a user's targets the search does not begin at their postures."""
     robot = dl.load("puma560")
     configurations = robot.random_state(np.random.default_rng(0), 50)[0]
-    q, solved = robot.inverse_kinematics(robot.pose(configurations), seed=0)
+    q, solved = robot.inverse_kinematics(robot.pose(configurations), rng=0)
     assert solved.all() and (abs(q - configurations).max(axis=1) > 1e-3).mean() > 0.5
 
 

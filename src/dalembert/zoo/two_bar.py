@@ -254,10 +254,14 @@ class Scenario:
         pins = moved.force("A", "bar2"), moved.force("B", "bar3")
         return Loads(torques["T12"], torques["T23"], *pins)
 
+    @property
+    def bare(self) -> Any:
+        """The arm without drivers and motors."""
+        return self.arm.mechanism().description
+
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""
-        arm = self.arm.mechanism().description  # without drivers and motors
-        bare = State(arm, state.t, state.q, state.v, state.a, np.zeros(4))
+        bare = State(self.bare, state.t, state.q, state.v, state.a, np.zeros(4))
         forces = free_bodies(bare, torques=("A", "B"))
         pins = forces.force("A", "bar2"), forces.force("B", "bar3")
         return Loads(forces["T_A"], forces["T_B"], *pins)
