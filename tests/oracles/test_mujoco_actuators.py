@@ -186,3 +186,16 @@ def test_controls_by_name_and_errors_that_name_things():
         dl.load("planar_2r").with_actuators([dl.Actuator("m", "link3_joint")])
     with pytest.raises(ModelError, match="force_range of actuator 'm' must be a pair"):
         dl.Actuator("m", "hinge", force_range=(1.0, -1.0))
+
+
+def test_the_filter_of_a_disabled_servo_on_a_ball_joint_is_named():
+    """MuJoCo's goes the shorter direction round also where the servo is off; ours does not."""
+    text = """<mujoco><option actuatorgroupdisable="3"/><worldbody>
+      <body><joint type="ball" name="b"/><geom size=".1" pos=".3 0 0"/></body></worldbody><actuator>
+      <position name="off" joint="b" timeconst="1" gear="0 0 1" group="3"/>
+      <position name="on" joint="b" timeconst="1" gear="0 0 1"/></actuator></mujoco>"""
+    robot = dl.Robot.from_mjcf(text)
+    (row,) = robot.notes.left_out
+    assert (row.what, row.name) == ("filter of a disabled servo", "off")
+    rates = robot.activation_rate([4.0, 4.0], [0.0, 0.0])
+    np.testing.assert_allclose(rates, [4.0, 4.0 - 2.0 * np.pi], atol=EXACT)

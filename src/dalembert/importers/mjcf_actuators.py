@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.mjcf_forces import disabled, names_of, of_actuator
-from dalembert.model.actuators import ANY, Actuation, Actuator, Range
+from dalembert.model.actuators import ANY, Actuation, Actuator, Range, wraps
 from dalembert.model.model import Model
 from dalembert.model.notes import LeftOut
 
@@ -50,6 +50,12 @@ def actuation(
         if not reason:
             actuator = _actuator(mujoco, m, i, name, targets)
             if {actuator.target, actuator.reference or actuator.target} <= known:
+                group = int(m.actuator_group[i])
+                if 0 <= group < 31 and m.opt.disableactuator >> group & 1:
+                    if "filter" in actuator.dynamics and wraps(model, actuator):
+                        effect = "its activation takes the longer direction round, too; it is off"
+                        left_out.append(LeftOut("filter of a disabled servo", name, effect))
+                    actuator = replace(actuator, gain=np.zeros(3), bias=np.zeros(3))
                 actuators.append(actuator)
                 continue
         effect = f"exerts nothing: {reason or 'nothing to pull at'}"
@@ -95,9 +101,6 @@ def _actuator(
         gain[1:] = 0.0
     if mujoco.mjtBias(int(m.actuator_biastype[i])).name == "mjBIAS_NONE":
         bias[:] = 0.0
-    group = int(m.actuator_group[i])
-    if 0 <= group < 31 and m.opt.disableactuator >> group & 1:
-        gain[:], bias[:] = 0.0, 0.0
     free = disabled(mujoco, m, "CLAMPCTRL") or not m.actuator_ctrllimited[control]
     count = 2 if transmission in ("site", "crank") else 1
     indices = [int(k) for k in m.actuator_trnid[i, :count]]
