@@ -199,3 +199,12 @@ def test_the_filter_of_a_disabled_servo_on_a_ball_joint_is_named():
     assert (row.what, row.name) == ("filter of a disabled servo", "off")
     rates = robot.activation_rate([4.0, 4.0], [0.0, 0.0])
     np.testing.assert_allclose(rates, [4.0, 4.0 - 2.0 * np.pi], atol=EXACT)
+
+
+@pytest.mark.parametrize("motor", ['gear="0"', 'gear="2" group="3"'])
+def test_a_motor_that_gives_nothing_limits_its_joint_to_nothing(motor):
+    """Zero times an unlimited control is zero, with no warning."""
+    text = f"""<mujoco><option actuatorgroupdisable="3"/><worldbody>
+      <body><joint name="j"/><geom size=".1"/></body></worldbody>
+      <actuator><motor joint="j" {motor}/></actuator></mujoco>"""
+    assert dl.Robot.from_mjcf(text).joints[0].effort_limit == 0.0

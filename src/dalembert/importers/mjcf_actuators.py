@@ -145,8 +145,10 @@ def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
             force = float(np.abs(a.force_range).max())
             is_motor = not (np.any(a.gain[1:]) or np.any(a.bias) or a.active)
             if is_motor:
-                force = min(force, abs(float(a.gain[0])) * float(np.abs(a.control_range).max()))
-            summed[a.target] = summed.get(a.target, 0.0) + abs(a.gear[0]) * force
+                largest = float(np.abs(a.control_range).max())
+                force = min(force, abs(float(a.gain[0])) * largest) if a.gain[0] else 0.0
+            own = abs(float(a.gear[0])) * force if a.gear[0] else 0.0
+            summed[a.target] = summed.get(a.target, 0.0) + own
     changed = []
     for joint in model.joints:
         least = min(stated.get(joint.name, np.inf), summed.get(joint.name, np.inf))
