@@ -23,7 +23,7 @@ test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their o
 	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks \
 	    tests/test_examples.py -k "frameworks or _with_"
 
-quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
+quick: $(VENV)/.with-test  ## most tests in some 80 s, kernels kept; left out: tests/markers.py
 	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 \
 	    --dist worksteal tests -m "not (slow or process or browser or gpu_text)"
 
