@@ -6,6 +6,9 @@ BIN    := $(VENV)/bin
 TORCH  ?= torch
 LARGE  := .venv-frameworks
 
+# Bytecode is kept, also of tests, whose rewriting takes half of the time to collect them.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-frameworks quick versions dist lint bench docs clean
@@ -23,7 +26,7 @@ test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their o
 	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks \
 	    tests/test_examples.py -k "frameworks or _with_"
 
-quick: $(VENV)/.with-test  ## most tests in some 80 s, kernels kept; left out: tests/markers.py
+quick: $(VENV)/.with-test  ## most tests in under a minute, kernels kept; left out: tests/markers.py
 	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 \
 	    --dist worksteal tests -m "not (slow or process or browser or gpu_text)"
 

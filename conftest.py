@@ -6,6 +6,7 @@ threads that wait for each other on the cores of other workers take three times 
 DALEMBERT_TEST_CACHE names a folder to keep instead, for a developer's next run: `make quick`.
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -34,6 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             examples = item.dtest.examples if isinstance(item, pytest.DoctestItem) else ()
             if any("casadi" in example.source for example in examples):
                 item.add_marker(pytest.mark.skip(reason="dalembert[casadi] is not installed"))
+
+
+def pytest_collection_finish() -> None:
+    """A million objects of modules and tests that stay are left out of later garbage collections."""
+    gc.freeze()
 
 
 # modules that import a framework at their top are imported when it is asked for

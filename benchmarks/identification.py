@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dalembert as dl
-from dalembert.identification.least_squares import decimate, decimation, estimate
+from dalembert.identification.least_squares import decimate, estimate
 from dalembert.identification.preparation import prepare
 from dalembert.identification.pseudo_inertia import pseudo_inertias
 from dalembert.identification.regressor import Regressor, base_parameters, build_regressor
@@ -89,10 +89,7 @@ def million_table(samples: int) -> Table:
     records = row("filter and derivatives", lambda: prepare(robot, log))
     columns = columns.with_widths(records[0].rate_noise)
     row("columns alone, in blocks", lambda: residuals(columns, records, columns.values))
-    rows = row(
-        "columns filtered and thinned",
-        lambda: decimate(columns, base, records, decimation(records)),
-    )
+    rows = row("columns filtered and thinned", lambda: decimate(columns, base, records))
     row("weights, triangles, deviations", lambda: estimate(rows, base.matrix @ columns.values))
     return table
 

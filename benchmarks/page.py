@@ -105,7 +105,7 @@ def drift(browser: Any, path: Path) -> str:
     """Of the energy of a robot let go for ten seconds, in words."""
     context, page = opened(browser, path)
     page.locator(".modes button").nth(1).click()
-    friction = page.evaluate("Boolean(live.given.friction)")
+    friction = page.evaluate("Boolean(live.data.friction)")
     drift = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
     context.close()
     return drift

@@ -17,7 +17,7 @@ from rich.table import Table
 
 import dalembert as dl
 from benchmarks.optional import optional
-from dalembert.zoo import puma560
+from dalembert.zoo.classic_arms import puma_rows
 
 mujoco = optional("mujoco")
 pin = optional("pinocchio")
@@ -31,7 +31,7 @@ SAMPLE_OF_ROLLOUT = 400
 def arm() -> dl.Robot:
     """The rigid links of the PUMA alone."""
     drives = ("rotor_inertia", "gear_ratio", "viscous_motor", "coulomb_motor", "limits")
-    rows = [{k: v for k, v in row.items() if k not in drives} for row in puma560.rows()]
+    rows = [{k: v for k, v in row.items() if k not in drives} for row in puma_rows()]
     return dl.Robot.from_dh(rows, convention="standard", name="puma_links")
 
 

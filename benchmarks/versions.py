@@ -6,7 +6,8 @@ OLD and NEW are folders of the repository (`git worktree add ../old COMMIT`). Th
 turns, each with a kernel cache of its own, so that noise hits both alike; printed are medians over the
 rounds and their ratio. Only public names that both have are called. Rows: one call from Python, batches
 of robots and closed chains, derivatives, simulations, JAX, and what a new process pays: import,
-reading a robot, first calls without a cache.
+reading a robot, first calls without a cache. A second table counts the modules of the package that a
+new process has imported when it has its first result.
 """
 
 from __future__ import annotations
@@ -126,6 +127,25 @@ FIRST = {  # in a new process without a cache
         for name in ("inverse_dynamics", "forward_dynamics")
     },
 }
+MODULES = """
+import json, sys, tempfile
+import numpy as np
+import dalembert as dl
+folder = tempfile.mkdtemp()
+CALL
+names = [name for name in sys.modules if name.partition(".")[0] == "dalembert"]
+print(json.dumps({LABEL: len(names)}))
+"""
+HINGE = (
+    '<mujoco><worldbody><body><joint axis="0 1 0"/>'
+    '<geom type="capsule" size=".05" fromto="0 0 0 0 0 -1" mass="1"/></body></worldbody></mujoco>'
+)
+RESULTS = {
+    "simulate": "dl.simulate(dl.load('ur5'), np.zeros(6), np.zeros(6), duration=0.1)",
+    "load an MJCF file": f"open(folder + '/x.xml', 'w').write({HINGE!r}); dl.load(folder + '/x.xml')",
+    "jax": "dl.jax(dl.load('ur5')).inverse_dynamics(*[np.zeros(6)] * 3)",
+    "report": "dl.load('ur5').report(folder + '/page.html')",
+}
 
 
 def sample(tree: Path, text: str, cache: str) -> dict[str, float]:
@@ -172,6 +192,13 @@ def main() -> None:
     print("| | before | after | after / before |\n|---|---|---|---|")
     for label, (old, new) in rows.items():
         print(f"| {label} | {in_units(old)} | {in_units(new)} | {new / old:.2f} |")
+    print("\n| modules of the first | before | after | after / before |\n|---|---|---|---|")
+    for label, call in RESULTS.items():
+        text = MODULES.replace("CALL", call).replace("LABEL", repr(label))
+        old, new = (
+            sample(tree.resolve(), text, "off")[label] for tree in (options.old, options.new)
+        )
+        print(f"| {label} | {old:.0f} | {new:.0f} | {new / old:.2f} |")
 
 
 def in_units(seconds: float) -> str:

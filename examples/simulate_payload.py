@@ -4,12 +4,12 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.control import ComputedTorque, quintic
-from dalembert.zoo import puma560
+from dalembert.zoo.classic_arms import puma_rows
 
 
 def puma(payload: float) -> dl.Robot:
     """The PUMA with its motors, without Coulomb friction, holding a point mass."""
-    rows = [dict(row) for row in puma560.rows()]
+    rows = [dict(row) for row in puma_rows()]
     for row in rows:
         del row["coulomb_motor"]
     rows[-1]["mass"] += payload

@@ -1,5 +1,6 @@
 """Hypothesis profiles, the same examples every time in CI, and the marks of tests/markers.py."""
 
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from dalembert.kernels.call import vector_width
     from tests.executed import CitedTests, cited_rows
 
-    vector_width.disable_measurement()
+    vector_width._compilations = itertools.count(3)  # the second one would measure
     config.pluginmanager.register(CitedTests(cited_rows()))
 
 

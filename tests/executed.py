@@ -15,7 +15,7 @@ import inspect
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
@@ -112,32 +112,49 @@ class Recorder:
     """Calls of cited functions, recorded while `recording` is open."""
 
     def __init__(self, functions: Iterable[str]) -> None:
-        self.calls: dict[CodeType, list[Call]] = {}
+        # by address: equal codes, as of the initialisers of two dataclasses, are two functions
+        self.calls: dict[int, list[Call]] = {}
+        self.codes: list[CodeType] = []  # kept, so that addresses stay theirs
         for function in sorted(set(functions)):
             for python, call in calls(function):
-                self.calls.setdefault(python.__code__, []).append(call)
+                self.calls.setdefault(id(python.__code__), []).append(call)
+                self.codes.append(python.__code__)
 
     @contextmanager
-    def recording(self) -> Iterator[set[str]]:
-        """The cited functions, as rows have them, that are called meanwhile."""
+    def recording(self, awaited: Collection[str] = ()) -> Iterator[set[str]]:
+        """The cited functions, as rows have them, that are called meanwhile.
+
+        Recording, which takes twice the time of the test itself, ends where all that are `awaited`
+        have been called.
+        """
         called: set[str] = set()
+        of_fast_call = id(FastCall.__call__.__code__)
+        listed = {of_fast_call: [], **self.calls}
 
         def note(method: Any, keywords: dict[str, Any]) -> None:
-            listed = self.calls.get(inspect.unwrap(method).__code__, ()) if method else ()
-            called.update(c.function for c in listed if c.is_method_call(method, keywords))
+            every = self.calls.get(id(inspect.unwrap(method).__code__), ()) if method else ()
+            called.update(c.function for c in every if c.is_method_call(method, keywords))
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
             if event == "call":
+                address = id(frame.f_code)
+                if address not in listed:
+                    return
                 caller = frame.f_back
                 if caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
                     return
-                if frame.f_code in self.calls:
-                    called.update(c.function for c in self.calls[frame.f_code] if c.is_met(frame))
-                elif frame.f_code is FastCall.__call__.__code__:
+                if address == of_fast_call:
                     local_variables = frame.f_locals
                     note(local_variables["self"].method, local_variables["options"])
-            elif event == "c_call" and not frame.f_code.co_filename.startswith(PACKAGE):
+                called.update(c.function for c in listed[address] if c.is_met(frame))
+            elif event == "c_call" and isinstance(getattr(arg, "__self__", None), tuple):
+                if frame.f_code.co_filename.startswith(PACKAGE):
+                    return
                 note(method_behind(arg), {})
+            else:
+                return
+            if awaited and called.issuperset(awaited):
+                sys.setprofile(before)
 
         before = sys.getprofile()
         sys.setprofile(profile)
@@ -197,7 +214,7 @@ class CitedTests:
         self.called[name].update(*(self.by_fixture[one] for one in fixtures))
         if self.cited[name] <= self.called[name]:  # by other cases of it
             return (yield)
-        with self.recorder.recording() as called:
+        with self.recorder.recording(self.cited[name] - self.called[name]) as called:
             result = yield
         self.called[name] |= called
         return result

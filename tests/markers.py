@@ -36,6 +36,7 @@ MARKED = {
         "report/test_mathematics.py",
         "report/test_page.py",
         "report/test_page_kernels.py::test_in_a_browser",
+        "report/test_runs.py::test_page_without_a_robot_has_its_plots",
         "report/test_scene.py",
         "report/test_studio_page.py",
         "symbolic/test_printing.py",

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from import_graph import circles, file_graph, import_graph  # noqa: E402
+from vocabulary import of_javascript, read_vocabulary  # noqa: E402
 
 SOURCE = ROOT / "src" / "dalembert"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -120,3 +121,13 @@ def test_file_names_answer_ordinary_questions():
         "kernels/call/cache_key.py",
         "systems/runge_kutta.py",
     } <= files
+
+
+def test_words_of_scripts_are_read_where_they_are_code():
+    """Identifiers of JavaScript, not its strings, comments, properties and keys."""
+    script = """// given
+    const text = `given ${given.kept} "` + 'made', form = /['"]found/g;
+    call({ said: whose, ...shown, other: (held) => held });
+    """
+    words = [(line, word) for line, word, _ in of_javascript(script, read_vocabulary())]
+    assert words == [(2, "given"), (3, "whose"), (3, "shown"), (3, "held"), (3, "held")]

@@ -28,6 +28,7 @@ RECURSIVE = (
     "hollerbach_4x4",
     "newton_euler_base",
     "newton_euler_mixed",
+    "hamilton",
 )
 
 
@@ -38,6 +39,11 @@ def total(count) -> int:
 @pytest.mark.parametrize("formulation", RECURSIVE)
 def test_recursive_formulations_grow_linearly(formulation):
     assert dl.count_growth(formulation).degree == 1
+
+
+def test_gibbs_appell_grows_with_the_second_power():
+    """Every body projects its inertia force on every joint that carries it."""
+    assert dl.count_growth("gibbs_appell").degree == 2
 
 
 def test_uicker_kahn_grows_with_the_fourth_power():

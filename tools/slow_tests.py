@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-LIMIT = 0.3  # s
+LIMIT = 0.2  # s
 LIST = Path(__file__).parents[1] / "tests" / "slow_tests.txt"
 LINE = re.compile(r"^([\d.]+)s (?:call|setup) +tests/([^\s\[]+)(\[.*)?$", re.MULTILINE)
 HEADING = """# Test functions with a case longer than {limit} s; `make quick` leaves them out.

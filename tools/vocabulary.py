@@ -1,5 +1,7 @@
 """Find words of `tools/vocabulary.txt` that name things in code, or images in prose.
 
+Of JavaScript the identifiers are read, without properties and vendored files.
+
 python tools/vocabulary.py            # every place, and how many
 python tools/vocabulary.py src tests  # of these folders
 """
@@ -58,15 +60,16 @@ def occurrences(folders: list[Path], vocabulary: Vocabulary) -> Iterator[str]:
     for folder in folders:
         paths = [folder] if folder.is_file() else sorted(folder.rglob("*"))
         for path in paths:
-            if path.suffix not in (".py", ".md") or ".venv" in path.parts:
+            if path.suffix not in (".py", ".md", ".js") or {".venv", "vendor"} & {*path.parts}:
                 continue
             name = path.resolve().relative_to(ROOT).as_posix()
             text = path.read_text(encoding="utf-8")
-            words = (
-                _of_python(text, path, vocabulary)
-                if path.suffix == ".py"
-                else _prose(text, 1, vocabulary)
-            )
+            if path.suffix == ".py":
+                words = _of_python(text, path, vocabulary)
+            elif path.suffix == ".js":
+                words = of_javascript(text, vocabulary)
+            else:
+                words = _prose(text, 1, vocabulary)
             for line, word, where in words:
                 if not vocabulary.allows(word, name):
                     yield f"{name}:{line}: {word} ({where})"
@@ -105,6 +108,52 @@ def _defined_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
         elif isinstance(node, ast.alias) and node.asname:
             yield node.lineno, node.asname
+
+
+# what is no code: comments, strings, regular expressions, and the text of template literals
+NO_CODE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+    r"|(?:(?<=[=(,:!&|?;\[])|(?<=[=(,:!&|?;\[] ))/(?![*/\s])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\\\n])+/\w*",
+    re.DOTALL,
+)
+TEMPLATE_TEXT = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])+", re.DOTALL)
+# a name that is neither a property nor a key; a spread, ...name, is one
+NAME = re.compile(r"(?:(?<=\.\.\.)|(?<![\w$.]))[A-Za-z_$][\w$]*(?!:)(?![\w$])")
+
+
+def of_javascript(text: str, vocabulary: Vocabulary) -> Iterator[tuple[int, str, str]]:
+    for number, line in enumerate(javascript_code(text).splitlines(), start=1):
+        for name in NAME.findall(line):
+            word = name.strip("_$").lower()
+            if word in vocabulary.identifiers:
+                yield number, word, "identifier"
+            for part in re.findall("[A-Z]?[a-z]+", name):
+                if part.lower() in vocabulary.images:
+                    yield number, part.lower(), "identifier"
+
+
+def javascript_code(text: str) -> str:
+    """The text with blanks for all that is no code; lines stay where they are."""
+    pieces, position = [], 0
+    nested: list[str] = []  # the template literals and braces that are open here
+    while position < len(text):
+        is_text = nested[-1:] == ["`"]
+        match = (TEMPLATE_TEXT if is_text else NO_CODE).match(text, position)
+        piece = match[0] if match else text[position : position + 1 + is_text]
+        if match:
+            pieces.append(re.sub(r"[^\n]", " ", piece))
+        elif piece.startswith("`"):
+            piece = "`"
+            nested.pop() if is_text else nested.append("`")
+            pieces.append(piece)
+        else:
+            if piece in ("{", "${"):
+                nested.append("{")
+            elif piece == "}" and nested:
+                nested.pop()
+            pieces.append(piece)
+        position += len(piece)
+    return "".join(pieces)
 
 
 def _prose(text: str, first_line: int, vocabulary: Vocabulary) -> Iterator[tuple[int, str, str]]:

@@ -27,79 +27,92 @@ TYPE_CHECKING = False  # known by this name to type checkers; typing itself take
 if TYPE_CHECKING:
     from typing import Any
 
-    from dalembert import control, formulations
-    from dalembert.constraints import (
-        Constrained,
-        ContactBody,
-        Cylinder,
-        Distance,
-        Driver,
-        Ellipsoid,
-        Holonomic,
-        JointCoupling,
-        Loop,
-        Network,
-        Pfaffian,
-        Plane,
-        PointOnSurface,
-        Rolling,
-        Sliding,
-        SoftFinger,
-        Sphere,
-        Status,
-        Surface,
-        TendonCoupling,
-        Torus,
-        Touching,
-        early_substitution,
-        growth_vector,
-        is_holonomic,
-    )
-    from dalembert.control import time_optimal
-    from dalembert.errors import (
-        CompileError,
-        ConstraintError,
-        ConvergenceError,
-        DalembertError,
-        EquationError,
-        FormulationError,
-        IdentificationError,
-        ImportFileError,
-        InertiaError,
-        ModelError,
-        ParameterError,
-        SettingError,
-        ShapeError,
-        SimulationError,
-        SingularMassMatrixError,
-        TrajectoryError,
-        UnknownNameError,
-    )
-    from dalembert.frameworks import jax, torch
-    from dalembert.identification.diagnostics import IdentificationWarning
-    from dalembert.identification.excitation import Excitation, excitation
-    from dalembert.identification.identify import identify, refit
-    from dalembert.identification.pseudo_inertia import WithinBox, WithinEllipsoid
-    from dalembert.identification.result import Fit
-    from dalembert.kernels import get_num_threads, set_num_threads
+    # the same names for type checkers; "as" makes them public
+    from dalembert import control as control
+    from dalembert import formulations as formulations
+    from dalembert.constraints import Constrained as Constrained
+    from dalembert.constraints import ContactBody as ContactBody
+    from dalembert.constraints import Cylinder as Cylinder
+    from dalembert.constraints import Distance as Distance
+    from dalembert.constraints import Driver as Driver
+    from dalembert.constraints import Ellipsoid as Ellipsoid
+    from dalembert.constraints import Holonomic as Holonomic
+    from dalembert.constraints import JointCoupling as JointCoupling
+    from dalembert.constraints import Loop as Loop
+    from dalembert.constraints import Network as Network
+    from dalembert.constraints import Pfaffian as Pfaffian
+    from dalembert.constraints import Plane as Plane
+    from dalembert.constraints import PointOnSurface as PointOnSurface
+    from dalembert.constraints import Rolling as Rolling
+    from dalembert.constraints import Sliding as Sliding
+    from dalembert.constraints import SoftFinger as SoftFinger
+    from dalembert.constraints import Sphere as Sphere
+    from dalembert.constraints import Status as Status
+    from dalembert.constraints import Surface as Surface
+    from dalembert.constraints import TendonCoupling as TendonCoupling
+    from dalembert.constraints import Torus as Torus
+    from dalembert.constraints import Touching as Touching
+    from dalembert.constraints import early_substitution as early_substitution
+    from dalembert.constraints import growth_vector as growth_vector
+    from dalembert.constraints import is_holonomic as is_holonomic
+    from dalembert.control import time_optimal as time_optimal
+    from dalembert.errors import CompileError as CompileError
+    from dalembert.errors import ConstraintError as ConstraintError
+    from dalembert.errors import ConvergenceError as ConvergenceError
+    from dalembert.errors import DalembertError as DalembertError
+    from dalembert.errors import EquationError as EquationError
+    from dalembert.errors import FormulationError as FormulationError
+    from dalembert.errors import IdentificationError as IdentificationError
+    from dalembert.errors import ImportFileError as ImportFileError
+    from dalembert.errors import InertiaError as InertiaError
+    from dalembert.errors import ModelError as ModelError
+    from dalembert.errors import ParameterError as ParameterError
+    from dalembert.errors import SettingError as SettingError
+    from dalembert.errors import ShapeError as ShapeError
+    from dalembert.errors import SimulationError as SimulationError
+    from dalembert.errors import SingularMassMatrixError as SingularMassMatrixError
+    from dalembert.errors import TrajectoryError as TrajectoryError
+    from dalembert.errors import UnknownNameError as UnknownNameError
+    from dalembert.frameworks import jax as jax
+    from dalembert.frameworks import torch as torch
+    from dalembert.identification.diagnostics import IdentificationWarning as IdentificationWarning
+    from dalembert.identification.excitation import Excitation as Excitation
+    from dalembert.identification.excitation import excitation as excitation
+    from dalembert.identification.identify import identify as identify
+    from dalembert.identification.identify import refit as refit
+    from dalembert.identification.pseudo_inertia import WithinBox as WithinBox
+    from dalembert.identification.pseudo_inertia import WithinEllipsoid as WithinEllipsoid
+    from dalembert.identification.result import Fit as Fit
+    from dalembert.kernels import get_num_threads as get_num_threads
+    from dalembert.kernels import set_num_threads as set_num_threads
     from dalembert.kernels.functions import compile as compile
-    from dalembert.kernels.functions import compile_function
-    from dalembert.logs.read import read_log
-    from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
-    from dalembert.model import Actuator, Joint, Link, Parameter
-    from dalembert.report.page import write_report
-    from dalembert.report.widget import Widget
-    from dalembert.simulation import Samples, SimulationWarning, peaks, simulate, torques_along
-    from dalembert.sweeps import sweep
-    from dalembert.systems.counting import count_growth
-    from dalembert.systems.ik.paths import PathWarning
-    from dalembert.systems.lagrangian import Lagrangian
-    from dalembert.systems.particles import Particles
-    from dalembert.systems.robot import Robot
-    from dalembert.systems.statics import equilibria, equilibrium, virtual_work
-    from dalembert.systems.system import System
-    from dalembert.zoo import load
-    from dalembert.zoo.symbolic_models import symbolic_model
+    from dalembert.kernels.functions import compile_function as compile_function
+    from dalembert.logs.read import read_log as read_log
+    from dalembert.mechanisms import PlanarMechanism as PlanarMechanism
+    from dalembert.mechanisms import SpatialMechanism as SpatialMechanism
+    from dalembert.model import Actuator as Actuator
+    from dalembert.model import Joint as Joint
+    from dalembert.model import Link as Link
+    from dalembert.model import Parameter as Parameter
+    from dalembert.report.page import write_report as write_report
+    from dalembert.report.widget import Widget as Widget
+    from dalembert.simulation import Samples as Samples
+    from dalembert.simulation import SimulationWarning as SimulationWarning
+    from dalembert.simulation import peaks as peaks
+    from dalembert.simulation import simulate as simulate
+    from dalembert.simulation import torques_along as torques_along
+    from dalembert.sweeps import sweep as sweep
+    from dalembert.systems.counting import count_growth as count_growth
+    from dalembert.systems.ik.paths import PathWarning as PathWarning
+    from dalembert.systems.lagrangian import Lagrangian as Lagrangian
+    from dalembert.systems.particles import Particles as Particles
+    from dalembert.systems.robot import Robot as Robot
+    from dalembert.systems.statics import equilibria as equilibria
+    from dalembert.systems.statics import equilibrium as equilibrium
+    from dalembert.systems.statics import virtual_work as virtual_work
+    from dalembert.systems.system import System as System
+    from dalembert.zoo import load as load
+    from dalembert.zoo.symbolic_models import symbolic_model as symbolic_model
 
 
 # public names by their module, which is imported at the first use, so that `import dalembert` is quick
@@ -143,92 +156,7 @@ _MODULES = {
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = [
-    "Actuator",
-    "CompileError",
-    "Constrained",
-    "ConstraintError",
-    "ContactBody",
-    "ConvergenceError",
-    "Cylinder",
-    "DalembertError",
-    "Distance",
-    "Driver",
-    "Ellipsoid",
-    "EquationError",
-    "Excitation",
-    "Fit",
-    "FormulationError",
-    "Holonomic",
-    "IdentificationError",
-    "IdentificationWarning",
-    "ImportFileError",
-    "InertiaError",
-    "Joint",
-    "JointCoupling",
-    "Lagrangian",
-    "Link",
-    "Loop",
-    "ModelError",
-    "Network",
-    "Parameter",
-    "ParameterError",
-    "Particles",
-    "PathWarning",
-    "Pfaffian",
-    "PlanarMechanism",
-    "Plane",
-    "PointOnSurface",
-    "Robot",
-    "Rolling",
-    "Samples",
-    "SettingError",
-    "ShapeError",
-    "SimulationError",
-    "SimulationWarning",
-    "SingularMassMatrixError",
-    "Sliding",
-    "SoftFinger",
-    "SpatialMechanism",
-    "Sphere",
-    "Status",
-    "Surface",
-    "System",
-    "TendonCoupling",
-    "Torus",
-    "Touching",
-    "TrajectoryError",
-    "UnknownNameError",
-    "Widget",
-    "WithinBox",
-    "WithinEllipsoid",
-    "compile_function",
-    "control",
-    "count_growth",
-    "early_substitution",
-    "equilibria",
-    "equilibrium",
-    "excitation",
-    "formulations",
-    "get_num_threads",
-    "growth_vector",
-    "identify",
-    "is_holonomic",
-    "jax",
-    "load",
-    "peaks",
-    "read_log",
-    "refit",
-    "set_num_threads",
-    "simulate",
-    "sweep",
-    "symbolic_model",
-    "time_optimal",
-    "torch",
-    "torques_along",
-    "virtual_work",
-    "write_report",
-]
+__all__ = sorted({"control", "formulations", *_PUBLIC} - {"compile"})
 
 _RENAMED = {"nonholonomic_trap": "early_substitution"}  # deprecated names
 
@@ -243,7 +171,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(_PUBLIC[name]), name)
     if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
-        import_module("dalembert.report.runs")  # runs have `.dl`
+        import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value
 

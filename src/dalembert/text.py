@@ -8,12 +8,12 @@ its language. No other module escapes text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from math import isfinite
 from typing import Any
 
-from dalembert.errors import ModelError
+from dalembert.errors import DalembertError, ModelError, UnknownNameError
 
 # control characters (of terminals too) and halves of UTF-16 pairs: no text has them
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -64,6 +64,21 @@ def suggest(name: object, names: Sequence[str]) -> str:
     """
     hint = nearest(name, names)
     return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
+
+
+def require_known(
+    name: object,
+    names: Iterable[str],
+    message: str,
+    error: type[DalembertError] = UnknownNameError,
+) -> None:
+    """Raise unless `name` is one of `names`: the message, the name, the nearest one, and all of them.
+
+    >>> require_known("elbow", ["elbow", "wrist"], "there is no joint")
+    """
+    known = list(names)
+    if not isinstance(name, str) or name not in known:
+        raise error(f"{message} {name!r}{suggest(name, known)}")
 
 
 def nearest(name: object, names: Sequence[str]) -> str:

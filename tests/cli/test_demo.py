@@ -12,7 +12,7 @@ from dalembert.cli.app import app
 from dalembert.report import comparison
 from dalembert.report.figures import ball, tube
 from dalembert.report.motion import POSTURES, move, postures
-from dalembert.report.scene import between_axes, numeric_model, poses_of, skeleton
+from dalembert.report.scene import between_axes, numeric_model, poses_of, posture_parts
 
 
 def run(*args):
@@ -142,23 +142,22 @@ def test_postures_are_within_the_limits(name):
             assert joint.lower <= tuple(posture[joint.q]) <= joint.upper
 
 
-def test_skeleton_joints_lie_on_their_axes():
+def test_links_end_at_joints_that_turn_about_their_axes():
     robot = dl.load("puma560")
     q = np.array(POSTURES["puma560"][0])
-    shape = skeleton(robot, q)
-    assert len(shape.paths) == robot.nv + 1
-    np.testing.assert_allclose(shape.paths[-1][-1], robot.pose(q)[:3, 3], atol=1e-12)
+    model = numeric_model(robot)
+    (parts,) = posture_parts(robot, q[None])
+    np.testing.assert_allclose(parts[-1].a, robot.pose(q)[:3, 3], atol=5e-5)
     # turning a joint moves neither its origin nor its axis
-    for i in range(robot.nv):
-        turned = poses_of(numeric_model(robot), q + 0.3 * np.eye(robot.nv)[i])
-        np.testing.assert_allclose(turned[i, :3, 3], shape.joints[i], atol=1e-12)
-        np.testing.assert_allclose(turned[i, :3, 2], shape.axes[i], atol=1e-12)
+    for i, frame in enumerate(poses_of(model, q)):
+        turned = poses_of(model, q + 0.3 * np.eye(robot.nv)[i])
+        np.testing.assert_allclose(turned[i, :3, 2:], frame[:3, 2:], atol=1e-12)
 
 
-def test_skeleton_of_compound_joints(ball_and_slide):
-    shape = skeleton(ball_and_slide, ball_and_slide.neutral())
-    assert len(shape.joints) == len(ball_and_slide.model.bodies)
-    assert shape.slides.tolist() == [False, True, False]
+def test_parts_of_compound_joints(ball_and_slide):
+    (parts,) = posture_parts(ball_and_slide, ball_and_slide.neutral()[None])
+    kinds = {part.body: part.kind for part in parts if part.kind in ("ball", "rail", "drum")}
+    assert [kinds[body] for body in (0, 1, 2)] == ["ball", "rail", "drum"]
 
 
 def test_links_follow_common_normals():

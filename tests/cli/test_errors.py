@@ -126,10 +126,13 @@ def test_help_loads_nothing_heavy():
     assert run.stdout.strip() == "[]", run.stderr
 
 
+LISTS = ("--q", "--qd")
+
+
 def test_numbers_join_only_behind_their_option():
-    assert join_numbers(["--q", "1", "2", "ur5", "3"]) == ["--q", "1 2", "ur5", "3"]
-    assert join_numbers(["-n", "1", "2"]) == ["-n", "1", "2"]
-    assert join_numbers(["--q", "--qd", "1"]) == ["--q", "--qd", "1"]
+    assert join_numbers(["--q", "1", "2", "ur5", "3"], LISTS) == ["--q", "1 2", "ur5", "3"]
+    assert join_numbers(["-n", "1", "2"], LISTS) == ["-n", "1", "2"]
+    assert join_numbers(["--q", "--qd", "1"], LISTS) == ["--q", "--qd", "1"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dalembert as dl
 from dalembert.cli.app import app
-from dalembert.spatial import rpy_from_rotation
+from dalembert.spatial import quaternion_from_matrix, rpy_from_rotation
 
 PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
 
@@ -124,3 +124,18 @@ def test_wrong_use_is_one_line(poses, args, words):
 def test_systems_without_frames_are_refused():
     result = call("--target", "0,0,0", robot="pendulum_constrained")
     assert result.exit_code == 1 and "no frames" in result.stderr
+
+
+def test_orientations_may_be_quaternions(tmp_path, monkeypatch):
+    """Columns by their names, in any order and of any length."""
+    monkeypatch.chdir(tmp_path)
+    ur5, q = dl.load("ur5"), np.array([0.2, -1.3, 1.6, -0.4, 0.7, 0.3])
+    T = ur5.pose(q)
+    x, y, z, w = 2.0 * quaternion_from_matrix(T[:3, :3])
+    head = "x,y,z,qw,qx,qy,qz"
+    row = np.array([[*T[:3, 3], w, x, y, z]])
+    np.savetxt("poses.csv", row, delimiter=",", header=head, comments="", fmt="%.17g")
+    result = call("--csv", "poses.csv", "--json", robot="ur5")
+    assert result.exit_code == 0, result.output
+    solution = json.loads(result.stdout)["q"][0][0]
+    np.testing.assert_allclose(ur5.pose(solution), T, atol=1e-8)

@@ -97,7 +97,7 @@ def test_poses_with_angles_or_quaternions(folder):
     save("angles.csv", ("x", "y", "z", "roll", "pitch", "yaw"), np.hstack([points, turns]))
     quaternion = dl.spatial.quaternion_from_matrix(T[:3, :3])
     table = np.hstack([points, np.tile(quaternion, (3, 1))])
-    save("quaternions.csv", ("x", "y", "z", "qw", "qx", "qy", "qz"), table)
+    save("quaternions.csv", ("x", "y", "z", "qx", "qy", "qz", "qw"), table)
     times = []
     for name in ("angles.csv", "quaternions.csv"):
         degrees = [np.degrees(float(x)) for x in HOME.split()]

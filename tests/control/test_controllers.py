@@ -144,6 +144,16 @@ def test_what_does_not_fit_is_said() -> None:
         OperationalSpace(dl.Robot.from_links([ball]), np.eye(4), 1.0, 1.0, position_only=True)
 
 
+def test_the_structure_of_a_controller_is_that_of_its_equations() -> None:
+    robot = dl.load("elbow_3r")
+    soft, stiff = (PDGravity(robot, np.zeros(3), kp, 10.0) for kp in (50.0, 100.0))
+    assert soft.structure == stiff.structure
+    assert soft.structure != PDGravity(robot, np.zeros(3), 50.0, 10.0, ki=1.0).structure
+    assert soft.structure != ComputedTorque(robot, np.zeros(3), 50.0, 10.0).structure
+    of_tool = OperationalSpace(robot, robot.pose(np.zeros(3)), 50.0, 10.0, position_only=True)
+    assert of_tool.structure != soft.structure
+
+
 def test_an_edited_law_is_not_the_old_one() -> None:
     """A class redefined under its old name, as in a notebook, runs its new law."""
     robot = dl.load("pendulum")

@@ -126,7 +126,9 @@ def test_mapped_gains_take_numbers_vectors_and_matrices() -> None:
     for kp, kd in ((2.0, 5.0), ([2.0, 2.0], 5.0), (2.0 * np.eye(2), [5.0, 5.0])):
         np.testing.assert_array_equal(geometric_gains(B, kp, kd), expected)
     np.testing.assert_allclose(expected, [10.0 * np.eye(2), 7.0 * np.eye(2)], atol=1e-12)
-    with pytest.raises(ShapeError, match=r"kd must be a number, \(2,\) or \(2, 2\), not \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"kd must be a number or have the shape \(2,\) or \(2, 2\), not \(3,\)"
+    ):
         geometric_gains(B, 2.0, [1.0, 2.0, 3.0])
     with pytest.raises(ShapeError, match=r"B must have shape \(m, m\), got \(2,\)"):
         geometric_gains([1.0, 2.0], 2.0, 5.0)

@@ -95,7 +95,7 @@ def test_one_joint_that_stays_stays() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (([0.0], [1.0, 2.0], 1.0, 1.0, 1.0), "same number"),
+        (([0.0], [1.0, 2.0], 1.0, 1.0, 1.0), "same length"),
         (([0.0], [np.nan], 1.0, 1.0, 1.0), "finite"),
         (([0.0], [1.0], 0.0, 1.0, 1.0), "velocity limits"),
         (([0.0], [1.0], 1.0, [1.0, 1.0], 1.0), "acceleration limits"),

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import cumulative_simpson
-from scipy.linalg import expm
+from scipy.integrate import cumulative_simpson, simpson
+from scipy.linalg import expm, solve_discrete_lyapunov
 
 import dalembert as dl
 from dalembert.control import LQR
@@ -110,3 +110,20 @@ def test_what_cannot_be_regulated_is_said() -> None:
     )
     with pytest.raises(fits, match="cannot be brought back to q0"):
         LQR(still, [0.0, 0.0], [0.0, 0.0, 1.0, 1.0], 1.0)
+
+
+def test_the_cost_of_a_digital_lqr_is_that_of_its_gains() -> None:
+    """P from the gains by Lyapunov's equation, with the cost within a period by quadrature."""
+    robot, T = cart_pole(), 0.4  # so long that x and u of one period weigh on each other
+    weights = {"Q": [1.0, 10.0, 1.0, 1.0], "R": 0.1}
+    controller = LQR(robot, [0.0, 0.0], driven=["cart"], control_dt=T, **weights)
+    A, B = controller.linear.A, controller.linear.B
+    motion = np.block([[A, B], [np.zeros((1, 5))]])
+    closed = (expm(T * motion) @ np.vstack([np.eye(4), -controller.K]))[:4]
+    state_and_control = np.vstack([np.eye(4), -controller.K])  # at the sample, of x
+    weigh = np.diag([*weights["Q"], weights["R"]])
+    times = np.linspace(0.0, T, 401)
+    moved = [expm(t * motion) @ state_and_control for t in times]
+    spent = simpson(np.array([z.T @ weigh @ z for z in moved]), x=times, axis=0)
+    P = solve_discrete_lyapunov(closed.T, spent)
+    np.testing.assert_allclose(controller.P, P, rtol=1e-7, atol=1e-7 * np.abs(P).max())

@@ -116,7 +116,7 @@ def test_infeasible_paths_are_refused() -> None:
         within_limits(quintic([0.0], [1.5], 1.0), torque=5.0)
     with pytest.raises(TrajectoryError, match="at least one"):
         within_limits(quintic([0.0], [1.5], 1.0))
-    with pytest.raises(TrajectoryError, match="velocity limits must be positive"):
+    with pytest.raises(TrajectoryError, match="velocity limits must be a positive number"):
         trapezoidal([0.0], [1.0], velocity=-1.0, acceleration=1.0)
     with pytest.raises(TrajectoryError, match="duration"):
         quintic([0.0], [1.0], 0.0)

@@ -81,7 +81,7 @@ def test_free_runs_on_a_card_are_waited_for_only_if_errors_are_asked_for(cupy, m
     def looked(x):
         raise AssertionError("a result was waited for")
 
-    monkeypatch.setattr(rollout, "all_finite", looked)
+    monkeypatch.setattr(rollout, "finite_states", looked)
     results = arm.rollout(*inputs, 2, 1e-3)[0]
     np.testing.assert_array_equal(np.isnan(plain(results))[-1, :, 0], [False, True])
 

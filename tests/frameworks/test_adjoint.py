@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.derivatives import directional
 from dalembert.systems.derivatives import quantity_operation
 from dalembert.tracing.interpreter import interpret
 from dalembert.zoo.constrained_planar import build_four_bar
 from tests.constraints.test_contact_friction import slider
 from tests.constraints.test_near_singular import ALONG, SYSTEMS, TORQUE
 from tests.frameworks.six import system
+from tests.kernels.complex_step import directional
 from tests.systems.test_time_and_gyroscopic import everything
 
 SOLVED = [

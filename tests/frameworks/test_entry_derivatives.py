@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.derivatives import directional
 from dalembert.systems.derivatives import quantity_operation
 from dalembert.tracing.interpreter import interpret
 from tests.frameworks.six import NAMES, operations, state, system
+from tests.kernels.complex_step import directional
 
 ROUNDING = 1e-12  # of the largest slope, or of one
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.derivatives import directional
 from tests.frameworks.six import NAMES, operations, state, system
+from tests.kernels.complex_step import directional
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("DALEMBERT_FRAMEWORKS") != "all",

@@ -67,6 +67,18 @@ def test_closed_chains_and_their_wrenches():
     same(there.inverse_dynamics(q, qd, result[0], actuators=first), expected)
 
 
+def test_contacts_by_the_methods_of_the_system():
+    arm = dl.load("arm_on_sphere")
+    there, q, qd = dl.jax(arm), arm.neutral(), RNG.normal(size=arm.nv)
+    lam = np.ones(arm.rows)
+    same(there.contact_coordinates(jnp.asarray(q)), arm.contact_coordinates(q))
+    same(there.contact_jacobian(jnp.asarray(q)), arm.contact_jacobian(q))
+    same(there.contact_rates(jnp.asarray(q), qd), arm.contact_rates(q, qd))
+    same(there.contact_twist(jnp.asarray(q), qd), arm.contact_twist(q, qd))
+    with pytest.raises(dl.DalembertError, match="no contact with friction"):
+        there.contact_friction(jnp.asarray(q), qd, lam)
+
+
 @pytest.mark.parametrize("out", [0, 1])
 def test_nested_vmap_is_a_batch(arm, out):
     q, qd = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 6))

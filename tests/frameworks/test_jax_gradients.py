@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.derivatives import directional
 from dalembert.systems.derivatives import quantity_operation
 from tests.frameworks.jax_here import jax
 from tests.frameworks.six import system
+from tests.kernels.complex_step import directional
 
 jnp = jax.numpy
 RNG = np.random.default_rng(6)

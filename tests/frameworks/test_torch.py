@@ -10,9 +10,9 @@ import pytest
 
 import dalembert as dl
 from dalembert.frameworks.facade import Argument
-from dalembert.kernels.program.derivatives import directional
 from dalembert.systems.derivatives import quantity_operation
 from tests.frameworks.six import system
+from tests.kernels.complex_step import directional
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"

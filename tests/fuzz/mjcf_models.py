@@ -17,7 +17,7 @@ from dalembert.constraints.from_file import close_chains
 from dalembert.errors import DalembertError
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.kinematics.tendons import straight_pieces
-from dalembert.importers.mjcf_forces import disabled, names_of
+from dalembert.importers.mjcf_compile import CompiledModel, Dropped
 from dalembert.model.notes import LeftOut
 from dalembert.systems.robot import Robot
 from tests.constraints.mujoco_loops import Peer as ClosedPeer
@@ -408,7 +408,8 @@ class Beside(Peer):
         self.m.opt.enableflags = 0
         _use_exact_frames(self.m)
         # numbers of actuators, not of controls
-        self.actuators = names_of(mujoco, self.m, "actuator")
+        self.names = CompiledModel(mujoco, self.m, [], Dropped()).names
+        self.actuators = self.names["actuator"]
         self.d = mujoco.MjData(self.m)
 
     def difference(self, robot: Robot) -> str:
@@ -426,8 +427,7 @@ class Beside(Peer):
 
     def forget(self, row: LeftOut) -> None:
         """Switch off in MuJoCo what our reader has left out."""
-        m = self.m
-        joints, tendons = names_of(mujoco, m, "joint"), names_of(mujoco, m, "tendon")
+        m, joints, tendons = self.m, self.names["joint"], self.names["tendon"]
         if row.what == "actuator":
             m.actuator_group[self.actuators.index(row.name)] = UNUSED_GROUP
             m.opt.disableactuator |= 1 << UNUSED_GROUP
@@ -517,14 +517,13 @@ def _closed(robot: Robot, peer: Beside) -> str:
     closed = close_chains(robot)
     if not isinstance(closed, Constrained):
         return ""
-    equalities = names_of(mujoco, peer.m, "equality")
     for row in closed.robot.notes.left_out:
         if row.what.endswith(" constraint"):
-            peer.m.eq_active0[equalities.index(row.name)] = False
+            peer.m.eq_active0[peer.names["equality"].index(row.name)] = False
     other = ClosedPeer.__new__(ClosedPeer)
     other.m = peer.m
     other.m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    if not disabled(mujoco, other.m, "ACTUATION"):
+    if not CompiledModel(mujoco, other.m, [], Dropped()).disabled("ACTUATION"):
         other.m.jnt_actgravcomp[:] &= not peer.actuators  # else actuators lift, which are off below
     for name in ("CONTACT", "LIMIT", "FRICTIONLOSS", "ACTUATION"):
         other.m.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}"))

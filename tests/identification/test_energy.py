@@ -49,9 +49,7 @@ def test_the_balance_holds_and_its_quadrature_is_of_fourth_order():
     wrong = []
     for n in (101, 201, 401):
         record = waved(robot, n)
-        W, y = energy_rows(
-            columns, replace(record, qdd=np.full_like(record.qd, np.nan)), n // 4, n // 8
-        )
+        W, y = energy_rows(columns, replace(record, qdd=np.full_like(record.qd, np.nan)), n // 4)
         assert W.shape == (len(y), 1, len(columns.names))
         wrong.append(np.abs(W @ columns.values - y).max() / np.abs(y).max())
     assert wrong[-1] < 1e-6

@@ -12,6 +12,7 @@ from scipy.linalg import qr
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, TrajectoryError, UnknownNameError
 from dalembert.identification.excitation import design
+from dalembert.identification.excitation.limits import build_workspace
 from dalembert.identification.excitation.search import (
     certify,
     feasible_configurations,
@@ -338,3 +339,11 @@ def test_quaternions_are_refused_by_name():
     ball = dl.Link("ball", mass=1.0, inertia=np.eye(3), joint=dl.Joint("spherical", name="hip"))
     with pytest.raises(TrajectoryError, match=r"hip.* is a quaternion"):
         dl.excitation(dl.Robot.from_links([ball]), 10)
+
+
+def test_a_box_may_be_open_on_some_sides(ur5):
+    """An infinite side is no obstacle, and leaves the other sides where they are."""
+    space = build_workspace(
+        ur5, {"inside": ((-2, -3, -np.inf), (4, 5, np.inf)), "frames": ["tool"]}
+    )
+    assert space.names == ("tool to x = -2", "tool to x = 4", "tool to y = -3", "tool to y = 5")

@@ -133,7 +133,7 @@ def test_noise_is_not_smaller_for_many_parameters_of_few_rows():
         rng = np.random.default_rng(seed)
         W, every = rng.normal(size=(2, 60, 40)), np.arange(40)
         y = rng.normal(size=(60, 2)) * [1.0, 3.0]
-        rows = LinearEquations((every, every), tuple(W), y, np.zeros(60, int), 40, 1)
+        rows = LinearEquations((every, every), tuple(W), y, np.zeros(60, int), 40)
         errors.append(estimate(rows, np.zeros(40)).noise)
     np.testing.assert_allclose(np.mean(np.square(errors), axis=0), [1.0, 9.0], rtol=0.15)
 

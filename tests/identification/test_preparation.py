@@ -8,6 +8,7 @@ import dalembert as dl
 from dalembert.errors import IdentificationError, SettingError, TrajectoryError
 from dalembert.identification.preparation import prepare
 from dalembert.identification.record import quantization_step
+from dalembert.logs.repair import repair
 
 STEP = 2.0 * np.pi / 2**18  # rad of the encoder
 RATE = 1000.0
@@ -160,6 +161,14 @@ def test_rows_that_hold_old_numbers_while_the_motion_goes_on_are_left_out(arm):
     repeated = plain(T[::2]).isel(time=np.repeat(np.arange(len(T) // 2), 2)).assign_coords(time=T)
     (record,) = prepare(arm, repeated)  # a log faster than what it records
     assert errors(record)[2] < 5e-3
+
+
+@pytest.mark.parametrize(("jump", "left"), [(1.0, 16), (2.0, 15)])
+def test_a_row_equal_to_the_last_is_stale_only_before_a_jump(jump, left):
+    """After one equal row, a motion of 1 a row goes on by 1 where it rested, by 2 where it did not."""
+    steps = [0.1] * 4 + [1.0] * 3 + [0.0, jump] + [1.0] * 6
+    x = np.cumsum([0.0, *steps])[:, None]
+    assert len(repair(np.arange(16.0), x, positions=1).x) == left
 
 
 def test_a_standing_start_is_kept(arm):

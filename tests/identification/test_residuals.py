@@ -1,9 +1,13 @@
 """Leftovers that are noise are called so, and others are not; folds of time judge a fit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 import dalembert as dl
+from dalembert.identification import residuals
 from tests.identification.logs import CLEAN, other_robot, replace, ugly_log
 
 
@@ -44,3 +48,14 @@ def test_folds_of_time_show_a_drift(clean):
     with pytest.warns(dl.IdentificationWarning, match="more motion, or a drift"):
         worse = dl.identify(prior, drifting, cutoff=20.0).cross_validation(4)
     assert (worse["all"] > 2.0 * fit.cross_validation(4)["all"]).all()
+
+
+def test_p_is_that_of_ljung_and_box(monkeypatch):
+    """Q = n (n + 2) Σ r_k² / (n − k), by hand for 25 residuals, where n − k matters."""
+    x = np.random.default_rng(5).normal(size=25)
+    monkeypatch.setattr(residuals, "residuals", lambda *_: [x[:, None]])
+    table = residuals.whiteness(SimpleNamespace(rows=["joint"]), (), np.zeros(1))
+    y = x - x.mean()
+    r = [y[k:] @ y[: 25 - k] / (y @ y) for k in range(1, residuals.LAGS + 1)]
+    Q = 25 * 27 * sum(x * x / (25 - k) for k, x in enumerate(r, 1))
+    np.testing.assert_allclose(table.p, chi2.sf(Q, residuals.LAGS), rtol=1e-12)

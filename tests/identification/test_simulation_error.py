@@ -1,5 +1,6 @@
 """Simulated windows against measured positions: slopes, truth, and where it beats accelerations."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -8,16 +9,14 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import IdentificationError
-from dalembert.identification.consistency import fit_bodies
-from dalembert.identification.least_squares import decimate, decimation, estimate
-from dalembert.identification.linear_fit import solve
+from dalembert.identification.least_squares import decimate, estimate
+from dalembert.identification.linear_fit import LinearFit, solve
 from dalembert.identification.preparation import prepare
 from dalembert.identification.record import Record
 from dalembert.identification.regressor import base_parameters, build_regressor
 from dalembert.identification.simulation_error import (
     Simulator,
     between_samples,
-    fit_simulation,
     measurement_noise,
     refine_by_simulation,
 )
@@ -70,11 +69,10 @@ def test_slopes_of_windows_are_those_of_the_simulated_motion():
     np.testing.assert_allclose(moved / small, shot.by_tau[..., 1], atol=1e-6)
 
 
-def test_torques_between_samples_are_smooth_or_held():
+def test_torques_between_samples_are_smooth():
     tau = np.sin(np.arange(0.0, 3.0, 0.1))[:, None]
     middle = np.arange(0.0, 3.0, 0.1)[:, None] + 0.1 * np.array([0.25, 0.75])
-    assert np.abs(between_samples(tau, 2, False)[3:-4, :, 0] - np.sin(middle)[3:-4]).max() < 1e-5
-    assert (between_samples(tau, 2, True)[:, :, 0] == tau).all()
+    assert np.abs(between_samples(tau, 2)[3:-4, :, 0] - np.sin(middle)[3:-4]).max() < 1e-5
 
 
 def test_noise_is_told_from_motion():
@@ -101,10 +99,14 @@ def test_an_arm_is_found_from_far_away_without_velocities_or_accelerations():
     wrong = replace(record, qd=0.9 * record.qd, qdd=np.zeros_like(record.qd))
     columns = build_regressor(prior, friction=["viscous"], rotor=False)
     base = base_parameters(columns)
-    fit = fit_simulation(columns, base, [wrong], np.array(columns.values))
+    prior_beta = base.matrix @ columns.values
+    start = replace(estimate(decimate(columns, base, [wrong], 1), prior_beta), beta=prior_beta)
+    linear = LinearFit(columns, (wrong,), start, np.array(columns.values))
+    fit, (note,) = refine_by_simulation(linear, base, consistent=False)
     true = base.matrix @ build_regressor(truth, friction=["viscous"], rotor=False).values
     np.testing.assert_allclose(fit.estimate.beta, true, atol=1e-4)
-    assert fit.misfits[-1] < 1e-3 * fit.misfits[0]
+    first, last = (float(x) for x in re.findall(r"by ([0-9.e+-]+)", note))
+    assert last < 1e-3 * first
 
 
 def noisy_fits(name, noise, rate, period, duration, seeds):
@@ -117,9 +119,6 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
     base = base_parameters(columns)
     true = base.matrix @ build_regressor(truth, friction=FRICTION, rotor=False).values
 
-    def bodies(solution, x):
-        return fit_bodies(replace(columns, values=x), base, solution).x
-
     errors = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -129,14 +128,11 @@ def noisy_fits(name, noise, rate, period, duration, seeds):
         log = labelled(prior.dynamics, t, {"q": q, "tau": tau}, {})
         records = prepare(prior, log)
         columns = columns.with_widths(records[0].rate_noise)
-        plain = estimate(
-            decimate(columns, base, records, decimation(records)),
-            base.matrix @ columns.values,
-        )
-        start = bodies(plain, columns.values)
-        shooting = fit_simulation(columns, base, records, start, fit_bodies=bodies)
+        plain = estimate(decimate(columns, base, records), base.matrix @ columns.values)
+        linear = LinearFit(columns, tuple(records), plain, columns.values)
+        refined, _ = refine_by_simulation(linear, base)
         errors.append(
-            [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, shooting.estimate)]
+            [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, refined.estimate)]
         )
     return np.array(errors)  # (seeds, route, (error, deviation), base)
 

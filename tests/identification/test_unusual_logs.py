@@ -160,4 +160,10 @@ def test_motions_of_less_than_half_a_turn_are_not_told_to_be_degrees(arm):
     columns = build_regressor(arm).with_widths(record.rate_noise)
     for size, expected in ((1.0, False), (57.3, True)):
         look = LogSample(columns, replace(record, q=size * record.q), np.zeros(3))
-        assert any("degrees" in hypothesis.message for hypothesis in hypotheses(look)) == expected
+        assert (
+            any(
+                "degrees" in hypothesis.message
+                for hypothesis in hypotheses(look.system, look.record)
+            )
+            == expected
+        )

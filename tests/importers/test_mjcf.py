@@ -437,3 +437,10 @@ def test_limits_of_drives_are_effort_limits():
     assert robot.effort_limit.tolist() == [20.0, 24.0, 30.0, np.inf]
     arm = load("ur5")
     np.testing.assert_allclose(Robot.from_mjcf(arm.to_mjcf()).effort_limit, arm.effort_limit)
+
+
+def test_numbers_that_the_kinds_of_gain_and_bias_do_not_use_are_no_forces():
+    """Fixed gains have one number, and without a bias there is none, whatever else is written."""
+    text = driven("hinge", '<general joint="j" gainprm="2 5 6" biasprm="1 2 3"/>')
+    (actuator,) = Robot.from_mjcf(text).model.driven_by.actuators
+    assert actuator.gain.tolist() == [2.0, 0.0, 0.0] and not actuator.bias.any()

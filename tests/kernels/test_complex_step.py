@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.derivatives import directional
 from dalembert.tracing.interpreter import MEANING, interpret
 from dalembert.tracing.program import BINARY, Op
+from tests.kernels.complex_step import directional
 from tests.kernels.test_interpret import _one_operation
 
 BEYOND_ONE = (Op.ACOSH, Op.LOG)

@@ -14,7 +14,7 @@ import pytest
 
 from dalembert.errors import ShapeError
 from dalembert.kernels.call import fast_call as fast_call_module
-from dalembert.kernels.call import gufunc, stubs
+from dalembert.kernels.call import gufunc
 from dalembert.kernels.call.arguments import explain_error
 from dalembert.kernels.call.fast_call import fast_call, layouts_known
 from dalembert.kernels.call.kernel import Kernel, build
@@ -330,6 +330,6 @@ def test_threads_that_ask_at_once_share_one_stub():
         time.sleep(0.05)
         return loads[-1]
 
-    shared = stubs._once(load)
+    shared = gufunc._once(load)
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: shared(), range(4)))) == len(loads) == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call import cache, cache_key, stubs
+from dalembert.kernels.call import cache, cache_key, gufunc
 from dalembert.kernels.call.cache_key import source_digest
 from dalembert.kernels.call.kernel import build
 from dalembert.kernels.llvm import codegen
@@ -177,10 +177,10 @@ def test_a_broken_entry_of_the_stubs_is_compiled_anew_and_replaced(monkeypatch):
     stored = {}
     monkeypatch.setattr(cache, "get", lambda key: stored.get(key, b"not an object"))
     monkeypatch.setattr(cache, "put", stored.__setitem__)
-    load_again = stubs.call_stub.__wrapped__
+    load_again = gufunc.call_stub.__wrapped__
     assert load_again()["dalembert_call"]
     assert any(key.startswith("packed stubs") for key in stored)
-    monkeypatch.setattr(stubs, "_compile", pytest.fail)
+    monkeypatch.setattr(gufunc, "_compile", pytest.fail)
     assert load_again()["dalembert_call"]
 
 
@@ -201,7 +201,7 @@ def test_a_new_process_starts_warm(traced, folder):
     source_digest.cache_clear()
     kernel = build("warm", traced, INPUTS, OUTPUTS, "f")
     kernel.ufunc(STATE)
-    for load in (stubs.stubs, stubs.call_stub):
+    for load in (gufunc.stubs, gufunc.call_stub):
         load.__wrapped__()  # into this cache too
     before = {entry.name: entry.stat().st_ino for entry in folder.iterdir()}
     command = [sys.executable, "-c", WARM]

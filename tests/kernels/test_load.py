@@ -12,6 +12,7 @@ import pytest
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call import kernel
+from dalembert.kernels.call.cache_key import load_or_compile
 from dalembert.kernels.llvm.load import Loaded, load, pack
 
 SOURCE = """
@@ -132,3 +133,27 @@ def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
     others[0].join()
     assert entered == ["float32"]
     assert results[0] is results[1]
+
+
+def test_what_another_thread_compiles_is_waited_for(tmp_path, monkeypatch):
+    """Two threads ask for one key: the second finds the first's code, and compiles nothing."""
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path))
+    code, compilations, second = compiled("sin"), [], []
+
+    def compile_second() -> bytes:
+        compilations.append("second")
+        return code
+
+    def compile_first() -> bytes:
+        compilations.append("first")
+        thread = threading.Thread(target=load_or_compile, args=("key", ["f"], compile_second))
+        second.append(thread)
+        thread.start()
+        thread.join(
+            0.3
+        )  # enough to compile where nothing makes it wait; never too short if it does
+        return code
+
+    load_or_compile("key", ["f"], compile_first, is_complete=True)
+    second[0].join()
+    assert compilations == ["first"]

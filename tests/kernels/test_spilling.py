@@ -14,7 +14,6 @@ from dalembert.kernels.cuda.spilling import (
     MemorySlot,
     allocate_spill_slots,
     max_alive,
-    operands,
     spill_schedule,
 )
 from dalembert.kernels.program.count import count
@@ -42,12 +41,12 @@ def crowded(monkeypatch):
 
 def most_held(program, most):
     """The most values that wait in registers between two steps, for a later one that reads them."""
-    rows, since, away = program.rows, {}, set()
+    rows, operands, since, away = program.rows, program.operands, {}, set()
     walk = spill_schedule(program, most)
     change = np.zeros(len(walk) + 1, dtype=int)
     last = {}  # stretch in a register → its last use
     for time, (do, k) in enumerate(walk):
-        read = (k,) if do is Action.SAVE else operands(rows[k]) if do is Action.COMPUTE else ()
+        read = (k,) if do is Action.SAVE else operands[k] if do is Action.COMPUTE else ()
         last |= {(j, since[j]): time for j in read if rows[j][0] != Op.CONST}
         assert do is not Action.LOAD or k in away
         away |= {k} if do is Action.SAVE else set()

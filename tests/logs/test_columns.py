@@ -5,6 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
+from dalembert.logs.units import Units
 
 T = np.linspace(0.0, 2.0, 101)
 Q = 0.3 * np.sin(np.outer(T, np.arange(1, 8)) + np.arange(7))
@@ -234,3 +235,26 @@ def test_a_floating_base_has_no_torques():
     del columns["tau_2"]
     with pytest.raises(TrajectoryError, match=r"belongs to no joint|the torque of"):
         dl.read_log(columns, robot)
+
+
+@pytest.mark.parametrize(
+    ("unit", "rad"),
+    [
+        *(("rad", 1), ("deg", np.pi / 180), ("°", np.pi / 180), ("mrad", 1e-3)),
+        *(("rev", 2 * np.pi), ("turn", 2 * np.pi), ("radians", 1), ("degrees", np.pi / 180)),
+    ],
+)
+def test_units_of_angles(unit, rad):
+    assert Units().factor("q", "angle", unit, "q1") == pytest.approx(rad, rel=1e-15)
+    assert Units().factor("qd", "angle", unit + "/s", "v1") == pytest.approx(rad, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "si"),
+    [
+        *(("q", "m", 1), ("q", "cm", 1e-2), ("q", "mm", 1e-3), ("tau", "N", 1), ("tau", "kN", 1e3)),
+        *(("time", "ms", 1e-3), ("time", "µs", 1e-6), ("time", "us", 1e-6), ("time", "ns", 1e-9)),
+    ],
+)
+def test_units_of_lengths_forces_and_times(quantity, unit, si):
+    assert Units().factor(quantity, "length", unit, "x") == pytest.approx(si, rel=1e-15)

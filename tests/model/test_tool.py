@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.model.notes import Notes
 from dalembert.model.tool import Mount, default_tool
 
 LINK = (
@@ -85,7 +86,7 @@ def test_structures():
 def test_an_ambiguous_tool_is_a_warning_that_names_the_others():
     chosen = tool(left=(None, "r"), right=(None, "r"))
     assert (chosen.name, chosen.others) == ("left", ("right",))
-    assert "could as well be 'right'. Say which with tip=" in chosen.warnings[0]
+    assert "could as well be 'right'. Say which with tip=" in chosen.noted(Notes()).warnings[0]
     two = tool(**{f"{s}{k}": (f"{s}{k - 1}" if k else None, "r") for s in "lr" for k in range(3)})
     assert (two.name, two.others) == ("l2", ("r2",))
     marks = tool(a=(None, "r"), x=("a", "fixed"), y=("a", "fixed"))

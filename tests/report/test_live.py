@@ -156,7 +156,7 @@ def drawn(tab, frames=4):
 def test_the_tool_goes_where_it_is_dragged(tab):
     pose(tab)
     target = dl.load("ur5").pose(Q)[:3, 3] + np.array([0.05, -0.1, 0.08])
-    tab.evaluate("(point) => toolOf(live).reach(point)", target.tolist())
+    tab.evaluate("(point) => toolOf(live).moveTo(point)", target.tolist())
     np.testing.assert_allclose(dl.load("ur5").pose(state(tab))[:3, 3], target, atol=1e-3)
     drawn(tab)
     grip = tab.locator(".grip").bounding_box()

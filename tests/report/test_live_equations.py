@@ -184,11 +184,11 @@ def test_larger_terms_have_thicker_bars_and_deeper_colours(tab):
     wait_until(tab, lambda: matrix(tab).size)
     script = """() => {
         const found = [...document.querySelectorAll('[data-section="0"] [data-term]')];
-        const terms = equations.atState(live, live.given.equations.recorded,
+        const terms = equations.atState(live, live.data.equations.recorded,
             () => Array.from(live.kernels.call("terms_0").terms));
         return found.map((one) => ({
             value: terms[one.dataset.term],
-            owner: live.given.equations.sections[0].owners[one.dataset.term],
+            owner: live.data.equations.sections[0].owners[one.dataset.term],
             bar: parseFloat(one.style.getPropertyValue("--bar")),
             tint: parseFloat(one.style.getPropertyValue("--tint")),
             minus: one.classList.contains("minus") }));

@@ -114,7 +114,7 @@ def test_every_formulation_in_the_page_says_what_it_says_in_the_library(tab):
     robot, (q, qd) = dl.load("ur5"), (state(tab), state(tab, "qd"))
     tau = np.full(6, 0.7)
     qdd = robot.forward_dynamics(q, qd, tau)
-    entries = json.loads(tab.evaluate("JSON.stringify(live.given.formulations.entries)"))
+    entries = json.loads(tab.evaluate("JSON.stringify(live.data.formulations.entries)"))
     select = tab.get_by_label("formulation", exact=True)
     for entry in (one for one in entries if one["quantity"] != "mass_matrix"):
         select.select_option(entry["kernel"])

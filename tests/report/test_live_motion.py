@@ -138,7 +138,7 @@ def test_computed_torque_along_way_points_is_the_library_s(tab):
     run = dl.simulate(robot, Q, None, controller, progress=False, **settings)
     np.testing.assert_allclose(state(tab), run.q[-1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(state(tab), points[2], rtol=0, atol=1e-3)
-    error = np.array(tab.evaluate("Array.from(live.way.error())"))
+    error = np.array(tab.evaluate("Array.from(live.path.error())"))
     np.testing.assert_allclose(error, state(tab) - points[2], rtol=0, atol=1e-12)
     assert abs(tab.evaluate("live.lost()")) < 1e-6
     # from where it is, by the button
@@ -245,7 +245,7 @@ def friction_page(tmp_path_factory):
 def test_coulomb_friction_rises_as_in_the_library_from_there(open_page, friction_page, values):
     """Over widths of the posture where it was let go and of the parameters it has."""
     tab, q = open_page(friction_page), np.array([-1.2, 1.4])
-    wait_until(tab, lambda: tab.evaluate("live !== null && live.shown"))
+    wait_until(tab, lambda: tab.evaluate("live !== null && live.isShown"))
     robot = arm_with_friction(dl.Parameter("friction", 0.4))
     settings = [values[name] for name in robot.named_parameters]
     tab.evaluate("(p) => live.settings.put(Float64Array.from(p))", settings)
@@ -261,7 +261,7 @@ def test_coulomb_friction_rises_as_in_the_library_from_there(open_page, friction
 def test_each_of_two_settings_has_its_own_stops(open_page, friction_page):
     """One falls onto its stop and rests there; the other has too much friction to come so far."""
     tab, robot = open_page(friction_page), arm_with_friction(dl.Parameter("friction", 0.4))
-    wait_until(tab, lambda: tab.evaluate("live !== null && live.shown"))
+    wait_until(tab, lambda: tab.evaluate("live !== null && live.isShown"))
     q, stiff = [0.7, 0.2], {"friction": 60.0, "load": 0.5}
     begin = "([q, b]) => { live.pose(q); live.settings.compare(true, b); live.advance(0.6); }"
     tab.evaluate(begin, [q, [stiff[name] for name in robot.named_parameters]])

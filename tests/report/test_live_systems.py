@@ -204,7 +204,7 @@ def test_what_is_driven_follows_its_motion(open_page, tmp_path):
     tab.evaluate("live.advance(0.5)")
     assert state(tab)[0] == pytest.approx(0.4 + 0.5 * np.sin(1.0), abs=1e-12)
     assert state(tab, "qd")[0] == pytest.approx(np.cos(1.0), abs=1e-12)
-    assert "drivers" in tab.evaluate("live.given.friction")
+    assert "drivers" in tab.evaluate("live.data.friction")
 
 
 def test_names_of_bodies_are_text(open_page, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from dalembert import SpatialMechanism
 from dalembert.mechanisms.state import loads
-from dalembert.report.figures import draw_mechanism, panels
+from dalembert.report.figures import draw_mechanism, mechanism_charts, with_loads
 from dalembert.zoo.absolute import hanging_chain
 from dalembert.zoo.two_bar import scenario
 
@@ -32,19 +32,22 @@ def test_forces_at_the_pins_are_those_of_newton(name: str) -> None:
 def test_every_coordinate_and_every_pin_has_its_curve() -> None:
     example = scenario("joint_interpolated", delta_t=0.4)
     run = example.mechanism.simulate(0.4, 0.1)
-    curves = panels(example.mechanism, run, example.moved)
-    assert [c.label for c in curves["position / m"]] == ["bar2 x", "bar2 y", "bar3 x", "bar3 y"]
-    assert [c.label for c in curves["φ / rad"]] == ["bar2 φ", "bar3 φ"]
-    assert len(curves["velocity / m/s"]) == 4 and len(curves["angular velocity / rad/s"]) == 2
-    assert [c.label for c in curves["joint forces / N"]][:2] == ["A.x on bar2", "A.y on bar2"]
-    assert [c.label for c in curves["drives / N m, N"]] == ["T12", "T23"]
-    np.testing.assert_array_equal(curves["φ / rad"][1].values, run.q.values[:, 5])
+    charts = {
+        c.unit: c.series
+        for c in mechanism_charts(with_loads(example.mechanism, run, example.moved))
+    }
+    names = {unit: [series.name for series in several] for unit, several in charts.items()}
+    assert names["q / m"] == ["bar2.x", "bar2.y", "bar3.x", "bar3.y"]
+    assert names["q / rad"] == ["bar2.phi", "bar3.phi"]
+    assert len(names["q̇ / m/s"]) == 4 and len(names["q̇ / rad/s"]) == 2
+    assert names["F / N"][:2] == ["A.x on bar2", "A.y on bar2"]
+    assert names["τ / N m, N"] == ["T12", "T23"]
+    np.testing.assert_array_equal(charts["q / rad"][1].y, run.q.values[:, 5])
 
 
 def test_large_and_spatial_mechanisms_are_drawn(tmp_path: Path) -> None:
     chain = hanging_chain(bodies=12)
-    run = chain.simulate(0.1, 0.05)
-    assert len(panels(chain, run)["position / m"]) == 12  # x and y of the first six
+    assert draw_mechanism(chain, chain.simulate(0.1, 0.05), tmp_path / "chain.png").exists()
     top = SpatialMechanism("top").body("rod", 1.0, (0.1, 0.1, 0.2), at=(0.5, 0.0, 0.0))
     top.spherical("tip", "ground", "rod", at=(0.0, 0.0, 0.0))
     path = draw_mechanism(top, top.simulate(0.1, 0.05), tmp_path / "top.png")

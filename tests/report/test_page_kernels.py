@@ -110,9 +110,9 @@ def test_a_dragged_tool_arrives():
     """One millimetre, in the frames of a tenth of a second; the posture is the page's own."""
     robot = dl.load("ur5")
     drag = """async ([text, q, target]) => {
-      const kernels = await Kernels.fromBase64(text), { said, inputs } = kernels.find("reach");
+      const kernels = await Kernels.fromBase64(text), { about, inputs } = kernels.find("reach");
       inputs.q.set(q);
-      for (let frame = 0; frame < 6; frame++) kernels.roll("reach", 3, said.gain, { target });
+      for (let frame = 0; frame < 6; frame++) kernels.roll("reach", 3, about.gain, { target });
       return Array.from(kernels.find("poses").inputs.q);
     }"""
     q = np.array([0.3, -0.9, 1.2, 0.2, 0.7, 0.1])

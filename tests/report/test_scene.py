@@ -8,7 +8,14 @@ from scipy.spatial.transform import Rotation
 
 import dalembert as dl
 from dalembert.report.motion import move
-from dalembert.report.scene import ellipsoid, scene, skeleton, thickness
+from dalembert.report.scene import (
+    ellipsoid,
+    numeric_model,
+    poses_of,
+    posture_parts,
+    scene,
+    thickness,
+)
 from dalembert.spatial.shapes import box_inertia
 
 COUPLED = """<robot name="gripper"><link name="base"/>
@@ -28,28 +35,35 @@ def test_the_viewer_and_the_picture_show_the_same_arm(name):
     robot = dl.load(name)
     q = np.linspace(0.3, 0.9, robot.nq)
     drawn = scene(robot, np.array([0.0, 1.0]), np.stack([robot.neutral(), q]))
-    shape = skeleton(robot, q)
+    frames = poses_of(numeric_model(robot), q)
     poses = np.array(drawn["poses"][1]).reshape(-1, 7)
     # positions and quaternions are rounded to 1e-5
-    np.testing.assert_allclose(poses[:, :3], shape.joints, atol=1e-5)
+    np.testing.assert_allclose(poses[:, :3], frames[:, :3, 3], atol=1e-5)
     axes = Rotation.from_quat(poses[:, 3:]).apply([0.0, 0.0, 1.0])
-    np.testing.assert_allclose(axes, shape.axes, atol=5e-5)
-    np.testing.assert_allclose(drawn["way"][1], shape.tool[:3, 3], atol=1e-5)
+    np.testing.assert_allclose(axes, frames[:, :3, 2], atol=5e-5)
+    tool = robot.pose(q)[:3, 3]
+    np.testing.assert_allclose(drawn["tool_path"][1], tool, atol=1e-5)
+    # in the picture joints turn about their axes, and the tip is the tool
+    (parts,) = posture_parts(robot, q[None])
+    for part in parts:
+        if part.kind in ("drum", "rail") and part.body >= 0:
+            middle, along = (
+                (part.a + part.b) / 2,
+                (part.b - part.a) / np.linalg.norm(part.b - part.a),
+            )
+            np.testing.assert_allclose(middle, frames[part.body, :3, 3], atol=3e-5)
+            np.testing.assert_allclose(along, frames[part.body, :3, 2], atol=1e-3)
+    np.testing.assert_allclose(next(x.a for x in parts if x.kind == "tip"), tool, atol=5e-5)
 
 
-def test_joints_of_a_branched_robot_are_as_thick_as_the_viewer_draws_them():
+def test_joints_of_a_branched_robot_get_thinner_away_from_the_base():
     """Depths belong to joints, not to the polylines of links, of which a branch has more."""
     robot = dl.load("panda")
-    q = robot.neutral()
-    shape = skeleton(robot, q)
-    assert len(shape.joint_depths) == len(shape.joints) != len(shape.depths)
-    parts = scene(robot, np.array([0.0]), q[None])
-    radii = [part["r"] for part in parts["parts"] if part["kind"] == "drum" and part["body"] >= 0]
-    bodies = [
-        part["body"] for part in parts["parts"] if part["kind"] == "drum" and part["body"] >= 0
-    ]
-    expected = [1.42 * thickness(parts["radius"], shape.joint_depths[body]) for body in bodies]
-    np.testing.assert_allclose(radii, expected, rtol=1e-4)
+    drawn = scene(robot, np.array([0.0]), robot.neutral()[None])
+    joints = [part for part in drawn["parts"] if part["kind"] == "drum" and part["body"] >= 0]
+    depths = [len(robot.model.supports[part["body"]]) - 1 for part in joints]
+    expected = [1.42 * thickness(drawn["radius"], depth) for depth in depths]
+    np.testing.assert_allclose([part["r"] for part in joints], expected, rtol=1e-4)
 
 
 def test_links_join_the_joints():
@@ -116,7 +130,7 @@ def test_parameters_take_their_defaults():
     rows = [{"a": length, "mass": 1.0, "inertia": np.eye(3)}]
     robot = dl.Robot.from_dh(rows, convention="standard")
     drawn = scene(robot, np.zeros(1), np.zeros((1, 1)))
-    np.testing.assert_allclose(drawn["way"][0], [0.7, 0, 0], atol=1e-5)
+    np.testing.assert_allclose(drawn["tool_path"][0], [0.7, 0, 0], atol=1e-5)
 
 
 BOX = {"mass": 1.0, "inertia": np.eye(3)}
@@ -145,5 +159,5 @@ def test_nothing_ties_a_floating_robot_to_the_world_and_a_fall_does_not_swell_it
     assert {part["body"] for part in drawn["parts"]} == {torso, torso + 1}
     assert drawn["radius"] == pytest.approx(still["radius"])
     assert (drawn["follow"], still["follow"]) == (torso, -1)
-    posture = skeleton(robot, fall[1])
-    assert max(np.ptp(path, axis=0).max() for path in posture.paths) < 0.5
+    (parts,) = posture_parts(robot, fall[[1]])
+    assert max(np.abs(part.b - part.a).max() for part in parts) < 0.5

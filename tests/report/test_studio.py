@@ -202,7 +202,7 @@ def test_no_name_leaves_the_folder(server, name):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"text": 5}, {"zoo": "nobody"}, {"zoo": 1}, {"text": ARM}, {"text": "", "kept": True}],
+    [{}, {"text": 5}, {"zoo": "nobody"}, {"zoo": 1}, {"text": ARM}, {"text": "", "edited": True}],
 )
 def test_a_request_that_says_too_little_is_answered(server, body):
     status, _, lines = post(server, "/make", {"tab": TAB, **body})
@@ -269,9 +269,9 @@ def test_the_file_of_the_command_line_is_read_beside_its_meshes(tmp_path):
     file.write_text("<robot/>")
     with running(file) as server:
         page = fetch(server, "GET", f"/?token={server.token}")[2]
-        assert "robot/" in re.search(r'id="given"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
+        assert "robot/" in re.search(r'id="initial"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
         text = WITH_MESH.replace("FILE", "a.stl")
-        answers = make(server, text, kept=True, only="stage")
+        answers = make(server, text, edited=True, only="stage")
         assert '"triangles"' in fetch(server, "GET", f"/page/{answers['stage']}")[2]
         assert file.read_text() == "<robot/>"  # only `save` writes
         stamp = EditedFile(file).read()[1]
@@ -298,7 +298,7 @@ def test_a_saved_file_keeps_its_line_ends_rights_and_link(tmp_path):
 def begun_with(server):
     """The initial data of the page."""
     page = fetch(server, "GET", f"/?token={server.token}")[2]
-    return json.loads(re.search(r'id="given"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(re.search(r'id="initial"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
 
 
 def test_the_page_begins_with_the_text_of_the_file(tmp_path):
@@ -307,7 +307,7 @@ def test_the_page_begins_with_the_text_of_the_file(tmp_path):
     text = "<robot>\n\t<!-- %SCRIPT% %DATA% \\n \\u003c </script> \x7f\u202eé🤖 -->\n</robot>\n"
     file.write_bytes(text.encode())
     with running(file) as server:
-        edited = begun_with(server)["kept"]
+        edited = begun_with(server)["edited"]
         assert edited["text"] == text
         post(server, "/save", {"text": edited["text"], "stamp": edited["stamp"]})
     assert file.read_bytes() == text.encode()
@@ -317,12 +317,12 @@ def test_the_file_as_it_was_is_put_back_until_the_studio_is_closed(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_bytes(b"<robot>\r\n</robot>\n")
     with running(file) as server:
-        stamp = begun_with(server)["kept"]["stamp"]
+        stamp = begun_with(server)["edited"]["stamp"]
         status, _, lines = post(server, "/restore", {"stamp": stamp})
         assert status == 409 and "has not been written to" in lines[0]["error"]
         for text in ("<first/>", "<second/>"):
             stamp = post(server, "/save", {"text": text, "stamp": stamp})[2][0]["stamp"]
-        assert begun_with(server)["kept"]["restorable"]  # also after the page is loaded again
+        assert begun_with(server)["edited"]["restorable"]  # also after the page is loaded again
         assert post(server, "/restore", {"stamp": "another"})[0] == 409
         assert file.read_bytes() == b"<second/>"
         (answer,) = post(server, "/restore", {"stamp": stamp})[2]

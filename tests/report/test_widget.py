@@ -94,7 +94,7 @@ def inside(page):
 
 def stands(page, k=1):
     """q in the frame with this number, None while its page is not there."""
-    there = "typeof live !== 'undefined' && live && live.shown ? Array.from(live.q) : null"
+    there = "typeof live !== 'undefined' && live && live.isShown ? Array.from(live.q) : null"
     try:
         return page.frames[k].evaluate(there)
     except (Error, IndexError):

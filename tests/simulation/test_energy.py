@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.zoo import names, puma560
+from dalembert.zoo import names
+from dalembert.zoo.classic_arms import puma_rows
 
 
 @pytest.mark.parametrize("name", names())
@@ -21,7 +22,7 @@ def test_balance_of_adaptive_runs(name: str) -> None:
 
 
 def frictionless_puma(rotors: bool) -> dl.Robot:
-    rows = [dict(row) for row in puma560.rows()]
+    rows = [dict(row) for row in puma_rows()]
     for row in rows:
         del row["viscous_motor"], row["coulomb_motor"]
         row["rotor_inertia"] *= rotors

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.simulation.events import Joints, impact
 
 G = 9.81
 
@@ -188,3 +189,24 @@ def test_stops_and_friction_of_a_floating_robot_are_its_joints(coulomb: float) -
     assert abs(momentum - momentum[0]).max() < 1e-9
     with pytest.raises(dl.DalembertError, match=r"'slide' starts at 0\.3"):
         dl.simulate(robot, [*start[:7], 0.3], speed, duration=0.1, restitution=0.0)
+
+
+def test_an_impact_passes_on_to_a_joint_that_lies_on_its_stop():
+    """The first stop's impulse drives the second joint into its own, which gives one in turn.
+
+    That drives the first into its stop again, each time with a sixth of the velocity.
+    """
+    joints = Joints(np.zeros((2, 2)), np.array([-1.0, -1.0]), np.array([1.0, 0.5]), 0.0)
+    M, q, qd = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([1.0, 0.5]), np.array([1.0, 0.0])
+    after, _ = impact(joints, M, q, qd, 0, 1.0)
+    # stopping the first alone would give q̇₂ = M₁₂ / M₂₂ = 1/3, out of its limits
+    np.testing.assert_allclose(after, 0.0, atol=1e-12)
+    free, modes = impact(joints, M, np.array([1.0, 0.0]), qd, 0, 1.0)
+    np.testing.assert_allclose(free, [0.0, 1.0 / 3.0], rtol=1e-14)
+    assert modes[2].tolist() == [1.0, 0.0]  # stops
+
+
+def test_a_stop_holds_against_any_torque_into_it_and_friction_against_the_other():
+    joints = Joints(np.array([[2.0] * 3, [-1.0] * 3]), np.full(3, -1.0), np.ones(3), 0.0)
+    least, largest = joints.bounds(np.array([np.zeros(3), np.ones(3), [-1.0, 0.0, 1.0]]))
+    assert least.tolist() == [-np.inf, -1.0, -1.0] and largest.tolist() == [2.0, 2.0, np.inf]

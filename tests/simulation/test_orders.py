@@ -1,10 +1,14 @@
 """Measured orders of the fixed-step methods, on coordinates and on the groups of joints."""
 
+from math import factorial
+
 import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.simulation.methods import FIXED, METHODS
+from dalembert.simulation.methods import FIXED, METHODS, variational
+from dalembert.spatial import exp_se3, se3
+from dalembert.spatial.rotations import hat
 
 ORDERS = {name: METHODS[name].order for name in FIXED}  # a new method is measured by itself
 # steps small enough for the leading error term, large enough to stand above rounding
@@ -127,3 +131,30 @@ def test_a_method_is_one_line_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None
     mine = dl.simulate(pendulum, [0.5], [1.0], method="kutta_38", **options)
     exact = dl.simulate(pendulum, [0.5], [1.0], rtol=1e-13, **options)
     np.testing.assert_allclose(mine.q, exact.q, atol=1e-12)
+
+
+def test_inverse_jacobians_of_the_group_are_series_of_bernoulli_numbers() -> None:
+    """J_r⁻ᵀ of the momenta: J_r(Ω) = Σ (−ad_Ω)ᵏ / (k + 1)! (Iserles et al. 2000)."""
+    m = np.arange(1.0, 7.0)
+    for v in (np.array([0.5, -0.9, 0.4]), np.array([0.3, -0.2, 0.6, 0.5, -0.9, 0.4])):
+        ad = hat(v) if len(v) == 3 else se3.ad(v)
+        power, right = np.eye(len(v)), np.zeros_like(ad)
+        for k in range(30):
+            right, power = right + power / factorial(k + 1), -power @ ad
+        start, end = variational._group_momenta(1.0, v, m[: len(v)], np.zeros(len(v)))
+        # of the series to the tenth power of |Ω| < 1.3 the first term left out is some 1e-8
+        np.testing.assert_allclose(right.T @ end, m[: len(v)], rtol=0, atol=1e-7)
+        left = right.T if len(v) == 3 else np.linalg.inv(se3.Ad_inv(exp_se3(v))) @ right
+        np.testing.assert_allclose(left.T @ start, m[: len(v)], rtol=0, atol=1e-7)
+
+
+def test_variational_momentum_of_a_cyclic_joint_stays_however_few_the_iterations(
+    monkeypatch,
+) -> None:
+    """Without gravity the first joint of a plane arm turns everything: its momentum is kept."""
+    monkeypatch.setattr(variational, "ITERATIONS", 1)
+    robot = dl.load("planar_2r").with_gravity([0.0, 0.0, 0.0])
+    q, qd = np.array([0.3, 0.8]), np.array([1.0, -2.0])
+    run = dl.simulate(robot, q, qd, duration=0.5, dt=0.01, method="variational")
+    momenta = np.einsum("tj,tj->t", robot.mass_matrix(run.q.values)[:, 0], run.qd.values)
+    np.testing.assert_allclose(momenta, momenta[0], rtol=1e-12)

@@ -1,9 +1,9 @@
 """Time that is over, and progress that is only shown on a terminal."""
 
-import io
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -28,27 +28,25 @@ def test_a_budget_is_a_number_of_seconds(seconds):
         Budget(seconds)
 
 
-class Screen(io.StringIO):
-    def isatty(self):
-        return True
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_is_shown_on_a_terminal_only(monkeypatch, is_terminal, progress):
+    shares = {}
 
+    @contextmanager
+    def recorded(title, enabled):
+        assert enabled == (is_terminal and progress)
+        yield shares.setdefault(title, []).append
 
-def test_progress_is_shown_on_a_terminal(monkeypatch):
-    screen = Screen()
-    monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(budget, "SHOW_AFTER", 0.0)
-    with Budget(None, progress=True) as printed:
-        printed.report("mass matrix", 1, 2)
-    assert "mass matrix" in screen.getvalue()
-
-
-def test_nothing_is_shown_elsewhere(monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(budget, "SHOW_AFTER", 0.0)
-    with Budget(None, progress=True) as printed:
-        printed.report("mass matrix", 1, 2)
-    assert screen.getvalue() == ""
+    monkeypatch.setattr("dalembert.symbolic.system_equations.on_terminal", lambda: is_terminal)
+    monkeypatch.setattr("dalembert.symbolic.system_equations.progress_bar", recorded)
+    dl.load("pendulum").equations(["M", "g"], progress=progress)
+    assert list(shares) == [
+        "equations of pendulum",
+        "pendulum: Mass matrix",
+        "pendulum: Gravity torque",
+    ]
+    assert all(0.0 <= share < 1.0 for several in shares.values() for share in several)
 
 
 def endless(*_):

@@ -336,3 +336,10 @@ def test_a_leader_is_no_faster_than_its_followers_may_be():
     assert gripper.velocity_limit.tolist() == [1.0, np.inf]  # r may turn with 2 rad/s, at −2 l
     quick = gripper.with_limits(velocity={"r": None})
     assert quick.velocity_limit.tolist() == [2.0, np.inf]
+
+
+@pytest.mark.parametrize("value", [4.0, [4.0], np.array([4.0])])
+def test_a_joint_is_locked_within_its_limits_only(value):
+    arm = dl.load("panda")  # joint 4 goes from -3.07 to -0.07
+    with pytest.raises(dl.ModelError, match=r"panda_joint4.*outside its limits"):
+        arm.with_joint_locked("panda_joint4", value)

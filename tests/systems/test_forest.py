@@ -131,8 +131,8 @@ def test_every_quantity_tree_by_tree(taken_apart, followers):
     """All quantities by all their formulations, also of a robot whose joints follow others."""
     robot = dl.Robot.from_urdf(arms(3, 2, **followers))
     rng = np.random.default_rng(2)
-    q, to, qd, qdd, tau, step = rng.uniform(-1, 1, (6, robot.nv))
-    state = {"q": q, "to": to, "qd": qd, "qdd": qdd, "tau": tau, "step": step}
+    names = ("q", "to", "qd", "qdd", "tau", "step", "p")
+    state = dict(zip(names, rng.uniform(-1, 1, (len(names), robot.nv)), strict=True))
     apart = set()
     for name, quantity in robot.dynamics.catalogue.items():
         for formulation in quantity.formulations:

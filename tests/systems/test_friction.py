@@ -86,6 +86,21 @@ def test_the_rule_is_one_for_settings_and_for_symbols():
         assert none.shape == (*batch, open_.nv)
 
 
+def test_the_stronger_direction_of_friction_decides_the_width():
+    """Of 0.4 Nm forward and 3 Nm backward, on numbers and with a symbol for the mass."""
+    open_ = arm((0.4, -3.0), dl.Parameter("m", 2.0))
+    traced = kernel_of(
+        open_,
+        lambda dynamics: {"rise": traced_smoothing_rate(dynamics, lightest_postures(open_))},
+        "rise",
+        (),
+    )
+    expected = [[3.0 / (0.02 + 0.09 * m) / 2.0] for m in (2.0, 0.5)]
+    settings = np.array([[2.0], [0.5]])
+    np.testing.assert_allclose(interpret(traced, settings)[0], expected, rtol=1e-11)
+    np.testing.assert_allclose(smoothing_rate(open_, settings), expected, rtol=1e-11)
+
+
 def test_steps_that_choose_themselves_take_no_width_from_the_times_saved():
     start = {"method": "RK45", "friction": "smooth", "rtol": 1e-9, "progress": False}
     runs = [dl.simulate(arm(2.0), [0.3], duration=0.3, dt=dt, **start) for dt in (0.01, 0.1)]

@@ -126,7 +126,7 @@ def test_bad_input_is_named(puma):
         puma.singularity(np.zeros((2, 6)))
     with pytest.raises(ParameterError, match="not finite"):
         puma.singularity([np.nan] * 6)
-    with pytest.raises(UnknownNameError, match="task='shape'"):
+    with pytest.raises(UnknownNameError, match="no task 'shape'"):
         puma.singularity(Q, task="shape")
 
 

@@ -9,7 +9,7 @@ import dalembert as dl
 from dalembert.formulations import Formulation, Quantity
 from dalembert.kernels.program.trace import trace
 from dalembert.model.coupling import Follow, couple
-from dalembert.systems.dynamics import DelegatingDynamics
+from dalembert.systems.dynamics import COORDINATES, Dynamics, delegates
 from dalembert.systems.system import System, dynamics
 from dalembert.zoo import energies
 from tests.systems.examples import double_pendulum, pendulum
@@ -101,11 +101,12 @@ def test_a_catalogue_of_its_own():
     built = Formulation("plain", drift, "here", "adds one")
     quantity = Quantity("drift", "q̇ + 1", ("q", "qd"), {"rate": ("nq",)}, (built,))
 
-    class Drifting(DelegatingDynamics):
+    @delegates("other", COORDINATES)
+    class Drifting(Dynamics):
         name, content, parameters = "drifting", "drifting", {}
         traced_from = ("dalembert.systems",)
         catalogue = MappingProxyType({"drift": quantity})
-        delegate = double_pendulum().dynamics
+        other = double_pendulum().dynamics
 
         def parameter_values(self, values=None):
             return np.zeros(0)

@@ -10,7 +10,7 @@ import pytest
 
 from dalembert import zoo
 from dalembert.systems.robot import Robot
-from dalembert.zoo import puma560
+from dalembert.zoo.classic_arms import puma_rows
 
 DATA = Path(__file__).parent / "data"
 MOTOR = ("rotor_inertia", "gear_ratio", "viscous_motor", "coulomb_motor")
@@ -42,7 +42,7 @@ def test_puma560_is_the_robotics_toolbox(state):
     """
     q, qd, qdd = state["q"], state["qd"], state["qdd"]
     robot = zoo.entry("puma560").build()
-    rows = [{k: v for k, v in row.items() if k not in MOTOR} for row in puma560.rows()]
+    rows = [{k: v for k, v in row.items() if k not in MOTOR} for row in puma_rows()]
     rigid = Robot.from_dh(rows, convention="standard", name="rigid")
     exact = {"rtol": 1e-12, "atol": 1e-12}  # the same numbers, torques up to 100 N m
     motors = robot.mass_matrix(q) @ qdd + robot.bias(q, qd)

@@ -5,7 +5,7 @@ import pytest
 
 from dalembert import zoo
 from dalembert.errors import UnknownNameError
-from dalembert.zoo import classic_arms, puma560
+from dalembert.zoo import classic_arms as arms
 
 
 @pytest.mark.parametrize("name", zoo.names())
@@ -35,9 +35,12 @@ def test_name_like_no_other_lists_the_zoo():
 
 def test_regrouped_puma_keeps_what_turns_with_joint_3():
     """What link 2 gives up across the axis of joint 3, link 3 takes; along it nothing changes."""
-    (_, second, third, *_), (_, given2, given3, *_) = puma560.MOMENTS, puma560.grouped()
-    np.testing.assert_allclose(np.subtract(second, given2), [puma560.MOVED, puma560.MOVED, 0.0])
-    np.testing.assert_allclose(np.subtract(given3, third), [puma560.MOVED, 0.0, puma560.MOVED])
+    (_, second, third, *_), (_, given2, given3, *_) = (
+        arms.PUMA_MOMENTS,
+        arms.puma_moments(),
+    )
+    np.testing.assert_allclose(np.subtract(second, given2), [arms.PUMA_MOVED, arms.PUMA_MOVED, 0.0])
+    np.testing.assert_allclose(np.subtract(given3, third), [arms.PUMA_MOVED, 0.0, arms.PUMA_MOVED])
 
 
 def test_stanford_arm_slides_on_its_third_joint():
@@ -46,7 +49,7 @@ def test_stanford_arm_slides_on_its_third_joint():
     J = robot.reference("jacobian", np.full(6, 0.3), frame="tool", expressed_in="world")
     np.testing.assert_allclose(J[3:, 2], 0.0, atol=1e-15)
     np.testing.assert_allclose(np.linalg.norm(J[:3, 2]), 1.0)
-    assert robot.joints[2].lower[0] == pytest.approx(12 * classic_arms.INCH)
+    assert robot.joints[2].lower[0] == pytest.approx(12 * arms.INCH)
 
 
 def test_every_name_is_in_its_file():

@@ -175,7 +175,9 @@ class IkOptions:
     target: str | None = numbers(
         "x, y, z and roll, pitch, yaw of the frame; x, y, z alone: a point."
     )
-    csv: Path | None = option(None, "Poses from a file: columns x, y, z, roll, pitch, yaw.")
+    csv: Path | None = option(
+        None, "Poses from a file: columns x, y, z and roll, pitch, yaw or qw, qx, qy, qz."
+    )
     out: Path | None = option(None, "File for the joint positions, .csv.")
     frame: str = option("tool", "The frame to be put there.")
     position_only: bool = flag("--position-only", "Let the frame turn as it likes.")

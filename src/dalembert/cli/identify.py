@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from dalembert.cli.inputs import joint_limits, load, state, with_locks
-from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.output import console, number, print_json, say, show_table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,
@@ -137,12 +137,12 @@ def _show_fit(fit: Fit) -> None:
     screen, errors = console(), fit.errors()
     models = [str(name) for name in errors.columns if name != "torque"]
     title = f"{fit.prior.name}: RMS of measured (not filtered) less predicted torque, N m or N"
-    rows = table(title, "data", "joint", "torque", *models, left=2)
+    rows = []
     for (data, joint), row in errors.iterrows():
         size = float(row["torque"])
         cells = [f"{row[m]:.4g} ({row[m] / size:.1%})" if size else f"{row[m]:.4g}" for m in models]
-        rows.add_row(str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells)
-    show(screen, rows)
+        rows.append((str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells))
+    show_table(screen, title, ("data", "joint", "torque", *models), rows, left=2)
     counts = f"condition {fit.condition:.4g}; {len(fit.unseen)} of them are not seen"
     say(screen, f"{len(fit.grouping.names)} base parameters, {counts}")
     for parameter, reason in fit.unseen:
@@ -196,12 +196,13 @@ def excite(options: ExciteOptions) -> None:
         return
     screen, trajectory = console(), motion.trajectory
     title = f"{motion.robot.name}, {motion.duration:g} s, condition {motion.condition:.4g}"
-    rows = table(title, "limit", "joint", "lowest", "highest", "limits", "margin", left=2)
+    rows = []
     for r in motion.limited:
         margin = f"{r.margin:.3g} m" if r.kind == "distance" else f"{100.0 * r.margin:.3g} %"
         limits = f"{number(r.lower)} … {number(r.upper)}"
-        rows.add_row(r.kind, r.joint, f"{r.lowest:.4g}", f"{r.highest:.4g}", limits, margin)
-    show(screen, rows)
+        rows.append((r.kind, r.joint, f"{r.lowest:.4g}", f"{r.highest:.4g}", limits, margin))
+    heads = ("limit", "joint", "lowest", "highest", "limits", "margin")
+    show_table(screen, title, heads, rows, left=2)
     counts = f"period {trajectory.period:g} s, {trajectory.harmonics} harmonics"
     say(screen, f"{len(motion.parameters)} base parameters, {counts}")
     for sentence in motion.notes:

@@ -43,7 +43,7 @@ from dalembert.text import visible
 if TYPE_CHECKING:
     from dalembert.cli.app import IkOptions, PathOptions
 
-POSITION, QUATERNION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
+POSITION, QUATERNION = ("x", "y", "z"), ("qx", "qy", "qz", "qw")
 ANGLES, TIMES = ("roll", "pitch", "yaw"), ("time", "t")
 KINDS = ("cubic", "quintic", "lines", "arc")
 DEGREES = {"cubic": 3, "quintic": 5, "lines": 1}
@@ -103,8 +103,8 @@ def ik(options: IkOptions) -> None:
 def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
     """Poses (n, 4, 4), the task "pose" or "position", and the times (n,) of a file, s.
 
-    A file has the columns x, y, z and roll, pitch, yaw, in any order, with or without a unit in
-    brackets.
+    A file has the columns x, y, z and those of an orientation, in any order, with or without a unit
+    in brackets.
     """
     times = None
     if options.csv is not None:
@@ -115,37 +115,46 @@ def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
             expected = "m" if name in POSITION else "rad" if name in ANGLES else unit
             if unit not in ("", expected):
                 raise TrajectoryError(f"{options.csv}: column {text!r}: poses are in m and rad")
-        needed = (*POSITION, *ANGLES) if any(name in known for name in ANGLES) else POSITION
-        missing = [name for name in needed if name not in known]
-        if missing:
-            raise TrajectoryError(
-                f"{options.csv}: there is no column {', '.join(missing)}; poses have the columns "
-                f"{', '.join((*POSITION, *ANGLES))}, points the first three"
-            )
-        try:
-            values = _columns(known, cells, needed)
-        except TrajectoryError as error:
-            raise TrajectoryError(f"{options.csv}: {error}") from None
         times = next((cells[:, known.index(name)] for name in TIMES if name in known), None)
     else:
         text = options.target or ""
         count = len(text.replace(",", " ").split())
-        names = POSITION if count == len(POSITION) else (*POSITION, *ANGLES)
-        values = parse(text, "--target", "a frame", names)[None]
-    T = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
-    T[:, :3, 3] = values[:, :3]
-    if values.shape[1] == len(POSITION) or options.position_only:
-        return T, "position", times
-    angles = np.radians(values[:, 3:]) if options.deg else values[:, 3:]
-    T[:, :3, :3] = [rotation_from_rpy(rpy) for rpy in angles]
-    return T, "pose", times
+        known = [*POSITION] if count == len(POSITION) else [*POSITION, *ANGLES]
+        cells = parse(text, "--target", "a frame", known)[None]
+    try:
+        positions, rotations = _columns(known, cells, POSITION), None
+        if not options.position_only:
+            rotations = _rotations(known, cells, options.deg)
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{options.csv}: {error}") from None
+    R = np.eye(3) if rotations is None else rotations
+    T = np.broadcast_to(np.eye(4), (len(positions), 4, 4)).copy()
+    T[:, :3, 3], T[:, :3, :3] = positions, R
+    return T, "position" if rotations is None else "pose", times
 
 
 def _columns(names: list[str], values: np.ndarray, needed: tuple[str, ...]) -> np.ndarray:
     """Columns (rows, len(needed)) of a table by name; gaps are errors."""
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise TrajectoryError(
+            f"there is no column {', '.join(missing)}; poses have the columns x, y, z and roll, "
+            "pitch, yaw or qw, qx, qy, qz, points the first three"
+        )
     columns = values[:, [names.index(name) for name in needed]]
     require_finite(needed, columns)
     return columns
+
+
+def _rotations(names: list[str], values: np.ndarray, degrees: bool) -> np.ndarray | None:
+    """Orientations (rows, 3, 3) of a table by quaternions or angles; None where it has none."""
+    if set(QUATERNION) & set(names):
+        quaternions = _columns(names, values, QUATERNION)
+        return np.stack([matrix_from_quaternion(x) for x in quaternions])
+    if set(ANGLES) & set(names):
+        angles = _columns(names, values, ANGLES)
+        return np.stack([rotation_from_rpy(np.radians(x) if degrees else x) for x in angles])
+    return None
 
 
 def _solve(
@@ -295,20 +304,14 @@ def _pose_path(
     kind = options.kind or "lines"
     p = _columns(names, values, POSITION)
     q0 = None if options.q is None else state(robot, options, "q")["q"]
-    rotations: list[np.ndarray]
-    if set(QUATERNION) <= set(names):
-        quaternions = _columns(names, values, QUATERNION)
-        rotations = [matrix_from_quaternion(x / np.linalg.norm(x)) for x in quaternions]
-    elif set(ANGLES) <= set(names):
-        angles = _columns(names, values, ANGLES)
-        rotations = [rotation_from_rpy(np.radians(rpy) if options.deg else rpy) for rpy in angles]
-    elif q0 is not None:
-        rotations = [robot.pose(q0, options.frame)[:3, :3]] * len(p)
-    else:
-        raise TrajectoryError(
-            "poses need an orientation: columns qw, qx, qy, qz or roll, pitch, yaw, or a posture "
-            "--q whose orientation is kept"
-        )
+    rotations = _rotations(names, values, options.deg)
+    if rotations is None:
+        if q0 is None:
+            raise TrajectoryError(
+                "poses need an orientation: columns qw, qx, qy, qz or roll, pitch, yaw, or a "
+                "posture --q whose orientation is kept"
+            )
+        rotations = np.broadcast_to(robot.pose(q0, options.frame)[:3, :3], (len(p), 3, 3))
     poses = np.stack([pose(R, x) for R, x in zip(rotations, p, strict=True)])
     if kind == "arc":
         if len(poses) < 3 or len(poses) % 2 == 0 or options.blend:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.cli.inputs import parse
-from dalembert.cli.output import console, number, print_json, say, table
+from dalembert.cli.output import column, console, number, print_json, say, show_table
 from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.mechanisms.mechanism import Mechanism
-from dalembert.mechanisms.state import loads
 from dalembert.text import file_name
 from dalembert.zoo import bodies, entry
 from dalembert.zoo.absolute import flyball_governor
@@ -76,10 +75,9 @@ def mechanism(options: MechanismOptions) -> None:
         + (f"; {facts['redundant_rows']} redundant rows" if facts["redundant_rows"] else "")
     )
     parts = ("Fx", "Fy", "M") if d.space.dimension == 2 else ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
-    rows = table("Joint forces at t = 0, on the second body (N, N m)", "joint", *parts)
-    for name, wrench in facts["forces"].items():
-        rows.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
-    screen.print(rows)
+    rows = ([name, *column(wrench)] for name, wrench in facts["forces"].items())
+    title = "Joint forces at t = 0, on the second body (N, N m)"
+    show_table(screen, title, ("joint", *parts), rows)
     for name, values in facts["efforts"].items():
         say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")
     for name, value in facts.get("run", {}).items():
@@ -162,7 +160,7 @@ def _write_figures(
     analysis: Mechanism, run: xarray.Dataset, options: MechanismOptions, example: Scenario | None
 ) -> list[Path]:
     """Write the requested files; joint forces are those under the scenario's own drives."""
-    from dalembert.report.figures import animate_mechanism, draw_mechanism, sampled
+    from dalembert.report.figures import animate_mechanism, draw_mechanism, with_loads
     from dalembert.report.page import write_page
     from dalembert.report.runs import run_page
 
@@ -173,9 +171,6 @@ def _write_figures(
     if options.animate:
         paths.append(animate_mechanism(analysis, run, base.with_name(f"{base.name}.gif")))
     if options.report:
-        few = sampled(run)
-        forces = loads(analysis, few, moved)
-        page = run_page(few.drop_vars("tau").merge(forces, combine_attrs="override"))
         paths.append(base.with_name(f"{base.name}.html"))
-        write_page(page, paths[-1])
+        write_page(run_page(with_loads(analysis, run, moved)), paths[-1])
     return paths

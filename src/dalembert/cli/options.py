@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import typer
@@ -21,10 +22,7 @@ from dalembert.text import visible
 
 FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
-LISTS = (
-    *("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target"),
-    *("--payload", "--velocity", "--acceleration", "--torque", "--torque-constant", "--gear"),
-)
+NUMBERS = "NUMBERS"  # the metavar of options that take several numbers
 
 
 class Commands(TyperGroup):
@@ -53,7 +51,8 @@ class Command(TyperCommand):
         return parameters
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, join_numbers(args))
+        lists = {name for x in self.params if x.metavar == NUMBERS for name in x.opts}
+        return super().parse_args(ctx, join_numbers(args, lists))
 
 
 def complain(message: str) -> None:
@@ -63,21 +62,21 @@ def complain(message: str) -> None:
     typer.echo(f"{label} {visible(' '.join(message.split()))}", err=True)
 
 
-def join_numbers(args: list[str]) -> list[str]:
-    """The arguments with numbers after a list option joined to its one value.
+def join_numbers(args: list[str], lists: Collection[str]) -> list[str]:
+    """The arguments with numbers after one of the options `lists` joined to its one value.
 
-    >>> join_numbers(["ur5", "--q", "0", "-1.5", "2", "--deg"])
+    >>> join_numbers(["ur5", "--q", "0", "-1.5", "2", "--deg"], ["--q"])
     ['ur5', '--q', '0 -1.5 2', '--deg']
     """
     joined: list[str] = []
     in_list = False
     for arg in args:
         if in_list and numeric(arg):
-            continues = joined[-1] not in LISTS
+            continues = joined[-1] not in lists
             joined[-1:] = [f"{joined[-1]} {arg}"] if continues else [joined[-1], arg]
         else:
             joined.append(arg)
-            in_list = arg.partition("=")[0] in LISTS
+            in_list = arg.partition("=")[0] in lists
     return joined
 
 
@@ -113,7 +112,7 @@ def flag(name: str, help: str) -> Any:
 
 
 def numbers(help: str) -> Any:
-    return Option(None, metavar="NUMBERS", help=help, show_default=False)
+    return Option(None, metavar=NUMBERS, help=help, show_default=False)
 
 
 ROBOT = argument(

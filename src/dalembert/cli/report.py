@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 import dalembert
 from dalembert.cli.inputs import load, load_robot
-from dalembert.cli.output import console, integer, say, table
+from dalembert.cli.output import console, integer, say, show_table
 from dalembert.cli.performance import arguments, fastest, using_threads
 from dalembert.cli.results import FOLDER, say_written
 from dalembert.cli.robots import show_facts
@@ -40,14 +39,6 @@ from dalembert.report.studio.server import Server
 
 if TYPE_CHECKING:
     from dalembert.cli.app import StudioOptions
-
-STEPS = (
-    "reading the robot",
-    "checking formulations",
-    "evaluating states",
-    "drawing the motion",
-    "writing the page",
-)
 
 
 def report(options: ReportOptions) -> None:
@@ -93,45 +84,31 @@ def demo(options: DemoOptions) -> None:
     """Load, show, check, evaluate, draw, and write the page."""
     screen, start = console(), time.perf_counter()
     path, image = options.out / "demo.html", options.out / "demo.png"
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=screen, transient=True, disable=not screen.is_terminal
-    ) as progress:
-        task, steps = progress.add_task("", total=len(STEPS)), iter(enumerate(STEPS))
-
-        def step() -> None:
-            number, description = next(steps)
-            progress.update(task, completed=number, description=description)
-
-        step()
+    with screen.status("reading the robot …") as status:
         robot = load_robot(options.robot)
         facts = describe(robot)
         show_facts(screen, facts)
-        step()
+        status.update("checking formulations …")
         checks = (list(comparison.formulations(robot)), list(comparison.identities(robot)))
         failed = _show_checks(screen, *checks)
-        step()
+        status.update("evaluating states …")
         # inverse dynamics of many states, on one thread and on all
         states = options.states
         q, qd, qdd = arguments(robot, ("q", "qd", "qdd"), states)
         out = robot.inverse_dynamics(q, qd, qdd)
         title = f"Inverse dynamics of {integer(states)} states, float64"
-        rows = table(title, "threads", "milliseconds", "ns/state", "states/s", left=0)
+        rows = []
         for threads in dict.fromkeys((1, dalembert.get_num_threads())):
             with using_threads(threads):
                 least = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out))
             rate = (f"{1e3 * least:.1f}", f"{1e9 * least / states:.1f}", integer(states / least))
-            rows.add_row(str(threads), *rate)
-        screen.print(rows)
-        step()
+            rows.append((str(threads), *rate))
+        heads = ("threads", "milliseconds", "ns/state", "states/s")
+        show_table(screen, title, heads, rows, left=0)
+        status.update("drawing the motion …")
         motion = move(robot)
         figures.draw(robot, facts["title"] or robot.name, motion, image)
-        step()
+        status.update("writing the page …")
         write_page(robot_page(robot, motion, checks), path)
     balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
     screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
@@ -159,17 +136,14 @@ def _show_checks(
         f"Formulations: largest relative difference at {comparison.STATES:,} random states "
         f"(from plain NumPy at {comparison.REFERENCE_STATES} of them)"
     )
-    headings = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
-    listing = table(title, *headings, left=3)
-    for row in rows:
-        apart = "only one" if row.apart is None else error(row.apart)
-        listing.add_row(row.quantity, row.formulation, row.citation, apart, error(row.compiled))
-    screen.print(listing)
+    heads = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
+    apart = ("only one" if row.apart is None else error(row.apart) for row in rows)
+    named = zip(rows, apart, strict=True)
+    cells = [(x.quantity, x.formulation, x.citation, own, error(x.compiled)) for x, own in named]
+    show_table(screen, title, heads, cells, left=3)
+    checks = [(x.claim, x.left, x.right, error(x.error)) for x in identities]
     title = "Identities between them, at the same states"
-    listing = table(title, "identity", "by", "and", "difference", left=3)
-    for identity in identities:
-        listing.add_row(identity.claim, identity.left, identity.right, error(identity.error))
-    screen.print(listing)
+    show_table(screen, title, ("identity", "by", "and", "difference"), checks, left=3)
     return sum(not x.holds for x in rows) + sum(not x.holds for x in identities)
 
 

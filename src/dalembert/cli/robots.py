@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -161,14 +160,13 @@ def count(options: CountOptions) -> None:
         print_json([asdict(row) for row in counted])
         return
     screen = console()
-    listing = table(
-        f"{quantity.replace('_', ' ')} of {system.name}",
+    heads = (
         *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
         *("published, n = 6 ×", "+"),
     )
-    for row in counted:
-        listing.add_row(row.formulation, *("–" if x is None else integer(x) for x in row.numbers))
-    show(screen, listing)
+    texts = (["–" if x is None else integer(x) for x in row.numbers] for row in counted)
+    rows = ([row.formulation, *cells] for row, cells in zip(counted, texts, strict=True))
+    show_table(screen, f"{quantity.replace('_', ' ')} of {system.name}", heads, rows)
     for row in counted:
         if row.note:
             say(screen, "  ", (row.formulation, "cyan"), f": {row.note}")
@@ -184,14 +182,12 @@ def count(options: CountOptions) -> None:
         history.append((variant, integer(own.multiplications), integer(own.additions)))
     title = "where the savings come from, general chain of six"
     show_table(screen, title, ("variant", "×", "+"), history)
-    columns = (SpinnerColumn(), TextColumn("counting {task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("")
-        growths = comparison.growths(progress=lambda name: progress.update(task, description=name))
+    with screen.status("counting …") as status:
+        growths = comparison.growths(progress=lambda name: status.update(f"counting {name} …"))
     text = comparison.polynomial_text
-    rows = [(x.formulation, text(x.multiplications), text(x.additions)) for x in growths]
-    heads = ("formulation", "multiplications", "additions")
-    show_table(screen, "growth with the number of joints, exact", heads, rows)
+    polynomials = ((x.formulation, text(x.multiplications), text(x.additions)) for x in growths)
+    title, columns = "growth with the number of joints, exact", ("multiplications", "additions")
+    show_table(screen, title, ("formulation", *columns), polynomials)
     totals = {growth.formulation: sum(growth.at(comparison.PUBLISHED_FOR)) for growth in growths}
     if all(name in totals for name in comparison.PUBLISHED):
         uicker, four, three, newton = (totals[name] for name in comparison.PUBLISHED)

@@ -135,12 +135,9 @@ def sweep(options: SweepOptions) -> None:
     outputs = {}
     for name, value in result.data_vars.items():
         if value.dims[:1] == ("run",) and name != "status":
-            array = np.asarray(value, dtype=float)
-            finite = array[np.isfinite(array)]
-            statistics = {"least": np.nan, "mean": np.nan, "largest": np.nan}
-            if finite.size:
-                statistics = {"least": finite.min(), "mean": finite.mean(), "largest": finite.max()}
-            outputs[str(name)] = statistics
+            finite = value.astype(float).where(np.isfinite)
+            statistics = {"least": finite.min(), "mean": finite.mean(), "largest": finite.max()}
+            outputs[str(name)] = {key: float(x) for key, x in statistics.items()}
     failures = result.reason.values.tolist()
     runs, reasons = result.sizes["run"], sorted(set(failures))[:5]
     if options.json:

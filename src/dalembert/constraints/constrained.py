@@ -32,15 +32,15 @@ from dalembert.constraints.inverse import selected
 from dalembert.constraints.kinds import Constraint, Time, index
 from dalembert.constraints.quantities import wrench_inputs
 from dalembert.constraints.reduced import Reduced, columns
-from dalembert.constraints.status import TWIN, Call, joined, others, without_result
+from dalembert.constraints.status import TWIN, Call, joined
 from dalembert.errors import ConstraintError, ModelError, ShapeError
 from dalembert.kernels.call.arguments import on_device
 from dalembert.linalg.rank import null_space, singular_values
 from dalembert.spatial.arrays import Array
-from dalembert.systems.evaluator import Parameters, Variant, has_no_values
+from dalembert.systems.evaluator import Parameters, Variant
 from dalembert.systems.ik.solver import coordinate_limits, random_closed_configurations
 from dalembert.systems.singularity import TOLERANCE
-from dalembert.systems.status import Status, all_finite, finite_states, on_host
+from dalembert.systems.status import Status, on_host
 from dalembert.systems.system import System
 from dalembert.text import short
 
@@ -107,15 +107,9 @@ class Constrained(System):
         super().__init__(replace(description, **decided))
 
     def __repr__(self) -> str:
-        names = ", ".join(self.constraints)
-        idle = (
-            f"; redundant: {', '.join(self.redundant_constraints)}"
-            if self.redundant_constraints
-            else ""
-        )
-        return (
-            f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {names}{idle}>"
-        )
+        names, idle = ", ".join(self.constraints), ", ".join(self.redundant_constraints)
+        names += f"; redundant: {idle}" if idle else ""
+        return f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {names}>"
 
     @property
     def robot(self) -> Robot | None:
@@ -174,6 +168,20 @@ class Constrained(System):
         Where joints have limits, at random assembled postures within them; else, with
         ``within_limits=False``, and where none is found, at the reference posture. Velocities are made
         smaller until they are within theirs, where the constraints allow rest.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the random numbers.
+        size : int, optional
+            Number of states; default one, without a batch axis.
+        within_limits : bool
+            Whether limits are respected.
+
+        Returns
+        -------
+        q, qd, qdd : ndarray
+            (..., nq), (..., nv) and (..., nv).
         """
         shape = () if size is None else (size,)
         q = np.broadcast_to(self.neutral(), (*shape, self.nq))
@@ -255,16 +263,7 @@ class Constrained(System):
         options = {"t": t, **wrench_inputs(self.dynamics.free, tip_wrench, wrenches), **choices}
         settings = (formulation, parameters, out)
         call = Call(self, "forward_dynamics", (q, qd, tau), options, *settings)
-        if errors != "raise":
-            return call.flagged(errors, tolerance)
-        result = call.results()
-        if has_no_values(result[0]) or all_finite(result[1]):
-            return result
-        if call.is_pivoted:
-            call.fill(result, without_result(result[1], call.inputs)[0])
-        if not finite_states(result[1]).all():
-            call.explain(result[1])
-        return result
+        return call.checked(errors, tolerance)
 
     def inverse_dynamics(  # type: ignore[override]  # with the choices of constraints
         self,
@@ -313,31 +312,31 @@ class Constrained(System):
         options = {"lam": lam, "weights": weights, "t": t, "actuators": joined(actuators)}
         options |= wrench_inputs(self.dynamics.free, tip_wrench, wrenches)
         call = Call(self, "inverse_dynamics", (q, qd, qdd), options, None, parameters, out)
-        if errors != "raise":
-            return call.flagged(errors, tolerance)
-        result = call.results()
-        if has_no_values(result[0]) or all_finite(result[1]):
-            return result
-        bad, _ = without_result(result[1], call.inputs)
-        if bad.any():
-            drives = "all of them" if actuators is None else ", ".join(actuators)
-            contacts = self.description.frictional_rows
-            pulls = ", or they would pull at a contact with friction" if contacts else ""
-            raise ConstraintError(
-                f"{self.name}: the actuators ({drives}) cannot give this motion: they do not reach "
-                f"all {self.freedoms} degrees of freedom{pulls}. Choose other actuators, or a "
-                f"motion that meets the equations of the undriven ones{others(bad)}"
-            )
-        return result
+        return call.checked(errors, tolerance)
 
     def internal_forces(
         self, q: ArrayLike, actuators: Sequence[str] | None = None, t: float = 0.0
     ) -> Array:
-        """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
+        """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism.
+
+        Parameters
+        ----------
+        q : array_like
+            A configuration (nq,).
+        actuators : sequence of str, optional
+            Names of the driven velocities; default all.
+        t : float
+            Time, s.
+
+        Returns
+        -------
+        ndarray
+            (n_actuators, k), orthonormal columns.
+        """
         columns = selected(self.description, joined(actuators))
         dynamics, at = self.dynamics.bound(), np.asarray(q, dtype=float)
         # Nᵀ B u = 0 with A N = 0
-        working = permitted(dynamics, dynamics.at(at, None, t).A, at, t)[columns].T
+        working = permitted(dynamics, at, t)[columns].T
         if not working.size:
             return np.eye(len(columns))
         return null_space(working / singular_values(working).max(initial=1e-300))
@@ -347,14 +346,48 @@ class Constrained(System):
     def jacobian(
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
     ) -> Array:
-        """A (..., rows, nv)."""
-        return _array(self, "jacobian", (q,), parameters, out, t=t)
+        """A (..., rows, nv).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., rows, nv).
+        """
+        return self._evaluate("jacobian", (q,), None, parameters, out, t=t)
 
     def residual(
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None, out: Array | None = None
     ) -> Array:
-        """h(q, t) (..., position_count): how far the constraints on positions are from being met."""
-        return _array(self, "residual", (q,), parameters, out, t=t)
+        """h(q, t) (..., position_count): how far the constraints on positions are from being met.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., position_count).
+        """
+        return self._evaluate("residual", (q,), None, parameters, out, t=t)
 
     def velocity_residual(
         self,
@@ -364,8 +397,25 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """A q̇ − b (..., rows)."""
-        return _array(self, "velocity_residual", (q, qd), parameters, out, t=t)
+        """A q̇ − b (..., rows).
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., rows).
+        """
+        return self._evaluate("velocity_residual", (q, qd), None, parameters, out, t=t)
 
     def drift(
         self,
@@ -375,21 +425,68 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
-        return _array(self, "drift", (q, qd), parameters, out, t=t)
+        """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., rows).
+        """
+        return self._evaluate("drift", (q, qd), None, parameters, out, t=t)
 
     # geometry
 
     def projectors(
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> tuple[Array, ...]:
-        """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
+        """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        P_w, P_T : ndarray
+            Each (..., nv, nv).
+        """
         return tuple(self._evaluate("projectors", (q,), None, parameters, t=t))
 
     def second_fundamental_form(
         self, q: ArrayLike, qd: ArrayLike, t: Time = None, parameters: Parameters = None
     ) -> tuple[Array, ...]:
-        """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
+        """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72).
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        S, force : ndarray
+            Each (..., nv).
+        """
         return tuple(self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t))
 
     def covariant_derivative(
@@ -404,8 +501,24 @@ class Constrained(System):
         """∇̃_q̇ q̇ (..., nv) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74).
 
         With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
         """
-        return _array(self, "covariant_derivative", (q, qd, qdd), parameters, out, t=t)
+        return self._evaluate("covariant_derivative", (q, qd, qdd), None, parameters, out, t=t)
 
     def tangential_components(
         self,
@@ -465,6 +578,25 @@ class Constrained(System):
         the order of λ (..., rows), the one of least norm.
         V₂ changes sign along a motion, unless velocities `near` (..., nv, freedoms) say which it
         follows: then V₂ = Wᵀ N with the smooth N of `basis`.
+
+        Parameters
+        ----------
+        q, qd, tau : array_like
+            Configurations (..., nq), velocities (..., nv), generalised forces (..., nv).
+        root : str
+            "cholesky", "articulated" or "symmetric": W of M = W Wᵀ.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        near : array_like, optional
+            Velocities (..., nv, freedoms) that the basis follows; default the unit velocities of
+            the independent coordinates.
+
+        Returns
+        -------
+        Decoupled
+            W, V1, V2, Lambda_r, Gamma_o, Gamma_r, v_r, u_o, u_r and lam by name.
         """
         options: dict[str, Any] = {"t": t, "root": root, "near": near}
         return Decoupled(*self._evaluate("decoupled", (q, qd, tau), None, parameters, **options))
@@ -472,7 +604,24 @@ class Constrained(System):
     def singular_values(
         self, q: ArrayLike, root: str = "cholesky", parameters: Parameters = None, t: Time = None
     ) -> SingularValues:
-        """W, U₁, S, V₁, V₂ (..., ·) of Λ = A W⁻ᵀ = U Σ Vᵀ, singular values falling (000 p.84)."""
+        """W, U₁, S, V₁, V₂ (..., ·) of Λ = A W⁻ᵀ = U Σ Vᵀ, singular values falling (000 p.84).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        root : str
+            "cholesky", "articulated" or "symmetric": W of M = W Wᵀ.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        SingularValues
+            W, U1, S, V1 and V2 by name.
+        """
         options: dict[str, Any] = {"t": t, "root": root}
         return SingularValues(*self._evaluate("singular_values", (q,), None, parameters, **options))
 
@@ -484,8 +633,25 @@ class Constrained(System):
         formulation: str | None = None,
         parameters: Parameters = None,
     ) -> Array:
-        """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82)."""
-        return _array(self, "gauge_matrix", (q, qd), parameters, None, formulation, root=root)
+        """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82).
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        root : str
+            "cholesky", "articulated" or "symmetric": W of M = W Wᵀ.
+        formulation : str, optional
+            "skew" (default) or "printed".
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            Γ (..., nv, nv).
+        """
+        return self._evaluate("gauge_matrix", (q, qd), formulation, parameters, root=root)
 
     def basis(
         self,
@@ -499,8 +665,25 @@ class Constrained(System):
         They are what the constraints leave of the velocities `near` (..., nv, freedoms), default the
         unit velocities of the independent coordinates. Along a long motion take the N of each
         posture for the `near` of the next: N then stays continuous wherever it leads.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        near : array_like, optional
+            Velocities (..., nv, freedoms) that the basis follows; default the unit velocities of
+            the independent coordinates.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            N (..., nv, freedoms).
         """
-        return _array(self, "basis", (q,), parameters, t=t, near=near)
+        return self._evaluate("basis", (q,), None, parameters, t=t, near=near)
 
     def kane(
         self,
@@ -511,7 +694,26 @@ class Constrained(System):
         t: Time = None,
         parameters: Parameters = None,
     ) -> tuple[Array, ...]:
-        """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85)."""
+        """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85).
+
+        Parameters
+        ----------
+        q, v_r, tau : array_like
+            Configurations (..., nq), independent velocities (..., freedoms), generalised forces
+            (..., nv).
+        near : array_like, optional
+            Velocities (..., nv, freedoms) that the basis follows; default the unit velocities of
+            the independent coordinates.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        qd, v_r_dot, N : ndarray
+            (..., nv), (..., freedoms) and (..., nv, freedoms).
+        """
         return tuple(self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near))
 
     def project_velocity(
@@ -527,9 +729,37 @@ class Constrained(System):
         """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M.
 
         With ``errors="flag"`` (velocity, status) as in `forward_dynamics`, whatever q̇ was before.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        errors : str
+            "raise", or "flag": states without a result are NaN and their `Status` is returned,
+            too.
+        tolerance : float or array_like, optional
+            With flags: as for `forward_dynamics`.
+
+        Returns
+        -------
+        qd : ndarray
+            (..., nv).
+        status : ndarray
+            With ``errors="flag"``, entries of `Status`.
+
+        Raises
+        ------
+        ConstraintError
+            If the constraints contradict each other at a state.
         """
         if errors == "raise":
-            return _array(self, "project_velocity", (q, qd), parameters, out, t=t)
+            return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
         arrays = None if out is None else (out,)
         call = Call(self, "project_velocity", (q, qd), {"t": t}, None, parameters, arrays)
         return call.flagged(errors, tolerance)
@@ -586,11 +816,33 @@ class Constrained(System):
         `Robot.singularity`, by default the part of the pose that moves in as many directions as all
         of it.
 
+        Parameters
+        ----------
+        q : array_like
+            A configuration (nq,).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        tolerance : float
+            Singular value, beside the largest, below which a direction is lost.
+        t : float
+            Time, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        Singularity
+            True where singular; as text a sentence.
+
         Raises
         ------
         ConstraintError
             If q does not fulfil the constraints; `assemble` finds a posture that does.
 
+        Examples
+        --------
         >>> import dalembert as dl
         >>> linkage = dl.load("four_bar")
         >>> print(linkage.singularity(linkage.neutral(), "coupler_tip"))
@@ -713,7 +965,7 @@ class Constrained(System):
 
     # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
 
-    def forward_dynamics_derivatives(
+    def forward_dynamics_derivatives(  # type: ignore[override]  # of q̈ and λ
         self,
         q: ArrayLike,
         qd: ArrayLike,
@@ -728,6 +980,28 @@ class Constrained(System):
         By the factors of the solve at hand. Off the constraints they are those of
         `forward_dynamics` as it is there; where rows are redundant, they hold along the constraints.
 
+        Parameters
+        ----------
+        q, qd, tau : array_like
+            Configurations (..., nq), velocities (..., nv), generalised forces (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        errors : str
+            "raise", or "flag": states without a result are NaN and their `Status` is returned,
+            too.
+        tolerance : float or array_like, optional
+            With flags: as for `forward_dynamics`.
+
+        Returns
+        -------
+        AccelerationDerivatives
+            dqdd_dq, dqdd_dqd, dqdd_dtau (..., nv, nv), dlam_dq, dlam_dqd, dlam_dtau (..., rows,
+            nv).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> pendulum = dl.load("pendulum_constrained")
         >>> derivatives = pendulum.forward_dynamics_derivatives([0.0, -1.0], np.zeros(2), np.zeros(2))
@@ -738,7 +1012,7 @@ class Constrained(System):
         call = Call(self, name, (q, qd, tau), {"t": t}, None, parameters)
         return call.checked(errors, tolerance, AccelerationDerivatives)
 
-    def inverse_dynamics_derivatives(
+    def inverse_dynamics_derivatives(  # type: ignore[override]  # of τ and λ
         self,
         q: ArrayLike,
         qd: ArrayLike,
@@ -749,7 +1023,30 @@ class Constrained(System):
         errors: str = "raise",
         tolerance: float | Array | None = None,
     ) -> Any:
-        """∂τ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and q̈; `actuators` drive."""
+        """∂τ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and q̈; `actuators` drive.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        actuators : sequence of str, optional
+            Names of the driven velocities; default all.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        errors : str
+            "raise", or "flag": states without a result are NaN and their `Status` is returned,
+            too.
+        tolerance : float or array_like, optional
+            With flags: as for `forward_dynamics`.
+
+        Returns
+        -------
+        TorqueDerivatives
+            dtau_dq, dtau_dqd, dtau_dqdd (..., nv, nv), dlam_dq, dlam_dqd, dlam_dqdd (..., rows,
+            nv).
+        """
         options = {"t": t, "actuators": joined(actuators)}
         name = "inverse_dynamics_derivatives"
         call = Call(self, name, (q, qd, qdd), options, None, parameters)
@@ -765,8 +1062,23 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """Y (..., nv, 10 bodies) with Y θ + Aᵀλ = τ + ψ, θ the robot's `parameters`, λ free."""
-        return _array(self, "regressor", (q, qd, qdd), parameters, out)
+        """Y (..., nv, 10 bodies) with Y θ + Aᵀλ = τ + ψ, θ the robot's `parameters`, λ free.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv, 10 bodies).
+        """
+        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out)
 
     def reduced_regressor(
         self,
@@ -779,7 +1091,29 @@ class Constrained(System):
         errors: str = "raise",
         tolerance: float | Array | None = None,
     ) -> Any:
-        """Nᵀ Y (..., k, 10 bodies): Nᵀ Y θ = Nᵀ (τ + ψ), without λ; N as in `reduced`."""
+        """Nᵀ Y (..., k, 10 bodies): Nᵀ Y θ = Nᵀ (τ + ψ), without λ; N as in `reduced`.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        independent : sequence of str, optional
+            Names of the independent velocities.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        errors : str
+            "raise", or "flag": states without a result are NaN and their `Status` is returned,
+            too.
+        tolerance : float or array_like, optional
+            With flags: as for `forward_dynamics`.
+
+        Returns
+        -------
+        ndarray
+            (..., freedoms, 10 bodies).
+        """
         options = {"t": t, "independent": joined(independent)}
         call = Call(self, "reduced_regressor", (q, qd, qdd), options, None, parameters)
         return call.checked(errors, tolerance)
@@ -794,8 +1128,25 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
-        return _array(self, "constraint_force", (q, lam), parameters, out, t=t)
+        """−Aᵀλ (..., nv): the generalised force of the constraints on the system.
+
+        Parameters
+        ----------
+        q, lam : array_like
+            Configurations (..., nq), multipliers (..., rows).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv), N m or N.
+        """
+        return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
 
     def joint_wrenches(
         self,
@@ -813,6 +1164,25 @@ class Constrained(System):
         joint's origin; components along the axes of the link frame, as `Robot.joint_wrenches` has
         them.
 
+        Parameters
+        ----------
+        q, qd, qdd, lam : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv), multipliers
+            (..., rows).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., joints, 6), N and N m.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> chain = dl.load("four_bar")
         >>> q, rest = chain.neutral(), np.zeros(3)
@@ -821,7 +1191,7 @@ class Constrained(System):
         >>> np.abs(moments.round(12))
         array([2., 0., 0.])
         """
-        return _array(self, "joint_wrenches", (q, qd, qdd, lam), parameters, out, t=t)
+        return self._evaluate("joint_wrenches", (q, qd, qdd, lam), None, parameters, out, t=t)
 
     def reactions(
         self, q: ArrayLike, lam: ArrayLike, t: Time = None, parameters: Parameters = None
@@ -868,9 +1238,26 @@ class Constrained(System):
 
         (u, v) are the coordinates of both surfaces at the contact, ψ the angle between their
         charts (000 p.76). Angles lie within ±π.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        contact : str, optional
+            Name of the contact, where there are several.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 5), in the coordinates of the surfaces and rad.
         """
-        name = contact_name(self.description, contact)
-        return _array(self, "contact_coordinates", (q,), parameters, out, t=t, constraint=name)
+        return _at_contact(self, "contact_coordinates", (q,), contact, t, parameters, out)
 
     def contact_jacobian(
         self,
@@ -880,9 +1267,27 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """J (..., 5, nv) with η̇ = J q̇ (Montana 1988)."""
-        name = contact_name(self.description, contact)
-        return _array(self, "contact_jacobian", (q,), parameters, out, t=t, constraint=name)
+        """J (..., 5, nv) with η̇ = J q̇ (Montana 1988).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        contact : str, optional
+            Name of the contact, where there are several.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            J (..., 5, nv).
+        """
+        return _at_contact(self, "contact_jacobian", (q,), contact, t, parameters, out)
 
     def contact_rates(
         self,
@@ -893,9 +1298,27 @@ class Constrained(System):
         parameters: Parameters = None,
         out: Array | None = None,
     ) -> Array:
-        """η̇ (..., 5)."""
-        name = contact_name(self.description, contact)
-        return _array(self, "contact_rates", (q, qd), parameters, out, t=t, constraint=name)
+        """η̇ (..., 5).
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        contact : str, optional
+            Name of the contact, where there are several.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 5).
+        """
+        return _at_contact(self, "contact_rates", (q, qd), contact, t, parameters, out)
 
     def contact_twist(
         self,
@@ -909,9 +1332,26 @@ class Constrained(System):
         """V_{l_o l_f} (..., 6) in the finger's contact frame, its z out of the finger.
 
         (v_x, v_y) is the slip, v_z the approach, (ω_x, ω_y) the rolling velocity, ω_z the spin.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        contact : str, optional
+            Name of the contact, where there are several.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 6), m/s and rad/s.
         """
-        name = contact_name(self.description, contact)
-        return _array(self, "contact_twist", (q, qd), parameters, out, t=t, constraint=name)
+        return _at_contact(self, "contact_twist", (q, qd), contact, t, parameters, out)
 
     def contact_friction(
         self,
@@ -926,20 +1366,63 @@ class Constrained(System):
         """Friction (..., 6) ON the finger of a contact with friction, from λ of `forward_dynamics`.
 
         Force at the contact point and moment about the normal, along world axes.
+
+        Parameters
+        ----------
+        q, qd, lam : array_like
+            Configurations (..., nq), velocities (..., nv), multipliers (..., rows).
+        contact : str, optional
+            Name of the contact, where there are several.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 6), N and N m.
         """
-        name = contact_name(self.description, contact, with_friction=True)
-        inputs = (q, qd, lam)
-        return _array(self, "contact_friction", inputs, parameters, out, t=t, constraint=name)
+        return _at_contact(self, "contact_friction", (q, qd, lam), contact, t, parameters, out)
 
     # changes that give a new closed chain; options are those of the robot's method of that name
 
     def with_payload(self, mass: Any, *args: Any, **options: Any) -> Constrained:
-        """This closed chain with a body fixed to a frame: `Robot.with_payload`."""
+        """This closed chain with a body fixed to a frame: `Robot.with_payload`.
+
+        Parameters
+        ----------
+        mass : float
+            kg.
+        *args
+            As for `Robot.with_payload`.
+        **options
+            As for `Robot.with_payload`.
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+        """
         return _around(self, lambda s: s.with_payload(mass, *args, **options))
 
     def with_robot(self, robot: Any) -> Constrained:
         """This closed chain of another robot of the same joints, with other inertias say.
 
+        Parameters
+        ----------
+        robot : Robot
+            A robot with the same joints.
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> linkage = dl.load("four_bar")
         >>> heavy = linkage.robot.with_parameters(2.0 * linkage.robot.parameters)
@@ -949,7 +1432,18 @@ class Constrained(System):
         return _around(self, lambda s: robot if s.robot is s else s.with_robot(robot))
 
     def with_gravity(self, gravity: ArrayLike) -> Constrained:
-        """This closed chain where bodies fall with `gravity` (3,), m/s²."""
+        """This closed chain where bodies fall with `gravity` (3,), m/s².
+
+        Parameters
+        ----------
+        gravity : array_like (3,)
+            Acceleration of falling bodies, m/s².
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+        """
         return _around(self, lambda s: s.with_gravity(gravity))
 
     def with_limits(
@@ -958,15 +1452,54 @@ class Constrained(System):
         velocity: Mapping[str, Any] | None = None,
         effort: Mapping[str, Any] | None = None,
     ) -> Constrained:
-        """This closed chain with other limits of the joints named: `Robot.with_limits`."""
+        """This closed chain with other limits of the joints named: `Robot.with_limits`.
+
+        Parameters
+        ----------
+        position : mapping, optional
+            {joint: (lower, upper)}, rad or m.
+        velocity : mapping, optional
+            {joint: largest speed}, rad/s or m/s.
+        effort : mapping, optional
+            {joint: largest torque or force}, N m or N.
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+        """
         return _around(self, lambda s: s.with_limits(position, velocity, effort))
 
     def with_tool(self, pose: ArrayLike | None = None, frame: str | None = None) -> Constrained:
-        """This closed chain with another tool; one that closes a loop cannot be moved."""
+        """This closed chain with another tool; one that closes a loop cannot be moved.
+
+        Parameters
+        ----------
+        pose : array_like (4, 4), optional
+            Pose of the tool in the frame; default the identity.
+        frame : str, optional
+            Default the present tool.
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+        """
         return _around(self, lambda s: s.with_tool(pose, frame), moved="the tool")
 
     def with_base(self, pose: ArrayLike) -> Constrained:
-        """This closed chain with its base at `pose` (4, 4); what holds it must stand on the base."""
+        """This closed chain with its base at `pose` (4, 4); what holds it must stand on the base.
+
+        Parameters
+        ----------
+        pose : array_like (4, 4)
+            The pose, translations in m.
+
+        Returns
+        -------
+        Constrained
+            A new system; this one is unchanged.
+        """
         return _around(self, lambda s: s.with_base(pose), moved="the world")
 
     def with_joint_locked(self, name: str, value: Any = 0.0) -> NoReturn:
@@ -1038,15 +1571,14 @@ class Constrained(System):
         name = variant.quantity.name
         if name.removesuffix(TWIN) not in ("forward_dynamics", "inverse_dynamics"):
             return super()._on_chunk(variant, arrays, parameters)
-        arguments = dict(zip(variant.inputs, arrays, strict=True)) | dict(variant.static)
-        if "actuators" in arguments:
-            arguments["actuators"] = arguments["actuators"].split(",")
-        if name.startswith("forward_dynamics"):
-            arguments["formulation"] = variant.formulation.name
+        count = len(variant.quantity.inputs)
+        options = dict(zip(variant.optional, arrays[count:], strict=True)) | dict(variant.static)
+        tolerance = options.pop("tolerance", None)
+        settings = (variant.formulation.name, parameters)
+        call = Call(self, name.removesuffix(TWIN), arrays[:count], options, *settings)
         if not name.endswith(TWIN):
-            return getattr(self, name)(**arguments, parameters=parameters)
-        method = getattr(self, name.removesuffix(TWIN))
-        *results, status = method(**arguments, parameters=parameters, errors="flag")
+            return call.checked("raise")
+        *results, status = call.flagged("flag", tolerance)
         return *results, status.astype(results[0].dtype)
 
     def _first_status(self, q: Array, qd: Array) -> Array:
@@ -1075,18 +1607,12 @@ class Constrained(System):
         )
 
 
-def _array(
-    system: System,
-    quantity: str,
-    inputs: tuple[ArrayLike, ...],
-    parameters: Parameters,
-    out: Array | None = None,
-    formulation: str | None = None,
-    **options: Any,
+def _at_contact(
+    system: Constrained, quantity: str, inputs: Any, contact: str | None, t: Time, *more: Any
 ) -> Array:
-    """A quantity of one result, of a system or of a framework's view of it."""
-    result: Array = system._evaluate(quantity, inputs, formulation, parameters, out, **options)
-    return result
+    """A quantity of one contact, of a `Constrained` or of a framework's view of one."""
+    name = contact_name(system.description, contact, quantity == "contact_friction")
+    return system._evaluate(quantity, inputs, None, *more, t=t, constraint=name)
 
 
 def _around(

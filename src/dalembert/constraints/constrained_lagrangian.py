@@ -84,15 +84,9 @@ def early_substitution(
     force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
     free = system.free_columns
     along = force[free] - a.T @ force[list(system.require_pivots().columns)]
-    return EarlySubstitution(
-        tuple(system.dynamics.velocities[k] for k in free),
-        M,
-        right,
-        wrong,
-        difference,
-        np.linalg.solve(M, along - right),
-        np.linalg.solve(M, along - wrong),
-    )
+    names = tuple(system.dynamics.velocities[k] for k in free)
+    accelerations = (np.linalg.solve(M, along - c) for c in (right, wrong))
+    return EarlySubstitution(names, M, right, wrong, difference, *accelerations)
 
 
 def difference_term(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:

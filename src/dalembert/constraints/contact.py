@@ -186,6 +186,19 @@ class PointOnSurface(Contact):
     `surface` is fixed in the frame `on`. Balls may touch spheres, planes, cylinders and tori; points
     any surface that has a height. Contact coordinates of a ball are those of `Sphere(radius, "x")`
     in its frame.
+
+    Parameters
+    ----------
+    frame : str
+        Frame at the point, or at the centre of the ball.
+    surface : Surface
+        The surface.
+    on : str
+        Frame that carries the surface.
+    radius : float
+        Radius of the ball, m; 0 is a point.
+    name : str, optional
+        Its name; default its kind and a number.
     """
 
     frame: str
@@ -262,6 +275,23 @@ class Rolling(RollingRows, PointOnSurface):
     λ = (normal force, minus the friction along x and y of the ball's contact frame, minus the moment
     about its normal). `pole` is the axis of the frame about which the ball's chart turns; its two
     ends are singular points.
+
+    Parameters
+    ----------
+    frame : str
+        Frame at the point, or at the centre of the ball.
+    surface : Surface
+        The surface.
+    on : str
+        Frame that carries the surface.
+    radius : float
+        Radius of the ball, m; 0 is a point.
+    name : str, optional
+        Its name; default its kind and a number.
+    spin : bool
+        Whether the ball may turn about the normal.
+    pole : str
+        Axis of the frame about which the ball's chart turns.
     """
 
     spin: bool = False
@@ -282,6 +312,23 @@ class Sliding(PointOnSurface):
     does where it is smoothed: below it the contact sticks but for a creep that carries the load. A
     ball passes from sliding into rolling by itself. Fixed steps should be shorter than
     2 m width/(μ λ), m the mass that the slip feels. λ, one row, is the normal force.
+
+    Parameters
+    ----------
+    frame : str
+        Frame at the point, or at the centre of the ball.
+    surface : Surface
+        The surface.
+    on : str
+        Frame that carries the surface.
+    radius : float
+        Radius of the ball, m; 0 is a point.
+    name : str, optional
+        Its name; default its kind and a number.
+    mu : float
+        Coefficient of friction.
+    width : float
+        Speed over which the direction of slip rises, m/s.
     """
 
     mu: Any = None
@@ -306,6 +353,25 @@ class SoftFinger(Sliding):
 
     For a round patch of radius a that presses evenly, torsion is ⅔ μ a. `Rolling` without spin is
     the soft finger that never slips.
+
+    Parameters
+    ----------
+    frame : str
+        Frame at the point, or at the centre of the ball.
+    surface : Surface
+        The surface.
+    on : str
+        Frame that carries the surface.
+    radius : float
+        Radius of the ball, m; 0 is a point.
+    name : str, optional
+        Its name; default its kind and a number.
+    mu : float
+        Coefficient of friction.
+    width : float
+        Speed over which the direction of slip rises, m/s.
+    torsion : float
+        Largest moment about the normal beside λ, m.
     """
 
     torsion: Any = None

@@ -104,9 +104,8 @@ def forward_dynamics_derivatives(
     unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
     f = np.concatenate([-residuals.force, unit], axis=1)
     by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-residuals.row, still], axis=1))
-    if (
-        system.frictional_rows
-    ):  # friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n
+    if system.frictional_rows:
+        # friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n
         rows = list(system.frictional_rows)
         E = system.friction_rows(q, qd, t)[0]
         presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
@@ -114,12 +113,7 @@ def forward_dynamics_derivatives(
         qdd_by_n, lam_by_n, _ = maps.motion(-E.T * presses, zero)
         normal_forces = lu(np.eye(len(rows)) - lam_by_n[rows]).solve(by_lam[rows])
         by_qdd, by_lam = by_qdd + qdd_by_n @ normal_forces, by_lam + lam_by_n @ normal_forces
-    if y:  # (1 − A A⁺) A′ y
-        redundant = maps.space.coordinates(residuals.turned[-1])[1]
-        by_lam = by_lam + np.concatenate([redundant, still], axis=1)
-    return AccelerationDerivatives(
-        *_parts(maps, by_qdd, system.nv), *_parts(maps, by_lam, system.nv)
-    )
+    return AccelerationDerivatives(*_parts(system, maps, residuals, by_qdd, by_lam))
 
 
 def inverse_dynamics_derivatives(
@@ -158,13 +152,20 @@ def inverse_dynamics_derivatives(
         u = maps.shortest(turn)[columns]
         by_tau = B @ (u + drives.torques(maps, g - B @ u))
         by_lam = maps.normal(by_tau - g)
-    if y:
+    return TorqueDerivatives(*_parts(system, maps, residuals, by_tau, by_lam))
+
+
+def _parts(
+    system: ConstrainedDynamics,
+    maps: Metric,
+    residuals: ResidualDerivatives,
+    by_x: Array,
+    by_lam: Array,
+) -> tuple[Array, ...]:
+    """Columns (·, 3 nv) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
+    if not system.balanced:  # (1 − A A⁺) A′ y
         redundant = maps.space.coordinates(residuals.turned[-1])[1]
+        still = np.zeros((system.rows, system.nv))
         by_lam = by_lam + np.concatenate([redundant, still], axis=1)
-    return TorqueDerivatives(*_parts(maps, by_tau, system.nv), *_parts(maps, by_lam, system.nv))
-
-
-def _parts(maps: Metric, jacobian: Array, n: int) -> tuple[Array, ...]:
-    """Columns (·, 3 n) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
-    parts = (jacobian[:, k * n : (k + 1) * n] for k in range(3))
-    return flagged(maps.space.lost < 0.5, *parts)
+    ok = maps.space.lost < 0.5
+    return *flagged(ok, *np.split(by_x, 3, axis=1)), *flagged(ok, *np.split(by_lam, 3, axis=1))

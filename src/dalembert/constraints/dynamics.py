@@ -181,7 +181,8 @@ class ConstrainedDynamics(WrappedDynamics):
             "required_efforts": self.driven_by.actuators,
         }
         own = {name: x for name, x in catalogue.BY_NAME.items() if has.get(name, True)}
-        return {**self.inherited_quantities(), **own}
+        # constraints choose q̈ and p; S and H are the same functions of them
+        return {**self.inherited_quantities("acceleration_energy", "hamiltonian"), **own}
 
     def quantity(self, name: str) -> Quantity:
         return twin_of(self.catalogue, name) or super().quantity(name)
@@ -278,7 +279,7 @@ class ConstrainedDynamics(WrappedDynamics):
         return off(self, q, qd, t, tolerance) < 0.5
 
     def pivots_at(self, q: Array, t: Time = None, known_pivots: Sequence[str] = ()) -> Pivots:
-        B = weighed(self, self.at(q, None, t).A, q, t)
+        B = weighed(self, q, t)
         best = pivots(B, usual=self.known_rank)
         candidates = [*map(Pivots.parse, known_pivots), self.require_pivots()]
         good = weakest(B, best) / WEAKER

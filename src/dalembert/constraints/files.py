@@ -227,7 +227,7 @@ def _motion(closed: Constrained) -> Iterator[Array]:
     rng, q, system = np.random.default_rng(0), closed.neutral(), closed.description
     yield q
     for _ in range(STEPS):
-        N = permitted(system, system.at(q).A, q, 0.0)
+        N = permitted(system, q)
         if not N.size:
             return
         step = N @ rng.normal(size=N.shape[1])

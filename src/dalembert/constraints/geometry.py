@@ -118,14 +118,15 @@ def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
 
 
 def weighed(
-    system: ConstrainedDynamics, A: Array, q: Array, t: Time, by: Sizes | None = None
+    system: ConstrainedDynamics, q: Array, t: Time = None, by: Sizes | None = None
 ) -> Array:
-    """A (rows, nv) without units: row k over its natural size, column j over √M_jj.
+    """A (rows, nv) at q without units: row k over its natural size, column j over √M_jj.
 
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
     by = sizes_at(system, q, t) if by is None else by
+    A = system.at(q, None, t).A
     B: Array = A / by.columns / _lengths(system, A, by)[:, None]
     return B
 
@@ -140,18 +141,15 @@ def _lengths(system: ConstrainedDynamics, A: Array, by: Sizes) -> Array:
     return floored(size)
 
 
-def permitted(
-    system: ConstrainedDynamics,
-    A: Array,
-    q: Array,
-    t: Time,
-    by: Sizes | None = None,
-    usual: int | None = None,
-) -> Array:
+def permitted(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
-    by = sizes_at(system, q, t) if by is None else by
-    usual = system.known_rank if usual is None else usual
-    N: Array = (null_space(weighed(system, A, q, t, by), usual).T / by.columns).T
+    by = sizes_at(system, q, t)
+    return _free(weighed(system, q, t, by), by, system.known_rank)
+
+
+def _free(B: Array, by: Sizes, usual: int | None) -> Array:
+    """The same of rows without units."""
+    N: Array = (null_space(B, usual).T / by.columns).T
     return N
 
 
@@ -165,7 +163,7 @@ def named_rows(system: ConstrainedDynamics, rows: Sequence[int]) -> tuple[str, .
 def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic: int) -> Mobility:
     """Counts at one posture; `generic` is the rank nearby."""
     rows = system.at(q, qd, t)
-    B = weighed(system, rows.A, q, t)
+    B = weighed(system, q, t)
     sizes = singular_values(B)
     here = count(sizes, generic)
     _, residual = least_squares(rows.A, rows.b, RANK)
@@ -201,7 +199,6 @@ def assemble(
     t: float = 0.0,
     fixed: tuple[int, ...] = (),
     starts: int = 0,
-    span: float = np.pi,
     apart: float | None = None,
 ) -> Array:
     """A configuration (nq,) with h(q, t) = 0, near `guess`; velocities `fixed` do not move.
@@ -218,7 +215,7 @@ def assemble(
     for attempt in range(starts + 1):
         start, step = guess, np.zeros(system.nv)
         if attempt:
-            step[free] = rng.uniform(-span, span, len(free))
+            step[free] = rng.uniform(-np.pi, np.pi, len(free))
             start = np.asarray(system.dynamics.integrate(guess, step), dtype=float)
         q, residual = _newton(system, start, t, free)
         if residual <= CLOSED or _is_closed(system, q, t, apart):
@@ -299,16 +296,15 @@ def _assembled_reference(system: ConstrainedDynamics, guess: Array) -> tuple[Arr
     best. What they are apart, below `OPEN`, is theirs; all that moves is closed to rounding.
     """
     q = assemble(system, guess, starts=STARTS, apart=OPEN)
-    A, difference = system.at(q).A, system.dynamics.difference
+    difference = system.dynamics.difference
     moved = float(np.abs(difference(guess, q)).max(initial=0.0))
-    if moved > FAR and np.isfinite(A).all():
-        sizes = singular_values(weighed(system, A, q, 0.0))
-        if (sizes < EXTRA).any():
-            # rows that differ by digits close to rounding where they cross, which may be far away
-            near = _closed_but_for_digits(system, guess, 0.0, list(range(system.nv)), OPEN)
-            if near is not None:
-                nearer = float(np.abs(difference(guess, near)).max(initial=0.0))
-                q = near if moved > FAR + 2.0 * nearer else q
+    is_far = moved > FAR and np.isfinite(system.at(q).A).all()
+    if is_far and (singular_values(weighed(system, q)) < EXTRA).any():
+        # rows that differ by digits close to rounding where they cross, which may be far away
+        near = _closed_but_for_digits(system, guess, 0.0, list(range(system.nv)), OPEN)
+        if near is not None:
+            nearer = float(np.abs(difference(guess, near)).max(initial=0.0))
+            q = near if moved > FAR + 2.0 * nearer else q
     h = system.at(q).h
     return q, np.where(np.abs(h) > CLOSED, h, 0.0)
 
@@ -379,12 +375,11 @@ def _along_branch(
     beyond that rank are taken to be redundant: they may be apart by `PARTED`.
     """
     rng = np.random.default_rng(0)
-    first = system.at(q).A
-    results = [weighed(system, first, q, 0.0, by)]
+    results = [weighed(system, q, by=by)]
     for _ in range(WALKS):
-        at, A, direction = q, first, rng.normal(size=system.nv)
+        at, B, direction = q, results[0], rng.normal(size=system.nv)
         for _ in range(STEPS):
-            N = permitted(system, A, at, 0.0, by, usual)
+            N = _free(B, by, usual)
             direction = N @ (N.T @ (by.columns**2 * direction))
             if not np.abs(direction).max() > 0.0:
                 break  # nothing moves here
@@ -394,10 +389,10 @@ def _along_branch(
                 at = assemble(system, moved, apart=CLOSED if usual is None else PARTED)
             except ConstraintError:
                 break  # out of reach from there; the others decide
-            A = system.at(at).A
-            if not np.isfinite(A).all():
+            B = weighed(system, at, by=by)
+            if not np.isfinite(B).all():
                 break
-            results.append(weighed(system, A, at, 0.0, by))
+            results.append(B)
     return results
 
 
@@ -461,7 +456,7 @@ def singularity(
 
     def motions(at: Array) -> tuple[Array, Array]:
         """Velocities that are permitted, and those of the frame along them."""
-        N = permitted(dynamics, dynamics.at(at, np.zeros(system.nv), t).A, at, t)
+        N = permitted(dynamics, at, t)
         return N, np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
 
     (N, V), rng = motions(q), np.random.default_rng(0)

@@ -230,13 +230,9 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     ordinary, n = distribution.ordinary(at), distribution.nv
     # dimensions at an ordinary point, up to the last
     usual: list[int] = []
-    ended = False
     for dimension in distribution.dimensions(ordinary):
-        ended = bool(usual) and dimension == usual[-1]
-        if not ended:
-            usual.append(dimension)
-        ended = ended or dimension == n
-        if ended:
+        usual.append(dimension)
+        if ended := dimension == n or usual[-2:] == [dimension] * 2:
             break
     # integrable: brackets are permitted velocities too, at q and at configurations around it
     holonomic = len(set(usual)) == 1
@@ -247,10 +243,8 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
         closed, residual = close(moved, lambda x: distribution.function(x)[2:], move)
         if residual <= CLOSED:
             points.append(closed)
-    for point in points:
-        if holonomic:
-            first, second = islice(distribution.dimensions(point), 2)
-            holonomic = first == second
+    first_two = (islice(distribution.dimensions(point), 2) for point in points)
+    holonomic = holonomic and all(len(set(levels)) == 1 for levels in first_two)
     growth: list[int] = []
     for dimension in distribution.dimensions(at):
         growth.append(dimension)
@@ -314,6 +308,20 @@ def growth_vector(A: Any, q: Any = None) -> tuple[int, ...]:
 
     With A a SymPy matrix and q its symbols, exactly at a generic point; that is for small sets.
 
+    Parameters
+    ----------
+    A : Pfaffian, System or sympy.Matrix
+        The constraints, or a system that has them.
+    q : array_like, mapping or sequence of symbols, optional
+        Configuration, or the symbols of a SymPy matrix.
+
+    Returns
+    -------
+    tuple of int
+        Dimensions of the filtration by brackets.
+
+    Examples
+    --------
     >>> import sympy
     >>> x, y, t = sympy.symbols("x y theta")
     >>> blade = sympy.Matrix([[-sympy.sin(t), sympy.cos(t), 0]])

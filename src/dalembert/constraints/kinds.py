@@ -50,8 +50,7 @@ class Posture:
 
     @cached_property
     def _lengths(self) -> Array:
-        lengths: Array = self.system.compute("tendon_length", q=self.q)
-        return lengths
+        return self.system.compute("tendon_length", q=self.q)
 
     @cached_property
     def _poses(self) -> Mapping[str, Array]:
@@ -147,10 +146,8 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str)
 def _entries(value: Any) -> list[Any]:
     """Scalars in C order."""
     value = tracing.adopted(value)
-    if tracing.is_array(value) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return list(value.ravel())
     if isinstance(value, np.ndarray):
-        return value.ravel().tolist()
+        return list(value.ravel())
     if isinstance(value, list | tuple):
         return [x for item in value for x in _entries(item)]
     return list(value) if getattr(value, "is_Matrix", False) else [value]
@@ -161,11 +158,8 @@ def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Scalar:
     if tracing.is_array(value):
         # the user's own symbols replaced by ours of the same name
         ours = set(map(tracing.identity, names.values()))
-        loose = {
-            tracing.name_of(s): s
-            for s in tracing.symbols_of(value)
-            if tracing.identity(s) not in ours
-        }
+        own = [s for s in tracing.symbols_of(value) if tracing.identity(s) not in ours]
+        loose = {tracing.name_of(s): s for s in own}
         met = [name for name in loose if name in names]
         if not met:
             return value
@@ -267,6 +261,15 @@ class Holonomic(Constraint):
 
     Symbols in expressions are coordinates and parameters of the system, by name.
 
+    Parameters
+    ----------
+    h : callable or expressions
+        h(q), or expressions in the names of coordinates.
+    name : str, optional
+        Its name; default its kind and a number.
+
+    Examples
+    --------
     >>> import sympy
     >>> x, y = sympy.symbols("x y")
     >>> Holonomic((x**2 + y**2 - 1) / 2, name="rod").label
@@ -282,7 +285,17 @@ class Holonomic(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class Pfaffian(Constraint):
-    """A(q) q̇ = b(q, t), A (k, nv): functions of q (b of q and t), matrices or expressions."""
+    """A(q) q̇ = b(q, t), A (k, nv): functions of q (b of q and t), matrices or expressions.
+
+    Parameters
+    ----------
+    A : callable, array_like or expressions
+        (k, nv), or a function of q.
+    b : callable, array_like or expressions
+        (k,), or a function of q and t; default zero.
+    name : str, optional
+        Its name; default its kind and a number.
+    """
 
     A: Any
     b: Any = 0.0
@@ -312,7 +325,15 @@ class Pfaffian(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class Driver(Constraint):
-    """f(q, t) = 0: a motion prescribed in time; its λ are the driving forces."""
+    """f(q, t) = 0: a motion prescribed in time; its λ are the driving forces.
+
+    Parameters
+    ----------
+    f : callable or expressions
+        f(q, t), or expressions in the names of coordinates and t.
+    name : str, optional
+        Its name; default its kind and a number.
+    """
 
     f: Any
     name: str | None = None

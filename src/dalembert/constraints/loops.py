@@ -52,6 +52,23 @@ class Loop(FramePairConstraint):
     within their bodies. λ holds forces and moments along these axes: b receives −λ, a receives +λ.
     Points that coincide may also be held ``along="world"`` axes, or ``along="carrier"``, the axes of
     the nearest body that carries both frames: the shortest, as where that body is plays no part.
+
+    Parameters
+    ----------
+    frame_a : str
+        Frame along whose axes b is held.
+    frame_b : str
+        The other frame.
+    directions : str or tuple of str
+        Kind of the joint, or the axes that are held.
+    pose_a : array_like (4, 4), optional
+        Pose in the frame's body; default the frame itself.
+    pose_b : array_like (4, 4), optional
+        Pose in the frame's body; default the frame itself.
+    along : str
+        "frame", "world" or "carrier".
+    name : str, optional
+        Its name; default its kind and a number.
     """
 
     every_row_counts: ClassVar[bool] = False  # a planar mechanism meets rows out of its plane
@@ -175,7 +192,23 @@ def _angles(R: Array, axes: tuple[str, ...]) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Distance(FramePairConstraint):
-    """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l."""
+    """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l.
+
+    Parameters
+    ----------
+    frame_a : str
+        One end of the rod.
+    frame_b : str
+        The other end.
+    length : float or Parameter
+        l, m.
+    pose_a : array_like (4, 4), optional
+        Pose in the frame's body; default the frame itself.
+    pose_b : array_like (4, 4), optional
+        Pose in the frame's body; default the frame itself.
+    name : str, optional
+        Its name; default its kind and a number.
+    """
 
     units = ("N/m",)
 
@@ -220,6 +253,23 @@ class JointCoupling(Constraint):
     With a `polynomial` (c₀, c₁, …) instead, q_follower = Σ c_k q_leaderᵏ; without a leader the
     follower stays at c₀, or at `offset`. `factors` maps further coordinates to what they are
     multiplied by, as in a differential: q_follower = … + Σ factor · q.
+
+    Parameters
+    ----------
+    follower : str
+        Coordinate that follows.
+    leader : str, optional
+        Coordinate that it follows.
+    ratio : float
+        Ratio of the gear.
+    offset : float
+        rad or m.
+    name : str, optional
+        Its name; default its kind and a number.
+    polynomial : sequence of float, optional
+        (c₀, c₁, …) in place of ratio and offset.
+    factors : mapping, optional
+        {coordinate: factor} of further ones.
     """
 
     follower: str
@@ -253,6 +303,17 @@ class TendonCoupling(Constraint):
 
     Without a leader it stays c₀: a cable that neither stretches nor slackens, or joints geared to
     each other where the tendon runs over joints.
+
+    Parameters
+    ----------
+    follower : str
+        Tendon that follows.
+    leader : str, optional
+        Tendon that it follows.
+    polynomial : sequence of float
+        (c₀, c₁, …).
+    name : str, optional
+        Its name; default its kind and a number.
     """
 
     follower: str

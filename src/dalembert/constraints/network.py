@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,28 +84,24 @@ class NetworkDynamics(SparseDynamics):
             f"{self.name} is solved sparsely, on numbers: give further links when the network is made"
         )
 
-    def parameter_values(self, values: Mapping[str, float] | None = None) -> Array:
-        return np.zeros(0)
-
-    def bind(self, values: Any) -> Self:
-        return self
-
     # coordinates: those of the units, one after the other
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
-        units = enumerate(self.units_joined)
-        return tuple(f"{name}[{k}]" for k, unit in units for name in unit.dynamics.coordinates)
+        return self._numbered("coordinates")
 
     @cached_property
     def velocities(self) -> tuple[str, ...]:
+        return self._numbered("velocities")
+
+    def _numbered(self, names: str) -> tuple[str, ...]:
         units = enumerate(self.units_joined)
-        return tuple(f"{name}[{k}]" for k, unit in units for name in unit.dynamics.velocities)
+        return tuple(f"{x}[{k}]" for k, unit in units for x in getattr(unit.dynamics, names))
 
     @property
     def kinds(self) -> CoordinateKinds:
-        units = [unit.dynamics.kinds for unit in self.units_joined]
-        return CoordinateKinds(*(tuple(k for own in units for k in own[side]) for side in (0, 1)))
+        kinds = zip(*(unit.dynamics.kinds for unit in self.units_joined), strict=True)
+        return CoordinateKinds(*(tuple(chain(*own)) for own in kinds))
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -128,9 +125,8 @@ class NetworkDynamics(SparseDynamics):
 
     def _coulomb_to_cancel(self, qd: Array) -> Array:
         """The units' Coulomb friction, which cancels what they take (nv,)."""
-        if not self.bare or not self.coulomb.any():
-            return np.zeros(self.nv)
-        return coulomb(qd, self.coulomb[0], self.coulomb[1])
+        own = self.bare and self.coulomb.any()
+        return coulomb(qd, *self.coulomb) if own else np.zeros(self.nv)
 
     def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
         own = self.joined.each(self.nv, lambda g: (g.v, g.unit.generalized_forces(q[g.q], qd[g.v])))

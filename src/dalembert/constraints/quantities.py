@@ -53,6 +53,19 @@ def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array, t: Time 
     return force
 
 
+def canonical_equations(
+    system: ConstrainedDynamics, q: Array, p: Array, tau: Array, t: Time = None
+) -> tuple[Array, Array, Array]:
+    """(q̇ (nv,), ṗ (nv,), λ (rows,)): ṗ = −∂H/∂q + τ + ψ − Aᵀλ at momenta that the rows allow."""
+    free = system.dynamics
+    inputs = {"q": q, "p": p, "tau": tau}
+    if t is not None and "t" in free.quantity("canonical_equations").optional:
+        inputs["t"] = np.asarray(t)
+    qd, pd = free.compute("canonical_equations", None, **inputs)
+    _, lam = system.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t)
+    return qd, pd - system.reaction(q, qd, t, lam), lam
+
+
 LOADS = ("tip_wrench", "wrenches")
 
 
@@ -137,10 +150,9 @@ def reaction_wrenches(
     F = []
     for name in system.acting_names:
         own = wrench(system, q, lam, t, name)
-        has_friction = system.constraints[name].has_friction
-        F.append(
-            own + coulomb_friction.wrench(system, q, qd, lam, t, name) if has_friction else own
-        )
+        if system.constraints[name].has_friction:
+            own = own + coulomb_friction.wrench(system, q, qd, lam, t, name)
+        F.append(own)
     points = [system.constraints[name].point(at) for name in system.acting_names]
     return np.stack(F), np.stack(points)
 

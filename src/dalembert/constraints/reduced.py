@@ -133,8 +133,7 @@ def frame_jacobian(
 
 def regressor(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """Y (nv, inertial) with M q̈ + C q̇ + N = Y θ: Y θ + Aᵀλ = τ + ψ, λ free."""
-    Y: Array = system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
-    return Y
+    return system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
 
 
 def reduced_regressor(

@@ -233,7 +233,7 @@ class ConstraintRows:
 
     def __init__(self, units: Units, blocks: Sequence[RowBlock]) -> None:
         self.units, self.blocks = units, tuple(blocks)
-        heights = [block.function.rows for block in blocks]
+        heights = np.array([block.function.rows for block in blocks], dtype=np.intp)
         self.starts = np.concatenate([[0], np.cumsum(heights)]).astype(np.intp)
         self.m = int(self.starts[-1])
         kinds: dict[tuple[int, bool], list[int]] = {}
@@ -246,18 +246,15 @@ class ConstraintRows:
         self._targets = targets(
             [(p.name, p.motion, p.function.rows) for p in blocks if p.motion is not None]
         )
-        self._driven = np.concatenate(
-            [np.zeros(0, dtype=np.intp)]
-            + [self.of(k) for k, block in enumerate(blocks) if block.motion is not None]
-        )
-        rows, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        is_driven = np.array([block.motion is not None for block in blocks], dtype=bool)
+        self._driven = np.flatnonzero(np.repeat(is_driven, heights))
+        entries = [np.zeros((2, 0), dtype=np.intp)]  # rows and columns
         for group in self.groups:
             spread = np.broadcast_arrays(group.rows[:, :, None], group.v[:, None, :])
-            rows.append(spread[0].ravel())
-            columns.append(spread[1].ravel())
-        column = np.concatenate(columns)
-        self._keep = np.flatnonzero(column < self.units.nv)
-        self.at = np.concatenate(rows)[self._keep], column[self._keep]
+            entries.append(np.stack(spread).reshape(2, -1))
+        rows, columns = np.concatenate(entries, axis=1)
+        self._keep = np.flatnonzero(columns < self.units.nv)
+        self.at = rows[self._keep], columns[self._keep]
 
     def of(self, block: int) -> Array:
         """The rows of one block."""

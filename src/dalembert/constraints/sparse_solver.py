@@ -181,13 +181,9 @@ class Banded:
         self._row, self._column = position[at[0]], at[1]
         # all pairs of entries (each also with itself) that stand in one column
         order = np.argsort(self._column, kind="stable")
-        ends = np.flatnonzero(np.diff(self._column[order], append=-1)) + 1
-        first, second = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
-        for start, stop in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
-            upper, lower = np.triu_indices(stop - start)
-            first.append(order[start + upper])
-            second.append(order[start + lower])
-        self._first, self._second = (np.concatenate(first), np.concatenate(second))
+        columns_of_B = np.split(order, np.flatnonzero(np.diff(self._column[order])) + 1)
+        pairs = [own[np.array(np.triu_indices(len(own)))] for own in columns_of_B]
+        self._first, self._second = np.concatenate(pairs, axis=1)
         i, j = self._row[self._first], self._row[self._second]
         self.band = int(np.abs(i - j).max(initial=0))
         # upper band as LAPACK stores it: entry (i ≤ j) in row band + i − j of column j

@@ -42,7 +42,6 @@ from dalembert.systems.status import (
 
 if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
-    from dalembert.systems.evaluator import Parameters
 
 TWIN = "_with_status"
 TOLERANCE = 1e-6  # of h and A q̇ − b beside the natural size of their rows
@@ -117,15 +116,6 @@ def _finite(arrays: Iterable[Array]) -> Array:
     return np.abs(total) <= HUGE
 
 
-REASONS = {
-    Status.SINGULAR: "it is at or near a singular posture, where fewer constraints are independent "
-    "than usual",
-    Status.CONTRADICTION: "no acceleration meets all constraints",
-    Status.JAMMED: "friction jams: it presses a contact harder than it brakes the slip (Painlevé)",
-    Status.NOT_DRIVEN: "the velocities chosen do not determine the motion there; choose others",
-}
-
-
 def without_result(result: Any, inputs: Sequence[Any], core: int = 1) -> tuple[Array, list[Array]]:
     """(States (...) without a result though their inputs are finite, the inputs as arrays)."""
     arrays = [array_like(x, result) for x in inputs]
@@ -147,7 +137,7 @@ def others(bad: Array) -> str:
 PIVOTED = ("elimination", "gauge")  # routes that have no answer where their pivots are poor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: setting its fields would take a tenth of a plain call
 class Call:
     """A quantity of a constrained system at a batch of states; options that are None are left out."""
 
@@ -182,29 +172,16 @@ class Call:
         if errors != "raise":
             return self.flagged(errors, tolerance)
         result = self.results()
-        first = result[0] if isinstance(result, tuple) else result
-        answer = result if named is None else named(*result)
-        if has_no_values(first) or all_finite(first):
-            return answer
-        core = len(next(iter(self.system.dynamics.quantity(self.quantity).outputs.values())))
-        bad, arrays = without_result(first, self.inputs, core)
-        if not bad.any():
-            return answer
-        dynamics = self._dynamics_at(bad)
-        twin = dynamics.quantity(self.quantity + TWIN)
-        state: dict[str, Any] = {
-            name: _first(x, bad) for name, x in zip(twin.inputs, arrays, strict=True)
-        }
-        for name, x in self.options.items():
-            if x is not None:
-                size = INPUT_DIMENSIONS.get(name, 1)
-                state[name] = x if isinstance(x, str) else _first(x, bad, size)
-        with np.errstate(all="ignore"):
-            *_, status = twin.formulation(None).function(dynamics, tolerance=np.inf, **state)
-        reason = REASONS.get(Status(int(status)), "it has none there")
-        raise ConstraintError(
-            f"{dynamics.name}.{self.quantity}: no result at q = {state['q']}: {reason}{others(bad)}"
-        )
+        last = result[-1] if isinstance(result, tuple) else result
+        if not (has_no_values(last) or all_finite(last)):
+            if self.is_pivoted:
+                self.fill(result, without_result(last, self.inputs)[0])
+            *_, sizes = self.system.dynamics.quantity(self.quantity).outputs.values()
+            bad, inputs = without_result(last, self.inputs, len(sizes))
+            if bad.any():
+                reason = self._reason(bad, inputs)
+                raise ConstraintError(f"{self.system.name}.{self.quantity}: {reason}{others(bad)}")
+        return result if named is None else named(*result)
 
     def _dynamics_at(self, bad: Any) -> Any:
         """The dynamics with the parameters of the first of the `bad` states."""
@@ -255,21 +232,26 @@ class Call:
         for whole, new in zip(results, again.results(), strict=True):
             whole[weak] = new
 
-    def explain(self, lam: Array) -> None:
-        """Raise for the first state with finite inputs that has no λ of forward dynamics."""
-        bad, inputs = without_result(lam, self.inputs)
-        if not bad.any():
-            return
-        q, qd, _ = (_first(x, bad) for x in inputs)
-        t = self.options.get("t")
+    def _reason(self, bad: Any, inputs: Sequence[Array]) -> str:
+        """Why the first of the `bad` states has no result, though its inputs are finite."""
+        system, q, t = self._dynamics_at(bad), _first(inputs[0], bad), self.options.get("t")
+        if self.quantity == "inverse_dynamics":
+            drives = (self.options["actuators"] or "all of them").replace(",", ", ")
+            pulls = ", or they would pull at a contact with friction"
+            return (
+                f"the actuators ({drives}) cannot give this motion: they do not reach all "
+                f"{system.freedoms} degrees of freedom{pulls if system.frictional_rows else ''}. "
+                "Choose other actuators, or a motion that meets the equations of the undriven ones"
+            )
+        is_chosen = self.quantity in NOT_DRIVEN
         now = _first(0.0 if t is None else t, bad, 0)
-        system = self._dynamics_at(bad)
+        qd = None if is_chosen else _first(inputs[1], bad)
         rows, generic = system.at(q, qd, now), system.rank
         # least squares without small singular values: which rows cannot be met
         residual = np.abs(least_squares(rows.A, rows.drift, EXTRA)[1])
-        is_met = residual.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
+        is_met = is_chosen or residual.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
         # where all are met, those that have come to depend on each other are to be named
-        U, sizes = left_singular(weighed(system, rows.A, q, now))
+        U, sizes = left_singular(weighed(system, q, now))
         rank = count(sizes, generic)
         # the constraints whose rows have the larger entries
         size = np.abs(U[:, min(rank, len(U) - 1)]) if is_met else residual
@@ -279,26 +261,24 @@ class Call:
             demand = (
                 "depend on each other" if is_met else "require an acceleration that does not exist"
             )
-            message = (
+            return (
                 f"q = {q} is at or near a singular posture: the constraints have rank {rank} of "
                 f"{generic} there, and {names} {demand}. Start elsewhere, or with a velocity from "
                 "project_velocity"
             )
-        elif not is_met:
-            message = (
+        if is_chosen:
+            return f"the velocities chosen do not determine the motion at q = {q}; choose others"
+        if not is_met:
+            return (
                 f"the constraints {names} contradict each other at q = {q}: no acceleration meets "
                 "all of them. Remove one, or start from assemble() and project_velocity()"
             )
-        elif system.frictional_rows:
-            message = (
+        if system.frictional_rows:
+            return (
                 f"friction jams at q = {q}: it presses {names} harder than it brakes the slip, so "
                 "that no acceleration meets both (Painlevé). Take a smaller mu, or another posture"
             )
-        else:
-            message = (
-                f'no acceleration found at q = {q} that meets {names}; try formulation="multiplier"'
-            )
-        raise ConstraintError(f"{self.system.name}: {message}{others(bad)}")
+        return f'no acceleration found at q = {q} that meets {names}; try formulation="multiplier"'
 
 
 def _first(x: Any, bad: Any, core: int = 1) -> Array:

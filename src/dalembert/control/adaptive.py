@@ -29,6 +29,21 @@ class Adaptive(JointController):
     ``parameters``, zero for those that are known. `estimate` is the initial θ̂, by default that of the
     robot. Rotors, friction and springs are those of the model.
 
+    Parameters
+    ----------
+    system : Robot
+        The robot whose parameters are adapted.
+    target : Trajectory or array_like
+        Desired motion, or a posture (nv,) to hold.
+    bandwidth : array_like
+        Λ, 1/s.
+    kd : array_like
+        K_d, N m s/rad.
+    rate : array_like
+        Γ, a number or one for each of the ``parameters``.
+    estimate : array_like, optional
+        Initial θ̂; default that of the robot.
+
     Examples
     --------
     >>> import dalembert as dl

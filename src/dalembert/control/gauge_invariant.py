@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from dalembert import tracing
 from dalembert.constraints.gauge import Decoupled, decoupled
-from dalembert.control.hybrid import Hybrid, gains, stacked_solve, times
+from dalembert.control.hybrid import Hybrid, stacked_solve, times
+from dalembert.control.joint_space import gain
 from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import FormulationError, ShapeError
 from dalembert.linalg.factorisations import cholesky
@@ -33,6 +34,25 @@ class GaugeInvariant(Hybrid):
 
     For systems independent of time: moving constraints have velocities V₁ v_o, which the source
     leaves out; `Hybrid` includes them.
+
+    Parameters
+    ----------
+    system : Constrained
+        The constrained model.
+    coordinates : sequence of str or callable
+        Names of coordinates, or a function q → θ.
+    target : Trajectory or array_like
+        Desired motion of these coordinates, or values to hold.
+    kp : array_like
+        K_p, a number, a vector or a matrix, 1/s².
+    kd : array_like
+        K_d, a number, a vector or a matrix, 1/s.
+    lam : array_like, optional
+        Desired λ (rows,); default zero.
+    ki : array_like, optional
+        K_I of ∫(λ − λ_d); default none.
+    integral : array_like, optional
+        Initial ∫(λ − λ_d) (rows,); default zero.
     """
 
     def __post_init__(self) -> None:
@@ -127,7 +147,7 @@ def geometric_gains(B: ArrayLike, kp: ArrayLike, kd: ArrayLike) -> tuple[np.ndar
     B = np.asarray(B, dtype=float)
     if B.ndim != 2 or B.shape[0] != B.shape[1]:
         raise ShapeError(f"geometric_gains: B must have shape (m, m), got {B.shape}")
-    sized = (gains(K, len(B), name) for K, name in ((kp, "kp"), (kd, "kd")))
+    sized = (gain(K, len(B), name, matrix=True) for K, name in ((kp, "kp"), (kd, "kd")))
     Kp, Kd = (np.diag(K) if K.ndim == 1 else K for K in sized)
     transformed = np.linalg.solve(B, Kd @ B)
     return transformed @ Kp, Kp + transformed

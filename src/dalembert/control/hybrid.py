@@ -13,8 +13,8 @@ freedoms, or passive joints (000 p.80–81).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,11 +26,11 @@ from dalembert.constraints import Constrained
 from dalembert.constraints.dynamics import ConstrainedDynamics
 from dalembert.constraints.inverse import inverse_dynamics, selected
 from dalembert.constraints.kinds import index
+from dalembert.control.joint_space import TracedController, gain
 from dalembert.control.trajectory import Array, Constants, Output, Scalar, Trajectory, hold
 from dalembert.errors import ShapeError
 from dalembert.linalg.factorisations import flagged
 from dalembert.linalg.row_space import row_space
-from dalembert.pickling import Portable
 
 Coordinates = Sequence[str] | Callable[[Array], Array]
 
@@ -77,74 +77,32 @@ def times(K: Array, e: Array) -> Array:
     return product
 
 
-def gains(value: ArrayLike, size: int, name: str) -> np.ndarray:
-    """Gains (size,) from a number or a vector, or a matrix (size, size)."""
-    array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (size,), (size, size)) or not np.isfinite(array).all():
-        raise ShapeError(
-            f"{name} must be a number, ({size},) or ({size}, {size}), not {array.shape}"
-        )
-    return array if array.ndim == 2 else np.broadcast_to(array, (size,)).copy()
-
-
-@dataclass(frozen=True, eq=False)
-class ForcePart:
-    """The force command λ_d − K_I z with ż = λ − λ_d of every hybrid controller."""
-
-    rows: int
-    lam: ArrayLike | None
-    ki: ArrayLike | None
-    start: ArrayLike | None
-    desired: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        lam = np.zeros(self.rows) if self.lam is None else np.asarray(self.lam, dtype=float)
-        if lam.shape != (self.rows,) or not np.isfinite(lam).all():
-            raise ShapeError(f"lam must have the shape ({self.rows},), not {lam.shape}")
-        object.__setattr__(self, "desired", lam)
-        if self.ki is not None:
-            object.__setattr__(self, "ki", gains(self.ki, self.rows, "ki"))
-        z = np.zeros(self.rows) if self.start is None else np.asarray(self.start, dtype=float)
-        object.__setattr__(self, "start", z if self.ki is not None else np.zeros(0))
-
-    @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """λ_d and K_I."""
-        return {"lam": self.desired, **({} if self.ki is None else {"ki": np.asarray(self.ki)})}
-
-    def force(self, z: Array, constants: Constants, attained: Callable[[], Array]) -> Output:
-        """(λ_d − K_I z, ż as a function of λ).
-
-        `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
-        difference must not be integrated.
-        """
-        if self.ki is None:
-            return constants["lam"], np.zeros(0)
-        best = attained()
-        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
-
-
-class _HybridController(Portable):
+class _HybridController(TracedController):
     """Target, force command and dynamics of both hybrid controllers."""
 
     system: Constrained
-    target: Trajectory | Any
     lam: ArrayLike | None
     ki: ArrayLike | None
     integral: ArrayLike | None
-    force: ForcePart
-    task: Any
+    desired: np.ndarray  # λ_d (rows,)
+    _coordinates: Any  # (q, v) → the task's coordinates and their rates, symbols as q and v are
+    _acceleration: Any  # (t, q, q̇, constants) → the task and its commanded acceleration
 
-    def _prepare(self, *feedback: str) -> None:
+    def __post_init__(self) -> None:
         """Convert the target, these gains and the desired forces to arrays; check the task."""
         if not isinstance(self.target, Trajectory):
             object.__setattr__(self, "target", hold(self.target))
-        for name in feedback:
-            object.__setattr__(self, name, gains(getattr(self, name), self.target.size, name))
-        force = ForcePart(self.system.rows, self.lam, self.ki, self.integral)
-        object.__setattr__(self, "force", force)
+        for name in self.GAINS:
+            value = gain(getattr(self, name), self.target.size, name, matrix=True)
+            object.__setattr__(self, name, value)
+        system, q, rows = self.system, self.system.neutral(), self.system.rows
+        lam = np.zeros(rows) if self.lam is None else np.asarray(self.lam, dtype=float)
+        if lam.shape != (rows,) or not np.isfinite(lam).all():
+            raise ShapeError(f"lam must have the shape ({rows},), not {lam.shape}")
+        object.__setattr__(self, "desired", lam)
+        if self.ki is not None:
+            object.__setattr__(self, "ki", gain(self.ki, rows, "ki", matrix=True))
         # the task must have as many coordinates as there are freedoms, and determine the motion
-        system, q = self.system, self.system.neutral()
         task = self.task(q, np.zeros(system.nv))
         size = len(task.value)
         if size != system.freedoms:
@@ -163,6 +121,33 @@ class _HybridController(Portable):
         """The constrained dynamics in the controller's equations."""
         return self.system.dynamics.bound()
 
+    @cached_property
+    def task(self) -> Callable[[Array, Array], Task]:
+        """(q, q̇) → θ, θ̇, Θ and Θ̇ q̇ (of velocities u, u, U and U̇ q̇), by automatic differentiation."""
+        system = self.model
+        q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
+        value, rate = self._coordinates(q, v)
+        drift = tracing.directional(rate, q, system.dynamics.rate(q, v))
+        function = tracing.Function([q, v], [value, rate, tracing.jacobian(rate, v), drift])
+        return lambda q, qd: Task(*function(q, qd))
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Gains, desired forces and target."""
+        gains = {name: np.asarray(getattr(self, name)) for name in self.GAINS}
+        force = {"lam": self.desired, **({} if self.ki is None else {"ki": np.asarray(self.ki)})}
+        return {**gains, **force, **self.target.constants}
+
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
+        """(τ, ż as a function of λ), traceable."""
+        task, a = self._acceleration(t, q, qd, constants)
+        lam, zdot = self.commanded_force(t, q, z, constants)
+        plant, rows = self.model.dynamics.at_time(t), self.model.at(q, qd, t)
+        qdd = acceleration(task, rows.A, rows.drift, a)
+        inertial = plant.mass_matrix(q) @ qdd + plant.bias(q, qd)
+        applied = self.model.reaction(q, qd, t, lam)
+        return inertial - plant.generalized_forces(q, qd, t) + applied, zdot
+
     def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Output:
         """(λ to command, ż as a function of λ), with all velocities driven."""
         model = self.model
@@ -176,12 +161,25 @@ class _HybridController(Portable):
             least: Array = lam - remainder
             return least
 
-        return self.force.force(z, constants, effective)
+        return self._force(z, constants, effective)
+
+    def _force(self, z: Array, constants: Constants, attained: Callable[[], Array]) -> Output:
+        """λ_d − K_I z with ż = λ − λ_d, a function of λ.
+
+        `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
+        difference must not be integrated.
+        """
+        if self.ki is None:
+            return constants["lam"], np.zeros(0)
+        best = attained()
+        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
 
     @property
     def initial(self) -> np.ndarray:
         """Initial ∫(λ − λ_d)."""
-        return np.asarray(self.force.start)
+        if self.ki is None:
+            return np.zeros(0)
+        return np.zeros(self.system.rows) if self.integral is None else np.asarray(self.integral)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +189,27 @@ class Hybrid(_HybridController):
     Contact coordinates are named with their contact ("contact.u_o": along the surface).
     `lam` (rows,) are the desired forces of the constraints, `integral` the initial ∫(λ − λ_d).
 
+    Parameters
+    ----------
+    system : Constrained
+        The constrained model.
+    coordinates : sequence of str or callable
+        Names of coordinates, or a function q → θ.
+    target : Trajectory or array_like
+        Desired motion of these coordinates, or values to hold.
+    kp : array_like
+        K_p, a number, a vector or a matrix, 1/s².
+    kd : array_like
+        K_d, a number, a vector or a matrix, 1/s.
+    lam : array_like, optional
+        Desired λ (rows,); default zero.
+    ki : array_like, optional
+        K_I of ∫(λ − λ_d); default none.
+    integral : array_like, optional
+        Initial ∫(λ − λ_d) (rows,); default zero.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> pendulum = dl.load("pendulum_constrained")
     >>> controller = dl.control.Hybrid(pendulum, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
@@ -198,6 +217,8 @@ class Hybrid(_HybridController):
     >>> bool(abs(run.q[-1, 0] - 0.3) < 1e-6), bool(abs(run["lambda"][-1, 0] - 20.0) < 1e-6)
     (True, True)
     """
+
+    GAINS = ("kp", "kd")
 
     system: Constrained
     coordinates: Coordinates
@@ -207,17 +228,9 @@ class Hybrid(_HybridController):
     lam: ArrayLike | None = None
     ki: ArrayLike | None = None
     integral: ArrayLike | None = None
-    force: ForcePart = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._prepare("kp", "kd")
-
-    @cached_property
-    def task(self) -> Callable[[Array, Array], Task]:
-        """(q, q̇) → θ, θ̇, Θ and Θ̇ q̇, by automatic differentiation."""
+    def _coordinates(self, q: Array, v: Array) -> tuple[Array, Array]:
         system, names = self.model, self.system.coordinates
-        q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
-        flow = system.dynamics.rate(q, v)
         if callable(self.coordinates):
             value = self.coordinates(q)
         else:
@@ -226,22 +239,7 @@ class Hybrid(_HybridController):
             if contacts:
                 values = np.concatenate([q, system.contact_state(q, np.zeros(system.nv))[0]])
             value = np.stack([values[k] for k in entries])
-        rate = tracing.directional(value, q, flow)
-        parts = [value, rate, tracing.jacobian(rate, v), tracing.directional(rate, q, flow)]
-        function = tracing.Function([q, v], parts)
-        return lambda q, qd: Task(*function(q, qd))
-
-    @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """Gains, target and desired forces."""
-        gains = {"kp": np.asarray(self.kp), "kd": np.asarray(self.kd)}
-        return {**gains, **self.force.constants, **self.target.constants}
-
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        theta = self.coordinates if callable(self.coordinates) else tuple(self.coordinates)
-        return type(self).__name__, self.system, theta, self.force.ki is None
+        return value, tracing.directional(value, q, system.dynamics.rate(q, v))
 
     def errors(
         self, t: Scalar, q: Array, qd: Array, constants: Constants
@@ -250,23 +248,11 @@ class Hybrid(_HybridController):
         task, desired = self.task(q, qd), self.target.at(t, constants)
         return task.value - desired.q, task.rate - desired.qd, desired.qdd, task
 
-    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
-        """(τ, ż as a function of λ), traceable."""
+    def _acceleration(
+        self, t: Scalar, q: Array, qd: Array, constants: Constants
+    ) -> tuple[Task, Array]:
         e, de, feedforward, task = self.errors(t, q, qd, constants)
-        a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
-        lam, zdot = self.commanded_force(t, q, z, constants)
-        return command_torque(self.model, t, q, qd, task, a, lam), zdot
-
-
-def command_torque(
-    model: ConstrainedDynamics, t: Scalar, q: Array, qd: Array, task: Task, a: Array, lam: Array
-) -> Array:
-    """τ (nv,) that gives the task the acceleration `a` and the constraints the forces `lam`."""
-    plant, rows = model.dynamics.at_time(t), model.at(q, qd, t)
-    qdd = acceleration(task, rows.A, rows.drift, a)
-    inertial = plant.mass_matrix(q) @ qdd + plant.bias(q, qd)
-    tau: Array = inertial - plant.generalized_forces(q, qd, t) + model.reaction(q, qd, t, lam)
-    return tau
+        return task, feedforward - times(constants["kd"], de) - times(constants["kp"], e)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +262,26 @@ class HybridVelocity(_HybridController):
     `velocities` are names, those of contact coordinates for their rates (p.79 has α̇_f as
     u), or a function q → U (m, nv). The target is a trajectory of u itself:
     u_d its value, u̇_d its first derivative.
+
+    Parameters
+    ----------
+    system : Constrained
+        The constrained model.
+    velocities : sequence of str or callable
+        Names of velocities, or a function q → U (m, nv).
+    target : Trajectory or array_like
+        Desired motion of these coordinates, or values to hold.
+    kp : array_like
+        K_p, a number, a vector or a matrix, 1/s².
+    lam : array_like, optional
+        Desired λ (rows,); default zero.
+    ki : array_like, optional
+        K_I of ∫(λ − λ_d); default none.
+    integral : array_like, optional
+        Initial ∫(λ − λ_d) (rows,); default zero.
     """
+
+    GAINS = ("kp",)
 
     system: Constrained
     velocities: Coordinates
@@ -285,16 +290,9 @@ class HybridVelocity(_HybridController):
     lam: ArrayLike | None = None
     ki: ArrayLike | None = None
     integral: ArrayLike | None = None
-    force: ForcePart = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._prepare("kp")
-
-    @cached_property
-    def task(self) -> Callable[[Array, Array], Task]:
-        """(q, q̇) → u = U(q) q̇, U and U̇ q̇."""
+    def _coordinates(self, q: Array, v: Array) -> tuple[Array, Array]:
         system, names = self.model, self.system.dynamics.velocities
-        q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
         if callable(self.velocities):
             matrix = self.velocities(q)
         else:
@@ -305,27 +303,13 @@ class HybridVelocity(_HybridController):
                 rows = np.concatenate([rows, tracing.jacobian(system.contact_state(q, u)[1], u)])
             matrix = np.stack([rows[k] for k in entries])
         rate = matrix @ v
-        drift = tracing.directional(rate, q, system.dynamics.rate(q, v))
-        function = tracing.Function([q, v], [rate, rate, matrix, drift])
-        return lambda q, qd: Task(*function(q, qd))
+        return rate, rate
 
-    @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """Gains, target and desired forces."""
-        return {"kp": np.asarray(self.kp), **self.force.constants, **self.target.constants}
-
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        U = self.velocities if callable(self.velocities) else tuple(self.velocities)
-        return type(self).__name__, self.system, U, self.force.ki is None
-
-    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
-        """(τ, ż as a function of λ), traceable."""
+    def _acceleration(
+        self, t: Scalar, q: Array, qd: Array, constants: Constants
+    ) -> tuple[Task, Array]:
         task, desired = self.task(q, qd), self.target.at(t, constants)
-        a = desired.qd - times(constants["kp"], task.value - desired.q)
-        lam, zdot = self.commanded_force(t, q, z, constants)
-        return command_torque(self.model, t, q, qd, task, a, lam), zdot
+        return task, desired.qd - times(constants["kp"], task.value - desired.q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +319,27 @@ class RedundantActuation(Hybrid):
     Without `lam` the torques have the least norm; with it, the freedom that remains brings λ as near
     to `lam` as possible, in the metric A M⁻¹Aᵀ: an internal force. `actuators` are names of velocities,
     all of them by default: then λ is commanded exactly.
+
+    Parameters
+    ----------
+    system : Constrained
+        The constrained model.
+    coordinates : sequence of str or callable
+        Names of coordinates, or a function q → θ.
+    target : Trajectory or array_like
+        Desired motion of these coordinates, or values to hold.
+    kp : array_like
+        K_p, a number, a vector or a matrix, 1/s².
+    kd : array_like
+        K_d, a number, a vector or a matrix, 1/s.
+    lam : array_like, optional
+        Desired λ (rows,); default zero.
+    ki : array_like, optional
+        K_I of ∫(λ − λ_d); default none.
+    integral : array_like, optional
+        Initial ∫(λ − λ_d) (rows,); default zero.
+    actuators : sequence of str, optional
+        Names of the driven velocities; default all.
     """
 
     actuators: Sequence[str] | None = None
@@ -347,21 +352,15 @@ class RedundantActuation(Hybrid):
     def _names(self) -> str | None:
         return None if self.actuators is None else ",".join(self.actuators)
 
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        return *super().structure, self._names, self.lam is None  # type: ignore[misc]  # a tuple
-
     def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
-        e, de, feedforward, task = self.errors(t, q, qd, constants)
-        a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
+        task, a = self._acceleration(t, q, qd, constants)
         rows = self.model.at(q, qd, t)
         qdd = acceleration(task, rows.A, rows.drift, a)
 
         def torques(lam: Array | None) -> tuple[Array, Array]:
             return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
 
-        lam, zdot = self.force.force(z, constants, lambda: torques(constants["lam"])[1])
-        tau, _ = torques(None if self.lam is None and self.force.ki is None else lam)
-        return tau, (zdot if self.force.ki is not None else np.zeros(0))
+        lam, zdot = self._force(z, constants, lambda: torques(constants["lam"])[1])
+        tau, _ = torques(None if self.lam is None and self.ki is None else lam)
+        return tau, (zdot if self.ki is not None else np.zeros(0))

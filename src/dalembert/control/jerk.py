@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.path import Path
-from dalembert.control.trajectory import Array, Scalar, Trajectory, joint_limits
+from dalembert.control.trajectory import Array, Scalar, Trajectory, joint_limits, start_and_goal
 from dalembert.errors import TrajectoryError
 
 SCANNED = 4001  # velocities at which signs are compared
@@ -194,9 +194,7 @@ def jerk_limited(
     >>> path.duration  # 1 of cruise, and 2 × (¼ + ¼ + ¼ + ¼) of which half counts
     1.75
     """
-    q0, q1 = (np.atleast_1d(np.asarray(q, dtype=float)) for q in (start, goal))
-    if q0.shape != q1.shape or q0.ndim != 1 or not np.isfinite([q0, q1]).all():
-        raise TrajectoryError("start and goal must be vectors of the same number of finite numbers")
+    q0, q1 = start_and_goal(start, goal)
     limits = limits_of(q0.size, velocity, acceleration, jerk)
     speeds = [
         _speeds(x, limits, name)

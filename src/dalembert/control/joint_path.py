@@ -7,6 +7,7 @@ the pseudo-inverse does.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,20 +79,18 @@ def joint_path(
     raise TrajectoryError(f"{stopped}{hint}")
 
 
+@dataclass(eq=False)
 class _Samples:
     """Samples along one segment: shares `at` (k,) and postures `q` (k, n)."""
 
-    def __init__(
-        self,
-        robot: Robot,
-        segment: Segment,
-        frame: str,
-        tolerance: float,
-        stretch: tuple[float, float],
-    ) -> None:
-        self.robot, self.segment, self.frame = robot, segment, frame
-        self.tolerance, self.stretch = tolerance, stretch
-        self.deviation = 0.0
+    robot: Robot
+    segment: Segment
+    frame: str
+    tolerance: float
+    stretch: tuple[float, float]
+    deviation: float = 0.0
+    at: np.ndarray = field(init=False)
+    q: np.ndarray = field(init=False)
 
     def sample(self, q: np.ndarray) -> None:
         """Samples from the begin to the end, closer ones where a joint moves far."""

@@ -4,7 +4,7 @@ sliding mode.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,20 +24,24 @@ from dalembert.control.trajectory import (
 )
 from dalembert.errors import ModelError, ParameterError, ShapeError
 from dalembert.pickling import Portable
+from dalembert.systems.controller import controller_digest
 from dalembert.systems.system import Dynamics, System
 from dalembert.version import renamed_arguments
 
 C = TypeVar("C")
 
 
-def gain(value: ArrayLike, size: int, name: str) -> np.ndarray:
-    """A gain (size,) from a number or a vector."""
+def gain(value: ArrayLike, size: int, name: str, matrix: bool = False) -> np.ndarray:
+    """A gain (size,) from a number or a vector; with `matrix` also a matrix (size, size)."""
     array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (size,)):
-        raise ShapeError(f"{name} must be a number or have the shape ({size},), not {array.shape}")
+    if array.shape not in ((), (size,), *([(size, size)] if matrix else [])):
+        other = f" or ({size}, {size})" if matrix else ""
+        raise ShapeError(
+            f"{name} must be a number or have the shape ({size},){other}, not {array.shape}"
+        )
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} must be finite, not {array}")
-    return np.broadcast_to(array, (size,)).copy()
+    return array if array.ndim == 2 else np.broadcast_to(array, (size,)).copy()
 
 
 def controller_model(system: System) -> Dynamics:
@@ -64,20 +68,36 @@ def target_trajectory(system: System, target: Trajectory | ArrayLike) -> Traject
     return path
 
 
-class Stateless(Portable):
-    """A controller without a state z of its own, unless it defines `initial`."""
+class TracedController(Portable):
+    """A controller with gains and a target; it has a state z of its own where it defines `initial`."""
+
+    GAINS: ClassVar[tuple[str, ...]] = ()
+    system: System
+    target: Any
+    command: Callable[..., Output]
 
     @property
     def initial(self) -> np.ndarray:
         """Initial state z (n,)."""
         return np.zeros(0)
 
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Gains and target."""
+        gains = {name: getattr(self, name) for name in self.GAINS}
+        used = {name: np.asarray(value) for name, value in gains.items() if value is not None}
+        return {**used, **self.target.constants}
+
+    @property
+    def structure(self) -> Hashable:
+        """A key of its equations, besides its constants."""
+        system = self.system
+        return controller_digest(self, system.nq, system.nv, system.dynamics.rows)
+
 
 @dataclass(frozen=True, eq=False)
-class JointController(Stateless):
+class JointController(TracedController):
     """A controller of a system's joints, with a model and gains for each joint."""
-
-    GAINS: ClassVar[tuple[str, ...]] = ()
 
     system: System
     target: Trajectory | Any
@@ -99,20 +119,6 @@ class JointController(Stateless):
         controller.__dict__["model"] = model.free.without_coulomb()
         return controller
 
-    @property
-    def _gain_names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.GAINS if getattr(self, name) is not None)
-
-    @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """Gains and target."""
-        return {**{name: getattr(self, name) for name in self._gain_names}, **self.target.constants}
-
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        return type(self).__name__, self.system, self._gain_names
-
     def _error(
         self, t: Scalar, q: Array, qd: Array, constants: Constants
     ) -> tuple[Array, Array, Point]:
@@ -130,22 +136,41 @@ class _Feedback(JointController):
     kp: ArrayLike
     kd: ArrayLike
     ki: ArrayLike | None = None
+    _torque: ClassVar[Callable[..., Array]]  # (model, q, q̇, desired motion, feedback) → τ
 
     @property
     def initial(self) -> np.ndarray:
         """Initial ∫e."""
         return np.zeros(0 if self.ki is None else self.system.nv)
 
-    def _feedback(self, e: Array, de: Array, z: Array, constants: Constants) -> Output:
-        """(K_p e + K_d ė + K_i z, ż)."""
-        feedback = constants["kp"] * e + constants["kd"] * de
-        return (feedback, np.zeros(0)) if self.ki is None else (feedback + constants["ki"] * z, e)
+    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
+        """(τ, ż), traceable."""
+        e, de, desired = self._error(t, q, qd, constants)
+        feedback, zdot = constants["kp"] * e + constants["kd"] * de, np.zeros(0)
+        if self.ki is not None:
+            feedback, zdot = feedback + constants["ki"] * z, e
+        return self._torque(self.model.at_time(t), q, qd, desired, feedback), zdot
 
 
 @dataclass(frozen=True, eq=False)
 class PDGravity(_Feedback):
     """τ = −K_p e − K_d ė − K_i ∫e + N(q), e = q − q_d (Takegaki and Arimoto 1981).
 
+    Parameters
+    ----------
+    system : System
+        The model that the controller computes with.
+    target : Trajectory or array_like
+        Desired motion, or a posture (nv,) to hold.
+    kp : array_like
+        K_p, a number or one for each joint.
+    kd : array_like
+        K_d, a number or one for each joint.
+    ki : array_like, optional
+        K_i of the integral of the error; default none.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
     >>> controller = dl.control.PDGravity(robot, target=[1.0], kp=100.0, kd=20.0)
@@ -154,11 +179,8 @@ class PDGravity(_Feedback):
     True
     """
 
-    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
-        """(τ, ż), traceable."""
-        e, de, _ = self._error(t, q, qd, constants)
-        feedback, zdot = self._feedback(e, de, z, constants)
-        return self.model.at_time(t).compute("gravity_torque", q=q) - feedback, zdot
+    def _torque(self, model: Dynamics, q: Array, qd: Array, desired: Point, feedback: Array) -> Any:
+        return model.compute("gravity_torque", q=q) - feedback
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +190,21 @@ class FeedForward(_Feedback):
     The torques of the desired motion, which may be computed in advance, and feedback. About a
     posture the errors obey M ë + K_d ė + (K_p + ∂N/∂q) e = 0.
 
+    Parameters
+    ----------
+    system : System
+        The model that the controller computes with.
+    target : Trajectory or array_like
+        Desired motion, or a posture (nv,) to hold.
+    kp : array_like
+        K_p, a number or one for each joint.
+    kd : array_like
+        K_d, a number or one for each joint.
+    ki : array_like, optional
+        K_i of the integral of the error; default none.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> robot = dl.load("planar_2r")
     >>> path = dl.control.quintic([0.0, 0.0], [1.0, -0.5], duration=1.0)
@@ -177,12 +214,8 @@ class FeedForward(_Feedback):
     True
     """
 
-    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
-        """(τ, ż), traceable."""
-        e, de, desired = self._error(t, q, qd, constants)
-        feedback, zdot = self._feedback(e, de, z, constants)
-        motion = desired._asdict()
-        return self.model.at_time(t).compute("inverse_dynamics", **motion) - feedback, zdot
+    def _torque(self, model: Dynamics, q: Array, qd: Array, desired: Point, feedback: Array) -> Any:
+        return model.compute("inverse_dynamics", **desired._asdict()) - feedback
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +224,23 @@ class ComputedTorque(_Feedback):
 
     With the true model every joint's error obeys ë + K_d ė + K_p e + K_i ∫e = 0. Coulomb friction
     is not compensated.
+
+    Parameters
+    ----------
+    system : System
+        The model that the controller computes with.
+    target : Trajectory or array_like
+        Desired motion, or a posture (nv,) to hold.
+    kp : array_like
+        K_p, a number or one for each joint.
+    kd : array_like
+        K_d, a number or one for each joint.
+    ki : array_like, optional
+        K_i of the integral of the error; default none.
     """
 
-    def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
-        """(τ, ż), traceable."""
-        e, de, desired = self._error(t, q, qd, constants)
-        feedback, zdot = self._feedback(e, de, z, constants)
-        qdd = desired.qdd - feedback
-        return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=qdd), zdot
+    def _torque(self, model: Dynamics, q: Array, qd: Array, desired: Point, feedback: Array) -> Any:
+        return model.compute("inverse_dynamics", q=q, qd=qd, qdd=desired.qdd - feedback)
 
 
 class PID:
@@ -287,6 +329,21 @@ class SlidingMode(JointController):
     the true model s falls by k t until the layer, inside it as e^(−k t/φ). A digital controller
     needs φ > k · ``control_dt``.
 
+    Parameters
+    ----------
+    system : System
+        The model that the controller computes with.
+    target : Trajectory or array_like
+        Desired motion, or a posture (nv,) to hold.
+    bandwidth : array_like
+        Λ, 1/s.
+    switching_gain : array_like
+        k, rad/s² or m/s².
+    layer : array_like
+        φ, rad/s or m/s.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
     >>> controller = dl.control.SlidingMode(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.joint_space import Stateless
+from dalembert.control.joint_space import TracedController, gain
 from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import ConvergenceError, ParameterError, ShapeError
 from dalembert.formulations.registry import suggest
@@ -28,7 +28,7 @@ class Linear(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LQR(Stateless):
+class LQR(TracedController):
     """τ = τ₀ − K x, x = (q − q₀, q̇), with K = R⁻¹BᵀP and AᵀP + PA − PBR⁻¹BᵀP + Q = 0.
 
     ẋ = A x + B (τ − τ₀) is the system linearised at rest in the posture `q0`, by its exact
@@ -38,6 +38,23 @@ class LQR(Stateless):
     with constraints is regulated in its independent coordinates, x those of `closed.independent`.
     The cost from x on is xᵀPx; `poles` are those of the closed loop, in 1/s or per sample.
 
+    Parameters
+    ----------
+    system : System
+        The system, with or without constraints.
+    q0 : array_like
+        Posture (nq,) at rest.
+    Q : array_like
+        Weight of x: a number, a diagonal or a matrix.
+    R : array_like
+        Weight of the drives: a number, a diagonal or a matrix.
+    driven : sequence of str, optional
+        Velocities that have a drive; default all.
+    control_dt : float, optional
+        Period of a digital controller, s.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> robot = dl.load("pendulum")
     >>> controller = dl.control.LQR(robot, [3.0], Q=[100.0, 1.0], R=0.1)
@@ -78,11 +95,6 @@ class LQR(Stateless):
         K[drives(self.system, self.driven)] = self.K
         return {"q0": np.asarray(self.q0), "tau0": self.linear.tau, "K": K}
 
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        return type(self).__name__, self.system, tuple(self.linear.free)
-
     def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
         off = self.system.dynamics.difference(constants["q0"], q)
@@ -101,10 +113,8 @@ def drives(system: System, driven: Sequence[str] | None) -> np.ndarray:
 
 def weights(value: ArrayLike, size: int, name: str) -> np.ndarray:
     """A symmetric matrix (size, size) from a number, a diagonal or a matrix."""
-    array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (size,), (size, size)) or not np.isfinite(array).all():
-        raise ShapeError(f"{name} must be a number, ({size},) or ({size}, {size}): {array.shape}")
-    matrix = array if array.ndim == 2 else np.diag(np.broadcast_to(array, (size,)))
+    array = gain(value, size, name, matrix=True)
+    matrix = array if array.ndim == 2 else np.diag(array)
     least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
     if not np.allclose(matrix, matrix.T) or least < 0.0 or (name == "R" and least <= 0.0):
         kind = "positive definite" if name == "R" else "positive semidefinite"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.cartesian import Line, Waypoint
-from dalembert.control.joint_space import Stateless, controller_model, gain, require_one_degree
+from dalembert.control.joint_space import (
+    TracedController,
+    controller_model,
+    gain,
+    require_one_degree,
+)
 from dalembert.control.trajectory import Array, Constants, Output, Scalar, hold
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.formulations.kinematics.operational import task_mobility
@@ -21,14 +26,35 @@ from dalembert.systems.system import Dynamics, System
 
 
 @dataclass(frozen=True, eq=False)
-class OperationalSpace(Stateless):
+class OperationalSpace(TracedController):
     """τ = Jᵀ Λ (a − J̇ q̇) + h − ψ + (1 − Jᵀ J̄ᵀ)(−k M q̇), a = V̇_d − K_d Ṽ − K_p e.
 
     The task is the position of a frame, and its orientation unless ``position_only``; the target is
     a path such as `Line`, or a constant pose (4, 4). Motions in the null space of the task are damped
     with the rate `damping`. Where the task is singular, Λ is not finite: `regularisation` (in 1/kg)
     added to Λ⁻¹ makes it bounded.
+
+    Parameters
+    ----------
+    robot : Robot
+        The model.
+    target : Line, CartesianPath or array_like (4, 4)
+        Path of the frame, or a constant pose.
+    kp : array_like
+        K_p, a number or one for each coordinate of the task.
+    kd : array_like
+        K_d, a number or one for each coordinate of the task.
+    frame : str
+        Name of the frame.
+    position_only : bool
+        Whether the orientation is left free.
+    damping : float
+        Rate of motions in the null space of the task, 1/s.
+    regularisation : float
+        Added to Λ⁻¹, 1/kg.
     """
+
+    GAINS: ClassVar[tuple[str, ...]] = ("kp", "kd", "damping", "regularisation")
 
     robot: System
     target: Line | Any
@@ -73,16 +99,9 @@ class OperationalSpace(Stateless):
         return controller_model(self.robot)
 
     @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """Gains and target."""
-        rates = {"damping": np.array(self.damping), "extra": np.array(self.regularisation)}
-        gains = {"kp": np.asarray(self.kp), "kd": np.asarray(self.kd)}
-        return {**gains, **rates, **self.target.constants}
-
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        return type(self).__name__, self.robot, self.frame, self.position_only
+    def system(self) -> System:  # type: ignore[override]
+        """The robot."""
+        return self.robot
 
     def error(self, q: Array, qd: Array, desired: Waypoint, J: Array) -> tuple[Array, Array]:
         """(e, ė) of the task (rows,): position, and the rotation vector of R R_dᵀ."""
@@ -114,7 +133,7 @@ class OperationalSpace(Stateless):
         a = desired.V_dot[: self.rows]
         plant = self.model.at_time(t)
         M = plant.mass_matrix(q)
-        JM, mobility = task_mobility(M, J, constants["extra"])  # J M⁻¹, Λ⁻¹
+        JM, mobility = task_mobility(M, J, constants["regularisation"])  # J M⁻¹, Λ⁻¹
         damping = -constants["damping"] * (M @ qd)
         # the force of the task, less the share of the damping that would act on the task
         force = self.task_force(mobility, a - J_dot @ qd - JM @ damping, e, de, constants)
@@ -134,6 +153,27 @@ class Impedance(OperationalSpace):
     measured; `kp` is the stiffness K, N/m and N m/rad, `kd` the damping D, N s/m and N m s/rad, a
     number or one for each coordinate of the task. Otherwise the arguments of `OperationalSpace`.
 
+    Parameters
+    ----------
+    robot : Robot
+        The model.
+    target : Line, CartesianPath or array_like (4, 4)
+        Path of the frame, or a constant pose.
+    kp : array_like
+        Stiffness K, N/m and N m/rad.
+    kd : array_like
+        Damping D, N s/m and N m s/rad.
+    frame : str
+        Name of the frame.
+    position_only : bool
+        Whether the orientation is left free.
+    damping : float
+        Rate of motions in the null space of the task, 1/s.
+    regularisation : float
+        Added to Λ⁻¹, 1/kg.
+
+    Examples
+    --------
     >>> import numpy as np, dalembert as dl
     >>> robot = dl.load("ur5")
     >>> q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
@@ -165,6 +205,35 @@ class Admittance(OperationalSpace):
     (t, q, q̇) → F (3,) or (6,) on the frame's origin, along the world's axes, in NumPy that traces.
     The measured force acts on the arm too, and is compensated.
 
+    Parameters
+    ----------
+    robot : Robot
+        The model.
+    target : Line, CartesianPath or array_like (4, 4)
+        Path of the frame, or a constant pose.
+    kp : array_like
+        K_p, a number or one for each coordinate of the task.
+    kd : array_like
+        K_d, a number or one for each coordinate of the task.
+    frame : str
+        Name of the frame.
+    position_only : bool
+        Whether the orientation is left free.
+    damping : float
+        Rate of motions in the null space of the task, 1/s.
+    regularisation : float
+        Added to Λ⁻¹, 1/kg.
+    force : callable
+        (t, q, q̇) → F (3,) or (6,) on the frame's origin, along the world's axes.
+    inertia : array_like
+        Of the body that the tool imitates, kg and kg m².
+    viscosity : array_like
+        N s/m and N m s/rad.
+    stiffness : array_like
+        N/m and N m/rad.
+
+    Examples
+    --------
     >>> import numpy as np, dalembert as dl
     >>> robot = dl.load("ur5")
     >>> q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
@@ -177,6 +246,8 @@ class Admittance(OperationalSpace):
     (6,)
     """
 
+    GAINS = ("inertia", "viscosity", "stiffness", *OperationalSpace.GAINS)
+
     force: Force
     inertia: ArrayLike
     viscosity: ArrayLike
@@ -184,7 +255,7 @@ class Admittance(OperationalSpace):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("inertia", "viscosity", "stiffness"):
+        for name in self.GAINS[:3]:
             object.__setattr__(self, name, gain(getattr(self, name), self.rows, name))
         if not (np.asarray(self.inertia) > 0.0).all():
             raise ParameterError("Admittance: inertia must be positive")
@@ -196,17 +267,6 @@ class Admittance(OperationalSpace):
     def initial(self) -> np.ndarray:
         """Initial (ξ, ν): at rest on the target."""
         return np.zeros(2 * self.rows)
-
-    @property
-    def constants(self) -> dict[str, np.ndarray]:
-        """Gains, target and the body it imitates."""
-        body = {name: getattr(self, name) for name in ("inertia", "viscosity", "stiffness")}
-        return {**body, **super().constants}
-
-    @property
-    def structure(self) -> Hashable:
-        """A key of its equations, besides its constants."""
-        return super().structure, self.force
 
     def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż), traceable."""
@@ -224,9 +284,7 @@ class Admittance(OperationalSpace):
 def shifted(frame: Waypoint, xi: Array, nu: Array, nu_dot: Array) -> Waypoint:
     """The frame moved by ξ and turned by exp(ξ), with the twist ν and its rate ν̇: (3,) or (6,)."""
     if xi.shape[0] == 3:
-        zero = np.zeros(3)
-        V = frame.V + np.concatenate([nu, zero])
-        return Waypoint(frame.p + xi, frame.R, V, frame.V_dot + np.concatenate([nu_dot, zero]))
+        xi, nu, nu_dot = (np.concatenate([x, np.zeros(3)]) for x in (xi, nu, nu_dot))
     R = exp_so3(xi[3:])
     omega, alpha = R @ frame.V[3:], R @ frame.V_dot[3:]
     alpha = alpha + np.cross(nu[3:], omega)

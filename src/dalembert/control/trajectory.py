@@ -262,7 +262,7 @@ def quintic(start: ArrayLike, goal: ArrayLike, duration: float, begin: float = 0
     >>> quintic([0.0, 0.0], [1.0, 2.0], 1.0)(0.5).qd
     array([1.875, 3.75 ])
     """
-    q0, q1 = _pair(start, goal)
+    q0, q1 = start_and_goal(start, goal)
     if not (np.isfinite(duration) and duration > 0.0):
         raise TrajectoryError(f"duration must be a positive number, not {duration!r}")
     T = float(duration)
@@ -304,16 +304,13 @@ def trapezoidal(
     >>> trapezoidal([0.0], [3.0], velocity=1.0, acceleration=1.0).duration
     4.0
     """
-    q0, q1 = _pair(start, goal)
+    q0, q1 = start_and_goal(start, goal)
     distance = np.abs(q1 - q0)
     moving = distance > 1e-200  # rad or m: limits over less overflow
     if not moving.any():
         return Trajectory(np.array([begin, begin + 1.0]), q1[None, None, :])
-    v_max = np.broadcast_to(np.asarray(velocity, dtype=float), distance.shape)
-    a_max = np.broadcast_to(np.asarray(acceleration, dtype=float), distance.shape)
-    for name, limit in (("velocity", v_max), ("acceleration", a_max)):
-        if not (np.isfinite(limit).all() and (limit > 0.0).all()):
-            raise TrajectoryError(f"{name} limits must be positive numbers, not {limit}")
+    v_max = joint_limits(velocity, len(q0), "velocity", finite=True)
+    a_max = joint_limits(acceleration, len(q0), "acceleration", finite=True)
     v, a = ((limit[moving] / distance[moving]).min() for limit in (v_max, a_max))
     rise = min(v / a, np.sqrt(1.0 / a))  # of s from 0 to 1
     v = a * rise
@@ -370,7 +367,7 @@ def _vector(q: ArrayLike, name: str) -> np.ndarray:
     return q
 
 
-def _pair(start: ArrayLike, goal: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def start_and_goal(start: ArrayLike, goal: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     q0, q1 = _vector(start, "start"), _vector(goal, "goal")
     if q0.shape != q1.shape:
         raise TrajectoryError(f"start {q0.shape} and goal {q1.shape} must have the same length")
@@ -526,14 +523,15 @@ def within_limits(
     q, qd, qdd = trajectory(t)
     factors = []
     if velocity is not None:
-        factors.append((np.abs(qd) / _limit(velocity, "velocity")).max())
+        factors.append((np.abs(qd) / joint_limits(velocity, trajectory.size, "velocity")).max())
     if acceleration is not None:
-        factors.append(np.sqrt((np.abs(qdd) / _limit(acceleration, "acceleration")).max()))
+        limit = joint_limits(acceleration, trajectory.size, "acceleration")
+        factors.append(np.sqrt((np.abs(qdd) / limit).max()))
     if torque is not None:
         if system is None:
             raise TrajectoryError("a torque limit needs the system that moves")
         # the least c from which on N + f/c + a/c² stays within ±limit, sample by sample
-        limit = np.broadcast_to(_limit(torque, "torque"), qd.shape)
+        limit = np.broadcast_to(joint_limits(torque, trajectory.size, "torque"), qd.shape)
         positive, negative = system.dynamics.bound().coulomb
         N = system.gravity_torque(q) + coulomb(qd, positive, negative)
         beyond = np.abs(N) >= limit
@@ -564,13 +562,6 @@ def joint_limits(value: ArrayLike, size: int, name: str, finite: bool = False) -
             f"{name} limits must be a positive number or {size} of them, not {value!r}"
         )
     return np.broadcast_to(limit, (size,))
-
-
-def _limit(value: ArrayLike, name: str) -> np.ndarray:
-    limit = np.asarray(value, dtype=float)
-    if not (limit > 0.0).all():
-        raise TrajectoryError(f"{name} limits must be positive, not {value!r}")
-    return limit
 
 
 def _first_root(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

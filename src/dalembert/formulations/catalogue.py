@@ -15,13 +15,14 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.recursion_table import TERMS
 from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
 from dalembert.model import CoupledModel, Model
 
 BASE = ("base_twist", "base_acceleration")
+APPELL = "Appell 1899; Papastavridis 2002"
 AUTOMATIC = "Griewank and Walther 2008"
 CARPENTIER = "Carpentier and Mansard 2018"
+HAMILTON = "Hamilton 1835; Greenwood 2003"
 HOLLERBACH = "Hollerbach 1980"
 KHATIB = "Khatib 1987"
 LUH = "Luh, Walker and Paul 1980; Craig 1986"
@@ -34,23 +35,32 @@ BODIES = "sum over the bodies"
 FACTOR_UP_TO = 7  # degrees of freedom between the base and a tip
 
 
+def results_of(text: str) -> dict[str, tuple[Size, ...]]:
+    """Shapes of results by name.
+
+    >>> results_of("M(nv, nv), h(nv), K()")
+    {'M': ('nv', 'nv'), 'h': ('nv',), 'K': ()}
+    """
+    results: dict[str, tuple[Size, ...]] = {}
+    for name, sizes in re.findall(r"(\w+)\((.*?)\)", text):
+        symbols = sizes.split(", ") if sizes else []
+        results[name] = tuple(int(x) if x.isdigit() else x for x in symbols)
+    return results
+
+
 def _quantity(
     signature: str, summary: str, *rows: tuple[str, ...], at: str = "", **options: Any
 ) -> Quantity:
     """A quantity by "name(inputs) -> output(sizes), …" and its formulations; see above."""
     head, _, results = signature.partition(" -> ")
     name, _, inputs = head.rstrip(")").partition("(")
-    outputs: dict[str, tuple[Size, ...]] = {}
-    for output, sizes in re.findall(r"(\w+)\((.*?)\)", results):
-        symbols = sizes.split(", ") if sizes else []
-        outputs[output] = tuple(int(x) if x.isdigit() else x for x in symbols)
     formulations = []
     for label, *path, citation, note in rows:
         module, _, function = (path[0] if path else at.format(label)).partition(":")
-        terms = TERMS.get(label, ()) if name == "inverse_dynamics" else ()
         implementation = f"{module}.{function or name}"
-        formulations.append(Formulation(label, implementation, citation, note, terms))
+        formulations.append(Formulation(label, implementation, citation, note))
     arguments = tuple(inputs.split(", "))
+    outputs = results_of(results)
     return Quantity(name, summary, arguments, outputs, tuple(formulations), **options)
 
 
@@ -92,6 +102,8 @@ DYNAMICS = (
         ),
         ("newton_euler_base", STEPANENKO, "every vector in base coordinates"),
         ("newton_euler_mixed", ORIN, "motion in base coordinates, forces in link frames"),
+        ("gibbs_appell", APPELL, "∂S/∂q̈ of the acceleration energy, by partial accelerations"),
+        ("hamilton", HAMILTON, "ṗ + ∂H/∂q − ψ, momenta gathered inward"),
         at="inverse.{}",
         optional=("tip_wrench", *BASE),
         static=("gravity", "tip"),
@@ -113,6 +125,7 @@ DYNAMICS = (
         ("square_root", "000 p.48–50", "M = W Wᵀ by articulated inertias, two triangular solves"),
         ("symmetric_root", "003", "v = M^½ q̇, through the symmetric root"),
         ("operator", "000 p.50", "the inverse of M as a product of operators"),
+        ("hamilton", HAMILTON, "d/dt of q̇ = ∂H/∂p: M⁻¹ (ṗ − Ṁ q̇) from momenta"),
         at="forward.solve:{}",
         optional=("tip_wrench", *BASE),
         inverts_mass=True,
@@ -347,6 +360,11 @@ KINEMATICS = (
         ("bodies", "kinematics.energy", "000 p.14", BODIES),
     ),
     _quantity(
+        "acceleration_energy(q, qd, qdd) -> S()",
+        "S = ½ ∫ a·a dm, rotors included",
+        ("bodies", "inverse.gibbs_appell", APPELL, BODIES),
+    ),
+    _quantity(
         "potential_energy(q) -> U()",
         "U of gravity and springs",
         ("bodies", "kinematics.energy", "000 p.22", BODIES),
@@ -365,6 +383,20 @@ KINEMATICS = (
         "generalized_momentum(q, qd) -> p(nv)",
         "∂K/∂q̇ = M q̇",
         ("composite_body", "kinematics.energy", "000 p.22", "M q̇"),
+        ("bodies", "inverse.hamilton", HAMILTON, "momenta of the bodies, gathered inward"),
+    ),
+    _quantity(
+        "hamiltonian(q, p) -> H()",
+        "H = ½ pᵀM⁻¹p + U",
+        ("tree_factor", "inverse.hamilton", HAMILTON, "M = Lᵀ D L, factored from the tips"),
+        inverts_mass=True,
+    ),
+    _quantity(
+        "canonical_equations(q, p, tau) -> qd(nv), pd(nv)",
+        "Hamilton's equations: q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ",
+        ("momenta", "inverse.hamilton", HAMILTON, "momenta of the bodies, gathered inward"),
+        optional=("tip_wrench",),
+        inverts_mass=True,
     ),
 )
 

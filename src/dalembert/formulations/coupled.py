@@ -16,10 +16,11 @@ import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations import actuators
-from dalembert.formulations.catalogue import OPERATIONAL, QUANTITIES
+from dalembert.formulations.catalogue import HAMILTON, OPERATIONAL, QUANTITIES
 from dalembert.formulations.catalogue import actuator_quantities as tree_actuator_quantities
 from dalembert.formulations.forward.solve import implicit
-from dalembert.formulations.inverse import newton_euler
+from dalembert.formulations.inverse import hamilton, newton_euler
+from dalembert.formulations.kinematics.energy import potential_energy
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.linalg.factorisations import (
@@ -30,7 +31,7 @@ from dalembert.linalg.factorisations import (
 )
 from dalembert.linalg.orthogonal import symmetric_roots
 from dalembert.model import CoupledModel, Model
-from dalembert.spatial.arrays import Array, Matrix, Vector
+from dalembert.spatial.arrays import Array, Matrix, Scalar, Vector
 
 # these take coupled models as they are
 _SAME = {"integrate", "difference", *(quantity.name for quantity in OPERATIONAL)}
@@ -147,6 +148,21 @@ def forward_dynamics_derivatives(
     return -(M_inverse @ dq), -(M_inverse @ dqd), M_inverse
 
 
+def hamiltonian(model: CoupledModel, q: Vector, p: Vector) -> Scalar:
+    """H = ½ pᵀM⁻¹p + U, joules; p = Gᵀ p_tree."""
+    return 0.5 * (p @ solve(model, q, p)) + potential_energy(model.tree, model.expand(q))
+
+
+def canonical_equations(
+    model: CoupledModel, q: Vector, p: Vector, tau: Vector, **options: Any
+) -> tuple[Vector, Vector]:
+    """(q̇ = M⁻¹p, ṗ = Gᵀ ṗ_tree), each (nv,): G is constant."""
+    qd, tree = solve(model, q, p), model.tree
+    undriven = np.zeros(tree.nv)
+    rate = hamilton.momentum_rate(tree, model.expand(q), model.G @ qd, undriven, **options)
+    return qd, tau + model.G.T @ rate
+
+
 def coriolis_centrifugal(model: CoupledModel, q: Vector) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of the contracted Christoffel symbols (003)."""
     return christoffel.products_and_squares(
@@ -177,6 +193,10 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
             "Carpentier and Mansard 2018",
             "−M⁻¹ times the contracted derivatives of inverse dynamics",
         ),
+    ),
+    "hamiltonian": (Formulation("cholesky", hamiltonian, HAMILTON, _REDUCED),),
+    "canonical_equations": (
+        Formulation("momenta", canonical_equations, HAMILTON, "contracted rates of the momenta"),
     ),
     "coriolis_centrifugal": (
         Formulation("christoffel", coriolis_centrifugal, "003", "2Γ_ijk and Γ_ijj"),

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import DalembertError, ShapeError, UnknownNameError
-from dalembert.formulations.parts.recursion_table import Term
 from dalembert.model import Model
 from dalembert.model.topology import NONZERO_ENTRIES, derivative_entries, mass_entries
 from dalembert.references import with_titles
@@ -47,6 +46,7 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),
     "qd": ("nv",),
     "qdd": ("nv",),
+    "p": ("nv",),
     "tau": ("nv",),
     "tip_wrench": (6,),
     "base_twist": (6,),
@@ -72,7 +72,6 @@ class Formulation:
     implementation: Callable[..., Any] | str
     citation: str
     summary: str
-    terms: tuple[Term, ...] = ()  # intermediate values of its recursion for every link
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "citation", with_titles(self.citation))

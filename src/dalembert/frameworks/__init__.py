@@ -27,6 +27,18 @@ def jax(system: System) -> Facade:
     those of a quaternion by its four numbers.
     States at which a system's method raises give NaN.
 
+    Parameters
+    ----------
+    system : System
+        Any system.
+
+    Returns
+    -------
+    Facade
+        The system on JAX arrays.
+
+    Examples
+    --------
     >>> import dalembert as dl, jax, jax.numpy as jnp
     >>> arm = dl.jax(dl.load("planar_2r"))
     >>> jax.jit(jax.vmap(jax.grad(arm.potential_energy)))(jnp.zeros((100, 2))).shape
@@ -41,6 +53,16 @@ def torch(system: System) -> Facade:
     What `dalembert.jax` is for JAX: every quantity is an op with autograd, forward mode and vmap,
     under `torch.func` and ``torch.compile(fullgraph=True)`` as well, on CPU and CUDA tensors; there on
     the current stream, which may be recording a graph.
+
+    Parameters
+    ----------
+    system : System
+        Any system.
+
+    Returns
+    -------
+    Facade
+        The system on PyTorch tensors.
     """
     return _opened("torch", "torch_system", "TorchSystem", system)
 

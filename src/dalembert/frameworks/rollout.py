@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import isqrt
 from operator import index
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import FormulationError, ParameterError, SettingError
-from dalembert.formulations.registry import suggest
 from dalembert.frameworks.facade import Array, Facade
 from dalembert.kernels import Port, source_digest
-from dalembert.simulation.fixed_step import Stepper
-from dalembert.simulation.methods import FixedMethod, find
-from dalembert.simulation.plant import SimulatedPlant
-from dalembert.simulation.torques import Samples
 from dalembert.systems.controller import Controller, controller_digest, require_arguments
 from dalembert.systems.derivatives import Operation, function_operation
 from dalembert.systems.friction import has_coulomb, require_smoothing
+from dalembert.systems.rollout_kernels import FRICTION
 from dalembert.systems.system import System
+from dalembert.text import require_known
+
+if TYPE_CHECKING:
+    from dalembert.simulation.fixed_step import Stepper
+    from dalembert.simulation.plant import SimulatedPlant
 
 States: TypeAlias = "tuple[Array, ...]"
 """q and q̇, and the state of a controller."""
 TorqueFunction: TypeAlias = "Callable[..., Array]"
 """(t, q, q̇) → τ."""
-FRICTION = ("smooth", "plain")
 GAIN = "gain "  # before the name of a controller's constant, as an input
 
 
@@ -49,6 +49,10 @@ def step_operation(
         digest = controller_digest(controller, system.nq, system.nv, system.dynamics.rows)
     key = ("rollout", method, smooth, digest, inertia)  # named in errors
     if key not in known:
+        from dalembert.simulation.fixed_step import Stepper
+        from dalembert.simulation.methods import FixedMethod, find
+        from dalembert.simulation.plant import SimulatedPlant
+
         fixed = find(method)
         if not isinstance(fixed, FixedMethod) or not fixed.traces:
             raise FormulationError(f"{method!r} has no fixed step to differentiate: take 'rk4'")
@@ -120,8 +124,7 @@ def _function(stepper: Stepper) -> Callable[..., dict[str, np.ndarray]]:
 
 def is_smooth(system: System, friction: str, smoothing: float | None) -> bool:
     """Whether Coulomb friction rises over a velocity, which must then be said."""
-    if friction not in FRICTION:
-        raise SettingError(f"friction must be one of {', '.join(FRICTION)}, not {friction!r}")
+    require_known(friction, FRICTION, "no friction", SettingError)
     if None in system.dynamics.parameters.values():
         raise ParameterError(f"{system.name}: rollouts need a default for every parameter")
     require_smoothing(smoothing)
@@ -208,6 +211,8 @@ class RollingFacade(Facade):
         besides those that are returned. Quaternions are to have length one. ``smoothing`` is
         needed where there is Coulomb friction.
         """
+        from dalembert.simulation.torques import Samples
+
         steps, every = _counts(steps, every)
         smooth = is_smooth(self.system, friction, smoothing)
         if isinstance(tau, Samples):
@@ -305,9 +310,7 @@ def _gains(controller: Controller, gains: Mapping[str, object] | None) -> dict[s
     if gains is not None and not isinstance(gains, Mapping):
         raise SettingError(f"gains= is a dictionary by name ({', '.join(known)}), not {gains!r}")
     for name in gains or {}:
-        if name not in known:
-            hint = suggest(name, list(known))
-            raise SettingError(f"{type(controller).__name__} has no gain {name!r}{hint}")
+        require_known(name, known, f"{type(controller).__name__} has no gain", SettingError)
     return {f"{GAIN}{name}": x for name, x in {**known, **(gains or {})}.items()}
 
 

@@ -48,7 +48,7 @@ from dalembert.identification.pseudo_inertia import (
 )
 from dalembert.identification.regressor import BaseParameters, Regressor
 from dalembert.model.frozen import Frozen
-from dalembert.text import suggest
+from dalembert.text import short, suggest
 
 MAX_STEPS = 30  # of Newton's method for one γ
 TOO_FAR = 0.1  # of the first step: γ fell by too much where no more of it stays inside
@@ -121,13 +121,10 @@ def fit_bodies(
     frames, links, forms = regressor.model.tree.frames, regressor.links, {}
     for link, shape in (shapes or {}).items():
         if link not in links or link not in frames:
-            raise IdentificationError(
-                f"shapes: there is no moving link {link!r}{suggest(str(link), links)}"
-            )
+            raise IdentificationError(f"shapes: no moving link {link!r}{suggest(str(link), links)}")
         if not isinstance(shape, WithinBox | WithinEllipsoid):
             raise IdentificationError(
-                f"shapes: link {link!r} needs a dl.WithinBox or a dl.WithinEllipsoid, "
-                f"not {type(shape).__name__}"
+                f"shapes: {link!r} needs a dl.WithinBox or dl.WithinEllipsoid, not {short(shape)}"
             )
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = frames[link].rotation, frames[link].translation
@@ -173,7 +170,7 @@ def consistent_parameters(
     names : sequence of str, optional
         Of the entries of x, for messages.
     free : (p,) bool, optional
-        Unknown entries; the others keep the prior's value.
+        Unknown entries, the ten of a body together; the others keep the prior's value.
     lower : (p − 10 links,) array, optional
         Lower bounds of friction, rotors and offsets; default 0.
     shapes : mapping, optional
@@ -189,17 +186,13 @@ def consistent_parameters(
     """
     if distance not in DISTANCES:
         raise IdentificationError(
-            f"distance={distance!r} is unknown{suggest(distance, tuple(DISTANCES))}"
+            f"distance={distance!r} is unknown{suggest(distance, [*DISTANCES])}"
         )
-    prior, shapes, inertial = np.asarray(prior, float), shapes or {}, PER_BODY * len(links)
-    A, b, p = np.asarray(A, float), np.asarray(b, float), len(prior)
-    if A.ndim != 2 or b.ndim != 1 or A.shape != (len(b), p) or p < inertial:
+    shapes, inertial, p = shapes or {}, PER_BODY * len(links), len(prior)
+    if not all(np.isfinite(x).all() for x in (A, b, prior)):
         raise IdentificationError(
-            f"A {A.shape}, b {b.shape}, the prior ({p},) and {len(links)} links do not match"
+            "the fit's equations or its prior have numbers that are not finite"
         )
-    for what, value in (("A", A), ("b", b), ("the prior", prior)):
-        if not np.isfinite(value).all():
-            raise IdentificationError(f"{what} of the fit has numbers that are not finite")
     if len(b) > p + 1:
         R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
         A, b = R[:, :-1], R[:, -1]
@@ -208,7 +201,14 @@ def consistent_parameters(
     unknown = np.ones(p, bool) if free is None else np.array(free, bool)
     x0 = prior.copy()
     x0[:inertial], notes = admissible(prior[:inertial], links)
-    bodies = _unknown_bodies(unknown[:inertial], x0[:inertial], links)
+    requested = unknown[:inertial:PER_BODY]
+    bodies = requested & x0[:inertial].reshape(-1, PER_BODY).any(axis=1)
+    if requested.any() and not bodies.any():
+        named = ", ".join(link for link, is_free in zip(links, requested, strict=True) if is_free)
+        raise IdentificationError(
+            f"the prior has no mass in any of {named}, and bodies must stay near to one: give rough "
+            "masses and inertias (with_parameters), or consistent=False"
+        )
     unknown[:inertial] = np.repeat(bodies, PER_BODY)
     bounds = np.where(unknown[inertial:], 0.0 if lower is None else np.asarray(lower), -np.inf)
     x0[inertial:] = np.maximum(x0[inertial:], bounds)
@@ -229,26 +229,8 @@ def consistent_parameters(
     x[unknown] = state.x
     _check_solution(problem, start, state, pseudo_inertias(x[:inertial]), links)
     active = {name: float(u) for name, u in zip(rows, state.multipliers, strict=True) if u > 0.0}
-    certificate = (active, state.gap, state.iterations, notes)
-    return ConsistentFit(x, state.gamma, state.misfit, least, allowance, rank, *certificate)
-
-
-def _unknown_bodies(free: np.ndarray, theta: np.ndarray, links: Sequence[str]) -> np.ndarray:
-    """Which bodies (n,) are unknown: those that are free and have mass."""
-    table = free.reshape(-1, PER_BODY)
-    for link, ten in zip(links, table, strict=True):
-        if ten.any() and not ten.all():
-            raise IdentificationError(
-                f"link {link!r}: its ten numbers are free together or not at all"
-            )
-    unknown = table.all(axis=1) & theta.reshape(-1, PER_BODY).any(axis=1)
-    if table.any() and not unknown.any():
-        named = ", ".join(link for link, ten in zip(links, table, strict=True) if ten.all())
-        raise IdentificationError(
-            f"the prior has no mass in any of {named}, so there are no bodies to stay near to; give "
-            "rough masses and inertias (with_parameters), or ask for consistent=False"
-        )
-    return np.asarray(unknown)
+    misfits = state.gamma, state.misfit, least, allowance
+    return ConsistentFit(x, *misfits, rank, active, state.gap, state.iterations, notes)
 
 
 def _inequalities(
@@ -259,23 +241,19 @@ def _inequalities(
     shapes: Mapping[str, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """C (k, p), d (k,) and the names of the rows."""
-    inertial = PER_BODY * len(links)
-    p = inertial + len(bounds)
-    C, d, row_names = [], [], []
-    for k in (inertial + np.flatnonzero(np.isfinite(bounds))).tolist():
-        C.append(np.eye(1, p, k)[0])
-        d.append(bounds[k - inertial])
-        row_names.append(f"{names[k]} ≥ {d[-1]:g}")
+    inertial, finite = PER_BODY * len(links), np.flatnonzero(np.isfinite(bounds))
+    C = list(np.eye(inertial + len(bounds))[inertial + finite])
+    row_names = [f"{names[inertial + k]} ≥ {bounds[k]:g}" for k in finite.tolist()]
     for link, forms in shapes.items():
         k = list(links).index(link)
         for n, Q in enumerate(forms if bodies[k] else ()):
-            row = np.zeros(p)
+            row = np.zeros(inertial + len(bounds))
             row[PER_BODY * k : PER_BODY * (k + 1)] = np.tensordot(UNITS, Q, 2)
             C.append(row)
-            d.append(0.0)
             axis = "" if len(forms) == 1 else f", {'xyz'[n]}"
             row_names.append(f"{link} inside its shape{axis}")
-    return np.array(C).reshape(-1, p), np.array(d), tuple(row_names)
+    d = np.concatenate([bounds[finite], np.zeros(len(C) - len(finite))])
+    return np.array(C).reshape(len(C), inertial + len(bounds)), d, tuple(row_names)
 
 
 def _feasible_start(
@@ -289,10 +267,6 @@ def _feasible_start(
     x, inertial = x0.copy(), PER_BODY * len(links)
     P = pseudo_inertias(x[:inertial])
     for link, forms in shapes.items():
-        if link not in links:
-            raise IdentificationError(
-                f"shapes: {link!r} is no moving link{suggest(link, tuple(links))}"
-            )
         k = list(links).index(link)
         if bodies[k] and np.tensordot(forms, P[k], 2).min() <= 0.0:
             # a body of the same mass at the shape's centre: a tenth of the least slack is its variance
@@ -306,9 +280,9 @@ def _feasible_start(
         fixed = float(P[~bodies, 3, 3].sum())
         left = float(total_mass) - fixed
         if not (np.isfinite(left) and left > 0.0 and bodies.any()):
+            known = f"{fixed:g} kg of known links"
             raise IdentificationError(
-                f"total_mass={total_mass!r} kg leaves {left:g} kg for the links whose inertia is "
-                f"unknown, beside {fixed:g} kg of those that are given"
+                f"total_mass={total_mass!r} kg leaves {left:g} kg beside {known}"
             )
         P[bodies] *= left / P[bodies, 3, 3].sum()
     changed = np.repeat(bodies, PER_BODY)
@@ -474,10 +448,9 @@ class _Problem:
 
     def on_bounds(self, x: np.ndarray, active: np.ndarray) -> np.ndarray:
         """x with friction and rotors exactly on active bounds, and not below the others."""
-        for row, bound, is_active in zip(self.C, self.d, active, strict=True):
-            if np.count_nonzero(row) == 1:
-                k = int(np.argmax(row != 0.0))
-                x[k] = bound / row[k] if is_active else max(x[k], bound / row[k])
+        rows = np.count_nonzero(self.C, axis=1) == 1
+        k, bounds = self.C[rows].argmax(axis=1), self.d[rows]
+        x[k] = np.where(active[rows], bounds, np.maximum(x[k], bounds))
         return x
 
 
@@ -491,9 +464,8 @@ def _solve(problem: _Problem, state: _State, gamma: float, halvings: int = 8) ->
         return solution
     if not halvings or not np.isfinite(state.gamma):
         raise ConvergenceError(
-            f"real bodies: at γ = {gamma:.3g} Newton's method would still lower the misfit by "
-            f"{solution:.3g} after {MAX_STEPS} steps; check units and order of the columns, or give "
-            "gamma"
+            f"real bodies: at γ = {gamma:.3g} Newton's method is {solution:.3g} above the least misfit "
+            f"after {MAX_STEPS} steps; check units and order of the columns"
         )
     middle = _solve(problem, state, float(np.sqrt(state.gamma * gamma)), halvings - 1)
     return _solve(problem, middle, gamma, halvings - 1)

@@ -47,6 +47,7 @@ PEAKED = 3.0  # times more samples at the extreme than beside it
 MOVING = 0.002  # of its range that some joint moves while a torque stays at its extreme
 AT_LIMIT = 0.98  # of the drive's limit
 VELOCITY_OFF, VELOCITY_WRONG = 0.1, 0.25  # by which recorded velocities differ from derivatives
+IN_DEGREES = "are positions in degrees (degrees=True, --deg)"
 UNIT_FACTORS = (
     (180.0 / np.pi, "57.3, as if degrees were read as radians on one side"),
     (1000.0, "1000, as if milliseconds were read as seconds on one side"),
@@ -118,8 +119,8 @@ def check_log(
     sample = LogSample(regressor, sample_records(records), sample_noise(records))
     samples, unknowns = sample.record.t.size, int(regressor.free.sum())
     if samples * len(regressor.rows) <= unknowns:
-        message = f"{samples} samples are too few for {unknowns} unknown numbers"
-        return (*signals, Diagnostic(message, True))
+        too_few = f"{samples} samples are too few for {unknowns} unknown numbers"
+        return (*signals, Diagnostic(too_few, True))
     # a filter that was chosen by the misfit has made up for some of the delay
     unfiltered = load_records(system, longest_fitted_part(logs, None), None, delay)
     whole = LogSample(regressor, sample_records(unfiltered), sample_noise(unfiltered))
@@ -145,11 +146,11 @@ def _check_signals(
     """Diagnostics of times, velocities, motions and torques, in this order."""
     rate, length = records[0].rate, sum(float(r.t[-1] - r.t[0]) for r in records)
     if rate < MIN_RATE:
-        message = (
+        yield Diagnostic(
             f"there are {rate:.3g} samples per second over {length:.4g} s: are times in milliseconds? "
-            "Name their column 'time [ms]' (columns={'time': 'time [ms]'}, --columns 'time=time [ms]')"
+            "Name their column 'time [ms]' (columns={'time': 'time [ms]'}, --columns 'time=time [ms]')",
+            True,
         )
-        yield Diagnostic(message, True)
     elif length < SHORT:
         yield Diagnostic(f"{length:.3g} s of motion show little of a robot")
     for log in logs:
@@ -165,35 +166,30 @@ def _check_signals(
     for name, x, most in zip(system.dynamics.velocities, tau.T, limit, strict=True):
         if not np.isfinite(x).any() or (may_be_passive(system) and not x.any()):
             continue  # passive
-        x = np.nan_to_num(x)
+        x, torque = np.nan_to_num(x), f"the torque of {name!r}"
         if np.ptp(x) == 0.0:
-            message = f"is {x[0] + 0.0:.4g} all the time: it was not recorded"
-            yield Diagnostic(f"the torque of {name!r} {message}", True, name)
+            message = f"{torque} is {x[0] + 0.0:.4g} all the time: it was not recorded"
+            yield Diagnostic(message, True, name)
             continue
         yield from check_clipping(name, x, q)
         if np.isfinite(most) and most > 0.0 and np.mean(np.abs(x) > AT_LIMIT * most) > FLAT:
-            message = f"the torque of {name!r} reaches the limit of its drive, {most:.4g}"
-            yield Diagnostic(message, joint=name)
+            yield Diagnostic(f"{torque} reaches the limit of its drive, {most:.4g}", joint=name)
 
 
 def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
     """Recorded velocities against the derivatives of recorded positions."""
     if "qd" not in log or system.nq != system.nv:
         return
-    names, t = system.dynamics.velocities, log.time.values
-    steps = np.diff(t)
+    names, steps = system.dynamics.velocities, np.diff(log.time.values)
     good = steps > 0.0
     rates = np.diff(log.q.values, axis=0)[good] / steps[good][:, None]
     between = 0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good]
     # means over blocks (blocks, n), to reduce the noise of differences
-    size = max(1, len(rates) // BLOCKS)
+    n, size = len(names), max(1, len(rates) // BLOCKS)
     whole = len(rates) // size * size
-    derivative, recorded = (
-        x[:whole].reshape(-1, size, len(names)).mean(axis=1) for x in (rates, between)
-    )
-    a, b = recorded - recorded.mean(axis=0), derivative - derivative.mean(axis=0)
-    norms = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-    correlation = np.divide(a.T @ b, norms, out=np.zeros_like(norms), where=norms > 0.0)
+    derivative, recorded = (x[:whole].reshape(-1, size, n).mean(axis=1) for x in (rates, between))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of joints that do not move
+        correlation = np.nan_to_num(np.corrcoef(recorded.T, derivative.T)[:n, n:])
     for j, name in enumerate(names):
         best, own = int(np.argmax(np.abs(correlation[j]))), correlation[j, j]
         if best != j and abs(correlation[j, best]) > 0.95 > 1.05 * abs(own):
@@ -205,14 +201,12 @@ def _check_velocities(system: System, log: Any) -> Iterator[Diagnostic]:
         elif abs(own) > 0.9:
             d = derivative[:, j]
             factor = float(recorded[:, j] @ d / (d @ d))
-            message = (
-                f"the recorded velocity of {name!r} is {factor:.4g} times the derivative of its "
-                "position"
-            )
+            ratio = f"{factor:.4g} times the derivative of its position"
             for known, meaning in UNIT_FACTORS:
                 if any(abs(factor / x - 1.0) < 0.2 for x in (known, 1.0 / known)):
-                    message += f": {meaning}"
+                    ratio += f": {meaning}"
             if abs(factor - 1.0) >= VELOCITY_OFF:
+                message = f"the recorded velocity of {name!r} is {ratio}"
                 yield Diagnostic(message, abs(factor - 1.0) > VELOCITY_WRONG, name)
 
 
@@ -238,10 +232,8 @@ def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnos
             message = f"moves with {top:.2g} per second at most: too slow to show its inertia"
             yield Diagnostic(f"{name!r} {message}", joint=name)
         if np.isfinite(most) and most > 0.0 and top > FAST * most:
-            message = (
-                f"{name!r} moves with {top:.3g} per second, {top / most:.3g} times its limit: are "
-                "positions in degrees (degrees=True, --deg), or times in another unit?"
-            )
+            speed = f"{top:.3g} per second, {top / most:.3g} times its limit"
+            message = f"{name!r} moves with {speed}: {IN_DEGREES}, or times in another unit?"
             yield Diagnostic(message, True, name)
     if not is_euclidean:
         return
@@ -252,26 +244,20 @@ def _check_motion(system: System, records: Sequence[Record]) -> Iterator[Diagnos
         is_far = np.quantile(np.abs(x), MOST) > 4.0 * max(abs(low), abs(high)) > 0.0
         recorded, limits = f"{x.min():.4g} to {x.max():.4g}", f"{low:.4g} and {high:.4g}"
         message = f"{name!r} is recorded from {recorded}; its limits are {limits}"
-        if is_far:
-            message += ": are positions in degrees (degrees=True, --deg)?"
-        yield Diagnostic(message, bool(is_far), name)
+        yield Diagnostic(f"{message}: {IN_DEGREES}?" if is_far else message, bool(is_far), name)
 
 
 def check_clipping(name: str, x: np.ndarray, q: np.ndarray) -> Iterator[Diagnostic]:
     """Diagnostics of a torque x (n,) that stays at its extremes while the arm q (n, nq) moves."""
     for extreme in (x.max(), x.min()):
         share = _clipped_share(x, extreme, q)
+        level = f"{extreme + 0.0:.4g} for {share:.1%} of the time"
         if share > COARSE:
-            message = (
-                f"the torque of {name!r} is {extreme + 0.0:.4g} for {share:.1%} of the time: it is "
-                "rounded too coarsely to show much of this joint"
-            )
-            yield Diagnostic(message, joint=name)
+            reason = "it is rounded too coarsely to show much of this joint"
+            yield Diagnostic(f"the torque of {name!r} is {level}: {reason}", joint=name)
         elif share > FLAT:
-            message = (
-                f"the torque of {name!r} is cut off at {extreme:.4g} for {share:.1%} of the time: "
-                "leave these stretches out, or move it more gently"
-            )
+            remedy = "leave these stretches out, or move it more gently"
+            message = f"the torque of {name!r} is cut off at {level}: {remedy}"
             yield Diagnostic(message, share > CLIPPED, name)
 
 
@@ -284,13 +270,10 @@ def _clipped_share(x: np.ndarray, extreme: float, q: np.ndarray) -> float:
     size = float(np.ptp(x))
     at_extreme = np.abs(x - extreme) <= 1e-9 * max(abs(extreme), size)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], at_extreme.astype(int), [0]])))
-    runs = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= RUN]
-    if not runs:
-        return 0.0
+    runs = [q[a:b] for a, b in edges.reshape(-1, 2) if b - a >= RUN]
     least = MOVING * np.ptp(q, axis=0)
-    count = sum(b - a for a, b in runs if (np.ptp(q[a:b], axis=0) > least).any())
-    levels = np.unique(x)
-    step = float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0
+    count = sum(len(run) for run in runs if (np.ptp(run, axis=0) > least).any())
+    step = float(np.median(np.diff(np.unique(x))))
     near = (np.abs(x - extreme) <= max(0.01 * size, 4.5 * step)) & ~at_extreme
     return count / len(x) if count > PEAKED * max(int(near.sum()), 1) else 0.0
 
@@ -300,34 +283,29 @@ def _check_misfit(sample: LogSample) -> Iterator[Diagnostic]:
     shares, alone = sample.moments.unexplained, sample.moments.unexplained_alone
     # positions over many turns, as angles in degrees seem to be
     turns = sample.system.nq == sample.system.nv and (np.ptp(sample.record.q, axis=0) > TURNS).any()
-    if shares.max() > SUSPECT or turns:
-        explanation = _explain_misfit(sample)
-        if explanation is not None:
-            yield explanation
-            return
+    if (shares.max() > SUSPECT or turns) and (explanation := _explain_misfit(sample)) is not None:
+        yield explanation
+        return
     is_general = float(np.median(shares)) > 0.5
     for row, share, own in zip(sample.regressor.rows, shares, alone, strict=True):
         is_contradiction = share > BAD and share > APART * own
         if not is_contradiction and share <= POOR:
             continue
-        message = (
-            f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction of this "
-            "robot"
-        )
-        if is_contradiction or is_general:
+        is_inconsistent = is_contradiction or is_general
+        message = f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction"
+        if is_inconsistent:
             message += (
                 f" that the other joints agree with ({own:.0%} if they need not): is it a log of "
                 "another robot, or are axes, zeros or gravity other than the model's?"
             )
-        yield Diagnostic(message, is_contradiction or is_general, row)
+        yield Diagnostic(message, is_inconsistent, row)
 
 
 def _explain_misfit(sample: LogSample) -> Diagnostic | None:
     """The hypothesis that explains the log best, where one does."""
     now = sample.moments.unexplained
     worst = int(np.argmax(now))
-    joint, evidence, best = "", "", best_hypothesis(sample)
-    gravity = None
+    joint, evidence, best, gravity = "", "", best_hypothesis(sample), None
     if best is None or best[1].unexplained.max() > SUSPECT:
         gravity = gravity_hypothesis(sample)
     if best is not None and (gravity is None or best[1].log_misfit < gravity[1].log_misfit):
@@ -371,10 +349,8 @@ def _check_prior(sample: LogSample) -> Iterator[Diagnostic]:
         return
     for name, share, similarity in zip(names, friction_power, correlation, strict=True):
         if share < DRIVING:
-            message = (
-                f"friction of {name!r} would drive it, with {-share:.0%} of its power: is the sign of "
-                "its torque wrong, or its torque late?"
-            )
+            power = f"friction of {name!r} would drive it, with {-share:.0%} of its power"
+            message = f"{power}: is the sign of its torque wrong, or its torque late?"
             yield Diagnostic(message, bool(share < BACKWARD and similarity < 0.3), name)
     is_alike = np.abs(correlation) > ALIKE
     if not is_alike.any():
@@ -397,16 +373,15 @@ def _compare_with_prior(sample: LogSample) -> tuple[np.ndarray, np.ndarray]:
     regressor, record = sample.regressor, sample.record
     W, y = regressor.evaluate(record), regressor.observations(record)
     rigid = W[:, :, : regressor.inertial] @ regressor.values[: regressor.inertial]
-    result = []
+    scale, correlation = np.ones(y.shape[1]), np.zeros(y.shape[1])
     for j in range(y.shape[1]):
         friction = np.column_stack([W[:, j, regressor.inertial :], np.ones(len(y))])
         friction = friction[:, np.abs(friction).max(axis=0) > 0.0]
         basis = np.linalg.qr(friction / np.linalg.norm(friction, axis=0))[0]
         a, b = (x - basis @ (basis.T @ x) for x in (rigid[:, j], y[:, j]))
         size = a @ a
-        is_valid = size > 1e-6 * max(rigid[:, j] @ rigid[:, j], 1e-300) and b @ b > 0.0
-        result.append((a @ b / size, a @ b / np.sqrt(size * (b @ b))) if is_valid else (1.0, 0.0))
-    scale, correlation = np.array(result).T
+        if size > 1e-6 * max(rigid[:, j] @ rigid[:, j], 1e-300) and b @ b > 0.0:
+            scale[j], correlation[j] = a @ b / size, a @ b / np.sqrt(size * (b @ b))
     return scale, correlation
 
 
@@ -418,12 +393,9 @@ def _friction_power(sample: LogSample) -> np.ndarray:
     if not is_friction.any() or len(regressor.rows) != sample.system.nv:
         return np.zeros(len(regressor.rows))
     torque = sample.equations[0][:, :, is_friction] @ sample.moments.shared[is_friction]
-    qd = sample.record.qd
-    power = np.abs(sample.record.tau * qd).mean(axis=0)
-    dissipated = (torque * qd).mean(axis=0)
-    return np.asarray(
-        np.divide(dissipated, power, out=np.zeros_like(dissipated), where=power > 0.0)
-    )
+    power = np.abs(sample.record.tau * sample.record.qd).mean(axis=0)
+    dissipated = (torque * sample.record.qd).mean(axis=0)
+    return np.where(power > 0.0, dissipated / np.where(power > 0.0, power, 1.0), 0.0)
 
 
 def _listed(names: Sequence[str], what: str, values: np.ndarray) -> str:

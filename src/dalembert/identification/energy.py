@@ -63,13 +63,11 @@ def energy_equations(
     count, need = sum(map(len, y)), WINDOWS_PER_UNKNOWN * len(base.names)
     if count < need:
         raise IdentificationError(
-            f"power gives one equation for all joints: {count} windows of {width} samples are too few "
-            f"for {len(base.names)} base parameters, {need} are needed; take a longer log, or "
-            "method='inverse_dynamics'"
+            f"power has one equation for all joints: {count} windows are too few for {len(base.names)} "
+            f"base parameters, {need} are needed; take a longer log, or method='inverse_dynamics'"
         )
-    every, rows = np.arange(len(base.names)), np.concatenate(W)
-    rhs, numbers = np.concatenate(y), np.concatenate(stretch)
-    return LinearEquations((every,), (rows,), rhs, numbers, len(every), width // 2)
+    every, (rows, rhs, numbers) = np.arange(len(base.names)), map(np.concatenate, (W, y, stretch))
+    return LinearEquations((every,), (rows,), rhs, numbers, len(every))
 
 
 def energy_columns(
@@ -115,16 +113,13 @@ def energy_columns(
     return E, P, work, stored
 
 
-def energy_rows(
-    regressor: Regressor, record: Record, width: int, hop: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(W (m, 1, p), y (m, 1)): an equation, in W, for windows of `width` samples, `hop` apart.
+def energy_rows(regressor: Regressor, record: Record, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """(W (m, 1, p), y (m, 1)): an equation, in W, for windows of `width` samples, half of it apart.
 
-    Windows half a width apart (the default) are nearly independent: neighbours correlate by 0.09 in
-    white noise. Rows are divided by the effect of a torque error of each joint's own size, so that
-    they count alike.
+    These are nearly independent: neighbours correlate by 0.09 in white noise. Rows are divided by the
+    effect of a torque error of each joint's own size, so that they count alike.
     """
-    hop = max(1, width // 2) if hop is None else hop
+    hop = max(1, width // 2)
     phi, derivative = window(width, 1.0 / record.rate)
     scale = np.nan_to_num(record.tau).std(axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
@@ -139,18 +134,16 @@ def energy_rows(
         size = np.sqrt(np.maximum(power, 1e-300))
         rows = _window_sums(P, phi, hop) - _window_sums(E, derivative, hop)
         W.append(rows / size[:, None])
-        power = _window_sums(work[:, None], phi, hop) + _window_sums(
-            stored[:, None], derivative, hop
-        )
-        y.append(power[:, 0] / size)
+        rhs = _window_sums(work, phi, hop) + _window_sums(stored, derivative, hop)
+        y.append(rhs / size)
     if not W:
         raise IdentificationError(
-            f"a window of {width} samples is longer than the record of {len(record.t)}"
+            f"a window of {width} samples is longer than the record, {len(record.t)}"
         )
     return np.concatenate(W)[:, None, :], np.concatenate(y)[:, None]
 
 
 def _window_sums(x: np.ndarray, weights: np.ndarray, hop: int) -> np.ndarray:
-    """(m, k): weighted sums of x (n, k) over windows `hop` apart."""
+    """(m, ...): weighted sums of x (n, ...) over windows `hop` apart."""
     count = (len(x) - len(weights)) // hop + 1
     return np.stack([weights @ x[hop * i : hop * i + len(weights)] for i in range(count)])

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from dalembert.identification.record import Record, rounding_floor, torque_noise
+from dalembert.identification.record import Record, rounding_floor, white_noise
 from dalembert.identification.regressor import Regressor
 from dalembert.systems.system import System
 
@@ -171,7 +171,7 @@ def _mean_weights(records: Sequence[Record]) -> np.ndarray:
 
 def sample_noise(records: Sequence[Record]) -> np.ndarray:
     """(nv,) standard deviation of white noise in the torques of `sample_records`."""
-    white = torque_noise(records) * np.linalg.norm(_mean_weights(records))
+    white = white_noise([r.tau for r in records], 2) * np.linalg.norm(_mean_weights(records))
     return np.asarray(np.maximum(white, rounding_floor(records)))
 
 
@@ -189,11 +189,11 @@ def estimate_delay(
     shifts = step * np.arange(-most, most + 1)
     if most < 1:
         return 0.0, 1.0, 1.0
-    misfits = _shifted_misfits(regressor, records, moments, shifts)
-    k = int(np.argmin(misfits))
+    misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
+    k, now = int(np.argmin(misfits)), float(misfits[most])
     if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
         shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
-        misfits = _shifted_misfits(regressor, records, moments, shifts, margin=step * most)
+        misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
         k = int(np.argmin(misfits))
     best = float(shifts[k])
     if 0 < k < len(shifts) - 1:
@@ -201,8 +201,7 @@ def estimate_delay(
         curvature = before - 2.0 * here + after
         if curvature > 0.0:
             best += 0.5 * (before - after) / curvature * (shifts[1] - shifts[0])
-    now = _shifted_misfits(regressor, records, moments, np.array([0]), margin=step * most)[0]
-    return best / rate, float(now), float(misfits[k])
+    return best / rate, now, float(misfits[k])
 
 
 def _shifted_misfits(
@@ -210,10 +209,12 @@ def _shifted_misfits(
     records: Sequence[Record],
     moments: Moments,
     shifts: np.ndarray,
-    margin: int = 0,
+    margin: int,
 ) -> np.ndarray:
-    """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later."""
-    margin = max(margin, int(np.abs(shifts).max()))
+    """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later.
+
+    No shift exceeds `margin`.
+    """
     record = sample_records(records, margin)
     W = regressor.evaluate(record)
     known = W[:, :, ~regressor.free] @ regressor.values[~regressor.free]
@@ -257,8 +258,10 @@ class LogSample:
 
     def evaluate(self, hypothesis: Hypothesis) -> Moments:
         """Moments of the log with the hypothetical error undone."""
-        record, noise = hypothesis.record, np.abs(hypothesis.noise_factor) * self.noise
-        if hypothesis.changes_motion:
+        record, noise = hypothesis.undo(self.record), self.noise
+        if hypothesis.torque is not None:
+            noise = np.abs(hypothesis.torque(noise))
+        if record.q is not self.record.q:
             W, y = self.regressor.equations(record)
             return self._moments(record, W[:, :, self.regressor.free], y, noise)
         W, y = self.equations
@@ -289,114 +292,105 @@ class LogSample:
         return Moments(gram, cross, (y**2).sum(axis=0), spread, row_noise, len(y))
 
 
+Change = Callable[[np.ndarray], np.ndarray]  # recorded columns (..., nv) → the true ones
+
+
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A possible error of a log: the message about it, and the log with the error undone."""
+    """A possible error of a log: the message about it, and what undoes it."""
 
     joint: str
     message: str
-    record: Record
-    changes_motion: bool  # not torques alone
+    motion: Change | None = None  # of q, q̇ and q̈
+    torque: Change | None = None
+    zero: np.ndarray | None = None  # (nv,) rad by which positions are too large
     pair: tuple[int, int] | None = None  # joints whose torques are exchanged
-    noise_factor: np.ndarray | float = 1.0  # of the torques' noise, (nv,) or one
     with_number: Callable[[float], Hypothesis] | None = None  # the same with another `number`
     number: float = 0.0
     span: float = 0.0  # on both sides of `number` in which the true one is searched
 
+    def undo(self, record: Record) -> Record:
+        """The record without the error."""
+        arrays = {} if self.torque is None else {"tau": self.torque(record.tau)}
+        if self.motion is not None:
+            arrays |= {x: self.motion(getattr(record, x)) for x in ("q", "qd", "qdd")}
+        if self.zero is not None:
+            arrays["q"] = record.q - self.zero
+        return record.with_views(**arrays)
 
-def hypotheses(sample: LogSample) -> Iterator[Hypothesis]:
+
+def hypotheses(system: System, record: Record) -> Iterator[Hypothesis]:
     """All hypotheses about a log."""
-    names, record = sample.system.dynamics.velocities, sample.record
+    names, n = system.dynamics.velocities, system.nv
     driven = np.flatnonzero(np.nan_to_num(record.tau).any(axis=0)).tolist()
     for j in driven:
         for factor, message in TORQUE_ERRORS:
-            yield _scaled_torque(sample, j, factor, message)
+            yield _scaled_torque(names, j, factor, message)
         for power in (-1.0, 1.0):
-            yield _other_gear(sample, j, power)
+            yield _other_gear(names, j, power)
     for i, j in combinations(driven, 2):
         message = f"the torques of {names[i]!r} and {names[j]!r} are exchanged"
-        swapped = replace(record, tau=_swap(record.tau, i, j))
-        yield Hypothesis(names[i], message, swapped, False, (i, j))
-    if sample.system.nq == sample.system.nv and not sample.system.dynamics.rows:
-        yield from _position_hypotheses(sample)
+        yield Hypothesis(names[i], message, torque=_exchange(n, i, j), pair=(i, j))
+    if system.nq != n or system.dynamics.rows:
+        return
+    is_angle = np.array([kind == "angle" for kind in system.kinds.q])
+    is_wide = np.ptp(record.q, axis=0) > np.pi  # less would be hardly any motion in degrees
+    if is_wide.any():
+        to_radians = partial(np.multiply, np.where(is_angle, DEGREE, 1.0))
+        yield Hypothesis("", "the positions are in degrees", to_radians)
+    for j, name in enumerate(names):
+        reverse = _scale(n, j, -1.0)
+        yield Hypothesis(name, f"the position of {name!r} has the wrong sign", reverse)
+        message = f"position and torque of {name!r} are counted about the opposite axis"
+        yield Hypothesis(name, message, reverse, reverse)
+        if is_angle[j] and is_wide[j]:
+            yield Hypothesis(name, f"the position of {name!r} is in degrees", _scale(n, j, DEGREE))
+        for zero in ZEROS if is_angle[j] else ():
+            yield _other_zero(names, j, zero)
+    for i, j in combinations(range(n), 2):
+        exchange, both = _exchange(n, i, j), f"of {names[i]!r} and {names[j]!r} are exchanged"
+        yield Hypothesis(names[i], f"the positions {both}", exchange)
+        yield Hypothesis(names[i], f"positions and torques {both}", exchange, exchange)
 
 
 def _scaled_torque(
-    sample: LogSample, j: int, factor: float, message: str, **more: Any
+    names: Sequence[str], j: int, factor: float, message: str, **more: Any
 ) -> Hypothesis:
     """The torque of a joint times a factor."""
-    name, factors = sample.system.dynamics.velocities[j], np.ones(sample.system.nv)
-    factors[j] = factor
-    record = replace(sample.record, tau=sample.record.tau * factors)
-    message = f"the torque of {name!r} {message}"
-    return Hypothesis(name, message, record, False, noise_factor=factors, **more)
+    message, scale = f"the torque of {names[j]!r} {message}", _scale(len(names), j, factor)
+    return Hypothesis(names[j], message, torque=scale, **more)
 
 
-def _other_gear(sample: LogSample, j: int, power: float) -> Hypothesis:
+def _other_gear(names: Sequence[str], j: int, power: float) -> Hypothesis:
     """The torque of a joint times 2^power: another gear ratio or torque constant."""
     ratio = f"{2.0 ** abs(power):.2g} times too {'small' if power > 0.0 else 'large'}"
     message = f"is {ratio}, as by another gear ratio or torque constant"
-    with_number = partial(_other_gear, sample, j)
-    return _scaled_torque(
-        sample, j, 2.0**power, message, with_number=with_number, number=power, span=0.5
-    )
+    search = {"with_number": partial(_other_gear, names, j), "number": power, "span": 0.5}
+    return _scaled_torque(names, j, 2.0**power, message, **search)
 
 
-def _position_hypotheses(sample: LogSample) -> Iterator[Hypothesis]:
-    names, record, kinds = sample.system.dynamics.velocities, sample.record, sample.system.kinds.q
-    n = len(names)
-    is_angle = np.array([kind == "angle" for kind in kinds])
-    is_wide = np.ptp(record.q, axis=0) > np.pi  # less would be hardly any motion in degrees
-    if is_wide.any():
-        in_degrees = _scale_motion(record, np.where(is_angle, DEGREE, 1.0))
-        yield Hypothesis("", "the positions are in degrees", in_degrees, True)
-    for j, name in enumerate(names):
-        own = np.arange(n) == j
-        reversed_ = _scale_motion(record, np.where(own, -1.0, 1.0))
-        yield Hypothesis(name, f"the position of {name!r} has the wrong sign", reversed_, True)
-        message = f"position and torque of {name!r} are counted about the opposite axis"
-        both = replace(reversed_, tau=record.tau * np.where(own, -1.0, 1.0))
-        yield Hypothesis(name, message, both, True)
-        if not is_angle[j]:
-            continue
-        if is_wide[j]:
-            in_degrees = _scale_motion(record, np.where(own, DEGREE, 1.0))
-            message = f"the position of {name!r} is in degrees"
-            yield Hypothesis(name, message, in_degrees, True)
-        for zero in ZEROS:
-            yield _other_zero(sample, j, zero)
-    for i, j in combinations(range(n), 2):
-        motion: Any = {x: _swap(getattr(record, x), i, j) for x in ("q", "qd", "qdd")}
-        message = f"the positions of {names[i]!r} and {names[j]!r} are exchanged"
-        yield Hypothesis(names[i], message, replace(record, **motion), True)
-        both = replace(record, **motion, tau=_swap(record.tau, i, j))
-        message = f"positions and torques of {names[i]!r} and {names[j]!r} are exchanged"
-        yield Hypothesis(names[i], message, both, True)
-
-
-def _other_zero(sample: LogSample, j: int, zero: float) -> Hypothesis:
+def _other_zero(names: Sequence[str], j: int, zero: float) -> Hypothesis:
     """The position of a joint counted from another zero, degrees."""
-    name, record = sample.system.dynamics.velocities[j], sample.record
-    message = f"the position of {name!r} is counted from another zero, {zero:+.0f}° off"
-    shifted = replace(record, q=record.q - zero * DEGREE * (np.arange(sample.system.nv) == j))
-    with_number = partial(_other_zero, sample, j)
-    return Hypothesis(name, message, shifted, True, None, 1.0, with_number, zero, ZERO_RANGE)
+    message = f"the position of {names[j]!r} is counted from another zero, {zero:+.0f}° off"
+    search: Any = {"with_number": partial(_other_zero, names, j), "number": zero}
+    shift = zero * DEGREE * (np.arange(len(names)) == j)
+    return Hypothesis(names[j], message, zero=shift, span=ZERO_RANGE, **search)
 
 
-def _scale_motion(record: Record, factors: np.ndarray) -> Record:
-    motion: Any = {name: getattr(record, name) * factors for name in ("q", "qd", "qdd")}
-    return replace(record, **motion)
+def _scale(n: int, j: int, factor: float) -> Change:
+    return partial(np.multiply, np.where(np.arange(n) == j, factor, 1.0))
 
 
-def _swap(x: np.ndarray, i: int, j: int) -> np.ndarray:
-    order = np.arange(x.shape[1])
-    order[[i, j]] = order[[j, i]]
-    return x[:, order]
+def _exchange(n: int, i: int, j: int) -> Change:
+    order = np.arange(n)
+    order[[i, j]] = j, i
+    return partial(np.take, indices=order, axis=-1)
 
 
 def best_hypothesis(sample: LogSample) -> tuple[Hypothesis, Moments] | None:
     """The hypothesis that explains most, where it explains what the log as it is does not."""
-    evaluated = [(hypothesis, sample.evaluate(hypothesis)) for hypothesis in hypotheses(sample)]
+    every = hypotheses(sample.system, sample.record)
+    evaluated = [(hypothesis, sample.evaluate(hypothesis)) for hypothesis in every]
     best, moments = min(evaluated, key=lambda pair: pair[1].log_misfit)
     if (with_number := best.with_number) is not None:
         optimum = minimize_scalar(
@@ -406,9 +400,8 @@ def best_hypothesis(sample: LogSample) -> tuple[Hypothesis, Moments] | None:
             options={"maxiter": ITERATIONS},
         )
         refined = with_number(float(optimum.x))
-        refined_moments = sample.evaluate(refined)
-        if refined_moments.log_misfit < moments.log_misfit:
-            best, moments = refined, refined_moments
+        candidates = [(best, moments), (refined, sample.evaluate(refined))]
+        best, moments = min(candidates, key=lambda pair: pair[1].log_misfit)
     return (best, moments) if moments.explains_more_than(sample.moments) else None
 
 
@@ -421,13 +414,11 @@ def gravity_hypothesis(sample: LogSample) -> tuple[str, Moments] | None:
     size = float(np.linalg.norm(gravity)) or STANDARD_GRAVITY
     # ∂W/∂a (3, n, rows, free) by the linear acceleration of the base; friction has none
     record, inertial = sample.record, sample.regressor.inertial
-    rest, still = np.zeros_like(record.qd), np.zeros((len(record.qd), 6))
-    static = robot.regressor(record.q, rest, rest, base_acceleration=still)
+    rest, count = np.zeros_like(record.qd), len(record.qd)
+    static = robot.regressor(record.q, rest, rest, base_acceleration=np.zeros((count, 6)))
     by_base = np.zeros((3, *static.shape[:2], len(sample.regressor.names)))
-    for k in range(3):
-        accelerated = still.copy()
-        accelerated[:, k] = 1.0
-        Y = robot.regressor(record.q, rest, rest, base_acceleration=accelerated)
+    for k, axis in enumerate(np.eye(3, 6)):
+        Y = robot.regressor(record.q, rest, rest, base_acceleration=np.tile(axis, (count, 1)))
         by_base[k, :, :, :inertial] = Y - static
     by_base = by_base[..., sample.regressor.free]
     if gravity.any():

@@ -56,7 +56,6 @@ from dalembert.systems.system import System
 from dalembert.text import visible
 from dalembert.version import deprecated
 
-ON_INCONSISTENT = ("raise", "warn")
 REPEATED = 1e-6  # of its deviation that a base parameter of a repeated fit may be off
 NOT_IN_DRIVES = {
     "stribeck": "friction of a joint that hardly moves is larger by this, N m or N",
@@ -148,12 +147,11 @@ def identify(
     methods = (*METHODS, "simulation")
     if method not in methods:
         raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
-    if on_inconsistent not in ON_INCONSISTENT:
-        known = ", ".join(map(repr, ON_INCONSISTENT))
-        raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of {known}")
+    if on_inconsistent not in ("raise", "warn"):
+        raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of 'raise', 'warn'")
     if held_out is not None and is_share(held_out) and not 0.0 <= float(held_out) < 1.0:
         raise SettingError(
-            f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
+            f"held_out={held_out!r} must be a log, or a share of it from 0 to below 1"
         )
     if isinstance(friction, Mapping):
         friction = {str(joint): _names(kinds) for joint, kinds in friction.items()}
@@ -350,7 +348,6 @@ def refit(path: str | PathLike[str], system: System | None = None) -> Fit:
     off = np.abs(stored - fit.estimate.beta)[is_known] / scale[is_known]
     if not (off <= REPEATED).all():
         raise IdentificationError(
-            f"{path}: made again, a base parameter is {np.nanmax(off):.2g} deviations off; other "
-            "versions, or a changed file"
+            f"{path}: a base parameter is now {np.nanmax(off):.2g} deviations off; other versions?"
         )
     return fit

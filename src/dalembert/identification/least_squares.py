@@ -48,7 +48,6 @@ class LinearEquations(Frozen):
     y: np.ndarray  # (m, equations)
     stretch: np.ndarray  # (m,) index of the record a row is from
     size: int  # number of base parameters
-    decimation: int  # samples per row
 
     def residuals(self, beta: np.ndarray) -> np.ndarray:
         """y − W β (m, equations)."""
@@ -59,11 +58,6 @@ class LinearEquations(Frozen):
         """The equations of some rows, (m,) bool."""
         W = tuple(W[rows] for W in self.W)
         return replace(self, W=W, y=self.y[rows], stretch=self.stretch[rows])
-
-
-def decimation(records: Sequence[Record]) -> int:
-    """Samples per row: as many as leave `BANDWIDTH` times the band of the records' own filter."""
-    return max(1, int(min(0.5 * r.rate / (BANDWIDTH * r.cutoff) for r in records)))
 
 
 def root_raised_cosine(step: int) -> np.ndarray:
@@ -87,9 +81,10 @@ def decimate(
 ) -> LinearEquations:
     """Filtered rows of the records, one for every `step` samples; records are not joined.
 
-    By default the step is that of `decimation`.
+    By default as many as the filters of the records allow.
     """
-    step = decimation(records) if step is None else step
+    if step is None:  # as many as leave `BANDWIDTH` times the band of the records' own filter
+        step = max(1, int(min(0.5 * r.rate / (BANDWIDTH * r.cutoff) for r in records)))
     indices = tuple(np.flatnonzero(row) for row in base.nonzero)
     h = root_raised_cosine(step)
     # H (rows, samples): weights of SPAN · step samples in the decimated rows they contribute to,
@@ -125,7 +120,7 @@ def decimate(
     all_W = tuple(np.concatenate(W) for W in zip(*(W for W, _ in parts), strict=True))
     all_y = np.concatenate([y for _, y in parts])
     stretch = np.repeat(np.arange(len(parts)), [len(y) for _, y in parts])
-    return LinearEquations(indices, all_W, all_y, stretch, len(base.names), step)
+    return LinearEquations(indices, all_W, all_y, stretch, len(base.names))
 
 
 def _filter(H: np.ndarray, x: np.ndarray, step: int) -> np.ndarray:

@@ -168,7 +168,7 @@ def choose_widths(fit: LinearFit, left: Sequence[np.ndarray]) -> Regressor:
         if min(misfits) < misfits[0] * (1.0 - WIDTH_GAIN):
             chosen[j] = candidates[int(np.argmin(misfits))]
     is_same = np.array_equal(chosen, widths)
-    return regressor if is_same else regressor.with_widths(chosen, regressor.stribeck)
+    return regressor if is_same else regressor.with_widths(chosen)
 
 
 def fit_records(
@@ -194,12 +194,9 @@ def fit_records(
     if removes_spikes:
         clean, count = remove_spikes(records, residuals(regressor, records, fit.x))
         named = [f"{n} of {name}" for n, name in zip(count, regressor.rows, strict=True) if n]
-        total = sum(len(record.t) for record in records)
+        each = f"of {sum(len(record.t) for record in records)} each: {', '.join(named)}"
         if named:
-            notes.append(
-                f"torques far off their neighbours taken as not measured, of {total} each: "
-                f"{', '.join(named)}"
-            )
+            notes.append(f"torques far off their neighbours taken as not measured, {each}")
     if fit.regressor is regressor and fit.records == clean:
         return fit, notes
     return solve(regressor, base, clean, method), notes

@@ -53,7 +53,7 @@ Log = Any  # xarray.Dataset or Record; `identify` also takes a path, or a list o
 
 
 class Stretch(NamedTuple):
-    """Rows without a pause, as recorded but at an even rate."""
+    """Rows without a pause, as recorded."""
 
     t: np.ndarray
     q: np.ndarray
@@ -74,12 +74,10 @@ def load_logs(system: System, log: Log) -> tuple[Log, ...]:
         return (log,)
     if not hasattr(log, "data_vars"):
         raise IdentificationError(
-            f"a log is an xarray.Dataset (dl.read_log, dl.simulate), a path, or a list of them, "
-            f"not {type(log).__name__}"
+            f"a log is an xarray.Dataset, a path, or a list of them, not {type(log).__name__}"
         )
-    dynamics, kinds = system.dynamics, system.kinds
-    q = dict(zip(dynamics.coordinates, kinds.q, strict=True))
-    v = dict(zip(dynamics.velocities, kinds.v, strict=True))
+    q = dict(zip(system.dynamics.coordinates, system.kinds.q, strict=True))
+    v = dict(zip(system.dynamics.velocities, system.kinds.v, strict=True))
     return (to_si(log, {"q": q, "qd": v, "tau": v}),)
 
 
@@ -148,19 +146,14 @@ def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Re
     """The parts with joints at rest that only show noise in the first part."""
     if system.nq != system.nv:
         return parts
-    still = still_joints(system, parts[0])
-    joints = [k for k, name in enumerate(system.dynamics.velocities) if name in still]
-    if not joints:
-        return parts
-    at_rest: list[tuple[Record, ...]] = []
-    for part in parts:
-        records = []
-        for record in part:
-            q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
-            q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
-            records.append(replace(record, q=q, qd=qd, qdd=qdd))
-        at_rest.append(tuple(records))
-    return tuple(at_rest)
+    is_still = np.isin(system.dynamics.velocities, still_joints(system, parts[0]))
+
+    def at_rest(record: Record) -> Record:
+        q = np.where(is_still, record.q.mean(axis=0), record.q)
+        qd, qdd = (np.where(is_still, 0.0, x) for x in (record.qd, record.qdd))
+        return replace(record, q=q, qd=qd, qdd=qdd)
+
+    return tuple(tuple(map(at_rest, part)) for part in parts) if is_still.any() else parts
 
 
 def prepare(
@@ -198,9 +191,7 @@ def prepare(
     t, q, tau, qd = log_arrays(system, log)
     notes = str(log.attrs.get("preparation", "")).splitlines()
     if _is_recorded(log, "qdd"):
-        notes.append(
-            "recorded accelerations are not used: q̈ is the derivative of filtered positions"
-        )
+        notes.append("recorded accelerations are not used: q̈ is that of filtered positions")
     columns = [q, tau] if qd is None else [q, tau, qd]
     t, x, _, repairs = repair(t, np.hstack(columns), q.shape[1])
     _require_rows(log, t, "whole rows")
@@ -216,28 +207,32 @@ def prepare(
     if cutoff is not None:
         if not (np.isfinite(cutoff) and 0.0 < cutoff < highest):
             raise SettingError(
-                f"cutoff={cutoff!r} must be between 0 and {highest:g} Hz, half the rate of the log"
+                f"cutoff={cutoff!r} must be between 0 and {highest:g} Hz, half the log's rate"
             )
         cutoff, reason = float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
+    elif (cutoff := best_cutoff(noise)) >= highest:
+        cutoff, reason = (
+            highest,
+            "positions not filtered: no noise is seen that a filter would take",
+        )
     else:
-        cutoff, level = min(best_cutoff(noise), highest), np.sqrt(noise.floor * highest)
+        level = np.sqrt(noise.floor * highest)
         reason = (
             f"positions filtered at {cutoff:.3g} Hz without delay: there noise (of {level.min():.2g} "
             f"to {level.max():.2g} in q) and what the filter takes of q̈ are least together"
         )
-        if cutoff == highest:
-            reason = "positions not filtered: no noise is seen that a filter would take"
-    records = [
-        _record(system, s, cutoff, noise, resolution, (*notes, *s.notes, reason)) for s in stretches
-    ]
     rounding = rounding_deviation(x[:, q.shape[1] : q.shape[1] + tau.shape[1]])
-    result = tuple(replace(record, rounding=rounding) for record in records if record is not None)
-    if not result:
+    records = []
+    for stretch in stretches:
+        stretch = stretch._replace(notes=(*notes, *stretch.notes, reason))
+        record = _record(system, stretch, cutoff, noise, resolution)
+        records += [] if record is None else [replace(record, rounding=rounding)]
+    if not records:
         raise IdentificationError(
             f"{log.attrs.get('source', 'the log')}: no stretch is longer than what a filter of "
             f"{cutoff:.3g} Hz needs at its ends; give a higher cutoff=, or a longer log"
         )
-    return result
+    return tuple(records)
 
 
 def log_arrays(
@@ -246,30 +241,27 @@ def log_arrays(
     """(t, q, tau, recorded q̇ or None), in the order of the system's joints."""
     if isinstance(log, Record):
         return log.t, log.q, log.tau, log.qd
-    source = log.attrs.get("source", "the log")
-    dynamics = system.dynamics
-    for quantity, what in (("q", "positions"), ("tau", "torques")):
-        if quantity not in log:
-            raise IdentificationError(f"{source} has no {what} {quantity!r}; a fit needs them")
+    source, dynamics = log.attrs.get("source", "the log"), system.dynamics
     fields = {"q": dynamics.coordinates, "tau": dynamics.velocities}
-    if _is_recorded(log, "qd"):
-        fields["qd"] = dynamics.velocities
+    fields |= {"qd": dynamics.velocities} if _is_recorded(log, "qd") else {}
     arrays = {}
     for name, labels in fields.items():
-        field = log[name]
+        if name not in log:
+            what = {"q": "positions", "tau": "torques"}[name]
+            raise IdentificationError(f"{source} has no {what} {name!r}; a fit needs them")
+        field, needed = (
+            log[name],
+            f"{system.name} needs time and {len(labels)}: {', '.join(labels)}",
+        )
         if field.ndim != 2 or field.dims[0] != "time" or field.shape[1] != len(labels):
-            raise IdentificationError(
-                f"{source}: {name} has the dimensions {dict(field.sizes)}, and {system.name} "
-                f"needs time and {len(labels)}: {', '.join(labels)}"
-            )
+            sizes = dict(field.sizes)
+            raise IdentificationError(f"{source}: {name} has the dimensions {sizes}, and {needed}")
         along = field.dims[1]
         if along in log.coords:
             recorded = list(map(str, log[along].values))
             if set(recorded) != set(labels):
-                raise IdentificationError(
-                    f"{source} has the joints {', '.join(recorded)}, and {system.name} has "
-                    f"{', '.join(labels)}"
-                )
+                joints = ", ".join(recorded)
+                raise IdentificationError(f"{source} has the joints {joints}, and {needed}")
             field = field.sel({along: list(labels)})
         arrays[name] = np.asarray(field.values, float)
     stamps = np.asarray(log["time"].values)
@@ -310,24 +302,21 @@ def _stretches(
     pauses = np.flatnonzero(steps > GAP * usual)
     parts = [slice(a, b) for a, b in pairwise([0, *(pauses + 1), len(t)])]
     if len(pauses):
-        notes.append(
-            f"{len(pauses)} pauses of up to {steps.max():.3g} s, where {usual:.3g} s is usual: cut "
-            f"into {len(parts)} stretches"
-        )
-    long = [p for p in parts if p.stop - p.start >= SHORTEST]
-    if len(long) < len(parts):
-        rows = len(t) - sum(p.stop - p.start for p in long)
-        notes.append(
-            f"{len(parts) - len(long)} stretches of less than {SHORTEST} rows left out, {rows} rows"
-        )
-    if not long:
+        gaps = f"{len(pauses)} pauses of up to {steps.max():.3g} s, where {usual:.3g} s is usual"
+        notes.append(f"{gaps}: cut into {len(parts)} stretches")
+    short = [p.stop - p.start for p in parts if p.stop - p.start < SHORTEST]
+    if short:
+        below = f"{len(short)} stretches of less than {SHORTEST} rows"
+        notes.append(f"{below} left out, {sum(short)} rows")
+    if len(short) == len(parts):
         raise IdentificationError(
-            f"no stretch of {SHORTEST} rows is without a pause of more than {GAP * usual:.3g} s"
+            f"no stretch of {SHORTEST} rows has no pause over {GAP * usual:.3g} s"
         )
     stretches = []
-    for p in long:
+    for p in parts:
         q, tau, qd = x[p, :nq], x[p, nq : nq + nv], x[p, nq + nv :] if has_velocities else None
-        stretches.append(_even_stretch(t[p], q, tau, qd, usual, shift))
+        if p.stop - p.start >= SHORTEST:
+            stretches.append(_even_stretch(Stretch(t[p], q, tau, qd, ()), usual, shift))
     return stretches, notes
 
 
@@ -357,16 +346,9 @@ def _bridge(t: np.ndarray, x: np.ndarray, usual: float) -> tuple[np.ndarray, np.
     return all_t[order], all_x[order], [note]
 
 
-def _even_stretch(
-    t: np.ndarray,
-    q: np.ndarray,
-    tau: np.ndarray,
-    qd: np.ndarray | None,
-    step: float,
-    shift: np.ndarray,
-) -> Stretch:
+def _even_stretch(recorded: Stretch, step: float, shift: np.ndarray) -> Stretch:
     """A stretch at an even rate: as it is, with straightened stamps, or on a spline."""
-    notes: tuple[str, ...] = ()
+    t, q, tau, qd, notes = recorded
     for attempt in range(2):  # the second with straightened stamps
         even = _line(np.arange(len(t)), t)
         if _rms(t - even) <= EVEN * step and np.abs(t - even).max() <= 0.5 * step:
@@ -450,15 +432,10 @@ def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray)
 
 
 def _record(
-    system: System,
-    stretch: Stretch,
-    cutoff: float,
-    noise: Spectrum,
-    resolution: np.ndarray,
-    notes: tuple[str, ...],
+    system: System, stretch: Stretch, cutoff: float, noise: Spectrum, resolution: np.ndarray
 ) -> Record | None:
     """The stretch filtered, with its derivatives, without its ends; None where nothing remains."""
-    rate = _rate(stretch.t)
+    rate, notes = _rate(stretch.t), stretch.notes
     lowpass = cutoff if cutoff < MAX_CUTOFF * rate else None
     ends = int(np.ceil(RINGING * rate / cutoff)) if lowpass else 3
     if len(stretch.t) - 2 * ends < SHORTEST // 2:

@@ -109,8 +109,8 @@ def _physical(P: np.ndarray, link: str) -> tuple[np.ndarray, str]:
     spread = float(np.trace(sigma))
     if mass < 0.0 or (mass == 0.0 and not spread > 0.0):
         raise IdentificationError(
-            f"link {link!r}: the prior's mass is {mass:g} kg and its ∫ |r|² dm {spread:g} kg m², "
-            "which is nothing to start from; give the link the numbers of a real body"
+            f"link {link!r}: the prior's mass is {mass:g} kg and its ∫ |r|² dm {spread:g} kg m²; give "
+            "it the numbers of a real body"
         )
     if mass == 0.0:  # that of a ball: ∫ |r|² dm = 3/5 m r², m = 4/3 π ρ r³
         radius = (5.0 * spread / (4.0 * np.pi * DENSITY)) ** 0.2
@@ -234,8 +234,7 @@ class WithinBox(Frozen):
         lower, upper = (_vector3(x, "a box's corner") for x in (self.lower, self.upper))
         if not (lower < upper).all():
             raise IdentificationError(
-                f"a box from {lower.tolist()} to {upper.tolist()} has no inside: "
-                "the first corner must be below the second along every axis"
+                f"a box's first corner, {lower.tolist()}, must be below the second, {upper.tolist()}"
             )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -271,7 +270,7 @@ class WithinEllipsoid(Frozen):
         axes = np.asarray(self.axes, float)
         if not (half_axes > 0.0).all():
             raise IdentificationError(
-                f"an ellipsoid's half axes {half_axes.tolist()} must be positive"
+                f"an ellipsoid's half axes must be positive: {half_axes.tolist()}"
             )
         if axes.shape != (3, 3) or not np.allclose(axes @ axes.T, np.eye(3), atol=1e-9):
             raise IdentificationError("an ellipsoid's axes must be a rotation (3, 3)")

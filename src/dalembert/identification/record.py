@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -210,14 +211,15 @@ def noise_gain(rate: float, cutoff: float, order: int = 1) -> float:
     return float(np.linalg.norm(response(t, order)))
 
 
-def torque_noise(records: Sequence[Record]) -> np.ndarray:
-    """(nv,) deviation of the noise of one torque sample.
+def white_noise(signals: Sequence[np.ndarray], order: int) -> np.ndarray:
+    """(n,) deviation of the white noise of one sample of signals (rows, n).
 
-    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth.
+    By differences of this order from sample to sample, √(2k over k) times as large as the noise: those
+    of a smooth motion are negligible, and the median ignores jumps.
     """
-    differences = [np.abs(np.diff(r.tau, n=2, axis=0)) for r in records]
-    median = np.median(np.nan_to_num(np.concatenate(differences)), axis=0)
-    return np.asarray(median / (0.6745 * np.sqrt(6.0)))
+    differences = [np.abs(np.diff(np.nan_to_num(x), order, axis=0)) for x in signals]
+    median = np.median(np.concatenate(differences), axis=0)
+    return np.asarray(median / (0.6745 * np.sqrt(float(comb(2 * order, order)))))
 
 
 def rounding_floor(records: Sequence[Record]) -> np.ndarray:
@@ -227,4 +229,4 @@ def rounding_floor(records: Sequence[Record]) -> np.ndarray:
     """
     deviations = [np.zeros(r.tau.shape[1]) if r.rounding is None else r.rounding for r in records]
     rounding = np.max(deviations, axis=0)
-    return np.where(torque_noise(records) < rounding, rounding, 0.0)
+    return np.where(white_noise([r.tau for r in records], 2) < rounding, rounding, 0.0)

@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 from scipy.special import erf
 
 from dalembert.errors import IdentificationError
@@ -74,9 +75,9 @@ class JointMotion(NamedTuple):
 
     qd: np.ndarray  # (n, joints)
     qdd: np.ndarray  # (n, joints)
-    widths: np.ndarray  # w (joints,) of the sign, rad/s or m/s
-    stribeck: np.ndarray  # v (joints,)
-    load: np.ndarray  # τ_j (n, joints), where it is needed
+    sign: np.ndarray  # s(q̇) (n, joints)
+    slow: np.ndarray | float = 1.0  # exp(−(q̇/v)²) (n, joints)
+    load: np.ndarray | float = 1.0  # τ_j (n, joints)
 
 
 def expected_sign(qd: np.ndarray, width: np.ndarray) -> np.ndarray:
@@ -93,10 +94,10 @@ def expected_sign(qd: np.ndarray, width: np.ndarray) -> np.ndarray:
 # columns (n, joints) of each kind, in the order of the unknowns
 KINDS: dict[str, Callable[[JointMotion], np.ndarray]] = {
     "viscous": lambda m: m.qd,
-    "coulomb": lambda m: expected_sign(m.qd, m.widths),
+    "coulomb": lambda m: m.sign,
     "offset": lambda m: np.ones_like(m.qd),
-    "stribeck": lambda m: expected_sign(m.qd, m.widths) * np.exp(-((m.qd / m.stribeck) ** 2)),
-    "load": lambda m: expected_sign(m.qd, m.widths) * np.abs(m.load),
+    "stribeck": lambda m: m.sign * m.slow,
+    "load": lambda m: m.sign * np.abs(m.load),
     "rotor": lambda m: m.qdd,
 }
 FRICTION = tuple(kind for kind in KINDS if kind != "rotor")
@@ -104,17 +105,10 @@ FRICTION = tuple(kind for kind in KINDS if kind != "rotor")
 
 def drive_parameters(drive: Drive) -> dict[str, np.ndarray]:
     """Parameters (joints,) of each kind; a `Drive` has neither Stribeck nor load friction."""
-    positive = np.asarray(drive.coulomb_positive, dtype=float)
-    negative = np.asarray(drive.coulomb_negative, dtype=float)
-    zero = np.zeros_like(positive)
-    return {
-        "viscous": np.asarray(drive.viscous, dtype=float),
-        "coulomb": (positive - negative) / 2.0,
-        "offset": (positive + negative) / 2.0,
-        "stribeck": zero,
-        "load": zero,
-        "rotor": np.asarray(drive.rotor, dtype=float),
-    }
+    columns = (drive.viscous, drive.coulomb_positive, drive.coulomb_negative, drive.rotor)
+    viscous, positive, negative, rotor = (np.asarray(x, dtype=float) for x in columns)
+    coulomb, offset, zero = (positive - negative) / 2.0, (positive + negative) / 2.0, 0.0 * rotor
+    return dict(zip(KINDS, (viscous, coulomb, offset, zero, zero, rotor), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +123,6 @@ class Regressor(Frozen):
     free: np.ndarray  # (p,) bool: which are unknown; the others keep their values
     independent: tuple[str, ...] | None = None  # velocities of a closed chain's equations
     widths: np.ndarray | None = None  # (nv,) of Coulomb's sign; None takes the record's rate noise
-    stribeck: np.ndarray | None = None  # (nv,) Stribeck velocities; None is `STRIBECK_VELOCITY`
     load_inertia: np.ndarray | None = None  # (inertial,) for the load; None is the prior's
 
     @property
@@ -155,12 +148,10 @@ class Regressor(Frozen):
         start = self.inertial + joints * self.kinds.index(kind)
         return slice(start, start + joints)
 
-    def with_widths(self, widths: ArrayLike, stribeck: ArrayLike | None = None) -> Regressor:
+    def with_widths(self, widths: ArrayLike) -> Regressor:
         """The regressor whose Coulomb sign rises over `widths` (nv,), rad/s or m/s; 0: plain sign."""
-        size = (self.system.nv,)
-        velocity = None if stribeck is None else np.broadcast_to(np.asarray(stribeck, float), size)
-        width = np.broadcast_to(np.asarray(widths, float), size)
-        return replace(self, widths=width, stribeck=velocity)
+        width = np.broadcast_to(np.asarray(widths, float), (self.system.nv,))
+        return replace(self, widths=width)
 
     def evaluate(self, record: Record) -> np.ndarray:
         """W (n, rows, p) of a record's n samples."""
@@ -172,11 +163,9 @@ class Regressor(Frozen):
         Y = W[:, :, : self.inertial]
         self.system.regressor(record.q, record.qd, record.qdd, out=Y)  # type: ignore[attr-defined]  # of systems with bodies
         leader, ratio = leaders(self.model)
-        joints = np.arange(len(leader))
-        motion, start = self.joint_motion(record, Y), self.inertial
+        motion, entries = self.joint_motion(record, Y), np.arange(len(self.names))
         for kind in self.kinds:
-            W[:, leader, start + joints] = ratio * KINDS[kind](motion)
-            start += len(joints)
+            W[:, leader, entries[self.kind_slice(kind)]] = ratio * KINDS[kind](motion)
         return W
 
     def observations(self, record: Record) -> np.ndarray:
@@ -194,11 +183,9 @@ class Regressor(Frozen):
         A torque that was not measured (NaN) is that of a passive joint: zero.
         """
         tau = np.nan_to_num(record.tau, nan=0.0)
-        if self.massless_robot is None:
-            return np.asarray(tau)
-        return np.asarray(
-            tau - self.massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
-        )
+        if self.massless_robot is not None:
+            tau = tau - self.massless_robot.inverse_dynamics(record.q, record.qd, record.qdd)
+        return np.asarray(tau)
 
     def row_noise(self, record: Record, noise: np.ndarray) -> np.ndarray:
         """(rows,) deviation in the equations of independent noise (nv,) of the torques."""
@@ -217,7 +204,7 @@ class Regressor(Frozen):
         m = self.joint_motion(record, np.zeros((len(record.t), self.system.nv, self.inertial)))
         size = ratio * x[self.kind_slice("coulomb")]
         for j, k in enumerate(leader):
-            variance[:, k] += size[j] ** 2 * (1.0 - expected_sign(m.qd[:, j], m.widths[j]) ** 2)
+            variance[:, k] += size[j] ** 2 * (1.0 - m.sign[:, j] ** 2)
         return variance
 
     @cached_property
@@ -234,15 +221,15 @@ class Regressor(Frozen):
         """Arguments of friction and rotors, for every joint of the tree; Y (n, nv, inertial)."""
         leader, ratio = leaders(self.model)
         widths = record.rate_noise if self.widths is None else self.widths
-        default = np.full(self.system.nv, STRIBECK_VELOCITY)
-        stribeck = default if self.stribeck is None else self.stribeck
-        load = np.zeros((1, 1))
+        qd, qdd = (x[:, leader] * ratio for x in (record.qd, record.qdd))
+        motion = JointMotion(qd, qdd, expected_sign(qd, widths[leader] * np.abs(ratio)))
+        if "stribeck" in self.kinds:
+            velocity = STRIBECK_VELOCITY * np.abs(ratio)
+            motion = motion._replace(slow=np.exp(-((qd / velocity) ** 2)))
         if "load" in self.kinds:
             theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
-            load = (Y @ theta)[:, leader]
-        qd, qdd = (x[:, leader] * ratio for x in (record.qd, record.qdd))
-        width, velocity = (x[leader] * np.abs(ratio) for x in (widths, stribeck))
-        return JointMotion(qd, qdd, width, velocity, load)
+            motion = motion._replace(load=(Y @ theta)[:, leader])
+        return motion
 
     def _project(self, record: Record, rows: np.ndarray) -> np.ndarray:
         """Nᵀ rows: (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""
@@ -312,9 +299,8 @@ def build_regressor(
     robot: Any = system.robot
     if robot is None or robot.dynamics.velocities != system.dynamics.velocities:
         raise IdentificationError(
-            f"{system.name} has no links in joint coordinates whose inertias could be identified: "
-            "describe it as a robot (dl.Robot.from_urdf, …), or as one that closes its loops "
-            "(dl.Constrained)"
+            f"{system.name} has no links in joint coordinates to be identified: describe it as a robot "
+            "(dl.Robot.from_urdf, …), or as one that closes its loops (dl.Constrained)"
         )
     if system.dynamics.frictional_rows:
         raise IdentificationError(
@@ -322,48 +308,36 @@ def build_regressor(
             "are not linear in the unknown; set the contacts' friction to zero"
         )
     model = robot.dynamics.bound().description
-    joints, default = model.tree.velocities, np.ones(system.nv, dtype=bool)
-    if driven is not None:
-        default = np.asarray(driven, dtype=bool)
-    default = default[leaders(model)[0]]
+    joints = model.tree.velocities
+    default = np.broadcast_to(True if driven is None else driven, (system.nv,))[leaders(model)[0]]
     unknown: dict[str, np.ndarray] = {}  # (joints of the tree,) bool of each unknown kind
-    if isinstance(friction, Mapping):
-        velocities = {joint.name: joint.v for joint in model.tree.joints}
-        velocities |= {name: slice(k, k + 1) for k, name in enumerate(joints)}
-        for joint, named in friction.items():
-            if joint not in velocities:
-                hint = suggest(str(joint), list(velocities))
-                raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
-            for kind in _kinds(named):
-                own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
-                own[velocities[joint]] = True
-    else:
-        unknown = dict.fromkeys(_kinds(friction), default)
+    indices: dict[str, Any] = {joint.name: joint.v for joint in model.tree.joints}
+    indices |= {name: k for k, name in enumerate(joints)}
+    chosen = friction if isinstance(friction, Mapping) else {None: friction}
+    for joint, own_kinds in chosen.items():
+        if joint is not None and joint not in indices:
+            hint = suggest(str(joint), list(indices))
+            raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
+        for kind in (own_kinds,) if isinstance(own_kinds, str) else own_kinds:
+            if kind not in FRICTION:
+                hint = suggest(str(kind), FRICTION)
+                raise IdentificationError(f"friction has no kind {kind!r}{hint}")
+            own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
+            own[default if joint is None else indices[joint]] = True
     if rotor:
         unknown["rotor"] = default
     known = drive_parameters(model.drive)
     kinds = tuple(kind for kind in KINDS if kind in unknown or known[kind].any())
     names = robot.parameter_names + tuple(f"{j}:{kind}" for kind in kinds for j in joints)
     values = np.concatenate([robot.parameters, *(known[kind] for kind in kinds)])
-    chosen = None if independent is None else tuple(independent)
+    equations = None if independent is None else tuple(independent)
     free = _free_entries(model, kinds, unknown if links is None else {}, links)
-    return Regressor(system, names, len(robot.parameters), kinds, values, free, chosen)
+    return Regressor(system, names, len(robot.parameters), kinds, values, free, equations)
 
 
 def may_be_passive(system: System) -> bool:
     """Whether joints may have no drive: those of a closed chain or of a floating base."""
     return bool(system.dynamics.rows) or system.nq != system.nv
-
-
-def _kinds(friction: str | Sequence[str]) -> tuple[str, ...]:
-    kinds = (friction,) if isinstance(friction, str) else tuple(friction)
-    for kind in kinds:
-        if kind not in FRICTION:
-            hint = suggest(str(kind), list(FRICTION))
-            raise IdentificationError(
-                f"friction has no kind {kind!r}{hint}; kinds are {', '.join(FRICTION)}"
-            )
-    return kinds
 
 
 def leaders(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -392,16 +366,14 @@ def _free_entries(
     for link in names:
         if link not in moving:
             raise IdentificationError(
-                f"{model.name} has no moving link {link!r}{suggest(str(link), list(moving))}; "
-                f"links fixed to one another count as one: {', '.join(moving)}"
+                f"{model.name} has no moving link {link!r}, where links fixed to one another count "
+                f"as one{suggest(str(link), list(moving))}"
             )
         inertial[moving[link]] = True
     has_drive = np.ones(model.tree.nv, dtype=bool)
     for joint in model.tree.joints:
-        if joint.kind == "free":
-            has_drive[joint.v] = False
-    parts = [has_drive & unknown.get(kind, False) for kind in kinds]
-    return np.concatenate([inertial.ravel(), *parts])
+        has_drive[joint.v] = joint.kind != "free"
+    return np.concatenate([inertial.ravel(), *(has_drive & unknown.get(k, False) for k in kinds)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,9 +391,7 @@ class BaseParameters(Frozen):
         return np.asarray(x0 + np.linalg.lstsq(self.matrix, beta - self.matrix @ x0, rcond=None)[0])
 
 
-def base_parameters(
-    regressor: Regressor, seed: int = 0, starts: np.ndarray | None = None
-) -> BaseParameters:
+def base_parameters(regressor: Regressor, starts: np.ndarray | None = None) -> BaseParameters:
     """The base parameters of the regressor's unknowns, from random motions of its system.
 
     A closed chain moves in the assembly mode of the configurations `starts` (k, nq), default that of
@@ -429,7 +399,7 @@ def base_parameters(
     """
     p = len(regressor.names)
     count = ROWS_PER_COLUMN * p // max(1, len(regressor.rows)) + 1
-    record = random_record(regressor.system, np.random.default_rng(seed), count, starts)
+    record = random_record(regressor.system, np.random.default_rng(0), count, starts)
     if regressor.system.dynamics.rows:
         # an orthonormal basis, rows scaled: near a singularity of the independent velocities the
         # equations in these would be much larger than all others
@@ -440,9 +410,8 @@ def base_parameters(
         W = regressor.evaluate(record)
     W = W.reshape(-1, p)
     bodies = regressor.inertial // PER_BODY
-    T, T_inv = np.eye(p), np.eye(p)
-    inertial = slice(0, regressor.inertial)
-    T[inertial, inertial], T_inv[inertial, inertial] = to_moments(bodies), from_moments(bodies)
+    others = np.eye(p - regressor.inertial)
+    T, T_inv = (block_diag(x, others) for x in (to_moments(bodies), from_moments(bodies)))
     free = np.asarray(regressor.free)
     W = np.where(free, W @ T_inv, 0.0)  # known parameters are in no base parameter
     order = [*elimination_order(bodies), *range(regressor.inertial, p)]

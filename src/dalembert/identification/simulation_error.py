@@ -29,7 +29,7 @@ from it as from every other method's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -42,13 +42,11 @@ from dalembert.frameworks.rollout import step_operation
 from dalembert.identification.consistency import fit_bodies
 from dalembert.identification.least_squares import Estimate, LinearEquations, estimate
 from dalembert.identification.linear_fit import LinearFit
-from dalembert.identification.record import Record
+from dalembert.identification.record import Record, white_noise
 from dalembert.identification.regressor import BaseParameters, Regressor, rebuild, with_drive
 from dalembert.model.model import Drive, with_parameters
 from dalembert.model.parameter import Parameter, expression
 
-# x' consistent and near to the estimate and to x
-BodyFit = Callable[[Estimate, np.ndarray], np.ndarray]
 Noise = tuple[np.ndarray, np.ndarray]  # deviations (n,) of positions and torques
 
 LONGEST_STEP = 4e-3  # s of a step of the simulation
@@ -86,14 +84,12 @@ class SimulatedWindows(NamedTuple):
     by_tau: np.ndarray  # (steps, w, n, parts · n): by torque errors during a part
 
 
-def between_samples(tau: np.ndarray, per_sample: int, zero_order_hold: bool) -> np.ndarray:
+def between_samples(tau: np.ndarray, per_sample: int) -> np.ndarray:
     """(samples, per_sample, …): values (samples, …) in the middle of the steps after each sample.
 
-    A spline through the samples, or constant from one to the next. Torques and columns of friction
-    are interpolated alike, so that jumps of both at a reversal cancel between samples too.
+    They are on a spline through the samples. Torques and columns of friction are interpolated alike,
+    so that jumps of both at a reversal cancel between samples too.
     """
-    if zero_order_hold:
-        return np.repeat(tau[:, None], per_sample, axis=1)
     samples = np.arange(len(tau))
     offsets = (np.arange(per_sample) + 0.5) / per_sample
     return np.asarray(CubicSpline(samples, tau)(samples[:, None] + offsets))
@@ -120,9 +116,7 @@ class Simulator:
                 "quaternions have four; take method='inverse_dynamics' or 'power'"
             )
 
-    def windows(
-        self, record: Record, x: np.ndarray, steps: int, most: int, zero_order_hold: bool = False
-    ) -> Windows:
+    def windows(self, record: Record, x: np.ndarray, steps: int, most: int) -> Windows:
         """Consecutive windows of `steps` samples, at most `most` of them spread over the record."""
         count = (len(record.t) - 1) // steps
         starts = steps * np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
@@ -130,11 +124,10 @@ class Simulator:
         dt = 1.0 / record.rate
         per_sample = max(1, int(np.ceil(dt / LONGEST_STEP)))
         friction = self.regressor.joint_rows(record)[:, :, self._by_measured]
-        between = (
-            between_samples(y, per_sample, zero_order_hold)
+        tau, F = (
+            np.moveaxis(between_samples(y, per_sample)[samples], 2, 1)
             for y in (np.nan_to_num(record.tau), friction)
         )
-        tau, F = (np.moveaxis(y[samples], 2, 1) for y in between)
         variance = self.regressor.sign_variance(record, x)[samples]
         parts = np.linspace(0, steps, min(PARTS, steps) + 1).astype(int)
         start, measured = (record.q[starts], record.qd[starts]), record.q[samples + 1]
@@ -190,8 +183,7 @@ class Simulator:
         Viscous friction and rotors are symbols, and there is no other friction.
         """
         model = self.regressor.model
-        zero = np.zeros(model.tree.nv)
-        joints = range(model.tree.nv)
+        zero, joints = np.zeros(model.tree.nv), range(model.tree.nv)
         viscous, rotor = (
             expression([Parameter(f"{name}_{j}", 0.0) for j in joints]) for name in SIMULATED
         )
@@ -205,16 +197,6 @@ class Simulator:
         return step.kernel.ufunc, step.vjp(wrt).kernel.ufunc
 
 
-@dataclass(frozen=True, eq=False)
-class ShootingResult:
-    """A fit by simulation error."""
-
-    x: np.ndarray  # (p,) of the motion that fits best
-    estimate: Estimate  # β by one more unconstrained step, and its whitened problem
-    misfits: tuple[float, ...]  # RMS of q̂ − q of every iteration, in units of its noise
-    length: float  # s of the windows
-
-
 class _Iterate(NamedTuple):
     """Windows simulated with some x, and the linear problem there."""
 
@@ -224,103 +206,87 @@ class _Iterate(NamedTuple):
     cost: float  # RMS of the whitened rows
 
 
-def fit_simulation(
-    regressor: Regressor,
-    base: BaseParameters,
-    records: Sequence[Record],
-    start: np.ndarray,
-    length: float | None = None,
-    zero_order_hold: bool = False,
-    fit_bodies: BodyFit | None = None,
-) -> ShootingResult:
-    """x (p,) and β for which simulated windows of `length` s match the measured positions.
+def refine_by_simulation(
+    fit: LinearFit, base: BaseParameters, consistent: bool = True
+) -> tuple[LinearFit, list[str]]:
+    """(a linear fit improved by simulation error, notes).
 
-    Positions are compared as they were before a filter, as their noise is taken as white.
-
-    Parameters
-    ----------
-    start : (p,) array
-        A fit by another method.
-    length : float, optional
-        Default: the longest over which the first fit still predicts the motion.
-    zero_order_hold : bool
-        Torques constant from one sample to the next, as of a digital drive, instead of smooth.
-    fit_bodies : callable, optional
-        (estimate, x) → consistent x' near to both; keeps the simulated bodies physical, if those of
-        `start` are. Without it only β counts.
+    Positions are compared as they were before a filter, as their noise is taken as white. With
+    `consistent` the simulated bodies are physical. The fit itself where no model makes that motion.
     """
-    records = [each if each.raw is None else replace(each, q=each.raw) for each in records]
+    regressor = fit.regressor
+    records = [each if each.raw is None else replace(each, q=each.raw) for each in fit.records]
     simulator, noise = Simulator(regressor, base), measurement_noise(records)
-    longest = max(record.t[-1] - record.t[0] for record in records)
-    lengths = [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]
-    most = max(1, MAX_WINDOWS // len(records))
-    for used in lengths if length is None else (length,):
-        steps = [max(MIN_SAMPLES, round(used * record.rate)) for record in records]
-        windows = [
-            simulator.windows(record, start, count, most, zero_order_hold)
-            for record, count in zip(records, steps, strict=True)
-            if len(record.t) > count
-        ]
-        if not windows:
-            raise IdentificationError(
-                f"no record is as long as a window of {used:g} s: take method='inverse_dynamics'"
-            )
-        iterate = _linearise(simulator, start, windows, noise)
-        if iterate.cost < FOLLOWS:
-            break
-    misfits = [iterate.cost]
-    for _ in range(ITERATIONS):
-        better = _gauss_newton_step(simulator, iterate, noise, fit_bodies)
-        if better is None:
-            break
-        iterate = better
-        misfits.append(iterate.cost)
-        if misfits[-2] - misfits[-1] < CONVERGED * misfits[-2]:
-            break
+
+    def nearest(result: Estimate, x: np.ndarray) -> np.ndarray:
+        """Parameters (p,) of an estimate, nearest to x (p,)."""
+        if consistent:
+            return fit_bodies(replace(regressor, values=x), base, result).x
+        return base.nearest(result.beta, x)
+
+    start = nearest(fit.estimate, regressor.values)
+    length, iterate = _longest_windows(simulator, records, start, noise)
     if iterate.equations is None:
         raise IdentificationError(
             f"{regressor.system.name} runs away when it is simulated with the first fit; take "
             "method='inverse_dynamics', or a better prior"
         )
+    misfits = [iterate.cost]
     result = estimate(iterate.equations, base.matrix @ iterate.x)
-    return ShootingResult(iterate.x, result, tuple(misfits), used)
-
-
-def refine_by_simulation(
-    fit: LinearFit, base: BaseParameters, consistent: bool = True
-) -> tuple[LinearFit, list[str]]:
-    """(a linear fit improved by simulation error, notes); see `fit_simulation`."""
-    regressor = fit.regressor
-
-    def bodies(estimate: Estimate, x: np.ndarray) -> np.ndarray:
-        return fit_bodies(replace(regressor, values=x), base, estimate).x
-
-    start = bodies(fit.estimate, regressor.values) if consistent else fit.x
-    hook = bodies if consistent else None
-    result = fit_simulation(regressor, base, fit.records, start, fit_bodies=hook)
+    for _ in range(ITERATIONS):
+        # the step of Gauss and Newton, halved until the misfit falls; bodies between two physical
+        # ones are physical
+        x, windows = iterate.x, iterate.windows
+        step = nearest(result, x) - x
+        trials = (_linearise(simulator, x + 0.5**k * step, windows, noise) for k in range(HALVINGS))
+        better = next((trial for trial in trials if trial.cost < iterate.cost), None)
+        if better is None or better.equations is None:
+            break
+        iterate = better
+        misfits.append(iterate.cost)
+        result = estimate(better.equations, base.matrix @ iterate.x)
+        if misfits[-2] - misfits[-1] < CONVERGED * misfits[-2]:
+            break
     note = (
-        f"simulated motion of windows of {result.length:g} s: off by {result.misfits[0]:.3g} of its "
-        f"noise at first, by {result.misfits[-1]:.3g} after {len(result.misfits) - 1} rounds"
+        f"simulated motion of windows of {length:g} s: off by {misfits[0]:.3g} of its noise at "
+        f"first, by {misfits[-1]:.3g} after {len(misfits) - 1} rounds"
     )
-    if result.misfits[-1] > FOLLOWS:
+    if misfits[-1] > FOLLOWS:
         return fit, [f"{note}: no model of this kind makes that motion, the linear fit is kept"]
-    x = base.nearest(result.estimate.beta, regressor.values)
-    return LinearFit(regressor, fit.records, result.estimate, x), [note]
+    x = base.nearest(result.beta, regressor.values)
+    return LinearFit(regressor, fit.records, result, x), [note]
+
+
+def _longest_windows(
+    simulator: Simulator, records: Sequence[Record], start: np.ndarray, noise: Noise
+) -> tuple[float, _Iterate]:
+    """(s of the longest windows over which `start` (p,) predicts the motion, the first iterate)."""
+    longest = max(record.t[-1] - record.t[0] for record in records)
+    most = max(1, MAX_WINDOWS // len(records))
+    for length in [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]:
+        steps = [max(MIN_SAMPLES, round(length * record.rate)) for record in records]
+        windows = [
+            simulator.windows(record, start, count, most)
+            for record, count in zip(records, steps, strict=True)
+            if len(record.t) > count
+        ]
+        if not windows:
+            raise IdentificationError(
+                f"no record has windows of {length:g} s: take method='inverse_dynamics'"
+            )
+        iterate = _linearise(simulator, start, windows, noise)
+        if iterate.cost < FOLLOWS:
+            break
+    return length, iterate
 
 
 def measurement_noise(records: Sequence[Record]) -> Noise:
-    """Noise of positions and torques: differences from sample to sample that no smooth motion has.
-
-    Third differences of white noise have √20 times its deviation, those of a finely sampled motion
-    are negligible; the median ignores jumps.
-    """
+    """Noise of positions and torques, by third differences."""
     deviations = []
     for name in ("q", "tau"):
         signals = [np.nan_to_num(getattr(record, name)) for record in records]
-        differences = np.concatenate([np.abs(np.diff(x, 3, axis=0)) for x in signals])
-        noise = np.median(differences, axis=0) / (0.6745 * np.sqrt(20.0))
         span = np.ptp(np.concatenate(signals), axis=0)
-        deviations.append(np.maximum(noise, MIN_NOISE * np.maximum(span, 1e-9)))
+        deviations.append(np.maximum(white_noise(signals, 3), MIN_NOISE * np.maximum(span, 1e-9)))
     q, tau = deviations
     return q, tau
 
@@ -348,7 +314,7 @@ def _linearise(
         stretch.append(count + np.repeat(np.arange(len(r)), r.shape[1] - n0))
         count += len(r)
     every, rows, rhs = np.arange(size), np.concatenate(W), np.concatenate(y)[:, None]
-    equations = LinearEquations((every,), (rows,), rhs, np.concatenate(stretch), size, 1)
+    equations = LinearEquations((every,), (rows,), rhs, np.concatenate(stretch), size)
     return _Iterate(x, moved, equations, float(np.sqrt(np.mean(equations.residuals(beta) ** 2))))
 
 
@@ -373,22 +339,3 @@ def _whiten(
     rows = np.linalg.solve(L, np.concatenate([r, J0, J], axis=-1))
     n0 = J0.shape[-1]
     return rows[..., 0], rows[..., 1 : 1 + n0], rows[..., 1 + n0 :]
-
-
-def _gauss_newton_step(
-    simulator: Simulator, iterate: _Iterate, noise: Noise, fit_bodies: BodyFit | None
-) -> _Iterate | None:
-    """The next iterate, its step halved until the misfit falls; None if it never does.
-
-    Bodies between two physical ones are physical.
-    """
-    if iterate.equations is None:
-        return None
-    base, x = simulator.base, iterate.x
-    result = estimate(iterate.equations, base.matrix @ x)
-    target = base.nearest(result.beta, x) if fit_bodies is None else fit_bodies(result, x)
-    for k in range(HALVINGS):
-        trial = _linearise(simulator, x + 0.5**k * (target - x), iterate.windows, noise)
-        if trial.cost < iterate.cost:
-            return trial
-    return None

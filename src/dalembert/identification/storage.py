@@ -112,9 +112,7 @@ def load(
         for link, stored in (options.get("shapes") or {}).items():
             kind = stored.pop("class")
             if kind not in SHAPES:
-                raise IdentificationError(
-                    f"a shape of the class {visible(kind)[:40]!r} is not known"
-                )
+                raise IdentificationError(f"the class {visible(kind)[:40]!r} is not known")
             options["shapes"][link] = SHAPES[kind](**stored)
         if isinstance(held_out, list):
             held_out = [_restore_log(x, f"held{k}", arrays) for k, x in enumerate(held_out)]

@@ -37,7 +37,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -70,101 +70,94 @@ class LoopsFile:
 def read_loops(path: Path) -> LoopsFile:
     """The loops of a TOML or YAML file."""
     data = read_file(path, MAX_TOML_BYTES)
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return _extended_urdf(data, path)
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
     try:
-        text = data.decode().replace("\r\n", "\n")
+        return _extended_urdf(data) if is_yaml else _toml_loops(data, path.name)
+    except ModelError as error:
+        raise ImportFileError(str(error), path.name) from None
+
+
+def _toml_loops(data: bytes, file: str) -> LoopsFile:
+    try:
+        content = parse_toml(data.decode().replace("\r\n", "\n"), file)
     except UnicodeDecodeError:
-        raise ImportFileError("is not a text file in UTF-8", path.name) from None
-    return _Reader(path.name).read(parse_toml(text, path.name))
+        raise ModelError("is not a text file in UTF-8") from None
+    _require_known(content, (*PARTS, "posture"), "the file")
+    tables = []
+    for kind in PARTS:
+        rows = content.get(kind, [])
+        if not isinstance(rows, list) or not all(isinstance(x, Mapping) for x in rows):
+            raise ModelError(f"{kind} must be tables, each under [[{kind}]]")
+        tables += [(kind, row, number) for number, row in enumerate(rows, start=1)]
+    if len(tables) > MAX_LOOPS:
+        raise ModelError(f"more than {MAX_LOOPS} loops")
+    equalities = [_equality(*table) for table in tables]
+    start = _by_joint(content.get("posture", {}), "[posture]", "posture")
+    return LoopsFile(tuple(equalities), start)
 
 
-class _Reader(NamedTuple):
-    """Reads the tables of one TOML file."""
-
-    file: str
-
-    def read(self, data: Mapping[str, Any]) -> LoopsFile:
-        self._known(data, (*PARTS, "posture"), "the file")
-        tables = []
-        for kind in PARTS:
-            rows = data.get(kind, [])
-            if not isinstance(rows, list) or not all(isinstance(x, Mapping) for x in rows):
-                raise ImportFileError(f"{kind} must be tables, each under [[{kind}]]", self.file)
-            tables += [(kind, row, number) for number, row in enumerate(rows, start=1)]
-        if len(tables) > MAX_LOOPS:
-            raise ImportFileError(f"more than {MAX_LOOPS} loops", self.file)
-        equalities = [self._equality(*table) for table in tables]
-        posture = data.get("posture", {})
-        if not isinstance(posture, Mapping):
-            raise ImportFileError(
-                "[posture] must give a number for every joint it names", self.file
-            )
-        start = {
-            joint: self._numbers(x, 1, f"posture of {joint}")[0] for joint, x in posture.items()
-        }
-        return LoopsFile(tuple(equalities), start)
-
-    def _equality(self, kind: str, table: Mapping[str, Any], number: int) -> Equality:
-        name = str(table.get("name", f"{kind}{number}"))
-        what = f"[[{kind}]] {name!r}"
-        self._known(table, PARTS[kind], what)
-        if kind == "coupling":
-            powers = self._numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
-            leader = self._word(table, "leader", what) if "leader" in table else None
-            follower = self._word(table, "follower", what)
-            table_factors = table.get("factors", {})
-            if not isinstance(table_factors, Mapping):
-                raise ImportFileError(
-                    f"{what}: factors must give a number for every joint they name", self.file
-                )
-            factors = tuple(
-                (joint, *self._numbers(x, 1, f"{what}: factor of {joint}"))
-                for joint, x in table_factors.items()
-            )
-            return Equality("joint", name, follower, leader, polynomial=powers, factors=factors)
-        ends = [self._word(table, end, what) for end in ("first", "second")]
-        first, second = (None if end == WORLD else end for end in ends)
-        poses = []
-        for end in ("first", "second"):
-            xyz, rpy = (
-                self._numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
-                for part in ("xyz", "rpy")
-            )
-            poses.append(pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz))))
-        loop = Equality("loop", name, first, second, pose_first=poses[0], pose_second=poses[1])
-        if kind == "distance":
-            (length,) = self._numbers(table.get("length"), 1, f"{what}: length")
-            return replace(loop, kind="distance", length=length)
-        directions = table.get("directions", "point")
-        if isinstance(directions, list):
-            directions = tuple(str(word) for word in directions)
-        word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        return replace(loop, kind=word, directions=directions)
-
-    def _word(self, table: Mapping[str, Any], key: str, what: str) -> str:
-        if not isinstance(table.get(key), str):
-            raise ImportFileError(f"{what}: it needs {key} = a name", self.file)
-        return str(table[key])
-
-    def _numbers(self, value: Any, count: int | None, what: str) -> tuple[float, ...]:
-        try:
-            array = np.atleast_1d(np.asarray(value, dtype=float))
-        except (TypeError, ValueError):
-            array = np.array([np.nan])
-        has_shape = array.ndim == 1 and len(array) == (count or len(array))
-        if not has_shape or not np.all(np.abs(array) <= LARGEST):
-            expected = "numbers" if count is None else f"{count} finite numbers"
-            raise ImportFileError(f"{what} must be {expected}, not {short(value)}", self.file)
-        return tuple(float(x) for x in array)
-
-    def _known(self, table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
-        for key in table:
-            if key not in known:
-                raise ImportFileError(f"{what}: {key!r} is unknown{suggest(key, known)}", self.file)
+def _equality(kind: str, table: Mapping[str, Any], number: int) -> Equality:
+    name = str(table.get("name", f"{kind}{number}"))
+    what = f"[[{kind}]] {name!r}"
+    _require_known(table, PARTS[kind], what)
+    if kind == "coupling":
+        powers = _numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
+        leader = _word(table, "leader", what) if "leader" in table else None
+        follower = _word(table, "follower", what)
+        factors = _by_joint(table.get("factors", {}), f"{what}: factors", f"{what}: factor")
+        coupling = Equality("joint", name, follower, leader, polynomial=powers)
+        return replace(coupling, factors=tuple(factors.items()))
+    ends = [_word(table, end, what) for end in ("first", "second")]
+    first, second = (None if end == WORLD else end for end in ends)
+    poses = []
+    for end in ("first", "second"):
+        xyz, rpy = (
+            _numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
+            for part in ("xyz", "rpy")
+        )
+        poses.append(pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz))))
+    loop = Equality("loop", name, first, second, pose_first=poses[0], pose_second=poses[1])
+    if kind == "distance":
+        (length,) = _numbers(table.get("length"), 1, f"{what}: length")
+        return replace(loop, kind="distance", length=length)
+    directions = table.get("directions", "point")
+    if isinstance(directions, list):
+        directions = tuple(str(word) for word in directions)
+    word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
+    return replace(loop, kind=word, directions=directions)
 
 
-def _extended_urdf(text: bytes, path: Path) -> LoopsFile:
+def _word(table: Mapping[str, Any], key: str, what: str) -> str:
+    if not isinstance(table.get(key), str):
+        raise ModelError(f"{what}: it needs {key} = a name")
+    return str(table[key])
+
+
+def _numbers(value: Any, count: int | None, what: str) -> tuple[float, ...]:
+    try:
+        array = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        array = np.array([np.nan])
+    has_shape = array.ndim == 1 and len(array) == (count or len(array))
+    if not has_shape or not np.all(np.abs(array) <= LARGEST):
+        expected = "numbers" if count is None else f"{count} finite numbers"
+        raise ModelError(f"{what} must be {expected}, not {short(value)}")
+    return tuple(float(x) for x in array)
+
+
+def _by_joint(values: Any, what: str, each: str) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise ModelError(f"{what} must give a number for every joint")
+    return {joint: _numbers(x, 1, f"{each} of {joint}")[0] for joint, x in values.items()}
+
+
+def _require_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    for key in table:
+        if key not in known:
+            raise ModelError(f"{what}: {key!r} is unknown{suggest(key, known)}")
+
+
+def _extended_urdf(text: bytes) -> LoopsFile:
     """`closed_loop` pairs of frames, each of its `type`; joints whose type is another."""
     try:
         import yaml
@@ -174,26 +167,24 @@ def _extended_urdf(text: bytes, path: Path) -> LoopsFile:
         data: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())[:200]
-        raise ImportFileError(f"this is not YAML: {reason}", path.name) from None
+        raise ModelError(f"this is not YAML: {reason}") from None
     if not isinstance(data, Mapping) or not isinstance(data.get("closed_loop"), list):
-        raise ImportFileError("an Extended URDF has closed_loop: pairs of frames", path.name)
+        raise ModelError("an Extended URDF has closed_loop: pairs of frames")
     pairs = data["closed_loop"]
     words = data.get("type") or ["6d"] * len(pairs)
     types = [str(word).lower() for word in words] if isinstance(words, list) else []
     if len(types) != len(pairs) or not set(types) <= {"3d", "6d"}:
-        raise ImportFileError('type must be "3d" or "6d" for every closed_loop', path.name)
+        raise ModelError('type must be "3d" or "6d" for every closed_loop')
     equalities = []
     for pair, word in zip(pairs, types, strict=True):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise ImportFileError(f"closed_loop has {short(pair)}, not two frames", path.name)
+            raise ModelError(f"closed_loop has {short(pair)}, not two frames")
         first, second = (str(end) for end in pair)
         kind, directions = ("connect", "point") if word == "3d" else ("weld", "weld")
         equalities.append(Equality(kind, f"{first}_{second}", first, second, directions=directions))
     names, kinds = data.get("joint_name") or [], data.get("joint_type") or []
     if not (isinstance(names, list) and isinstance(kinds, list) and len(names) == len(kinds)):
-        raise ImportFileError(
-            "joint_type must be a list with a type for every joint_name", path.name
-        )
+        raise ModelError("joint_type must be a list with a type for every joint_name")
     changed = {str(n): str(k).lower() for n, k in zip(names, kinds, strict=True)}
     return LoopsFile(tuple(equalities), kinds=changed)
 

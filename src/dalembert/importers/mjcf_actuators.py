@@ -5,108 +5,106 @@ Motors, servos, dampers and cylinders are shorthands that the compiler has writt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_forces import disabled, names_of, of_actuator
+from dalembert.importers.mjcf_compile import CompiledModel
 from dalembert.model.actuators import ANY, Actuation, Actuator, Range, wraps
 from dalembert.model.model import Model
-from dalembert.model.notes import LeftOut
 
-TRANSMISSIONS = {
-    "mjTRN_JOINT": "joint",
-    "mjTRN_JOINTINPARENT": "joint_in_parent",
-    "mjTRN_TENDON": "tendon",
-    "mjTRN_SITE": "site",
-    "mjTRN_SLIDERCRANK": "crank",
+SUPPORTED = {
+    "transmission": {
+        "mjTRN_JOINT": "joint",
+        "mjTRN_JOINTINPARENT": "joint_in_parent",
+        "mjTRN_TENDON": "tendon",
+        "mjTRN_SITE": "site",
+        "mjTRN_SLIDERCRANK": "crank",
+    },
+    "dynamics": {
+        "mjDYN_NONE": "none",
+        "mjDYN_INTEGRATOR": "integrator",
+        "mjDYN_FILTER": "filter",
+        "mjDYN_FILTEREXACT": "filterexact",
+    },
+    "gain": {"mjGAIN_FIXED": "fixed", "mjGAIN_AFFINE": "affine"},
+    "bias": {"mjBIAS_NONE": "none", "mjBIAS_AFFINE": "affine"},
 }
-DYNAMICS = {
-    "mjDYN_NONE": "none",
-    "mjDYN_INTEGRATOR": "integrator",
-    "mjDYN_FILTER": "filter",
-    "mjDYN_FILTEREXACT": "filterexact",
-}
-GAINS, BIASES = ("mjGAIN_FIXED", "mjGAIN_AFFINE"), ("mjBIAS_NONE", "mjBIAS_AFFINE")
 LEAST = 1e-15  # mjMINVAL, the shortest time constant
 
 
-def actuation(
-    mujoco: ModuleType, m: Any, model: Model, joints: list[str], sites: list[str]
-) -> tuple[Actuation, list[LeftOut]]:
-    """The actuators, and those that are left out; `joints` and `sites` are names by index."""
-    tendons = names_of(mujoco, m, "tendon")
-    targets = {"joint": joints, "joint_in_parent": joints, "tendon": tendons}
-    targets |= {"site": sites, "crank": sites}
+def actuation(m: CompiledModel, model: Model) -> Actuation:
+    """The actuators that the model can have; the others are noted."""
+    joints, tendons = m.names["joint"], m.names["tendon"]
     known = {*joints, *(t.name for t in model.tendons), *model.frames}
     actuators: list[Actuator] = []
-    left_out: list[LeftOut] = []
-    is_off = disabled(mujoco, m, "ACTUATION")
-    for i, name in enumerate(names_of(mujoco, m, "actuator")):
-        reason = "the file switches actuation off" if is_off else _unsupported(mujoco, m, i)
+    is_off = m.disabled("ACTUATION")
+    for i, name in enumerate(m.names["actuator"]):
+        reason = "the file switches actuation off" if is_off else _unsupported(m, i)
         if not reason:
-            actuator = _actuator(mujoco, m, i, name, targets)
+            actuator = _actuator(m, i)
             if {actuator.target, actuator.reference or actuator.target} <= known:
                 group = int(m.actuator_group[i])
                 if 0 <= group < 31 and m.opt.disableactuator >> group & 1:
                     if "filter" in actuator.dynamics and wraps(model, actuator):
                         effect = "its activation takes the longer direction round, too; it is off"
-                        left_out.append(LeftOut("filter of a disabled servo", name, effect))
+                        m.leave_out("filter of a disabled servo", name, effect)
                     actuator = replace(actuator, gain=np.zeros(3), bias=np.zeros(3))
                 actuators.append(actuator)
                 continue
-        effect = f"exerts nothing: {reason or 'nothing to pull at'}"
-        left_out.append(LeftOut("actuator", name, effect))
+        m.leave_out("actuator", name, f"exerts nothing: {reason or 'nothing to pull at'}")
     if not actuators:
-        return Actuation(), left_out
+        return Actuation()
     limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
     joint_ranges = {joints[k]: _range(m.jnt_actfrcrange[k]) for k in limited}
     limited = np.flatnonzero(getattr(m, "tendon_actfrclimited", ())).tolist()
     tendon_ranges = {tendons[k]: _range(m.tendon_actfrcrange[k]) for k in limited}
-    return Actuation(tuple(actuators), joint_ranges, tendon_ranges), left_out
+    return Actuation(tuple(actuators), joint_ranges, tendon_ranges)
 
 
-def _unsupported(mujoco: ModuleType, m: Any, i: int) -> str:
-    """Why an actuator is not a general one; empty if it is."""
-    kinds = {
-        "transmission": (mujoco.mjtTrn(int(m.actuator_trntype[i])).name, TRANSMISSIONS),
-        "dynamics": (mujoco.mjtDyn(int(m.actuator_dyntype[i])).name, DYNAMICS),
-        "gain": (mujoco.mjtGain(int(m.actuator_gaintype[i])).name, GAINS),
-        "bias": (mujoco.mjtBias(int(m.actuator_biastype[i])).name, BIASES),
+def _kinds(m: CompiledModel, i: int) -> dict[str, str]:
+    """MuJoCo's names of what an actuator is made of."""
+    kinds = {"transmission": ("Trn", "trn"), "dynamics": ("Dyn", "dyn")}
+    kinds |= {"gain": ("Gain", "gain"), "bias": ("Bias", "bias")}
+    return {
+        what: getattr(m.mujoco, f"mjt{enum}")(int(getattr(m, f"actuator_{field}type")[i])).name
+        for what, (enum, field) in kinds.items()
     }
-    for what, (kind, known) in kinds.items():
-        if kind not in known:
+
+
+def _unsupported(m: CompiledModel, i: int) -> str:
+    """Why an actuator is not a general one; empty if it is."""
+    for what, kind in _kinds(m, i).items():
+        if kind not in SUPPORTED[what]:
             return f"its {what} is of the kind {kind.partition('_')[2].lower()}"
     if int(m.actuator_plugin[i]) >= 0:
         return "a plugin computes it"
-    controls = int(of_actuator(m, "ctrlnum", i, 1))
-    if of_actuator(m, "delay", i) or int(m.actuator_actnum[i]) > 1 or controls != 1:
+    controls = int(m.of_actuator("ctrlnum", i, 1))
+    if m.of_actuator("delay", i) or int(m.actuator_actnum[i]) > 1 or controls != 1:
         return "its control is delayed, or more than one number"
     return ""
 
 
-def _actuator(
-    mujoco: ModuleType, m: Any, i: int, name: str, targets: Mapping[str, list[str]]
-) -> Actuator:
-    """Actuator i; `targets` are the names of what each transmission pulls at, by index."""
-    transmission = TRANSMISSIONS[mujoco.mjtTrn(int(m.actuator_trntype[i])).name]
-    dynamics = DYNAMICS[mujoco.mjtDyn(int(m.actuator_dyntype[i])).name]
+def _actuator(m: CompiledModel, i: int) -> Actuator:
+    """Actuator i, which is a general one."""
+    kinds = _kinds(m, i)
+    transmission, dynamics = (SUPPORTED[what][kinds[what]] for what in ("transmission", "dynamics"))
     # MuJoCo 4 numbers controls and outputs apart from actuators
-    control, output = (int(of_actuator(m, key, i, i)) for key in ("ctrladr", "outadr"))
+    control, output = (int(m.of_actuator(key, i, i)) for key in ("ctrladr", "outadr"))
     gain, bias = np.array(m.actuator_gainprm[i, :3]), np.array(m.actuator_biasprm[i, :3])
-    if mujoco.mjtGain(int(m.actuator_gaintype[i])).name == "mjGAIN_FIXED":
+    if kinds["gain"] == "mjGAIN_FIXED":
         gain[1:] = 0.0
-    if mujoco.mjtBias(int(m.actuator_biastype[i])).name == "mjBIAS_NONE":
+    if kinds["bias"] == "mjBIAS_NONE":
         bias[:] = 0.0
-    free = disabled(mujoco, m, "CLAMPCTRL") or not m.actuator_ctrllimited[control]
-    count = 2 if transmission in ("site", "crank") else 1
-    indices = [int(k) for k in m.actuator_trnid[i, :count]]
-    ends = [targets[transmission][k] for k in indices if k >= 0]
+    free = m.disabled("CLAMPCTRL") or not m.actuator_ctrllimited[control]
+    # two sites, or one joint or tendon
+    has_sites = transmission in ("site", "crank")
+    named = m.site_frames if has_sites else m.names[transmission.partition("_")[0]]
+    indices = [int(k) for k in m.actuator_trnid[i, : 2 if has_sites else 1]]
+    ends = [named[k] for k in indices if k >= 0]
     return Actuator(
-        name=name,
+        name=m.names["actuator"][i],
         target=ends[0],
         transmission=transmission,
         gear=np.array(m.actuator_gear[output]),
@@ -127,14 +125,14 @@ def _range(pair: Any) -> Range:
     return float(pair[0]), float(pair[1])
 
 
-def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
-    """The model with limits of the torques at joints of one degree; `joints` by MuJoCo's index.
+def with_efforts(m: CompiledModel, model: Model) -> Model:
+    """The model with limits of the torques at joints of one degree.
 
     A joint's `actuatorfrcrange`, or what the motors and servos at it can give together, whichever
     is less. Where tendons or sites pull as well, only the first is known.
     """
     stated = {
-        joints[k]: float(np.abs(m.jnt_actfrcrange[k]).max())
+        m.names["joint"][k]: float(np.abs(m.jnt_actfrcrange[k]).max())
         for k in np.flatnonzero(m.jnt_actfrclimited).tolist()
     }
     actuators = model.driven_by.actuators

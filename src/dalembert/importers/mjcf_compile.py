@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from types import ModuleType
@@ -24,7 +25,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.file_access import MAX_ASSET, Part, Roots, Trust, read_parts
+from dalembert.importers.file_access import MAX_ASSET, Part, Roots, read_parts
 from dalembert.importers.safe_parsing import MAX_ELEMENTS, Document, Element, excerpt
 from dalembert.model.notes import LeftOut, Mesh
 from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion
@@ -77,11 +78,85 @@ def _expanded(root: Element, attached: int) -> int:
     return total
 
 
-def compiled(
-    mujoco: ModuleType, document: Document, trust: Trust
-) -> tuple[Any, list[str], Dropped]:
-    """The mjModel, MuJoCo's warnings, and what was dropped before it saw the file."""
-    roots = Roots.of(document.path, trust)
+class CompiledModel:
+    """An mjModel, whose arrays are its attributes, with MuJoCo itself and what is noted of it."""
+
+    def __init__(
+        self, mujoco: ModuleType, model: Any, warnings: list[str], dropped: Dropped
+    ) -> None:
+        self.mujoco, self.model, self.warnings, self.dropped = mujoco, model, warnings, dropped
+        self.left_out: list[LeftOut] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def leave_out(self, what: str, name: str, effect: str) -> None:
+        """Note an element that our model lacks."""
+        self.left_out.append(LeftOut(what, name, effect))
+
+    def disabled(self, *names: str) -> bool:
+        """Whether the file switches one of these parts off (flags differ between versions)."""
+        flags = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{name}", None) for name in names)
+        return any(flag is not None and self.opt.disableflags & flag.value for flag in flags)
+
+    @property
+    def has_passive(self) -> bool:
+        """Whether fluids and gravity compensation act: not with springs and dampers both disabled."""
+        neither = self.disabled("SPRING") and self.disabled("DAMPER")
+        return not (neither or self.disabled("PASSIVE"))
+
+    @property
+    def actuator_count(self) -> int:
+        """How many actuators there are; MuJoCo 4 counts their controls (nu) apart."""
+        return int(getattr(self, "nactuator", self.nu))
+
+    def name_of(self, word: str, i: int) -> str:
+        """The name that the file gives to a thing of this kind ("body", "mesh", …), or nothing."""
+        kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{word.upper()}")
+        return self.mujoco.mj_id2name(self.model, kind, i) or ""
+
+    @cached_property
+    def names(self) -> dict[str, list[str]]:
+        """Names by kind and index; unnamed ones get a free name."""
+        counts = {"body": self.nbody, "joint": self.njnt, "site": self.nsite}
+        counts |= {"numeric": self.nnumeric, "tendon": self.ntendon, "equality": self.neq}
+        counts["actuator"] = self.actuator_count
+        names = {}
+        for word, count in counts.items():
+            names[word] = [self.name_of(word, i) for i in range(count)]
+            taken = set(names[word])
+            for i in range(count):
+                unnamed = f"{word}{i}"
+                while unnamed in taken:
+                    unnamed += "_"
+                names[word][i] = names[word][i] or unnamed
+                taken.add(names[word][i])
+        return names
+
+    @property
+    def site_frames(self) -> list[str]:
+        """Names of the sites as frames: not those of bodies."""
+        bodies = set(self.names["body"][1:])
+        return [site if site not in bodies else f"{site}_site" for site in self.names["site"]]
+
+    def of_actuator(self, name: str, i: int, default: Any = 0) -> Any:
+        """Field `name` of actuator i, or `default` where this version of MuJoCo does not have it."""
+        values = getattr(self, f"actuator_{name}", None)
+        return default if values is None else values[i]
+
+    def series(self, name: str, i: int) -> np.ndarray:
+        """Coefficients (degree,) of a polynomial spring or damper, the linear one first.
+
+        Empty for none. MuJoCo before 3.6 has linear ones only.
+        """
+        higher = getattr(self, f"{name}poly", None)
+        linear = getattr(self, name)[i]
+        coefficients = np.array([linear, *([] if higher is None else higher[i])], dtype=float)
+        return np.trim_zeros(coefficients, "b")
+
+
+def compiled(mujoco: ModuleType, document: Document, roots: Roots) -> CompiledModel:
+    """The compiled model of a file, without what dynamics does not need."""
     parts = read_parts(document, roots)
     for part in parts:
         colours_of_materials(part.root)
@@ -95,7 +170,7 @@ def compiled(
             reduce_spec(mujoco, spec, parts, dropped, roots)
             # only muscles use length ranges, and the simulation that finds them may take minutes
             spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
-            return spec.compile(), messages, dropped
+            model = spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ImportFileError):
             raise
@@ -108,6 +183,7 @@ def compiled(
         element = elements[int(line[1]) - 1]
         message = message.replace(line[0], f"line {element.line}")
         raise element.error(f"MuJoCo refuses it: {message[:500]}") from None
+    return CompiledModel(mujoco, model, messages, dropped)
 
 
 @contextmanager
@@ -258,14 +334,13 @@ class Dropped:
         effect = "its forces are not computed"
         return [LeftOut("plugin", name, effect) for name in sorted(self.forces)]
 
-    def meshes(self, mujoco: ModuleType, m: Any, bodies: Sequence[str]) -> Iterator[Mesh]:
-        """The files of meshes that bodies show; `bodies` are names by index."""
-        kind = mujoco.mjtObj.mjOBJ_MESH
-        meshed = [int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_SDF)]
-        for geom in np.flatnonzero(np.isin(m.geom_type, meshed) & (m.geom_dataid >= 0)):
-            name = mujoco.mj_id2name(m, kind, int(m.geom_dataid[geom])) or ""
-            if name in self.shapes:
-                asset = self.shapes[name]
+    def meshes(self, m: CompiledModel) -> Iterator[Mesh]:
+        """The files of meshes that bodies show."""
+        kinds, bodies = m.mujoco.mjtGeom, m.names["body"]
+        meshed = np.isin(m.geom_type, [int(kinds.mjGEOM_MESH), int(kinds.mjGEOM_SDF)])
+        for geom in np.flatnonzero(meshed & (m.geom_dataid >= 0)):
+            asset = self.shapes.get(m.name_of("mesh", int(m.geom_dataid[geom])))
+            if asset is not None:
                 yield Mesh(bodies[int(m.geom_bodyid[geom])], asset.written, asset.element.line)
 
 

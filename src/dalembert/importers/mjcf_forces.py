@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from dalembert.importers.mjcf_compile import CompiledModel
 from dalembert.model.elements import Anchor, Segment, Submerged, Tendon, Wrap
-from dalembert.model.model import Model
-from dalembert.model.notes import LeftOut
+from dalembert.model.model import Frame, Model
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import snap
+from dalembert.spatial.se3 import Placement
 
 ON_TWIST = "dalembert rotor "  # and a free joint: its rotor is no ballast
 COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes through
-
-
-def disabled(mujoco: ModuleType, m: Any, *names: str) -> bool:
-    """Whether the file switches one of these parts off (flags differ between versions)."""
-    flags = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", None) for name in names)
-    return any(flag is not None and m.opt.disableflags & flag.value for flag in flags)
-
-
-def names_of(mujoco: ModuleType, m: Any, word: str) -> list[str]:
-    """Names by index of everything of this kind ("body", "tendon", …); unnamed ones get a free name."""
-    counts = {"body": m.nbody, "joint": m.njnt, "site": m.nsite, "numeric": m.nnumeric}
-    counts |= {"tendon": m.ntendon, "equality": m.neq, "actuator": actuator_count(m)}
-    kind = getattr(mujoco.mjtObj, f"mjOBJ_{word.upper()}")
-    names = [mujoco.mj_id2name(m, kind, i) or "" for i in range(counts[word])]
-    taken = set(names)
-    for i, name in enumerate(names):
-        if not name:
-            unnamed = f"{word}{i}"
-            while unnamed in taken:
-                unnamed += "_"
-            taken.add(unnamed)
-            names[i] = unnamed
-    return names
 
 
 def rotation_of(quaternion: Any) -> np.ndarray:
@@ -45,37 +23,28 @@ def rotation_of(quaternion: Any) -> np.ndarray:
     return snap(matrix_from_quaternion(np.roll(quaternion, -1)))
 
 
-def has_passive(mujoco: ModuleType, m: Any) -> bool:
-    """Whether fluids and gravity compensation act: not with springs and dampers both disabled."""
-    neither = disabled(mujoco, m, "SPRING") and disabled(mujoco, m, "DAMPER")
-    return not (neither or disabled(mujoco, m, "PASSIVE"))
-
-
-def gravity_compensation(
-    mujoco: ModuleType, m: Any, joints: list[str]
-) -> tuple[np.ndarray, list[LeftOut]]:
-    """The lifted share (nbody,) of the weight of each body, and differences from MuJoCo.
+def gravity_compensation(m: CompiledModel) -> np.ndarray:
+    """The lifted share (nbody,) of the weight of each body; differences from MuJoCo are noted.
 
     MuJoCo looks for it only if some share is positive. In joints with actuatorgravcomp it is the
     actuators' force: nothing without actuators, and bounded by the joint's actuatorfrcrange.
     """
-    shares, left = np.array(m.body_gravcomp, dtype=float), []
-    if not (has_passive(mujoco, m) and np.any(shares > 0.0)):
-        return np.zeros(m.nbody), []
-    powered = actuator_count(m) > 0 and not disabled(mujoco, m, "ACTUATION")
+    shares = np.array(m.body_gravcomp, dtype=float)
+    if not (m.has_passive and np.any(shares > 0.0)):
+        return np.zeros(m.nbody)
+    powered = m.actuator_count > 0 and not m.disabled("ACTUATION")
     for i in np.flatnonzero(shares).tolist():
         by_drives = [bool(m.jnt_actgravcomp[k]) for k in _supports(m, i)]
         if not powered and by_drives and all(by_drives):
             shares[i] = 0.0
     lifting = {k for i in np.flatnonzero(shares).tolist() for k in _supports(m, i)}
     for k in sorted(k for k in lifting if m.jnt_actgravcomp[k]):
+        effect = "its drive lifts weights beyond actuatorfrcrange"
         if not powered:
             effect = "weights are lifted in this joint, although no actuator is there to do it"
-            left.append(LeftOut("actuatorgravcomp", joints[k], effect))
-        elif m.jnt_actfrclimited[k]:
-            effect = "its drive lifts weights beyond actuatorfrcrange"
-            left.append(LeftOut("actuatorgravcomp", joints[k], effect))
-    return shares, left
+        if not powered or m.jnt_actfrclimited[k]:
+            m.leave_out("actuatorgravcomp", m.names["joint"][k], effect)
+    return shares
 
 
 def _supports(m: Any, body: int) -> list[int]:
@@ -88,220 +57,172 @@ def _supports(m: Any, body: int) -> list[int]:
     return joints
 
 
-class JointForces:
-    """Forces in each joint, as keywords of `Joint`."""
-
-    def __init__(self, mujoco: ModuleType, m: Any, joints: list[str], numerics: list[str]) -> None:
-        self.mujoco, self.m, self.joints, self.numerics = mujoco, m, joints, numerics
-        actuators = reflected(mujoco, m)
-        self.armature, self.damping = actuators.joints
-        self.left_out = actuators.left_out
-        self.sprung = not disabled(mujoco, m, "SPRING", "PASSIVE")
-        self.damped = not disabled(mujoco, m, "DAMPER", "PASSIVE")
-        self.frictional = not disabled(mujoco, m, "FRICTIONLOSS", "CONSTRAINT")
-
-    def of(self, k: int) -> dict[str, Any]:
-        """Keywords of joint k."""
-        m, dof = self.m, int(self.m.jnt_dofadr[k])
-        name, is_free = self.joints[k], int(m.jnt_type[k]) == self.mujoco.mjtJoint.mjJNT_FREE
-        coulomb: Any = float(m.dof_frictionloss[dof]) if self.frictional else 0.0
-        if self.frictional and COULOMB + name in self.numerics:
-            # the pair that `to_mjcf` wrote beside MuJoCo's symmetric loss
-            at = int(m.numeric_adr[self.numerics.index(COULOMB + name)])
-            coulomb = tuple(float(x) for x in m.numeric_data[at : at + 2])
-        keywords = {
-            "rotor_inertia": float(m.dof_armature[dof] + self.armature[dof]),
-            "coulomb": coulomb,
-            "ballast": is_free and ON_TWIST + name not in self.numerics,
-        }
-        if is_free and self.frictional and m.dof_frictionloss[dof] != 0.0:
-            effect = "it acts along the axes of the body here, of the world in MuJoCo"
-            self.left_out.append(LeftOut("frictionloss of a free joint", name, effect))
-        if self.damped:
-            damping = series(m, "dof_damping", dof)
-            keywords["viscous"] = float(self.damping[dof] + sum(damping[:1]))
-            keywords["drag"] = damping[1:]
-        if self.sprung:
-            keywords["stiffness"] = series(m, "jnt_stiffness", k)
-            # coordinates at which the spring rests, with (x, y, z, w) quaternions
-            kinds, first = self.mujoco.mjtJoint, int(m.jnt_qposadr[k])
-            sizes = {int(kinds.mjJNT_FREE): 7, int(kinds.mjJNT_BALL): 4}
-            size = sizes.get(int(m.jnt_type[k]), 1)
-            rest = np.array(m.qpos_spring[first : first + size], dtype=float)
-            if size > 1:
-                rest[-4:] = np.roll(rest[-4:], -1)
-            keywords["rest"] = rest
-            if getattr(m, "jnt_springyield", np.zeros(m.njnt))[k] != 0.0:
-                effect = "the spring stays elastic"
-                self.left_out.append(LeftOut("yield of a spring", name, effect))
-        return keywords
+def joint_forces(m: CompiledModel, k: int, added: np.ndarray) -> dict[str, Any]:
+    """Forces in joint k, as keywords of `Joint`; `added` (2, nv) is what actuators add."""
+    dof, name = int(m.jnt_dofadr[k]), m.names["joint"][k]
+    kinds, numerics = m.mujoco.mjtJoint, m.names["numeric"]
+    is_free = int(m.jnt_type[k]) == kinds.mjJNT_FREE
+    frictional = not m.disabled("FRICTIONLOSS", "CONSTRAINT")
+    coulomb: Any = float(m.dof_frictionloss[dof]) if frictional else 0.0
+    if is_free and coulomb:
+        effect = "it acts along the axes of the body here, of the world in MuJoCo"
+        m.leave_out("frictionloss of a free joint", name, effect)
+    if frictional and COULOMB + name in numerics:
+        # the pair that `to_mjcf` wrote beside MuJoCo's symmetric loss
+        at = int(m.numeric_adr[numerics.index(COULOMB + name)])
+        coulomb = tuple(float(x) for x in m.numeric_data[at : at + 2])
+    armature, damping = added[:, dof]
+    keywords = {
+        "rotor_inertia": float(m.dof_armature[dof] + armature),
+        "coulomb": coulomb,
+        "ballast": is_free and ON_TWIST + name not in numerics,
+    }
+    if not m.disabled("DAMPER", "PASSIVE"):
+        series = m.series("dof_damping", dof)
+        keywords["viscous"] = float(damping + sum(series[:1]))
+        keywords["drag"] = series[1:]
+    if not m.disabled("SPRING", "PASSIVE"):
+        keywords["stiffness"] = m.series("jnt_stiffness", k)
+        # coordinates at which the spring rests, with (x, y, z, w) quaternions
+        first = int(m.jnt_qposadr[k])
+        size = {int(kinds.mjJNT_FREE): 7, int(kinds.mjJNT_BALL): 4}.get(int(m.jnt_type[k]), 1)
+        rest = np.array(m.qpos_spring[first : first + size], dtype=float)
+        if size > 1:
+            rest[-4:] = np.roll(rest[-4:], -1)
+        keywords["rest"] = rest
+        if getattr(m, "jnt_springyield", np.zeros(m.njnt))[k] != 0.0:
+            m.leave_out("yield of a spring", name, "the spring stays elastic")
+    return keywords
 
 
-class Reflected(NamedTuple):
-    """Armature and damping of actuators at what they drive, × gear²; rows armature, damping."""
+def reflected(m: CompiledModel) -> tuple[np.ndarray, np.ndarray]:
+    """Armature and damping of actuators at joints (2, nv) and tendons (2, tendons), × gear².
 
-    joints: np.ndarray  # (2, nv)
-    tendons: np.ndarray  # (2, tendons)
-    left_out: list[LeftOut]
-
-
-def reflected(mujoco: ModuleType, m: Any) -> Reflected:
-    """Armature and damping of actuators, which only joints and tendons may have.
-
-    MuJoCo adds both to every degree of a joint, with the first number of the gear.
+    Only these may have them. MuJoCo adds both to every degree of a joint, with the first number of
+    the gear.
     """
-    at_joints, at_tendons, left = np.zeros((2, m.nv)), np.zeros((2, m.ntendon)), []
-    degrees = {mujoco.mjtJoint.mjJNT_FREE: 6, mujoco.mjtJoint.mjJNT_BALL: 3}
-    for i, name in enumerate(names_of(mujoco, m, "actuator")):
-        own = [float(of_actuator(m, word, i)) for word in ("armature", "damping")]
-        if np.any(of_actuator(m, "dampingpoly", i)):
+    at_joints, at_tendons = np.zeros((2, m.nv)), np.zeros((2, m.ntendon))
+    kinds = m.mujoco.mjtJoint
+    degrees = {kinds.mjJNT_FREE: 6, kinds.mjJNT_BALL: 3}
+    for i, name in enumerate(m.names["actuator"]):
+        own = np.array([float(m.of_actuator(word, i)) for word in ("armature", "damping")])
+        if np.any(m.of_actuator("dampingpoly", i)):
             effect = "it brakes in proportion to the velocity only"
-            left.append(LeftOut("nonlinear damping of an actuator", name, effect))
+            m.leave_out("nonlinear damping of an actuator", name, effect)
         if not np.any(own):
             continue
         target, kind = int(m.actuator_trnid[i, 0]), int(m.actuator_trntype[i])
-        ratio = float(m.actuator_gear[of_actuator(m, "outadr", i, i), 0]) ** 2
-        if kind == mujoco.mjtTrn.mjTRN_TENDON:
-            at_tendons[:, target] += ratio * np.array(own)
+        ratio = float(m.actuator_gear[m.of_actuator("outadr", i, i), 0]) ** 2
+        if kind == m.mujoco.mjtTrn.mjTRN_TENDON:
+            at_tendons[:, target] += ratio * own
             continue
         first = int(m.jnt_dofadr[target])
         last = first + degrees.get(int(m.jnt_type[target]), 1)
-        at_joints[:, first:last] += ratio * np.array(own)[:, None]
-    return Reflected(at_joints, at_tendons, left)
+        at_joints[:, first:last] += ratio * own[:, None]
+    return at_joints, at_tendons
 
 
-def actuator_count(m: Any) -> int:
-    """How many actuators there are; MuJoCo 4 counts their controls (nu) apart."""
-    return int(getattr(m, "nactuator", m.nu))
+def tendon(m: CompiledModel, model: Model, i: int, armature: float, damping: float) -> Tendon:
+    """Tendon i, with armature and damping that actuators add to its own."""
+    name, first = m.names["tendon"][i], int(m.tendon_adr[i])
+    path = range(first, first + int(m.tendon_num[i]))
+    springs, dampers = (not m.disabled(word, "PASSIVE") for word in ("SPRING", "DAMPER"))
+    series = m.series("tendon_damping", i)
+    if damping != 0.0:
+        series = np.array([sum(series[:1]) + damping, *series[1:]])
+    zeros = np.zeros(m.ntendon)  # where a version of MuJoCo has no such field
+    armature += float(getattr(m, "tendon_armature", zeros)[i])
+    forces: dict[str, Any] = {
+        "stiffness": m.series("tendon_stiffness", i) if springs else np.zeros(0),
+        "damping": series if dampers else np.zeros(0),
+        "rest": np.array(m.tendon_lengthspring[i], dtype=float),
+        "armature": np.trim_zeros(np.array([armature])),
+    }
+    if np.any(getattr(m, "tendon_frictionloss", zeros)[i]):
+        m.leave_out("tendon friction", name, "the tendon slides without Coulomb friction")
+    if np.any(getattr(m, "tendon_springyield", zeros)[i]):
+        m.leave_out("yield of a tendon spring", name, "the spring stays elastic")
+    if m.tendon_limited[i] and not m.disabled("LIMIT", "CONSTRAINT"):
+        m.leave_out("tendon limit", name, "the tendon may be longer or shorter than its range")
+    if int(m.wrap_type[first]) == m.mujoco.mjtWrap.mjWRAP_JOINT:
+        infos = {joint.name: joint for joint in model.joints}
+        over = [infos[m.names["joint"][int(m.wrap_objid[k])]].bodies[0] for k in path]
+        result = Tendon(name, tuple(over), np.array(m.wrap_prm[path]), **forces)
+    else:
+        result = Tendon(name, segments=_segments(m, model, path), **forces)
+    moving = set(result.joints)  # on which its length depends
+    for segment in result.segments:
+        start, end = (
+            set(model.supports[end.body]) if end.body >= 0 else set()
+            for end in (segment.start, segment.end)
+        )
+        moving |= start ^ end
+    # the last of them is not carried by all others
+    is_branched = bool(moving - set(model.supports[max(moving, default=0)]))
+    if result.armature.size and is_branched:
+        effect = "M has entries between these branches, which MuJoCo leaves out"
+        m.leave_out("zeros of M beside a tendon's armature", name, effect)
+    return result
 
 
-def of_actuator(m: Any, name: str, i: int, default: Any = 0) -> Any:
-    """Field `name` of actuator i, or `default` where this version of MuJoCo does not have it."""
-    values = getattr(m, f"actuator_{name}", None)
-    return default if values is None else values[i]
-
-
-def series(m: Any, name: str, i: int) -> np.ndarray:
-    """Coefficients (degree,) of a polynomial spring or damper, the linear one first; empty for none.
-
-    MuJoCo before 3.6 has linear ones only.
-    """
-    higher = getattr(m, f"{name}poly", None)
-    linear = getattr(m, name)[i]
-    coefficients = np.array([linear, *([] if higher is None else higher[i])], dtype=float)
-    return np.trim_zeros(coefficients, "b")
-
-
-class Tendons:
-    """Reads the tendons of `m` for a model whose bodies and joints have these names by index."""
-
-    def __init__(
-        self, mujoco: ModuleType, m: Any, model: Model, bodies: list[str], joints: list[str]
-    ) -> None:
-        self.mujoco, self.m, self.model = mujoco, m, model
-        self.bodies, self.joints = bodies, joints
-        self.armature, self.damping = reflected(mujoco, m).tendons
-        self.left_out: list[LeftOut] = []
-        named = enumerate(names_of(mujoco, m, "tendon"))
-        self.tendons = tuple(self._tendon(i, name) for i, name in named)
-
-    def _tendon(self, i: int, name: str) -> Tendon:
-        first = int(self.m.tendon_adr[i])
-        path = range(first, first + int(self.m.tendon_num[i]))
-        still = disabled(self.mujoco, self.m, "PASSIVE")
-        springs = not still and not disabled(self.mujoco, self.m, "SPRING")
-        dampers = not still and not disabled(self.mujoco, self.m, "DAMPER")
-        damping = series(self.m, "tendon_damping", i)
-        if self.damping[i] != 0.0:  # that of actuators at it
-            damping = np.array([sum(damping[:1]) + self.damping[i], *damping[1:]])
-        # zero in versions of MuJoCo that have none
-        armature = float(getattr(self.m, "tendon_armature", np.zeros(self.m.ntendon))[i])
-        forces: dict[str, Any] = {
-            "stiffness": series(self.m, "tendon_stiffness", i) if springs else np.zeros(0),
-            "damping": damping if dampers else np.zeros(0),
-            "rest": np.array(self.m.tendon_lengthspring[i], dtype=float),
-            "armature": np.trim_zeros(np.array([armature + self.armature[i]])),
-        }
-        effects = {
-            "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
-            "springyield": ("yield of a tendon spring", "the spring stays elastic"),
-        }
-        for word, (what, effect) in effects.items():
-            if np.any(getattr(self.m, f"tendon_{word}", np.zeros(self.m.ntendon))[i]):
-                self.left_out.append(LeftOut(what, name, effect))
-        if self.m.tendon_limited[i] and not disabled(self.mujoco, self.m, "LIMIT", "CONSTRAINT"):
-            effect = "the tendon may be longer or shorter than its range"
-            self.left_out.append(LeftOut("tendon limit", name, effect))
-        if int(self.m.wrap_type[first]) == self.mujoco.mjtWrap.mjWRAP_JOINT:
-            infos = {joint.name: joint for joint in self.model.joints}
-            over = [infos[self.joints[int(self.m.wrap_objid[k])]].bodies[0] for k in path]
-            tendon = Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
+def _segments(m: CompiledModel, model: Model, path: range) -> tuple[Segment, ...]:
+    """Site to site, over the geom between them; a pulley begins a new branch."""
+    kinds = m.mujoco.mjtWrap
+    segments: list[Segment] = []
+    share, start, around = 1.0, None, None
+    for k in path:
+        kind, index = int(m.wrap_type[k]), int(m.wrap_objid[k])
+        if kind == kinds.mjWRAP_PULLEY:
+            share, start, around = 1.0 / float(m.wrap_prm[k]), None, None
+        elif kind == kinds.mjWRAP_SITE:
+            anchor = _anchor(m, model, index)
+            if start is not None:
+                segments.append(Segment(start, anchor, share, around))
+            start, around = anchor, None
         else:
-            tendon = Tendon(name, segments=self._segments(path), **forces)
-        moving = set(tendon.joints)  # on which its length depends
-        for segment in tendon.segments:
-            start, end = (
-                set(self.model.supports[end.body]) if end.body >= 0 else set()
-                for end in (segment.start, segment.end)
-            )
-            moving |= start ^ end
-        # the last of them is not carried by all others
-        is_branched = bool(moving - set(self.model.supports[max(moving, default=0)]))
-        if tendon.armature.size and is_branched:
-            effect = "M has entries between these branches, which MuJoCo leaves out"
-            self.left_out.append(LeftOut("zeros of M beside a tendon's armature", name, effect))
-        return tendon
+            around = _wrap(m, model, index, round(float(m.wrap_prm[k])))
+    return tuple(segments)
 
-    def _segments(self, path: range) -> tuple[Segment, ...]:
-        """Site to site, over the geom between them; a pulley begins a new branch."""
-        kinds = self.mujoco.mjtWrap
-        segments: list[Segment] = []
-        share, start, around = 1.0, None, None
-        for k in path:
-            kind, index = int(self.m.wrap_type[k]), int(self.m.wrap_objid[k])
-            if kind == kinds.mjWRAP_PULLEY:
-                share, start, around = 1.0 / float(self.m.wrap_prm[k]), None, None
-            elif kind == kinds.mjWRAP_SITE:
-                anchor = self._anchor(self.m.site_bodyid[index], self.m.site_pos[index])
-                if start is not None:
-                    segments.append(Segment(start, anchor, share, around))
-                start, around = anchor, None
-            else:
-                around = self._wrap(index, round(float(self.m.wrap_prm[k])))
-        return tuple(segments)
 
-    def _wrap(self, geom: int, side: int) -> Wrap:
-        m, body = self.m, int(self.m.geom_bodyid[geom])
-        frame = self.model.frames[self.bodies[body] if body else "base"]
-        turn = frame.rotation @ rotation_of(m.geom_quat[geom])
-        center = frame.translation + frame.rotation @ m.geom_pos[geom]
-        sphere = int(m.geom_type[geom]) == self.mujoco.mjtGeom.mjGEOM_SPHERE
-        kind, radius, beside = "sphere" if sphere else "cylinder", float(m.geom_size[geom, 0]), ()
-        if side >= 0:
-            anchor = self._anchor(m.site_bodyid[side], m.site_pos[side])
-            if anchor.body != frame.body:
-                return Wrap(kind, frame.body, turn, center, radius, beside=anchor)
-            beside = turn.T @ (anchor.point - center)
-        return Wrap(kind, frame.body, turn, center, radius, np.array(beside))
+def _wrap(m: CompiledModel, model: Model, geom: int, side: int) -> Wrap:
+    frame = frame_of(m, model, m.geom_bodyid[geom])
+    turn, center = frame.placement.then(
+        Placement(rotation_of(m.geom_quat[geom]), np.array(m.geom_pos[geom]))
+    )
+    sphere = int(m.geom_type[geom]) == m.mujoco.mjtGeom.mjGEOM_SPHERE
+    kind, radius = "sphere" if sphere else "cylinder", float(m.geom_size[geom, 0])
+    surface = Wrap(kind, frame.body, turn, center, radius)
+    if side < 0:
+        return surface
+    anchor = _anchor(m, model, side)
+    if anchor.body != frame.body:
+        return replace(surface, beside=anchor)
+    return replace(surface, side=turn.T @ (anchor.point - center))
 
-    def _anchor(self, body: Any, position: Any) -> Anchor:
-        frame = self.model.frames[self.bodies[int(body)] if int(body) else "base"]
-        return Anchor(frame.body, frame.translation + frame.rotation @ position)
+
+def _anchor(m: CompiledModel, model: Model, site: int) -> Anchor:
+    frame = frame_of(m, model, m.site_bodyid[site])
+    return Anchor(frame.body, frame.translation + frame.rotation @ m.site_pos[site])
+
+
+def frame_of(m: CompiledModel, model: Model, body: Any) -> Frame:
+    """The frame of a body of MuJoCo, of which 0 is the world."""
+    return model.frames[m.names["body"][int(body)] if body else "base"]
 
 
 LEAST = 1e-15  # MuJoCo's smallest number
 POINT = 1e-13  # m: a geom so small marks a body on which the fluid does not act
 
 
-def submerged(mujoco: ModuleType, m: Any, model: Model, bodies: list[str]) -> tuple[Submerged, ...]:
+def submerged(m: CompiledModel, model: Model) -> tuple[Submerged, ...]:
     """One shape for every body with mass, or one for each of its geoms that are ellipsoids.
 
     Those of bodies fixed to the world have the body −1.
     """
-    if not has_passive(mujoco, m) or not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
+    if not m.has_passive or not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
         return ()
     fluid = float(m.opt.density), float(m.opt.viscosity), np.array(m.opt.wind)
-    kinds = mujoco.mjtGeom
+    kinds = m.mujoco.mjtGeom
     shapes = []
     for i in range(1, m.nbody):
         if m.body_mass[i] < LEAST:
@@ -324,9 +245,9 @@ def submerged(mujoco: ModuleType, m: Any, model: Model, bodies: list[str]) -> tu
             I = np.array(m.body_inertia[i], dtype=float)
             sides = np.sqrt(np.maximum(I.sum() - 2.0 * I, LEAST) / float(m.body_mass[i]) * 6.0)
             parts.append((m.body_ipos[i], m.body_iquat[i], sides, np.zeros(0)))
-        frame = model.frames[bodies[i]]
+        frame = frame_of(m, model, i)
         for at, quaternion, size, coefficients in parts:
-            rotation = frame.rotation @ rotation_of(quaternion)
-            center = frame.translation + frame.rotation @ at
+            own = Placement(rotation_of(quaternion), np.array(at))
+            rotation, center = frame.placement.then(own)
             shapes.append(Submerged(frame.body, rotation, center, size, *fluid, coefficients))
     return tuple(shapes)

@@ -22,6 +22,7 @@ from dalembert.importers.mjcf_write_forces import (
 )
 from dalembert.importers.write import (
     Placed,
+    attributes,
     body_of,
     comments,
     inertia_of,
@@ -92,11 +93,11 @@ def mjcf_from_model(
     lifts = [float(lift.mass) for lift in model.elements.lifts]
     if lifts and max(lifts) <= 0.0:  # MuJoCo lifts nothing unless some share is positive
         lines.append('    <body gravcomp="1"/>')
-    followers = [
-        f"<joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
-        f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
-        for name, follow in model.followers.items()
-    ]
+    followers = []
+    for name, follow in model.followers.items():
+        polynomial = [follow.offset, follow.multiplier, 0, 0, 0]
+        joints = attributes(joint1=name, joint2=follow.leader, polycoef=polynomial)
+        followers.append(f"<joint{joints}/>")
     ends = _section("tendon", [*forces.tendons, *loops.tendons])
     ends += _section("equality", [*followers, *loops.equalities])
     if posture is not None:
@@ -120,7 +121,8 @@ def _bodies(
             continue
         origin = origin_of(model, placed, i)
         pose_text = pose_words(forces.body_pose(i, origin))
-        lines.append(f"{pad}<body name={quoted(placed[i].name)} {pose_text}{forces.body(i)}>")
+        name = attributes(name=placed[i].name)
+        lines.append(f"{pad}<body{name}{pose_text}{forces.body(i)}>")
         body, item = model.bodies[i], placed[i]
         boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
         axes = item.frame[:3, :3].T @ np.asarray(boxes[0].rotation, float) if boxes else None
@@ -154,7 +156,7 @@ def _inertial(body: Massive, name: str, frame: np.ndarray, axes: np.ndarray | No
         raise ModelError(f"link {name!r}: MuJoCo takes no inertia that a body cannot have")
     moments[largest] = min(moments[largest], others)
     placed = pose_words(pose(axes, com))
-    return f'<inertial mass="{numbers([mass])}" {placed} diaginertia="{numbers(moments)}"/>'
+    return f"<inertial{attributes(mass=mass)}{placed}{attributes(diaginertia=moments)}/>"
 
 
 def _fixed(model: Model, used: set[str]) -> list[str]:
@@ -172,34 +174,27 @@ def _fixed(model: Model, used: set[str]) -> list[str]:
 
 
 def _joint(model: Model, body: Body, item: Placed, origin: np.ndarray, forces: str) -> str:
-    name = quoted(item.joint)
-    drive = model.drive
-    rotor = np.asarray(drive.rotor, float)[body.v]
-    loss = 0.5 * (np.asarray(drive.coulomb_positive) - np.asarray(drive.coulomb_negative))[body.v]
-    driven = forces + "".join(
-        f' {word}="{numbers([value[0]])}"'
-        for word, value in (("armature", rotor), ("frictionloss", loss))
-        if value[0] != 0.0
-    )
+    drive, v, name = model.drive, body.v.start, attributes(name=item.joint)
+    loss = 0.5 * (float(drive.coulomb_positive[v]) - float(drive.coulomb_negative[v]))
+    driven = {"armature": float(drive.rotor[v]), "frictionloss": loss}
+    forces += attributes(**{word: value for word, value in driven.items() if value != 0.0})
     if isinstance(body.chart, Free):
         if body.parent >= 0 or not np.allclose(origin, np.eye(4), atol=1e-15, rtol=0.0):
             raise ModelError(
                 f"joint {item.joint!r}: MuJoCo's free joints start at the world's origin"
             )
-        return f'<joint name={name} type="free"{driven}/>'
+        return f'<joint{name} type="free"{forces}/>'
     if isinstance(body.chart, Ball):
-        return f'<joint name={name} type="ball"{driven}/>'
+        return f'<joint{name} type="ball"{forces}/>'
     known = screw_kind(body)
     kind = None if known is None else JOINT_KINDS[known].mjcf
     if kind is None:
         raise ModelError(f"joint {item.joint!r}: MuJoCo has no {item.info.kind} joint")
     at = -item.frame[:3, :3].T @ item.frame[:3, 3]
-    axis = f'pos="{numbers(at)}" axis="{numbers(item.frame[2, :3])}"'
-    limits = (item.info.lower[item.number], item.info.upper[item.number])
-    range_text = (
-        f' range="{numbers(limits)}"' if np.isfinite(limits).all() and limits[0] < limits[1] else ""
-    )
-    return f'<joint name={name} type="{kind}" {axis}{range_text}{driven}/>'
+    lower, upper = item.info.lower[item.number], item.info.upper[item.number]
+    limits = (lower, upper) if np.isfinite([lower, upper]).all() and lower < upper else None
+    geometry = attributes(type=kind, pos=at, axis=item.frame[2, :3], range=limits)
+    return f"<joint{name}{geometry}{forces}/>"
 
 
 def _section(name: str, lines: list[str]) -> list[str]:
@@ -243,9 +238,9 @@ class LoopLines:
             pairs.append((axis_name, pose(p=[0.0, 0.0, AXIS])))
         lines = []
         for name, far in pairs:
-            first, second = (quoted(end) for end in self._ends(equality, name, far))
-            word = words[str(equality.directions)]
-            lines.append(f"<{word} name={quoted(name)} site1={first} site2={second}/>")
+            first, second = self._ends(equality, name, far)
+            sites = attributes(name=name, site1=first, site2=second)
+            lines.append(f"<{words[str(equality.directions)]}{sites}/>")
         return lines
 
     def _ends(self, equality: Equality, name: str, far: np.ndarray | None = None) -> list[str]:
@@ -266,12 +261,19 @@ class LoopLines:
     def _distance(self, equality: Equality) -> str:
         """A tendon between two sites; MuJoCo counts from its length where all joints are at zero."""
         name = unique(equality.name, self.tendon_names)
-        through = "".join(f"<site site={quoted(end)}/>" for end in self._ends(equality, name))
-        self.tendons.append(f"<spatial name={quoted(name)}>{through}</spatial>")
+        ends = [f"<site{attributes(site=end)}/>" for end in self._ends(equality, name)]
         assert equality.length is not None
-        polynomial = numbers([equality.length - equality.data[0], 0, 0, 0, 0])
-        equality_name = quoted(equality.name)
-        return f'<tendon name={equality_name} tendon1={quoted(name)} polycoef="{polynomial}"/>'
+        return self._length_equality(
+            equality, "spatial", name, ends, equality.length - equality.data[0]
+        )
+
+    def _length_equality(
+        self, equality: Equality, kind: str, name: str, path: list[str], length: float
+    ) -> str:
+        """The equality that holds a new tendon at a length."""
+        self.tendons.append(f"<{kind}{attributes(name=name)}>{''.join(path)}</{kind}>")
+        polynomial = [length, 0, 0, 0, 0]
+        return f"<tendon{attributes(name=equality.name, tendon1=name, polycoef=polynomial)}/>"
 
     def _linear_coupling(self, equality: Equality) -> str:
         """first − c₁ second − Σ factor · joint = c₀: a tendon over joints of length c₀."""
@@ -285,13 +287,11 @@ class LoopLines:
         factors += [(equality.second, -c) for c in linear if equality.second]
         factors += [(joint, -factor) for joint, factor in equality.factors]
         name = unique(equality.name, self.taken)
-        through = "".join(
-            f'<joint joint={quoted(self._joint(joint or ""))} coef="{numbers([factor])}"/>'
+        path = [
+            f"<joint{attributes(joint=self._joint(joint or ''), coef=factor)}/>"
             for joint, factor in factors
-        )
-        self.tendons.append(f"<fixed name={quoted(name)}>{through}</fixed>")
-        equality_name, constant = quoted(equality.name), numbers([c0, 0, 0, 0, 0])
-        return f'<tendon name={equality_name} tendon1={quoted(name)} polycoef="{constant}"/>'
+        ]
+        return self._length_equality(equality, "fixed", name, path, c0)
 
     def _coupling(self, equality: Equality) -> str:
         """A polynomial; of tendons MuJoCo counts from their lengths where all joints are at zero."""
@@ -307,9 +307,8 @@ class LoopLines:
         else:
             ends = [self._joint(x) for x in ends]
         terms += [0.0] * (DEGREE - len(terms))
-        named = " ".join(f"{equality.kind}{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
-        name = quoted(equality.name)
-        return f'<{equality.kind} name={name} {named} polycoef="{numbers(terms)}"/>'
+        named = {f"{equality.kind}{k}": end for k, end in enumerate(ends, start=1)}
+        return f"<{equality.kind}{attributes(name=equality.name, **named, polycoef=terms)}/>"
 
     def _joint(self, coordinate: str) -> str:
         """The name that the joint of a coordinate has in the file."""
@@ -327,4 +326,4 @@ def _key(model: Model, q: np.ndarray, name: str) -> str:
         own = q_tree[tree.bodies[i].q]
         has_quaternion = len(own) >= 4  # (x, y, z, w) here, (w, x, y, z) in MuJoCo
         values += [*own[:-4], own[-1], *own[-4:-1]] if has_quaternion else [*own]
-    return f'<key name="{name}" qpos="{numbers(values)}"/>'
+    return f"<key{attributes(name=name, qpos=values)}/>"

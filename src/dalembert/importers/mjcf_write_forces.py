@@ -15,11 +15,10 @@ from dalembert.errors import ModelError
 from dalembert.importers.mjcf_forces import COULOMB, ON_TWIST, POINT
 from dalembert.importers.write import (
     Placed,
+    attributes,
     friction_of,
     inertia_of,
-    numbers,
     pose_words,
-    quoted,
     unique,
 )
 from dalembert.model.actuators import Actuator, Range
@@ -48,7 +47,7 @@ def options(model: Model) -> str:
         raise ModelError(
             f"{model.name}: MuJoCo has one lead for all actuators, not {sorted(leads)}"
         )
-    timestep = f' timestep="{numbers(leads)}"' if leads else ""
+    timestep = attributes(timestep=list(leads))
     shapes = model.elements.submerged
     values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in shapes}
     if len(values) > 1:
@@ -56,28 +55,29 @@ def options(model: Model) -> str:
     if not values:
         return timestep
     density, viscosity, *wind = values.pop()
-    fluid = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
-    return f'{timestep}{fluid} wind="{numbers(wind)}"'
+    return timestep + attributes(density=density, viscosity=viscosity, wind=wind)
 
 
 def actuator_line(a: Actuator) -> str:
     """The <general> of an actuator."""
     target, reference = _TARGETS[a.transmission]
-    what = f"actuator {a.name!r}"
-    words = [f"name={quoted(a.name)} {target}={quoted(a.target)}"]
-    if a.reference is not None:
-        words.append(f"{reference}={quoted(a.reference)}")
-    if a.transmission == "crank":
-        words.append(f'cranklength="{numbers([a.rod])}"')
-    gain = "affine" if np.any(a.gain[1:]) else "fixed"
-    words.append(f'gear="{numbers(a.gear)}" gaintype="{gain}" gainprm="{numbers(a.gain)}"')
-    words.append(f'biastype="affine" biasprm="{numbers(a.bias)}"' if np.any(a.bias) else "")
+    what, is_crank = f"actuator {a.name!r}", a.transmission == "crank"
+    ends = {target: a.target} | ({reference: a.reference} if reference else {})
+    text = attributes(
+        name=a.name,
+        **ends,
+        cranklength=a.rod if is_crank else None,
+        gear=a.gear,
+        gaintype="affine" if np.any(a.gain[1:]) else "fixed",
+        gainprm=a.gain,
+    )
+    if np.any(a.bias):
+        text += attributes(biastype="affine", biasprm=a.bias)
     if a.active:
-        words.append(f'dyntype="{a.dynamics}" dynprm="{numbers([a.time_constant])}"')
-        words.append('actearly="true"' if a.lead else "")
+        early = "true" if a.lead else None
+        text += attributes(dyntype=a.dynamics, dynprm=a.time_constant, actearly=early)
     ranges = {"ctrl": a.control_range, "force": a.force_range, "act": a.activation_range}
-    words += [_range(key, pair, what) for key, pair in ranges.items()]
-    return f"<general {' '.join(word for word in words if word)}/>"
+    return f"<general{text}{''.join(_range(key, x, what) for key, x in ranges.items())}/>"
 
 
 def _range(key: str, pair: Range, what: str) -> str:
@@ -86,7 +86,7 @@ def _range(key: str, pair: Range, what: str) -> str:
     low, high = np.clip(pair, -FAR, FAR)
     if not low < high:
         raise ModelError(f"{what}: MuJoCo takes no range from {low:g} to {high:g}")
-    return f'{key}limited="true" {key}range="{numbers((low, high))}"'
+    return attributes(**{f"{key}limited": "true", f"{key}range": (low, high)})
 
 
 # A fluid around a model as MJCF: one for all bodies, boxes by their inertia or ellipsoids.
@@ -116,9 +116,9 @@ def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
         for shape in shapes:
             if len(shape.coefficients):
                 pose_in_body = inverse(placed[i].frame) @ pose(shape.rotation, shape.center)
-                geometry = f'size="{numbers(shape.size)}" {pose_words(pose_in_body)}'
-                drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
-                geoms[i].append(f'<geom type="ellipsoid" {geometry} {drag} {_LOOSE}/>')
+                geometry = attributes(size=shape.size) + pose_words(pose_in_body)
+                drag = attributes(fluidshape="ellipsoid", fluidcoef=shape.coefficients[:5])
+                geoms[i].append(f'<geom type="ellipsoid"{geometry}{drag} {_LOOSE}/>')
     return geoms
 
 
@@ -154,17 +154,16 @@ class ForceLines:
             limits = (-effort, effort)
         text = ""
         if limits is not None and chart.nq == 1:
-            text = " " + _range("actuatorfrc", limits, f"joint {name!r}")
+            text = _range("actuatorfrc", limits, f"joint {name!r}")
         viscous = float(np.asarray(self.model.drive.viscous, float)[self.model.bodies[i].v.start])
         drag = [d.coefficients for d in self.model.elements.drags if d.body == i]
         damping = [viscous, *(float(x) for row in drag for x in row)]
-        text += f' damping="{numbers(damping)}"' if any(damping) else ""
+        text += attributes(damping=damping if any(damping) else None)
         for spring in self.model.elements.springs:
             if spring.body == i:
-                text += f' stiffness="{numbers(spring.stiffness)}"'
-                rest = spring.rest
-                if chart.nq == 1 and rest[0] != 0.0:
-                    text += f' springref="{numbers(rest)}"'
+                rest, is_single = spring.rest, chart.nq == 1
+                springref = rest if is_single and rest[0] != 0.0 else None
+                text += attributes(stiffness=spring.stiffness, springref=springref)
                 if chart.nq == 4 and not np.array_equal(rest, chart.neutral()):
                     raise ModelError(
                         f"joint {name!r}: MuJoCo's spring of a ball joint rests at "
@@ -193,7 +192,7 @@ class ForceLines:
                 f"link {self.placed[i].name!r}: MuJoCo lifts a share of the whole link, not "
                 "of parts that are merged with it"
             )
-        return f' gravcomp="{numbers([share])}"'
+        return attributes(gravcomp=share)
 
     def numerics(self) -> list[str]:
         """Numbers that only our reader knows.
@@ -205,32 +204,29 @@ class ForceLines:
         for body, item in zip(self.model.bodies, self.placed, strict=True):
             pair = friction_of(self.model, body.v.start)
             if pair[0] != -pair[1]:
-                name = quoted(COULOMB + item.joint)
-                friction.append(f'<numeric name={name} data="{numbers(pair)}"/>')
+                friction.append(f"<numeric{attributes(name=COULOMB + item.joint, data=pair)}/>")
         ballasted = {ballast.body for ballast in self.model.elements.ballasts}
         rotor = np.asarray(self.model.drive.rotor, float)
         return friction + [
-            f'<numeric name={quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
+            f'<numeric{attributes(name=ON_TWIST + self.placed[i].joint)} data="1"/>'
             for i, body in enumerate(self.model.bodies)
             if body.chart.nq == 7 and rotor[body.v.start] and i not in ballasted
         ]
 
     def _tendon(self, tendon: Tendon) -> list[str]:
-        attributes = f'name={quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
+        text = attributes(name=tendon.name, springlength=tendon.rest)
         limits = self.model.driven_by.tendon_ranges.get(tendon.name)
         if limits is not None:
-            attributes += " " + _range("actuatorfrc", limits, f"tendon {tendon.name!r}")
-        for word in ("stiffness", "damping", "armature"):
-            if len(getattr(tendon, word)):
-                attributes += f' {word}="{numbers(getattr(tendon, word))}"'
-        word = tendon.kind
-        if word == "fixed":
-            pairs = zip(tendon.joints, tendon.coefficients, strict=True)
-            names = ((quoted(self.placed[i].joint), numbers([c])) for i, c in pairs)
-            path = [f'<joint joint={name} coef="{c}"/>' for name, c in names]
-        else:
+            text += _range("actuatorfrc", limits, f"tendon {tendon.name!r}")
+        words = ("stiffness", "damping", "armature")
+        text += attributes(**{word: getattr(tendon, word) for word in words})
+        if tendon.segments:
             path = self._path(tendon)
-        return [f"<{word} {attributes}>", *(f"  {part}" for part in path), f"</{word}>"]
+        else:
+            pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+            names = [(self.placed[i].joint, c) for i, c in pairs]
+            path = [f"<joint{attributes(joint=name, coef=c)}/>" for name, c in names]
+        return [f"<{tendon.kind}{text}>", *(f"  {part}" for part in path), f"</{tendon.kind}>"]
 
     def _path(self, tendon: Tendon) -> list[str]:
         """Site to site; a pulley where the share changes or the string does not go on."""
@@ -246,18 +242,16 @@ class ForceLines:
             )
             if not is_continued:
                 if segment.share != share or last is not None:
-                    lines.append(f'<pulley divisor="{numbers([1.0 / segment.share])}"/>')
-                lines.append(f"<site site={self._site(tendon, segment.start)}/>")
+                    lines.append(f"<pulley{attributes(divisor=1.0 / segment.share)}/>")
+                lines.append(f"<site{attributes(site=self._site(tendon, segment.start))}/>")
             if segment.around is not None:
-                around, beside = segment.around, ""
-                side = around.beside
+                around, side = segment.around, segment.around.beside
                 if len(around.side):
-                    point = around.center + around.rotation @ around.side
-                    side = Anchor(around.body, point)
-                if side is not None:
-                    beside = f" sidesite={self._site(tendon, side)}"
-                lines.append(f"<geom geom={self._geom(tendon, around)}{beside}/>")
-            lines.append(f"<site site={self._site(tendon, segment.end)}/>")
+                    side = Anchor(around.body, around.center + around.rotation @ around.side)
+                beside = None if side is None else self._site(tendon, side)
+                geom = self._geom(tendon, around)
+                lines.append(f"<geom{attributes(geom=geom, sidesite=beside)}/>")
+            lines.append(f"<site{attributes(site=self._site(tendon, segment.end))}/>")
             share, last = segment.share, segment.end
         return lines
 
@@ -266,17 +260,15 @@ class ForceLines:
         return pose_in_body if body < 0 else inverse(self.placed[body].frame) @ pose_in_body
 
     def _site(self, tendon: Tendon, anchor: Anchor) -> str:
-        name = quoted(unique(f"{tendon.name} point", self.taken))
-        pose_in_body = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))
-        self.parts[anchor.body].append(f'<site name={name} pos="{numbers(pose_in_body[:3, 3])}"/>')
+        name = unique(f"{tendon.name} point", self.taken)
+        at = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))[:3, 3]
+        self.parts[anchor.body].append(f"<site{attributes(name=name, pos=at)}/>")
         return name
 
     def _geom(self, tendon: Tendon, around: Wrap) -> str:
-        name = quoted(unique(f"{tendon.name} {around.kind}", self.taken))
+        name = unique(f"{tendon.name} {around.kind}", self.taken)
         pose_in_body = self._local(around.body, pose(around.rotation, around.center))
-        size = [around.radius] if around.kind == "sphere" else [around.radius, around.radius]
-        self.parts[around.body].append(
-            f'<geom name={name} type="{around.kind}" size="{numbers(size)}" {pose_words(pose_in_body)} '
-            'contype="0" conaffinity="0" mass="0"/>'
-        )
+        size = [around.radius] * (1 if around.kind == "sphere" else 2)
+        text = attributes(name=name, type=around.kind, size=size) + pose_words(pose_in_body)
+        self.parts[around.body].append(f"<geom{text} {_LOOSE}/>")
         return name

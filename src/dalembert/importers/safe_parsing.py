@@ -80,9 +80,18 @@ class Element:
         return value
 
     def numbers(
-        self, name: str, count: int, default: Numbers | None, what: str, text: str | None = None
+        self,
+        name: str,
+        count: int,
+        default: Numbers | None,
+        what: str,
+        text: str | None = None,
+        most: float = LARGEST,
     ) -> Numbers:
-        """`count` finite numbers of an attribute, or of a `text`; `default` None: they are required."""
+        """`count` numbers of an attribute, or of a `text`; `default` None: they are required.
+
+        None is beyond `most`, 1e12 in SI units for those that enter the dynamics.
+        """
         text = self.attributes.get(name) if text is None else text
         if text is None:
             if default is None:
@@ -99,21 +108,13 @@ class Element:
                 raise self.error(f"{what}: {name}={excerpt(word)} is not a number{_macro(word)}")
             if not isfinite(float(word)):
                 raise self.error(f"{what}: {name}={excerpt(word)} is too large for a number")
+            if abs(float(word)) > most:
+                raise self.error(f"{what}: {name}={excerpt(text)} is larger than 1e12")
         return tuple(map(float, words))
-
-    def bounded(
-        self, name: str, count: int, default: Numbers | None, what: str, text: str | None = None
-    ) -> Numbers:
-        """`numbers` that enter the dynamics: none beyond 1e12 in SI units."""
-        values = self.numbers(name, count, default, what, text)
-        if max(map(abs, values)) > LARGEST:
-            text = self.attributes[name] if text is None else text
-            raise self.error(f"{what}: {name}={excerpt(text)} is larger than 1e12")
-        return values
 
     def number(self, name: str, default: float | None, what: str) -> float:
         """One number of an attribute that enters the dynamics."""
-        return self.bounded(name, 1, None if default is None else (default,), what)[0]
+        return self.numbers(name, 1, None if default is None else (default,), what)[0]
 
 
 def _macro(text: str) -> str:

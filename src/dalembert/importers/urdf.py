@@ -8,7 +8,7 @@ coordinate of its own. Meshes are not opened here: the notes keep the visual geo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -76,17 +76,12 @@ def model_from_urdf(
     drives = drive_data(robot, [joint.name for joint in file_joints], log)
     model_links = _links(links, root, tree_joints, drives, base)
     tool = _tool(tip, model_links, followers)
-    if gravity is None:  # URDF has none; `to_urdf` adds an element when it is not standard
-        element = robot.one("dalembert:gravity")
-        gravity = (
-            STANDARD_GRAVITY if element is None else element.bounded("xyz", 3, None, "gravity")
-        )
     try:
         tree = build(
             model_links,
             name=name or robot.attributes.get("name", "").strip() or "robot",
             tool_link=None if tool is None else tool.name,
-            gravity=gravity,
+            gravity=_gravity(robot) if gravity is None else gravity,
             check_inertias=False,
         )
         tree = replace(tree, driven_by=motors(robot, tree, log))
@@ -97,8 +92,7 @@ def model_from_urdf(
         raise ImportFileError(f"{error}{hint}", document.file) from None
     _warn_of_names(robot, tree, model_links, tip, log)
     log.unknown_parts(robot, ROBOT_PARTS, "the robot")
-    link_names = {link.name for link in links}
-    loop_reader = Loops(robot, link_names, all_joints, followers, locked, log)
+    loop_reader = Loops(robot, {x.name for x in links}, all_joints, followers, locked, log)
     notes = Notes(
         source=document.file or "text",
         merged=_merged(tree_joints),
@@ -106,22 +100,24 @@ def model_from_urdf(
         ignored=tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count),
         warnings=tuple(log.warnings),
         equalities=tuple(loop_reader.equalities),
-        meshes=tuple(
-            Mesh(link.name, part.attributes["filename"], part.line)
-            for link in links
-            for part in link.element.walk()
-            if part.tag == "mesh" and "filename" in part.attributes
-        ),
+        meshes=tuple(_meshes(links)),
         visuals=urdf_visuals(robot, links, Roots.of(document.path, trust)),
         left_out=tuple(loop_reader.left_out),
-    )
-    if loops == "ignore":
-        notes = replace(notes, warnings=(*notes.warnings, *notes.left_open))
-    if strict:
-        notes.require_complete(document.file)
-    if tool is not None:
-        notes = replace(notes, tool=tool.reason, warnings=(*notes.warnings, *tool.warnings))
-    return model.with_notes(notes)
+    ).checked(document.file, loops, strict)
+    return model.with_notes(notes if tool is None else tool.noted(notes))
+
+
+def _gravity(robot: Element) -> Any:
+    """URDF has none; `to_urdf` adds an element when it is not standard."""
+    element = robot.one("dalembert:gravity")
+    return STANDARD_GRAVITY if element is None else element.numbers("xyz", 3, None, "gravity")
+
+
+def _meshes(links: Sequence[UrdfLink]) -> Iterator[Mesh]:
+    for link in links:
+        for part in link.element.walk():
+            if part.tag == "mesh" and "filename" in part.attributes:
+                yield Mesh(link.name, part.attributes["filename"], part.line)
 
 
 def _require_urdf(document: Document) -> None:
@@ -160,18 +156,15 @@ def _links(
     """Links of the model: the root on its base, then one per joint."""
     taken = {joint.name for joint in joints}
     root_joint = ROOT_JOINT if ROOT_JOINT not in taken else f"{root.name}_{ROOT_JOINT}"
-    kind = "free" if base == "free" else "fixed"
     by_name = {link.name: link for link in links}
-    mounted: list[tuple[UrdfLink, str | None, Joint]] = []
-    mounted.append((root, None, Joint(kind=kind, name=root_joint)))
+    base_joint = Joint(kind="free" if base == "free" else "fixed", name=root_joint)
+    mounted = [Link(root.name, None, base_joint, root.mass, root.com, root.inertia)]
     for j in joints:
         numbers = {} if j.kind == "fixed" else {**j.numbers, **drives[j.name]}
         joint = Joint(kind=j.kind, name=j.name, axis=j.axis, origin=j.origin, **numbers)
-        mounted.append((by_name[j.child], j.parent, joint))
-    return [
-        Link(link.name, parent, joint, link.mass, link.com, link.inertia)
-        for link, parent, joint in mounted
-    ]
+        link = by_name[j.child]
+        mounted.append(Link(link.name, j.parent, joint, link.mass, link.com, link.inertia))
+    return mounted
 
 
 def _tool(tip: str | None, links: Sequence[Link], followers: Collection[str]) -> Tool | None:

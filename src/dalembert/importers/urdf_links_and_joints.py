@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from math import pi
+from math import inf, pi
 from typing import Any
 
 import numpy as np
@@ -44,10 +44,15 @@ class Log:
         self.warnings.append(f"line {element.line}: {message}")
 
     def first(self, element: Element, tag: str, what: str) -> Element | None:
-        """The child with this tag, if there is one; of several the first counts, as in urdfdom."""
+        """The child with this tag, if there is one; of several the first counts, as in urdfdom.
+
+        Attributes that it should not have are noted.
+        """
         children = list(element.all(tag))
         if len(children) > 1:
             self.warn(children[1], f"{what}: a second <{tag}> is ignored; the first counts")
+        if children and tag in ATTRIBUTES:
+            self.unknown_attributes(children[0], ATTRIBUTES[tag], what)
         return children[0] if children else None
 
     def unknown_parts(self, element: Element, known: Collection[str], what: str) -> None:
@@ -56,12 +61,12 @@ class Log:
             if child.tag not in known:
                 self._unknown(child, child.tag, f"<{excerpt(child.tag)[1:-1]}>", known, what)
 
-    def unknown_attributes(self, element: Element, known: str, what: str) -> None:
+    def unknown_attributes(self, element: Element, known: Collection[str], what: str) -> None:
         """Count the attributes of other tools; a misspelt one would silently be its default."""
         for name in element.attributes:
-            if name not in known.split():
+            if name not in known:
                 label = f"{element.tag} {excerpt(name)[1:-1]}="
-                self._unknown(element, name, label, known.split(), what)
+                self._unknown(element, name, label, known, what)
 
     def _unknown(
         self, element: Element, name: str, label: str, known: Collection[str], what: str
@@ -85,9 +90,17 @@ _WITHOUT_AXIS = ("fixed", "floating", "spherical", "ball")
 # one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-SPRING = ("stiffness", "rest", "drag")  # of <dynamics>, in our namespace; see Joint
+OWN_DYNAMICS = ("dalembert:stiffness", "dalembert:rest", "dalembert:drag")  # fields of Joint
 UNLIMITED = 1e15  # files write such numbers where they mean no limit
 
+ATTRIBUTES = {
+    "mass": ("value",),
+    "inertia": MOMENTS,
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "mimic": ("joint", "multiplier", "offset"),
+    "dynamics": ("damping", "friction", "dalembert:friction_negative", *OWN_DYNAMICS),
+}
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
 JOINT_PARTS = frozenset(
     {"origin", "axis", "parent", "child", "limit", "dynamics", "mimic"}
@@ -139,7 +152,6 @@ def read_link(element: Element, log: Log) -> UrdfLink:
     if mass_element is None or "value" not in mass_element.attributes:
         log.warn(inertial, f"{what}: <inertial> has no <mass value=…>; taken as 0")
     else:
-        log.unknown_attributes(mass_element, "value", what)
         mass = mass_element.number("value", None, what)
         if mass < 0.0:
             raise mass_element.error(f"{what}: mass {mass:g} kg is negative")
@@ -147,7 +159,6 @@ def read_link(element: Element, log: Log) -> UrdfLink:
     if moments is None:
         log.warn(inertial, f"{what}: <inertial> has no <inertia ixx=… …>; taken as 0")
     else:
-        log.unknown_attributes(moments, " ".join(MOMENTS), what)
         missing = [key for key in MOMENTS if key not in moments.attributes]
         if missing:
             log.warn(moments, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
@@ -166,15 +177,15 @@ def read_origin(element: Element | None, log: Log, what: str) -> np.ndarray:
     pose = np.eye(4)
     if element is None:
         return pose
-    log.unknown_attributes(element, "xyz rpy quat_xyzw", what)
-    pose[:3, 3] = element.bounded("xyz", 3, (0.0, 0.0, 0.0), what)
+    log.unknown_attributes(element, ("xyz", "rpy", "quat_xyzw"), what)
+    pose[:3, 3] = element.numbers("xyz", 3, (0.0, 0.0, 0.0), what)
     if "quat_xyzw" in element.attributes:
-        quaternion = np.array(element.bounded("quat_xyzw", 4, None, what))
+        quaternion = np.array(element.numbers("quat_xyzw", 4, None, what))
         if "rpy" in element.attributes or not 0.5 < np.linalg.norm(quaternion) < 2.0:
             raise element.error(f"{what}: give rpy, or a quat_xyzw of length one")
         pose[:3, :3] = snap(matrix_from_quaternion(quaternion))
     else:
-        rpy = element.bounded("rpy", 3, (0.0, 0.0, 0.0), what)
+        rpy = element.numbers("rpy", 3, (0.0, 0.0, 0.0), what)
         pose[:3, :3] = snap(rotation_from_rpy([quarter_turn(angle) for angle in rpy]))
     return pose
 
@@ -210,7 +221,6 @@ def read_joint(element: Element, log: Log, kinds: Mapping[str, str]) -> UrdfJoin
         numbers = {**_limits(element, kind, log, what), **_dynamics(element, log, what)}
         mimic = log.first(element, "mimic", what)
         if mimic is not None:
-            log.unknown_attributes(mimic, "joint multiplier offset", what)
             ratio, offset = mimic.number("multiplier", 1.0, what), mimic.number("offset", 0.0, what)
             follow = Follow(mimic.word("joint", what), ratio, offset)
     ends = []
@@ -222,11 +232,10 @@ def read_joint(element: Element, log: Log, kinds: Mapping[str, str]) -> UrdfJoin
     origin = read_origin(log.first(element, "origin", what), log, what)
     axis_element, axis = log.first(element, "axis", what), np.array(X)
     if axis_element is not None:
-        log.unknown_attributes(axis_element, "xyz", what)
         if "xyz" not in axis_element.attributes:
             note = f"{what}: its <axis> has no xyz; the axis is x, as without an <axis>"
             log.warn(axis_element, note)
-        vector = axis_element.bounded("xyz", 3, X, what)
+        vector = axis_element.numbers("xyz", 3, X, what)
         if np.linalg.norm(vector) >= 1e-9 or kind not in _WITHOUT_AXIS:
             axis = unit_axis(axis_element, vector, what)
     if name in kinds:
@@ -250,7 +259,6 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
         if kind in ("revolute", "prismatic"):
             log.warn(element, f"{what}: a {kind} joint needs <limit>; taken as unlimited")
         return {}
-    log.unknown_attributes(limit, "lower upper effort velocity", what)
     numbers: dict[str, Any] = {}
     for name in ("velocity", "effort"):
         if name in limit.attributes:
@@ -277,7 +285,7 @@ def _limit_value(limit: Element, name: str, log: Log, what: str) -> float:
     if word.lstrip("+-") in INFINITE:
         return float(word)
     try:
-        return limit.numbers(name, 1, (0.0,), what)[0]
+        return limit.numbers(name, 1, (0.0,), what, most=inf)[0]
     except ImportFileError as error:
         log.warn(limit, f"{error.message}; taken as unlimited")
         return -np.inf if name == "lower" else np.inf
@@ -287,8 +295,6 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
     dynamics = log.first(element, "dynamics", what)
     if dynamics is None:
         return {}
-    own = " ".join(f"dalembert:{word}" for word in ("friction_negative", *SPRING))
-    log.unknown_attributes(dynamics, f"damping friction {own}", what)
     numbers: dict[str, Any] = {}
     for name, keyword in (("damping", "viscous"), ("friction", "coulomb")):
         numbers[keyword] = value = dynamics.number(name, 0.0, what)
@@ -299,8 +305,8 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
         if negative > 0.0:
             raise dynamics.error(f"{what}: dalembert:friction_negative must not be positive")
         numbers["coulomb"] = (numbers["coulomb"], negative)
-    for word in SPRING:
-        text = dynamics.attributes.get(f"dalembert:{word}")
-        if text is not None:
-            numbers[word] = dynamics.bounded(f"dalembert:{word}", len(text.split()), None, what)
+    for word in OWN_DYNAMICS:
+        if word in dynamics.attributes:
+            count = len(dynamics.attributes[word].split())
+            numbers[word.partition(":")[2]] = dynamics.numbers(word, count, None, what)
     return numbers

@@ -102,7 +102,7 @@ class Loops:
             self._add_loop(name, words[0] if is_word else words, frames)
             return
         axis = element.one("axis")
-        xyz = X if axis is None else axis.bounded("xyz", 3, X, what)
+        xyz = X if axis is None else axis.numbers("xyz", 3, X, what)
         turn = pose(align(unit_axis(axis or element, xyz, what)))
         turned = [(link, here @ turn) for link, here in frames]
         self._add_loop(name, _directions(element, what), turned)
@@ -182,7 +182,7 @@ class Loops:
         name = element.word("name", "a coupling")
         what = f"coupling {excerpt(name)}"
         count = len(element.word("polynomial", what).split())
-        powers = element.bounded("polynomial", count, None, what)
+        powers = element.numbers("polynomial", count, None, what)
         follower = element.word("follower", what)
         leader = element.attributes.get("leader")
         more = tuple(
@@ -277,4 +277,4 @@ def _required(element: Element, tag: str, what: str) -> Element:
 
 def _text_numbers(element: Element, count: int, what: str) -> tuple[float, ...]:
     """Numbers that stand between the tags."""
-    return element.bounded(element.tag, count, None, what, element.text)
+    return element.numbers(element.tag, count, None, what, element.text)

@@ -56,7 +56,7 @@ def drive_data(robot: Element, joints: Sequence[str], log: Log) -> dict[str, dic
 
 def plain_number(part: Element, what: str = "a transmission") -> float:
     """A number written as value="…" or as text."""
-    return part.bounded("value", 1, None, what, part.attributes.get("value", part.text))[0]
+    return part.numbers("value", 1, None, what, part.attributes.get("value", part.text))[0]
 
 
 SIMPLE = "SimpleTransmission"

@@ -60,34 +60,22 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     if lacking:
         raise ModelError(f"{model.name}: URDF has no {', '.join(lacking)}; try to_mjcf")
     placed = place_bodies(model, on_axis=True)
-    frames = other_frames(model, placed)
-    taken = {item.joint for item in placed}
-    # a frame that is the world itself, or a new name for it
-    root = unique("world", {*(item.name for item in placed), *model.frames})
-    for name in reversed(list(model.frames)):
-        frame = model.frames[name]
-        is_world = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
-        if frame.body < 0 and is_world and name != model.tool:
-            root = name
+    root = _root(model, placed)
     lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
     lines += [f"  {line}" for line in comments(model)]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
-    open_bodies: list[int] = []  # from the base to the last body
-    is_depth_first = True  # so that a reader of the URDF gets the coordinates in their order
-    for i, body in enumerate(model.bodies):
-        while open_bodies and open_bodies[-1] != body.parent:
-            open_bodies.pop()
-        is_depth_first = is_depth_first and (body.parent < 0 or bool(open_bodies))
-        open_bodies.append(i)
-    if not is_depth_first:
+    # a reader of the URDF gets the coordinates depth first: every body on the line of the last one
+    lasts = zip(model.supports, model.bodies[1:], strict=False)
+    if not all(body.parent in (-1, *line) for line, body in lasts):
         lines.append(f'  <{ORDER} by="document"/>')
     lines += _link(model.fixed, root, np.eye(4))
     for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
         lines += _link(body, item.name, item.frame)
         parent = placed[body.parent].name if body.parent >= 0 else root
         lines += _joint(model, placed, i, parent)
-    for name, at, pose in frames:
+    taken = {item.joint for item in placed}
+    for name, at, pose in other_frames(model, placed):
         if name != root:
             parent = placed[at].name if at >= 0 else root
             child, joint = xml_attribute(name), xml_attribute(unique(f"{name}_fixed", taken))
@@ -107,6 +95,15 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
         else:
             lines += _loop(equality, root)
     return "\n".join([*lines, "</robot>", ""])
+
+
+def _root(model: Model, placed: Sequence[Placed]) -> str:
+    """The first frame that is the world itself, or a new name for it."""
+    for name, frame in model.frames.items():
+        is_world = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
+        if frame.body < 0 and is_world and name != model.tool:
+            return name
+    return unique("world", {*(item.name for item in placed), *model.frames})
 
 
 def _link(body: Massive, name: str, frame: np.ndarray) -> list[str]:

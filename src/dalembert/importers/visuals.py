@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import cos, sin
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ImportFileError
 from dalembert.importers.file_access import Roots
-from dalembert.importers.mjcf_compile import Dropped
+from dalembert.importers.mjcf_compile import CompiledModel
 from dalembert.importers.safe_parsing import Element, excerpt
 from dalembert.importers.urdf_links_and_joints import UrdfLink
 from dalembert.model.notes import IDENTITY_POSE, Numbers, SearchPaths, Visual
@@ -28,10 +26,8 @@ _NAMES = {_SPHERE: "sphere", _CAPSULE: "capsule", _ELLIPSOID: "ellipsoid", _BOX:
 _NAMES |= {_CYLINDER: "cylinder", _MESH: "mesh", _SDF: "mesh"}
 
 
-def mjcf_visuals(
-    mujoco: ModuleType, m: Any, bodies: Sequence[str], dropped: Dropped, roots: Roots
-) -> Iterator[Visual]:
-    """The shapes of geoms that are visible; `bodies` are names by index."""
+def mjcf_visuals(m: CompiledModel, roots: Roots) -> Iterator[Visual]:
+    """The shapes of geoms that are visible."""
     drawn = np.isin(m.geom_type, list(_NAMES)) & (m.geom_rgba[:, 3] > 0.0)
     visible = drawn & (m.geom_group <= LAST_VISIBLE)
     visible = visible if visible.any() else drawn
@@ -51,10 +47,10 @@ def mjcf_visuals(
         size, file, paths = sizes.get(kind, (2.0 * a, 2.0 * b, 2.0 * c)), "", SearchPaths()
         if kind in (_MESH, _SDF):
             index = int(m.geom_dataid[geom])
-            name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, index) or ""
-            if name not in dropped.shapes:
+            name = m.name_of("mesh", index)
+            if name not in m.dropped.shapes:
                 continue  # its points stand in the file itself
-            asset, from_file = dropped.shapes[name], dropped.scales[name]
+            asset, from_file = m.dropped.shapes[name], m.dropped.scales[name]
             turn = product(turn, conjugate(np.roll(m.mesh_quat[index], -1)))
             position = position - matrix_from_quaternion(turn) @ m.mesh_pos[index]
             position = position + matrix_from_quaternion(turn) @ from_file.shift
@@ -64,9 +60,8 @@ def mjcf_visuals(
         pose = tuple(float(x) for x in (*position, *turn))
         rgba = tuple(round(float(x), 4) for x in m.geom_rgba[geom])
         colour = None if rgba == PLAIN else rgba
-        yield Visual(
-            bodies[body] if body > 0 else None, _NAMES[kind], size, pose, colour, file, paths
-        )
+        link = m.names["body"][body] if body > 0 else None
+        yield Visual(link, _NAMES[kind], size, pose, colour, file, paths)
 
 
 _ROUND = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sphere": ("radius",)}
@@ -118,12 +113,12 @@ def _shape(part: Element, what: str) -> tuple[str, Numbers, str]:
     shape = shapes[0]
     if shape.tag == "mesh":
         file = shape.word("filename", what)
-        return "mesh", shape.bounded("scale", 3, (1.0, 1.0, 1.0), what), file
+        return "mesh", shape.numbers("scale", 3, (1.0, 1.0, 1.0), what), file
     if shape.tag == "box":
-        return "box", shape.bounded("size", 3, None, what), ""
+        return "box", shape.numbers("size", 3, None, what), ""
     if shape.tag in _ROUND:
         names = _ROUND[shape.tag]
-        return shape.tag, tuple(shape.bounded(name, 1, None, what)[0] for name in names), ""
+        return shape.tag, tuple(shape.numbers(name, 1, None, what)[0] for name in names), ""
     raise shape.error(f"{what}: the shape <{shape.tag[:60]}> is not known")
 
 
@@ -133,10 +128,10 @@ def _urdf_pose(part: Element, what: str) -> Numbers:
     In plain numbers: a humanoid has a hundred of these, and few of its readers draw them.
     """
     for origin in part.all("origin"):
-        position = origin.bounded("xyz", 3, (0.0, 0.0, 0.0), what)
+        position = origin.numbers("xyz", 3, (0.0, 0.0, 0.0), what)
         if "quat_xyzw" in origin.attributes:
-            return (*position, *origin.bounded("quat_xyzw", 4, None, what))
-        halves = [0.5 * angle for angle in origin.bounded("rpy", 3, (0.0, 0.0, 0.0), what)]
+            return (*position, *origin.numbers("quat_xyzw", 4, None, what))
+        halves = [0.5 * angle for angle in origin.numbers("rpy", 3, (0.0, 0.0, 0.0), what)]
         (cr, cp, cy), (sr, sp, sy) = map(cos, halves), map(sin, halves)
         return (
             *position,

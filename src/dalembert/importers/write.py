@@ -159,15 +159,30 @@ def quoted(name: str) -> str:
     return xml_attribute(name)
 
 
+def attributes(**values: Any) -> str:
+    """Attributes of MJCF from names and numbers; None and empty arrays are left out.
+
+    >>> attributes(joint="elbow", coef=[1.0, 0.5], tendon=None)
+    ' joint="elbow" coef="1.0 0.5"'
+    """
+    text = ""
+    for key, value in values.items():
+        if isinstance(value, str):
+            text += f" {key}={quoted(value)}"
+        elif value is not None and np.size(value):
+            text += f' {key}="{numbers(np.ravel(value))}"'
+    return text
+
+
 def pose_words(here: np.ndarray) -> str:
     """MJCF's attributes of a pose (4, 4)."""
     quaternion = np.roll(quaternion_from_matrix(here[:3, :3]), 1)
-    return f'pos="{numbers(here[:3, 3])}" quat="{numbers(quaternion)}"'
+    return attributes(pos=here[:3, 3], quat=quaternion)
 
 
 def site_line(name: str, here: np.ndarray) -> str:
     """MJCF's <site> at a pose (4, 4)."""
-    return f"<site name={quoted(name)} {pose_words(here)}/>"
+    return f"<site{attributes(name=name)}{pose_words(here)}/>"
 
 
 def origin_element(here: np.ndarray) -> str:

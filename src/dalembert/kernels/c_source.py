@@ -53,6 +53,11 @@ class Scalar:
             raise CompileError(f"source is written in float64 or float32, not in {name}")
         return cls(*_TYPES[name])
 
+    @property
+    def size(self) -> int:
+        """Bytes of one number."""
+        return 4 if self.suffix else 8
+
     def literal(self, value: float) -> str:
         """A number with as many digits as it takes to read it back exactly."""
         if self.suffix:
@@ -261,21 +266,32 @@ def c_header(
     return "\n".join(lines)
 
 
+def named_ports(program: Program) -> list[tuple[Port, str, str]]:
+    """(Port, its name in C, "const " for inputs) of every port, inputs first.
+
+    An output has a suffix where an input has the same name.
+    """
+    inputs = [(port, c_identifier(port.name), "const ") for port in program.inputs]
+    taken = {name for _, name, _ in inputs}
+    names = [c_identifier(port.name) for port in program.outputs]
+    outputs = [
+        (port, f"{name}_out" if name in taken else name, "")
+        for port, name in zip(program.outputs, names, strict=True)
+    ]
+    return [*inputs, *outputs]
+
+
+def pointers(program: Program, scalar: Scalar, restrict: str) -> list[str]:
+    """The arrays of all ports as arguments of a function."""
+    return [f"{const}{scalar.type} *{restrict}{name}" for _, name, const in named_ports(program)]
+
+
 def _prototype(program: Program, scalar: Scalar, function: str, restrict: str) -> str:
-    inputs = [f"const {scalar.type} *{restrict}{c_identifier(p.name)}" for p in program.inputs]
-    outputs = [f"{scalar.type} *{restrict}{output_name(p, program)}" for p in program.outputs]
-    arguments = [*inputs, *outputs]
+    arguments = pointers(program, scalar, restrict)
     line = f"void {function}({', '.join(arguments)})"
     if len(line) <= _WIDTH:
         return line
     return f"void {function}(\n    " + ",\n    ".join(arguments) + ")"
-
-
-def output_name(port: Port, program: Program) -> str:
-    """An output's name, with a suffix where an input has the same name."""
-    input_names = {c_identifier(p.name) for p in program.inputs}
-    name = c_identifier(port.name)
-    return f"{name}_out" if name in input_names else name
 
 
 def entry_accessors(
@@ -286,13 +302,13 @@ def entry_accessors(
     `index(port, k)` is the index of an entry of a port in its array; `suffix` ends the arrays' names.
     """
 
-    def elements(port: Port, name: str) -> list[str]:
-        entries = range(port.size)
-        return [f"{name}{suffix}[{k if index is None else index(port, k)}]" for k in entries]
-
-    inputs = [x for p in program.inputs for x in elements(p, c_identifier(p.name))]
-    outputs = [x for p in program.outputs for x in elements(p, output_name(p, program))]
-    return inputs.__getitem__, lambda k, value: f"{outputs[k]} = {value};"
+    spelled = [
+        f"{name}{suffix}[{k if index is None else index(port, k)}]"
+        for port, name, _ in named_ports(program)
+        for k in range(port.size)
+    ]
+    outputs = spelled[sum(port.size for port in program.inputs) :]
+    return spelled.__getitem__, lambda k, value: f"{outputs[k]} = {value};"
 
 
 def opening_comment(
@@ -300,7 +316,8 @@ def opening_comment(
 ) -> list[str]:
     """The opening comment: what the function is, and every argument."""
 
-    def row(kind: str, port: Port, name: str) -> str:
+    def row(port: Port, name: str, const: str) -> str:
+        kind = "in " if const else "out"
         shape = " x ".join(map(str, port.shape)) or "1"
         order = ", row-major" if len(port.shape) > 1 else ""
         unit = f"; {c_comment(units[port.name])}" if port.name in units else ""
@@ -309,8 +326,7 @@ def opening_comment(
     return [
         "/*",
         *(f" * {c_comment(line)}".rstrip() for line in about),
-        *(row("in ", p, c_identifier(p.name)) for p in program.inputs),
-        *(row("out", p, output_name(p, program)) for p in program.outputs),
+        *(row(*named) for named in named_ports(program)),
         " * The arrays must not overlap. No allocation, no state, no loops: safe to call anywhere.",
         " */",
     ]

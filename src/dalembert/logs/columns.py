@@ -20,18 +20,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
+from dalembert.logs.tables import QUANTITIES
 from dalembert.logs.units import SI, Units
 from dalembert.systems.system import System
 from dalembert.text import short, suggest, visible
 
-# words before or behind a joint's name; a bare name is a position
-WORDS = {
-    "q": ("", "q", "pos", "position", "angle"),
-    "qd": ("qd", "dq", "vel", "velocity", "speed"),
-    "qdd": ("qdd", "ddq", "acc", "accel", "acceleration"),
-    "tau": ("tau", "torque", "effort", "force"),
-}
-CURRENT_WORDS = (*WORDS["tau"], "current", "cur")  # for torques that are currents
 TIME = ("time", "t", "timestamp", "stamp", "seconds")
 IK_COLUMNS = ("pose", "found")  # written by `dalembert ik` beside the joints
 CLOCK = re.compile(r"(?:^|.*_)(?:time|timestamp|stamp|t|secs?|seconds)(?:_(s|ms|us|ns))?")
@@ -39,6 +32,7 @@ NUMBER = re.compile(r"\d+(?=\D*$)")
 FIELD = "{}"
 # a name and the unit in brackets behind it; a number in brackets is part of the name: position[0]
 WITH_UNIT = re.compile(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*")
+# words beside a joint's name or number; a bare name is a position
 VOCABULARY = {
     "q": ("q", "pos", "position", "positions", "angle", "angles", "qpos"),
     "qd": ("qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "qvel"),
@@ -71,7 +65,9 @@ class Columns:
     """Meaning of the columns of a table."""
 
     time: Column | None = None
-    entries: dict[str, dict[int, Column]] = field(default_factory=lambda: {k: {} for k in WORDS})
+    entries: dict[str, dict[int, Column]] = field(
+        default_factory=lambda: {k: {} for k in QUANTITIES}
+    )
     following: dict[str, Column] = field(default_factory=dict)  # positions of follower joints
     has_time_unit: bool = False
     ignored: tuple[str, ...] = ()
@@ -171,8 +167,7 @@ class _Matcher:
             own = result.following
         if entry in own:
             raise TrajectoryError(
-                f"columns {own[entry].name!r} and {name!r} say the same of {self.system.name}; "
-                "leave one out"
+                f"columns {own[entry].name!r} and {name!r} say the same; leave one out"
             )
         own[entry] = Column(index, self.header[index], factor)
         self.remaining.pop(index, None)
@@ -190,7 +185,7 @@ class _Matcher:
 
     def match_numbers(self) -> None:
         """Numbered columns, of quantities without columns by name."""
-        for quantity in WORDS:
+        for quantity in QUANTITIES:
             entries, kinds = _entries(self.system, quantity)
             own = set(self.result.entries[quantity])
             floating = floating_entries(self.system, entries)
@@ -226,8 +221,8 @@ class _Matcher:
             return
         # the joint nearest to the first of them, and whether its numbers are too few
         joints, name = system.dynamics.coordinates, self.remaining[unknown[0]]
-        bare, words = name, (w for own in WORDS.values() for w in own if w)
-        for word in sorted(words, key=len, reverse=True):
+        bare = name
+        for word in sorted(QUANTITY, key=len, reverse=True):
             pattern = rf"^{word}[\s_.\-/:]+|[\s_.\-/:]+{word}$"
             bare = re.sub(pattern, "", name, count=1, flags=re.IGNORECASE)
             if bare != name:
@@ -251,20 +246,20 @@ def _rename(header: Sequence[str], columns: Mapping[str, Any]) -> tuple[list[str
     for name, value in columns.items():
         if not isinstance(value, str | list | tuple | np.ndarray):
             raise SettingError(
-                f"columns[{name!r}] is {short(value)}: a name, a pattern or a list of names is needed"
+                f"columns[{name!r}] is {short(value)}, and must be a name, a pattern or a list"
             )
         is_pattern = not isinstance(value, str) or FIELD in value or "*" in value
-        if name in (*WORDS, "time") and (is_pattern or (name not in header and value in header)):
+        if name in (*QUANTITIES, "time") and (
+            is_pattern or (name not in header and value in header)
+        ):
             patterns[name] = value
         elif not isinstance(value, str):
-            raise UnknownNameError(f"columns: {name!r} is no quantity{suggest(name, list(WORDS))}")
+            raise UnknownNameError(f"columns: {name!r} is no quantity{suggest(name, QUANTITIES)}")
         else:
             renamed[name] = value
     for name in renamed:
         if name not in header:
-            raise UnknownNameError(
-                f"columns: the file has no column {name!r}{suggest(name, list(header))}"
-            )
+            raise UnknownNameError(f"columns: no column {name!r}{suggest(name, list(header))}")
     return [str(renamed.get(name, name)) for name in header], patterns
 
 
@@ -282,7 +277,7 @@ def _known_names(system: System, currents: bool) -> dict[str, tuple[str, Any, st
     Spellings that two joints share are left out; a bare joint name is always that joint's position.
     """
     named: list[tuple[str, tuple[str, Any, str]]] = []
-    for quantity in WORDS:
+    for quantity in QUANTITIES:
         entries, kinds = _entries(system, quantity)
         named += [(name, (quantity, k, kinds[k])) for k, name in enumerate(entries)]
     for name in followers_of(system):
@@ -291,10 +286,11 @@ def _known_names(system: System, currents: bool) -> dict[str, tuple[str, Any, st
     known: dict[str, tuple[str, Any, str]] = {}
     shared: set[str] = set()
     for name, meaning in named:
-        for word in CURRENT_WORDS if currents and meaning[0] == "tau" else WORDS[meaning[0]]:
-            for text in (f"{word}_{name}", f"{name}_{word}") if word else ():
-                if known.setdefault(normalized(text), meaning) != meaning:
-                    shared.add(normalized(text))
+        has_currents = currents and meaning[0] == "tau"
+        words = VOCABULARY[meaning[0]] + (VOCABULARY["current"] if has_currents else ())
+        for text in (text for word in words for text in (f"{word}_{name}", f"{name}_{word}")):
+            if known.setdefault(normalized(text), meaning) != meaning:
+                shared.add(normalized(text))
     known = {key: meaning for key, meaning in known.items() if key not in shared}
     return known | {normalized(name): meaning for name, meaning in named if meaning[0] == "q"}
 
@@ -370,8 +366,7 @@ def _complete_series(
     if len(complete) > 1:
         first, second = (s.template for s in complete[:2])
         raise TrajectoryError(
-            f"columns {first!r} and {second!r} may both be {quantity}; say which by "
-            f"columns={{{quantity!r}: {first!r}}}"
+            f"columns {first!r} and {second!r} may both be {quantity}; choose by columns="
         )
     if complete and not complete[0].by_joint:
         # the joints' own numbers may be in another order than the joints

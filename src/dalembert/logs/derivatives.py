@@ -37,17 +37,16 @@ def fit_curve(t: np.ndarray, x: np.ndarray, lowpass: float | None = None) -> Cur
     highest = 0.5 / step
     if not (np.isfinite(lowpass) and 0.0 < lowpass < highest):
         raise SettingError(
-            f"lowpass={lowpass!r} must be between 0 and {highest:g} Hz, half the rate of the rows"
+            f"lowpass={lowpass!r} must be between 0 and {highest:g} Hz, half the rows' rate"
         )
     if lowpass * step < MIN_CUTOFF:
         raise TrajectoryError(
-            f"rows every {step:.3g} s are too dense for a filter of {lowpass:g} Hz; are times right?"
+            f"a filter of {lowpass:g} Hz needs rows further apart than {step:.3g} s"
         )
     count = round((t[-1] - t[0]) / step) + 1
     if count > MAX_UNEVEN * len(t):
         raise TrajectoryError(
-            f"the times have gaps of up to {np.diff(t).max():g} s where {step:g} s is usual; a "
-            "filter needs rows in them, or leave lowpass out"
+            f"a filter needs rows every {step:g} s, and gaps are up to {np.diff(t).max():g} s"
         )
     even = np.linspace(t[0], t[-1], count)
     if count < MIN_ROWS:

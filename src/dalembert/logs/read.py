@@ -17,7 +17,7 @@ from dalembert.linalg.rank import close
 from dalembert.logs.columns import Columns, floating_entries, followers_of, lock_hint, match_columns
 from dalembert.logs.derivatives import motion, resample, stack
 from dalembert.logs.repair import Rows, table_rows, trim
-from dalembert.logs.tables import Source, line_label, read_table
+from dalembert.logs.tables import QUANTITIES, Source, line_label, read_table
 from dalembert.logs.units import Units
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.provenance import model_attributes
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 FOLLOWER_TOLERANCE = 1e-2  # rad or m that a recorded joint may be off the joint it follows
 CLOSED = 1e-9  # of h, m and rad, at which a configuration counts as closed
 RECORDED = 1e-2  # of h that a recorded configuration may be off
-QUANTITIES = ("q", "qd", "qdd", "tau")
 Entries = dict[int, np.ndarray]  # columns by entry of a quantity
 Gear = ArrayLike | Mapping[str, float]
 
@@ -134,10 +133,10 @@ def read_log(
     names = None if columns is None or renaming is not None else list(columns)
     table = read_table(path, names)
     try:
+        known = ("time", *QUANTITIES)
         for quantity in units or {}:
-            if quantity not in ("time", *QUANTITIES):
-                hint = suggest(quantity, ("time", *QUANTITIES))
-                raise SettingError(f"units: no quantity {quantity!r}{hint}")
+            if quantity not in known:
+                raise SettingError(f"units: no quantity {quantity!r}{suggest(quantity, known)}")
         stated = Units(degrees, dict(units or {}), torque_constant is not None)
         matched = match_columns(table.names, system, stated, renaming, others, table.units)
         rows = trim(table_rows(table, matched, dt, gaps), start, stop)
@@ -296,9 +295,8 @@ def to_joints(
     motor: Sequence[str] | None = None,
 ) -> tuple[dict[str, Entries], list[str]]:
     """(quantities at the joints, notes); `motor` names those measured at the motors."""
-    at_motors = (
-        (motor,) if isinstance(motor, str) else tuple(QUANTITIES if motor is None else motor)
-    )
+    motors = QUANTITIES if motor is None else motor
+    at_motors = (motors,) if isinstance(motors, str) else tuple(motors)
     if motor is not None and gear is None:
         raise SettingError("motor= says what was measured at the motors; give their gear=")
     for name in at_motors:
@@ -314,8 +312,7 @@ def to_joints(
         return result, notes
     if system.nq != system.nv:
         raise SettingError(f"gear: coordinates of {system.name} are no angles of motors")
-    is_diagonal = isinstance(gear, Mapping) or np.ndim(gear) != 2
-    if is_diagonal:
+    if isinstance(gear, Mapping) or np.ndim(gear) != 2:
         G = np.diag(_per_joint(gear, system, "gear"))
     else:
         try:
@@ -326,7 +323,7 @@ def to_joints(
             raise SettingError(f"gear: a matrix of {system.nv} × {system.nv} numbers is needed")
         if np.linalg.cond(G) > 1e9:
             raise SettingError("gear: the matrix is singular; motors must determine the joints")
-        is_diagonal = not (G - np.diag(np.diag(G))).any()
+    is_diagonal = not (G - np.diag(np.diag(G))).any()
     for quantity in at_motors:  # q = G⁻¹ θ, and so for rates; τ = Gᵀ τ_m
         own, matrix = result[quantity], G.T if quantity == "tau" else np.linalg.inv(G)
         if is_diagonal:

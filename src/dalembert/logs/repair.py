@@ -80,10 +80,8 @@ def trim(rows: Rows, start: float | None, stop: float | None) -> Rows:
     keep = rows.t >= (-np.inf if start is None else float(start))
     keep &= rows.t <= (np.inf if stop is None else float(stop))
     if not keep.any():
-        raise TrajectoryError(
-            f"no row is between start={start} and stop={stop} s; times go from {rows.t[0]:.6g} to "
-            f"{rows.t[-1]:.6g} s"
-        )
+        times = f"{rows.t[0]:.6g} to {rows.t[-1]:.6g} s"
+        raise TrajectoryError(f"no row is between start={start} and stop={stop}; times are {times}")
     t, indices = rows.t[keep], np.flatnonzero(keep)
     columns = {index: x[keep] for index, x in rows.columns.items()}
     note = f"{len(t)} of {len(keep)} rows taken, from {t[0]:.6g} to {t[-1]:.6g} s"
@@ -140,10 +138,10 @@ def repair(t: np.ndarray, x: np.ndarray, positions: int = 0) -> RepairedRows:
     backward = np.diff(rows.t) < 0.0
     if backward.any():
         row = int(np.argmax(backward)) + 1
+        where = f"{rows.t[row - 1]:.9g} to {rows.t[row]:.9g} s at row {row + 1} of {len(rows.t)}"
         raise TrajectoryError(
-            f"time jumps back from {rows.t[row - 1]:.9g} to {rows.t[row]:.9g} s at row {row + 1} of "
-            f"{len(rows.t)}, {np.sum(backward)} such jumps in all; sort the rows, or cut the log "
-            "where its clock was set anew"
+            f"time jumps back from {where}, {np.sum(backward)} such jumps in all; sort the rows, or "
+            "cut the log where its clock was set anew"
         )
     rows = _drop_stale(_increasing_times(rows), positions)
     missing = ~np.isfinite(rows.x)
@@ -221,10 +219,8 @@ def _drop_stale(rows: RepairedRows, positions: int) -> RepairedRows:
     if len(x) > 1 and stale[1]:
         stale[0] = True  # which of the first rows is true is not known
     if stale.any():
-        rows.notes.append(
-            f"{np.sum(stale)} rows that hold the numbers of the row before while the motion went on "
-            "left out"
-        )
+        copies = f"{np.sum(stale)} rows that hold the numbers of the row before"
+        rows.notes.append(f"{copies} while the motion went on left out")
         rows = rows.select(~stale)
     return rows
 

@@ -122,8 +122,7 @@ def read_table(source: Source, names: Sequence[str] | None = None) -> Table:
         table = _numeric_table(labels, columns, "the log")
     else:
         raise TrajectoryError(
-            f"a log is a file, an xarray.Dataset, a DataFrame, an array or a mapping of names to "
-            f"arrays; this is {short(source)}"
+            f"a log is a file, Dataset, DataFrame, array or mapping of arrays, not {short(source)}"
         )
     # seconds and nanoseconds in two columns, as in ROS stamps, are added into one
     lower = [name.strip().casefold() for name in table.names]
@@ -152,7 +151,7 @@ def _from_file(path: Path, names: Sequence[str] | None) -> Table:
                 from pyarrow import parquet
             except ImportError:
                 raise TrajectoryError(
-                    f"{path}: Parquet needs pyarrow: pip install pyarrow (the extra [parquet])"
+                    f"{path}: pip install pyarrow (the extra [parquet])"
                 ) from None
             stored = parquet.ParquetFile(path).read()
             columns = [stored.column(k).to_numpy() for k in range(stored.num_columns)]
@@ -369,7 +368,7 @@ def _parse_header(
     if columns is not None:
         if len(columns) != len(names):
             raise TrajectoryError(
-                f"{path} has {len(names)} columns, and columns= has {len(columns)} names"
+                f"{path}: {len(names)} columns, and columns= has {len(columns)} names"
             )
         is_row = bool(names) and all(map(_is_number, names))
         return [str(x) for x in columns], delimiter, skipped + (0 if is_row else 1)

@@ -65,26 +65,22 @@ class Units(NamedTuple):
         file_unit : str or None
             Unit that the file stores for the column; used where the caller states none.
         """
-        if unit is None and quantity not in self.stated:
-            unit = file_unit
+        where, stated = f"column {label!r}", unit or self.stated.get(quantity, file_unit)
         if unit is None and quantity in self.stated:
-            stated = self.stated[quantity]
-            if not isinstance(stated, str):
-                try:
-                    factor = float(stated)
-                except (TypeError, ValueError):
-                    factor = float("nan")
-                if not isfinite(factor) or factor == 0.0:
-                    raise SettingError(
-                        f"units[{quantity!r}] is {short(stated)}: a unit, or a factor to SI"
-                    )
-                return factor
-            unit, label = stated, f"units[{quantity!r}]"
-        elif unit is None:
+            where = f"units[{quantity!r}]"
+        if stated is None:
             in_degrees = self.degrees and kind == "angle" and quantity in DENOMINATORS
             return pi / 180.0 if in_degrees else 1.0
+        if not isinstance(stated, str):
+            try:
+                factor = float(stated)
+            except (TypeError, ValueError):
+                factor = float("nan")
+            if not isfinite(factor) or factor == 0.0:
+                raise SettingError(f"{where} is {short(stated)}: a unit, or a factor to SI")
+            return factor
         # without dots and blanks, in its usual spelling: "degrees / sec^2" is "deg/s2"
-        parts = re.sub(r"[\s·*^.]", "", unit).replace("²", "2").split("/")
+        parts = re.sub(r"[\s·*^.]", "", stated).replace("²", "2").split("/")
         spelling = "/".join(ALIASES.get(part, part) for part in parts)
         if quantity == "time":
             known = SECONDS
@@ -95,7 +91,6 @@ class Units(NamedTuple):
             if quantity == "qd" and kind == "angle":
                 known["rpm"] = pi / 30.0
         if spelling not in known:
-            where = label if label.startswith("units[") else f"column {label!r}"
             raise TrajectoryError(f"{where}: unit {spelling!r} is none of {', '.join(known)}")
         return known[spelling]
 

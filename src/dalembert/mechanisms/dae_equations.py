@@ -16,13 +16,13 @@ from dalembert.constraints.sparse_rows import target
 from dalembert.kernels.program.trace import trace
 from dalembert.mechanisms.description import Description
 from dalembert.symbolic.equations import Equations
-from dalembert.symbolic.writing import textbook
+from dalembert.symbolic.writer import textbook
 from dalembert.systems.bodies.body import Element
 
 OUTPUTS = ("Phi", "Phi_q", "nu", "gamma", "M", "Q")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DaeEquations(Equations):
     """[M Φ_qᵀ; Φ_q 0]{q̈; λ} = {Q; γ} in symbols; `Phi`, `Phi_q`, `nu`, `gamma`, `M`, `Q` by name."""
 
@@ -97,7 +97,16 @@ def dae_equations(
         whole = {x: sympy.Integer(int(x)) for x in matrix.atoms(sympy.Float) if x == int(x)}
         matrices[key] = matrix.applyfunc(lambda e, whole=whole: e.xreplace(whole))
     values = known | dict.fromkeys(symbol.name for symbol in efforts)
-    return DaeEquations(d.name, matrices, {}, q, qd, p, values, t=(t,))
+    return DaeEquations(
+        name=d.name,
+        quantities=matrices,
+        definitions={},
+        q=q,
+        qd=qd,
+        parameters=p,
+        defaults=values,
+        t=(t,),
+    )
 
 
 def _marks(d: Description) -> _Marks:
@@ -195,7 +204,7 @@ def _equations(
         phi.append(value - s)
         nu.append(speed + 0.0 * value)
         gamma.append(second - drift)
-        jacobians.append(_all_columns(d, e.bodies, J))
+        jacobians.append(d.all_columns(e.bodies, J))
     # the bodies with symbols for their numbers
     symbolic = []
     for body, mark in zip(d.bodies, marks.bodies[1:], strict=True):
@@ -216,15 +225,5 @@ def _equations(
     if d.actuators:
         Q = Q + bodies.actuation(q, parameters[len(names) :])
     rows = [np.concatenate(x) if x else np.zeros(0) for x in (phi, jacobians, nu, gamma)]
-    blocks = [_all_columns(d, (k + 1,), M) for k, M in enumerate(bodies.masses)]
+    blocks = [d.all_columns((k + 1,), M) for k, M in enumerate(bodies.masses)]
     return dict(zip(OUTPUTS, (*rows, np.concatenate(blocks), Q), strict=True))
-
-
-def _all_columns(d: Description, of: tuple[int, ...], J: np.ndarray) -> Any:
-    """J over the velocities of a few bodies as columns (rows, nv) of all."""
-    n, rows = d.space.nv, J.shape[0]
-    columns = [np.zeros((rows, n)) for _ in d.bodies]
-    for k, body in enumerate(of):
-        if body:
-            columns[body - 1] = J[:, k * n : (k + 1) * n]
-    return np.concatenate(columns, axis=1)

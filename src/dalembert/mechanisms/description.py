@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints.dynamics import describe
-from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Posture, Time
+from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Posture, Time, index
 from dalembert.constraints.sparse_rows import RowBlock, target, targets
 from dalembert.constraints.sparse_solver import Solver, SparseDynamics
-from dalembert.errors import InertiaError, ModelError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import InertiaError, ModelError
 from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS, equivalent_name
 from dalembert.pickling import Portable
 from dalembert.systems.bodies import planar, spatial
@@ -160,6 +159,14 @@ class Description(SparseDynamics, BodySet):
         start = self.start_velocity()
         return np.apply_along_axis(lambda at: self.solver.velocity(0.0, at, start), -1, q)
 
+    def all_columns(self, bodies: tuple[int, ...], J: np.ndarray) -> np.ndarray:
+        """J over the velocities of a few bodies as columns (rows, nv) of all."""
+        n = self.space.nv
+        columns = [np.zeros((J.shape[0], n)) for _ in self.names]
+        for k, body in enumerate(bodies):
+            columns[body] = columns[body] + J[:, k * n : (k + 1) * n]
+        return np.concatenate(columns[1:], axis=1)
+
     # by name
 
     @cached_property
@@ -174,22 +181,15 @@ class Description(SparseDynamics, BodySet):
 
     def element(self, name: str) -> Element:
         """A joint, driver or force by name."""
-        elements = [*self.elements, *(force.element for force in self.forces)]
-        for element in elements:
-            if element.name == name:
-                return element
-        names = [element.name for element in elements]
-        raise UnknownNameError(f"no joint, driver or force {name!r}{suggest(name, names)}")
+        elements = (*self.elements, *(force.element for force in self.forces))
+        names = tuple(element.name for element in elements)
+        return elements[index(names, name, "no joint, driver or force")]
 
     def rows_of(self, name: str) -> slice:
         """Rows of a joint or driver in λ."""
-        start = 0
-        for element in self.elements:
-            if element.name == name:
-                return slice(start, start + element.kind.rows)
-            start += element.kind.rows
-        names = [element.name for element in self.elements]
-        raise UnknownNameError(f"no joint or driver {name!r}{suggest(name, names)}")
+        k = index(tuple(element.name for element in self.elements), name, "no joint or driver")
+        ends = np.cumsum([element.kind.rows for element in self.elements])
+        return slice(int(ends[k]) - self.elements[k].kind.rows, int(ends[k]))
 
 
 # coordinates of a joint, the first one for its bare name; "J.slide" names another one
@@ -217,18 +217,15 @@ def read_end(d: Description, end: End, where: str) -> tuple[int, np.ndarray]:
     """Index of the body and the local point of an end."""
     if not isinstance(end, str):
         body, local = end
-        index = d.index(body, where)
-        return index, vector(local, d.space.dimension, f"{where}the point on {body!r}")
+        number = d.index(body, where)
+        return number, vector(local, d.space.dimension, f"{where}the point on {body!r}")
     body, _, label = end.partition(".")
-    index = d.index(body, where)
+    number = d.index(body, where)
     if not label:
-        return index, np.zeros(d.space.dimension)
-    points = d.points(index)
-    if label not in points:
-        raise UnknownNameError(
-            f"{where}body {body!r} has no point {label!r}{suggest(label, list(points))}"
-        )
-    return index, points[label]
+        return number, np.zeros(d.space.dimension)
+    points = d.points(number)
+    index(tuple(points), label, f"{where}body {body!r} has no point")
+    return number, points[label]
 
 
 def measure(d: Description, name: str, on: str | None, between: Ends = None) -> Element:
@@ -238,7 +235,7 @@ def measure(d: Description, name: str, on: str | None, between: Ends = None) -> 
         (i, si), (j, sj) = (read_end(d, end, where) for end in between)
         frame = np.zeros(0) if d.space.dimension == 2 else np.eye(3).ravel()
         numbers = np.concatenate([si, frame, sj, frame])
-        return Element(name, _measures(d)["length"], (i, j), numbers, (si, sj))
+        return Element(name, measures(d)["length"], (i, j), numbers, (si, sj))
     if on is None:
         raise ModelError(f"{name!r} needs `on` (a joint, coordinate or point) or `between`")
     for joint in d.joints:
@@ -247,32 +244,32 @@ def measure(d: Description, name: str, on: str | None, between: Ends = None) -> 
     # a coordinate or point of a body: "bar.phi", "bar.x", "bar.P" or "bar.P.x"
     body, _, rest = on.partition(".")
     if body not in d.names:
-        known = [joint.name for joint in d.joints] + list(d.names)
-        raise UnknownNameError(f"{where}no joint or body {body!r}{suggest(body, known)}")
-    index, own, size = d.index(body, where), _measures(d), d.space.dimension
+        index((*(joint.name for joint in d.joints), *d.names), body, f"{where}no joint or body")
+    number, own, size = d.index(body, where), measures(d), d.space.dimension
     axes = dict(zip("xyz"[:size], np.eye(size), strict=True))
     label, _, axis = rest.partition(".")
     if label == "phi" and size == 2:
-        return Element(name, own["orientation"], (index,), np.zeros(2), (np.zeros(2),))
-    if label in axes and label not in d.points(index):
+        return Element(name, own["orientation"], (number,), np.zeros(2), (np.zeros(2),))
+    if label in axes and label not in d.points(number):
         label, axis = "", label
     point = read_end(d, f"{body}.{label}" if label else body, where)[1]
     if not axis:
-        return Element(name, own["position"], (index,), point, (point,))
+        return Element(name, own["position"], (number,), point, (point,))
     if axis not in axes:
         raise ModelError(f"{where}{on!r}: a coordinate is {', '.join(axes)}, not {axis!r}")
     numbers = np.concatenate([point, axes[axis]])
-    return Element(name, own["component"], (index,), numbers, (point,))
+    return Element(name, own["component"], (number,), numbers, (point,))
 
 
 def stretch(d: Description, element: Element) -> Element:
     """The distance of two points as a measure that may be zero."""
     if element.kind.name != "length":
         return element
-    return replace(element, kind=_measures(d)["stretch"])
+    return replace(element, kind=measures(d)["stretch"])
 
 
-def _measures(d: Description) -> dict[str, Kind]:
+def measures(d: Description) -> dict[str, Kind]:
+    """What can be measured in this space, by name."""
     return planar.MEASURES if d.space.dimension == 2 else spatial.MEASURES
 
 
@@ -285,7 +282,7 @@ def joint_part(d: Description, name: str, joint: Element, part: str = "") -> Ele
     if (part and part not in parts) or (not part and kind == "universal"):
         listed = ", ".join(f"{joint.name}.{each}" for each in parts)
         raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) moves along {listed}")
-    measured = _measures(d)[part or parts[0]]
+    measured = measures(d)[part or parts[0]]
     numbers = joint.parameters[: (5 if measured.name == "slide" else 4) if plane else 24]
     if measured.near:
         numbers = np.array([*numbers, 0.0])
@@ -302,7 +299,9 @@ def with_body(d: Description, body: Body) -> Description:
             f"body {body.name!r} has the mass {body.mass} kg; in absolute coordinates every "
             "body needs a positive mass and inertia"
         )
-    return replace(d, bodies=(*d.bodies, body))
+    n, what = d.space.dimension, f"body {body.name!r}: point"
+    points = {name: vector(x, n, f"{what} {name!r}") for name, x in body.points.items()}
+    return replace(d, bodies=(*d.bodies, replace(body, points=points)))
 
 
 def with_joint(d: Description, element: Element) -> Description:
@@ -323,14 +322,16 @@ def with_force(d: Description, force: Force, what: str) -> Description:
 
 
 def with_load(
-    d: Description, name: str, on: End, force: ArrayLike, moment: np.ndarray, follows: bool
+    d: Description, name: str, on: End, force: ArrayLike, moment: ArrayLike, follows: bool
 ) -> Description:
     body, point = read_end(d, on, f"force {name!r}: ")
     if body == 0:
         raise ModelError(f"force {name!r} acts on the ground, which does not move")
     require_own_name(d, name)
-    F = vector(force, d.space.dimension, f"force {name!r}")
-    return replace(d, loads=(*d.loads, Load(name, body, point, F, moment, follows)))
+    n, turns = d.space.dimension, d.space.nv - d.space.dimension
+    about = np.zeros(turns) if np.ndim(moment) == 0 and not moment else np.atleast_1d(moment)
+    F, M = vector(force, n, f"force {name!r}"), vector(about, turns, f"force {name!r}: moment")
+    return replace(d, loads=(*d.loads, Load(name, body, point, F, M, follows)))
 
 
 def require_own_name(d: Description, name: str) -> None:
@@ -367,10 +368,8 @@ def joint_kind(
     kind_name: str, joints: Mapping[str, Kind], name: str, numbers: Mapping[str, float]
 ) -> tuple[Kind, np.ndarray]:
     """The kind of a joint, from the list of its space, and its numbers in the order of the kind."""
-    known = equivalent_name(kind_name, joints)
-    if known is None:
-        hint = suggest(kind_name, list(joints))
-        raise UnknownNameError(f"joint {name!r}: no kind {kind_name!r}{hint}")
+    known = equivalent_name(kind_name, joints) or kind_name
+    index(tuple(joints), known, f"joint {name!r}: no kind")
     kind = joints[known]
     if set(numbers) != set(kind.numbers):
         expected = ", ".join(kind.numbers) or "no numbers"

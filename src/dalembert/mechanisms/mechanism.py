@@ -69,10 +69,11 @@ OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and 
 MOST_STEPS = 1_000_000  # some twenty minutes
 
 
-def continued(
-    solver: Solver, t0: float, q0: np.ndarray, t1: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) at t1 on the branch of q0 at t0: predict with v and v̇, then close by Newton."""
+Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, v and v̇
+
+
+def continued(solver: Solver, t0: float, q0: np.ndarray, t1: float) -> Motion:
+    """(q, v, v̇) at t1 on the branch of q0 at t0: predict with v and v̇, then close by Newton."""
     t, q = t0, q0
     v, a = _rates(solver, t, q)
     while t != t1:
@@ -101,7 +102,7 @@ def continued(
                 )
         t, q = after, closed
         v, a = _rates(solver, t, q)
-    return q, v
+    return q, v, a
 
 
 def _of_coordinates(
@@ -312,6 +313,20 @@ class Mechanism(System):
             force = replace(force, value=path if callable(path) else Constant(float(path)))
         return self._with_description(description.with_force(d, force, "actuator"))
 
+    def force(
+        self, name: str, on: End, force: ArrayLike, moment: ArrayLike = 0.0, follows: bool = False
+    ) -> Self:
+        """A constant force (N) at a point and a moment (N m); `follows` turns them with the body.
+
+        The moment is a number in the plane and (3,) in space.
+        """
+        d = self._description
+        return self._with_description(description.with_load(d, name, on, force, moment, follows))
+
+    def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
+        """A constant moment on a body, N m: counter-clockwise, or (3,) in world axes."""
+        return self.force(name, on, np.zeros(self.space.dimension), moment)
+
     # the compiled system
 
     @property
@@ -420,10 +435,8 @@ class Mechanism(System):
         """
         if np.ndim(t):
             return [self.kinematics(float(each)) for each in np.ravel(t)]
-        q, v = self._driven_motion(t)
-        terms = self._solver.terms(float(t), q, v)
-        a = self._solver.correction(terms.gamma)
-        return State(self._description, float(t), q, v, a, np.zeros(self._description.rows))
+        motion = self._driven_motion(t)
+        return State(self._description, float(t), *motion, np.zeros(self._description.rows))
 
     def inverse_dynamics(  # type: ignore[override]  # by default where it is driven
         self, t: Any, torques: Any = None, qdd: Any = None
@@ -436,7 +449,7 @@ class Mechanism(System):
             return self.compiled.inverse_dynamics(t, torques, qdd)
         if np.ndim(t):
             return [self.inverse_dynamics(float(each), torques) for each in np.ravel(t)]
-        q, v = self._driven_motion(t)
+        q, v, _ = self._driven_motion(t)
         return self._dynamic_state(float(t), q, v, self._torques(torques))
 
     def forward_dynamics(  # type: ignore[override]  # by default where it stands
@@ -505,8 +518,8 @@ class Mechanism(System):
         if not np.isfinite(t):
             raise ParameterError(f"{self.name}: expected a finite time t in seconds, got {t!r}")
 
-    def _driven_motion(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """(q, v) at t of a fully driven mechanism, continued from a known posture."""
+    def _driven_motion(self, t: float) -> Motion:
+        """(q, v, v̇) at t of a fully driven mechanism, continued from a known posture."""
         self._require_time(t)
         before, known = self.__dict__.get("_known", (0.0, None))
         if known is None:
@@ -519,9 +532,9 @@ class Mechanism(System):
                 )
         if known is None or abs(before - t) > abs(t):
             before, known = 0.0, self._posture(0.0, None)
-        q, v = continued(self._solver, before, known, float(t))
-        self.__dict__["_known"] = (float(t), q)
-        return q, v
+        motion = continued(self._solver, before, known, float(t))
+        self.__dict__["_known"] = (float(t), motion[0])
+        return motion
 
     # the differential-algebraic equations, in numbers and symbols
 

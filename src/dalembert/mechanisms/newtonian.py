@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalembert.errors import ConstraintError, FormulationError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.constraints.kinds import index
+from dalembert.errors import ConstraintError, FormulationError
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms.description import measure
 from dalembert.mechanisms.state import State
@@ -31,9 +31,7 @@ class FreeBodies:
 
     def __getitem__(self, name: str) -> float:
         """An unknown by name, such as "A.x" (N) or "T" (N m), ON the second body of its joint."""
-        if name not in self.names:
-            raise UnknownNameError(f"no unknown {name!r}{suggest(name, list(self.names))}")
-        return float(self.values[self.names.index(name)])
+        return float(self.values[index(self.names, name, "no unknown")])
 
     def force(self, joint: str, on: str) -> np.ndarray:
         """Force (2,) of a pin ON a body."""

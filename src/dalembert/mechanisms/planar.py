@@ -20,7 +20,6 @@ from dalembert.mechanisms.description import (
     vector,
     with_body,
     with_joint,
-    with_load,
 )
 from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.mechanisms.motions import Value
@@ -35,6 +34,15 @@ class PlanarMechanism(Mechanism):
     An end of a joint is a named point "bar.A", a body "bar" (its centre) or ("bar", (x, y)) local;
     with `at=(x, y)` the joint sits at that place of the plane in the first posture.
 
+    Parameters
+    ----------
+    name : str
+        Name of the mechanism.
+    gravity : array_like
+        Acceleration of falling bodies, m/s².
+
+    Examples
+    --------
     >>> arm = (
     ...     PlanarMechanism("pendulum")
     ...     .body("rod", mass=1.0, inertia=1 / 12, at=(0.5, 0.0), points={"O": (-0.5, 0.0)})
@@ -69,8 +77,7 @@ class PlanarMechanism(Mechanism):
             )
         start = np.array([*vector(at, 2, f"body {name!r}: at"), float(angle)])
         speed = vector(velocity, 3, f"body {name!r}: velocity")
-        read = {k: vector(v, 2, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
-        body = Body(name, float(mass), float(inertia), start, speed, read)
+        body = Body(name, float(mass), float(inertia), start, speed, points or {})
         return self._with_description(with_body(self._description, body))
 
     def joint(self, kind: str, name: str, a: End, b: End, at: At = None, **numbers: float) -> Self:
@@ -139,17 +146,6 @@ class PlanarMechanism(Mechanism):
         u = np.array([np.cos(first + along), np.sin(first + along)])
         phase = float(between(self._description, name, a, b) @ u + radius * (second - first))
         return self.joint("rack", name, a, b, direction=along, radius=radius, phase=phase)
-
-    def force(
-        self, name: str, on: End, force: ArrayLike, moment: float = 0.0, follows: bool = False
-    ) -> Self:
-        """A constant force (N) at a point and a moment (N m); `follows` turns it with the body."""
-        d, turning = self._description, np.array([float(moment)])
-        return self._with_description(with_load(d, name, on, force, turning, follows))
-
-    def torque(self, name: str, on: str, moment: float) -> Self:
-        """A constant moment (N m, counter-clockwise) on a body."""
-        return self.force(name, on, (0.0, 0.0), moment)
 
 
 def _angle(direction: Value, name: str) -> float:

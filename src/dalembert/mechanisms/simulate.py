@@ -127,8 +127,6 @@ def _with_actuation(
         acting = np.clip(sampling.acting(run.time.values), -1, len(commands) - 1)
         values[acting >= 0] = np.array(commands)[acting[acting >= 0]]
     elif torques is not None:
-        for k, (t, q, v) in enumerate(
-            zip(run.time.values, run.q.values, run.qd.values, strict=True)
-        ):
-            values[k] = _values(mechanism, torques, float(t), q, v)
+        states = zip(run.time.values, run.q.values, run.qd.values, strict=True)
+        values[:] = [_values(mechanism, torques, float(t), q, v) for t, q, v in states]
     return run.assign(actuation=(("time", "actuator"), values)).assign_coords(actuator=list(names))

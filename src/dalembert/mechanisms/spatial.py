@@ -20,7 +20,6 @@ from dalembert.mechanisms.description import (
     vector,
     with_body,
     with_joint,
-    with_load,
 )
 from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.model.joint import Ball, Screw
@@ -41,6 +40,15 @@ class SpatialMechanism(Mechanism):
     Ends of joints are as in the plane; places (`at`) and axes are those of the world in the first
     posture. The velocity of a body is (ṗ in world axes, ω in its own axes).
 
+    Parameters
+    ----------
+    name : str
+        Name of the mechanism.
+    gravity : array_like
+        Acceleration of falling bodies, m/s².
+
+    Examples
+    --------
     >>> top = (
     ...     SpatialMechanism("pendulum")
     ...     .body("rod", mass=1.0, inertia=np.diag([1e-3, 1 / 12, 1 / 12]), at=(0.5, 0.0, 0.0))
@@ -146,8 +154,7 @@ class SpatialMechanism(Mechanism):
             orientation = normalise(vector(rotation, 4, what))
         start = np.concatenate([position, orientation])
         speed = vector(velocity, 6, f"body {name!r}: velocity")
-        local = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
-        body = Body(name, float(mass), tensor, start, speed, local)
+        body = Body(name, float(mass), tensor, start, speed, points or {})
         return self._with_description(with_body(self._description, body))
 
     def joint(
@@ -259,19 +266,3 @@ class SpatialMechanism(Mechanism):
             if element.name == joint and element.kind.name in ("revolute", "cylindrical"):
                 return element
         raise ModelError(f"joint {name!r}: a wheel turns in a revolute joint; {joint!r} is none")
-
-    def force(
-        self,
-        name: str,
-        on: End,
-        force: ArrayLike,
-        moment: ArrayLike = (0.0, 0.0, 0.0),
-        follows: bool = False,
-    ) -> Self:
-        """A constant force (N) at a point and a moment (N m); `follows` turns them with the body."""
-        d, turning = self._description, vector(moment, 3, f"force {name!r}: moment")
-        return self._with_description(with_load(d, name, on, force, turning, follows))
-
-    def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
-        """A constant moment (N m) on a body, in world axes."""
-        return self.force(name, on, (0.0, 0.0, 0.0), moment)

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.linalg.rank import ROUNDING, least_squares
-from dalembert.mechanisms.description import Description, End, measure
-from dalembert.systems.bodies import planar, spatial
+from dalembert.mechanisms.description import Description, End, measure, measures, read_end
 from dalembert.systems.bodies.body import Element
 
 if TYPE_CHECKING:
@@ -39,8 +38,12 @@ class State:
 
     def body(self, name: str) -> np.ndarray:
         """Coordinates (nq,) of a body."""
-        n, k = self.description.space.nq, self.description.index(name)
-        return self.description.space.reference if k == 0 else self.q[(k - 1) * n : k * n]
+        return self._body(self.description.index(name))
+
+    def _body(self, number: int) -> np.ndarray:
+        n = self.description.space.nq
+        own = self.q[(number - 1) * n : number * n]
+        return own if number else self.description.space.reference
 
     def rotation(self, name: str) -> np.ndarray:
         """Axes of a body in the world, as columns: (2, 2) or (3, 3)."""
@@ -48,8 +51,8 @@ class State:
 
     def point(self, end: End) -> np.ndarray:
         """Global position (2,) or (3,) of "body.point", or of ("body", local), m."""
-        name, local = self._local(end)
-        return self.description.space.world_point(self.body(name), local)
+        body, local = read_end(self.description, end, "")
+        return self.description.space.world_point(self._body(body), local)
 
     def velocity(self, end: End) -> np.ndarray:
         """Global velocity (2,) or (3,) of a point, m/s."""
@@ -61,24 +64,11 @@ class State:
 
     def _rates(self, end: End) -> tuple[np.ndarray, np.ndarray]:
         """Velocity and acceleration of a point."""
-        name, local = self._local(end)
-        kinds = planar if self.description.space.dimension == 2 else spatial
-        index = self.description.index(name)
-        _, J, drift = self.measured(Element(name, kinds.MEASURES["position"], (index,), local))
-        n = self.description.space.nv
-        if index == 0:
-            return np.zeros(len(drift)), np.zeros(len(drift))
-        own = slice((index - 1) * n, index * n)
-        return J[:, 0] @ self.v[own], J[:, 0] @ self.a[own] + drift
-
-    def _local(self, end: End) -> tuple[str, np.ndarray]:
-        if not isinstance(end, str):
-            return end[0], np.asarray(end[1], dtype=float)
-        name, _, label = end.partition(".")
-        points = self.description.points(self.description.index(name))
-        if label and label not in points:
-            raise UnknownNameError(f"body {name!r} has no point {label!r}")
-        return name, points[label] if label else np.zeros(self.description.space.dimension)
+        d = self.description
+        body, local = read_end(d, end, "")
+        element = Element("point", measures(d)["position"], (body,), local)
+        _, J, drift = self.measured(element)
+        return J[:, 0] @ element.speeds(self.v), J[:, 0] @ element.speeds(self.a) + drift
 
     def measured(self, element: Element) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Value (rows,), J (rows, bodies, nv) and drift (rows,) of one element."""
@@ -101,10 +91,8 @@ class State:
         element = d.element(name)
         body = d.index(on)
         if body not in element.bodies:
-            names = [d.names[k] for k in element.bodies]
-            raise UnknownNameError(
-                f"{name!r} does not act on {on!r}; it acts on {', '.join(names)}"
-            )
+            acted = ", ".join(d.names[k] for k in element.bodies)
+            raise UnknownNameError(f"{name!r} does not act on {on!r}; it acts on {acted}")
         J = self.measured(element)[1][:, element.bodies.index(body)]
         force: np.ndarray = J.T @ self.effort(name)
         return force
@@ -195,22 +183,17 @@ class State:
                 f"{d.name}: torques at {', '.join(joints)} cannot replace {', '.join(names)} here "
                 f"(left: {gap:.2g} N); name as many joints as there are driven motions"
             )
-        multipliers = np.zeros_like(self.multipliers)
-        start = 0
+        multipliers, start = np.zeros_like(self.multipliers), 0
         for element in remaining:
-            rows = element.kind.rows
-            multipliers[d.rows_of(element.name)] = solution[start : start + rows]
-            start += rows
-        torques = solution[len(solution) - len(joints) :]
-        return torques, replace(self, multipliers=multipliers)
+            own = d.rows_of(element.name)
+            multipliers[own] = solution[start : start + element.kind.rows]
+            start += element.kind.rows
+        return solution[start:], replace(self, multipliers=multipliers)
 
     def _jacobian(self, element: Element) -> np.ndarray:
         """J (rows, nv) of one element over the whole mechanism."""
-        d, J = self.description, self.measured(element)[1]
-        full = np.zeros((element.kind.rows, len(d.bodies) + 1, d.space.nv))
-        for k, body in enumerate(element.bodies):
-            full[:, body] += J[:, k]
-        return full[:, 1:].reshape(element.kind.rows, -1)
+        J = self.measured(element)[1]
+        return self.description.all_columns(element.bodies, J.reshape(len(J), -1))
 
     def kinetic_energy(self) -> float:
         """½ vᵀ M v, J."""

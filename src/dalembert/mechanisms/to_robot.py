@@ -10,7 +10,7 @@ where s(q) is the measure of a force, J = ∂s/∂v, and J_b the Jacobian of a l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints import Constrained, Distance, Holonomic, Loop
+from dalembert.constraints.dynamics import TRACED_FROM, inside
 from dalembert.constraints.kinds import Constraint, Time
 from dalembert.errors import FormulationError
-from dalembert.formulations.registry import Quantity
+from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.mechanisms.description import Description, joint_part
 from dalembert.mechanisms.state import State
 from dalembert.model import Joint, Link
@@ -33,7 +34,6 @@ from dalembert.systems.bodies.body_set import BODIES
 from dalembert.systems.bodies.space import RowFunction
 from dalembert.systems.dynamics import Dynamics, WrappedDynamics
 from dalembert.systems.robot import Robot
-from dalembert.systems.robot_dynamics import TRACED_FROM
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 SYMMETRIC = ("revolute", "prismatic", "cylindrical", "screw")  # the same from b, about −z
 SECOND = np.eye(3)[:, [2, 0, 1]]  # x along z: the second axis of a universal joint
+# z along the x of a slider in the plane
+ALONG = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])
 
 Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -49,38 +51,45 @@ Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
 class Branch:
     """A joint of the tree from the body nearer to the ground, its parent, to the child.
 
-    Symmetric joints stay as they are; others are reversed, so that the parent is first.
+    Symmetric joints stay as they are; others are reversed, so that the parent is first. Without an
+    element the child is free in space, or in the plane.
     """
 
-    element: Element
+    element: Element | None
     parent: int
     child: int
-    joint: Joint
+    joint: Joint  # of the robot
     moved: np.ndarray  # pose (4, 4) of the joint's moved frame in the child
 
     def coordinates(self, state: State) -> Coordinates:
         """(q, q̇, q̈) of this joint at a state of the mechanism."""
+        d, child = state.description, self.child
+        # velocities and accelerations of the ground and of all bodies
+        n = d.space.nv
+        v, a = (np.concatenate([np.zeros(n), x]).reshape(-1, n) for x in (state.v, state.a))
+        if self.element is None:
+            q = state.body(d.names[child])
+            if d.space.dimension == 2:
+                return q, v[child], a[child]
+            # in space the twist in the body's own axes
+            R = d.space.rotation(q)
+            linear, omega = R.T @ v[child, :3], v[child, 3:]
+            rate = R.T @ a[child, :3] - np.cross(omega, linear)
+            return q, np.concatenate([linear, omega]), np.concatenate([rate, a[child, 3:]])
         if self.element.kind.name == "spherical":
             # quaternion of the child in the parent's joint frame, ω and ω̇ in the child's
-            names = [state.description.names[k] for k in (self.parent, self.child)]
-            R_p, R_c = (state.rotation(name) for name in names)
+            R_p, R_c = (state.rotation(d.names[k]) for k in (self.parent, child))
             F_p, F_c = np.asarray(self.joint.origin)[:3, :3], self.moved[:3, :3]
-            # ω and ω̇ (3,) of both bodies in their own axes; zero for the ground
-            padded = [np.concatenate([np.zeros(6), x]).reshape(-1, 6) for x in (state.v, state.a)]
-            (w_p, a_p), (w_c, a_c) = ([x[k, 3:] for x in padded] for k in (self.parent, self.child))
+            (w_p, w_c), (a_p, a_c) = (x[[self.parent, child], 3:] for x in (v, a))
             R = R_c.T @ R_p
             omega = F_c.T @ (w_c - R @ w_p)
             rate = F_c.T @ (a_c - R @ a_p + np.cross(w_c, R @ w_p))
             return quaternion_from_matrix(F_p.T @ R_p.T @ R_c @ F_c), omega, rate
-        n = state.description.space.nv
-        v, a = (np.concatenate([np.zeros(n), x]).reshape(-1, n) for x in (state.v, state.a))
         values = []
         for part in JOINT_KINDS[self.joint.kind].coordinates:
-            name = f"{self.element.name}.{part}"
-            element = joint_part(state.description, name, self.element, part)
+            element = joint_part(d, f"{self.element.name}.{part}", self.element, part)
             value, J, drift = state.measured(element)
-            own = list(element.bodies)
-            speed, second = (float((J[0] * x[own]).sum()) for x in (v, a))
+            speed, second = (float((J[0] * x[list(element.bodies)]).sum()) for x in (v, a))
             values.append((value[0], speed, second + drift[0]))
         q, qd, qdd = np.array(values).reshape(-1, 3).T
         return q, qd, qdd
@@ -103,6 +112,8 @@ def branch(d: Description, joint: Element, parent: int) -> Branch:
         more = {"axis2": (1.0, 0.0, 0.0)}
     elif kind == "screw":
         more = {"pitch": float(joint.parameters[24])}
+    elif plane and kind == "prismatic":
+        first, second = (frame @ pose(ALONG, np.zeros(3)) for frame in (first, second))
     # relative to the second body, the same motion has the opposite sign
     axis = (0.0, 0.0, 1.0 if sides == (0, 1) else -1.0)
     robot_joint = Joint(kind=kind, name=joint.name, axis=axis, origin=first, **more)
@@ -110,70 +121,39 @@ def branch(d: Description, joint: Element, parent: int) -> Branch:
 
 
 def joint_frame(d: Description, joint: Element, side: int) -> np.ndarray:
-    """Pose (4, 4) of the joint in one of its bodies, z along its axis."""
+    """Pose (4, 4) of the joint in one of its bodies: z along its axis, x along a planar slide."""
     if d.space.dimension == 3:
         return pose(joint.frames[side], joint.at[side])
-    point, p = np.array([*joint.at[side], 0.0]), joint.parameters
-    if joint.kind.name == "revolute":
-        return pose(None, point)
-    z = np.array([0.0, 0.0, 1.0])
-    if joint.kind.name == "rigid":
-        angle = -p[4] if side else 0.0
-        x = np.array([np.cos(angle), np.sin(angle), 0.0])
-        return pose(np.stack([x, np.cross(z, x), z], axis=1), point)
-    angle = p[4] - (p[5] if side else 0.0)
-    along = np.array([np.cos(angle), np.sin(angle), 0.0])
-    return pose(np.stack([z, np.cross(along, z), along], axis=1), point)
+    kind, p = joint.kind.name, joint.parameters
+    angle = p[4] if kind in ("prismatic", "point_on_line") else 0.0
+    turn = p[-1] if kind in ("prismatic", "rigid") else 0.0  # of the second body
+    return pose(rotation_z(angle - side * turn), np.array([*joint.at[side], 0.0]))
 
 
 @dataclass(frozen=True, eq=False)
-class FreeBranch:
-    """A body without a joint of the tree: free in space, or in the plane."""
-
-    child: int
-    joint: Joint  # of the robot, with all freedoms
-    parent: int = 0
-    moved: np.ndarray = field(default_factory=lambda: np.eye(4))  # the body's own frame
-
-    def coordinates(self, state: State) -> Coordinates:
-        """(q, q̇, q̈): those of the body; in space velocities are the twist in its own axes."""
-        space, k = state.description.space, self.child
-        q = state.q[(k - 1) * space.nq : k * space.nq]
-        v, a = (x[(k - 1) * space.nv : k * space.nv] for x in (state.v, state.a))
-        if space.dimension == 2:
-            return q, v, a
-        R = space.rotation(q)
-        linear, omega = R.T @ v[:3], v[3:]
-        rate = R.T @ a[:3] - np.cross(omega, linear)
-        return q, np.concatenate([linear, omega]), np.concatenate([rate, a[3:]])
-
-
-Tree = list[Branch | FreeBranch]
-
-
-@dataclass(frozen=True, eq=False)
-class TreePoses:
-    """Absolute coordinates of bodies, as kinds of joints and measures take them, numbers or symbols.
-
-    A planar body is (x, y, φ), φ the sum of the angles up to it, so that full turns are counted; a
-    spatial one its position and the nine entries of R.
-    """
+class SpanningTree:
+    """A robot of the tree joints of a mechanism."""
 
     description: Description
     robot: Robot
-    branches: tuple[Branch | FreeBranch, ...]
+    branches: tuple[Branch, ...]
 
-    def __call__(self, q: np.ndarray, element: Element) -> np.ndarray:
-        """Rows (bodies, 3) or (bodies, 12) of the bodies of an element at q (nq,)."""
+    def poses(self, q: np.ndarray, element: Element) -> np.ndarray:
+        """Absolute coordinates, (bodies, 3) or (bodies, 12), of the bodies of an element at q (nq,).
+
+        As kinds of joints and measures take them, numbers or symbols: a planar body is (x, y, φ), φ
+        the sum of the angles up to it, so that full turns are counted; a spatial one its position
+        and the nine entries of R.
+        """
         d = self.description
         poses = self.robot.dynamics.poses(q)
+        frames = [poses["base" if k == 0 else d.names[k]] for k in element.bodies]
         if d.space.dimension == 3:
-            frames = [poses["base" if k == 0 else d.names[k]] for k in element.bodies]
             return np.stack([np.concatenate([T[:3, 3], T[:3, :3].reshape(9)]) for T in frames])
         # φ of the ground and of every body
         angles, start = [0.0 * q[0]] * (len(d.bodies) + 1), 0
         for each in self.branches:
-            if isinstance(each, FreeBranch):
+            if each.element is None:
                 angles[each.child] = q[start + 2]
                 start += 3
                 continue
@@ -182,16 +162,14 @@ class TreePoses:
             turn = q[start] if kind == "revolute" else p[-1]  # others keep theirs
             angles[each.child] = angles[each.parent] + sense * turn
             start += kind != "rigid"
-        rows = []
-        for k in element.bodies:
-            T = poses["base" if k == 0 else d.names[k]]
-            rows.append(np.stack([T[0, 3], T[1, 3], angles[k]]))
-        return np.stack(rows)
+        planar = zip(frames, element.bodies, strict=True)
+        return np.stack([np.stack([T[0, 3], T[1, 3], angles[k]]) for T, k in planar])
 
 
 OWN = (
     *("bias", "gravity_torque", "generalized_forces"),
     *("forward_dynamics", "inverse_dynamics", "potential_energy"),
+    *("hamiltonian", "canonical_equations"),
 )
 Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
 
@@ -200,32 +178,23 @@ Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and h
 class SprungDynamics(WrappedDynamics):
     """The robot's equations with forces along measures s(q)."""
 
-    name: str
     dynamics: Dynamics  # of a robot
-    poses_of: TreePoses
+    tree: SpanningTree
 
-    traced_from: ClassVar[tuple[str, ...]] = (
-        *TRACED_FROM,
-        "dalembert.systems",
-        "dalembert.constraints",
-        "dalembert.mechanisms",
-    )
+    traced_from: ClassVar[tuple[str, ...]] = (*TRACED_FROM, "dalembert.mechanisms")
+    name: ClassVar = inside("name")
+    parameters: ClassVar = inside("parameters")
+    inputs: ClassVar = {**INPUTS, "t": ()}
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
         """The robot's quantities that no force changes, and those of this class."""
-        return {**self.inherited_quantities(), **{name: BODIES[name] for name in OWN}}
+        own = {name: BODIES[name] for name in OWN}
+        return {**self.inherited_quantities("acceleration_energy"), **own}
 
     @cached_property
     def content(self) -> str:
-        return digest(self.dynamics.content, self.poses_of.description.content)
-
-    @property
-    def parameters(self) -> Mapping[str, float | None]:
-        return {}
-
-    def bind(self, values: np.ndarray) -> SprungDynamics:
-        return self
+        return digest(self.dynamics.content, self.tree.description.content)
 
     # the forces
 
@@ -233,11 +202,11 @@ class SprungDynamics(WrappedDynamics):
     def _measures(self) -> dict[str, RowFunction]:
         """s(q) of every force, with its derivatives."""
         measures = {}
-        for force in self.poses_of.description.forces:
+        for force in self.tree.description.forces:
             e, sizes = force.element, (self.nq, self.nv, 1, force.element.kind.parameters)
 
             def rows(q: np.ndarray, p: Any, e: Any = e) -> Any:
-                return e.kind.function(self.poses_of(q, e), p)
+                return e.kind.function(self.tree.poses(q, e), p)
 
             measures[force.name] = RowFunction(force.name, *sizes, rows, self.rate)
         return measures
@@ -259,12 +228,12 @@ class SprungDynamics(WrappedDynamics):
         return total
 
     def _springs(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        springs = (force for force in self.poses_of.description.forces if force.stiffness)
+        springs = (force for force in self.tree.description.forces if force.stiffness)
         return self._total(q, qd, springs, lambda force, s, speed: force.spring(s))
 
     def actuation(self, q: np.ndarray) -> np.ndarray:
         """(nv, actuators): torques for one unit of each open actuator."""
-        forces = self.poses_of.description.forces
+        forces = self.tree.description.forces
         columns = [self._measured(force, q)[1] for force in forces if force.open]
         return np.stack(columns, axis=1) if columns else np.zeros((self.nv, 0))
 
@@ -279,7 +248,7 @@ class SprungDynamics(WrappedDynamics):
         return self.bias(q, np.zeros(self.nv) + 0.0 * q[0])
 
     def generalized_forces(self, q: np.ndarray, qd: np.ndarray, t: Time = None) -> Any:
-        d = self.poses_of.description
+        d = self.tree.description
         others = (f for f in d.forces if f.damping or f.value is not None)
         total = self._total(q, qd, others, lambda f, s, speed: f.damper(speed) + f.prescribed(t))
         for load in d.loads:  # J_bᵀ F of a force and moment at a point of a body
@@ -309,9 +278,23 @@ class SprungDynamics(WrappedDynamics):
         return self.mass_matrix(q) @ qdd + self.bias(q, qd) - self.generalized_forces(q, qd)
 
     def potential_energy(self, q: np.ndarray) -> Any:
-        springs = [force for force in self.poses_of.description.forces if force.stiffness]
-        stored = sum(force.energy(self._measured(force, q)[0]) for force in springs)
-        return self.dynamics.potential_energy(q) + stored
+        return self.dynamics.potential_energy(q) + self._stored(q)
+
+    def hamiltonian(self, q: np.ndarray, p: np.ndarray) -> Any:
+        """½ pᵀM⁻¹p + U, J."""
+        return self.dynamics.compute("hamiltonian", q=q, p=p) + self._stored(q)
+
+    def canonical_equations(
+        self, q: np.ndarray, p: np.ndarray, tau: np.ndarray, t: Time = None
+    ) -> tuple[Any, Any]:
+        """(q̇, ṗ), each (nv,)."""
+        qd, pd = self.dynamics.compute("canonical_equations", q=q, p=p, tau=tau)
+        return qd, pd + self._springs(q, qd) + self.generalized_forces(q, qd, t)
+
+    def _stored(self, q: np.ndarray) -> Any:
+        """Energy of the springs, J."""
+        springs = [force for force in self.tree.description.forces if force.stiffness]
+        return sum(force.energy(self._measured(force, q)[0]) for force in springs)
 
 
 class Sprung(System):
@@ -320,7 +303,7 @@ class Sprung(System):
     dynamics: SprungDynamics
 
     def __repr__(self) -> str:
-        d = self.dynamics.poses_of.description
+        d = self.dynamics.tree.description
         return (
             f"<Sprung {self.name}: {self.nv} joints, {len(d.forces)} forces, {len(d.loads)} loads>"
         )
@@ -337,13 +320,10 @@ SPATIAL_LOOPS = {name: kind.loop for name, kind in SPATIAL_KINDS.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class Converted:
+class Converted(SpanningTree):
     """A robot of the tree joints, its loops, and the joints of its coordinates."""
 
-    description: Description
-    robot: Robot
     loops: tuple[Constraint, ...]
-    branches: tuple[Branch | FreeBranch, ...]
 
     @property
     def tree(self) -> tuple[str, ...]:
@@ -366,8 +346,8 @@ class Converted:
     @cached_property
     def sprung(self) -> Sprung:
         """The robot under the springs, dampers and loads of the mechanism."""
-        poses = TreePoses(self.description, self.robot, self.branches)
-        return Sprung(SprungDynamics(self.robot.name, self.robot.dynamics, poses))
+        tree = SpanningTree(self.description, self.robot, self.branches)
+        return Sprung(SprungDynamics(self.robot.dynamics, tree))
 
     def actuation(self, q: ArrayLike) -> np.ndarray:
         """(nv, actuators): torques of the robot for one unit of each open actuator, by `actuators`."""
@@ -392,9 +372,9 @@ def robot_with_loops(mechanism: Mechanism) -> Converted:
     (('A', 'D', 'B'), ['C'])
     """
     d = mechanism.description
-    tree, rest = _spanning(d)
+    branches, rest = _spanning(d)
     links = []
-    for each in tree:
+    for each in branches:
         body = d.bodies[each.child - 1]
         planar_tensor = np.diag([0.5, 0.5, 1.0])
         links.append(
@@ -409,15 +389,14 @@ def robot_with_loops(mechanism: Mechanism) -> Converted:
         )
     gravity = d.gravity if d.space.dimension == 3 else np.array([*d.gravity, 0.0])
     robot = Robot.from_links(links, gravity=gravity, name=d.name)
-    poses = TreePoses(d, robot, tuple(tree))
-    loops = tuple(_loop(d, joint, poses) for joint in rest)
-    return Converted(d, robot, loops, tuple(tree))
+    tree = SpanningTree(d, robot, tuple(branches))
+    return Converted(d, robot, tree.branches, tuple(_loop(tree, joint) for joint in rest))
 
 
-def _spanning(d: Description) -> tuple[Tree, list[Element]]:
+def _spanning(d: Description) -> tuple[list[Branch], list[Element]]:
     """(joints breadth first from the ground and free bodies, remaining joints)."""
     known = PLANAR_KINDS if d.space.dimension == 2 else SPATIAL_KINDS
-    tree: Tree = []
+    tree: list[Branch] = []
     remaining, visited, frontier = list(d.joints), {0}, {0}
     while len(visited) <= len(d.bodies):
         added: set[int] = set()
@@ -432,35 +411,31 @@ def _spanning(d: Description) -> tuple[Tree, list[Element]]:
         if not added:
             free = next(k for k in range(len(d.names)) if k not in visited)
             kind = "planar" if d.space.dimension == 2 else "free"
-            tree.append(FreeBranch(free, Joint(kind=kind, name=f"{d.names[free]} free")))
+            joint_of_robot = Joint(kind=kind, name=f"{d.names[free]} free")
+            tree.append(Branch(None, 0, free, joint_of_robot, np.eye(4)))
             visited.add(free)
             added = visited.copy()
         frontier = added
     return tree, remaining
 
 
-def _loop(d: Description, joint: Element, poses: TreePoses) -> Constraint:
+def _loop(tree: SpanningTree, joint: Element) -> Constraint:
     """A joint outside the tree as a loop between frames, or else as a function of q."""
+    d, kind = tree.description, joint.kind.name
+    plane = d.space.dimension == 2
     a, b = ("base" if k == 0 else d.names[k] for k in joint.bodies[:2])
-    kind, plane = joint.kind.name, d.space.dimension == 2
-    if kind == "distance":
-        lift = [np.array([*s, 0.0]) if plane else s for s in joint.at[:2]]
-        first, second = (pose(None, s) for s in lift)
-        return Distance(a, b, float(joint.parameters[-1]), first, second, joint.name)
     directions: Any = (PLANAR_LOOPS if plane else SPATIAL_LOOPS).get(kind)
-    if directions is not None:
-        frames, points = joint.frames, joint.at
-        if plane:
-            p = joint.parameters
-            angle = p[4] if kind in ("prismatic", "point_on_line") else 0.0
-            turn = p[5] if kind == "prismatic" else p[4] if kind == "rigid" else 0.0
-            frames = (rotation_z(angle), rotation_z(angle - turn))
-            points = tuple(np.array([*s, 0.0]) for s in joint.at[:2])
-        first, second = map(pose, frames, points)
-        return Loop(a, b, directions, first, second, name=joint.name)
+    if kind == "distance" or directions is not None:
+        first, second = (joint_frame(d, joint, side) for side in (0, 1))
+        if directions is not None:
+            return Loop(a, b, directions, first, second, name=joint.name)
+        first, second = (pose(None, frame[:3, 3]) for frame in (first, second))
+        return Distance(a, b, float(joint.parameters[-1]), first, second, joint.name)
     if joint.kind.custom and not plane:
         raise FormulationError(
             f"{d.name}: joint {joint.name!r} is a function of quaternions, which a robot does not "
             "have; write it as a constraint on the robot's frames"
         )
-    return Holonomic(lambda q: joint.kind.function(poses(q, joint), joint.parameters), joint.name)
+    return Holonomic(
+        lambda q: joint.kind.function(tree.poses(q, joint), joint.parameters), joint.name
+    )

@@ -101,7 +101,7 @@ def with_joint_locked(model: Mechanism, name: str, value: NumberLike) -> Mechani
     joint, what = _joint(tree, name), f"value of joint {name!r}"
     size, low, high = joint.q.stop - joint.q.start, joint.lower[0], joint.upper[0]
     values = {name: validation.coordinates(value, size, what)}
-    is_number = size == 1 and validation.is_scalar(value) and not is_symbolic(values[name])
+    is_number = size == 1 and not is_symbolic(values[name])
     if is_number and not low <= values[name][0] <= high:
         raise ModelError(
             f"{what}, {values[name][0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
@@ -374,7 +374,7 @@ def assemble(
         tool = _default_tool(tree, bodies, followers)
         last_body = next(i for i, body in enumerate(bodies) if body.name == tool.name)
         frames[tree.tool] = frames.get(tool.name, Frame(last_body, *IDENTITY))
-        notes = replace(notes, tool=tool.reason, warnings=(*notes.warnings, *tool.warnings))
+        notes = tool.noted(notes)
     drives = [(part.model.drive, part.model.bodies[i].v) for part in parts for i in part.moving]
     model = Model(
         name=tree.name,

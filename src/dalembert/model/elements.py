@@ -16,6 +16,11 @@ from dalembert.model.frozen import Frozen
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 from dalembert.tracing import is_symbolic
 
+
+def _none() -> Vector:
+    return np.zeros(0)
+
+
 # Bodies in a fluid at rest or in an even wind: boxes or ellipsoids that stand for their shape.
 
 
@@ -35,7 +40,7 @@ class Submerged(Frozen):
     density: Scalar  # of the fluid, kg/m³
     viscosity: Scalar  # Pa s
     wind: Vector3 = field(default_factory=lambda: np.zeros(3))  # (3,) in the world, m/s
-    coefficients: Vector = field(default_factory=lambda: np.zeros(0))  # (11,), or none
+    coefficients: Vector = field(default_factory=_none)  # (11,), or none
 
 
 # Tendons as data: strings over joints or through points of the bodies, with spring and damper.
@@ -66,7 +71,7 @@ class Wrap(Frozen):
     rotation: Matrix3  # (3, 3) its axes in the body frame
     center: Vector3  # (3,) in the body frame, m
     radius: Scalar  # m
-    side: Vector = field(default_factory=lambda: np.zeros(0))  # (3,) along its axes, m; or none
+    side: Vector = field(default_factory=_none)  # (3,) along its axes, m; or none
     beside: Anchor | None = None  # the point at its side, where another body carries it
 
 
@@ -90,14 +95,12 @@ class Tendon(Frozen):
 
     name: str
     joints: tuple[int, ...] = ()  # bodies whose joints a fixed tendon runs over
-    coefficients: Vector = field(default_factory=lambda: np.zeros(0))  # (joints,) c, m/rad or 1
+    coefficients: Vector = field(default_factory=_none)  # (joints,) c, m/rad or 1
     segments: tuple[Segment, ...] = ()
-    stiffness: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) k_1, k_2, …; N/m
-    damping: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) b_1, b_2, …; N s/m
+    stiffness: Vector = field(default_factory=_none)  # (degree,) k_1, k_2, …; N/m
+    damping: Vector = field(default_factory=_none)  # (degree,) b_1, b_2, …; N s/m
     rest: Vector = field(default_factory=lambda: np.zeros(2))  # (2,) lengths without force, m
-    armature: Vector = field(
-        default_factory=lambda: np.zeros(0)
-    )  # (1,) a with T = ½ a L̇², kg; or none
+    armature: Vector = field(default_factory=_none)  # (1,) a with T = ½ a L̇², kg; or none
 
     @property
     def kind(self) -> str:

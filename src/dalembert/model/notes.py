@@ -5,7 +5,7 @@ Dynamics uses none of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -122,11 +122,17 @@ class Notes:
         named = ", ".join(f"{e.kind} {e.name!r}" for e in self.equalities)
         return (f"equality constraints are kept in notes, not enforced: {named}",)
 
-    def require_complete(self, file: str | None) -> None:
-        """Raise an error with all warnings and all that is left out, if there is any."""
+    def checked(self, file: str | None, loops: str, strict: bool) -> Notes:
+        """These notes, which with `strict` must neither warn nor leave anything out.
+
+        With `loops` "ignore" they warn of what the tree leaves open.
+        """
+        open_loops = self.left_open if loops == "ignore" else ()
+        notes = replace(self, warnings=(*self.warnings, *open_loops))
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in self.left_out]
-        if self.warnings or lost:
-            raise ImportFileError("; ".join([*self.warnings, *lost]), file)
+        if strict and (notes.warnings or lost):
+            raise ImportFileError("; ".join([*notes.warnings, *lost]), file)
+        return notes
 
     def left_out_table(self) -> str:
         """`left_out` as lines of text under a heading; empty where nothing is.

@@ -101,6 +101,15 @@ class Parameter(Expression):
     Arithmetic with parameters gives expressions, so ``2 * Parameter("l")`` may stand wherever a
     number may. Parameters of the same name are the same number.
 
+    Parameters
+    ----------
+    name : str
+        Its name.
+    value : float, optional
+        Used where none is passed.
+
+    Examples
+    --------
     >>> mass, length = Parameter("m", 2.0), Parameter("l", 0.5)
     >>> length
     Parameter('l', 0.5)

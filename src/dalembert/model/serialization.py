@@ -6,10 +6,12 @@ Models of the builder are valid; `require_valid` is for those from elsewhere, su
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Any
+from numbers import Real
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -54,124 +56,103 @@ _ROTATED = (Body, Frame, Submerged, Wrap)  # classes with a rotation (3, 3)
 
 def require_valid(model: Model | CoupledModel) -> None:
     """Raise an error that names the part of a model that is not valid."""
-    tree: Any = model.tree
-    _require(isinstance(tree, Model) and _all(tree.bodies, Body) and bool(tree.bodies), "bodies")
+    for item in _parts(model, type(model), "the model"):
+        _require_numbers(item, f"a {type(item).__name__.lower()}")
+        _require(-1 <= getattr(item, "body", -1) < len(model.bodies), "the body of an item")
+    tree = model.tree
     nq = nv = 0
     for i, body in enumerate(tree.bodies):
-        name = repr(label(body.name, "a body"))
-        _require(type(body.parent) is int and -1 <= body.parent < i, f"parent of {name}")
-        chart = body.chart
-        sizes = chart.nq, chart.nv
-        whole = all(type(size) is int for size in sizes)  # True equals 1 and is no size
-        _require(whole and _SIZES.get(type(chart)) == sizes, "a chart")
+        name, chart = repr(label(body.name, "a body")), body.chart
+        _require(-1 <= body.parent < i, f"parent of {name}")
+        _require(_SIZES.get(type(chart)) == (chart.nq, chart.nv), "a chart")
         ends = slice(nq, nq + chart.nq), slice(nv, nv + chart.nv)
         _require((body.q, body.v) == ends, f"coordinates of {name}")
         nq, nv = ends[0].stop, ends[1].stop
-        _require_numbers(body, name)
         numbers(body.offset, (chart.nq,), f"offset of {name}")
         if isinstance(chart, Screw):
             numbers([chart.turn, chart.slide], (2,), f"the chart of {name}")
-    frames = mapping(tree.frames, "frames")
-    _require(_all(list(frames.values()), Frame) and tree.tool in list(frames), "frames")
-    for key, frame in frames.items():
-        _require_carrier(tree, frame, f"frame {key!r}", least=-1)
-    _require_joints(tree, tree.joints)
-    _require(isinstance(tree.drive, Drive) and not tree.parameters, "the drives")
+    _require(bool(tree.bodies) and tree.tool in tree.frames, "bodies and frames")
+    _require(not tree.parameters, "parameters")
     for key, values in vars(tree.drive).items():
         numbers(values, (nv,), f"{key} of the drives")
     numbers(tree.gravity, (3,), "gravity")
     actuation = tree.driven_by
-    _require(type(actuation) is Actuation and _all(actuation.actuators, Actuator), "actuators")
     actuation.with_actuators(tree, actuation.actuators)
-    for ranges in (actuation.joint_ranges, actuation.tendon_ranges):
-        for key, pair in mapping(ranges, "ranges of actuators").items():
-            _require(len(pair) == 2 and pair[0] <= pair[1], f"range of {key!r}")
+    for key, (low, high) in (*actuation.joint_ranges.items(), *actuation.tendon_ranges.items()):
+        _require(low <= high, f"range of {key!r}")
     _require_elements(tree)
+    for joint in (*tree.joints, *model.joints):
+        label(joint.name, "a joint")
+        _require(joint.link in tree.frames and len(joint.bodies) > 0, "a joint")
+        _require(joint.bodies.start >= 0 and joint.bodies.stop <= len(tree.bodies), "a joint")
+        limits = np.array([*joint.lower, *joint.upper, joint.velocity_limit, joint.effort_limit])
+        _require(not np.isnan(limits).any(), "limits of a joint")
     if isinstance(model, CoupledModel):
-        _require_joints(tree, model.joints)
-        _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
         numbers(model.G_q, (nq, model.nq), "G_q")
         numbers(model.G, (nv, model.nv), "G")
         numbers(model.offset, (nq,), "offset")
 
 
-def _require_joints(tree: Model, joints: Any) -> None:
-    _require(_all(joints, JointInfo), "joints")
-    for joint in joints:
-        label(joint.name, "a joint")
-        _require(isinstance(joint.kind, str) and joint.link in list(tree.frames), "a joint")
-        _require(isinstance(joint.bodies, range) and len(joint.bodies) > 0, "bodies of a joint")
-        _require(joint.bodies.start >= 0 and joint.bodies.stop <= len(tree.bodies), "a joint")
-        _require(isinstance(joint.q, slice) and isinstance(joint.v, slice), "a joint")
-        limits = np.array([*joint.lower, *joint.upper, joint.velocity_limit, joint.effort_limit])
-        _require(limits.dtype.kind in "if" and not np.isnan(limits).any(), "limits of a joint")
-
-
 def _require_elements(tree: Model) -> None:
     """Check the elements of the bodies, and what is fixed to the base."""
-    fixed: Any = tree.fixed
-    for elements in (tree.elements, getattr(fixed, "elements", None)):
-        _require(isinstance(elements, Elements), "the elements")
-    kinds: dict[str, type] = {"springs": Spring, "drags": Drag, "lifts": Lift}
-    kinds |= {"ballasts": Ballast, "submerged": Submerged, "tendons": Tendon}
-    for key, kind in kinds.items():
-        for elements in (tree.elements, fixed.elements):
-            _require(_all(getattr(elements, key), kind), key)
-        for element in getattr(tree.elements, key) if key != "tendons" else ():
-            _require_carrier(tree, element, f"one of the {key}", least=0)
-    for spring in tree.elements.springs:
+    own, fixed = tree.elements, tree.fixed.elements
+    on_bodies: list[Any] = [*own.springs, *own.drags, *own.lifts, *own.ballasts, *own.submerged]
+    _require(all(element.body >= 0 for element in on_bodies), "the body of an element")
+    for spring in own.springs:
         numbers(spring.rest, (tree.bodies[spring.body].chart.nq,), "rest of a spring")
-    for ballast in tree.elements.ballasts:
+    for ballast in own.ballasts:
         _require(isinstance(tree.bodies[ballast.body].chart, Free), "the joint of a ballast")
     what = "what is fixed to the base"
-    _require_numbers(fixed, what)
-    _require(not replace(fixed.elements, lifts=(), submerged=()), what)
-    for element in (*fixed.elements.lifts, *fixed.elements.submerged):
-        _require(type(element.body) is int and element.body == -1, what)
-        _require_numbers(element, what)
-    for shape in (*tree.elements.submerged, *fixed.elements.submerged):
+    _require(not replace(fixed, lifts=(), submerged=()), what)
+    on_base: list[Any] = [*fixed.lifts, *fixed.submerged]
+    _require(all(element.body == -1 for element in on_base), what)
+    for shape in (*own.submerged, *fixed.submerged):
         numbers(shape.coefficients, (11 if len(shape.coefficients) else 0,), "a body in a fluid")
-    for tendon in tree.elements.tendons:
+    for tendon in own.tendons:
         what = f"tendon {label(tendon.name, 'a tendon')!r}"
-        _require_numbers(tendon, what)
         numbers(tendon.coefficients, (len(tendon.joints),), what)
         numbers(tendon.armature, (1 if np.size(tendon.armature) else 0,), what)
         for body in tendon.joints:
-            _require(type(body) is int and 0 <= body < len(tree.bodies), what)
-            _require(tree.bodies[body].chart.nq == 1, what)
-        _require(_all(tendon.segments, Segment), what)
-        for segment in tendon.segments:
-            _require_numbers(segment, what)
-            _require(_all([segment.start, segment.end], Anchor), what)
-            for end in (segment.start, segment.end):
-                _require_carrier(tree, end, what, least=-1)
-            around: Any = segment.around
+            _require(0 <= body < len(tree.bodies) and tree.bodies[body].chart.nq == 1, what)
+        for around in (segment.around for segment in tendon.segments):
             if around is not None:
-                _require(isinstance(around, Wrap) and around.kind in ("sphere", "cylinder"), what)
-                _require_carrier(tree, around, what, least=-1)
+                _require(around.kind in ("sphere", "cylinder"), what)
                 numbers(around.side, (3 if len(around.side) else 0,), what)
-                if around.beside is not None:
-                    _require(isinstance(around.beside, Anchor), what)
-                    _require_carrier(tree, around.beside, what, least=-1)
 
 
-def _require_carrier(tree: Model, item: Any, what: str, least: int) -> None:
-    """Check the body that an item belongs to, and its numbers."""
-    _require(type(item.body) is int and least <= item.body < len(tree.bodies), f"body of {what}")
-    _require_numbers(item, what)
+def _parts(value: Any, hint: Any, what: str) -> Iterator[Any]:
+    """Every dataclass object in a value; what is not of the annotated type is an error."""
+    origin, of = get_origin(hint), get_args(hint)
+    if origin is UnionType:  # a class or None
+        if value is not None:
+            yield from _parts(value, of[0], what)
+    elif origin is tuple:
+        _require(isinstance(value, tuple), what)
+        _require(of[-1] is Ellipsis or len(value) == len(of), what)
+        for item in value:
+            yield from _parts(item, of[0], what)
+    elif origin is Mapping:
+        for item in mapping(value, what).values():
+            yield from _parts(item, of[1], what)
+    elif isinstance(hint, type) and is_dataclass(hint):
+        _require(isinstance(value, hint), what)
+        yield value
+        hints = get_type_hints(type(value), localns=_CLASSES)
+        for each in fields(value):
+            yield from _parts(getattr(value, each.name), hints[each.name], each.name)
+    elif hint is float:
+        _require(isinstance(value, Real), what)
+    elif hint is not Any:
+        _require(type(value) is (origin or hint), what)
 
 
 def _require_numbers(item: Any, what: str) -> None:
-    for key, shape in _SHAPES[type(item)].items():
+    for key, shape in _SHAPES.get(type(item), {}).items():
         value = getattr(item, key)
         numbers(value, (np.size(value),) if shape is None else shape, f"{key} of {what}")
     if isinstance(item, _ROTATED):
         R = numbers(item.rotation, (3, 3), f"rotation of {what}")
         _require(bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6)), f"rotation of {what}")
-
-
-def _all(values: Any, kind: type) -> bool:
-    return isinstance(values, tuple | list) and all(isinstance(x, kind) for x in values)
 
 
 def _require(holds: bool, what: str) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dalembert.model.notes import Notes
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
@@ -42,17 +44,17 @@ class Tool(NamedTuple):
     reason: str
     others: tuple[str, ...] = ()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence where the choice is ambiguous."""
+    def noted(self, notes: Notes) -> Notes:
+        """The notes with the reason of the choice, and a warning where it is ambiguous."""
         if not self.others:
-            return ()
+            return replace(notes, tool=self.reason)
         named = ", ".join(repr(name) for name in self.others[:4])
         more = f" and {len(self.others) - 4} more" if len(self.others) > 4 else ""
-        return (
+        warning = (
             f"the tool is the frame of {self.name!r}, {self.reason}; it could as well be "
-            f"{named}{more}. Say which with tip=",
+            f"{named}{more}. Say which with tip="
         )
+        return replace(notes, tool=self.reason, warnings=(*notes.warnings, warning))
 
 
 def default_tool(links: Mapping[str, Mount], sites: Mapping[str, str] | None = None) -> Tool | None:

@@ -37,7 +37,7 @@ VECTORS = {
 }
 SYMBOLS = {
     **{"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ", "tau_measured": "τ", "power": "P"},
-    "lambda": "λ",
+    **{"lambda": "λ", "joint_force": "F", "effort": "τ"},
     **{"residual": "error", "velocity_residual": "error"},
 }
 ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
@@ -63,15 +63,7 @@ class Plot:
 
     def plain(self, samples: np.ndarray | slice = slice(None)) -> dict[str, Any]:
         """For JSON: values of the chosen samples with seven digits, null where not finite."""
-        series = [
-            {
-                "name": s.name,
-                "dashed": s.dashed,
-                "stepped": s.stepped,
-                "y": seven_digits(s.y[samples]),
-            }
-            for s in self.series
-        ]
+        series = [{**vars(s), "y": seven_digits(s.y[samples])} for s in self.series]
         return {"title": self.title, "unit": self.unit, "series": series}
 
 

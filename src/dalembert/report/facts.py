@@ -18,6 +18,7 @@ from dalembert.zoo import entry, is_known, load
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
 DRIVE = {name: name for name in ("viscous", "coulomb_positive", "coulomb_negative")}
 DRIVE["reflected_rotor_inertia"] = "rotor"
+NOTES = ("merged", "locked", "ignored", "warnings", "provenance")  # of reading a file
 MOST_COUNTED = 12  # bodies; counting means tracing, which takes seconds for a humanoid
 
 
@@ -93,11 +94,7 @@ def describe(system: System) -> dict[str, Any]:
         "parameters": dict(system.named_parameters),
         "operation_counts": counts,
         "source": notes.source,
-        "merged": list(notes.merged),
-        "locked": list(notes.locked),
-        "ignored": list(notes.ignored),
-        "warnings": list(notes.warnings),
-        "provenance": list(notes.provenance),
+        **{kind: list(getattr(notes, kind)) for kind in NOTES},
         "left_out": [row._asdict() for row in notes.left_out],
         "equalities": [vars(equality) for equality in notes.equalities],
     }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +14,18 @@ from dalembert.errors import DalembertError, ParameterError, ShapeError, Unknown
 from dalembert.files import output_file
 from dalembert.mechanisms.mechanism import Mechanism
 from dalembert.mechanisms.state import Moved, loads
-from dalembert.report.charts import PALETTE, one_sample, run_charts, spread, units_of
-from dalembert.report.facts import coordinates
+from dalembert.report.charts import (
+    PALETTE,
+    SYMBOLS,
+    Plot,
+    motion_charts,
+    one_sample,
+    run_charts,
+    spread,
+    units_of,
+)
 from dalembert.report.motion import SampledMotion
-from dalembert.report.scene import SLIDES, Outlines, Skeleton, outlines_of, skeleton, thickness
+from dalembert.report.scene import Part, posture_parts
 from dalembert.systems.robot import Robot
 from dalembert.text import picture as label_text
 
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
 
 GHOSTS = 7  # postures of a robot in one picture
 LINK, DRUM = np.array([0.80, 0.84, 0.89]), np.array([0.16, 0.42, 0.68])
-RAIL = np.array([0.93, 0.58, 0.2])
+COLOURS = {"link": LINK, "tip": LINK, "rail": np.array([0.93, 0.58, 0.2])}  # of parts; else DRUM
 INK, FAINT = "#22303c", "#8a97a3"
 STYLE: dict[str, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
@@ -81,9 +88,9 @@ def plot_style() -> Any:
 def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
     """Write a PNG of the moving arm, its torques and its energy balance."""
     samples = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
-    postures = [skeleton(robot, motion.q[i]) for i in samples]
+    postures = posture_parts(robot, motion.q[samples])
     tool_path = robot.pose(motion.q, frame="tool")[:, :3, 3]
-    low, high, radius = _limits(postures)
+    low, high = _limits(postures)
     figure = new_figure(13.0, 6.6, layout=None)
     with plot_style():
         grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), hspace=0.32, wspace=0.17)
@@ -93,32 +100,18 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
         _set_box(arm, low, high)
         for number, posture in enumerate(postures):
             faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
-            _draw_posture(arm, posture, radius, faded, zorder=2 + number)
+            _draw_posture(arm, posture, faded, zorder=2 + number)
         line = {"linewidth": 2.0, "solid_capstyle": "round", "zorder": 2 + GHOSTS}
         arm.plot(*tool_path.T, color=PALETTE[1], **line)
         arm.scatter(*tool_path[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
-        axes, entries = figure.add_subplot(grid[0, 1]), coordinates(robot, "tau")
-        for i, entry in enumerate(entries):
-            label = label_text(entry.name.removesuffix("_joint"))
-            # without the ends at rest, where Coulomb friction is not defined by the motion
-            tau, colour = motion.tau[1:-1, i], PALETTE[i % len(PALETTE)]
-            axes.plot(motion.t[1:-1], tau, color=colour, label=label)
-        units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))
-        heading = "Torques of the motion (inverse dynamics)"
-        _label_axes(axes, motion, f"joint torque / {units}", heading)
+        charts = motion_charts(robot, motion)
+        torques = [chart for chart in charts if chart.unit.startswith(SYMBOLS["tau"])]
+        units = " or ".join(chart.unit for chart in torques)
+        every = tuple(series for chart in torques for series in chart.series)
+        _draw_chart(figure.add_subplot(grid[0, 1]), motion.t, Plot(torques[0].title, units, every))
         # energies, losses and work over time: their balance closes
-        axes, stored = figure.add_subplot(grid[1, 1]), motion.kinetic + motion.potential
-        axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
-        axes.plot(motion.t, motion.kinetic, color=PALETTE[2], label="kinetic")
-        axes.plot(motion.t, motion.potential, color=PALETTE[4], label="potential")
-        if motion.has_friction:
-            axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
-            stored = stored + motion.friction
-        axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
-        work, label = motion.work, "work ∫ τ·q̇ dt"
-        axes.plot(motion.t, work, "--", color=INK, lw=1.4, dashes=(4, 2), label=label)
-        heading = f"Energy balance (closes to {motion.residual:.0e} J)"
-        _label_axes(axes, motion, "energy / J", heading)
+        axes = figure.add_subplot(grid[1, 1])
+        _draw_chart(axes, motion.t, charts[-1])
         axes.set_xlabel("time / s")
         figure.text(0.03, 0.935, label_text(title), fontsize=17, fontweight="bold")
         period = motion.t[-1] / (GHOSTS - 1)
@@ -128,49 +121,50 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
             figure.savefig(part, format="png")
 
 
-def _label_axes(axes: Axes, motion: SampledMotion, label: str, title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11, color=INK)
-    axes.set_ylabel(label)
-    axes.set_xlim(motion.t[0], motion.t[-1])
-    axes.margins(y=0.08)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9, handlelength=1.6)
+def _draw_chart(axes: Axes, t: np.ndarray, chart: Plot) -> None:
+    """The curves of a chart, their names to the right."""
+    for k, series in enumerate(chart.series):
+        axes.plot(
+            t,
+            series.y,
+            color=PALETTE[k % len(PALETTE)],
+            linestyle=(0, (4, 2)) if series.dashed else "-",
+            drawstyle="steps-post" if series.stepped else "default",
+            label=label_text(series.name),
+        )
+    axes.set_title(label_text(chart.title), loc="left", fontsize=10)
+    axes.set_ylabel(chart.unit)
+    axes.set_xlim(t[0], t[-1])
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 
 
-def _limits(postures: Sequence[Skeleton]) -> tuple[np.ndarray, np.ndarray, float]:
-    """Corners (3,) of a box around all postures, and the radius of the first link, m."""
-    points = np.concatenate([np.concatenate([*s.paths, s.joints]) for s in postures])
-    size = float(np.ptp(points, axis=0).max())
-    radius = 0.024 * size
+def _limits(postures: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (3,) of a box around all postures, m."""
+    points = np.array([end for parts in postures for part in parts for end in (part.a, part.b)])
+    extent = np.ptp(points, axis=0)
     # at least 0.7 of the largest extent each way, so that flat and slender arms have space
-    slack = np.maximum(3 * radius, (0.7 * size - np.ptp(points, axis=0)) / 2)
-    return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack, radius
+    slack = np.maximum(0.07 * extent.max(), (0.7 * extent.max() - extent) / 2)
+    return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack
 
 
-def _draw_posture(axes: Axes3D, s: Skeleton, radius: float, faded: float, zorder: int) -> Artist:
+def _draw_posture(axes: Axes3D, parts: Sequence[Part], faded: float, zorder: int) -> Artist:
     """Add one posture as shaded faces to the axes; `faded` mixes it with the paper."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     faces, colours = [], []
-
-    def add(part: np.ndarray, colour: np.ndarray) -> None:
-        """Faces (n, 4, 3) under a lamp from the upper left, with ambient light."""
-        normal = np.cross(part[:, 2] - part[:, 0], part[:, 3] - part[:, 1])
+    for part in parts:
+        is_ball, is_link = np.allclose(part.a, part.b), part.kind == "link"
+        pieces = [ball(part.b, part.r)] if is_ball or is_link else []
+        if not is_ball:
+            pieces.append(tube(part.a, part.b, part.r, capped=not is_link))
+        own = np.concatenate(pieces)
+        # faces (n, 4, 3) under a lamp from the upper left, with ambient light
+        normal = np.cross(own[:, 2] - own[:, 0], own[:, 3] - own[:, 1])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         bright = 0.62 + 0.38 * (normal @ (LIGHT / np.linalg.norm(LIGHT)))
-        faces.append(part)
-        shaded = np.clip(colour * bright[:, None], 0.0, 1.0)
+        shaded = np.clip(COLOURS.get(part.kind, DRUM) * bright[:, None], 0.0, 1.0)
+        faces.append(own)
         colours.append((1.0 - faded) * shaded + faded)
-
-    for path, depth in zip(s.paths, s.depths, strict=True):
-        r = thickness(radius, depth)
-        for start, stop in pairwise(path):
-            add(tube(start, stop, r), LINK)
-            add(ball(stop, r), LINK)
-    for origin, axis, slides, depth in zip(s.joints, s.axes, s.slides, s.joint_depths, strict=True):
-        r = thickness(radius, depth)
-        half, wide = (2.2 * r, 1.15 * r) if slides else (1.55 * r, 1.4 * r)
-        joint = tube(origin - half * axis, origin + half * axis, wide, capped=True)
-        add(joint, RAIL if slides else DRUM)
     mesh = Poly3DCollection(np.concatenate(faces), zorder=zorder, zsort="average")
     mesh.set_facecolor(np.concatenate(colours))
     mesh.set_edgecolor(np.concatenate(colours))
@@ -247,20 +241,8 @@ def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int
     with plot_style():
         panels = figure.subplots(len(charts), 1, sharex=True, squeeze=False)[:, 0]
         for axes, chart in zip(panels, charts, strict=True):
-            for k, series in enumerate(chart.series):
-                axes.plot(
-                    t,
-                    series.y,
-                    color=PALETTE[k % len(PALETTE)],
-                    linestyle=(0, (4, 2)) if series.dashed else "-",
-                    drawstyle="steps-post" if series.stepped else "default",
-                    label=label_text(series.name),
-                )
-            axes.set_title(label_text(chart.title), loc="left", fontsize=10)
-            axes.set_ylabel(chart.unit)
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+            _draw_chart(axes, t, chart)
         panels[-1].set_xlabel("time / s")
-        panels[-1].set_xlim(t[0], t[-1])
         if title := str(run.attrs.get("system", "")):
             figure.suptitle(label_text(title), x=0.01, ha="left", fontweight="bold")
     return figure
@@ -334,15 +316,15 @@ def plot_ellipsoids(
     q = np.asarray(q, dtype=float)
     if q.shape != (robot.nq,):
         raise ShapeError(f"a picture is of one posture q ({robot.nq},), not {q.shape}")
-    posture, centre = skeleton(robot, q), robot.pose(q, frame)[:3, 3]
-    low, high, radius = _limits([posture])
+    (posture,), centre = posture_parts(robot, q[None]), robot.pose(q, frame)[:3, 3]
+    low, high = _limits([posture])
     longest = SHARE * float((high - low).max())
     figure = new_figure(6.4, 6.0, layout=None)
     with plot_style():
         rectangle = (-0.03, 0.0, 0.98, 0.9)
         axes: Axes3D = figure.add_axes(rectangle, projection="3d", computed_zorder=False)
         _set_box(axes, np.minimum(low, centre - longest), np.maximum(high, centre + longest))
-        _draw_posture(axes, posture, radius, 0.0, zorder=2)
+        _draw_posture(axes, posture, 0.0, zorder=2)
         u, v = np.meshgrid(np.linspace(0, 2 * np.pi, STEPS), np.linspace(0, np.pi, STEPS))
         sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
         kinds = {"velocity": robot.velocity_ellipsoid, "force": robot.force_ellipsoid}
@@ -404,9 +386,9 @@ def animate(
     if q.shape != (len(t), robot.nq):
         raise ShapeError(f"q must be ({len(t)}, {robot.nq}), one row per time, not {q.shape}")
     samples = frame_samples(t)
-    postures = [skeleton(robot, q[i]) for i in samples]
+    postures = posture_parts(robot, q[samples])
     tool_path = robot.pose(q, frame="tool")[:, :3, 3]
-    low, high, radius = _limits(postures)
+    low, high = _limits(postures)
     figure = new_figure(4.2, 4.2, layout=None)
     with plot_style():
         axes = figure.add_axes((-0.03, 0.0, 0.98, 0.95), projection="3d", computed_zorder=False)
@@ -417,7 +399,7 @@ def animate(
         k = samples[number]
         label.set_text(f"{label_text(robot.name)}   t = {t[k]:.2f} s")
         line = axes.plot(*tool_path[: k + 1].T, color=PALETTE[1], linewidth=1.6, zorder=2)
-        return [*line, _draw_posture(axes, postures[number], radius, 0.0, zorder=3)]
+        return [*line, _draw_posture(axes, postures[number], 0.0, zorder=3)]
 
     return write_gif(path, figure, t[samples], draw_frame, progress)
 
@@ -466,7 +448,7 @@ def _save(images: list[Any], path: Path, milliseconds: float) -> None:
 
 POSTURES = 6  # of a mechanism in one picture
 SAMPLES = 400  # of a curve
-MOST = 6  # bodies or joints in one panel, so that their curves can be told apart
+MOST = 6  # bodies or joints in one chart, so that their curves can be told apart
 DASHES = ("-", "--", ":", "-.")  # of x, y, z, w
 
 
@@ -477,27 +459,33 @@ def draw_mechanism(
 
     `moved` is that of a scenario: torques at the pins in place of a guided tool.
     """
-    few, outlines = sampled(run), outlines_of(mechanism.description)
-    t = few.time.values
+    few = with_loads(mechanism, run, moved)
+    t, size = few.time.values, mechanism.description.space.dimension
     samples = np.linspace(0, run.sizes["time"] - 1, POSTURES).round().astype(int)
+    postures = posture_parts(mechanism, run.q.values[samples])
     with plot_style():
         figure = new_figure(16.0, 8.6, layout="constrained")
         grid = figure.add_gridspec(3, 3, width_ratios=(1.25, 1.0, 1.0))
-        planar = mechanism.description.space.dimension == 2
-        axes = figure.add_subplot(grid[:, 0], **({} if planar else {"projection": "3d"}))
-        for number, k in enumerate(samples):
+        axes = figure.add_subplot(grid[:, 0], **({} if size == 2 else {"projection": "3d"}))
+        for number, parts in enumerate(postures):
             alpha = 1.0 if number == POSTURES - 1 else 0.12 + 0.3 * number / POSTURES
-            _draw_outlines(axes, outlines, run.q.values[k], alpha)
-        _set_limits(axes, outlines, run.q.values[samples])
-        for k, (heading, curves) in enumerate(panels(mechanism, few, moved).items()):
+            _draw_bars(axes, parts, size, alpha)
+        _set_limits(axes, postures, size)
+        for k, chart in enumerate(mechanism_charts(few)):
             own = figure.add_subplot(grid[k // 2, 1 + k % 2])
-            for curve in curves:
-                colour, label = PALETTE[curve.colour % len(PALETTE)], label_text(curve.label)
-                dashes = DASHES[curve.dash]
-                own.plot(t, curve.values, dashes, color=colour, label=label, linewidth=1.3)
-            own.set_ylabel(heading)
+            owners: dict[str, list[str]] = {}  # components by the name of their body or joint
+            for series in chart.series:
+                owner = series.name.partition(".")[0]
+                components = owners.setdefault(owner, [])
+                if len(owners) > MOST:
+                    break
+                colour, dashes = PALETTE[len(owners) - 1], DASHES[len(components)]
+                label = label_text(series.name)
+                own.plot(t, series.y, dashes, color=colour, label=label, linewidth=1.3)
+                components.append(series.name)
+            own.set_ylabel(chart.unit)
             own.set_xlim(float(t[0]), float(t[-1]))
-            if curves:
+            if owners:
                 legend = {"bbox_to_anchor": (1.0, 0.5), "fontsize": 7, "handlelength": 2.4}
                 own.legend(loc="center left", **legend)
             if k >= 4:
@@ -510,37 +498,33 @@ def draw_mechanism(
     return path
 
 
-def _draw_outlines(axes: Axes, outlines: Outlines, q: np.ndarray, alpha: float) -> list[Artist]:
-    """Draw one posture; return its artists."""
+def _draw_bars(axes: Axes, parts: Sequence[Part], size: int, alpha: float) -> list[Artist]:
+    """Draw one posture of bars with pins and slides; return its artists."""
     artists: list[Artist] = []
-    for k in range(1, len(outlines.outlines)):
-        points = outlines.in_world(q, k, outlines.outlines[k])
-        closed = np.concatenate([points, points[:1]]) if len(points) > 2 else points
-        colour = PALETTE[(k - 1) % len(PALETTE)]
-        artists += axes.plot(
-            *closed.T, color=colour, alpha=alpha, linewidth=4.0, solid_capstyle="round"
-        )
-    for body, local, kind in outlines.marks:
-        marker = "s" if kind in SLIDES else "o"
-        (point,) = outlines.in_world(q, body, local[None])
-        (artist,) = axes.plot(*([x] for x in point), marker, color="white", alpha=alpha)
-        artist.set(markeredgecolor=INK, markersize=5)
-        artists.append(artist)
+    for part in parts:
+        a, b = part.a[:size], part.b[:size]
+        if part.kind == "link":
+            colour = PALETTE[part.body % len(PALETTE)]
+            line: dict[str, Any] = {"linewidth": 4.0, "solid_capstyle": "round"}
+            artists += axes.plot(*np.transpose([a, b]), color=colour, alpha=alpha, **line)
+        elif part.kind == "drum" or part.body >= 0:
+            marker = "s" if part.kind == "rail" else "o"
+            (artist,) = axes.plot(*np.transpose([(a + b) / 2]), marker, color="white", alpha=alpha)
+            artist.set(markeredgecolor=INK, markersize=5)
+            artists.append(artist)
     return artists
 
 
-def _set_limits(axes: Axes, outlines: Outlines, rows: np.ndarray) -> None:
+def _set_limits(axes: Axes, postures: Sequence[Sequence[Part]], size: int) -> None:
     """Equal scales around everything; the ground's points as triangles."""
-    ground, *bodies = outlines.outlines
-    everything = [
-        outlines.in_world(q, k, points) for q in rows for k, points in enumerate(bodies, 1)
-    ]
-    points = np.concatenate([*everything, ground])
+    points = np.array([end for parts in postures for part in parts for end in (part.a, part.b)])
+    points = points[:, :size]
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     half = 0.55 * float(np.ptp(points, axis=0).max()) + 1e-9
-    if len(ground):
-        axes.plot(*ground.T, marker="^", linestyle="", color="#8a97a3", markersize=9, zorder=0)
-    for axis, centre in zip("xyz"[: len(middle)], middle, strict=True):
+    ground = [part.a[:size] for part in postures[0] if part.body < 0 and part.kind == "rail"]
+    if ground:
+        axes.plot(*np.transpose(ground), "^", color=FAINT, markersize=9, zorder=0)
+    for axis, centre in zip("xyz"[:size], middle, strict=True):
         getattr(axes, f"set_{axis}lim")(centre - half, centre + half)
         getattr(axes, f"set_{axis}label")(f"{axis} / m")
     axes.set_aspect("equal")
@@ -548,79 +532,32 @@ def _set_limits(axes: Axes, outlines: Outlines, rows: np.ndarray) -> None:
 
 def animate_mechanism(mechanism: Mechanism, run: xarray.Dataset, path: Path) -> Path:
     """Write a GIF of the motion, in real time."""
-    outlines, t = outlines_of(mechanism.description), run.time.values
+    size, t = mechanism.description.space.dimension, run.time.values
     samples = frame_samples(t)
+    postures = posture_parts(mechanism, run.q.values[samples])
     with plot_style():
         figure = new_figure(4.6, 4.6, layout="constrained")
-        planar = mechanism.description.space.dimension == 2
-        axes = figure.add_subplot(**({} if planar else {"projection": "3d"}))
-        _set_limits(axes, outlines, run.q.values[samples])
+        axes = figure.add_subplot(**({} if size == 2 else {"projection": "3d"}))
+        _set_limits(axes, postures, size)
 
         def draw_frame(number: int) -> list[Artist]:
-            k = samples[number]
-            axes.set_title(f"{label_text(mechanism.name)}   t = {t[k]:.2f} s", fontsize=10)
-            return _draw_outlines(axes, outlines, run.q.values[k], 1.0)
+            heading = f"{label_text(mechanism.name)}   t = {t[samples[number]]:.2f} s"
+            axes.set_title(heading, fontsize=10)
+            return _draw_bars(axes, postures[number], size, 1.0)
 
         return write_gif(path, figure, t[samples], draw_frame)
 
 
-class Curve(NamedTuple):
-    """A line over time: its colour and dash are numbers of a body or joint, and of a component."""
-
-    label: str
-    values: np.ndarray
-    colour: int
-    dash: int
-
-
-def sampled(run: xarray.Dataset) -> xarray.Dataset:
-    """At most `SAMPLES` instants of a run, the first and the last among them."""
-    return run.isel(time=spread(run.sizes["time"], SAMPLES))
-
-
-def panels(
+def with_loads(
     mechanism: Mechanism, run: xarray.Dataset, moved: Moved | None = None
-) -> dict[str, list[Curve]]:
-    """Curves by the label of their axis: positions, rates, joint forces, and efforts or energies."""
-    d = mechanism.description
-    is_planar, size = d.space.dimension == 2, d.space.dimension
-    q = run.q.values.reshape(len(run.time), -1, d.space.nq)
-    v = run.qd.values.reshape(len(run.time), -1, d.space.nv)
-    axes = d.space.coordinates
-    angular = ("ω",) if is_planar else ("ωx", "ωy", "ωz")
-    angles, label = (("φ",), "φ / rad") if is_planar else (axes[size:], "quaternion")
-    linear = [f"v{axis}" for axis in axes[:size]]
-    forces = loads(mechanism, run, moved)
-    components = [str(x) for x in forces.component.values[: MOST * size]]
-    joint_forces = [
-        Curve(name, forces.joint_force.values[:, k], k // size, k % size)
-        for k, name in enumerate(components)
-    ]
-    if forces.sizes["acting"]:
-        names = [str(name) for name in forces.acting.values[: 2 * MOST]]
-        efforts = [Curve(name, forces.effort.values[:, k], k, 0) for k, name in enumerate(names)]
-        last = {"drives / N m, N": efforts}
-    else:
-        energies = {"kinetic": run.kinetic, "potential": run.potential}
-        energies["energy"] = run.kinetic + run.potential
-        curves = [Curve(name, y.values, k, 0) for k, (name, y) in enumerate(energies.items())]
-        last = {"energy / J": curves}
-    return {
-        "position / m": _body_curves(d.names, q[..., :size], axes[:size]),
-        label: _body_curves(d.names, q[..., size:], angles),
-        "velocity / m/s": _body_curves(d.names, v[..., :size], linear),
-        "angular velocity / rad/s": _body_curves(d.names, v[..., size:], angular),
-        "joint forces / N": joint_forces,
-        **last,
-    }
+) -> xarray.Dataset:
+    """At most `SAMPLES` instants of a run, with joint forces and efforts in place of τ."""
+    few = run.isel(time=spread(run.sizes["time"], SAMPLES))
+    return few.drop_vars("tau").merge(loads(mechanism, few, moved), combine_attrs="override")
 
 
-def _body_curves(
-    names: tuple[str, ...], values: np.ndarray, components: Sequence[str]
-) -> list[Curve]:
-    """One curve for every body and component of values (time, bodies, components)."""
-    return [
-        Curve(f"{names[b + 1]} {component}", values[:, b, k], b, k)
-        for b in range(min(values.shape[1], MOST))
-        for k, component in enumerate(components)
-    ]
+def mechanism_charts(run: xarray.Dataset) -> list[Plot]:
+    """Positions, rates, joint forces, and efforts or energies of a run of `with_loads`."""
+    charts = run_charts(run)
+    names = ("q", "qd", "joint_force", "effort" if run.sizes["acting"] else "energy")
+    return [chart for name in names for chart in charts[name]]

@@ -222,8 +222,8 @@ def _program(
 
 def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[PrintedSymbol]:
     """Coordinates, rates, parameters, defined names, and c₂₃ for cos(θ₂ + θ₃)."""
+    from dalembert.symbolic.layout import angles
     from dalembert.symbolic.notation import MathML, Text
-    from dalembert.symbolic.printing import angles
 
     def printed(name: str, value: sympy.Expr, unit: str = "", dots: int = 0) -> PrintedSymbol:
         return PrintedSymbol(MathML().name(name, dots), Text().name(name, dots), unit, value)

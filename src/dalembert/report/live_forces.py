@@ -209,7 +209,7 @@ def motion_part(system: System) -> Part:
 def stops_part(system: System) -> Part:
     """The kernel `stopped`, where joints have limits that no other kernel of the page enforces.
 
-    Velocities or accelerations `rates` (nv,) become `after`, zero where an entry of `held` is 1:
+    Velocities or accelerations `rates` (nv,) become `after`, zero where an entry of `fixed` is 1:
     M after = M rates + impulse, `impulse` (nv,) on the stopped joints alone: of a stop without
     restitution, or the force on a joint that rests on its stop.
     """
@@ -220,11 +220,11 @@ def stops_part(system: System) -> Part:
 
     def function(bound: Dynamics, q: Array, rates: Array, **inputs: Array) -> Arrays:
         M = bound.mass_matrix(q)
-        after, left = solve_with_fixed(M, M @ rates, inputs["held"])
+        after, left = solve_with_fixed(M, M @ rates, inputs["fixed"])
         return {"after": after, "impulse": -left}
 
     size = (system.nv,)
-    inputs: list[str | Port] = ["q", Port("rates", size), Port("held", size)]
+    inputs: list[str | Port] = ["q", Port("rates", size), Port("fixed", size)]
     kernel = kernel_of(system, function, "stopped", inputs)
     return Part({"stopped": kernel}, {"rest": REST}, "stops at the joints' limits")
 
@@ -256,20 +256,20 @@ BANDWIDTH = Port("bandwidth", ())  # ω of the errors, rad/s: ë + 2 ω ė + ω�
 
 
 def controllers_part(system: System) -> Part:
-    """Kernels `hold`, `follow` and `way`, for systems whose joints are all driven one by one."""
+    """Kernels `hold`, `follow` and `path`, for systems whose joints are all driven one by one."""
     dynamics = system.compiled.dynamics
     has_models = {"inverse_dynamics", "gravity_torque"} <= dynamics.catalogue.keys()
     if not has_models or dynamics.rows or dynamics.moving or dynamics.nq != dynamics.nv:
         return Part()
     n, pieces = dynamics.nv, POINTS - 1
-    shapes = {"way_times": (POINTS,), "way_points": (POINTS, n), "way_passed": (POINTS,)}
+    shapes = {"path_times": (POINTS,), "path_points": (POINTS, n), "path_passed": (POINTS,)}
     holding = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
     target = Trajectory(np.arange(POINTS), np.zeros((pieces, TERMS, n)))
     following = ComputedTorque(system, target, kp=1.0, kd=1.0)
 
-    def coefficients(way_times: Array, way_points: Array, way_passed: Array) -> Arrays:
-        """Of the minimum-jerk motion through points; it rests where `way_passed` is 0."""
-        return {"rows": least_jerk(way_times, way_points, way_passed)}
+    def coefficients(path_times: Array, path_points: Array, path_passed: Array) -> Arrays:
+        """Of the minimum-jerk motion through points; it rests where `path_passed` is 0."""
+        return {"rows": least_jerk(path_times, path_points, path_passed)}
 
     def hold(dynamics: Dynamics, q: Array, qd: Array, goal: Array, bandwidth: Array) -> Arrays:
         """τ (nv,) of `PDGravity` at a posture, gains ω² and 2 ω times the diagonal of M(goal)."""
@@ -283,18 +283,18 @@ def controllers_part(system: System) -> Part:
     def follow(
         dynamics: Dynamics, q: Array, qd: Array, bandwidth: Array, **inputs: Array
     ) -> Arrays:
-        """τ (nv,) of `ComputedTorque` along a path at `way_time`, and the error e = q − q_d."""
+        """τ (nv,) of `ComputedTorque` along a path at `path_time`, and the error e = q − q_d."""
         gains = {"kp": bandwidth**2 * np.ones(n), "kd": 2.0 * bandwidth * np.ones(n)}
-        path = {"breaks": inputs["way_times"], "coefficients": inputs["way_rows"]}
+        path = {"breaks": inputs["path_times"], "coefficients": inputs["path_rows"]}
         bound = following.with_model(dynamics)
-        tau, _ = bound.command(inputs["way_time"], q, qd, np.zeros(0), {**gains, **path})
-        return {"tau": tau, "error": q - target.at(inputs["way_time"], path).q}
+        tau, _ = bound.command(inputs["path_time"], q, qd, np.zeros(0), {**gains, **path})
+        return {"tau": tau, "error": q - target.at(inputs["path_time"], path).q}
 
-    ports = [Port("way_times", (POINTS,)), Port("way_rows", (pieces * TERMS, n))]
-    followed: list[str | Port] = ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())]
+    ports = [Port("path_times", (POINTS,)), Port("path_rows", (pieces * TERMS, n))]
+    followed: list[str | Port] = ["q", "qd", BANDWIDTH, *ports, Port("path_time", ())]
     kernels = {
         "hold": kernel_of(system, hold, "hold", ["q", "qd", Port("goal", (n,)), BANDWIDTH]),
         "follow": kernel_of(system, follow, "follow", followed),
-        "way": trace(coefficients, shapes, name="way"),
+        "path": trace(coefficients, shapes, name="path"),
     }
-    return Part(kernels, {"way_points": POINTS}, "drives along way-points")
+    return Part(kernels, {"path_points": POINTS}, "drives along way-points")

@@ -1,4 +1,4 @@
-"""Stored runs: opened and checked as untrusted files, drawn as a page, and the accessor `run.dl`.
+"""Stored runs: opened and checked as untrusted files, and drawn as a page.
 
 A run is the `xarray.Dataset` of `simulate`: `q`, `qd`, `tau` over `time` and names of coordinates,
 energies over `time`, and the multipliers of a constrained system. Units are attributes of the
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable
 from itertools import chain
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from dalembert.errors import ParameterError, SimulationError
 from dalembert.report.charts import one_sample, run_charts
 from dalembert.report.live import SAMPLES, live_motion
 from dalembert.report.live_parameters import with_page_parameters
-from dalembert.report.page import Progress, motion_data, page, write_page
+from dalembert.report.page import Progress, motion_data, page
 from dalembert.report.sections import table
 from dalembert.simulation import system_of
 from dalembert.simulation.results import peaks
@@ -241,56 +239,3 @@ def _peaks_html(run: xarray.Dataset) -> str:
     passed = "".join(f"<li>{html(sentence)}</li>" for sentence in messages if sentence)
     beyond = f"<p>Limits that are passed, where first:</p><ul>{passed}</ul>" if passed else ""
     return table(("joint", *PEAKS.values()), rows) + beyond
-
-
-@xarray.register_dataset_accessor("dl")
-class RunAccessor:
-    """Figures and pages of a run; `robot` is needed where the zoo does not have it.
-
-    >>> import dalembert as dl
-    >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
-    >>> len(run.dl.plot(["q", "energy"]).axes)
-    2
-    """
-
-    def __init__(self, run: xarray.Dataset) -> None:
-        self._run = run
-
-    def plot(self, show: Iterable[str] | None = None, sample: int = 0) -> Any:
-        """A matplotlib figure of q, qd, tau, energy, λ, residuals …: all, or those in `show`."""
-        from dalembert.report.figures import plot_run
-
-        return plot_run(self._run, show, sample)
-
-    def phase(self, joint: str | None = None, sample: int | None = None) -> Any:
-        """A matplotlib figure of q̇ over q of one joint, for all samples of a batch."""
-        from dalembert.report.figures import plot_phase
-
-        return plot_phase(self._run, joint, sample)
-
-    def animate(
-        self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
-    ) -> Path:
-        """Write a GIF of the motion."""
-        from dalembert.report.figures import animate
-
-        robot = robot or robot_of(self._run)
-        if robot is None:
-            name = self._run.attrs.get("system", "this system")
-            raise ParameterError(f"{name!r} is not in the zoo, or not this model; give robot=")
-        run = one_sample(self._run, sample)
-        return animate(robot, run["time"].values, run["q"].values, path)
-
-    def report(
-        self, path: str | PathLike[str], robot: System | None = None, sample: int = 0
-    ) -> Path:
-        """Write the page of this run, 3-D view, time slider and all plots, or of this study.
-
-        A study is the result of `dl.sweep`; `robot`, or another system, and `sample` are for runs.
-        """
-        from dalembert.report.studies import study_page
-
-        run = self._run
-        is_study = "run" in run.dims and "study" in run.attrs
-        write_page(study_page(run) if is_study else run_page(run, robot, sample), Path(path))
-        return Path(path)

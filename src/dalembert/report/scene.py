@@ -6,15 +6,13 @@ axes. Bodies of mechanisms are bars between their joints and points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.formulations.kinematics import frames
 from dalembert.mechanisms.description import Description
-from dalembert.mechanisms.state import State
 from dalembert.model import Model
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
@@ -33,41 +31,43 @@ SLIDES = ("prismatic", "cylindrical", "screw", "rack", "point_on_line")
 SceneData = dict[str, Any]
 
 
-# the skeleton of a robot
+class Part(NamedTuple):
+    """A capsule, cylinder or ball of a posture, in the world."""
+
+    kind: str  # link, drum, rail, ball or tip
+    body: int  # -1: the ground
+    a: np.ndarray  # (3,) its ends, m
+    b: np.ndarray
+    r: float
 
 
-@dataclass(frozen=True)
-class Skeleton:
-    """A posture to draw, in the world, metres."""
+def posture_parts(system: System, q: np.ndarray) -> list[list[Part]]:
+    """The parts of a system's scene at every q (samples, nq)."""
+    from scipy.spatial.transform import Rotation
 
-    paths: list[np.ndarray]  # (points, 3) each: one polyline per link, from joint to joint
-    depths: list[int]  # how many joints lie between each path and the base
-    joints: np.ndarray  # (bodies, 3) origins
-    axes: np.ndarray  # (bodies, 3) unit vectors
-    slides: np.ndarray  # (bodies,) whether the joint slides along its axis
-    joint_depths: list[int]  # how many joints lie between each joint and the base
-    tool: np.ndarray  # (4, 4)
+    drawn = system_scene(system, np.zeros(len(q)), q, None)
+    if drawn is None:
+        return [[] for _ in q]
+    numbers = np.reshape(drawn["poses"], (len(q), -1, 7))
+    rotations = Rotation.from_quat(numbers[..., 3:].reshape(-1, 4)).as_matrix()
+    # the pose of the ground comes last, as number -1
+    T = np.tile(np.eye(4), (len(q), numbers.shape[1] + 1, 1, 1))
+    T[:, :-1, :3, :3] = rotations.reshape(*numbers.shape[:2], 3, 3)
+    T[:, :-1, :3, 3] = numbers[..., :3]
+    postures = []
+    for poses in T:
+        parts = []
+        for x in drawn["parts"]:
+            R, p = poses[x["body"], :3, :3], poses[x["body"], :3, 3]
+            parts.append(Part(x["kind"], x["body"], R @ x["a"] + p, R @ x["b"] + p, x["r"]))
+        for x in drawn["sliders"]:
+            start = poses[x["parent"], :3] @ [*x["a"], 1.0]
+            parts.append(Part("link", x["child"], start, poses[x["child"], :3, 3], x["r"]))
+        postures.append(parts)
+    return postures
 
 
-def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
-    """The posture at one q (nq,)."""
-    model = numeric_model(robot)
-    poses = poses_of(model, q)
-    origins, axes = poses[:, :3, 3], poses[:, :3, 2]
-    base, tool = robot.pose(q, frame="base"), robot.pose(q, frame="tool")
-    paths, depths = [], []
-    floating = floating_bodies(model)
-    for i, body in enumerate(model.bodies):
-        if i not in floating:
-            parent = poses[body.parent] if body.parent >= 0 else base
-            paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
-            depths.append(len(model.supports[i]) - 1)
-        for path in _tip_paths(model, i):
-            paths.append(path @ poses[i, :3, :3].T + origins[i])
-            depths.append(len(model.supports[i]))
-    slides = np.array([_slides(body) for body in model.bodies])
-    joint_depths = [len(support) - 1 for support in model.supports]
-    return Skeleton(paths, depths, origins, axes, slides, joint_depths, tool)
+# the links of robots
 
 
 def numeric_model(robot: Robot) -> Model:
@@ -232,7 +232,7 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, visuals: Visuals | None = 
         "parts": parts_of(model, radius),
         "sliders": sliders_of(model, radius),
         "ellipsoids": [x for x in ellipsoids if x],
-        "way": plain(tool_path),
+        "tool_path": plain(tool_path),
         "follow": root,
         "radius": radius,
         "gravity": plain(np.asarray(model.gravity, dtype=float)),
@@ -373,54 +373,37 @@ def mechanism_of(system: System) -> Description | None:
     return system.dynamics if isinstance(system.dynamics, Description) else None
 
 
-@dataclass(frozen=True, eq=False)
-class Outlines:
-    """Local points of every body, the ground first; pins and slides as (body, local, kind)."""
-
-    description: Description
-    outlines: tuple[np.ndarray, ...]
-    marks: tuple[tuple[int, np.ndarray, str], ...]
-
-    def in_world(self, q: np.ndarray, body: int, local: np.ndarray) -> np.ndarray:
-        """Local points (n, 2) or (n, 3) of a body in the world at the coordinates q (nq,)."""
-        d = self.description
-        state = State(d, 0.0, q, np.zeros(d.nv), np.zeros(d.nv), np.zeros(d.rows))
-        name = d.names[body]
-        points: np.ndarray = state.body(name)[: d.space.dimension] + local @ state.rotation(name).T
-        return points
-
-
-def outlines_of(description: Description) -> Outlines:
-    """Bodies as the outlines of their joints and named points."""
+def _outlines(
+    description: Description,
+) -> tuple[list[np.ndarray], list[tuple[int, np.ndarray, str]]]:
+    """(n, 3) joints and named points of every body, the ground first; joints as (body, point, kind)."""
     size = description.space.dimension
     points: list[list[np.ndarray]] = [[] for _ in description.names]
     marks = []
     for joint in description.joints:
         for body, local in zip(joint.bodies, joint.at, strict=True):
             points[body].append(local)
-        marks.append((joint.bodies[-1], joint.at[-1], joint.kind.name))
-    for k in range(len(description.names)):
-        points[k] += list(description.points(k).values())
-        if k and len(points[k]) < 2:
-            points[k].append(np.zeros(size))
+        marks.append((joint.bodies[-1], _in_space(joint.at[-1]), joint.kind.name))
     outlines = []
-    for several in points:
+    for k, several in enumerate(points):
+        several += description.points(k).values()
+        if k and len(several) < 2:
+            several.append(np.zeros(size))
         own = np.array(several).reshape(-1, size)
         if len(own) > 1:
             own = np.unique(own.round(12), axis=0)
         if size == 2 and len(own) > 2:  # in the order of their angle about the middle
             d = own - own.mean(axis=0)
             own = own[np.argsort(np.arctan2(d[:, 1], d[:, 0]))]
-        outlines.append(own)
-    return Outlines(description, tuple(outlines), tuple(marks))
+        outlines.append(_in_space(own))
+    return outlines, marks
 
 
 def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> SceneData:
     """Bodies as bars between their joints and points, joints as pins, balls and slides."""
-    shapes, is_planar = outlines_of(mechanism), mechanism.space.dimension == 2
+    (outlines, marks), is_planar = _outlines(mechanism), mechanism.space.dimension == 2
     rows = [mechanism.poses(row) for row in q]
     poses = np.array([[row[name] for name in mechanism.names[1:]] for row in rows], dtype=float)
-    outlines = [_in_space(points) for points in shapes.outlines]
     ends = [
         points @ poses[:, k, :3, :3].swapaxes(1, 2) + poses[:, k, None, :3, 3]
         for k, points in enumerate(outlines[1:])
@@ -437,24 +420,22 @@ def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> Sc
         parts += [_part("link", body, a, b, radius) for a, b in pairwise(closed)]
         if len(points) == 1:
             parts.append(_part("ball", body, points[0], points[0], 2.0 * radius))
-    for body, local, kind in shapes.marks:
-        p = _in_space(local[None])[0]
+    for body, p, kind in marks:
         along = 1.5 * radius * Z if is_planar else np.zeros(3)
         kind = "rail" if kind in SLIDES else "drum"
         parts.append(_part(kind, body - 1, p - along, p + along, 1.4 * radius))
     rods = []  # of distance constraints that act on a body's centre
     for joint in mechanism.joints:
         if len(joint.bodies) == 2 and "distance" in joint.kind.name and not np.any(joint.at[-1]):
-            a = plain(_in_space(joint.at[0][None])[0])
             rod = {"parent": joint.bodies[0] - 1, "child": joint.bodies[1] - 1}
-            rods.append({**rod, "a": a, "r": 0.5 * radius})
+            rods.append({**rod, "a": plain(_in_space(joint.at[0])), "r": 0.5 * radius})
     return {
         **_frames(t, poses, visible, corners),
         "bodies": list(mechanism.names[1:]),
         "parts": parts,
         "sliders": rods,
         "ellipsoids": [],
-        "way": [],
+        "tool_path": [],
         "follow": -1,
         "radius": radius,
         "gravity": plain(gravity),
@@ -462,6 +443,5 @@ def _mechanism_scene(mechanism: Description, t: np.ndarray, q: np.ndarray) -> Sc
 
 
 def _in_space(points: np.ndarray) -> np.ndarray:
-    """(n, 3) of points of the plane or of space."""
-    missing = 3 - points.shape[1]
-    return np.concatenate([points, np.zeros((len(points), missing))], axis=1)
+    """(..., 3) of points of the plane or of space."""
+    return np.pad(points, [(0, 0)] * (np.ndim(points) - 1) + [(0, 3 - np.shape(points)[-1])])

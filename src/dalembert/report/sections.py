@@ -154,9 +154,9 @@ WIDTH, HEIGHT = 340.0, 170.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 8.0, 26.0
 
 
-def chart(title: str, body: str, note: str = "", height: float = HEIGHT) -> str:
+def chart(title: str, body: str, note: str = "") -> str:
     """A figure with a heading, the SVG picture, and a note below it."""
-    box = f"0 0 {WIDTH:g} {height:g}"
+    box = f"0 0 {WIDTH:g} {HEIGHT:g}"
     caption = f'<p class="faint">{html(note)}</p>' if note else ""
     return (
         f'<figure class="chart box" style="margin:0"><h3>{html(title)}</h3>'
@@ -225,9 +225,9 @@ class Axes:
         return "".join(rectangles)
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers between two, steps of 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / count
+def ticks(low: float, high: float) -> list[float]:
+    """Some five round numbers between two, steps of 1, 2 or 5 times a power of ten."""
+    rough = (high - low) / 5
     power = 10.0 ** floor(log10(rough))
     step = next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= rough * (1.0 - 1e-9))
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))

@@ -264,26 +264,27 @@ def _proper(triangles: np.ndarray) -> np.ndarray:
 
 def _representatives(piece: Piece, cell: np.ndarray, count: int, width: float) -> np.ndarray:
     """(count, 3) for each cell: argmin Σ a (n·(x − p))², if it is near the mean of its points."""
+    from scipy.sparse import csr_array
+
     normals = _area_vectors(piece)
     area = np.linalg.norm(normals, axis=1)
     n = normals / np.maximum(area, 1e-300)[:, None]
     outer = (area[:, None, None] * n[:, :, None] * n[:, None, :]).reshape(-1, 9)
     offset = area * np.einsum("ki,ki->k", n, piece.points[piece.triangles[:, 0]])
-    A, b = np.zeros((count, 9)), np.zeros((count, 3))
-    for k in range(3):
-        owner = cell[piece.triangles[:, k]]
-        for j in range(9):
-            A[:, j] += np.bincount(owner, outer[:, j], count)
-        for j in range(3):
-            b[:, j] += np.bincount(owner, offset * n[:, j], count)
-    sizes = np.maximum(np.bincount(cell, minlength=count), 1)[:, None]
-    mean = np.stack([np.bincount(cell, piece.points[:, j], count) for j in range(3)], 1) / sizes
-    values, axes = np.linalg.eigh(A.reshape(-1, 3, 3))
-    rest = np.einsum("cij,ci->cj", axes, b - np.einsum("cij,cj->ci", A.reshape(-1, 3, 3), mean))
+    # sums over the corners of triangles that lie in a cell, and over its points
+    corners = np.repeat(np.arange(len(piece.triangles)), 3)
+    ones, shape = np.ones(len(corners)), (count, len(piece.triangles))
+    at_corners = csr_array((ones, (cell[piece.triangles].ravel(), corners)), shape)
+    A, b = (at_corners @ outer).reshape(-1, 3, 3), at_corners @ (offset[:, None] * n)
+    mean = csr_array((np.ones(len(cell)), (cell, np.arange(len(cell))))) @ piece.points
+    mean /= np.maximum(np.bincount(cell, minlength=count), 1)[:, None]
+    values, axes = np.linalg.eigh(A)
+    rest = np.einsum("cij,ci->cj", axes, b - np.einsum("cij,cj->ci", A, mean))
     curved = values > FLAT * np.maximum(values[:, 2:], 1e-300)
     step = np.einsum("cij,cj->ci", axes, np.where(curved, rest / np.where(curved, values, 1.0), 0))
     far = np.linalg.norm(step, axis=1, keepdims=True) > 0.7 * width
-    return mean + np.where(far, 0.0, step)
+    nearest: np.ndarray = mean + np.where(far, 0.0, step)
+    return nearest
 
 
 def _without_unused(piece: Piece) -> Piece:

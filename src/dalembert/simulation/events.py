@@ -9,7 +9,7 @@ is positive in the present mode, and the event is its zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,13 +24,7 @@ SLIP, HOLD, UPPER, LOWER = range(4)
 KINDS = ("stick_or_turn", "slip", "upper_stop", "lower_stop")
 
 
-@dataclass(frozen=True, eq=False)
-class Modes:
-    """Per joint: slipping `direction` −1, 0, 1; `locked` 0 or 1; at which `stop` −1, 0, 1."""
-
-    direction: np.ndarray
-    locked: np.ndarray
-    stop: np.ndarray
+Modes = np.ndarray  # (3, nv): slipping direction −1, 0, 1; locked 0 or 1; at which stop −1, 0, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,32 +65,31 @@ class Joints:
                 )
         at_rest = qd == 0.0
         stop = np.where(q == self.upper, 1.0, np.where(q == self.lower, -1.0, 0.0)) * at_rest
-        locked = (at_rest & (self.has_coulomb | (stop != 0))).astype(float)
-        return Modes(np.sign(qd) * self.has_coulomb, locked, stop)
+        return self.modes(qd, stop)
+
+    def modes(self, qd: np.ndarray, stop: np.ndarray) -> Modes:
+        """Modes at velocities q̇, those at rest locked by friction or on a stop."""
+        locked = ((qd == 0.0) & (self.has_coulomb | (stop != 0))).astype(float)
+        return np.stack([np.sign(qd) * self.has_coulomb, locked, stop])
 
     def bounds(self, modes: Modes) -> tuple[np.ndarray, np.ndarray]:
         """(least, largest) torque that friction and stops can balance."""
-        least = np.where(modes.stop < 0, -np.inf, self.coulomb[1])
-        return least, np.where(modes.stop > 0, np.inf, self.coulomb[0])
+        stop = modes[2]
+        least = np.where(stop < 0, -np.inf, self.coulomb[1])
+        return least, np.where(stop > 0, np.inf, self.coulomb[0])
 
     def margins(
         self, modes: Modes, q: np.ndarray, qd: np.ndarray, locking: np.ndarray
     ) -> np.ndarray:
         """(..., 4 nv) distances to the next event of each kind and joint; inf where none can be."""
         least, largest = self.bounds(modes)
-        q = self.along(q)
-        free, inf = modes.locked == 0.0, np.inf
-        slip = np.where(free & (modes.direction != 0), modes.direction * qd, inf)
+        q, (direction, locked, _) = self.along(q), modes
+        free, inf = locked == 0.0, np.inf
+        slip = np.where(free & (direction != 0), direction * qd, inf)
         hold = np.where(free, inf, np.minimum(largest - locking, locking - least))
         upper = np.where(free, self.upper - q, inf)
         lower = np.where(free, q - self.lower, inf)
         return np.concatenate([slip, hold, upper, lower], axis=-1)
-
-
-def _replaced(array: np.ndarray, index: int, value: float) -> np.ndarray:
-    changed = array.copy()
-    changed[index] = value
-    return changed
 
 
 def impact(
@@ -123,9 +116,7 @@ def impact(
         )
         if slow:
             qd[worst], rests[worst] = 0.0, at_stop[worst]
-    stop = np.where(qd == 0.0, rests, 0.0)
-    locked = ((qd == 0.0) & (joints.has_coulomb | (stop != 0))).astype(float)
-    return qd, Modes(np.sign(qd) * joints.has_coulomb, locked, stop)
+    return qd, joints.modes(qd, np.where(qd == 0.0, rests, 0.0))
 
 
 INNER_POINTS = 9  # of a step, at which margins are evaluated
@@ -152,7 +143,7 @@ class Events:
         """Inputs of the right-hand side besides state, time and torques."""
         if self.modes is None:
             return tuple(self.constants.values())
-        return (*self.constants.values(), self.modes.direction, self.modes.locked)
+        return (*self.constants.values(), *self.modes[:2])
 
     def start(self, x: np.ndarray) -> None:
         """Modes that agree with the forces, and the sign of `until`, at t = 0."""
@@ -169,15 +160,14 @@ class Events:
         log = np.array(self.log, dtype=float).reshape(-1, 3)
         arrays: State = {"events": log, "sign": np.array(self.sign)}
         if self.modes is not None:
-            arrays["modes"] = np.stack([self.modes.direction, self.modes.locked, self.modes.stop])
+            arrays["modes"] = self.modes
         return arrays
 
     def restore(self, state: State) -> None:
         """Continue from the arrays of `stored`."""
         self.sign = float(state["sign"])
         self.log = [(t, int(j), int(k)) for t, j, k in state["events"].tolist()]
-        if "modes" in state:
-            self.modes = Modes(*state["modes"])
+        self.modes = state.get("modes")
 
     def _margins(self, t: np.ndarray, y: np.ndarray) -> np.ndarray:
         """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
@@ -186,7 +176,7 @@ class Events:
         columns = []
         if self.modes is not None:
             locking = np.zeros_like(qd)
-            if self.modes.locked.any():
+            if self.modes[1].any():
                 tau = np.stack([self.tau(ti, yi) for ti, yi in zip(t, y, strict=True)])
                 locking, _ = self.flow.locking_torques(y, t, tau, *self.inputs())
             columns.append(self.joints.margins(self.modes, q, qd, locking))
@@ -248,11 +238,8 @@ class Events:
             energy[1] += before - 0.5 * qd @ M @ qd
         elif kind == SLIP:
             qd[joint] = 0.0
-            modes = replace(
-                modes,
-                direction=_replaced(modes.direction, joint, 0.0),
-                locked=_replaced(modes.locked, joint, 1.0),
-            )
+            modes = modes.copy()
+            modes[:2, joint] = 0.0, 1.0
         self.modes = self._consistent_modes(t, y, modes)
         return y
 
@@ -260,19 +247,16 @@ class Events:
         """Modes whose locking torques are within bounds: the worst joint is released until so."""
         for _ in range(2 * self.flow.plant.nv):
             self.modes = modes
-            if not modes.locked.any():
+            if not modes[1].any():
                 break
             locking, _ = self.flow.locking_torques(y, t, self.tau(t, y), *self.inputs())
             least, largest = self.joints.bounds(modes)
             over, under = locking - largest, least - locking
-            excess = np.where(modes.locked == 1.0, np.maximum(over, under), -np.inf)
+            excess = np.where(modes[1] == 1.0, np.maximum(over, under), -np.inf)
             worst = int(np.argmax(excess))
             if excess[worst] < -NEAR:
                 break
             sign = 1.0 if over[worst] > under[worst] else -1.0
-            modes = Modes(
-                _replaced(modes.direction, worst, sign * self.joints.has_coulomb[worst]),
-                _replaced(modes.locked, worst, 0.0),
-                _replaced(modes.stop, worst, 0.0),
-            )
+            modes = modes.copy()
+            modes[:, worst] = sign * self.joints.has_coulomb[worst], 0.0, 0.0
         return modes

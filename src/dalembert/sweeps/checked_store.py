@@ -28,19 +28,18 @@ class CheckedStore(LocalStore):
         """The bytes of a file, or None; an error if it was changed."""
         with self._errors(key):
             data = await super().get(key, prototype)
-        listed = self.manifest.has(key, None if data is None else data.to_bytes())
-        if listed and byte_range is not None:
-            return await super().get(key, prototype, byte_range)
-        return data if listed else None
+        if not self.manifest.has(key, None if data is None else data.to_bytes()):
+            return None
+        return data if byte_range is None else await super().get(key, prototype, byte_range)
 
     def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
         """`get` for versions of Zarr that read synchronously."""
         with self._errors(key):
             data = super().get_sync(key, prototype=prototype)
-        listed = self.manifest.has(key, None if data is None else data.to_bytes())
-        if listed and byte_range is not None:
-            return super().get_sync(key, prototype=prototype, byte_range=byte_range)
-        return data if listed else None
+        if not self.manifest.has(key, None if data is None else data.to_bytes()):
+            return None
+        part = {"prototype": prototype, "byte_range": byte_range}
+        return data if byte_range is None else super().get_sync(key, **part)
 
     @contextmanager
     def _errors(self, key: str) -> Iterator[None]:

@@ -80,8 +80,7 @@ class ChecksumManifest:
         manifest = self.read(FIRST)
         if manifest is None:
             raise SimulationError(
-                f"{str(self.top)!r}: {FOLDER}/{FIRST}.json, the list of the store's files, is lost "
-                "or changed; name another store"
+                f"{str(self.top)!r}: {FOLDER}/{FIRST}.json is lost or changed; name another store"
             )
         files: Files = manifest["files"]
         for key in files:

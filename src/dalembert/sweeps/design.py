@@ -60,9 +60,7 @@ def design(
     if kind in SPREAD:
         return Design(kind, _spread(over, kind, runs, seed))
     if runs is not None:
-        raise SettingError(
-            f"runs= is for the designs {', '.join(SPREAD)}; a {kind} counts by itself"
-        )
+        raise SettingError(f"runs= is for {', '.join(SPREAD)}; a {kind} counts by itself")
     values = {name: _values(name, value) for name, value in over.items()}
     lengths = {name: len(value) for name, value in values.items()}
     if kind == "list":
@@ -92,9 +90,7 @@ def _spread(
 ) -> dict[str, np.ndarray]:
     """Points of the unit cube, stretched over the intervals."""
     if runs is None or int(runs) != runs or runs < 1:
-        raise SettingError(
-            f"the design {kind!r} needs runs=, a positive whole number, not {runs!r}"
-        )
+        raise SettingError(f"design={kind!r} needs runs=, a positive whole number, not {runs!r}")
     intervals = {name: _interval(name, value) for name, value in over.items()}
     sizes = {name: 1 if callable(e) else prod(e[0].shape) for name, e in intervals.items()}
     rng, dimensions = np.random.default_rng(seed), sum(sizes.values())
@@ -129,8 +125,7 @@ def _interval(name: str, ends: Any) -> Any:
         low, high = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in ends))
     except (TypeError, ValueError):
         raise SettingError(
-            f"over={{{name!r}: …}} must be (low, high) or a distribution of scipy.stats here, "
-            f"not {ends!r}"
+            f"over={{{name!r}: …}} must be (low, high) or a SciPy distribution, not {ends!r}"
         ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SettingError(f"over={{{name!r}: …}}: both ends must be finite")
@@ -168,9 +163,7 @@ class Varied(Portable):
         targets = {name: self._target(name) for name in self.names}
         for (a, x), (b, y) in combinations(targets.items(), 2):
             if x.role == y.role and (x.entry == y.entry or None in (x.entry, y.entry)):
-                raise SettingError(
-                    f"over= varies the same thing as {a!r} and as {b!r}; name it once"
-                )
+                raise SettingError(f"over= varies the same as {a!r} and as {b!r}; name it once")
         return targets
 
     def _target(self, name: str) -> Target:
@@ -186,8 +179,7 @@ class Varied(Portable):
         roles = [role for role, names in known.items() if name in names]
         if len(roles) > 1:
             raise UnknownNameError(
-                f"{name!r} is a parameter of {self.system.name} and a constant of the controller; "
-                f"write 'parameters.{name}' or 'gains.{name}'"
+                f"{name!r} is a parameter and a gain; write 'parameters.{name}' or 'gains.{name}'"
             )
         if roles:
             return Target(roles[0], name)
@@ -234,16 +226,13 @@ class Varied(Portable):
         base = np.asarray(own.pop(None, value), dtype=float)
         each = base.shape[1:] if len(base) == count and base.ndim > 1 else base.shape
         if each != (len(names),):
-            raise ShapeError(
-                f"{role} of {self.system.name} has the shape {each}, expected ({len(names)},) "
-                "for each run"
-            )
+            shape = f"the shape {each}, expected ({len(names)},) for each run"
+            raise ShapeError(f"{role} of {self.system.name} has {shape}")
         vectors = np.array(np.broadcast_to(base, (count, len(names))))
         for entry, values in own.items():
             if entry not in names:
                 raise UnknownNameError(
-                    f"over={{'{role}.{entry}': …}}: there is no such entry"
-                    f"{suggest(str(entry), list(names))}"
+                    f"over= has no entry '{role}.{entry}'{suggest(str(entry), names)}"
                 )
             vectors[:, names.index(str(entry))] = _numbers(f"{role}.{entry}", values)
         return vectors
@@ -275,8 +264,7 @@ class Varied(Portable):
             value = own.get(name, np.broadcast_to(constant, (count, *shape)))
             if value.shape[1:] not in ((), shape):
                 raise ShapeError(
-                    f"over={{{name!r}: …}}: each value has the shape {value.shape[1:]}; the "
-                    f"controller's constant has {shape}"
+                    f"over={{{name!r}: …}}: values have the shape {value.shape[1:]}, the gain {shape}"
                 )
             each = value.reshape(count, *[1] * (len(shape) - value.ndim + 1), *value.shape[1:])
             parts.append(np.broadcast_to(each, (count, *shape)).reshape(count, -1))
@@ -289,7 +277,6 @@ class Varied(Portable):
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
     """One number (count,) for each run."""
     if values.ndim != 1:
-        raise ShapeError(
-            f"over={{{name!r}: …}}: each value has the shape {values.shape[1:]}, expected a number"
-        )
+        shape = values.shape[1:]
+        raise ShapeError(f"over={{{name!r}: …}}: each has the shape {shape}, expected a number")
     return values

@@ -93,7 +93,7 @@ class Zarr:
             differs = difference(json.loads(self._manifest.study), self.study)
         except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise SimulationError(
-                f"{str(self.path)!r} is there, but is no store of a sweep ({error}); name another"
+                f"{str(self.path)!r} is no store of a sweep ({error}); name another"
             ) from None
         if (self.path / OLD).exists():
             raise SimulationError(
@@ -102,7 +102,7 @@ class Zarr:
             )
         if differs:
             raise SimulationError(
-                f"{str(self.path)!r} holds another study: {differs}; name another store, or delete it"
+                f"{str(self.path)!r} holds another study: {differs}; name another store"
             )
         with _disk_errors(self.path, "read"):
             _ = self._manifest.first
@@ -328,6 +328,6 @@ def _zarr() -> Any:
         import zarr
     except ImportError as error:
         raise SimulationError(
-            "store= needs zarr: pip install 'dask[distributed]' zarr (the extra [sweep])"
+            "store=: pip install 'dask[distributed]' zarr (the extra [sweep])"
         ) from error
     return zarr

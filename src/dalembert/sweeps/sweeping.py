@@ -123,7 +123,7 @@ def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chu
             yield chunk
     except (CommClosedError, CancelledError) as error:
         raise SimulationError(
-            "the scheduler of the client was lost; with a store the same call goes on from there"
+            "the scheduler of the client was lost; with a store the same call goes on"
         ) from error
 
 
@@ -233,9 +233,7 @@ def create_study(
     known = [name for name in signature(simulate_batch).parameters if name not in EXCLUDED]
     for name in simulate:
         if name not in known:
-            raise SettingError(
-                f"simulate={{{name!r}: …}} is nothing for a sweep{suggest(name, known)}"
-            )
+            raise SettingError(f"simulate={{{name!r}: …}} is not for sweeps{suggest(name, known)}")
     if "duration" not in simulate:
         raise SettingError("simulate={…} needs a duration, in seconds")
     for name in ("q0", "qd0", "tau", "controls", "parameters"):
@@ -245,8 +243,7 @@ def create_study(
             rows = any(np.ndim(x) > 0 for x in value.values())
         if rows:  # they would repeat in every chunk
             raise ShapeError(
-                f"simulate={{{name!r}: …}} has a row for each run; what varies goes into over=, with "
-                'design="list" row by row'
+                f"simulate={{{name!r}: …}} has a row for each run; that goes into over= (design='list')"
             )
     plan = create_design(over, design, runs, seed)
     varied = Varied(system, dict(simulate), tuple(plan.columns))

@@ -59,9 +59,8 @@ class Angles:
         pairs: dict[tuple[int, int], list[PolyElement]] = {}
         for f in polynomials:
             present = [k for k, angle in enumerate(self.angles) if _contains(f, angle)]
-            for i, a in enumerate(present):
-                for b in present[i + 1 :]:
-                    pairs.setdefault((a, b), []).append(f)
+            for pair in combinations(present, 2):
+                pairs.setdefault(pair, []).append(f)
         useful = []
         for (a, b), polynomials_with_both in pairs.items():
             sample = sorted(set(polynomials_with_both), key=len)[:SAMPLE]

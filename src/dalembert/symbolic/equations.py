@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ import sympy
 from numpy.typing import ArrayLike
 
 from dalembert.errors import EquationError
-from dalembert.symbolic import printing
+from dalembert.symbolic import layout
 from dalembert.symbolic.operations import entries_of, exact, number
 from dalembert.symbolic.page import Section, html_page, sections
-from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS
+from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS, Symbols
 from dalembert.symbolic.writer import GREEK
 
 
-@dataclass(frozen=True, eq=False)
-class Equations:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Equations(Symbols):
     """M q̈ + C q̇ + g = τ in symbols; every form has been checked against its program.
 
     Quantities are attributes, or items by name: `M`, `C` (Ṁ − 2C skew), `g` = ∂U/∂q, `Gamma` (i, j,
@@ -29,19 +29,10 @@ class Equations:
     shortened; `note` then says what that means. `independent` are the coordinates of M_r, h_r, τ_r.
     """
 
-    name: str
     quantities: Mapping[str, Any]
     definitions: Mapping[sympy.Symbol, sympy.Expr]
-    q: tuple[sympy.Symbol, ...]
-    qd: tuple[sympy.Symbol, ...]
-    parameters: tuple[sympy.Symbol, ...] = ()
-    defaults: Mapping[str, float | None] = field(default_factory=dict)
     complete: bool = True
     note: str = ""
-    tau: tuple[sympy.Symbol, ...] = ()
-    t: tuple[sympy.Symbol, ...] = ()
-    independent: tuple[sympy.Symbol, ...] = ()
-    moving: tuple[str, ...] = ()  # which of "G" and "e" stand on the left too
 
     def __getattr__(self, name: str) -> Any:
         quantities = self.__dict__.get("quantities", {})
@@ -57,11 +48,11 @@ class Equations:
 
     def text(self, quantity: str | None = None, width: int = 100, short: bool | None = None) -> str:
         """Unicode text at most `width` wide where sums allow; with `short`, c₂₃ = cos(θ₂ + θ₃)."""
-        return printing.text(self, self._keys(quantity), width, self._short(short))
+        return layout.text(self, self._keys(quantity), width, self._short(short))
 
     def latex(self, quantity: str | None = None, short: bool | None = None) -> str:
         """LaTeX of one quantity, or of all of them as an `aligned` block."""
-        return printing.latex(self, self._keys(quantity), self._short(short))
+        return layout.latex(self, self._keys(quantity), self._short(short))
 
     def html(self, title: str | None = None, short: bool | None = None) -> str:
         """A page that browsers draw without network or scripts."""
@@ -73,7 +64,7 @@ class Equations:
 
     def latex_document(self, title: str | None = None, short: bool | None = None) -> str:
         """A document for `pdflatex`."""
-        return printing.latex_document(self, title or self.name, self._short(short))
+        return layout.latex_document(self, title or self.name, self._short(short))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

@@ -237,14 +237,20 @@ class MarkedEntry(NamedTuple):
 
 
 class Ledger:
-    """Entries and terms by the numbers that their HTML elements carry: data-entry, data-term."""
+    """Entries and terms by the numbers that their HTML elements carry: data-entry, data-term.
 
-    def __init__(self) -> None:
+    Without `marked` it stays empty.
+    """
+
+    def __init__(self, marked: bool) -> None:
+        self.marked = marked
         self.entries: list[MarkedEntry] = []
         self.terms: list[MarkedTerm] = []
 
-    def entry(self, at: tuple[int, ...], value: sympy.Expr) -> int:
+    def entry(self, at: tuple[int, ...], value: sympy.Expr) -> int | None:
         """The number of an entry that is printed next; terms belong to the latest one."""
+        if not self.marked:
+            return None
         self.entries.append(MarkedEntry(at, value))
         return len(self.entries) - 1
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from dalembert.symbolic.notation import Ledger, MathML, dotted
-from dalembert.symbolic.printing import (
+from dalembert.symbolic.layout import (
+    NAMES,
     PAGE_WIDTH,
+    Block,
     Form,
     PrintedLine,
-    is_narrow,
-    lines_of,
-    name_lines,
-    printer_of,
+    blocks,
     title_of,
-    zeros,
 )
+from dalembert.symbolic.notation import Ledger, MathML, dotted
 from dalembert.text import html
 
 if TYPE_CHECKING:
@@ -67,9 +65,6 @@ _CONSTRAINED = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "ta
 _CONSTRAINED |= {"M_r", "h_r", "tau_r", "Delta"}
 
 
-DEFINITIONS = ""  # the key of the section with the definitions of names
-
-
 class Section(NamedTuple):
     """A quantity, or the definitions: its title and formulas as HTML, and their marked terms."""
 
@@ -111,36 +106,22 @@ def sections(
     With `marked`, entries and terms carry numbers, each section from zero: see its ledger.
     """
     printed = []
-    for key in eq.quantities:
-        ledger = Ledger()
-        form = Form(short, digits, ledger if marked else None)
-        if is_narrow(eq, key, form):
-            body = _matrix(eq, key, form)
-        else:
-            absent = zeros(eq, key)
-            body = _table(lines_of(eq, key, MathML(), PAGE_WIDTH, form))
-            body += f"<p>{absent}</p>" if absent else ""
-        printed.append(Section(key, html(title_of(eq, key)), body, ledger))
-    ledger = Ledger()
-    form = Form(short, digits, ledger if marked else None)
-    named = name_lines(eq, list(eq.quantities), MathML(), PAGE_WIDTH, form)
-    if named:
-        printed.append(Section(DEFINITIONS, "Names", _table(named), ledger))
+    form = Form(short, digits, marked)
+    for block in blocks(eq, list(eq.quantities), MathML(), PAGE_WIDTH, form):
+        title = "Names" if block.key == NAMES else html(title_of(eq, block.key))
+        body = _matrix(block) if block.cells else _table(block.lines)
+        body += f"<p>{block.absent}</p>" if block.absent else ""
+        printed.append(Section(block.key, title, body, block.ledger))
     return printed
 
 
-def _matrix(eq: Equations, key: str, form: Form) -> str:
-    value, printer = eq.quantities[key], printer_of(eq, MathML(), form)
+def _matrix(block: Block) -> str:
     cells = ""
-    for i in range(value.rows):
-        cells += "<mtr>"
-        for j in range(value.cols):
-            e = value[i, j]
-            number = None if e == 0 else form.entry((i, j), e)
-            cells += f"<mtd{_mark(number)}>{printer.formula(e)}</mtd>"
-        cells += "</mtr>"
+    for row in block.cells:
+        columns = "".join(f"<mtd{_mark(entry)}>{text}</mtd>" for entry, text in row)
+        cells += f"<mtr>{columns}</mtr>"
     table = f'<mtable class="matrix">{cells}</mtable>'
-    return f'<math display="block"><mrow>{MathML().name(key)}<mo>=</mo>{table}</mrow></math>'
+    return f'<math display="block"><mrow>{MathML().name(block.key)}<mo>=</mo>{table}</mrow></math>'
 
 
 def _table(printed: Sequence[PrintedLine]) -> str:

@@ -174,7 +174,7 @@ class _PolynomialInterpreter:
             late = self.work > QUICK and budget.exhausted()
             if late or len(self.values[-1]) > LIMIT:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
-            budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
+            budget.report(0.5 * k / len(self.code))
         entries = [self.values[k] for k in self.program.results.tolist()]
         # without terms that only rounding of the program's numbers has left
         least = QQ(1, 10**14) * max((abs(c) for f in entries for c in f.values()), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import sympy
 
-from dalembert.symbolic.notation import Text, parts
+from dalembert.symbolic.notation import DOTS, Text, parts
 
 UNBROKEN = 1_000_000  # characters: no line is broken
 
@@ -53,8 +53,29 @@ class Printer:
                 self._printed[e] = self._single(e)
         return self._printed[e]
 
-    def pieces(self, e: sympy.Expr, width: int) -> list[list[str]]:
-        """The terms, each in pieces between which a line may end; see `lines`."""
+    def lines(self, e: sympy.Expr, width: int) -> tuple[str, ...]:
+        """The expression over lines of at most `width` characters of its plain text where possible.
+
+        A term that takes several lines begins and ends with its own.
+        """
+        joined: list[str] = []
+        space = 0  # characters left in the last line
+        terms = zip(self._pieces(e, width), self.plain._pieces(e, width), strict=True)
+        for pieces, plain_pieces in terms:
+            space = 0 if len(pieces) > 1 else space
+            for piece, plain in zip(pieces, plain_pieces, strict=True):
+                size = columns(plain)
+                if size > space:
+                    joined.append(piece)
+                    space = width
+                else:
+                    joined[-1] += piece
+                space -= size
+            space = 0 if len(pieces) > 1 else space
+        return tuple(joined)
+
+    def _pieces(self, e: sympy.Expr, width: int) -> list[list[str]]:
+        """The terms, each in pieces between which a line may end."""
         terms = self.ordered_terms(e)
         if len(terms) > 1 or self.mark_term is None:
             printed = []
@@ -73,7 +94,7 @@ class Printer:
 
     def formula(self, e: sympy.Expr) -> str:
         """The whole expression, its terms marked."""
-        return "".join(piece for term in self.pieces(e, UNBROKEN) for piece in term)
+        return "".join(piece for term in self._pieces(e, UNBROKEN) for piece in term)
 
     def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
         """Terms of a sum: without sines first, a positive one in front if there is any."""
@@ -218,18 +239,6 @@ def short_label(argument: sympy.Expr, coordinates: Collection[sympy.Symbol]) -> 
     return "".join(sorted(indices))
 
 
-def lines(terms: list[list[str]], lengths: list[list[int]], width: int) -> list[str]:
-    """Pieces joined into lines; a term that takes several lines begins and ends with its own."""
-    joined: list[str] = []
-    used = width + 1
-    for pieces, sizes in zip(terms, lengths, strict=True):
-        used = width + 1 if len(pieces) > 1 else used
-        for piece, size in zip(pieces, sizes, strict=True):
-            if used + size > width:
-                joined.append(piece)
-                used = size
-            else:
-                joined[-1] += piece
-                used += size
-        used = width + 1 if len(pieces) > 1 else used
-    return joined
+def columns(text: str) -> int:
+    """Columns of plain text on a terminal: combining dots take none."""
+    return len(text) - sum(map(text.count, DOTS[1:]))

@@ -4,97 +4,94 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import sympy
 
 from dalembert.errors import EquationError
 from dalembert.tracing.program import Program
 
-ALIASES = {
-    "mass_matrix": "M",
-    "coriolis_matrix": "C",
-    "gravity_torque": "g",
-    "christoffel": "Gamma",
-    "coriolis_products": "B",
-    "centrifugal_squares": "Csq",
-    "kinetic_energy": "K",
-    "potential_energy": "U",
-    "generalized_forces": "psi",
-    "gyroscopic_matrix": "G",
-    "chart_force": "e",
-    "constraints": "h",
-    "constraint_matrix": "A",
-    "constraint_drift": "gamma",
-    "multipliers": "lambda",
-    "projector": "P_omega",
-    "tangent_projector": "P_T",
-    "projected_mass_matrix": "M_p",
-    "projected_bias": "h_p",
-    "projected_forces": "tau_p",
-    "reduced_mass_matrix": "M_r",
-    "reduced_bias": "h_r",
-    "reduced_forces": "tau_r",
-    "difference_term": "Delta",
-}
-TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.items()} | {
-    "Gamma": "Christoffel symbols",
-    "e": "Force of the moving coordinates",
-    "lambda": "Constraint forces",
-    "P_omega": "Projector of forces",
-    "P_T": "Projector of velocities",
-    "Phi": "Constraints",
-    "Phi_q": "Jacobian of the constraints",
-    "nu": "Right side of the velocities",
-    "gamma": "Right side of the accelerations",
-    "Q": "External forces",
-}
-# the equation of a quantity, where its title is not enough; h is h(q) of the constraints, so that
-# velocity terms and gravity are C q̇ + g there
-EQUATIONS = {
-    "h": "h = 0",
-    "A": "A q̇ = b",
-    "lambda": "M q̈ + C q̇ + g + Aᵀλ = τ + ψ",
-    "P_omega": "P_ω M q̈ + P_ω (C q̇ + g) = P_ω (τ + ψ)",
-    "M_p": "P_ω M",
-    "h_p": "P_ω (C q̇ + g)",
-    "tau_p": "P_ω (τ + ψ)",
-    "Delta": "lost when the constraint is put into L",
-}
-VECTORS = (
-    *("Phi", "nu", "Q", "g", "psi", "e", "h", "gamma", "lambda"),
-    *("h_p", "tau_p", "h_r", "tau_r", "Delta"),
+
+class Quantity(NamedTuple):
+    """A quantity that equations are written of."""
+
+    key: str
+    name: str  # of its program
+    title: str = ""  # by default from its name
+    equation: str = ""  # where the title is not enough
+    is_vector: bool = False
+
+
+# h is h(q) of the constraints, so that velocity terms and gravity are C q̇ + g there
+QUANTITIES = (
+    Quantity("M", "mass_matrix"),
+    Quantity("C", "coriolis_matrix"),
+    Quantity("g", "gravity_torque", is_vector=True),
+    Quantity("Gamma", "christoffel", "Christoffel symbols"),
+    Quantity("B", "coriolis_products"),
+    Quantity("Csq", "centrifugal_squares"),
+    Quantity("K", "kinetic_energy"),
+    Quantity("U", "potential_energy"),
+    Quantity("psi", "generalized_forces", is_vector=True),
+    Quantity("G", "gyroscopic_matrix"),
+    Quantity("e", "chart_force", "Force of the moving coordinates", is_vector=True),
+    Quantity("h", "constraints", equation="h = 0", is_vector=True),
+    Quantity("A", "constraint_matrix", equation="A q̇ = b"),
+    Quantity("gamma", "constraint_drift", "Right side of the accelerations", is_vector=True),
+    Quantity("lambda", "multipliers", "Constraint forces", "M q̈ + C q̇ + g + Aᵀλ = τ + ψ", True),
+    Quantity(
+        "P_omega", "projector", "Projector of forces", "P_ω M q̈ + P_ω (C q̇ + g) = P_ω (τ + ψ)"
+    ),
+    Quantity("P_T", "tangent_projector", "Projector of velocities"),
+    Quantity("M_p", "projected_mass_matrix", equation="P_ω M"),
+    Quantity("h_p", "projected_bias", equation="P_ω (C q̇ + g)", is_vector=True),
+    Quantity("tau_p", "projected_forces", equation="P_ω (τ + ψ)", is_vector=True),
+    Quantity("M_r", "reduced_mass_matrix"),
+    Quantity("h_r", "reduced_bias", is_vector=True),
+    Quantity("tau_r", "reduced_forces", is_vector=True),
+    Quantity("Delta", "difference_term", "", "lost when the constraint is put into L", True),
 )
+# of mechanisms in absolute coordinates, which are written from one program
+ABSOLUTE = (
+    Quantity("Phi", "", "Constraints", is_vector=True),
+    Quantity("Phi_q", "", "Jacobian of the constraints"),
+    Quantity("nu", "", "Right side of the velocities", is_vector=True),
+    Quantity("Q", "", "External forces", is_vector=True),
+)
+ALIASES = {x.name: x.key for x in QUANTITIES}
+TITLES = {x.key: x.title or x.name.replace("_", " ").capitalize() for x in (*QUANTITIES, *ABSOLUTE)}
+EQUATIONS = {x.key: x.equation for x in QUANTITIES if x.equation}
+VECTORS = tuple(x.key for x in (*QUANTITIES, *ABSOLUTE) if x.is_vector)
 REDUCED = ("M_r", "h_r", "tau_r", "Delta")
-
-
 # the program that a quantity is written from, and checked against
-SOURCES = {key: long for long, key in ALIASES.items()} | {
-    "C": "christoffel",
-    "B": "christoffel",
-    "Csq": "christoffel",
-}
+SOURCES = {x.key: x.name for x in QUANTITIES} | dict.fromkeys(("C", "B", "Csq"), "christoffel")
 
 
-@dataclass(frozen=True)
-class SymbolicSystem:
-    """The programs that equations are written from, by the name of their quantity, and their symbols.
-
-    Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
-    parameters in which M is linear, masses and moments; with None they are determined from M.
-    `independent` are the coordinates of reduced equations.
-    """
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Symbols:
+    """The symbols of a system; `independent` are the coordinates of its reduced equations."""
 
     name: str
-    programs: Mapping[str, Program]
     q: tuple[sympy.Symbol, ...]
     qd: tuple[sympy.Symbol, ...]
     parameters: tuple[sympy.Symbol, ...] = ()
-    linear: tuple[sympy.Symbol, ...] | None = None
     defaults: Mapping[str, float | None] = field(default_factory=dict)
     tau: tuple[sympy.Symbol, ...] = ()
     t: tuple[sympy.Symbol, ...] = ()
     independent: tuple[sympy.Symbol, ...] = ()
     moving: tuple[str, ...] = ()  # which of "G" and "e" the equations of motion have
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SymbolicSystem(Symbols):
+    """The programs that equations are written from, by the name of their quantity, and their symbols.
+
+    Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
+    parameters in which M is linear, masses and moments; with None they are determined from M.
+    """
+
+    programs: Mapping[str, Program]
+    linear: tuple[sympy.Symbol, ...] | None = None
 
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
         """The symbols of a program's inputs."""

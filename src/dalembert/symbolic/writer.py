@@ -8,26 +8,31 @@ names, as in α + 2β cos θ₂.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, count
+from typing import Any
 
 import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.symbolic.angles import Angles, Form, sums_in
-from dalembert.symbolic.budget import Budget
-from dalembert.symbolic.operations import number
+from dalembert.symbolic.budget import Budget, TimeOver
+from dalembert.symbolic.check import require_agreement, sample
+from dalembert.symbolic.operations import input_symbols, number, shaped
 from dalembert.symbolic.polynomials import (
     Polynomials,
     Product,
+    TooLargeError,
     fraction,
     multiple,
+    polynomials,
     product,
     split,
     term,
     to_expression,
 )
+from dalembert.tracing.program import Program
 
 # without gamma and lambda, which are other quantities, and without those of the coordinates
 GREEK = ("alpha", "beta", "delta", "epsilon", "zeta", "eta", "kappa", "mu", "nu", "xi")
@@ -217,3 +222,34 @@ class Writer:
             if c:
                 terms.append(self._product(Form(c, ())).expression(self.source.generators, factor))
         return sympy.Add(*terms)
+
+
+def textbook(
+    program: Program,
+    symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
+    style: str = "angles",
+    linear: Sequence[sympy.Expr] = (),
+    parameters: Sequence[sympy.Expr] = (),
+    simplify: str = "full",
+    timeout: float | None = 10.0,
+) -> dict[str, Any]:
+    """Every output of any program in textbook form, checked; see `Writer` for styles.
+
+    >>> import numpy as np
+    >>> from dalembert.kernels.program.trace import trace
+    >>> def f(q):
+    ...     return np.cos(q[0]) * np.cos(q[1]) - np.sin(q[0]) * np.sin(q[1])
+    >>> textbook(trace(f, {"q": (2,)}))["out"]
+    cos(q1 + q2)
+    """
+    named = input_symbols(program, symbols)
+    budget = Budget(timeout)
+    try:
+        with budget.limit():
+            source = polynomials(program, named, budget)
+            writer = Writer(source, linear, parameters, budget, simplify == "full")
+            written = shaped(program, [writer.write(f, style) for f in writer.source.entries])
+    except TimeOver:
+        raise TooLargeError(f"{program.name} is not written within {timeout:g} s") from None
+    require_agreement(sample(program, named), written)
+    return written

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import ConstraintError, FormulationError, ShapeError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import ConstraintError, FormulationError, ShapeError
 from dalembert.systems.dynamics import Array, Dynamics
 from dalembert.systems.evaluator import Parameters
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     from dalembert.systems.system import System
@@ -149,10 +149,7 @@ def control_vector(dynamics: Dynamics, controls: Any) -> Any:
         return controls
     u = np.zeros(len(names))
     for name, value in controls.items():
-        if name not in names:
-            raise UnknownNameError(
-                f"{dynamics.name} has no actuator {name!r}{suggest(name, list(names))}"
-            )
+        require_known(name, names, f"{dynamics.name} has no actuator")
         if np.ndim(value):
             raise ShapeError(f"control of {name!r} must be one number, not {value!r}")
         u[names.index(name)] = value

@@ -120,39 +120,41 @@ def count_growth(
 ) -> Growth:
     """Fit the exact polynomial in n that the as-written counts follow.
 
+    Parameters
+    ----------
+    formulation : str
+        Name of the formulation that is counted.
+    n : iterable of int
+        Numbers of joints of the chains that are counted.
+    quantity : str
+        Name of a quantity of the catalogue.
+    **choices
+        Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+    Returns
+    -------
+    Growth
+        The counts, and the polynomials' coefficients.
+
+    Examples
+    --------
     >>> growth = count_growth("newton_euler", n=range(3, 6))
     >>> growth.degree
     1
     """
-    sizes = sorted(set(n))
+    import sympy
+
+    sizes, symbol = sorted(set(n)), sympy.Symbol("n")
     counts = {k: as_written(general_chain(k), quantity, formulation, **choices) for k in sizes}
     polynomials = []
     for kind in ("multiplications", "additions"):
-        values = [getattr(counts[k], kind) for k in sizes]
-        # the polynomial of lowest degree through all points, with a point to spare; exact
-        for degree in range(len(sizes) - 1):
-            coefficients = _interpolate(sizes[: degree + 1], values[: degree + 1])
-            if values == [sum(c * k**p for p, c in enumerate(coefficients)) for k in sizes]:
-                polynomials.append(coefficients)
-                break
-        else:
+        values = {k: getattr(count, kind) for k, count in counts.items()}
+        polynomial = sympy.Poly(sympy.interpolate(values, symbol), symbol)
+        if polynomial.degree() > len(sizes) - 2:  # with a point to spare
             raise DalembertError(
                 f"the counts of {formulation!r} for n = {sizes} follow no polynomial of degree below "
                 f"{len(sizes) - 1}; give more values of n"
             )
+        coefficients = reversed(polynomial.all_coeffs())
+        polynomials.append(tuple(Fraction(c.p, c.q) for c in coefficients))
     return Growth(formulation, counts, *polynomials)
-
-
-def _interpolate(sizes: list[int], values: list[int]) -> tuple[Fraction, ...]:
-    """Coefficients of the polynomial through the points, by Newton's divided differences."""
-    table = [Fraction(v) for v in values]
-    for level in range(1, len(sizes)):
-        for i in reversed(range(level, len(sizes))):
-            table[i] = (table[i] - table[i - 1]) / (sizes[i] - sizes[i - level])
-    coefficients = [Fraction(0)] * len(sizes)
-    for i in reversed(range(len(sizes))):
-        # multiply by (n − sizes[i]) and add the next difference
-        shifted = [Fraction(0), *coefficients[:-1]]
-        coefficients = [s - sizes[i] * c for s, c in zip(shifted, coefficients, strict=True)]
-        coefficients[0] += table[i]
-    return tuple(coefficients)

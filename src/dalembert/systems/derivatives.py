@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.fork_safety import llvm_lock
-from dalembert.formulations.registry import suggest
 from dalembert.kernels import Kernel, Port, Program
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
 from dalembert.systems.evaluator import Evaluator, Ports, Traceable, Variant, is_separable, traced
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
@@ -58,9 +58,8 @@ class QuantityDerivative:
         if len(evaluator.dynamics.inertia):
             shapes[_INERTIA] = tuple(evaluator.dynamics.inertia.shape)
         for name in self.wrt:
-            if name not in shapes:
-                hint = suggest(name, list(shapes))
-                raise DalembertError(f"{variant.quantity.name} does not depend on {name!r}{hint}")
+            message = f"{variant.quantity.name} does not depend on"
+            require_known(name, shapes, message, DalembertError)
         self.varying = tuple(Port(name, shapes[name]) for name in self.wrt)
         self.ports_of = {
             "inputs": tuple(port for port in self.inputs if port.name != "parameters"),

@@ -2,7 +2,7 @@
 
 Everything built on them (a closed chain, a controlled step, an equilibrium) compiles into one kernel.
 The methods of `Dynamics` are those of a free system in a vector space; a system overrides those that
-differ, and no code asks for its class. `DelegatingDynamics` has the coordinates of another object,
+differ, and no code asks for its class. `delegates` gives a class the coordinates of another object;
 `WrappedDynamics` adds something to another `Dynamics`.
 
 Arrays are NumPy arrays of floats or of symbols.
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from dalembert.errors import FormulationError, UnknownNameError
-from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Quantity, Size, suggest
+from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Quantity, Size
 from dalembert.model.actuators import Actuation
 from dalembert.model.model import CoordinateKinds
 from dalembert.model.parameter import parameter_vector
 from dalembert.pickling import Portable
+from dalembert.text import require_known, suggest
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     # an array, or the tuple or named tuple that the caller needs
     Result = TypeVar("Result", default=np.ndarray)
+    Owner = TypeVar("Owner")
 
 UNITS = {
     "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
@@ -334,9 +336,8 @@ class Dynamics(Portable):
         if not isinstance(value, str):
             raise UnknownNameError(f"{name}={value!r} must be a name, such as {name}='tool'")
         options = self.options(name)
-        if options is not None and value not in options:
-            hint = suggest(value, list(options))
-            raise UnknownNameError(f"{self.name} has no {name} {value!r}{hint}")
+        if options is not None:
+            require_known(value, options, f"{self.name} has no {name}")
 
     def shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
         """Numbers for symbolic sizes."""
@@ -475,9 +476,7 @@ class Dynamics(Portable):
         """Raise for a name that is none of its frames."""
         if not self.frames:
             raise self.no_frames()
-        if frame not in self.frames:
-            hint = suggest(frame, list(self.frames))
-            raise UnknownNameError(f"{self.name} has no frame {frame!r}{hint}")
+        require_known(frame, self.frames, f"{self.name} has no frame")
 
     def no_frames(self) -> FormulationError:
         """The error of a system that has no frames."""
@@ -498,82 +497,34 @@ class Dynamics(Portable):
         return ("M", "C", "g")
 
 
-def _delegated(name: str) -> Any:
-    """The property of this name of `delegate`."""
-    return property(attrgetter(f"delegate.{name}"))
+def delegates(to: str, names: str) -> Callable[[type[Owner]], type[Owner]]:
+    """Class decorator: what these names are, properties or methods, is that of the attribute `to`."""
+
+    def decorate(owner: type[Owner]) -> type[Owner]:
+        for name in names.split():
+            setattr(owner, name, property(attrgetter(f"{to}.{name}")))
+        return owner
+
+    return decorate
 
 
-def _delegated_method(name: str) -> Any:
-    """The method of this name of `delegate`."""
-
-    def method(self: DelegatingDynamics, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.delegate, name)(*args, **kwargs)
-
-    return wraps(getattr(Dynamics, name))(method)
-
-
-class DelegatingDynamics(Dynamics):
-    """Coordinates, manifold, limits and Coulomb friction are those of the `delegate`."""
-
-    @property
-    def delegate(self) -> Any:
-        """The owner of the coordinates: a model, or another `Dynamics`."""
-        raise NotImplementedError
-
-    nv: int = _delegated("nv")
-    velocities: tuple[str, ...] = _delegated("velocities")
-    lower: np.ndarray = _delegated("lower")
-    upper: np.ndarray = _delegated("upper")
-    velocity_limit: np.ndarray = _delegated("velocity_limit")
-    effort_limit: np.ndarray = _delegated("effort_limit")
-    driven_by: Actuation = _delegated("driven_by")
-    coulomb: np.ndarray = _delegated("coulomb")
-
-    neutral = _delegated_method("neutral")
-    integrate = _delegated_method("integrate")
-    difference = _delegated_method("difference")
-    rate = _delegated_method("rate")
-    pull_back = _delegated_method("pull_back")
-    normalised = _delegated_method("normalised")
-
-    @property
-    def nq(self) -> int:
-        return int(self.delegate.nq)
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        return tuple(self.delegate.coordinates)
-
-    @property
-    def kinds(self) -> CoordinateKinds:
-        kinds: CoordinateKinds = self.delegate.kinds
-        return kinds
+# of a model as of another `Dynamics`
+COORDINATES = """
+    nq nv coordinates velocities kinds lower upper velocity_limit effort_limit driven_by coulomb
+    neutral integrate difference rate pull_back normalised
+"""
+_INHERITED = """
+    parameter_values require_physical require_regular size options
+    inertia has_chart_energy gyroscopic chart_power generalized_forces
+    frames poses poses_apart pose frame_jacobian
+"""
 
 
-class WrappedDynamics(DelegatingDynamics):
-    """A frozen dataclass around other `dynamics`, with the frames and inertias of these."""
+@delegates("dynamics", COORDINATES + _INHERITED)
+class WrappedDynamics(Dynamics):
+    """A frozen dataclass around other `dynamics`, with their coordinates, frames and inertias."""
 
     dynamics: Dynamics
-    inertia: np.ndarray = _delegated("inertia")
-    has_chart_energy: bool = _delegated("has_chart_energy")
-    gyroscopic: bool = _delegated("gyroscopic")
-    frames: tuple[str, ...] = _delegated("frames")
-
-    parameter_values = _delegated_method("parameter_values")
-    require_physical = _delegated_method("require_physical")
-    require_regular = _delegated_method("require_regular")
-    size = _delegated_method("size")
-    options = _delegated_method("options")
-    chart_power = _delegated_method("chart_power")
-    generalized_forces = _delegated_method("generalized_forces")
-    poses = _delegated_method("poses")
-    poses_apart = _delegated_method("poses_apart")
-    pose = _delegated_method("pose")
-    frame_jacobian = _delegated_method("frame_jacobian")
-
-    @property
-    def delegate(self) -> Dynamics:
-        return self.dynamics
 
     def _with(self, dynamics: Dynamics) -> Self:
         """The same around other dynamics."""
@@ -585,12 +536,12 @@ class WrappedDynamics(DelegatingDynamics):
     def without_coulomb(self) -> Self:
         return self._with(self.dynamics.without_coulomb())
 
-    def inherited_quantities(self) -> dict[str, Quantity]:
-        """Quantities of the wrapped dynamics that are those of the whole as well."""
+    def inherited_quantities(self, *more: str) -> dict[str, Quantity]:
+        """Quantities of the wrapped dynamics that are those of the whole, too; `more` by name."""
         return {
             name: delegated_quantity(quantity, attrgetter("dynamics"))
             for name, quantity in self.dynamics.catalogue.items()
-            if STATE_INPUTS.issuperset(quantity.inputs) and not quantity.free_only
+            if (STATE_INPUTS.issuperset(quantity.inputs) and not quantity.free_only) or name in more
         }
 
 

@@ -13,7 +13,8 @@ from dalembert.errors import ConstraintError, EquationError, FormulationError, S
 from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
 from dalembert.symbolic.polynomials import TooLargeError
 from dalembert.symbolic.quantities import SOURCES, SymbolicSystem, quantity_key
-from dalembert.symbolic.writing import textbook, write_equations
+from dalembert.symbolic.system_equations import write_equations
+from dalembert.symbolic.writer import textbook
 from dalembert.systems.evaluator import Variant
 from dalembert.tracing.program import Op
 

@@ -197,6 +197,44 @@ def generalized_momentum(energies: Energies, q: Array, qd: Array) -> Array:
     return energies.evaluate(_momentum, q=q, qd=qd)
 
 
+def hamiltonian(energies: Energies, q: Array, p: Array) -> Array:
+    """H = T₂ − T₀ + V = ½ (p − a)ᵀM⁻¹(p − a) + U, joules (Hamilton 1835)."""
+    quadratic = p - energies.evaluate("linear", q=q)
+    T2: Array = 0.5 * (quadratic @ solve(energies, q, quadratic))
+    H: Array = T2 + energies.evaluate("potential", q=q)
+    return H
+
+
+def canonical_equations(energies: Energies, q: Array, p: Array, tau: Array) -> tuple[Array, Array]:
+    """q̇ = ∂H/∂p = M⁻¹(p − a) and ṗ = −∂H/∂q + τ + ψ, each (n,).
+
+    At the velocities that belong to p, −∂H/∂q is ∂L/∂q: M⁻¹ needs no derivative.
+    """
+    qd = solve(energies, q, p - energies.evaluate("linear", q=q))
+    pd: Array = energies.evaluate(_lagrangian_gradient, q=q, qd=qd) + tau
+    return qd, pd + generalized_forces(energies, q, qd)
+
+
+def _lagrangian_gradient(s: Symbols) -> Array:
+    L = s["kinetic"] + s["linear"] @ s["qd"] - s["potential"]
+    gradient: Array = tracing.gradient(L, s["q"])
+    return gradient
+
+
+def acceleration_energy(energies: Energies, q: Array, qd: Array, qdd: Array) -> Array:
+    """½ q̈ᵀM q̈ + q̈·(d/dt ∂T/∂q̇ |_{q̈=0} − ∂T/∂q): S but for terms without q̈, which T leaves open."""
+    return energies.evaluate(_acceleration_energy, q=q, qd=qd, qdd=qdd)
+
+
+def _acceleration_energy(s: Symbols) -> Array:
+    T = s["kinetic"] + s["T1"] + s["T0"]
+    p = tracing.gradient(T, s["qd"])
+    at_rest = tracing.directional(p, s["q"], s["qd"]) + tracing.jacobian(p, s["t"])
+    inertia_force = 0.5 * (_mass_matrix(s) @ s["qdd"]) + at_rest - tracing.gradient(T, s["q"])
+    S: Array = inertia_force @ s["qdd"]
+    return S
+
+
 def _velocities(s: Symbols) -> Array:
     r = s["positions"]
     v: Array = tracing.directional(r, s["q"], s["qd"]) + tracing.jacobian(r, s["t"])
@@ -231,6 +269,13 @@ def velocities(points: Energies, q: Array, qd: Array) -> Array:
 def accelerations(points: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """r̈_i (k, d)."""
     return points.evaluate(_accelerations, q=q, qd=qd, qdd=qdd)
+
+
+def acceleration_energy_of_particles(points: Energies, q: Array, qd: Array, qdd: Array) -> Array:
+    """S = ½ Σ m_i r̈_i·r̈_i (Appell 1899)."""
+    a = accelerations(points, q, qd, qdd).ravel()
+    S: Array = 0.5 * ((points.evaluate("masses", q=q).ravel() * a) @ a)
+    return S
 
 
 def applied_forces(points: Energies, q: Array, qd: Array) -> Array:
@@ -338,6 +383,24 @@ _LAGRANGIAN = (
     ),
     _quantity("V", _by(potential_energy, "given", "as given, at q̇ = 0"), U=()),
     _quantity("∂K/∂q̇", _by(generalized_momentum, "gradient", "∂K/∂q̇"), p=VECTOR),
+    _quantity(
+        "H = T₂ − T₀ + V of coordinates and momenta",
+        _by(hamiltonian, "ldl", "½ (p − a)ᵀM⁻¹(p − a) + U, M = L D Lᵀ"),
+        inverts_mass=True,
+        H=(),
+    ),
+    _quantity(
+        "q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ",
+        _by(canonical_equations, "ldl", "M⁻¹(p − a), and ∂L/∂q at these velocities"),
+        inverts_mass=True,
+        qd=VECTOR,
+        pd=VECTOR,
+    ),
+    _quantity(
+        "S = ½ ∫ a·a dm but for terms without q̈",
+        _by(acceleration_energy, "kinetic_energy", "from ∂S/∂q̈ = d/dt ∂T/∂q̇ − ∂T/∂q"),
+        S=(),
+    ),
     _quantity("q + step", _by(integrate, "sum", "coordinates of a vector space"), q=("nq",)),
     _quantity(
         "to − q", _by(difference, "difference", "coordinates of a vector space"), step=VECTOR
@@ -378,7 +441,15 @@ _PARTICLES = (
     ),
 )
 LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
-PARTICLES = LAGRANGIAN | {quantity.name: quantity for quantity in _PARTICLES}
+_APPELL = replace(
+    LAGRANGIAN["acceleration_energy"],
+    summary="S = ½ Σ m_i r̈_i·r̈_i",
+    formulations=(
+        _by(acceleration_energy_of_particles, "particles", "½ Σ m_i r̈_i·r̈_i"),
+        *LAGRANGIAN["acceleration_energy"].formulations,
+    ),
+)
+PARTICLES = LAGRANGIAN | {quantity.name: quantity for quantity in (*_PARTICLES, _APPELL)}
 
 
 _MANIFOLD = ("integrate", "difference")

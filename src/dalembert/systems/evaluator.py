@@ -23,12 +23,13 @@ from numpy.typing import ArrayLike
 
 from dalembert import tracing
 from dalembert.errors import DalembertError, FormulationError, ShapeError
-from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
+from dalembert.formulations.registry import Formulation, Quantity, Size
 from dalembert.kernels import Kernel, Port, Program, build, source_digest
 from dalembert.kernels.call.arguments import needs_mapping
 from dalembert.kernels.llvm.load import preload_llvm
 from dalembert.model.topology import NONZERO_ENTRIES
 from dalembert.systems.dynamics import Dynamics
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.array_backends import Axis, NamedPort
@@ -69,8 +70,7 @@ class Variant:
                 choices = {name: x for name, x in choices.items() if name != "out_layout"}
         known = (*entry.static, *entry.optional)
         for name in choices:
-            if name not in known:
-                raise DalembertError(f"{entry.name} takes no {name!r}{suggest(name, list(known))}")
+            require_known(name, known, f"{entry.name} takes no", DalembertError)
         chosen = entry.formulation(formulation, dynamics.description)
         choices = dynamics.with_default_task(entry, choices)
         static = tuple((name, choices[name]) for name in entry.static if name in choices)

@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalembert.errors import DalembertError, UnknownNameError
+from dalembert.errors import DalembertError
 from dalembert.files import atomic_file
-from dalembert.formulations.registry import suggest
 from dalembert.systems.evaluator import Variant
-from dalembert.text import file_name
+from dalembert.text import file_name, require_known
 
 if TYPE_CHECKING:
     from dalembert.kernels import Program
@@ -109,8 +108,7 @@ def export(
     "c" makes a .c and a .h file, "cuda" a .cu file with one state per thread, "wasm" a WebAssembly
     module, "casadi" a function that `casadi.Function.load` reads.
     """
-    if target not in TARGETS:
-        raise UnknownNameError(f"target={target!r} is unknown{suggest(target, list(TARGETS))}")
+    require_known(target, TARGETS, "there is no target")
     stem = file_name(f"{system.name}_{quantity}")
     if target == "casadi":
         function = system.casadi_function(quantity, formulation, **choices)

@@ -25,7 +25,6 @@ from dalembert.systems.evaluator import (
     Parameters,
     Results,
     Variant,
-    has_no_values,
 )
 from dalembert.systems.symbols import SymbolTable, UserExpr, entries, symbol_table
 from dalembert.systems.system import System
@@ -45,8 +44,32 @@ class Lagrangian(System):
     coordinates), and may depend on `time`, a symbol (functions of time have theirs): the equations
     are then M q̈ + C q̇ + G q̇ + N + e = τ + ψ, and methods take `t`, zero by default. `kinetic_energy`
     and `potential_energy` are the energies that were given; `kinetic_energy_parts` are T₂ = ½ q̇ᵀM q̇, T₁
-    and T₀, and N = ∂(V − T₀)/∂q. Magnetic terms belong to the potential: they do no work.
+    and T₀, and N = ∂(V − T₀)/∂q. Magnetic terms belong to the potential: they do no work. The forward
+    dynamics of a state where M is singular is an error.
 
+    Parameters
+    ----------
+    q : sequence of symbols
+        Coordinates.
+    kinetic : expression
+        T, J.
+    potential : expression
+        V, J.
+    forces : sequence or mapping, optional
+        ψ (nv,) without potential, or {coordinate: force}.
+    parameters : mapping or sequence, optional
+        {symbol: value} of further symbols, or the symbols.
+    qd : sequence of symbols, optional
+        Velocities; functions of time have their own.
+    names : sequence of str, optional
+        Names of the coordinates; default those of the symbols.
+    name : str
+        Name of the system.
+    time : symbol, optional
+        The symbol of time.
+
+    Examples
+    --------
     >>> import sympy
     >>> from sympy.physics.mechanics import dynamicsymbols
     >>> theta, m, l, g = dynamicsymbols("theta"), *sympy.symbols("m l g")
@@ -59,6 +82,8 @@ class Lagrangian(System):
     >>> pendulum.inverse_dynamics([np.pi / 2], [0.0], [2.0])  # m l² θ̈ + m g l sin θ
     array([11.81])
     """
+
+    _inspected = ("forward_dynamics",)
 
     def __init__(
         self,
@@ -121,30 +146,18 @@ class Lagrangian(System):
 
     # dynamics
 
-    def forward_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        tip_wrench: OptionalArray = None,
-        formulation: str | None = None,
-        base_twist: OptionalArray = None,
-        base_acceleration: OptionalArray = None,
-        parameters: Parameters = None,
-        out: Out = None,
-        t: OptionalArray = None,
-    ) -> Array:
-        """q̈ (..., nv) with M q̈ + C q̇ + N = τ + ψ; a state where M is singular is an error."""
-        options: dict[str, Any] = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
-        options |= {"base_acceleration": base_acceleration, "parameters": parameters, "out": out}
-        options["formulation"] = formulation
-        # where M is singular the kernel divides by zero, which is explained below
-        with np.errstate(all="ignore"):
-            qdd: Array = self.evaluate("forward_dynamics", q, qd, tau, **options)
-        if has_no_values(qdd) or np.isfinite(qdd).all():
+    def _run(
+        self, variant: Variant, arguments: tuple[Argument, ...], parameters: Parameters, out: Out
+    ) -> Results:
+        """As of every system; q̈ at a state where M is singular is an error."""
+        if variant.quantity.name != "forward_dynamics":
+            return super()._run(variant, arguments, parameters, out)
+        with np.errstate(all="ignore"):  # M⁻¹ of a singular M, which is explained below
+            qdd: Array = super()._run(variant, arguments, parameters, out)
+        if np.isfinite(qdd).all():
             return qdd
-        # a state whose accelerations are not finite may have a singular M
-        M = self.mass_matrix(q, parameters=parameters, t=t)
+        inputs = dict(zip(variant.inputs, arguments, strict=True))
+        q, M = inputs["q"], self.mass_matrix(inputs["q"], parameters=parameters, t=inputs.get("t"))
         M = np.broadcast_to(M, (*qdd.shape, self.nv))
         wrong = np.argwhere(~np.isfinite(qdd).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
         for index in map(tuple, wrong[:100]):
@@ -154,20 +167,27 @@ class Lagrangian(System):
                 raise singular(self.description, inertia, direction, where)
         return qdd
 
-    def _on_chunk(
-        self, variant: Variant, arrays: tuple[Argument, ...], parameters: Parameters
-    ) -> Results:
-        if variant.quantity.name != "forward_dynamics":
-            return super()._on_chunk(variant, arrays, parameters)
-        inputs = dict(zip(variant.inputs, arrays, strict=True))
-        return self.forward_dynamics(
-            **inputs, formulation=variant.formulation.name, parameters=parameters
-        )
-
     def gyroscopic_matrix(
         self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
     ) -> Array:
-        """G (..., nv, nv), skew: G q̇ are the forces of a part aᵀq̇ of L."""
+        """G (..., nv, nv), skew: G q̇ are the forces of a part aᵀq̇ of L.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            G (..., nv, nv).
+        """
         return self._evaluate("gyroscopic_matrix", (q,), None, parameters, out, t=t)
 
     def chart_force(
@@ -178,34 +198,25 @@ class Lagrangian(System):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """e (..., nv) = ∂(M q̇ + a)/∂t, the part of the bias due to moving coordinates."""
+        """e (..., nv) = ∂(M q̇ + a)/∂t, the part of the bias due to moving coordinates.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            e (..., nv).
+        """
         return self._evaluate("chart_force", (q, qd), None, parameters, out, t=t)
-
-    # derivatives
-
-    def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        parameters: Parameters = None,
-        t: OptionalArray = None,
-    ) -> Array:
-        """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
-        state = (q, qd, qdd)
-        return self._evaluate("inverse_dynamics_derivatives", state, None, parameters, t=t)
-
-    def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        parameters: Parameters = None,
-        t: OptionalArray = None,
-    ) -> Array:
-        """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
-        state = (q, qd, tau)
-        return self._evaluate("forward_dynamics_derivatives", state, None, parameters, t=t)
 
 
 def energies_of(

@@ -25,6 +25,33 @@ class Particles(Lagrangian):
     are as in `Lagrangian`, so that positions may move by themselves, r_i(q, t); `qd` is needed only
     where forces depend on velocities.
 
+    Parameters
+    ----------
+    masses : sequence
+        Masses (k,), kg.
+    positions : sequence of sequences
+        r_i(q), k rows of 1 to 3 expressions, m.
+    q : sequence of symbols
+        Coordinates.
+    forces : sequence, optional
+        f_i, one vector or None for each particle, N.
+    gravity : sequence, optional
+        Acceleration of falling bodies, m/s².
+    potential : expression
+        Energy besides that of gravity, J.
+    parameters : mapping or sequence, optional
+        {symbol: value} of further symbols, or the symbols.
+    qd : sequence of symbols, optional
+        Velocities, where forces depend on them.
+    names : sequence of str, optional
+        Names of the coordinates; default those of the symbols.
+    name : str
+        Name of the system.
+    time : symbol, optional
+        The symbol of time.
+
+    Examples
+    --------
     >>> import sympy
     >>> theta = sympy.Symbol("theta")
     >>> bob = [sympy.sin(theta), -sympy.cos(theta)]
@@ -81,7 +108,24 @@ class Particles(Lagrangian):
     def positions(
         self, q: ArrayLike, parameters: Parameters = None, out: Out = None, t: OptionalArray = None
     ) -> Array:
-        """r_i (..., k, d), metres."""
+        """r_i (..., k, d), metres.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., k, d), m.
+        """
         return self._evaluate("positions", (q,), None, parameters, out, t=t)
 
     def velocities(
@@ -92,7 +136,24 @@ class Particles(Lagrangian):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j, and ∂r_i/∂t."""
+        """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j, and ∂r_i/∂t.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., k, d), m/s.
+        """
         return self._evaluate("velocities", (q, qd), None, parameters, out, t=t)
 
     def accelerations(
@@ -104,7 +165,24 @@ class Particles(Lagrangian):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """r̈_i (..., k, d)."""
+        """r̈_i (..., k, d).
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., k, d), m/s².
+        """
         return self._evaluate("accelerations", (q, qd, qdd), None, parameters, out, t=t)
 
     def applied_forces(
@@ -115,7 +193,24 @@ class Particles(Lagrangian):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """f_i (..., k, d): weight and the forces given, newtons."""
+        """f_i (..., k, d): weight and the forces given, newtons.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., k, d), N.
+        """
         return self._evaluate("applied_forces", (q, qd), None, parameters, out, t=t)
 
     def virtual_displacements(
@@ -126,7 +221,24 @@ class Particles(Lagrangian):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """δr_i (..., k, d) = Σ ∂r_i/∂q_j δq_j."""
+        """δr_i (..., k, d) = Σ ∂r_i/∂q_j δq_j.
+
+        Parameters
+        ----------
+        q, dq : array_like
+            Configurations (..., nq), virtual displacements (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., k, d), m.
+        """
         return self._evaluate("virtual_displacements", (q, dq), None, parameters, out, t=t)
 
     def virtual_work(
@@ -138,7 +250,25 @@ class Particles(Lagrangian):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """Σ f_i·δr_i (...) of forces (..., k, d) along δq (..., nv), joules."""
+        """Σ f_i·δr_i (...) of forces (..., k, d) along δq (..., nv), joules.
+
+        Parameters
+        ----------
+        q, forces, dq : array_like
+            Configurations (..., nq), forces (..., k, d) on the particles, virtual displacements
+            (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (...), J.
+        """
         return self._evaluate("virtual_work", (q, forces, dq), None, parameters, out, t=t)
 
     def dalembert(
@@ -155,6 +285,24 @@ class Particles(Lagrangian):
         Times δq it is the virtual work Σ (f_i − m_i r̈_i)·δr_i, which vanishes along every motion
         that no τ drives, and at rest where the applied forces balance.
 
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
+
+        Examples
+        --------
         >>> import sympy
         >>> x = sympy.symbols("x y")
         >>> Particles([2.0], [x], x, gravity=[0, -10]).dalembert([0, 0], [1, 1], [3, -10.0])

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import EquationError, FormulationError, ShapeError, UnknownNameError
+from dalembert.errors import EquationError, FormulationError, ShapeError
 from dalembert.formulations.coupled import tree_inputs
 from dalembert.formulations.parts.elements import outer_wrenches
 from dalembert.formulations.parts.joint_wrenches import link_frames, without_outer
-from dalembert.formulations.parts.recursion_table import Link, Recorder, Term, stacked
-from dalembert.formulations.registry import suggest
+from dalembert.formulations.parts.recursion_table import TERMS, Link, Recorder, Term, stacked
 from dalembert.kernels import Port
 from dalembert.model import Model
 from dalembert.spatial.arrays import Vector
 from dalembert.spatial.se3 import IDENTITY, Force
 from dalembert.systems.evaluator import Parameters, Ports, Variant, has_sympy, traced
-from dalembert.text import html, visible
+from dalembert.text import html, require_known, visible
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
@@ -81,13 +80,8 @@ class Recursion:
         return tuple(self["tau"].shape[:-1])
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return self.values[name]
-        except KeyError:
-            hint = suggest(name, list(self.values))
-            raise UnknownNameError(
-                f"the recursion of {self.formulation} has no {name!r}{hint}"
-            ) from None
+        require_known(name, self.values, f"the recursion of {self.formulation} has no")
+        return self.values[name]
 
     def __iter__(self) -> Iterator[str]:
         """The names of all terms, "tau" last."""
@@ -101,9 +95,7 @@ class Recursion:
 
     def link(self, name: str) -> dict[str, Any]:
         """All terms of one link, each (..., *shape)."""
-        if name not in self.links:
-            hint = suggest(name, list(self.links))
-            raise UnknownNameError(f"{self.name} has no link {name!r}{hint}")
+        require_known(name, self.links, f"{self.name} has no link")
         one = (*(slice(None) for _ in self.batch), self.links.index(name))
         return {t.name: self[t.name][one] for t in self.terms}
 
@@ -131,7 +123,7 @@ class Recursion:
 
     def text(self, width: int = 100) -> str:
         """Every term under its symbol and meaning, link by link; then τ."""
-        from dalembert.symbolic.printing import TableEntry, entry_text
+        from dalembert.symbolic.layout import TableEntry, entry_text
 
         table = self._one()
         blocks = [[visible(f"{table.name}: {table.formulation} ({table.citation})")]]
@@ -159,9 +151,11 @@ class Recursion:
 
     def latex(self, name: str | None = None) -> str:
         """LaTeX of one term, or of all of them and τ, as an `aligned` block."""
-        from dalembert.symbolic.printing import TableEntry, entries_latex
+        from dalembert.symbolic.layout import TableEntry, entries_latex
 
         table = self._one()
+        if name is not None:
+            require_known(name, table.values, f"the recursion of {table.formulation} has no")
         entries = [
             TableEntry(term.latex.replace("#", str(k + 1)), value)
             for term in table.terms
@@ -170,8 +164,6 @@ class Recursion:
         ]
         if name in (None, "tau"):
             entries.append(TableEntry(r"\tau", _expressions(table["tau"])))
-        if not entries:
-            raise UnknownNameError(f"the recursion of {table.formulation} has no {name!r}")
         return entries_latex(entries, table.rates)
 
     def __str__(self) -> str:
@@ -233,7 +225,7 @@ def _digits(x: float, largest: float = 0.0) -> str:
 
 
 def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -> list[str]:
-    from dalembert.symbolic.printing import TableEntry, entry_text
+    from dalembert.symbolic.layout import TableEntry, entry_text
 
     return [
         entry_text(
@@ -262,14 +254,14 @@ class RecordedDynamics:
         self.links = tuple(body.name for body in robot.description.bodies)
         self.variant: Variant = robot._variant("inverse_dynamics", formulation, choices)
         chosen = self.variant.formulation
-        if not chosen.terms:
-            able = [f.name for f in self.variant.quantity.formulations if f.terms]
+        if chosen.name not in TERMS:
+            able = [f.name for f in self.variant.quantity.formulations if f.name in TERMS]
             raise FormulationError(
                 f"{chosen.name} has no recursion over the links; choose one of {', '.join(able)}"
             )
         default = signature(chosen.function).parameters["gravity"].default
         gravity = dict(self.variant.static).get("gravity", default)
-        self.terms = tuple(term for term in chosen.terms if term.gravity in ("", gravity))
+        self.terms = tuple(term for term in TERMS[chosen.name] if term.gravity in ("", gravity))
 
     @property
     def ports(self) -> Ports:

@@ -88,6 +88,33 @@ class Robot(System):
         frame, ``rotor_inertia, gear_ratio, viscous, coulomb, viscous_motor, coulomb_motor, limits,
         name``. `base` and `tool` are 4×4 poses.
 
+        Parameters
+        ----------
+        rows : sequence of mappings
+            One for each joint, see above.
+        convention : str
+            "standard" or "modified".
+        base : array_like (4, 4), optional
+            Pose of the base in the world.
+        tool : array_like (4, 4), optional
+            Pose of the tool.
+        gravity : array_like (3,)
+            Acceleration of falling bodies, m/s².
+        name : str
+            Name of the system.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ModelError
+            If a row is not complete or has an unknown key.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> rows = [{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0), "inertia": np.eye(3)}]
         >>> dl.Robot.from_dh(rows, convention="standard").mass_matrix([0.0])
@@ -115,6 +142,37 @@ class Robot(System):
         the link frames, at the centres of mass; `inertias` pairs (mass, 3×3 tensor about the centre
         of mass, link axes); `tool` the (4, 4) pose of the tool at the reference posture.
 
+        Parameters
+        ----------
+        screws : array_like (n, 6)
+            Unit twists (linear, angular) of the joints at the reference posture.
+        frames : array_like (n, 4, 4)
+            Poses of the link frames at their centres of mass.
+        inertias : sequence of (mass, tensor)
+            kg, and (3, 3) about the centre of mass, kg m².
+        tool : array_like (4, 4), optional
+            Pose of the tool.
+        parents : sequence of int, optional
+            Index of each link's parent, −1 for the base; default a chain.
+        names : sequence of str, optional
+            Names of the links.
+        gravity : array_like (3,)
+            Acceleration of falling bodies, m/s².
+        name : str
+            Name of the system.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ModelError
+            If shapes do not fit, or a twist is no unit twist.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.Robot.from_screws([[0, 0, 0, 0, 0, 1.0]], [np.eye(4)], [(1.0, np.eye(3))])
         >>> robot.mass_matrix([0.3])
@@ -150,6 +208,35 @@ class Robot(System):
         "base" or None is the base. The tool is at `tool` (4, 4) in the frame of `tool_link`, by
         default that of the last link.
 
+        Parameters
+        ----------
+        links : sequence of Link or mappings
+            The links, parents before children.
+        base : array_like (4, 4), optional
+            Pose of the base in the world.
+        tool : array_like (4, 4), optional
+            Pose of the tool.
+        tool_link : str, optional
+            Link that carries the tool; default the last.
+        frames : mapping, optional
+            {name: (link, pose)} of further frames.
+        gravity : array_like (3,)
+            Acceleration of falling bodies, m/s².
+        name : str
+            Name of the system.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ModelError
+            If a link is not complete; the message names it.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
         >>> dl.Robot.from_links([ball]).nq
@@ -191,6 +278,39 @@ class Robot(System):
         or package of the file, and below the paths that `trust` names (from that folder, or
         absolute).
 
+        Parameters
+        ----------
+        source : path or str
+            The file, or its text.
+        base : str
+            "fixed", or "free": six degrees of freedom before the root link.
+        joints : sequence of str, optional
+            Joints to keep; the others are held.
+        posture : mapping, optional
+            {joint: rad or m} of the joints that are held; default 0.
+        tip : str, optional
+            Link whose frame is the tool.
+        gravity : array_like (3,), optional
+            Acceleration of falling bodies, m/s²; default (0, 0, −9.81).
+        name : str, optional
+            Name of the robot; default that of the file.
+        strict : bool
+            Whether what is doubtful is an error.
+        trust : sequence of paths, optional
+            Folders below which further files may be opened.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ImportFileError
+            If the file cannot be read; the message names line and element.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> text = '''<robot name="pendulum"><link name="base"/>
         ...   <link name="bob"><inertial><origin xyz="0 0 -2"/><mass value="1"/>
@@ -233,6 +353,29 @@ class Robot(System):
         by default as in `from_urdf`.
         Pictures, and meshes that no inertia comes from, are not opened. Files outside the folder of
         the main file are opened only below paths that `trust` names (from that folder, or absolute).
+
+        Parameters
+        ----------
+        source : path or str
+            The file, or its text.
+        tip : str, optional
+            Body or site whose frame is the tool.
+        name : str, optional
+            Name of the robot; default that of the file.
+        strict : bool
+            Whether what is doubtful is an error.
+        trust : sequence of paths, optional
+            Folders below which further files may be opened.
+
+        Returns
+        -------
+        Robot
+            The robot.
+
+        Raises
+        ------
+        ImportFileError
+            If MuJoCo refuses the file.
         """
         from dalembert.importers.mjcf import model_from_mjcf
 
@@ -271,6 +414,24 @@ class Robot(System):
 
         `com` (3,), m, and `inertia` (3, 3) about the centre of mass, kg m², in that frame.
 
+        Parameters
+        ----------
+        mass : float
+            kg.
+        com : array_like (3,)
+            Centre of mass in the frame, m.
+        inertia : array_like (3, 3)
+            Tensor about the centre of mass, kg m².
+        frame : str, optional
+            Frame that carries it; default the tool.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> dl.load("pendulum").with_payload(1.0).gravity_torque([np.pi / 2])  # two masses
         array([19.62])
@@ -280,6 +441,20 @@ class Robot(System):
     def with_tool(self, pose: NumberLike | None = None, frame: str | None = None) -> Self:
         """This robot with its tool at `pose` (4, 4) in a frame, by default in its present tool.
 
+        Parameters
+        ----------
+        pose : array_like (4, 4), optional
+            Pose of the tool in the frame; default the identity.
+        frame : str, optional
+            Default the present tool.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> longer = np.eye(4)
         >>> longer[0, 3] = 0.1
@@ -292,6 +467,18 @@ class Robot(System):
     def with_base(self, pose: NumberLike) -> Self:
         """This robot with its base at `pose` (4, 4) in the world; gravity stays as it is there.
 
+        Parameters
+        ----------
+        pose : array_like (4, 4)
+            The pose, translations in m.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> on_the_wall = dl.spatial.pose(dl.spatial.rotation_y(np.pi / 2))
         >>> dl.load("scara").with_base(on_the_wall).gravity_torque(np.zeros(4)).any()
@@ -302,6 +489,18 @@ class Robot(System):
     def with_gravity(self, gravity: NumberLike) -> Self:
         """This robot where bodies fall with `gravity` (3,), m/s².
 
+        Parameters
+        ----------
+        gravity : array_like (3,)
+            Acceleration of falling bodies, m/s².
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> dl.load("pendulum").with_gravity([0.0, -1.62, 0.0]).gravity_torque([np.pi / 2])  # Moon
         array([1.62])
@@ -314,6 +513,25 @@ class Robot(System):
         Joints that follow it are held as well. The actuators of held joints go with them; a tendon
         over a held joint is an error.
 
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        value : float or sequence of float
+            Where it is held, rad or m.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such joint.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> arm = dl.load("planar_2r").with_joint_locked("link2_joint", 0.3)
         >>> arm.coordinates
@@ -331,6 +549,22 @@ class Robot(System):
 
         rad or m, rad/s or m/s, N m or N; None and infinity are no limit.
 
+        Parameters
+        ----------
+        position : mapping, optional
+            {joint: (lower, upper)}, rad or m.
+        velocity : mapping, optional
+            {joint: largest speed}, rad/s or m/s.
+        effort : mapping, optional
+            {joint: largest torque or force}, N m or N.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> arm = dl.load("planar_2r").with_limits({"link2_joint": (-2.0, 2.0)})
         >>> arm.upper
@@ -346,6 +580,27 @@ class Robot(System):
         other get the prefix. Without one its frames "base" and "tool" are called after it,
         "gripper_tool" say, and a name that both have is an error.
 
+        Parameters
+        ----------
+        other : Robot
+            The robot that is fixed to this one.
+        at : str, optional
+            Frame of this robot; default its tool.
+        prefix : str
+            Before the names of the other.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Raises
+        ------
+        ModelError
+            If both have a frame or joint of one name.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> arm = dl.load("planar_2r")
         >>> two = arm.merge(arm, at="base", prefix="left_")
@@ -361,6 +616,18 @@ class Robot(System):
 
         A tendon that would be cut, and a joint that follows one left behind, are errors.
 
+        Parameters
+        ----------
+        link : str
+            Name of the link.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("puma560").subtree("link3").coordinates
         ('joint4', 'joint5', 'joint6')
@@ -370,6 +637,18 @@ class Robot(System):
     def with_actuators(self, actuators: Iterable[Actuator]) -> Robot:
         """This robot driven by these actuators instead of its own.
 
+        Parameters
+        ----------
+        actuators : sequence of Actuator
+            The actuators.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> servo = dl.Actuator("servo", "link1_joint", gain=[20.0], bias=[0.0, -20.0, -1.0])
         >>> arm = dl.load("planar_2r").with_actuators([servo])
@@ -462,6 +741,24 @@ class Robot(System):
         With ``as_written=True``, what the derivation itself does: nothing is known to be zero, and
         nothing is shared that the formulation does not share.
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        as_written : bool
+            Count what the derivation does, nothing known to be zero.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        Count
+            multiplications, additions, trigonometric and others.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("puma560")
         >>> robot.operation_count("inverse_dynamics", "silver", as_written=True).multiplications
@@ -498,6 +795,38 @@ class Robot(System):
         expressions. The other arguments are those of `inverse_dynamics`; with
         ``gravity="potential"`` accelerations do not have −g in them.
 
+        Parameters
+        ----------
+        q : array_like, optional
+            Configurations (..., nq), numbers or symbols.
+        qd : array_like, optional
+            Velocities (..., nv).
+        qdd : array_like, optional
+            Accelerations (..., nv).
+        tip_wrench : array_like, optional
+            What the tool exerts on its environment (..., 6), in the tool frame.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        gravity : str, optional
+            "base" or "potential".
+        tip : str, optional
+            "term" or "link": how the wrench at the tool enters `silver`.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        timeout : float
+            Seconds that may be spent on writing the equations in a simpler form.
+
+        Returns
+        -------
+        Recursion
+            Arrays by name; text, HTML, LaTeX, `xarray.Dataset`.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> table = dl.load("planar_2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
         >>> table["omega"]
@@ -525,6 +854,28 @@ class Robot(System):
         """(..., joints, 6) force and moment each joint exerts on its link (001 §1.3, steps 3–4).
 
         Moments are about the joint's origin; components along the axes of the link frame.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        tip_wrench : array_like, optional
+            What the tool exerts on its environment (..., 6), in the tool frame.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., joints, 6), N and N m.
         """
         options, state = _options(base_twist, base_acceleration, tip_wrench), (q, qd, qdd)
         return self._evaluate("joint_wrenches", state, formulation, parameters, out, **options)
@@ -534,7 +885,24 @@ class Robot(System):
     def pose(
         self, q: ArrayLike, frame: str = "tool", parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """(..., 4, 4) pose of a named frame in the world."""
+        """(..., 4, 4) pose of a named frame in the world.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 4, 4).
+        """
         return self._evaluate("pose", (q,), None, parameters, out, frame=frame)
 
     def jacobian(
@@ -549,6 +917,25 @@ class Robot(System):
 
         ``expressed_in`` is "body" (body twist), "spatial" (about the world's origin) or "world"
         (velocity of the frame's origin, along the world's axes).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        expressed_in : str
+            "body" (body twist), "spatial" (about the world's origin) or "world" (of the frame's
+            origin, along the world's axes).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            J (..., 6, nv).
         """
         view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian", (q,), None, parameters, out, **view)
@@ -562,75 +949,109 @@ class Robot(System):
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
-        """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`."""
+        """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        frame : str
+            Name of the frame.
+        expressed_in : str
+            "body" (body twist), "spatial" (about the world's origin) or "world" (of the frame's
+            origin, along the world's axes).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            dJ/dt (..., 6, nv).
+        """
         view: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian_rate", (q, qd), None, parameters, out, **view)
 
     def tendon_length(self, q: ArrayLike, parameters: Parameters = None, out: Out = None) -> Array:
-        """L (..., tendons) of the tendons, in the order of ``model.tendons``, m."""
+        """L (..., tendons) of the tendons, in the order of ``model.tendons``, m.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            L (..., tendons).
+        """
         return self._evaluate("tendon_length", (q,), None, parameters, out)
 
     def tendon_jacobian(
         self, q: ArrayLike, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """J (..., tendons, nv) with dL/dt = J q̇; tensions f take the torques Jᵀ f."""
+        """J (..., tendons, nv) with dL/dt = J q̇; tensions f take the torques Jᵀ f.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            J (..., tendons, nv).
+        """
         return self._evaluate("tendon_jacobian", (q,), None, parameters, out)
 
     def center_of_mass(self, q: ArrayLike, parameters: Parameters = None, out: Out = None) -> Array:
-        """(..., 3) centre of mass in the world, metres."""
+        """(..., 3) centre of mass in the world, metres.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 3), m.
+        """
         return self._evaluate("center_of_mass", (q,), None, parameters, out)
 
     def momentum(
         self, q: ArrayLike, qd: ArrayLike, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """(..., 6) linear and angular momentum about the world's origin, along its axes."""
-        return self._evaluate("momentum", (q, qd), None, parameters, out)
+        """(..., 6) linear and angular momentum about the world's origin, along its axes.
 
-    # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
 
-    def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        tip_wrench: OptionalArray = None,
-        formulation: str | None = None,
-        base_twist: OptionalArray = None,
-        base_acceleration: OptionalArray = None,
-        parameters: Parameters = None,
-        out: Out = None,
-        out_layout: str | None = None,
-    ) -> tuple[Array, ...]:
-        """(∂τ/∂q, ∂τ/∂q̇, M), each (..., nv, nv), row i for τ_i; of friction, the viscous part.
-
-        With ``out_layout="packed"`` their entries (..., n) without the zeros between branches, of M on
-        and below the diagonal; `packed_indices` says which they are.
-
-        >>> import numpy as np, dalembert as dl
-        >>> dq, dqd, M = dl.load("pendulum").inverse_dynamics_derivatives([0.0], [0.0], [0.0])
-        >>> dq  # m g l cos θ
-        array([[9.81]])
+        Returns
+        -------
+        ndarray
+            (..., 6), kg m/s and kg m²/s.
         """
-        options = _options(base_twist, base_acceleration, tip_wrench) | {"out_layout": out_layout}
-        name = "inverse_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **options)
-
-    def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        tip_wrench: OptionalArray = None,
-        formulation: str | None = None,
-        base_twist: OptionalArray = None,
-        base_acceleration: OptionalArray = None,
-        parameters: Parameters = None,
-        out: Out = None,
-    ) -> tuple[Array, ...]:
-        """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (..., nv, nv), row i for q̈_i."""
-        options = _options(base_twist, base_acceleration, tip_wrench)
-        name = "forward_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, tau), formulation, parameters, out, **options)
+        return self._evaluate("momentum", (q, qd), None, parameters, out)
 
     # matrices
 
@@ -641,7 +1062,24 @@ class Robot(System):
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
-        """(..., nv, nv, nv) with entry [i, j, k] = ∂M_ij/∂q_k (000 p.31)."""
+        """(..., nv, nv, nv) with entry [i, j, k] = ∂M_ij/∂q_k (000 p.31).
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv, nv, nv).
+        """
         return self._evaluate("mass_matrix_derivative", (q,), formulation, parameters, out)
 
     def coriolis_centrifugal(
@@ -650,6 +1088,18 @@ class Robot(System):
         """Khatib's B (..., nv, nv(nv−1)/2) and C (..., nv, nv): V = B [q̇q̇] + C [q̇²] (003).
 
         The pairs are 12, 13, …, (n−1)n; the factor 2 is inside B.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        B, C : ndarray
+            (..., nv, nv(nv−1)/2) and (..., nv, nv).
         """
         return self._evaluate("coriolis_centrifugal", (q,), None, parameters)
 
@@ -660,7 +1110,24 @@ class Robot(System):
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
-        """W (..., nv, nv) with W Wᵀ = M: by articulated inertias (000 p.50), or "symmetric"."""
+        """W (..., nv, nv) with W Wᵀ = M: by articulated inertias (000 p.50), or "symmetric".
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            "articulated_body" (default) or "symmetric".
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            W (..., nv, nv).
+        """
         return self._evaluate("square_root", (q,), formulation, parameters, out)
 
     def square_root_inverse(
@@ -670,7 +1137,24 @@ class Robot(System):
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
-        """W⁻¹ (..., nv, nv) of the `square_root` of the same formulation, with M⁻¹ = W⁻ᵀ W⁻¹."""
+        """W⁻¹ (..., nv, nv) of the `square_root` of the same formulation, with M⁻¹ = W⁻ᵀ W⁻¹.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            "articulated_body" (default) or "symmetric".
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            W⁻¹ (..., nv, nv).
+        """
         return self._evaluate("square_root_inverse", (q,), formulation, parameters, out)
 
     def operators(self, q: ArrayLike, parameters: Parameters = None) -> Operators:
@@ -679,6 +1163,20 @@ class Robot(System):
         Each body's frame has its origin at its joint and its z axis along the joint's, so that ξ is
         constant and sparse; `pose` and `recursion` have the link frames instead.
 
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        Operators
+            The stacked matrices by name.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> op = dl.load("planar_2r").operators([0.1, 0.2])
         >>> op.xi.shape, bool(abs(op.Gamma @ op.Gamma).max() == 0.0)  # Γⁿ = 0
@@ -695,6 +1193,20 @@ class Robot(System):
 
         M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ with the matrices of `operators` and D = ξᵀM̂ξ and the rotors.
         Joints that follow others count as free here.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., 6n, 6n).
         """
         return self._evaluate("articulated_inertia", (q,), None, parameters, out)
 
@@ -715,6 +1227,27 @@ class Robot(System):
         bound toward singular postures, where Λ does not exist: there one posture is an error that
         says what is lost, and a posture of a batch has NaN. `singularity` says how near one is.
 
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        expressed_in : str
+            "body" (body twist), "spatial" (about the world's origin) or "world" (of the frame's
+            origin, along the world's axes).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        OperationalTerms
+            Λ (..., n, n), μ and p (..., n), J̄ (..., nv, n) and 1 − Jᵀ J̄ᵀ (..., nv, nv) by name.
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> arm, q, qd = dl.load("ur5"), np.array([0.1, -1.0, 1.2, 0.3, 0.5, 0.0]), np.zeros(6)
         >>> tool = arm.operational_space(q, qd)
@@ -740,6 +1273,18 @@ class Robot(System):
         The frame's "position" or "orientation" where that moves in as many directions as the whole
         pose (a planar 2R arm, a spatial 3R arm; a wrist), else its "pose".
 
+        Parameters
+        ----------
+        frame : str
+            Name of the frame.
+
+        Returns
+        -------
+        str
+            "pose", "position" or "orientation".
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("planar_2r").default_task(), dl.load("ur5").default_task()
         ('position', 'pose')
@@ -758,6 +1303,24 @@ class Robot(System):
         By default of `default_task(frame)`. With fewer joints than the task has coordinates it is
         √det(Jᵀ J), of the motions there are.
 
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            w (...).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("planar_2r")
         >>> arm.default_task(), bool(arm.manipulability([0.1, 0.0]) < 1e-12)  # stretched
@@ -772,7 +1335,24 @@ class Robot(System):
         task: str | None = None,
         parameters: Parameters = None,
     ) -> Array:
-        """∂w/∂q (..., nv) along the velocities; not a number where w is zero."""
+        """∂w/∂q (..., nv) along the velocities; not a number where w is zero.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            ∂w/∂q (..., nv).
+        """
         name = "manipulability_gradient"
         return self._evaluate(name, (q,), None, parameters, frame=frame, task=task)
 
@@ -792,6 +1372,26 @@ class Robot(System):
         sentence that names the lost directions, along world axes, and the joints whose axes are in
         line, parallel or meet.
 
+        Parameters
+        ----------
+        q : array_like
+            A configuration (nq,).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        tolerance : float
+            Singular value, beside the largest, below which a direction is lost.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        Singularity
+            True where singular; as text a sentence.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> wrist = dl.load("puma560").singularity([0.1, 0.5, 0.7, 0.3, 0.0, 0.4])
         >>> bool(wrist), wrist.reasons
@@ -813,6 +1413,22 @@ class Robot(System):
         Of the "position", m/s per unit of q̇, or "orientation"; along the world's axes, radii falling.
         By default of `default_task(frame)`, and of the position where that is the pose, since an
         ellipsoid has one unit.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        radii, axes : ndarray
+            (..., 3) and (..., 3, 3), axes as columns.
         """
         return self._evaluate("velocity_ellipsoid", (q,), None, parameters, frame=frame, task=task)
 
@@ -826,6 +1442,22 @@ class Robot(System):
         """(radii (..., 3), axes (..., 3, 3)) of the forces, or moments, that |τ| ≤ 1 can hold.
 
         The axes of `velocity_ellipsoid`, the radii their inverses: infinite where singular.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        frame : str
+            Name of the frame.
+        task : str, optional
+            "pose", "position" or "orientation"; default `default_task(frame)`.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        radii, axes : ndarray
+            (..., 3) and (..., 3, 3), axes as columns.
         """
         return self._evaluate("force_ellipsoid", (q,), None, parameters, frame=frame, task=task)
 
@@ -843,6 +1475,26 @@ class Robot(System):
     ) -> Array:
         """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction, rotors, elements.
 
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv, 10 bodies).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")
         >>> Y = robot.regressor([np.pi / 2], [0.0], [0.0])
@@ -877,6 +1529,18 @@ class Robot(System):
     def with_parameters(self, theta: Array) -> Self:
         """The same robot with other inertias, θ as in `parameters`; they need not be physical.
 
+        Parameters
+        ----------
+        theta : array_like
+            Inertias (10 bodies,) as in `parameters`.
+
+        Returns
+        -------
+        Robot
+            A new robot; this one is unchanged.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("pendulum")
         >>> robot.with_parameters(2 * robot.parameters).mass_matrix([0.0])
@@ -899,7 +1563,18 @@ class Robot(System):
         return grouping(self._numbers().tree)
 
     def base_regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y_b (..., nv, base): τ = Y_b β, β = ``base_parameters.matrix @`` moments."""
+        """Y_b (..., nv, base): τ = Y_b β, β = ``base_parameters.matrix @`` moments.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+
+        Returns
+        -------
+        ndarray
+            (..., nv, base).
+        """
         from dalembert.formulations.derivatives.base_parameters import back_transformation
 
         back = back_transformation(self.description)[:, list(self.base_parameters.kept)]

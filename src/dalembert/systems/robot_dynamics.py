@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from dalembert.model.validation import (
     row_text,
 )
 from dalembert.spatial import se3
-from dalembert.systems.dynamics import Array, DelegatingDynamics
+from dalembert.systems.dynamics import COORDINATES, Array, Dynamics, delegates
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
@@ -40,15 +39,12 @@ TRACED_FROM = (
 )
 
 
+@delegates("model", "name content parameters" + COORDINATES)
 @dataclass(frozen=True, eq=False)
-class RobotDynamics(DelegatingDynamics):
+class RobotDynamics(Dynamics):
     """A tree of rigid links; every joint moves on its own."""
 
     model: Any  # a Model, or a CoupledModel below
-
-    name = property(attrgetter("model.name"))
-    content = property(attrgetter("model.content"))
-    parameters = property(attrgetter("model.parameters"))
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
@@ -59,10 +55,6 @@ class RobotDynamics(DelegatingDynamics):
         return {**QUANTITIES, **actuator_quantities(self.model)}
 
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
-
-    @property
-    def delegate(self) -> Any:
-        return self.model
 
     @property
     def description(self) -> Any:

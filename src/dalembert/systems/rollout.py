@@ -34,7 +34,6 @@ from dalembert.systems.rollout_kernels import (
     OPEN,
     adaptive_iteration,
     require_friction,
-    require_method,
     require_rollout,
     rollout_iteration,
 )
@@ -43,7 +42,6 @@ from dalembert.systems.singularity import dead_point
 from dalembert.systems.status import (
     Flagged,
     Status,
-    all_finite,
     array_like,
     finite_states,
     nan_where,
@@ -51,6 +49,7 @@ from dalembert.systems.status import (
     require_mode,
     select,
 )
+from dalembert.text import require_known, short
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Dynamics
@@ -86,7 +85,7 @@ def rollout(
             f"a rollout cannot compile {kind} into its steps: give torques of the steps (steps, "
             f"..., {system.nv}), a controller that has a law, or take dl.simulate"
         )
-    require_method(method, (*METHODS, *PAIRS))
+    require_known(method, (*METHODS, *PAIRS), "there is no method")
     require_friction(friction)
     steps, every = whole_number("steps", steps), whole_number("every", every)
     dt = finite_number("dt", dt)
@@ -161,7 +160,7 @@ def whole_number(name: str, value: Any) -> int:
     value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     counts = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not counts or not 1 <= value <= MAX_COUNT:
-        raise SettingError(f"{name} must be a positive whole number, not {_short(value)}")
+        raise SettingError(f"{name} must be a positive whole number, not {short(value)}")
     return int(value)
 
 
@@ -170,14 +169,8 @@ def finite_number(name: str, value: Any) -> float:
     value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not number or not abs(value) <= np.finfo(float).max:
-        raise SettingError(f"{name} must be a finite number, not {_short(value)}")
+        raise SettingError(f"{name} must be a finite number, not {short(value)}")
     return float(value)
-
-
-def _short(value: Any) -> str:
-    large = isinstance(value, int) and abs(value) > MAX_COUNT
-    text = type(value).__name__ if large else repr(value)
-    return text if len(text) < 60 else f"{text[:60]}…"
 
 
 def _state_arrays(dynamics: Dynamics, state: tuple[Any, ...]) -> tuple[Array, ...]:
@@ -192,7 +185,7 @@ def _state_arrays(dynamics: Dynamics, state: tuple[Any, ...]) -> tuple[Array, ..
                 x = np.asarray(x)
             except ValueError:
                 raise ShapeError(f"{name} has rows of different lengths") from None
-            if x.dtype.kind not in "biuf":
+            if x.dtype.kind not in "iuf":
                 raise ShapeError(f"{name} must be real numbers, not {x.dtype}")
         arrays.append(x)
     q, qd, tau, *w = arrays
@@ -303,14 +296,9 @@ class FixedStepRun(_Run):
         A state that is not finite stays so, so the last states are looked at. Those on a GPU are not
         there yet, and are waited for only if `errors` says so, or where constraints are to be met.
         """
+        if errors is None and not system.dynamics.rows and on_device(self.state):
+            return self._states(system)
         refuse = errors != "flag"
-        if refuse and not system.dynamics.rows:
-            states = self._states(system)
-            wait = errors is not None or not on_device(self.state)
-            if wait and not all(all_finite(x[-1]) for x in states):
-                lost = ~reduce(and_, [finite_states(x[-1]) for x in states])
-                raise SimulationError(self._lost_message(system, states[0], lost))
-            return states
         q, qd = self.state[:2]
         start = system._first_status(q, qd)
         ok = start == int(Status.OK)  # CuPy compares with plain numbers only
@@ -320,9 +308,9 @@ class FixedStepRun(_Run):
         with np.errstate(all="ignore"):
             states = self._states(system)
         lost = ~reduce(and_, [finite_states(x[-1]) for x in states])
+        if refuse and bool(lost.any()):
+            raise SimulationError(self._lost_message(system, states[0], lost))
         if refuse:
-            if bool(lost.any()):
-                raise SimulationError(self._lost_message(system, states[0], lost))
             return states
         reason = select(_has_finite_drive(self.state), Status.LOST, int(Status.NOT_FINITE))
         status = select(ok, 0, start) + (lost & ok).astype(np.int8) * array_like(reason, lost)

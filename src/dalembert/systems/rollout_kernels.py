@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, ParameterError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import FormulationError, ParameterError
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.systems.controller import Controller, compile_errors
 from dalembert.systems.dynamics import Array, Dynamics, ProjectionStep
@@ -40,6 +39,7 @@ from dalembert.systems.runge_kutta import (
     semi_implicit,
     weighted_sum,
 )
+from dalembert.text import require_known
 from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def iteration(
     Constraints are met after every step, unless steps are not `projected`. A `controller` replaces
     the torques; its constants are fixed inputs, its state and the time are integrated.
     """
-    require_method(method, METHODS)
+    require_known(method, METHODS, "there is no method")
     smooth = friction == "smooth" and has_coulomb(dynamics)
     plant = Plant(dynamics, controller, smooth, controlled, energies=False)
     step = FixedStep(plant, dynamics.moving or controller is not None)
@@ -250,14 +250,7 @@ def iteration(
 
 def require_friction(friction: str) -> None:
     """Raise for an unknown treatment of Coulomb friction."""
-    if friction not in FRICTION:
-        raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
-
-
-def require_method(method: object, known: Sequence[str]) -> None:
-    """Raise for an unknown method."""
-    if not isinstance(method, str) or method not in known:
-        raise UnknownNameError(f"there is no method {method!r}{suggest(str(method), list(known))}")
+    require_known(friction, FRICTION, "no friction")
 
 
 def rollout_iteration(

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import ParameterError, ShapeError, UnknownNameError
+from dalembert.errors import ParameterError, ShapeError
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
@@ -249,8 +250,7 @@ def singularity(
 
 def checked_task(task: str) -> str:
     """The task; another word is an error."""
-    if task not in TASKS:
-        raise UnknownNameError(f"task={task!r} must be one of {', '.join(TASKS)}")
+    require_known(task, TASKS, "there is no task")
     return task
 
 

@@ -44,11 +44,6 @@ class NewtonPoint:
         """The largest force out of balance."""
         return float(np.abs(self.r).max(initial=0.0))
 
-    @property
-    def free(self) -> Array:
-        """An orthonormal basis (nv, freedoms) of the permitted velocities, ker A."""
-        return null_space(unit(self.A))
-
 
 class StaticBalance:
     """The static equilibrium of one system under forces τ (nv,), with the constraints at time t."""
@@ -186,6 +181,24 @@ def virtual_work(system: System, q: ArrayLike, forces: ArrayLike, dq: ArrayLike)
     are generalised forces (..., nv): Σ ψ_j δq_j. The reactions Aᵀλ of constraints do no work along
     displacements that these permit, A δq = 0; along others they do, which is a way to compute them.
 
+    Parameters
+    ----------
+    system : System
+        Any system.
+    q : array_like
+        Configurations (..., nq).
+    forces : array_like
+        Forces (..., k, d) on particles, or generalised forces (..., nv).
+    dq : array_like
+        Virtual displacements (..., nv).
+
+    Returns
+    -------
+    ndarray
+        δW (...), J.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> round(float(virtual_work(dl.load("pendulum"), [0.3], [2.0], [0.1])), 12)
     0.2
@@ -218,6 +231,33 @@ def equilibrium(
     fixing a configuration: equilibrium is where no force is left along ker A, which may be a whole
     family, and one of it near the start is returned. Static friction is neglected.
 
+    Parameters
+    ----------
+    system : System
+        Any system.
+    guess : array_like, optional
+        Configuration (nq,) to start from; default the reference configuration.
+    tau : array_like, optional
+        Generalised forces (nv,); default none.
+    parameters : mapping or array_like, optional
+        Values of the named parameters.
+    starts : int
+        Number of random starts, where the first fails or all are wanted.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    Equilibrium
+        q, λ and its stability.
+
+    Raises
+    ------
+    ConvergenceError
+        If no start leads to an equilibrium.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> rest = equilibrium(dl.load("pendulum"), guess=[0.4], tau=[4.905])  # m g l sin θ = τ
     >>> rest.q, rest.stability
@@ -262,6 +302,28 @@ def equilibria(
     Configurations that differ by whole turns, or in a coordinate that no force or constraint depends
     on, count once. A family of equilibria is represented by those found from the starts.
 
+    Parameters
+    ----------
+    system : System
+        Any system.
+    guess : array_like, optional
+        Configuration (nq,) to start from; default the reference configuration.
+    tau : array_like, optional
+        Generalised forces (nv,); default none.
+    parameters : mapping or array_like, optional
+        Values of the named parameters.
+    starts : int
+        Number of random starts, where the first fails or all are wanted.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    tuple of Equilibrium
+        Each with q, λ and its stability.
+
+    Examples
+    --------
     >>> import dalembert as dl
     >>> [rest.stability for rest in equilibria(dl.load("pendulum"))]
     ['stable', 'unstable']
@@ -295,7 +357,7 @@ def _attempts(
 
 def _equilibrium(problem: StaticBalance, at: NewtonPoint) -> Equilibrium:
     """The equilibrium with its stability: small motions along ker A, M_r η̈ + K_r η = 0."""
-    Z = at.free
+    Z = null_space(unit(at.A))
     K, M = Z.T @ at.K @ Z, Z.T @ at.M @ Z
     # eigenvalues of M⁻¹ K: ω² of small motions where K is symmetric
     regular = np.isfinite(M).all() and np.linalg.matrix_rank(M) == len(M)

@@ -7,7 +7,7 @@ SymPy expressions are read by a walk over their tree, so that errors name what t
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -240,23 +240,21 @@ def _require_distinct(keys: list[UserExpr], what: str, names: list[str] | None =
             raise ModelError(f"{what}: {(names or keys)[i]!r} stands twice")
 
 
-# functions of one argument, by SymPy's name; True where an energy made of it can be differentiated
+_SUMS: dict[str, Callable[..., Any]] = {
+    "Add": operator.add,
+    "Mul": operator.mul,
+    "Max": np.maximum,
+    "Min": np.minimum,
+}
+_CIRCULAR = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
 _FUNCTIONS = {
-    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "erf"), True),
-    **dict.fromkeys(("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"), True),
-    "Abs": True,
-    "sign": False,
-    "floor": False,
-    "ceiling": False,
+    **{name: getattr(np, name) for name in (*_CIRCULAR, "exp", "log", "sign", "floor")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in (*_CIRCULAR, "tan2")},
+    **{"Abs": np.abs, "ceiling": np.ceil, "erf": tracing.erf},
+    **{"StrictLessThan": operator.lt, "LessThan": operator.le},
+    **{"StrictGreaterThan": operator.gt, "GreaterThan": operator.ge},
 }
-_RENAMED = {"Abs": "abs", "ceiling": "ceil"}  # NumPy's names that differ
-_RENAMED |= {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
-_COMPARISONS = {
-    "StrictLessThan": operator.lt,
-    "LessThan": operator.le,
-    "StrictGreaterThan": operator.gt,
-    "GreaterThan": operator.ge,
-}
+_JUMPING = ("sign", "floor", "ceiling")  # an energy made of these cannot be differentiated
 _JUMP_MESSAGE = (
     "{} uses {}, which jumps: an energy must have a derivative. Forces may jump; "
     "give this part as forces="
@@ -322,9 +320,8 @@ class _SympyReader:
                 )
             return value.real
         name = type(node).__name__
-        if node.is_Add or node.is_Mul:
-            parts = [self.read(part) for part in node.args]
-            return reduce(operator.add if node.is_Add else operator.mul, parts)
+        if name in _SUMS:
+            return reduce(_SUMS[name], [self.read(part) for part in node.args])
         if node.is_Pow:
             base, exponent = node.args
             x = self.read(base)
@@ -335,16 +332,10 @@ class _SympyReader:
                 root = _integer_power(np.sqrt(x), abs(int(exponent.p)))
                 return root if exponent.is_positive else 1 / root
             return np.power(x, self.read(exponent))
-        if name in _FUNCTIONS and len(node.args) == 1:
-            if self.smooth and not _FUNCTIONS[name]:
+        if name in _FUNCTIONS:
+            if self.smooth and name in _JUMPING:
                 raise ModelError(_JUMP_MESSAGE.format(self.what, name))
-            function = tracing.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
-            return function(self.read(node.args[0]))
-        if name in ("Max", "Min"):
-            parts = [self.read(part) for part in node.args]
-            return reduce(np.maximum if name == "Max" else np.minimum, parts)
-        if name == "atan2":
-            return np.arctan2(*map(self.read, node.args))
+            return _FUNCTIONS[name](*map(self.read, node.args))
         if name == "Piecewise":
             *first, (last, condition) = node.args
             if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
@@ -355,8 +346,6 @@ class _SympyReader:
             for branch, when in reversed(first):
                 result = np.where(self.read(when), self.read(branch), result)
             return result
-        if name in _COMPARISONS:
-            return _COMPARISONS[name](*map(self.read, node.args))
         raise ModelError(
             f"{self.what} uses {name} in {node}, which dalembert cannot differentiate and compile; "
             "write it with + − × ÷, powers, sin, cos, tan, their inverses, exp, log, sinh, cosh, "

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,6 +73,9 @@ class KineticParts(NamedTuple):
 
 class System(Portable):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
+
+    # quantities whose results are looked at in every call, so that no call goes straight to a kernel
+    _inspected: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, dynamics: Dynamics) -> None:
         plain_name(dynamics.name, "a system")
@@ -160,6 +163,18 @@ class System(Portable):
 
         Without a path the file is in the present folder and has the system's name.
 
+        Parameters
+        ----------
+        path : path, optional
+            Where the page is written; default the system's name in the present folder.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
@@ -181,6 +196,22 @@ class System(Portable):
         Without them, and with ``within_limits=False``: angles over the whole circle, slides within
         ±π m, unit quaternions; velocities and accelerations are normal numbers.
 
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the random numbers.
+        size : int, optional
+            Number of states; default one, without a batch axis.
+        within_limits : bool
+            Whether limits are respected.
+
+        Returns
+        -------
+        q, qd, qdd : ndarray
+            (..., nq), (..., nv) and (..., nv).
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("panda")
         >>> q, qd, qdd = robot.random_state(np.random.default_rng(0), 1000)
@@ -197,11 +228,33 @@ class System(Portable):
         return q, qd, qdd
 
     def integrate(self, q: ArrayLike, step: ArrayLike) -> Array:
-        """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
+        """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold.
+
+        Parameters
+        ----------
+        q, step : array_like
+            Configurations (..., nq), velocities (..., nv).
+
+        Returns
+        -------
+        ndarray
+            (..., nq).
+        """
         return self._evaluate("integrate", (q, step))
 
     def difference(self, q: ArrayLike, to: ArrayLike) -> Array:
-        """The shortest step (..., nv) with integrate(q, step) = to."""
+        """The shortest step (..., nv) with integrate(q, step) = to.
+
+        Parameters
+        ----------
+        q, to : array_like
+            Configurations (..., nq), other configurations (..., nq).
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
+        """
         return self._evaluate("difference", (q, to))
 
     # M q̈ + h + Aᵀλ = τ + ψ; a choice or an input that a system does not have is an error
@@ -219,6 +272,31 @@ class System(Portable):
 
         With ``out_layout="packed"`` its entries (..., n) on and below the diagonal, without the zeros
         between branches; `packed_indices` says which they are, and `unpacked` makes M of them.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        out_layout : str, optional
+            "dense" (default), or "packed": entries without the zeros between branches.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            M (..., nv, nv).
+
+        Raises
+        ------
+        ShapeError
+            If `q` has another shape.
         """
         options: dict[str, Argument] = {"out_layout": out_layout, "t": t}
         return self._evaluate("mass_matrix", (q,), formulation, parameters, out, **options)
@@ -229,6 +307,18 @@ class System(Portable):
         Of "inverse_dynamics_derivatives" those of ∂τ/∂q and ∂τ/∂q̇, by the larger of row and column;
         its M has those of "mass_matrix".
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+
+        Returns
+        -------
+        rows, columns : ndarray
+            Each (n,), of integers.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> rows, columns = robot.packed_indices("mass_matrix")
@@ -242,7 +332,20 @@ class System(Portable):
         return packed_entries(self.dynamics.description, self.dynamics.quantity(quantity))
 
     def unpacked(self, values: ArrayLike, quantity: str = "mass_matrix") -> Array:
-        """M (..., nv, nv), full and symmetric, or a derivative of τ, from packed entries (..., n)."""
+        """M (..., nv, nv), full and symmetric, or a derivative of τ, from packed entries (..., n).
+
+        Parameters
+        ----------
+        values : array_like
+            Packed entries (..., n).
+        quantity : str
+            Name of a quantity of the catalogue.
+
+        Returns
+        -------
+        ndarray
+            (..., nv, nv).
+        """
         from dalembert.formulations.registry import unpacked
 
         return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
@@ -261,6 +364,28 @@ class System(Portable):
         """h (..., nv) = C q̇ + N, without friction.
 
         Of a Lagrangian that is linear in q̇ or depends on time also G q̇ + e.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            h (..., nv).
         """
         options = {"base_twist": base_twist, "base_acceleration": base_acceleration, "t": t}
         return self._evaluate("bias", (q, qd), formulation, parameters, out, **options)
@@ -276,6 +401,24 @@ class System(Portable):
         """N (..., nv) = ∂U/∂q of weights and springs: the forces that hold the system still.
 
         In coordinates that move by themselves it is ∂(V − T₀)/∂q.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            N (..., nv).
         """
         return self._evaluate("gravity_torque", (q,), formulation, parameters, out, t=t)
 
@@ -287,7 +430,24 @@ class System(Portable):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """ψ (..., nv): the forces without potential, on the side of τ; minus a robot's friction."""
+        """ψ (..., nv): the forces without potential, on the side of τ; minus a robot's friction.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            ψ (..., nv).
+        """
         return self._evaluate("generalized_forces", (q, qd), None, parameters, out, t=t)
 
     def kinetic_energy(
@@ -301,6 +461,22 @@ class System(Portable):
         """T (...), joules: ½ q̇ᵀM q̇, and what coordinates that move by themselves add.
 
         `kinetic_energy_parts` are T₂, T₁ and T₀ one by one.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            T (...).
         """
         return self._evaluate("kinetic_energy", (q, qd), None, parameters, out, t=t)
 
@@ -312,6 +488,22 @@ class System(Portable):
         T₂ is ½ q̇ᵀM q̇; T₁ and T₀ are zero unless coordinates move by themselves. T₂ − T₀ + V is
         Jacobi's energy, and the momentum M q̇ + ∂T₁/∂q̇.
 
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        KineticParts
+            T2, T1 and T0, each (...), J.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> parts = dl.load("pendulum").kinetic_energy_parts([0.1], [2.0])
         >>> float(parts.T2), float(parts.T1), float(parts.T0)
@@ -329,6 +521,22 @@ class System(Portable):
         """U (...) = −Σ m gᵀ p_C and of springs, or as it was given, joules.
 
         Of a part linear in q̇, which does no work, nothing is counted.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            U (...).
         """
         return self._evaluate("potential_energy", (q,), None, parameters, out, t=t)
 
@@ -430,7 +638,26 @@ class System(Portable):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """Γ (..., nv, nv, nv), Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row."""
+        """Γ (..., nv, nv, nv), Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            Γ (..., nv, nv, nv).
+        """
         return self._evaluate("christoffel", (q,), formulation, parameters, out, t=t)
 
     def coriolis_matrix(
@@ -442,7 +669,26 @@ class System(Portable):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """C (..., nv, nv) with C q̇ + N = bias, and Ṁ − 2C skew for the default formulation."""
+        """C (..., nv, nv) with C q̇ + N = bias, and Ṁ − 2C skew for the default formulation.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            C (..., nv, nv).
+        """
         return self._evaluate("coriolis_matrix", (q, qd), formulation, parameters, out, t=t)
 
     def generalized_momentum(
@@ -453,8 +699,149 @@ class System(Portable):
         out: Out = None,
         t: OptionalArray = None,
     ) -> Array:
-        """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇."""
+        """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray
+            p (..., nv).
+        """
         return self._evaluate("generalized_momentum", (q, qd), None, parameters, out, t=t)
+
+    def hamiltonian(
+        self,
+        q: ArrayLike,
+        p: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
+        """H (...) = T₂ − T₀ + V as a function of coordinates and momenta, joules.
+
+        ½ pᵀM⁻¹p + U of a robot; p are the momenta of `generalized_momentum`.
+
+        Parameters
+        ----------
+        q, p : array_like, (..., nq), (..., nv)
+            Configurations and momenta.
+        parameters : optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray, (...)
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> arm = dl.load("elbow_3r")
+        >>> q, qd = [0.1, 0.2, 0.3], [1.0, -0.5, 0.7]
+        >>> H = arm.hamiltonian(q, arm.generalized_momentum(q, qd))
+        >>> bool(abs(H - arm.kinetic_energy(q, qd) - arm.potential_energy(q)) < 1e-12)
+        True
+        """
+        return self._evaluate("hamiltonian", (q, p), None, parameters, out, t=t)
+
+    def canonical_equations(
+        self,
+        q: ArrayLike,
+        p: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
+        parameters: Parameters = None,
+        t: OptionalArray = None,
+    ) -> tuple[Array, ...]:
+        """Hamilton's equations: q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ − Aᵀλ.
+
+        Ball and free joints have body velocities, and p are the momenta of these: ṗ then contains the
+        Lie–Poisson term π × ω.
+
+        Parameters
+        ----------
+        q, p, tau : array_like, (..., nq), (..., nv), (..., nv)
+            Configurations, momenta and applied forces.
+        tip_wrench : array_like, (..., 6), optional
+            What the tool of a robot exerts on its environment, in the tool frame.
+        parameters : optional
+            Values of the named parameters.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        qd, pd : ndarray, (..., nv)
+            Velocities, and rates of the momenta.
+        lam : ndarray, (..., rows)
+            Constraint forces, for constrained systems only.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> top = dl.load("pendulum")
+        >>> qd, pd = top.canonical_equations([0.5 * np.pi], [2.0], [0.0])
+        >>> bool(pd[0] == -top.gravity_torque([0.5 * np.pi])[0])
+        True
+        """
+        options: dict[str, Argument] = {"tip_wrench": tip_wrench, "t": t}
+        inputs = (q, p, tau)
+        return tuple(self._evaluate("canonical_equations", inputs, None, parameters, **options))
+
+    def acceleration_energy(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
+        """S (...) = ½ ∫ a·a dm, the acceleration energy of Gibbs and Appell, kg m²/s⁴.
+
+        ∂S/∂q̈ = M q̈ + C q̇ is the inertia force, so that Appell's equations are ∂S/∂q̈ + N = τ + ψ.
+        A `Lagrangian` knows T only, which leaves the terms of S without q̈ open: they are zero there.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like, (..., nq), (..., nv), (..., nv)
+            Configurations, velocities and accelerations.
+        parameters : optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray, (...)
+
+        Examples
+        --------
+        A body with the moment I about its axis has S = ½ I (θ̈² + θ̇⁴):
+
+        >>> import dalembert as dl
+        >>> pendulum = dl.load("pendulum")
+        >>> I = pendulum.mass_matrix([0.3])[0, 0]
+        >>> S = pendulum.acceleration_energy([0.3], [2.0], [5.0])
+        >>> bool(abs(S - 0.5 * I * (5.0**2 + 2.0**4)) < 1e-12)
+        True
+        """
+        return self._evaluate("acceleration_energy", (q, qd, qdd), None, parameters, out, t=t)
 
     # any quantity of the catalogue, by its name
 
@@ -469,6 +856,33 @@ class System(Portable):
     ) -> Results:
         """Any quantity of the catalogue; `choices` are static, or optional inputs.
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        *inputs : array_like
+            The inputs of the quantity in their order.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            The outputs of the quantity.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such quantity or formulation.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
         array([0.])
@@ -485,6 +899,22 @@ class System(Portable):
 
         `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        numpy.ufunc
+            With the quantity's inputs, the open parameters last.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
         True
@@ -494,7 +924,22 @@ class System(Portable):
     def program(
         self, quantity: str, formulation: str | None = None, **choices: Argument
     ) -> Program:
-        """The straight-line program of a quantity for this system."""
+        """The straight-line program of a quantity for this system.
+
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        Program
+            Straight-line arithmetic of the quantity.
+        """
         return self.evaluator.program(self._variant(quantity, formulation, choices))
 
     def device_kernel(
@@ -503,13 +948,44 @@ class System(Portable):
         """The CUDA kernels of a quantity; ``.report()`` has their registers, spills and launch.
 
         Methods called with CuPy arrays use them by themselves.
+
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        DeviceKernel
+            The kernels for CuPy arrays.
         """
         return self.evaluator.device_kernel(self._variant(quantity, formulation, choices))
 
     def reference(
         self, quantity: str, *inputs: Argument, formulation: str | None = None, **choices: Argument
     ) -> Results:
-        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
+        """The formulation itself, run as plain NumPy on one state, nothing compiled.
+
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        *inputs : array_like
+            The inputs of the quantity in their order.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            The outputs of the quantity at one state.
+        """
         return self.evaluator.reference(quantity, inputs, formulation, choices)
 
     def operation_count(
@@ -517,6 +993,22 @@ class System(Portable):
     ) -> Count:
         """Arithmetic of a quantity for this system, zeros and repetitions removed.
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        Count
+            multiplications, additions, trigonometric and others.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
         1
@@ -526,10 +1018,124 @@ class System(Portable):
         return count(self.program(quantity, formulation, **choices))
 
     def parameter_array(self, parameters: Parameters = None) -> Array:
-        """Values (..., n_parameters) of the named parameters."""
+        """Values (..., n_parameters) of the named parameters.
+
+        Parameters
+        ----------
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            (..., n_parameters).
+        """
         return self.evaluator.parameter_array(parameters)
 
-    # derivatives of any quantity; ∂/∂q is in the tangent space, nv numbers whatever nq is
+    # derivatives; ∂/∂q is in the tangent space, nv numbers whatever nq is
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: OptionalArray = None,
+        formulation: str | None = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
+        parameters: Parameters = None,
+        out: Out = None,
+        out_layout: str | None = None,
+        t: OptionalArray = None,
+    ) -> tuple[Array, ...]:
+        """(∂τ/∂q, ∂τ/∂q̇, M), each (..., nv, nv), row i for τ_i; of friction, the viscous part.
+
+        With ``out_layout="packed"`` their entries (..., n) without the zeros between branches, of M on
+        and below the diagonal; `packed_indices` says which they are.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        tip_wrench : array_like, optional
+            What the tool exerts on its environment (..., 6), in the tool frame.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        out_layout : str, optional
+            "dense" (default), or "packed": entries without the zeros between branches.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        dtau_dq, dtau_dqd, M : ndarray
+            Each (..., nv, nv).
+
+        Examples
+        --------
+        >>> import numpy as np, dalembert as dl
+        >>> dq, dqd, M = dl.load("pendulum").inverse_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> dq  # m g l cos θ
+        array([[9.81]])
+        """
+        options = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        options |= {"base_acceleration": base_acceleration, "out_layout": out_layout}
+        name = "inverse_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **options)
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
+        formulation: str | None = None,
+        base_twist: OptionalArray = None,
+        base_acceleration: OptionalArray = None,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> tuple[Array, ...]:
+        """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (..., nv, nv), row i for q̈_i.
+
+        Parameters
+        ----------
+        q, qd, tau : array_like
+            Configurations (..., nq), velocities (..., nv), generalised forces (..., nv).
+        tip_wrench : array_like, optional
+            What the tool exerts on its environment (..., 6), in the tool frame.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        base_twist : array_like, optional
+            Twist of the base (..., 6), in its frame.
+        base_acceleration : array_like, optional
+            Acceleration of the base (..., 6), in its frame.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        dqdd_dq, dqdd_dqd, M_inverse : ndarray
+            Each (..., nv, nv).
+        """
+        options = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        options |= {"base_acceleration": base_acceleration}
+        name = "forward_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, tau), formulation, parameters, out, **options)
+
+    # of any quantity
 
     def derivative(
         self,
@@ -541,6 +1147,26 @@ class System(Portable):
     ) -> Results:
         """∂quantity/∂wrt (..., *quantity, *wrt): an input, "parameters" or "inertia".
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        inputs : sequence of array_like
+            The inputs of the quantity in their order.
+        wrt : str
+            Name of an input, "parameters" or "inertia".
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **static : str
+            Static choices of the quantity, such as ``frame="tool"``.
+
+        Returns
+        -------
+        ndarray
+            (..., *quantity, *wrt), the axis of q being of size nv.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("planar_2r").derivative("mass_matrix", ([0.0, 0.0],)).shape
         (2, 2, 2)
@@ -560,6 +1186,26 @@ class System(Portable):
     ) -> Results:
         """The derivative of a quantity along directions, one per input, those of q (..., nv).
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        inputs : sequence of array_like
+            The inputs of the quantity in their order.
+        directions : sequence of array_like
+            One array for each input, that of q (..., nv).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **static : str
+            Static choices of the quantity, such as ``frame="tool"``.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            One array for each output.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").jvp("potential_energy", ([0.5],), ([2.0],)).round(4)  # 2 m g l sin θ
         np.float64(9.4063)
@@ -577,7 +1223,26 @@ class System(Portable):
         formulation: str | None = None,
         **static: str,
     ) -> Results:
-        """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
+        """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output.
+
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        inputs : sequence of array_like
+            The inputs of the quantity in their order.
+        weights : sequence of array_like
+            One array for each output of the quantity.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **static : str
+            Static choices of the quantity, such as ``frame="tool"``.
+
+        Returns
+        -------
+        tuple of ndarray
+            One array for each input.
+        """
         from dalembert.systems.derivatives import quantity_derivative
 
         derive = quantity_derivative(self, quantity, formulation, static, "vjp")
@@ -592,7 +1257,28 @@ class System(Portable):
         formulation: str | None = None,
         **static: str,
     ) -> Results:
-        """Hessian of Σ weights · outputs times `directions`: one array per input."""
+        """Hessian of Σ weights · outputs times `directions`: one array per input.
+
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        inputs : sequence of array_like
+            The inputs of the quantity in their order.
+        weights : sequence of array_like
+            One array for each output of the quantity.
+        directions : sequence of array_like
+            One array for each input, that of q (..., nv).
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **static : str
+            Static choices of the quantity, such as ``frame="tool"``.
+
+        Returns
+        -------
+        tuple of ndarray
+            One array for each input.
+        """
         from dalembert.systems.derivatives import quantity_derivative
 
         derive = quantity_derivative(self, quantity, formulation, static, "hvp")
@@ -618,14 +1304,44 @@ class System(Portable):
     def transmission(
         self, q: ArrayLike, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """B (..., nu, nv): moment arms of the actuators, with l̇ = B q̇ and τ = Bᵀ f."""
+        """B (..., nu, nv): moment arms of the actuators, with l̇ = B q̇ and τ = Bᵀ f.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            B (..., nu, nv).
+        """
         require_actuators(self.dynamics)
         return self._evaluate("transmission", (q,), None, parameters, out)
 
     def actuator_lengths(
         self, q: ArrayLike, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """l (..., nu): lengths or angles of the actuators, times their gear."""
+        """l (..., nu): lengths or angles of the actuators, times their gear.
+
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            l (..., nu).
+        """
         require_actuators(self.dynamics)
         return self._evaluate("actuator_lengths", (q,), None, parameters, out)
 
@@ -642,6 +1358,24 @@ class System(Portable):
         """τ (..., nv) of controls u (..., nu) and activations (..., na), N m or N, within limits.
 
         `u` may be a mapping of actuators by name, the others zero; activations are zero by default.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        u : array_like or mapping
+            Controls (..., nu), or numbers by the names of actuators.
+        activation : array_like, optional
+            Activations (..., na); default zero.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            τ (..., nv).
         """
         inputs = (q, qd, control_vector(self.dynamics, u))
         own = {"activation": activation}
@@ -657,7 +1391,26 @@ class System(Portable):
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
-        """f (..., nu): the force of each actuator along its length."""
+        """f (..., nu): the force of each actuator along its length.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        u : array_like or mapping
+            Controls (..., nu), or numbers by the names of actuators.
+        activation : array_like, optional
+            Activations (..., na); default zero.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            f (..., nu).
+        """
         inputs = (q, qd, control_vector(self.dynamics, u))
         own = {"activation": activation}
         return self._evaluate("actuator_efforts", inputs, None, parameters, out, **own)
@@ -665,7 +1418,24 @@ class System(Portable):
     def activation_rate(
         self, u: ArrayLike, activation: ArrayLike, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """ẇ (..., na) of the activations, none beyond their ranges."""
+        """ẇ (..., na) of the activations, none beyond their ranges.
+
+        Parameters
+        ----------
+        u : array_like or mapping
+            Controls (..., nu), or numbers by the names of actuators.
+        activation : array_like
+            Activations (..., na).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            ẇ (..., na).
+        """
         if not self.activations:
             raise FormulationError(f"{self.dynamics.name}: none of its actuators has an activation")
         inputs = (control_vector(self.dynamics, u), activation)
@@ -689,6 +1459,29 @@ class System(Portable):
         `weights` (..., nu) one by default. `options` may be ``tip_wrench`` and, with constraints, ``t``
         and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
         actuators cannot give is an error that names what nothing drives.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        weights : array_like, optional
+            w (..., nu) of the least Σ w f²; default ones.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        **options
+            ``tip_wrench``, and with constraints ``t`` and a wanted ``lam``.
+
+        Returns
+        -------
+        f : ndarray
+            (..., nu), N or N m.
+        lam : ndarray
+            (..., rows), with constraints.
+
+        Raises
+        ------
+        ConstraintError
+            If the actuators cannot give the motion.
         """
         efforts = {"effort_weights": weights, **options}
         return required_efforts(self, (q, qd, qdd), parameters, efforts)
@@ -707,6 +1500,22 @@ class System(Portable):
 
         Options are those of `required_efforts`. Controls are those under which the activations stay
         as they are. An actuator whose gain vanishes has none: NaN.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        weights : array_like, optional
+            w (..., nu) of the least Σ w f²; default ones.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        **options
+            Those of `required_efforts`.
+
+        Returns
+        -------
+        RequiredControls
+            Efforts, controls, activations, and whether limits allow them.
         """
         from dalembert.systems.actuators import required_controls
 
@@ -721,6 +1530,20 @@ class System(Portable):
         Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
         `options` are those of `required_efforts`, or of `inverse_dynamics` where it has no actuators.
 
+        Parameters
+        ----------
+        q : array_like
+            Configurations (..., nq).
+        **options
+            Those of `required_efforts`, or of `inverse_dynamics`.
+
+        Returns
+        -------
+        RequiredControls
+            Torques, and efforts, controls and λ where there are any.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
         array([9.81])
@@ -736,7 +1559,20 @@ class System(Portable):
         return RequiredControls(result)
 
     def internal_efforts(self, q: ArrayLike, t: float = 0.0) -> Array:
-        """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system."""
+        """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system.
+
+        Parameters
+        ----------
+        q : array_like
+            A configuration (nq,).
+        t : float
+            Time, s.
+
+        Returns
+        -------
+        ndarray
+            (nu, k), orthonormal columns.
+        """
         return internal_efforts(self.dynamics.bound(), q, t)
 
     # inverse kinematics of any frame
@@ -989,6 +1825,28 @@ class System(Portable):
         (states, entries) or "column" (entries, states). ``"wasm"`` gives `bytes`, see `wasm`.
         `choices` are those of `kernel`.
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        target : str
+            "c", "h", "cuda" or "wasm".
+        dtype : str
+            "float64" or "float32".
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        layout : str
+            "row" or "column", of batches on a GPU.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        str or bytes
+            The text, or a WebAssembly module.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
         True
@@ -1022,6 +1880,20 @@ class System(Portable):
         arrays, with shapes, units and a place in memory for each, and the system's names and limits
         (`dalembert.kernels.wasm.module.description` reads it).
 
+        Parameters
+        ----------
+        functions : sequence of str or mapping
+            Names of quantities, or names of your own with choices.
+        batch : bool
+            Whether functions of many states are written, too.
+
+        Returns
+        -------
+        bytes
+            The module.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> type(dl.load("pendulum").wasm(["inverse_dynamics", "rollout"]))
         <class 'bytes'>
@@ -1035,6 +1907,22 @@ class System(Portable):
     ) -> casadi.Function:
         """A quantity as a `casadi.Function`, simplified, for optimal control.
 
+        Parameters
+        ----------
+        quantity : str
+            Name of a quantity of the catalogue.
+        formulation : str, optional
+            Name of the formulation; `dl.formulations` lists them.
+        **choices
+            Static choices of the quantity (``frame="tool"``), or optional inputs by name.
+
+        Returns
+        -------
+        casadi.Function
+            With the quantity's inputs and outputs by name.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("pendulum").casadi_function("inverse_dynamics")
         Function(inverse_dynamics:(q,qd,qdd)->(tau) SXFunction)
@@ -1066,6 +1954,30 @@ class System(Portable):
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
         `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
 
+        Parameters
+        ----------
+        quantities : sequence of str, optional
+            Short names as listed above; default those that say all of the motion.
+        simplify : str
+            "full" looks for common factors, "fast" does not.
+        timeout : float
+            Seconds that may be spent on writing the equations in a simpler form.
+        group : bool, optional
+            Whether constants get names; default where a few of them say all of M.
+        coordinates : sequence of str, optional
+            Names of the coordinates in place of θ₁, d₂, …
+        constants : sequence of str, optional
+            Names of the constants in place of α, β, …
+        progress : bool
+            Whether progress is shown on a terminal.
+
+        Returns
+        -------
+        Equations
+            SymPy matrices by short name; text, HTML and LaTeX.
+
+        Examples
+        --------
         >>> from dalembert.zoo.symbolic_models import symbolic_model
         >>> print(symbolic_model("planar_2r").equations(["M"]))
         Mass matrix
@@ -1117,7 +2029,7 @@ class System(Portable):
         result: Result = self._result(variant, arguments, parameters, out)
         first = result[0] if isinstance(result, tuple) else result
         plain = parameters is None and out is None and not self.evaluator.has_parameters
-        if plain and not has_no_values(first):
+        if plain and quantity not in self._inspected and not has_no_values(first):
             record_call(self, quantity, variant, arguments, result)
         return result
 

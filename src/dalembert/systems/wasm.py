@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError, UnknownNameError
+from dalembert.errors import DalembertError
 from dalembert.formulations.kinematics.ik_step import TASKS
 from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
 from dalembert.systems.friction import LEAST_WIDTH, smoothing_rate
 from dalembert.systems.ik.solver import GAIN, IKProblem, tracking_loop
 from dalembert.systems.rollout_kernels import rollout_iteration
-from dalembert.text import short, suggest
+from dalembert.text import require_known, short
 from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def _contents(
             if other is not None:
                 quantity, known = choices.pop("quantity"), list(signature(other).parameters)[1:]
                 for choice in choices:
-                    if choice not in known:
-                        hint = suggest(choice, known)
-                        raise UnknownNameError(f"{quantity} takes no {choice!r}{hint}")
+                    require_known(choice, known, f"{quantity} takes no")
             programs[name], notes[name] = (other or _quantity)(system, **choices)
         else:
             raise DalembertError(
@@ -133,8 +131,7 @@ def _ik_steps(
     """Steps of inverse kinematics from q toward a target (4, 4) of a frame, within the limits."""
     dynamics = system.dynamics
     dynamics.require_frame(frame)
-    if task not in TASKS:
-        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(TASKS))}")
+    require_known(task, TASKS, "there is no task")
     step = tracking_loop(dynamics, IKProblem(frame, task, limits, hops=False))
     numbers = [{"name": "steps", "type": "i32"}, {"name": "gain", "type": "f64"}]
     choices = {"frame": frame, "task": task}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalembert.tracing.kinds import is_array, is_casadi, is_symbolic
+from dalembert.tracing.scalars import is_array, is_casadi, is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.tracing.arrays import (

@@ -16,13 +16,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dalembert.progress import step
-from dalembert.tracing.kinds import is_array, is_symbolic
 from dalembert.tracing.numpy_functions import LINEAR_ALGEBRA, OWN, OWN_CALLS, REFUSED
 from dalembert.tracing.program import LEAVES, Op
 from dalembert.tracing.scalars import (
     Boolean,
     Scalar,
     Unrecorded,
+    is_array,
+    is_symbolic,
     is_truth,
     keys_of,
     number_of,

@@ -6,7 +6,6 @@ changed. Instruction lists are copied in and out.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -18,9 +17,8 @@ import numpy as np
 from dalembert.errors import CompileError
 from dalembert.tracing.arrays import array, of_identities, shape_of, table_with
 from dalembert.tracing.function import program_of
-from dalembert.tracing.kinds import is_casadi
-from dalembert.tracing.program import BINARY, Op, Port, Program, program
-from dalembert.tracing.scalars import scalar
+from dalembert.tracing.program import BINARY, Op, Port, Program, port_slices, program
+from dalembert.tracing.scalars import is_casadi, scalar
 from dalembert.tracing.table import Symbol, simplify
 
 if TYPE_CHECKING:
@@ -119,10 +117,11 @@ def from_casadi(function: casadi.Function) -> Program:
         raise CompileError(message) from error
 
 
-_INFIX = {Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul}
-_INFIX |= {Op.DIV: operator.truediv, Op.POW: operator.pow}
-_CASADI_NAMES = {Op.ABS: "fabs", Op.MIN: "fmin", Op.MAX: "fmax", Op.NOT: "logic_not"}
-_CASADI_NAMES |= {Op.AND: "logic_and", Op.OR: "logic_or"}
+_CASADI_NAMES = {
+    **{Op.ADD: "plus", Op.SUB: "minus", Op.MUL: "times", Op.DIV: "rdivide", Op.POW: "power"},
+    **{Op.ABS: "fabs", Op.MIN: "fmin", Op.MAX: "fmax"},
+    **{Op.NOT: "logic_not", Op.AND: "logic_and", Op.OR: "logic_or"},
+}
 
 
 def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
@@ -166,7 +165,7 @@ def _evaluate(
     import casadi
 
     values: list[casadi.SX] = []
-    for code, a, b in program.rows:
+    for (code, a, _), operands in zip(program.rows, program.operands, strict=True):
         op = Op(code)
         if op == Op.INPUT:
             values.append(flat[a])
@@ -174,14 +173,11 @@ def _evaluate(
             values.append(casadi.SX(float(program.constants[a])))
         else:
             apply = (instead or {}).get(op) or partial(_apply, op)
-            values.append(apply(*((values[a], values[b]) if op in BINARY else (values[a],))))
-    outputs, start = [], 0
-    for port in program.outputs:
-        outputs.append(
-            casadi.vertcat(*(values[k] for k in program.results[start : start + port.size]))
-        )
-        start += port.size
-    return outputs
+            values.append(apply(*(values[j] for j in operands)))
+    return [
+        casadi.vertcat(*(values[k] for k in program.results[own]))
+        for own in port_slices(program.outputs)
+    ]
 
 
 def _matrix(port: Port) -> tuple[int, int]:
@@ -198,8 +194,6 @@ def _apply(op: Op, x: casadi.SX, y: Any = None) -> Any:
         return x * x
     if op == Op.SELECT0:
         return casadi.if_else(x, y, 0.0)
-    if op in _INFIX:
-        return _INFIX[op](x, y)
     name = _CASADI_NAMES.get(op) or op.name.lower()
     function = getattr(casadi, name, None)
     if function is None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ShapeError
-from dalembert.tracing.program import BINARY, Op, Program
+from dalembert.tracing.program import Op, Program, port_slices
 
 Operation = Callable[..., np.ndarray]
 """An operation on arrays of numbers, entry by entry."""
@@ -35,48 +35,15 @@ def _remainder(x: float, y: float) -> float:
     return math.remainder(x, y) if defined else math.nan
 
 
+_NUMPY_NAMES = {
+    **{Op.NEG: "negative", Op.SUB: "subtract", Op.MUL: "multiply", Op.DIV: "divide"},
+    **{Op.SQ: "square", Op.MIN: "minimum", Op.MAX: "maximum"},
+    **{Op.LT: "less", Op.LE: "less_equal", Op.EQ: "equal", Op.NE: "not_equal"},
+    **{Op.NOT: "logical_not", Op.AND: "logical_and", Op.OR: "logical_or"},
+}
+_NO_UFUNCS = {Op.CONST, Op.INPUT, Op.ERF, Op.REMAINDER, Op.SELECT0}
 UFUNCS: dict[Op, np.ufunc] = {
-    Op.NEG: np.negative,
-    Op.ADD: np.add,
-    Op.SUB: np.subtract,
-    Op.MUL: np.multiply,
-    Op.DIV: np.divide,
-    Op.SQ: np.square,
-    Op.SQRT: np.sqrt,
-    Op.SIN: np.sin,
-    Op.COS: np.cos,
-    Op.TAN: np.tan,
-    Op.ASIN: np.arcsin,
-    Op.ACOS: np.arccos,
-    Op.ATAN: np.arctan,
-    Op.ATAN2: np.arctan2,
-    Op.SINH: np.sinh,
-    Op.COSH: np.cosh,
-    Op.TANH: np.tanh,
-    Op.ASINH: np.arcsinh,
-    Op.ACOSH: np.arccosh,
-    Op.ATANH: np.arctanh,
-    Op.EXP: np.exp,
-    Op.EXPM1: np.expm1,
-    Op.LOG: np.log,
-    Op.LOG1P: np.log1p,
-    Op.POW: np.power,
-    Op.HYPOT: np.hypot,
-    Op.ABS: np.absolute,
-    Op.SIGN: np.sign,
-    Op.FLOOR: np.floor,
-    Op.CEIL: np.ceil,
-    Op.FMOD: np.fmod,
-    Op.COPYSIGN: np.copysign,
-    Op.MIN: np.minimum,
-    Op.MAX: np.maximum,
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.EQ: np.equal,
-    Op.NE: np.not_equal,
-    Op.NOT: np.logical_not,
-    Op.AND: np.logical_and,
-    Op.OR: np.logical_or,
+    op: getattr(np, _NUMPY_NAMES.get(op, op.name.lower())) for op in Op if op not in _NO_UFUNCS
 }
 """Operations that are one of NumPy's ufuncs."""
 
@@ -99,19 +66,12 @@ def interpret(program: Program, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     float32 inputs are computed in float32, everything else in float64. Infinite and NaN values
     propagate without warning, as in compiled kernels.
     """
-    return run_by(program, arrays, MEANING)
-
-
-def run_by(
-    program: Program, arrays: tuple[np.ndarray, ...], meaning: Mapping[Op, Operation]
-) -> tuple[np.ndarray, ...]:
-    """The program's outputs, where every operation is what `meaning` says; complex ones too."""
     if len(arrays) != len(program.inputs):
         names = ", ".join(port.name for port in program.inputs)
         raise ShapeError(f"{program.name} takes {len(program.inputs)} arrays ({names})")
     arrays = tuple(np.asarray(array) for array in arrays)
     single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
-    dtype = complex if any(map(np.iscomplexobj, arrays)) else np.float32 if single else float
+    dtype = np.dtype(np.float32 if single else float)
     leads: list[tuple[int, ...]] = []
     flat: list[np.ndarray] = []  # one array, of the batch or broadcasting to it, per input entry
     for port, array in zip(program.inputs, arrays, strict=True):
@@ -124,32 +84,26 @@ def run_by(
         flat.extend(entries[..., k] for k in range(port.size))
     batch = np.broadcast_shapes(*leads)
     with np.errstate(all="ignore"):
-        values = _evaluate(program, flat, meaning)
-    outputs, start = [], 0
-    for port in program.outputs:
-        out = np.empty((*batch, port.size), flat[0].dtype if flat else float)
-        for k in range(port.size):
-            out[..., k] = values[program.results[start + k]]
+        values = _evaluate(program, flat, dtype)
+    outputs = []
+    for port, own in zip(program.outputs, port_slices(program.outputs), strict=True):
+        out = np.empty((*batch, port.size), dtype)
+        for entry, k in enumerate(program.results[own]):
+            out[..., entry] = values[k]
         outputs.append(out.reshape((*batch, *port.shape)))
-        start += port.size
     return tuple(outputs)
 
 
-def _evaluate(
-    program: Program, flat: list[np.ndarray], meaning: Mapping[Op, Operation]
-) -> list[np.ndarray]:
-    dtype = flat[0].dtype if flat else np.dtype(float)
+def _evaluate(program: Program, flat: list[np.ndarray], dtype: Any = float) -> list[np.ndarray]:
     constants = program.constants.astype(dtype)
     values: list[np.ndarray] = []
-    for op, a, b in program.rows:
+    for (op, a, _), operands in zip(program.rows, program.operands, strict=True):
         if op == Op.CONST:
             values.append(constants[a])
         elif op == Op.INPUT:
             values.append(flat[a])
-        elif op in BINARY:
-            values.append(meaning[Op(op)](values[a], values[b]))
         else:
-            values.append(meaning[Op(op)](values[a]))
+            values.append(MEANING[Op(op)](*(values[j] for j in operands)))
     return values
 
 
@@ -207,7 +161,7 @@ class Evaluator:
             # all results of one state, from all its inputs
             flat = [np.asarray(x, dtype=float) for x in inputs]
             with np.errstate(all="ignore"):
-                values = _evaluate(self.program, flat, MEANING)
+                values = _evaluate(self.program, flat)
             return [float(values[k]) for k in self.program.results.tolist()]
 
 

@@ -8,65 +8,24 @@ else in this folder turns functions into programs, or programs into something th
 import enum
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
+Op = enum.IntEnum(
+    "Op",
+    "CONST INPUT NEG ADD SUB MUL DIV SQ SQRT SIN COS TAN ASIN ACOS ATAN ATAN2 SINH COSH TANH ASINH "
+    "ACOSH ATANH EXP EXPM1 LOG LOG1P POW HYPOT ERF ABS SIGN FLOOR CEIL FMOD REMAINDER COPYSIGN MIN "
+    "MAX LT LE EQ NE NOT AND OR SELECT0",
+    start=0,
+)
+"""Operation of one instruction; truth values are 1.0 and 0.0, and SELECT0 is `a ? b : 0`.
 
-class Op(enum.IntEnum):
-    """Operation of one instruction; truth values are 1.0 and 0.0.
-
-    MIN and MAX are `np.minimum` and `np.maximum`: where one operand is NaN, so is the result.
-    """
-
-    CONST = 0
-    INPUT = 1
-    NEG = 2
-    ADD = 3
-    SUB = 4
-    MUL = 5
-    DIV = 6
-    SQ = 7
-    SQRT = 8
-    SIN = 9
-    COS = 10
-    TAN = 11
-    ASIN = 12
-    ACOS = 13
-    ATAN = 14
-    ATAN2 = 15
-    SINH = 16
-    COSH = 17
-    TANH = 18
-    ASINH = 19
-    ACOSH = 20
-    ATANH = 21
-    EXP = 22
-    EXPM1 = 23
-    LOG = 24
-    LOG1P = 25
-    POW = 26
-    HYPOT = 27
-    ERF = 28
-    ABS = 29
-    SIGN = 30
-    FLOOR = 31
-    CEIL = 32
-    FMOD = 33
-    REMAINDER = 34
-    COPYSIGN = 35
-    MIN = 36
-    MAX = 37
-    LT = 38
-    LE = 39
-    EQ = 40
-    NE = 41
-    NOT = 42
-    AND = 43
-    OR = 44
-    SELECT0 = 45  # a ? b : 0
-
+MIN and MAX are `np.minimum` and `np.maximum`: where one operand is NaN, so is the result. Digests
+contain the numbers of the operations: new ones come last.
+"""
 
 LEAVES = frozenset({Op.CONST, Op.INPUT})
 BINARY = frozenset(
@@ -124,12 +83,65 @@ class Program:
         return list(zip(self.op.tolist(), self.a.tolist(), self.b.tolist(), strict=True))
 
     @property
+    def operands(self) -> list[tuple[int, ...]]:
+        """The values that each instruction reads; none for constants and inputs."""
+        return [() if op in LEAVES else (a, b) if b >= 0 else (a,) for op, a, b in self.rows]
+
+    def gather(self, own: Iterable[int]) -> list[int]:
+        """For each value its own bits together with those of everything it is computed from."""
+        gathered: list[int] = []
+        for bits, operands in zip(own, self.operands, strict=True):
+            for j in operands:
+                bits |= gathered[j]
+            gathered.append(bits)
+        return gathered
+
+    @property
+    def last_uses(self) -> dict[int, int]:
+        """The last instruction that reads each value, of those that are read."""
+        return {j: i for i, operands in enumerate(self.operands) for j in operands}
+
+    @property
     def digest(self) -> str:
         """Hash of everything that decides what the program computes and how it is called."""
         state = hashlib.sha256(repr((self.name, self.inputs, self.outputs)).encode())
         for array in (self.op, self.a, self.b, self.constants, self.results):
             state.update(f"{array.dtype.str}{array.shape}".encode() + array.tobytes())
         return state.hexdigest()
+
+
+def depth_first(
+    operands: Callable[[int], Sequence[int]], roots: Sequence[int], known: Container[int] = ()
+) -> list[int]:
+    """What roots are computed from, operands before values, without what is `known`.
+
+    >>> depth_first([(), (), (0, 1), (1, 0)].__getitem__, [3, 2], known=[1])
+    [0, 3, 2]
+    """
+    order: list[int] = []
+    done: set[int] = set()
+    stack = [*reversed(roots)]
+    while stack:
+        k = stack.pop()
+        if k in done or k in known:
+            continue
+        missing = [j for j in reversed(operands(k)) if j not in done and j not in known]
+        if missing:
+            stack += [k, *missing]
+        else:
+            done.add(k)
+            order.append(k)
+    return order
+
+
+def port_slices(ports: Iterable[Port]) -> list[slice]:
+    """Where the entries of each port are, all ports concatenated.
+
+    >>> port_slices([Port("q", (6,)), Port("x", ())])
+    [slice(0, 6, None), slice(6, 7, None)]
+    """
+    ends = accumulate((port.size for port in ports), initial=0)
+    return [slice(*span) for span in pairwise(ends)]
 
 
 def signature(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.tracing.interpreter import MEANING
-from dalembert.tracing.program import Op, Port, Program, program
+from dalembert.tracing.program import Op, Port, Program, depth_first, program
 
 _ODD = frozenset(
     {Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN}
@@ -272,24 +272,20 @@ class Table:
         self, values: Sequence[Signed], replacements: Mapping[int, Signed]
     ) -> list[Signed]:
         """The values with others in place of some numbers, computed again from there on."""
-        copied: dict[int, Signed] = dict(replacements)
-        self._copy(self, [x for x, _ in values if x not in copied], copied)
-        return [(copied[x][0], copied[x][1] * s) for x, s in values]
+        return self._copies(self, values, dict(replacements))
 
     def imported(self, source: Table, values: Iterable[Signed]) -> list[Signed]:
         """Values of another table, computed in this one."""
         values = list(values)
         if source is self:
             return values
-        copied = self.copies.get(source)
-        if copied is None:
-            copied = self.copies[source] = {}
-        self._copy(source, [x for x, _ in values if x not in copied], copied)
-        return [(copied[x][0], copied[x][1] * s) for x, s in values]
+        return self._copies(source, values, self.copies.setdefault(source, {}))
 
-    def _copy(self, source: Table, roots: Sequence[int], copied: dict[int, Signed]) -> None:
-        """Compute roots of a table, and what they need that is not `copied` yet, in this table."""
-        for k in source.below(roots, copied):
+    def _copies(
+        self, source: Table, values: Sequence[Signed], copied: dict[int, Signed]
+    ) -> list[Signed]:
+        """Values of a table, computed in this one where they are not `copied` yet."""
+        for k in source.below([x for x, _ in values if x not in copied], copied):
             op, a, b = source.nodes[k]
             if op == _CONST:
                 copied[k] = self.constant(source.constants[a])
@@ -299,6 +295,7 @@ class Table:
                 copied[k] = self.binary(op, copied[a], copied[b])
             else:
                 copied[k] = self.unary(op, copied[a])
+        return [(copied[x][0], copied[x][1] * s) for x, s in values]
 
     def below(self, roots: Iterable[int], known: Mapping[int, Any] | None = None) -> list[int]:
         """The numbers that roots are made of, themselves included, rising; not what is `known`."""
@@ -317,8 +314,12 @@ class Table:
 
     def symbols_below(self, values: Iterable[Signed]) -> list[Symbol]:
         """The symbols that values depend on, those of the first value first."""
-        rows = (self.nodes[k] for k in _depth_first(self.nodes, [x for x, _ in values]))
+        rows = (self.nodes[k] for k in depth_first(self._operands, [x for x, _ in values]))
         return [a for op, a, _ in rows if op == _INPUT]
+
+    def _operands(self, k: int) -> tuple[int, ...]:
+        op, a, b = self.nodes[k]
+        return () if op <= _INPUT else (a, b) if b >= 0 else (a,)
 
     def program(
         self,
@@ -334,7 +335,7 @@ class Table:
         """
         position = None if symbols is None else {symbol: k for k, symbol in enumerate(symbols)}
         results = [self.plain(x) for x in values]
-        order = _depth_first(self.nodes, results)
+        order = depth_first(self._operands, results)
         renumber = {old: new for new, old in enumerate(order)}
         instructions, constants = [], []
         for old in order:
@@ -350,22 +351,3 @@ class Table:
                 instructions.append((op, renumber[a], renumber[b] if b >= 0 else -1))
         numbers = [renumber[k] for k in results]
         return program(name, inputs, outputs, instructions, constants, numbers)
-
-
-def _depth_first(nodes: list[Node], roots: list[int]) -> list[int]:
-    """The values that roots are made of, operands before what is computed from them."""
-    order: list[int] = []
-    done: set[int] = set()
-    stack = roots[::-1]
-    while stack:
-        k = stack.pop()
-        if k in done:
-            continue
-        op, a, b = nodes[k]
-        operands = [] if op <= _INPUT else [j for j in (b, a) if j >= 0 and j not in done]
-        if operands:
-            stack += [k, *operands]
-        else:
-            done.add(k)
-            order.append(k)
-    return order

@@ -27,40 +27,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "bodies", "entry", "is_known", "load", "mechanisms", "names", "systems"]
 
-# the module of each name; it is imported when one of its names is requested
-_ROBOTS = {
-    **dict.fromkeys(
-        ("pendulum", "planar_2r", "elbow_3r", "rp", "two_bar_arm", "scara"), "textbook"
-    ),
-    "stanford": "classic_arms",
-    "puma560": "puma560",
-    "rx90": "classic_arms",
-    **dict.fromkeys(("ur3", "ur5", "ur10"), "universal_robots"),
-    **dict.fromkeys(("panda", "iiwa14", "xarm7", "kinova_gen3"), "seven_joint_arms"),
-}
-_SYSTEMS = dict.fromkeys(("particle", "spherical_pendulum"), "energies")
-_MECHANISMS = {
-    **dict.fromkeys(
-        (
-            *("pendulum_constrained", "spherical_pendulum_constrained", "rolling_disk"),
-            *("knife_edge", "chaplygin_sleigh", "snakeboard"),
-        ),
-        "constrained_textbook",
-    ),
-    **dict.fromkeys(("four_bar", "slider_crank", "parallel_3rr"), "constrained_planar"),
-    **dict.fromkeys(
-        ("arm_on_sphere", "arm_rolling_on_sphere", "stewart_platform"), "constrained_spatial"
-    ),
-    **dict.fromkeys(("bennett", "two_arms_with_box", "n_four_bar"), "constrained_loops"),
-    "robotiq_2f85": "robotiq_2f85",
-    "cassie": "cassie",
-}
-_ABSOLUTE = dict.fromkeys(
-    (
-        *("two_bars", "four_bar_linkage", "slider_crank_engine", "cartesian_pendulum"),
-        *("double_four_bar", "hanging_chain"),
-    ),
-    "absolute",
+
+def _in_modules(*rows: tuple[str, str]) -> dict[str, str]:
+    """The module of each name, from rows (module, names); it is imported when one is requested."""
+    return {name: module for module, names in rows for name in names.split()}
+
+
+_ROBOTS = _in_modules(
+    ("textbook", "pendulum planar_2r elbow_3r rp two_bar_arm scara"),
+    ("classic_arms", "stanford puma560 rx90"),
+    ("universal_robots", "ur3 ur5 ur10"),
+    ("seven_joint_arms", "panda iiwa14 xarm7 kinova_gen3"),
+)
+_SYSTEMS = _in_modules(("energies", "particle spherical_pendulum"))
+_MECHANISMS = _in_modules(
+    ("constrained_textbook", "pendulum_constrained spherical_pendulum_constrained rolling_disk"),
+    ("constrained_textbook", "knife_edge chaplygin_sleigh snakeboard"),
+    ("constrained_planar", "four_bar slider_crank parallel_3rr"),
+    ("constrained_spatial", "arm_on_sphere arm_rolling_on_sphere stewart_platform"),
+    ("constrained_loops", "bennett two_arms_with_box n_four_bar"),
+    ("robotiq_2f85", "robotiq_2f85"),
+    ("cassie", "cassie"),
+)
+_ABSOLUTE = _in_modules(
+    ("absolute", "two_bars four_bar_linkage slider_crank_engine cartesian_pendulum"),
+    ("absolute", "double_four_bar hanging_chain"),
 )
 _FILES = {**_ROBOTS, **_SYSTEMS, **_MECHANISMS, **_ABSOLUTE}
 
@@ -173,18 +164,26 @@ def load(
     if loops == "ignore":
         read = Robot.from_mjcf if mjcf else Robot.from_urdf
         return read(path, **options)
-    from dalembert.constraints.from_file import close_chains, with_loops
-    from dalembert.importers.loops_file import read_loops
-    from dalembert.importers.urdf import carried_links, model_from_urdf
-
     beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
-    more = read_loops(beside) if loops != "close" or beside.exists() else None
+    more = None
+    if loops != "close" or beside.exists():
+        from dalembert.importers.loops_file import read_loops
+
+        more = read_loops(beside)
     if more is not None and more.kinds and not mjcf:
         options["kinds"] = more.kinds
-    read_model: Callable[..., Any] = model_from_urdf
+    read_model: Callable[..., Any]
     if mjcf:
         from dalembert.importers.mjcf import model_from_mjcf as read_model
+    else:
+        from dalembert.importers.urdf import model_from_urdf as read_model
     robot = Robot(read_model(path, loops="close", **options))
+    if more is None and keyframe is None and not robot.notes.equalities:
+        return robot
+    from dalembert.constraints.from_file import close_chains, with_loops
+
     if more is not None:
+        from dalembert.importers.urdf import carried_links
+
         robot = with_loops(robot, more, beside.name, {} if mjcf else carried_links(document))
     return close_chains(robot, keyframe)

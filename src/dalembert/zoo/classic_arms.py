@@ -1,34 +1,26 @@
-"""The Stanford arm of Scheinman (1969): two revolute joints, a prismatic one, a spherical wrist."""
+"""Arms of the textbooks: Stanford (Scheinman 1969), PUMA 560 with motors and friction, RX-90."""
 
 from __future__ import annotations
 
 from math import pi
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Keywords, diagonal, register, symmetric
+from dalembert.zoo.entry import Keywords, register, symmetric
+
+INCH = 0.0254  # m
 
 # The Robotics Toolbox has 1.054, 6.447, 0.092, 0.566 and 1.554 m among the centres of mass, most of
 # them far outside their links. Read as decimetres, as here, they lie inside. The rotor inertias are
 # as seen at the joints, so the gear ratios are 1.
-STANFORD_ROWS: list[Keywords] = [
-    {"d": 0.412, "a": 0.0, "alpha": -pi / 2, "mass": 9.29, "com": (0.0, 0.0175, -0.1105)},
-    {"d": 0.154, "a": 0.0, "alpha": pi / 2, "mass": 5.01, "com": (0.0, -0.1054, 0.0)},
-    {"theta": -pi / 2, "a": 0.0, "alpha": 0.0, "mass": 4.25, "com": (0.0, 0.0, -0.6447)},
-    {"d": 0.0, "a": 0.0, "alpha": -pi / 2, "mass": 1.08, "com": (0.0, 0.0092, -0.054)},
-    {"d": 0.0, "a": 0.0, "alpha": pi / 2, "mass": 0.63, "com": (0.0, 0.0, 0.0566)},
-    {"d": 0.263, "a": 0.0, "alpha": 0.0, "mass": 0.51, "com": (0.0, 0.0, 0.1554)},
-]
-STANFORD_MOMENTS = (
-    (0.276, 0.255, 0.071),
-    (0.108, 0.018, 0.100),
-    (2.51, 2.51, 0.006),
-    (0.002, 0.001, 0.001),
-    (0.003, 0.003, 0.0004),
-    (0.013, 0.013, 0.0003),
+# d m (None: it slides, at θ = −π/2), twist α, mass kg, com m, moments kg m², rotor kg m², ± degrees
+STANFORD = (
+    (0.412, -pi / 2, 9.29, (0.0, 0.0175, -0.1105), (0.276, 0.255, 0.071), 0.953, 170),
+    (0.154, pi / 2, 5.01, (0.0, -0.1054, 0.0), (0.108, 0.018, 0.100), 2.193, 170),
+    (None, 0.0, 4.25, (0.0, 0.0, -0.6447), (2.51, 2.51, 0.006), 0.782, None),
+    (0.0, -pi / 2, 1.08, (0.0, 0.0092, -0.054), (0.002, 0.001, 0.001), 0.106, 170),
+    (0.0, pi / 2, 0.63, (0.0, 0.0, 0.0566), (0.003, 0.003, 0.0004), 0.097, 90),
+    (0.263, 0.0, 0.51, (0.0, 0.0, 0.1554), (0.013, 0.013, 0.0003), 0.020, 170),
 )
-STANFORD_ROTORS = (0.953, 2.193, 0.782, 0.106, 0.097, 0.020)
-STANFORD_DEGREES = (170, 170, None, 170, 90, 170)
-INCH = 0.0254
 
 
 @register(
@@ -40,14 +32,86 @@ INCH = 0.0254
 def build_stanford() -> Robot:
     """Standard DH; the prismatic joint reaches from 12 to 50 inches."""
     rows = []
-    table = zip(STANFORD_ROWS, STANFORD_MOMENTS, STANFORD_ROTORS, STANFORD_DEGREES, strict=True)
-    for row, moments, rotor, limit in table:
-        kind, bounds = "prismatic", (12 * INCH, 50 * INCH)
-        if limit is not None:
-            kind, bounds = "revolute", (-limit * pi / 180, limit * pi / 180)
-        body = {"inertia": diagonal(*moments), "rotor_inertia": rotor}
-        rows.append({**row, "joint": kind, **body, "limits": bounds})
+    for d, alpha, mass, com, moments, rotor, limit in STANFORD:
+        if d is None or limit is None:
+            joint = {"theta": -pi / 2, "joint": "prismatic", "limits": (12 * INCH, 50 * INCH)}
+        else:
+            bounds = (-limit * pi / 180, limit * pi / 180)
+            joint = {"d": d, "joint": "revolute", "limits": bounds}
+        body = {"mass": mass, "com": com, "inertia": symmetric(*moments), "rotor_inertia": rotor}
+        rows.append({"a": 0.0, "alpha": alpha, **joint, **body})
     return Robot.from_dh(rows, convention="standard", name="stanford")
+
+
+# The source has neither mass nor transverse moments for link 1, which only turns about a fixed axis
+# through its centre, so that they never act. A real body has them; these are chosen.
+PUMA_COLUMN = 13.0  # kg
+PUMA_ACROSS = 0.35  # kg m²
+# Second moment of mass along the axis of joint 3, moved from link 2 to link 3: see `puma_moments`.
+PUMA_MOVED = 0.004  # kg m²
+
+# Standard DH (Paul's signs of the twist): d, a in m, twist; mass kg, centre of mass m. The first offset
+# is the pedestal. Last, the principal moments about the centres of mass as published, kg m².
+PUMA_LINKS = (
+    (26.45 * INCH, 0.0, pi / 2, PUMA_COLUMN, (0.0, 0.0, 0.0), (0.0, 0.35, 0.0)),
+    (0.0, 0.4318, 0.0, 17.4, (-0.3638, 0.006, 0.2275), (0.130, 0.524, 0.539)),
+    (0.15005, 0.0203, -pi / 2, 4.8, (-0.0203, -0.0141, 0.070), (0.066, 0.086, 0.0125)),
+    (0.4318, 0.0, pi / 2, 0.82, (0.0, 0.019, 0.0), (1.8e-3, 1.3e-3, 1.8e-3)),
+    (0.0, 0.0, -pi / 2, 0.34, (0.0, 0.0, 0.0), (0.3e-3, 0.4e-3, 0.3e-3)),
+    (0.0, 0.0, 0.0, 0.09, (0.0, 0.0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3)),
+)
+PUMA_MOMENTS = tuple(link[-1] for link in PUMA_LINKS)
+# Motors: inertia kg m², gear ratio, viscous N m s/rad, Coulomb N m at (positive, negative)
+# velocity, all measured at the motor; then the joint's range in degrees.
+PUMA_MOTORS = (
+    (200e-6, -62.6111, 1.48e-3, (0.395, -0.435), (-160, 160)),
+    (200e-6, 107.815, 0.817e-3, (0.126, -0.071), (-45, 225)),
+    (200e-6, -53.7063, 1.38e-3, (0.132, -0.105), (-225, 45)),
+    (33e-6, 76.0364, 71.2e-6, (11.2e-3, -16.9e-3), (-110, 170)),
+    (33e-6, 71.923, 82.6e-6, (9.26e-3, -14.5e-3), (-100, 100)),
+    (33e-6, 76.686, 36.7e-6, (3.96e-3, -10.5e-3), (-266, 266)),
+)
+
+
+def puma_moments() -> tuple[tuple[float, float, float], ...]:
+    """The moments with which every link is a possible body and every joint torque is unchanged.
+
+    Published for link 3 is I_yy > I_xx + I_zz. Mass spread along the axis of joint 3 may be counted
+    to either of the links it connects: its second moment s adds s (1 − z zᵀ) to a tensor, which a
+    turn about z leaves alone. That axis is z of link 2 and y of link 3. The inner wrench of
+    joint 3, which depends on where the joint is cut, does change.
+    """
+    _, (x2, y2, z2), (x3, y3, z3), *wrist = PUMA_MOMENTS
+    column = (PUMA_ACROSS, PUMA_MOMENTS[0][1], PUMA_ACROSS)
+    upper_arm = (x2 - PUMA_MOVED, y2 - PUMA_MOVED, z2)
+    forearm = (x3 + PUMA_MOVED, y3, z3 + PUMA_MOVED)
+    return (column, upper_arm, forearm, *wrist)
+
+
+def puma_rows() -> list[Keywords]:
+    """The table of `Robot.from_dh`.
+
+    Published moments that no body can have are regrouped (see `puma_moments`).
+    """
+    table = []
+    for link, moments, motor in zip(PUMA_LINKS, puma_moments(), PUMA_MOTORS, strict=True):
+        keys = ("rotor_inertia", "gear_ratio", "viscous_motor", "coulomb_motor")
+        drive = dict(zip(keys, motor, strict=False))
+        body = dict(zip(("d", "a", "alpha", "mass", "com"), link, strict=False))
+        limits = tuple(angle * pi / 180 for angle in motor[-1])
+        table.append({**body, "inertia": symmetric(*moments), **drive, "limits": limits})
+    return table
+
+
+@register(
+    "puma560",
+    "Unimation PUMA 560, with motors and friction",
+    "Corke and Armstrong-Hélouvry, A search for consensus among model parameters reported for "
+    "the PUMA 560 robot, Proc. IEEE ICRA 1994, pp. 1608-1613; as in Corke's Robotics Toolbox",
+)
+def build_puma560() -> Robot:
+    """The arm with its drives. Ready pose (0, π/2, −π/2, 0, 0, 0): straight up."""
+    return Robot.from_dh(puma_rows(), convention="standard", name="puma560")
 
 
 RX90_REACH = 0.45  # m, upper arm and forearm alike

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -46,13 +46,8 @@ def shift(x: Number = 0.0, y: Number = 0.0, z: Number = 0.0) -> list[list[Number
     return [[1.0, 0.0, 0.0, x], [0.0, 1.0, 0.0, y], [0.0, 0.0, 1.0, z], [0.0, 0.0, 0.0, 1.0]]
 
 
-def diagonal(x: Number, y: Number, z: Number) -> list[list[Number]]:
-    """Inertia tensor (3, 3) with these principal moments in kg m², as nested lists."""
-    return [[x, 0.0, 0.0], [0.0, y, 0.0], [0.0, 0.0, z]]
-
-
 def symmetric(
-    xx: Number, yy: Number, zz: Number, xy: Number, xz: Number, yz: Number
+    xx: Number, yy: Number, zz: Number, xy: Number = 0.0, xz: Number = 0.0, yz: Number = 0.0
 ) -> list[list[Number]]:
     """Inertia tensor (3, 3) in kg m² from its six numbers, products as they stand in the tensor."""
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
@@ -62,33 +57,27 @@ Three = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 
 
-class Segment(NamedTuple):
-    """A link and the revolute joint that carries it (m, rad, kg, N m, kg m²)."""
+def chain(
+    names: Iterable[tuple[str, str]],
+    joints: Iterable[tuple[Three, Three, Three, tuple[float, float]]],
+    drives: Iterable[tuple[float, float]],
+    bodies: Iterable[tuple[float, Three, tuple[float, ...]]],
+) -> list[Keywords]:
+    """Links on revolute joints, each hanging on the one before (m, rad, kg, N m, kg m²).
 
-    link: str
-    joint: str
-    origin_xyz: Three
-    origin_rpy: Three
-    axis: Three
-    limits: tuple[float, float]
-    velocity_limit: float
-    effort_limit: float
-    mass: float
-    com: Three
-    inertia: Six  # xx, yy, zz, xy, xz, yz about the com, in link axes
-
-
-def links(segments: Sequence[Segment]) -> list[Keywords]:
-    """The segments as mappings, each hanging on the one before."""
-    parents = [None, *(segment.link for segment in segments)]
-    table = []
-    keys = ("axis", "origin_xyz", "origin_rpy", "limits", "velocity_limit", "effort_limit")
-    for segment, parent in zip(segments, parents, strict=False):
-        joint = {"name": segment.joint, "type": "revolute"}
-        joint |= {key: getattr(segment, key) for key in keys}
-        inertia = symmetric(*segment.inertia)
-        body = {"mass": segment.mass, "com": segment.com, "inertia": inertia}
-        table.append({"name": segment.link, "parent": parent, "joint": joint, **body})
+    Names of links and joints; origin xyz, origin rpy, axis and limits of the joints; largest velocity
+    and torque of the drives; mass, com and inertia (xx, yy, zz, xy, xz, yz about the com, in link
+    axes) of the links.
+    """
+    table: list[Keywords] = []
+    rows = zip(names, joints, drives, bodies, strict=True)
+    for (link, name), (xyz, rpy, axis, limits), (speed, effort), (mass, com, inertia) in rows:
+        joint: Keywords = {"name": name, "type": "revolute", "axis": axis, "limits": limits}
+        joint |= {"origin_xyz": xyz, "origin_rpy": rpy}
+        joint |= {"velocity_limit": speed, "effort_limit": effort}
+        body = {"mass": mass, "com": com, "inertia": symmetric(*inertia)}
+        parent = table[-1]["name"] if table else None
+        table.append({"name": link, "parent": parent, "joint": joint, **body})
     return table
 
 
@@ -104,7 +93,7 @@ def rod(mass: float, length: float) -> Keywords:
     """Mass, centre and tensor of a uniform thin rod along x from the link frame's origin."""
     moment = mass * length**2 / 12.0
     com = (0.5 * length, 0.0, 0.0)
-    return {"mass": mass, "com": com, "inertia": diagonal(0.0, moment, moment)}
+    return {"mass": mass, "com": com, "inertia": symmetric(0.0, moment, moment)}
 
 
 def pinned(

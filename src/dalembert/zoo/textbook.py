@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dalembert.model.parameter import Number
 from dalembert.references import DOCUMENTS
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import LECTURE, diagonal, register, shift
+from dalembert.zoo.entry import LECTURE, register, shift, symmetric
 
 
 @register(
@@ -21,7 +21,7 @@ def pendulum(m: Number = 1.0, l: Number = 1.0, g: Number = 9.81) -> Robot:
     return Robot.from_screws(
         screws=[[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]],
         frames=[shift(y=-l)],
-        inertias=[(m, diagonal(0.0, 0.0, 0.0))],
+        inertias=[(m, symmetric(0.0, 0.0, 0.0))],
         tool=shift(y=-l),
         gravity=[0.0, -g, 0.0],
         name="pendulum",
@@ -67,7 +67,9 @@ def _two_links(
     return Robot.from_screws(
         screws=[[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, -l[0], 0.0, 0.0, 0.0, 1.0]],
         frames=[shift(x=r[0]), shift(x=l[0] + r[1])],
-        inertias=[(mass, diagonal(0.0, moment, moment)) for mass, moment in zip(m, I, strict=True)],
+        inertias=[
+            (mass, symmetric(0.0, moment, moment)) for mass, moment in zip(m, I, strict=True)
+        ],
         tool=shift(x=l[0] + l[1]),
         names=links,
         gravity=gravity,
@@ -113,7 +115,7 @@ def elbow_3r(
     return Robot.from_screws(
         screws=[[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, -l0, 0.0, *across], [0.0, -l0, l1, *across]],
         frames=[shift(z=r0), shift(y=r1, z=l0), shift(y=l1 + r2, z=l0)],
-        inertias=[(m, diagonal(*moments)) for m, moments in bodies],
+        inertias=[(m, symmetric(*moments)) for m, moments in bodies],
         tool=shift(y=l1 + l2, z=l0),
         gravity=[0.0, 0.0, -g],
         name="elbow_3r",
@@ -143,7 +145,7 @@ def rp(
     return Robot.from_screws(
         screws=[[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]],
         frames=[shift(x=l1), shift()],
-        inertias=[(m1, diagonal(0.0, Izz1, Izz1)), (m2, diagonal(0.0, Izz2, Izz2))],
+        inertias=[(m1, symmetric(0.0, Izz1, Izz1)), (m2, symmetric(0.0, Izz2, Izz2))],
         tool=shift(),
         gravity=[0.0, -g, 0.0],
         name="rp",
@@ -218,7 +220,7 @@ def scara(
             [*vertical, 0.0, 0.0, 0.0],
         ],
         frames=[shift(0.0, y, l0) for y in (r1, l1 + r2, l1 + l2, l1 + l2)],
-        inertias=[(m, diagonal(Iz, Iz, Iz)) for m, Iz in moments],
+        inertias=[(m, symmetric(Iz, Iz, Iz)) for m, Iz in moments],
         tool=shift(0.0, l1 + l2, l0),
         gravity=[0.0, 0.0, -g],
         name="scara",

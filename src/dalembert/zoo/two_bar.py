@@ -32,39 +32,26 @@ from dalembert.mechanisms.motions import ConstantSpeed, Sine
 from dalembert.mechanisms.newtonian import free_bodies
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.tables import parsed, source_of
+from dalembert.model import validation
 from dalembert.systems.robot import Robot
 from dalembert.text import short
+from dalembert.tracing import is_symbolic
 from dalembert.zoo.absolute import two_bars
 from dalembert.zoo.textbook import two_bar_arm
 
 Pair = tuple[float, float]
 
 
-def two_numbers(value: ArrayLike, name: str, positive: bool = False) -> np.ndarray:
-    """Two finite numbers (2,), or an error that says which."""
-    try:
-        pair = np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        pair = np.zeros(0)
-    if pair.shape != (2,) or not np.isfinite(pair).all():
-        raise ModelError(f"{name} must be two finite numbers, not {short(value)}")
-    if positive and not (pair > 0.0).all():
-        raise ModelError(f"{name} must be positive, not {short(value)}")
-    return pair
-
-
-def number(value: Any, name: str, positive: bool = False) -> float:
-    """A finite number, or an error that says which."""
-    real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    try:
-        result = float(value) if real else np.nan
-    except OverflowError:  # a whole number of hundreds of digits
-        result = np.nan
-    if not np.isfinite(result) or (positive and not result > 0.0):
+def checked(
+    value: object, name: str, shape: tuple[int, ...] = (2,), positive: bool = False
+) -> np.ndarray:
+    """Two finite numbers (2,) or one (), or an error that says which."""
+    array: np.ndarray = validation.numbers(value, shape, name)
+    if is_symbolic(array) or (positive and not (array > 0.0).all()):
         raise ModelError(
-            f"{name} must be a {'positive' * positive or 'finite'} number, not {short(value)}"
+            f"{name} must be {'positive' * positive or 'a number'}, not {short(value)}"
         )
-    return result
+    return array
 
 
 def direction(angle: float) -> np.ndarray:
@@ -83,28 +70,30 @@ class Arm:
     g: float = 9.81  # along −y, m/s²
 
     def __post_init__(self) -> None:
-        (self.d, self.m, self.a, self.J, number(self.g, "g"))  # checks all of them
+        (self.d, self.m, self.a, self.J, checked(self.g, "g", ()))  # checks all of them
 
     @cached_property
     def d(self) -> np.ndarray:
         """d₂ and d₃, m."""
-        return two_numbers(self.lengths, "lengths", positive=True)
+        return checked(self.lengths, "lengths", positive=True)
 
     @cached_property
     def m(self) -> np.ndarray:
         """m₂ and m₃, kg."""
-        return two_numbers(self.masses, "masses", positive=True)
+        return checked(self.masses, "masses", positive=True)
 
     @cached_property
     def a(self) -> np.ndarray:
         """a₂ and a₃, m."""
-        return 0.5 * self.d if self.centroids is None else two_numbers(self.centroids, "centroids")
+        return 0.5 * self.d if self.centroids is None else checked(self.centroids, "centroids")
 
     @cached_property
     def J(self) -> np.ndarray:
         """J_G2 and J_G3, kg m²."""
         uniform = self.m * self.d**2 / 12.0
-        return uniform if self.inertias is None else two_numbers(self.inertias, "inertias", True)
+        return (
+            uniform if self.inertias is None else checked(self.inertias, "inertias", positive=True)
+        )
 
     @property
     def _numbers(self) -> dict[str, float]:
@@ -132,7 +121,7 @@ class Arm:
 
     def inverse_kinematics(self, tool: ArrayLike) -> np.ndarray:
         """(φ₂, θ) with the tool at a position (2,), 0 < θ < π, from the law of cosines."""
-        x, y = two_numbers(tool, "the position of the tool")
+        x, y = checked(tool, "the position of the tool")
         d2, d3 = self.d
         cosine = (x * x + y * y - d2 * d2 - d3 * d3) / (2.0 * d2 * d3)
         if not abs(cosine) < 1.0:
@@ -254,14 +243,10 @@ class Scenario:
         pins = moved.force("A", "bar2"), moved.force("B", "bar3")
         return Loads(torques["T12"], torques["T23"], *pins)
 
-    @property
-    def bare(self) -> Any:
-        """The arm without drivers and motors."""
-        return self.arm.mechanism().description
-
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""
-        bare = State(self.bare, state.t, state.q, state.v, state.a, np.zeros(4))
+        without_drivers = self.arm.mechanism().description
+        bare = State(without_drivers, state.t, state.q, state.v, state.a, np.zeros(4))
         forces = free_bodies(bare, torques=("A", "B"))
         pins = forces.force("A", "bar2"), forces.force("B", "bar3")
         return Loads(forces["T_A"], forces["T_B"], *pins)
@@ -303,7 +288,7 @@ def joint_interpolated(
 
     From `phi_start` = (φ₂, θ) to `phi_end` in Δt: ω = (φ_END − φ_START) / Δt.
     """
-    start, end = two_numbers(phi_start, "phi_start"), two_numbers(phi_end, "phi_end")
+    start, end = checked(phi_start, "phi_start"), checked(phi_end, "phi_end")
     mechanism = arm.mechanism("joint_interpolated", start)
     for name, pin, k in (("T12", "A", 0), ("T23", "B", 1)):
         mechanism.drive(name, pin, ConstantSpeed(start[k], end[k], delta_t))
@@ -324,9 +309,7 @@ def straight_line(
     """
     first = _end(arm, "start", tool_start, phi_start, TOOL_START)
     last = _end(arm, "end", tool_end, phi_end, TOOL_END)
-    bent = (
-        arm.inverse_kinematics(first) if phi_start is None else two_numbers(phi_start, "phi_start")
-    )
+    bent = arm.inverse_kinematics(first) if phi_start is None else checked(phi_start, "phi_start")
     mechanism = arm.mechanism("straight_line", bent)
     mechanism.drive("tool", "bar3.C", ConstantSpeed(first, last, delta_t))
 
@@ -347,8 +330,8 @@ def _end(arm: Arm, which: str, tool: Pair | None, phi: Pair | None, usual: Pair)
     if tool is not None and phi is not None:
         raise ParameterError(f"give tool_{which} or phi_{which}, not both: each says where C is")
     if phi is not None:
-        return arm.tool(two_numbers(phi, f"phi_{which}"))
-    point = two_numbers(usual if tool is None else tool, f"tool_{which}")
+        return arm.tool(checked(phi, f"phi_{which}"))
+    point = checked(usual if tool is None else tool, f"tool_{which}")
     arm.inverse_kinematics(point)  # raises where C cannot be
     return point
 
@@ -357,7 +340,7 @@ def double_pendulum(
     arm: Arm = USUAL, phi_start: Pair = (0.0, 0.0), delta_t: float = DELTA_T
 ) -> Scenario:
     """No actuators: let go at (φ₂, θ), from the horizontal if nothing is said (004, p.6)."""
-    mechanism = arm.mechanism("double_pendulum", two_numbers(phi_start, "phi_start"))
+    mechanism = arm.mechanism("double_pendulum", checked(phi_start, "phi_start"))
     return Scenario(
         "double_pendulum",
         arm,
@@ -376,8 +359,8 @@ def proximal_driven(
     delta_t: float = DELTA_T,
 ) -> Scenario:
     """Bar 2 swings as φ_CENTER + Δ sin 2πft, bar 3 is a pendulum on it (004, p.7)."""
-    centre = number(phi_center, "phi_center")
-    sine = Sine(centre, number(delta, "delta"), number(frequency, "frequency", positive=True))
+    centre, swing = float(checked(phi_center, "phi_center", ())), float(checked(delta, "delta", ()))
+    sine = Sine(centre, swing, float(checked(frequency, "frequency", (), positive=True)))
     mechanism = arm.mechanism("proximal_driven", (centre, 0.0)).drive("T12", "A", sine).assemble()
 
     def acceleration(state: State) -> np.ndarray:
@@ -403,12 +386,12 @@ def computed_torque(
     From rest at `phi_start` along a quintic to `phi_end`; without an end after a swing about
     (0.4, 0.9), which starts elsewhere, so that the error dies away with `omega` (rad/s) and `zeta`.
     """
-    start = two_numbers(phi_start, "phi_start")
+    start = checked(phi_start, "phi_start")
     mechanism = arm.mechanism("computed_torque", start).actuator("T12", "A").actuator("T23", "B")
-    w, damping = number(omega, "omega", positive=True), number(zeta, "zeta")
+    w, damping = checked(omega, "omega", (), positive=True), checked(zeta, "zeta", ())
     to_end = None
     if phi_end is not None:
-        to_end = quintic(start, two_numbers(phi_end, "phi_end"), delta_t)
+        to_end = quintic(start, checked(phi_end, "phi_end"), delta_t)
 
     def controller(q: np.ndarray, qd: np.ndarray, t: float) -> np.ndarray:
         s, c = np.sin(2.0 * t), np.cos(2.0 * t)  # (0.4, 0.9) + ½ sin 2t and its rates
@@ -428,13 +411,8 @@ def computed_torque(
     return Scenario("computed_torque", arm, mechanism, delta_t, False, acceleration, torques)
 
 
-SCENARIOS: Mapping[str, Callable[..., Scenario]] = {
-    "joint_interpolated": joint_interpolated,
-    "straight_line": straight_line,
-    "double_pendulum": double_pendulum,
-    "proximal_driven": proximal_driven,
-    "computed_torque": computed_torque,
-}
+_BUILDERS = (joint_interpolated, straight_line, double_pendulum, proximal_driven, computed_torque)
+SCENARIOS: Mapping[str, Callable[..., Scenario]] = {build.__name__: build for build in _BUILDERS}
 ARM_NUMBERS = tuple(part.name for part in fields(Arm))
 
 
@@ -466,7 +444,7 @@ def scenario(name: str, **numbers: Any) -> Scenario:
         if key not in known:
             raise ParameterError(f"scenario {name!r} has no {key!r}{suggest(key, list(known))}")
     if "delta_t" in numbers:
-        number(numbers["delta_t"], "delta_t", positive=True)
+        checked(numbers["delta_t"], "delta_t", (), positive=True)
     arm = Arm(**{key: numbers.pop(key) for key in ARM_NUMBERS if key in numbers})
     return SCENARIOS[name](arm, **numbers)
 

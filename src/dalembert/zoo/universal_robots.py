@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Segment, Three, links, pose_at, register
+from dalembert.zoo.entry import Three, chain, pose_at, register
 
 NONE, UPRIGHT = (0.0, 0.0, 0.0), (0.0, pi / 2, 0.0)
 Y, Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -54,15 +54,16 @@ def _register(name: str, rows: tuple[Row, ...], flange_y: float) -> None:
     @register(name, f"Universal Robots {name.upper()}", source)
     def build() -> Robot:
         """The tool is the flange frame `tool0`; `ee_link` is the other frame of its description."""
-        segments = []
-        for (link, joint, rpy, axis, limits), row in zip(JOINTS, rows, strict=True):
-            xyz, velocity, effort, mass, centre, across, along = row
-            body = (mass, (0.0, 0.0, centre), (across, across, along, 0.0, 0.0, 0.0))
-            segments.append(Segment(link, joint, xyz, rpy, axis, limits, velocity, effort, *body))
+        names = [joint[:2] for joint in JOINTS]
+        joints = [(row[0], *joint[2:]) for joint, row in zip(JOINTS, rows, strict=True)]
+        drives = [row[1:3] for row in rows]
+        bodies = [(m, (0.0, 0.0, z), (across, across, along)) for *_, m, z, across, along in rows]
         flange = (0.0, flange_y, 0.0)
         tool = pose_at(flange, (-pi / 2, 0.0, 0.0))
         frames = {"ee_link": ("wrist_3_link", pose_at(flange, (0.0, 0.0, pi / 2)))}
-        return Robot.from_links(links(segments), tool=tool, frames=frames, name=name)
+        return Robot.from_links(
+            chain(names, joints, drives, bodies), tool=tool, frames=frames, name=name
+        )
 
 
 _register("ur3", UR3, 0.0819)

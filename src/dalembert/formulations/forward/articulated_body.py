@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
-from dalembert.formulations.kinematics.tendons import lengths_and_rows
-from dalembert.formulations.parts.elements import resistance
+from dalembert.formulations.parts.elements import inertial_rows, resistance
 from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_moments
 from dalembert.formulations.parts.sweeps import inward, outward, transforms
 from dalembert.linalg.factorisations import cholesky_solve, symmetric, tree_inverse, tree_solve
@@ -76,13 +75,12 @@ def _with_tendon_inertia(model: Model, q: Vector, qdd: Vector) -> Vector:
 
     B has the rows √a J of the tendons with inertia, and X = M⁻¹ Bᵀ (Woodbury).
     """
-    tendons = model.elements.tendons_with_inertia
-    if not tendons:
+    rows = [np.sqrt(t.armature[0]) * row for t, row in inertial_rows(model, q)]
+    if not rows:
         return qdd
-    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
-    B = np.stack([np.sqrt(t.armature[0]) * row for t, row in zip(tendons, rows, strict=True)])
+    B = np.stack(rows)
     X = np.stack([_solve_bodies(model, q, row) for row in B]).T
-    result: Vector = qdd - X @ cholesky_solve(np.eye(len(tendons)) + B @ X, B @ qdd)
+    result: Vector = qdd - X @ cholesky_solve(np.eye(len(rows)) + B @ X, B @ qdd)
     return result
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.formulations.forward import articulated_body as articulated
+from dalembert.formulations.inverse import hamilton as canonical
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.inverse import operator as stacked
 from dalembert.formulations.mass import square_root as roots
@@ -124,3 +125,9 @@ def operator(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector
     W_inverse = roots.square_root_inverse(model, q)
     net = _net_torque(model, q, qd, tau, options, stacked)
     return W_inverse.T @ (W_inverse @ net)
+
+
+@implicit(canonical.inverse_dynamics, solve)
+def hamilton(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Vector) -> Vector:
+    """q̈ (nv,) = M⁻¹ (ṗ − Ṁ q̇), the rate of q̇ = ∂H/∂p; M = Lᵀ D L, factored from the tips."""
+    return solve(model, q, _net_torque(model, q, qd, tau, options, canonical))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, body_twists
-from dalembert.formulations.kinematics.tendons import lengths_and_rows
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.mass.jacobian_mass import center_jacobians
 from dalembert.formulations.parts.base_motion import weight_torque
-from dalembert.formulations.parts.elements import add, conservative, energies
+from dalembert.formulations.parts.elements import add, conservative, energies, inertial_rows
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
 from dalembert.spatial.se3 import Force, Motion
@@ -25,9 +24,8 @@ def body_momentum(body: Body, motion: Motion) -> Force:
 
 def kinetic_energy(model: Model, q: Vector, qd: Vector) -> Scalar:
     """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇² + ½ Σ a L̇² of tendons, joules."""
-    tendons = model.elements.tendons_with_inertia
-    rates = [row @ qd for _, row in lengths_and_rows(model, q, tendons)]
-    doubled = [t.armature[0] * rate * rate for t, rate in zip(tendons, rates, strict=True)]
+    rates = [(t.armature[0], row @ qd) for t, row in inertial_rows(model, q)]
+    doubled = [a * rate * rate for a, rate in rates]
     total = sum(doubled, (model.drive.rotor * qd) @ qd)
     for body, twist in zip(model.bodies, body_twists(model, q, qd), strict=True):
         momentum = body_momentum(body, twist)

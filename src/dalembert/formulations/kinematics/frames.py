@@ -20,12 +20,12 @@ def body_poses(model: Model, q: Vector) -> list[Placement]:
     return outward(model, IDENTITY, lambda i, body, parent: parent.then(placements[i]))
 
 
-def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
-    """(v, ω) of every body, in its own frame."""
+def body_twists(model: Model, q: Vector, qd: Vector, base: Motion | None = None) -> list[Motion]:
+    """(v, ω) of every body, in its own frame; `base` is the twist of the base where it moves."""
     placements = transforms(model, q)
     return outward(
         model,
-        Motion.zero(),
+        Motion.zero() if base is None else base,
         lambda i, body, parent: (
             placements[i].act_inv(parent) + Motion.of(body.subspace @ qd[body.v])
         ),

@@ -171,18 +171,22 @@ def joint_inertia(model: Model, q: Vector) -> Matrix:
     return add(np.diag(model.drive.rotor), tendon_inertia(model, q))
 
 
+def inertial_rows(model: Model, q: Vector) -> list[tuple[Tendon, Vector]]:
+    """Every tendon with inertia, and its J (nv,)."""
+    tendons = model.elements.tendons_with_inertia
+    return [
+        (t, row) for t, (_, row) in zip(tendons, lengths_and_rows(model, q, tendons), strict=True)
+    ]
+
+
 def tendon_inertia(model: Model, q: Vector) -> list[Matrix]:
     """a Jᵀ J (nv, nv) of every tendon with inertia."""
-    tendons = model.elements.tendons_with_inertia
-    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
-    return [np.outer(t.armature[0] * row, row) for t, row in zip(tendons, rows, strict=True)]
+    return [np.outer(t.armature[0] * row, row) for t, row in inertial_rows(model, q)]
 
 
 def tendon_acceleration_torques(model: Model, q: Vector, qdd: Vector) -> list[Vector]:
     """a Jᵀ J q̈ (nv,) of every tendon with inertia."""
-    tendons = model.elements.tendons_with_inertia
-    rows = [row for _, row in lengths_and_rows(model, q, tendons)]
-    return [(t.armature[0] * (row @ qdd)) * row for t, row in zip(tendons, rows, strict=True)]
+    return [(t.armature[0] * (row @ qdd)) * row for t, row in inertial_rows(model, q)]
 
 
 def velocity_torques(model: Model, q: Vector, qd: Vector) -> list[Vector]:

@@ -13,7 +13,7 @@ and stay in their own. With gravity by an accelerated base, accelerations contai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,8 +66,8 @@ def _with_outer(link: Link, x: Array, part: str, R: Array | None = None) -> Arra
     if link.outer is None:
         return x
     outer: Array = getattr(link.outer, part)
-    result: Array = x + (outer if R is None else R @ outer)
-    return result
+    total: Array = x + (outer if R is None else R @ outer)
+    return total
 
 
 def _offset_in_world(link: Link, d: Array) -> Array:
@@ -167,121 +167,71 @@ def _term(names: str, shape: tuple[int, ...], units: str, meaning: str, *options
     return Term(name, symbol, latex, shape, units, meaning, *options)
 
 
+def _vector(names: str, units: str, meaning: str, conversion: str = "axes") -> Term:
+    """A term that is a vector (3,) in the link's axes."""
+    return _term(names, (3,), units, f"{meaning}, {LINK}", conversion)
+
+
+def _in_world(term: Term) -> Term:
+    """The same vector along the axes of the world."""
+    conversion = "unchanged" if term.conversion == "axes" else f"{term.conversion}_in_world"
+    return replace(
+        term,
+        name=f"{term.name}_0",
+        symbol=f"{term.symbol}⁰",
+        latex=f"{{}}^0{term.latex}",
+        meaning=term.meaning.replace(LINK, WORLD),
+        conversion=conversion,
+    )
+
+
 FRAME = (
     _term("R", (3, 3), "", "rotation of the link's frame in its parent's", "rotation_in_parent"),
     _term("p", (3,), "m", "origin of the link's frame in its parent's", "origin_in_parent"),
 )
 MOTION = (
-    _term(r"omega ω \omega_{#}", (3,), RATE, f"angular velocity, {LINK}"),
-    _term(r"omega_dot ω̇ \dot\omega_{#}", (3,), GROWTH, f"angular acceleration, {LINK}"),
-    _term(
+    _vector(r"omega ω \omega_{#}", RATE, "angular velocity"),
+    _vector(r"omega_dot ω̇ \dot\omega_{#}", GROWTH, "angular acceleration"),
+    _vector(
         r"v_dot v̇ \dot v_{#}",
-        (3,),
         ACCELERATION,
-        f"acceleration of the frame's origin, {LINK}",
+        "acceleration of the frame's origin",
         "origin_acceleration",
     ),
 )
-CENTER = _term(
-    r"v_dot_C v̇_C \dot v_{C_{#}}", (3,), ACCELERATION, f"acceleration of the centre of mass, {LINK}"
-)
+CENTER = _vector(r"v_dot_C v̇_C \dot v_{C_{#}}", ACCELERATION, "acceleration of the centre of mass")
 BODY_WRENCH = (
-    _term("F", (3,), "N", f"inertial force of the link, m v̇_C, {LINK}"),
-    _term("N", (3,), "N m", f"moment about the centre of mass, I ω̇ + ω × I ω, {LINK}"),
+    _vector("F", "N", "inertial force of the link, m v̇_C"),
+    _vector("N", "N m", "moment about the centre of mass, I ω̇ + ω × I ω"),
 )
 ABOUT_ORIGIN = (
-    _term("F", (3,), "N", f"inertial force of the link, m a + U h, {LINK}"),
-    _term(
-        "N",
-        (3,),
-        "N m",
-        f"moment about the frame's origin that goes with F, {LINK}",
-        "moment_about_origin",
-    ),
+    _vector("F", "N", "inertial force of the link, m a + U h"),
+    _vector("N", "N m", "moment about the frame's origin that goes with F", "moment_about_origin"),
 )
 JOINT = (
-    _term("f", (3,), "N", f"force of the joint on its link, {LINK}", "joint_force"),
-    _term(
-        "n",
-        (3,),
-        "N m",
-        f"moment of the joint on its link {ABOUT_JOINT}, {LINK}",
-        "joint_moment",
-    ),
+    _vector("f", "N", "force of the joint on its link", "joint_force"),
+    _vector("n", "N m", f"moment of the joint on its link {ABOUT_JOINT}", "joint_moment"),
 )
 SUMS = (
-    _term("P", (3,), "N", f"sum of the forces of this link and all beyond, {LINK}"),
-    _term("L", (3,), "N m", f"sum of their moments {ABOUT_JOINT}, {LINK}"),
+    _vector("P", "N", "sum of the forces of this link and all beyond"),
+    _vector("L", "N m", f"sum of their moments {ABOUT_JOINT}"),
 )
 IN_WORLD = (
     _term("R_0 R R_{#}", (3, 3), "", "rotation of the link's frame in the world", "world_rotation"),
     _term(
-        "d",
-        (3,),
-        "m",
-        f"from the parent frame's origin to this one's, {WORLD}",
-        "offset_in_world",
+        "d", (3,), "m", f"from the parent frame's origin to this one's, {WORLD}", "offset_in_world"
     ),
-    _term(r"omega_0 ω⁰ {}^0\omega_{#}", (3,), RATE, f"angular velocity, {WORLD}", "unchanged"),
-    _term(
-        r"omega_dot_0 ω̇⁰ {}^0\dot\omega_{#}",
-        (3,),
-        GROWTH,
-        f"angular acceleration, {WORLD}",
-        "unchanged",
-    ),
-    _term(
-        r"v_dot_0 v̇⁰ {}^0\dot v_{#}",
-        (3,),
-        ACCELERATION,
-        f"acceleration of the frame's origin, {WORLD}",
-        "origin_acceleration_in_world",
-    ),
-)
-FORCES_IN_WORLD = (
-    _term(
-        r"v_dot_C_0 v̇_C⁰ {}^0\dot v_{C_{#}}",
-        (3,),
-        ACCELERATION,
-        f"of the centre of mass, {WORLD}",
-        "unchanged",
-    ),
-    _term("F_0 F⁰ {}^0F_{#}", (3,), "N", f"inertial force of the link, {WORLD}", "unchanged"),
-    _term(
-        "N_0 N⁰ {}^0N_{#}", (3,), "N m", f"moment about the centre of mass, {WORLD}", "unchanged"
-    ),
-    _term(
-        "f_0 f⁰ {}^0f_{#}",
-        (3,),
-        "N",
-        f"force of the joint on its link, {WORLD}",
-        "joint_force_in_world",
-    ),
-    _term(
-        "n_0 n⁰ {}^0n_{#}",
-        (3,),
-        "N m",
-        f"moment of the joint on its link {ABOUT_JOINT}, {WORLD}",
-        "joint_moment_in_world",
-    ),
+    *map(_in_world, (*MOTION, CENTER, *BODY_WRENCH, *JOINT)),
 )
 TWISTS = (
     _term("V", (6,), TWIST, f"twist of the link's frame, (linear, angular), {LINK}", "twist"),
     _term(r"V_dot V̇ \dot V_{#}", (6,), TWIST_RATE, f"rate of the twist, {LINK}", "twist"),
     _term(
-        "F",
-        (6,),
-        WRENCH,
-        f"wrench of the joint on its link {ABOUT_JOINT}, {LINK}",
-        "joint_wrench",
+        "F", (6,), WRENCH, f"wrench of the joint on its link {ABOUT_JOINT}, {LINK}", "joint_wrench"
     ),
 )
 ADJOINT = _term(
-    r"Ad Ad \mathrm{Ad}_{#}",
-    (6, 6),
-    "",
-    "Ad of g⁻¹, g the link's pose in its parent's",
-    "adjoint",
+    r"Ad Ad \mathrm{Ad}_{#}", (6, 6), "", "Ad of g⁻¹, g the link's pose in its parent's", "adjoint"
 )
 W_4X4 = (
     _term("W", (4, 4), "m", "pose of the link's frame in the world", "world_pose"),
@@ -304,11 +254,7 @@ W_3X3 = (
         "origin_acceleration_by_matrix",
     ),
     _term(
-        "D",
-        (3, 3),
-        "N m",
-        "moments of this link and all beyond, as a matrix",
-        "composite_moments",
+        "D", (3, 3), "N m", "moments of this link and all beyond, as a matrix", "composite_moments"
     ),
     _term("e", (3,), "N", f"sum of their forces, {WORLD}", "unchanged"),
     _term("M", (), "kg", "mass of this link and all beyond", "unchanged", "potential"),
@@ -317,12 +263,12 @@ W_3X3 = (
 U = _term("U", (3, 3), "1/s^2", "ω̇^ + ω^ω^: a point at r accelerates with v̇ + U r", "matrix")
 A = _term("A", (4, 4), "m", "pose of the link's frame in its parent's", "pose_in_parent")
 
-TERMS: Mapping[str, tuple[Term, ...]] = {
+TERMS: Mapping[str, tuple[Term, ...]] = {  # by formulation of inverse dynamics
     "newton_euler": (*FRAME, *MOTION, U, *ABOUT_ORIGIN, *JOINT),
     "craig": (*FRAME, *MOTION, CENTER, *BODY_WRENCH, *JOINT),
     "silver": (*FRAME, *MOTION, CENTER, *BODY_WRENCH, *SUMS),
-    "newton_euler_base": (*IN_WORLD, *FORCES_IN_WORLD),
-    "newton_euler_mixed": (*IN_WORLD, *MOTION, *ABOUT_ORIGIN, *JOINT),
+    "newton_euler_base": IN_WORLD,
+    "newton_euler_mixed": (*IN_WORLD[:5], *MOTION, *ABOUT_ORIGIN, *JOINT),
     "screw": (ADJOINT, *TWISTS),
     "operator": TWISTS,
     "hollerbach_4x4": (A, *W_4X4, *COMPOSITE_4X4),

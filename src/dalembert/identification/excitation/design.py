@@ -261,7 +261,7 @@ def excitation(
     if objective not in OBJECTIVES:
         raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
     for name, value in (("duration", duration), ("time_limit", time_limit)):
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0.0):
+        if value is not None and not (_is_number(value) and 0.0 < value < np.inf):
             raise SettingError(f"{name}={value!r} must be a positive number of seconds")
     count = max(1, round(duration / PERIOD)) if periods is None else periods
     wholes = (("harmonics", harmonics, 2), ("periods", count, 1), ("budget", budget, 1))
@@ -280,10 +280,9 @@ def excitation(
     measure = Objective(objective, scaled, _torque_noise(robot, noise, limits))
     if combinations is None:
         strong = without_weak_parameters(columns, limits, basis, measure.noise)
-        weak = [name for name in columns.base.names if name not in strong.base.names]
+        weak = ", ".join(name for name in columns.base.names if name not in strong.base.names)
         if weak:
-            hint = "not sought, as motions hardly show them or tell them apart"
-            notes.append(f"{hint}: {', '.join(weak)}")
+            notes.append(f"not sought, as motions hardly show them or tell them apart: {weak}")
         columns = strong
     space = build_workspace(frictionless, workspace)
     samples = SAMPLES * harmonics

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.timed_path import motion_limits
 from dalembert.errors import SettingError, ShapeError, TrajectoryError
 from dalembert.kernels import Kernel, Port
 from dalembert.kernels.program.derivatives import jacobian
@@ -67,53 +67,47 @@ def excitation_limits(
     dynamics, notes = robot.dynamics, list[str]()
     if dynamics.rows:
         raise TrajectoryError(
-            f"{robot.name} is a closed chain, whose joints cannot move on their own: excitation is "
-            "for trees of joints, followers included"
+            f"{robot.name} is a closed chain: excitation is for joints that move on their own"
         )
     if "regressor" not in dynamics.catalogue or not isinstance(robot, Robot):
         raise TrajectoryError(f"{robot.name} has no regressor: excitation is for robots")
     for name, kind in zip(dynamics.coordinates, dynamics.kinds.q, strict=True):
         if kind not in ("angle", "length"):
             raise TrajectoryError(
-                f"coordinate {name!r} of {robot.name} is a {kind}: excitation is for joints of one "
-                "degree, which Fourier series can move"
+                f"coordinate {name!r} is a {kind}: excitation is for joints of one degree"
             )
     lower, upper = _position_limits(robot, position, notes)
-    names = dynamics.velocities
+    names, most = np.array(dynamics.velocities), dict[str, np.ndarray]()
     for kind, value, default in (
         ("velocity", velocity, robot.velocity_limit),
         ("torque", torque, robot.effort_limit),
         ("acceleration", acceleration, np.inf),
     ):
-        limit = per_joint(default if value is None else value, robot.nv, kind)
+        limit = most[kind] = per_joint(default if value is None else value, robot.nv, kind)
         is_wrong = ~(limit > 0.0) | ((kind == "velocity") & ~np.isfinite(limit))
         if is_wrong.any():
-            wrong = ", ".join(repr(n) for n, bad in zip(names, is_wrong, strict=True) if bad)
+            wrong = ", ".join(map(repr, names[is_wrong].tolist()))
             numbers = ", ".join(f"{x:g}" for x in limit[is_wrong])
             raise TrajectoryError(
                 f"{robot.name} needs a {kind} limit for {wrong}, which has {numbers}: give {kind}=, "
                 f"one positive number or {robot.nv}, SI units"
             )
-    most = motion_limits(robot.nv, robot, velocity, acceleration, torque)
-    if not np.isfinite(most.torque).all():
-        free = [n for n, t in zip(names, most.torque, strict=True) if not np.isfinite(t)]
-        notes.append(f"no torque limit for {', '.join(free)}")
-    if not np.isfinite(most.acceleration).any():
+    is_unlimited = ~np.isfinite(most["torque"])
+    if is_unlimited.any():
+        notes.append(f"no torque limit for {', '.join(names[is_unlimited])}")
+    if not np.isfinite(most["acceleration"]).any():
         notes.append("no acceleration limits: velocities, torques and harmonics bound them")
     positive, negative = dynamics.bound().coulomb
-    torques = (-most.torque - negative, most.torque - positive)
-    for j, name in enumerate(names):  # every range must have an inside
+    torques = (-most["torque"] - negative, most["torque"] - positive)
+    for j, name in enumerate(dynamics.velocities):  # every range must have an inside
         if not lower[j] < upper[j]:
-            raise TrajectoryError(
-                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
-                f"{upper[j]:.6g}"
-            )
+            between = f"{lower[j]:.6g} and {upper[j]:.6g}"
+            raise TrajectoryError(f"joint {name!r} cannot move: its position is between {between}")
         if not torques[0][j] < torques[1][j]:
             raise TrajectoryError(
-                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
-                "its Coulomb friction"
+                f"joint {name!r}: Coulomb friction exceeds its torque limit, {most['torque'][j]:.6g}"
             )
-    return Limits(lower, upper, most.velocity, most.acceleration, *torques), notes
+    return Limits(lower, upper, most["velocity"], most["acceleration"], *torques), notes
 
 
 def per_joint(value: ArrayLike, size: int, name: str) -> np.ndarray:
@@ -134,7 +128,7 @@ def _position_limits(robot: Robot, position: Any, notes: list[str]) -> Bounds:
     else:
         if not isinstance(position, Sequence | np.ndarray) or len(position) != 2:
             raise ShapeError(
-                f"position= must be (lower, upper), each a number or {robot.nv} of them, rad or m"
+                f"position= must be (lower, upper), each a number or {robot.nv} of them"
             )
         lower, upper = (per_joint(x, robot.nv, "position") for x in position)
     middle = robot.neutral()
@@ -144,15 +138,14 @@ def _position_limits(robot: Robot, position: Any, notes: list[str]) -> Bounds:
             continue
         if robot.kinds.v[j] != "angle":
             raise TrajectoryError(
-                f"joint {name!r} slides and has no limits of position: give position=(lower, upper), m"
+                f"joint {name!r} slides and has no limits: give position=(lower, upper), m"
             )
         if not has_lower:
             lower[j] = upper[j] - 2.0 * HALF_TURN if has_upper else middle[j] - HALF_TURN
         if not has_upper:
             upper[j] = lower[j] + 2.0 * HALF_TURN
-        notes.append(
-            f"{name} has no limits of position: within {lower[j]:.4g} … {upper[j]:.4g} rad"
-        )
+        within = f"within {lower[j]:.4g} … {upper[j]:.4g} rad"
+        notes.append(f"{name} has no limits of position: {within}")
     return lower, upper
 
 
@@ -178,11 +171,9 @@ class Workspace:
                 normal = ", ".join(f"{x:.4g}" for x in plane[:3])
                 obstacles.append(f"plane ({normal})·p = {plane[3]:.6g}")
         obstacles += [f"sphere {k + 1}" for k in range(len(self.spheres))]
-        points = [
-            frame if not any(p) else f"{frame} at {', '.join(f'{x:g}' for x in p)}"
-            for frame, p in self.points
-        ]
-        return tuple(f"{point} to {obstacle}" for point in points for obstacle in obstacles)
+        at = [f" at {', '.join(f'{x:g}' for x in p)}" if any(p) else "" for _, p in self.points]
+        points = [frame + where for (frame, _), where in zip(self.points, at, strict=True)]
+        return tuple(f"{point} to {obstacle}" for point, obstacle in product(points, obstacles))
 
     def distances(self, q: np.ndarray) -> np.ndarray:
         """(..., rows) at configurations q (..., n)."""
@@ -196,13 +187,12 @@ class Workspace:
     def _kernels(self) -> tuple[Kernel, Kernel]:
         rows, n = len(self.names), self.robot.nv
         key = ("workspace", self.points, self.planes, self.spheres)
-        derivative = jacobian(self._function, "q")
-        q, build = (Port("q", (n,)),), self.robot.evaluator.build
-        value_ports, derivative_ports = (q, (Port("d", (rows,)),)), (q, (Port("d_q", (rows, n)),))
+        derivative, build = jacobian(self._function, "q"), self.robot.evaluator.build
+        q, d, d_q = (Port("q", (n,)),), (Port("d", (rows,)),), (Port("d_q", (rows, n)),)
         doc = "distances of points from planes and spheres"
         return (
-            build(key, self._function, value_ports, "workspace", doc),
-            build((*key, "slopes"), derivative, derivative_ports, "workspace_slopes", doc),
+            build(key, self._function, (q, d), "workspace", doc),
+            build((*key, "slopes"), derivative, (q, d_q), "workspace_slopes", doc),
         )
 
     def _function(self, q: Any) -> dict[str, Any]:
@@ -229,36 +219,32 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
     for key in options:
         if key not in WORKSPACE_KEYS:
             raise SettingError(f"workspace: there is no {key!r}{suggest(key, WORKSPACE_KEYS)}")
-    planes: list[tuple[float, ...]] = []  # unit normal, and n·p on the plane
-    for plane in options.get("planes", ()):
-        n, distance = _vector_and_value(plane, "plane is (normal, distance), n·p ≥ distance")
-        size = float(np.linalg.norm(n))
+    planes: list[Any] = []  # unit normal, and n·p on the plane
+    for *normal, distance in _pairs(options, "planes", "(normal, distance), n·p ≥ distance"):
+        size = float(np.linalg.norm(normal))
         if not size > 0.0:
             raise SettingError("workspace: the normal of a plane must not be zero")
-        planes.append((*map(float, n / size), _number(distance, "the distance of a plane")))
+        planes.append([*(np.array(normal) / size), distance])
     if "above" in options:
-        planes.append((0.0, 0.0, 1.0, _number(options["above"], "above")))
+        planes.append([0.0, 0.0, 1.0, _number(options["above"], "above")])
     if "inside" in options:
         corners = np.asarray(options["inside"], dtype=float)
         if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
             raise SettingError(
-                "workspace: inside must be (lower corner, upper corner), x, y, z each, m"
+                "workspace: inside must be (lower corner, upper corner), x, y, z each"
             )
-        for axis in np.eye(3):  # infinite sides are open
-            low, high = corners @ axis
-            planes += [(*map(float, axis), float(low))] if np.isfinite(low) else []
-            planes += [(*map(float, -axis), float(-high))] if np.isfinite(high) else []
-    spheres = []
-    for sphere in options.get("spheres", ()):
-        centre, radius = _vector_and_value(sphere, "sphere is (centre, radius)")
-        spheres.append((*map(float, centre), _number(radius, "the radius of a sphere")))
+        for axis, low, high in zip(np.eye(3), *corners, strict=True):
+            planes += [[*axis, low], [*-axis, -high]]
+    planes = [plane for plane in planes if np.isfinite(plane).all()]  # infinite sides are open
+    spheres = _pairs(options, "spheres", "(centre, radius)")
     if not planes and not spheres:
         raise SettingError(
-            "workspace: say what to keep away from, by above, inside, planes or spheres"
+            "workspace: give what to keep away from: above, inside, planes or spheres"
         )
     points = _points(robot, options)
     clearance = _number(options.get("clearance", 0.0), "clearance")
-    return Workspace(robot, points, tuple(planes), tuple(spheres), clearance)
+    flat, round_ = (tuple(tuple(map(float, row)) for row in x) for x in (planes, spheres))
+    return Workspace(robot, points, flat, round_, clearance)
 
 
 def _points(robot: Robot, options: Mapping[str, Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
@@ -286,13 +272,19 @@ def _points(robot: Robot, options: Mapping[str, Any]) -> tuple[tuple[str, tuple[
     return tuple(result)
 
 
-def _vector_and_value(pair: Any, what: str) -> tuple[np.ndarray, Any]:
-    """(three numbers, one more) of a plane or a sphere."""
-    try:
-        vector, value = pair
-        return np.asarray(vector, dtype=float).reshape(3), value
-    except (TypeError, ValueError):
-        raise SettingError(f"workspace: a {what}, not {pair!r}") from None
+def _pairs(options: Mapping[str, Any], key: str, what: str) -> list[np.ndarray]:
+    """Four finite numbers of each plane or sphere."""
+    rows = []
+    for pair in options.get(key, ()):
+        try:
+            vector, number = pair
+            row = np.append(np.asarray(vector, dtype=float).reshape(3), float(number))
+        except (TypeError, ValueError):
+            row = np.full(4, np.nan)
+        if not np.isfinite(row).all():
+            raise SettingError(f"workspace: {key} are {what}, finite numbers, not {pair!r}")
+        rows.append(row)
+    return rows
 
 
 def _number(value: Any, what: str) -> float:

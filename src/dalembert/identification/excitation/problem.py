@@ -36,7 +36,9 @@ from dalembert.formulations.derivatives.base_parameters import NAMES, grouped
 from dalembert.identification.excitation.limits import Bounds, Limits, Workspace
 from dalembert.identification.record import Record
 from dalembert.identification.regressor import (
+    KINDS,
     BaseParameters,
+    JointMotion,
     Regressor,
     base_parameters,
     build_regressor,
@@ -46,13 +48,7 @@ from dalembert.systems.derivatives import function_operation
 from dalembert.systems.robot import Robot
 from dalembert.text import suggest
 
-# of the velocities and accelerations (joints,), Coulomb's sign rising over a width
-SMOOTH_KINDS = {
-    "viscous": lambda v, a, width: v,
-    "coulomb": lambda v, a, width: np.tanh(v / width),
-    "offset": lambda v, a, width: 0.0 * v + 1.0,
-    "rotor": lambda v, a, width: a,
-}
+FRICTION = ("viscous", "coulomb", "offset")  # that motions are designed for
 UNITS = {"mx": "kg m", "my": "kg m", "mz": "kg m"} | {
     name: "kg m²" for name in NAMES if name.startswith("S")
 }
@@ -100,8 +96,9 @@ class BaseRegressor:
         """Traceable: all columns, then those of the base."""
         G = getattr(self.regressor.model, "G", np.eye(self.robot.nv))  # (joints of the tree, n)
         v, a, width = G @ qd, G @ qdd, np.abs(G) @ width
+        motion = JointMotion(v, a, np.tanh(v / width))
         parts = [self.robot.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)]
-        parts += [G.T * SMOOTH_KINDS[kind](v, a, width) for kind in self.regressor.kinds]
+        parts += [G.T * KINDS[kind](motion) for kind in self.regressor.kinds]
         return {"W": np.concatenate(parts, axis=-1) @ self.base.selection}
 
 
@@ -114,13 +111,10 @@ def base_regressor(
     combinations: ArrayLike | None = None,
 ) -> BaseRegressor:
     """The regressor of the unknowns; in `combinations` (all, p) of them, or the usual base."""
-    friction = (friction,) if isinstance(friction, str) else tuple(friction)
-    known = [kind for kind in SMOOTH_KINDS if kind != "rotor"]
-    for kind in friction:
-        if kind not in known:
+    for kind in (friction,) if isinstance(friction, str) else friction:
+        if kind not in FRICTION:
             raise UnknownNameError(
-                f"excitation: friction={kind!r} is no column that motions are designed for"
-                f"{suggest(kind, known)}"
+                f"excitation: no column friction={kind!r}{suggest(kind, FRICTION)}"
             )
     regressor = build_regressor(robot, friction, rotor, links)
     base, names = base_parameters(regressor), regressor.names
@@ -216,10 +210,9 @@ class Objective:
         values = np.linalg.eigvalsh(s[..., :, None] * M * s[..., None, :])
         is_regular = values[..., 0] > SINGULAR * values[..., -1]
         values = np.where(is_regular[..., None], values, 1.0)
+        f = 0.5 * (np.log(values.sum(-1)) + np.log((1.0 / values).sum(-1)))
         if self.kind == "information":
             f = -np.log(values).mean(-1) + 2.0 * np.log(s).mean(-1)
-        else:
-            f = 0.5 * (np.log(values.sum(-1)) + np.log((1.0 / values).sum(-1)))
         return np.where(is_regular, f, np.inf)
 
     def gradient(self, A: np.ndarray, p: float) -> tuple[float, np.ndarray | None]:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import CompileError
-from dalembert.tracing.program import Port, Program
+from dalembert.kernels.program.iteration import port_starts
+from dalembert.tracing.program import Port, Program, port_slices
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.iteration import Iteration
@@ -211,8 +212,7 @@ def confirm_adaptive_steps(
     may cancel.
     """
     ports = (*iteration.base, *iteration.fixed)
-    starts = np.cumsum([0, *(port.size for port in iteration.base)])
-    column = dict(zip((port.name for port in iteration.base), starts.tolist(), strict=False))
+    column = port_starts(iteration.base)
     first, first_fixed = base[:MAX_STATES].copy(), fixed[:MAX_STATES]
     first[:, column["most"]], first[:, column["end"]] = ATTEMPTS, LONG
     states = _split_by_ports(ports, np.concatenate([first, first_fixed], axis=1))
@@ -241,7 +241,7 @@ def confirm_adaptive_steps(
     with np.errstate(all="ignore"):
         between = iteration.interpreted_between(before, chosen[n:], np.full(going.sum(), when))
     passed = ends[:, column["t"]] >= when
-    stored = [p for p, end in zip(iteration.base, starts[1:], strict=True) if end <= saved.shape[2]]
+    stored = [p for p in iteration.base if column[p.name] + p.size <= saved.shape[2]]
     # how far they are from where the step began, of which rounding takes what it does
     began = [x[passed] for x in before[: len(stored)]]
     results = [
@@ -257,8 +257,8 @@ def confirm_adaptive_steps(
 
 def _split_by_ports(ports: Sequence[Port], rows: np.ndarray) -> list[np.ndarray]:
     """(rows, …) as one array (rows, *shape) for each port."""
-    parts = np.split(rows, np.cumsum([port.size for port in ports])[:-1], axis=1)
-    return [x.reshape(-1, *port.shape) for x, port in zip(parts, ports, strict=True)]
+    pairs = zip(ports, port_slices(ports), strict=True)
+    return [rows[:, own].reshape(-1, *port.shape) for port, own in pairs]
 
 
 @dataclass(frozen=True)
@@ -293,21 +293,16 @@ class Check:
 
     def _states(self, dtype: str, args: int, dimensions: int, steps: int) -> list[np.ndarray]:
         """Copies of the first states of every input, (states, *shape)."""
-        count = min(MAX_STATES, _read_integer(dimensions, 0))
+        addresses = (ctypes.c_ssize_t * len(self.inputs)).from_address(args)
+        count = min(MAX_STATES, ctypes.c_ssize_t.from_address(dimensions).value)
         at = len(self.inputs) + len(self.outputs)
-        copies = []
+        axes = sum(len(port.shape) for port in self.inputs)
+        every = (ctypes.c_ssize_t * (at + axes)).from_address(steps)
+        kind, copies = np.ctypeslib.as_ctypes_type(dtype), []
         for i, port in enumerate(self.inputs):
-            strides = [
-                _read_integer(steps, i),
-                *(_read_integer(steps, at + k) for k in range(len(port.shape))),
-            ]
+            strides = [every[i], *every[at : at + len(port.shape)]]
             at += len(port.shape)
-            kind = np.ctypeslib.as_ctypes_type(dtype)
-            first = np.ctypeslib.as_array((kind * 1).from_address(_read_integer(args, i)))
+            first = np.ctypeslib.as_array((kind * 1).from_address(addresses[i]))
             shape = (count, *port.shape)
             copies.append(np.lib.stride_tricks.as_strided(first, shape, strides).copy())
         return copies
-
-
-def _read_integer(address: int, index: int) -> int:
-    return int(ctypes.c_ssize_t.from_address(address + 8 * index).value)

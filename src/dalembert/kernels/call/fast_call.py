@@ -2,7 +2,7 @@
 
 A ufunc call spends a microsecond on generality, a method around it several. When every argument is
 one float64 state, or a contiguous batch of them, nothing of that is needed: `dalembert_call`
-(stubs.py) checks the arrays, allocates the results and calls the kernel. Every other call goes,
+(gufunc.py) checks the arrays, allocates the results and calls the kernel. Every other call goes,
 unchanged, to a fallback that handles the general case.
 
 The stub reads CPython's and NumPy's objects at fixed offsets, so those are verified here first; where
@@ -28,7 +28,6 @@ import numpy as np
 
 from dalembert.kernels.call import gufunc
 from dalembert.kernels.call.settings import settings_address
-from dalembert.kernels.call.stubs import call_stub
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.kernel import Kernel
@@ -84,7 +83,10 @@ def fast_call(
     if not fits or not layouts_known():
         return fallback
     method = _MethodDef(
-        name.encode(), call_stub()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
+        name.encode(),
+        gufunc.call_stub()["dalembert_call"],
+        _METH_FASTCALL | _METH_KEYWORDS,
+        doc.encode(),
     )
     # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
     call_struct, steps = _call_struct(kernel, fallback)

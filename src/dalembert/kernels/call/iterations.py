@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -14,19 +14,51 @@ from dalembert.kernels.call.settings import checking, get_num_threads, in_thread
 from dalembert.kernels.llvm import iterations
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program.iteration import Iteration, lead
-from dalembert.tracing.program import Port
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.tracing.program import Port, port_slices
 
 _BLOCKS_PER_THREAD = 4  # fewer are not worth a thread
 Arrays = Sequence[np.ndarray]
 
 
-class RolloutLoop:
+class _CompiledLoop:
+    """The machine code of one iteration in a loop, loaded when first needed."""
+
+    kind: ClassVar[type[iterations.LoopWriter]]
+
+    def __init__(self, iteration: Iteration, saved: int = 0) -> None:
+        self.iteration, self.saved = iteration, saved
+        self._loaded: dict[str, Loaded] = {}
+
+    def function(
+        self, confirm: Callable[[Self], None] | None = None, dtype: str = "float64"
+    ) -> Callable[..., None]:
+        """The compiled function; with DALEMBERT_CHECK only once `confirm` has not raised."""
+        if dtype not in self._loaded:
+            loaded = iterations.load_loop(self.kind, self.iteration, self.saved, dtype)
+            if confirm is not None and checking():
+                candidate = type(self)(self.iteration, self.saved)
+                candidate._loaded[dtype] = loaded
+                confirm(candidate)
+            self._loaded[dtype] = loaded
+        return self.kind.called(self._loaded[dtype], dtype)
+
+
+def _side_by_side(
+    ports: Sequence[Port], arrays: Sequence[Any], batch: tuple[int, ...], dtype: Any = float
+) -> np.ndarray:
+    """Arrays that broadcast to (*batch, *shape) as rows (states, entries of all ports)."""
+    rows = np.empty((prod(batch), sum(port.size for port in ports)), dtype)
+    for port, x, own in zip(ports, arrays, port_slices(ports), strict=True):
+        full = np.broadcast_to(np.asarray(x, dtype), (*batch, *port.shape))
+        rows[:, own] = full.reshape(len(rows), port.size)
+    return rows
+
+
+class RolloutLoop(_CompiledLoop):
     """The fused integration of one iteration, for either precision."""
 
-    def __init__(self, iteration: Iteration) -> None:
-        self.iteration = iteration
-        self._loaded: dict[str, Loaded] = {}
+    kind = iterations.RolloutWriter
 
     def __call__(self, base: Arrays, fixed: Arrays, steps: int, every: int, dt: float) -> Arrays:
         """Saved base values, each (steps // every, ..., *shape).
@@ -36,27 +68,20 @@ class RolloutLoop:
         single = all(np.asarray(x).dtype == np.float32 for x in (*base, *fixed))
         dtype = np.dtype(np.float32) if single else np.dtype(np.float64)
         ports = self.iteration.base
-        start = np.broadcast_shapes(*map(lead, ports, base))
-        leads = list(map(lead, self.iteration.fixed, fixed))
-        moving, batch = self.iteration.batch(start, leads, steps, every)
-        if dtype.name not in self._loaded:
-            loaded = iterations.load_loop(
-                iterations.RolloutWriter, self.iteration, dtype=dtype.name
-            )
-            if checking():
-                candidate = RolloutLoop(self.iteration)
-                candidate._loaded[dtype.name] = loaded
-                arrays = [np.asarray(a, dtype) for a in (*base, *fixed)]
-                moves = steps if moving else 0
-                confirm_rollout(self.iteration, candidate, arrays, moves, batch, dt)
-            self._loaded[dtype.name] = loaded
+        moving, batch = self.iteration.batch(base, fixed, steps, every)
+        typed = [np.asarray(a, dtype) for a in (*base, *fixed)]
+        moves = steps if moving else 0
+
+        def confirm(candidate: RolloutLoop) -> None:
+            confirm_rollout(self.iteration, candidate, typed, moves, batch, dt)
+
+        function = self.function(confirm, dtype.name)
         x = self._tiles(ports, base, batch, dtype)
         times = (steps,) if moving else ()
         u = self._tiles(self.iteration.fixed, fixed, (*times, *batch), dtype, len(times))
         u = u if moving else u[None]
         step_bytes = u.strides[0] if len(u) > 1 else 0
         saved = np.empty((steps // every, *x.shape), dtype)
-        function = iterations.RolloutWriter.called(self._loaded[dtype.name], dtype.name)
 
         def run(blocks: slice) -> None:
             first = (x[blocks], u[0, blocks], saved[0, blocks])
@@ -68,11 +93,10 @@ class RolloutLoop:
             edges = np.linspace(0, len(x), threads + 1).astype(int)
             in_threads(run, [slice(a, b) for a, b in pairwise(edges)], threads)
         rows = np.swapaxes(saved, -1, -2).reshape(len(saved), -1, saved.shape[-2])
-        cuts = np.cumsum([port.size for port in ports])[:-1]
-        parts = np.split(rows[:, : prod(batch)], cuts, axis=-1)
+        rows = rows[:, : prod(batch)]
         return [
-            np.ascontiguousarray(part).reshape(len(saved), *batch, *port.shape)
-            for port, part in zip(ports, parts, strict=True)
+            np.ascontiguousarray(rows[..., own]).reshape(len(saved), *batch, *port.shape)
+            for port, own in zip(ports, port_slices(ports), strict=True)
         ]
 
     def _tiles(
@@ -85,11 +109,8 @@ class RolloutLoop:
     ) -> np.ndarray:
         """(times…, blocks, entries, W), the last state repeated to fill its block."""
         width = native().width(dtype.name)
-        flat = [np.empty((*lead[:times], prod(lead[times:]), 0), dtype)]  # there may be no ports
-        for port, x in zip(ports, arrays, strict=True):
-            full = np.broadcast_to(np.asarray(x, dtype), (*lead, *port.shape))
-            flat.append(full.reshape(*flat[0].shape[:-1], port.size))
-        rows = np.concatenate(flat, axis=-1)
+        rows = _side_by_side(ports, arrays, lead, dtype)
+        rows = rows.reshape(*lead[:times], prod(lead[times:]), rows.shape[1])
         missing = -rows.shape[-2] % width
         if missing:
             rows = np.concatenate([rows, *[rows[..., -1:, :]] * missing], axis=-2)
@@ -108,12 +129,10 @@ class AdaptiveResult(NamedTuple):
     turns: int
 
 
-class AdaptiveLoop:
+class AdaptiveLoop(_CompiledLoop):
     """The compiled loop of an iteration whose base values say when they have ended."""
 
-    def __init__(self, iteration: Iteration, saved: int) -> None:
-        self.iteration, self.saved = iteration, saved
-        self._loaded: Loaded | None = None
+    kind = iterations.AdaptiveWriter
 
     @staticmethod
     def asarray(x: Any) -> np.ndarray:
@@ -125,31 +144,23 @@ class AdaptiveLoop:
         ports: Sequence[Port], values: Mapping[str, Any], batch: tuple[int, ...]
     ) -> np.ndarray:
         """Values of all ports (rows, entries), zero where nothing is given."""
-        count = prod(batch)
-        columns = [
-            np.broadcast_to(values.get(p.name, 0.0), (*batch, *p.shape)).reshape(count, p.size)
-            for p in ports
-        ]
-        return np.concatenate([np.zeros((count, 0)), *columns], axis=1)
+        return _side_by_side(ports, [values.get(port.name, 0.0) for port in ports], batch)
 
     def __call__(
         self, base: np.ndarray, fixed: np.ndarray, saves: int, interval: float
     ) -> AdaptiveResult:
         """From base values (rows, …) under fixed values (rows, …), saved `saves` times."""
         base, fixed = (np.ascontiguousarray(x, dtype=float) for x in (base, fixed))
-        if self._loaded is None:
-            loaded = iterations.load_loop(iterations.AdaptiveWriter, self.iteration, self.saved)
-            if checking():
-                candidate = AdaptiveLoop(self.iteration, self.saved)
-                candidate._loaded = loaded
-                confirm_adaptive_steps(
-                    self.iteration, lambda x, u, at: candidate(x, u, 1, at)[:2], base, fixed
-                )
-            self._loaded = loaded
+
+        def confirm(candidate: AdaptiveLoop) -> None:
+            confirm_adaptive_steps(
+                self.iteration, lambda x, u, at: candidate(x, u, 1, at)[:2], base, fixed
+            )
+
+        function = self.function(confirm)
         rows = len(base)
         saved = np.full((rows, saves, self.saved), np.nan)
         ends = np.full_like(base, np.nan)
-        function = iterations.AdaptiveWriter.called(self._loaded)
         threads = max(1, min(get_num_threads(), rows // _ROWS_PER_ADAPTIVE_THREAD))
         next_row, turns = np.zeros(1, dtype=np.int64), np.zeros((threads, 8), dtype=np.int64)
 
@@ -175,12 +186,10 @@ class SearchOptions(NamedTuple):
     enough: float  # cost after which one more step is the last
 
 
-class SearchLoop:
+class SearchLoop(_CompiledLoop):
     """The compiled search of one iteration, whose base is (point, best point, its cost)."""
 
-    def __init__(self, iteration: Iteration) -> None:
-        self.iteration = iteration
-        self._loaded: Loaded | None = None
+    kind = iterations.SearchWriter
 
     def __call__(
         self,
@@ -193,20 +202,13 @@ class SearchLoop:
 
         `pool` (a power of two, n) are points to begin at, after `first` (rows, n) where it is passed.
         """
-        if self._loaded is None:
-            self._loaded = iterations.load_loop(iterations.SearchWriter, self.iteration)
         rows, n = len(fixed[0]), self.iteration.base[0].size
-        columns = [
-            np.broadcast_to(x, (rows, *port.shape)).reshape(rows, port.size)
-            for x, port in zip(fixed, self.iteration.fixed, strict=True)
-        ]
-        joined = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-        targets = np.asarray(np.ascontiguousarray(joined), float)
+        targets = _side_by_side(self.iteration.fixed, fixed, (rows,))
         has_first = first is not None
         starts = np.asarray(pool if first is None else np.ascontiguousarray(first), float)
         pool = np.asarray(pool, float)
         ends, costs = np.empty((rows, n)), np.empty(rows)
-        function = iterations.SearchWriter.called(self._loaded)
+        function = self.function()
 
         def part(edge: tuple[int, int]) -> None:
             begin, end = edge

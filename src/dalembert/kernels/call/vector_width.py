@@ -80,12 +80,6 @@ def before_compiling() -> None:
         return  # without a measurement the widest vectors are used
 
 
-def disable_measurement() -> None:
-    """Measure nothing in this process."""
-    for _ in range(2):
-        next(_compilations)
-
-
 def measure(clock: Callable[[], Mapping[str, float]]) -> None:
     """Store the times that the clock returns: nanoseconds per state by target."""
     times = dict(clock())

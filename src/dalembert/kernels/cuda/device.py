@@ -38,11 +38,10 @@ from dalembert.kernels.cuda.iterations import (
     cuda_adaptive,
     cuda_rollout,
     cuda_search,
-    port_offsets,
 )
 from dalembert.kernels.cuda.launch import load_kernel
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
-from dalembert.kernels.program.iteration import Iteration, lead
+from dalembert.kernels.program.iteration import Iteration, lead, port_starts
 from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
@@ -256,9 +255,7 @@ class DeviceRollout(CompiledKernels):
         ports = (*self.iteration.base, *self.iteration.fixed)
         with common_device([port.name for port in ports], (*base, *fixed)):
             base, fixed = ([cp.asarray(x) for x in arrays] for arrays in (base, fixed))
-            start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
-            leads = list(map(lead, self.iteration.fixed, fixed))
-            moving, batch = self.iteration.batch(start, leads, steps, every)
+            moving, batch = self.iteration.batch(base, fixed, steps, every)
             if (dtype, "row") not in self._confirmed:
                 with self._confirming(dtype):
                     if checking():
@@ -339,7 +336,7 @@ class DeviceAdaptive(CompiledKernels):
         """Values of all ports (rows, entries), zero where nothing is given."""
         cp, count = require_cupy(), prod(batch)
         result = cp.empty((count, sum(port.size for port in ports)), ADAPTIVE_DTYPE)
-        for port, start in zip(ports, port_offsets(ports).values(), strict=True):
+        for port, start in zip(ports, port_starts(ports).values(), strict=True):
             x = cp.asarray(values.get(port.name, 0.0))
             entries = flatten_states(ADAPTIVE_DTYPE, batch, port, x)
             result[:, start : start + port.size] = entries
@@ -373,8 +370,8 @@ class DeviceAdaptive(CompiledKernels):
 class DeviceSearch(CompiledKernels):
     """The CUDA kernel of one search, called as `kernels.call.iterations.SearchLoop` is."""
 
-    def __init__(self, iteration: Iteration, name: str = "inverse_kinematics") -> None:
-        super().__init__(lambda dtype, layout: cuda_search(iteration, name, dtype))
+    def __init__(self, iteration: Iteration) -> None:
+        super().__init__(lambda dtype, layout: cuda_search(iteration, "inverse_kinematics", dtype))
         self.iteration = iteration
 
     def __call__(

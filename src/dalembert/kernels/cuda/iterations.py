@@ -22,15 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from dalembert.errors import CompileError
 from dalembert.kernels.c_source import Scalar, port_entries, statements
-from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
+from dalembert.kernels.cuda.source import CudaSource, require_layout
 from dalembert.kernels.cuda.text import LANES, STATE_PER_THREAD, Tile, kernel_text, sincos
-from dalembert.kernels.program.iteration import STRIDES, Iteration
+from dalembert.kernels.program.iteration import STRIDES, Iteration, port_starts
 from dalembert.kernels.program.passes import reciprocals
-from dalembert.text import c_comment, c_identifier
+from dalembert.text import c_identifier
 from dalembert.tracing.program import Op, Port, Program
 
 
@@ -53,7 +50,7 @@ class StepWriter:
         self.inputs = [entry for name, size in arrays.items() for entry in entries(name, size)]
         self.inputs += [f"row{column}" for column in range(len(iteration.table[0]))]
 
-    def head(self, about: Sequence[str], with_table: bool = True) -> list[str]:
+    def head(self, note: str, with_table: bool = True) -> list[str]:
         """Before the kernel: what it is, sine and cosine, the table."""
         programs = self.iteration.programs
         trigonometric = {Op.SIN, Op.COS} & {Op(op) for p in programs for op in set(p.op.tolist())}
@@ -61,7 +58,7 @@ class StepWriter:
         table = f"{self.function}_table[{len(numbers)}] = {{{', '.join(numbers)}}};"
         return [
             "/*",
-            *(f" * {c_comment(line)}".rstrip() for line in about),
+            f" * {note}",
             " */",
             *([sincos(f"{self.function}_sincos", self.scalar), ""] if trigonometric else []),
             *([f"static __constant__ {self.scalar.type} {table}", ""] if with_table else []),
@@ -176,15 +173,10 @@ _LONG_STEP = 4500  # instructions of all programs of a step
 
 
 def cuda_rollout(
-    iteration: Iteration,
-    name: str,
-    dtype: str = "float32",
-    layout: str = "row",
-    about: Sequence[str] = (),
+    iteration: Iteration, name: str, dtype: str = "float32", layout: str = "row"
 ) -> CudaSource:
     """The kernel of an iteration; launch ceil(count / 128) blocks of 128 threads."""
-    if layout not in LAYOUTS:
-        raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
+    require_layout(layout)
     scalar, function = Scalar.of(dtype), c_identifier(name)
     access = _RowAccess(iteration, scalar) if layout == "row" else _ColumnAccess()
     parts = StepWriter(iteration, scalar, function, "dt * ")
@@ -215,9 +207,9 @@ def cuda_rollout(
         "    }",
         "}",
     ]
-    head, arguments = parts.head([*about, note]), ", ".join([*inputs, *saved, *counts])
+    head, arguments = parts.head(note), ", ".join([*inputs, *saved, *counts])
     text = kernel_text(head, bounds, function, arguments, body)
-    shared = access.shared * _WARPS * (4 if scalar.suffix else 8)
+    shared = access.shared * _WARPS * scalar.size
     return CudaSource(text, function, LANES * _WARPS, shared)
 
 
@@ -261,7 +253,7 @@ class _RowAccess:
 
     def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
         lines = []
-        for port, k in zip(ports, port_offsets(ports).values(), strict=True):
+        for port, k in zip(ports, port_starts(ports).values(), strict=True):
             tile = Tile(port, c_identifier(port.name), 0)
             entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
             copied = tile.copy(self.scalar, inward=True)
@@ -270,7 +262,7 @@ class _RowAccess:
 
     def give(self, ports: tuple[Port, ...]) -> list[str]:
         lines = []
-        for port, k in zip(ports, port_offsets(ports).values(), strict=True):
+        for port, k in zip(ports, port_starts(ports).values(), strict=True):
             tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
             entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
             copied = tile.copy(self.scalar, inward=False)
@@ -287,9 +279,7 @@ ADAPTIVE_GRID = RowGrid(LANES, 4096)
 ADAPTIVE_DTYPE = "float64"  # tolerances are below what single precision resolves
 
 
-def cuda_adaptive(
-    iteration: Iteration, saved: int, name: str, about: Sequence[str] = ()
-) -> CudaSource:
+def cuda_adaptive(iteration: Iteration, saved: int, name: str) -> CudaSource:
     """The kernel; launch `GRID.blocks(count)` blocks of 32 threads, with `next` zero."""
     scalar, function = Scalar.of(ADAPTIVE_DTYPE), c_identifier(name)
     parts = StepWriter(iteration, scalar, function)
@@ -310,7 +300,7 @@ def cuda_adaptive(
         *(f"held[{k}] = fixed[row * {fixed} + {k}];" for k in range(fixed)),
         "index = 0;",
     ]
-    between, offsets = iteration.between, port_offsets(iteration.base)
+    between, offsets = iteration.between, port_starts(iteration.base)
     assert between is not None
     inputs = [*entries("before", base), *entries("work", parts.work), "when"]
     step = [
@@ -331,24 +321,14 @@ def cuda_adaptive(
         "    row = -1;",
         "}",
     ]
-    return ADAPTIVE_GRID.source(
-        parts.head([*about, note]), function, arguments, declared, begin, step
-    )
-
-
-def port_offsets(ports: Sequence[Port]) -> dict[str, int]:
-    """Offset of the first entry of each port, by its name."""
-    starts = np.cumsum([0, *(port.size for port in ports)]).tolist()
-    return dict(zip((port.name for port in ports), starts, strict=False))
+    return ADAPTIVE_GRID.source(parts.head(note), function, arguments, declared, begin, step)
 
 
 SEARCH_THREADS = 128
 SEARCH_GRID = RowGrid(SEARCH_THREADS, 1024)
 
 
-def cuda_search(
-    iteration: Iteration, name: str, dtype: str = "float64", about: Sequence[str] = ()
-) -> CudaSource:
+def cuda_search(iteration: Iteration, name: str, dtype: str = "float64") -> CudaSource:
     """The kernel of a search; launch `GRID.blocks(count)` blocks of 128 threads, with `next` zero."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     parts, T, n = StepWriter(iteration, scalar, function), scalar.type, iteration.base[0].size
@@ -403,5 +383,5 @@ def cuda_search(
         "    }",
         "}",
     ]
-    head = parts.head([*about, note], with_table=False)
+    head = parts.head(note, with_table=False)
     return SEARCH_GRID.source(head, function, arguments, declared, begin, step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache, partial
 from math import prod
 
 import numpy as np
@@ -32,23 +33,19 @@ class BroadcastKernel:
 
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name = program, name
-        self._texts: dict[str, CudaSource] = {}
-        self._loaded: dict[str, LoadedKernel] = {}
+        self._source = cache(partial(broadcast_source, program, name))
+        self._loaded = cache(lambda dtype: load_kernel(self._source(dtype)))
         self._prepared: set[tuple[str, int]] = set()
 
     def source(self, dtype: str) -> CudaSource:
         """The text of the kernel."""
         with llvm_lock:
-            if dtype not in self._texts:
-                self._texts[dtype] = broadcast_source(self.program, self.name, dtype)
-            return self._texts[dtype]
+            return self._source(dtype)
 
     def loaded(self, dtype: str) -> LoadedKernel:
         """The kernel, loaded for all devices."""
         with llvm_lock:
-            if dtype not in self._loaded:
-                self._loaded[dtype] = load_kernel(self.source(dtype))
-            return self._loaded[dtype]
+            return self._loaded(dtype)
 
     def identity(self, dtype: str) -> str:
         """A digest of everything that decides its machine code."""

@@ -32,8 +32,9 @@ from dalembert.kernels.c_source import (
     entry_accessors,
     group_calls,
     group_functions,
+    named_ports,
     opening_comment,
-    output_name,
+    pointers,
     statements,
 )
 from dalembert.kernels.cuda.spilling import SpillWriter, exceeds_registers
@@ -44,6 +45,7 @@ from dalembert.kernels.cuda.text import (
     STATE_PER_THREAD,
     STATES_PER_WARP,
     Access,
+    CudaSource,
     Tile,
     kernel_text,
     sincos,
@@ -54,21 +56,10 @@ from dalembert.kernels.program.passes import reciprocals
 from dalembert.text import c_identifier
 from dalembert.tracing.program import Op, Program
 
-LAYOUTS = ("row", "column")
 _MOST_WARPS = 4
 _NARROW = 8  # entries of a row that the cache serves without help
 _LONG = 12_000  # instructions, beyond which it is worth more that the compiler comes to an end
 _SHORT = 4500  # instructions; longer programs spill anyway, and a second copy makes it worse
-
-
-@dataclass(frozen=True)
-class CudaSource:
-    """Text of one kernel and how to launch it: `blocks = ceil(states / threads)`."""
-
-    text: str
-    name: str
-    threads: int
-    shared_bytes: int
 
 
 def cuda_source(
@@ -95,8 +86,7 @@ def cuda_source(
     CompileError
         Where the layout is unknown, or rows are too wide for shared memory.
     """
-    if layout not in LAYOUTS:
-        raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
+    require_layout(layout)
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
     spills = needs_spilling(program, scalar)
@@ -112,7 +102,14 @@ def cuda_source(
     access = Access(STATES_PER_WARP, load, None)
     if layout == "column":
         access = Access(STATE_PER_THREAD, load, store)
-    return _spilled_source(program, scalar, function, access, head)
+    arguments = [*pointers(program, scalar, "__restrict__ "), "const long long count"]
+    return SpillWriter(program, scalar, function, access).source(head, arguments)
+
+
+def require_layout(layout: str) -> None:
+    """Raise unless this is a layout of batches."""
+    if layout not in ENTRY_INDEX:
+        raise CompileError(f"layout={layout!r} must be one of {', '.join(ENTRY_INDEX)}")
 
 
 def needs_spilling(program: Program, scalar: Scalar) -> bool:
@@ -120,36 +117,19 @@ def needs_spilling(program: Program, scalar: Scalar) -> bool:
     return exceeds_registers(program, scalar) and not _groups(program).calls
 
 
-def _spilled_source(
-    program: Program,
-    scalar: Scalar,
-    function: str,
-    access: Access,
-    head: Sequence[str],
-    counts: Sequence[str] = ("const long long count",),
-) -> CudaSource:
-    """The kernel of a program with more values at a time than registers."""
-    kernel = SpillWriter(program, scalar, function, access).kernel()
-    arguments = ", ".join([*_pointers(program, scalar), *counts])
-    head, lines = [*head, *kernel.head], filter(None, kernel.body)
-    text = kernel_text(head, f"{LANES}, {kernel.warps}", function, arguments, lines)
-    return CudaSource(text, function, LANES, kernel.shared_bytes)
-
-
 def _plain_source(
     program: Program, scalar: Scalar, function: str, body: Body, head: Sequence[str]
 ) -> CudaSource:
     """The kernel of a program whose states are loaded and stored as in `body`."""
     threads = LANES * body.warps
-    arguments = ", ".join([*_pointers(program, scalar), *body.counts])
+    arguments = ", ".join([*pointers(program, scalar, "__restrict__ "), *body.counts])
     # ptxas leaves 32 registers to a long program in double unless it hears that one block is enough
     is_long = len(program) > _SHORT and not scalar.suffix
     bounds = f"{threads}, 1" if is_long else str(threads)
     helpers, work = _statements(program, scalar, function, body)
     lines = [*body.before, *work, *body.after]
     text = kernel_text([*head, *helpers], bounds, function, arguments, lines)
-    size = 4 if scalar.suffix else 8
-    return CudaSource(text, function, threads, body.shared * body.warps * size)
+    return CudaSource(text, function, threads, body.shared * body.warps * scalar.size)
 
 
 def fits_rows(program: Program, dtype: str) -> bool:
@@ -224,19 +204,12 @@ def _groups(program: Program) -> Groups:
     return find_groups(program) if len(program) > _LONG else Groups((), (), (), False)
 
 
-def _pointers(program: Program, scalar: Scalar) -> list[str]:
-    inputs = [f"const {scalar.type} *__restrict__ {c_identifier(p.name)}" for p in program.inputs]
-    outputs = [f"{scalar.type} *__restrict__ {output_name(p, program)}" for p in program.outputs]
-    return [*inputs, *outputs]
-
-
 def _layout_body(program: Program, scalar: Scalar, layout: str) -> Body:
     """Columns and narrow rows go straight between memory and registers; wide rows through tiles."""
     if layout == "row" and is_wide(program):
         return _tiled_body(program, scalar)
     load, store = entry_accessors(program, ENTRY_INDEX[layout])
-    captured = {c_identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
-    captured |= {output_name(p, program): f"{scalar.type} *" for p in program.outputs}
+    captured = {name: f"{const}{scalar.type} *" for _, name, const in named_ports(program)}
     captured |= {"count": "const long long ", "state": "const long long "}
     return Body(list(STATE_PER_THREAD), [], load, store, captured)
 
@@ -245,17 +218,15 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
     """Batches in rows through shared memory; `own_states` are lines that broadcast the inputs."""
     tiles: list[Tile] = []
     shared = 0  # numbers of all tiles, one after the other
-    names = [c_identifier(p.name) for p in program.inputs]
-    names += [output_name(p, program) for p in program.outputs]
-    for port, name in zip((*program.inputs, *program.outputs), names, strict=True):
+    for port, name, _ in named_ports(program):
         tiles.append(Tile(port, name, shared))
         shared += tiles[-1].size
     inputs, outputs = tiles[: len(program.inputs)], tiles[len(program.inputs) :]
-    size = 4 if scalar.suffix else 8
-    warps = max(1, min(_MOST_WARPS, SHARED_LIMIT // (shared * size)))
-    if shared * size > SHARED_LIMIT:
+    need = shared * scalar.size
+    warps = max(1, min(_MOST_WARPS, SHARED_LIMIT // need))
+    if need > SHARED_LIMIT:
         raise CompileError(
-            f"{program.name}: one warp's states take {shared * size} bytes of shared memory, more "
+            f"{program.name}: one warp's states take {need} bytes of shared memory, more "
             f'than {SHARED_LIMIT}; use layout="column"'
         )
     inputs_entries, outputs_entries = (
@@ -311,7 +282,8 @@ def broadcast_source(program: Program, name: str, dtype: str) -> CudaSource:
     """The kernel of a program; launch whole warps, at most `threads` to a block."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     program = reciprocals(program)
-    names = [c_identifier(p.name) for p in program.inputs]
+    named = named_ports(program)
+    names = [name for _, name, const in named if const]
     steps = [f"{x}_step{k}" for x in names for k in range(AXES)]
     counts = tuple(f"const long long {x}" for x in ("count", "extent0", "extent1", *steps))
     own_states = [  # of each input, after the indices along the axes
@@ -322,17 +294,20 @@ def broadcast_source(program: Program, name: str, dtype: str) -> CudaSource:
         ),
     ]
     # inputs where they lie, results straight to where they go
-    results = [(output_name(p, program), p.size) for p in program.outputs]
-    captured = {f"{x}_own": f"const {scalar.type} *" for x in names}
-    captured |= {f"{x}_own": f"{scalar.type} *" for x, _ in results}
-    own_results = (f"{scalar.type} *{x}_own = {x} + state * {size};" for x, size in results)
+    captured = {f"{x}_own": f"{const}{scalar.type} *" for _, x, const in named}
+    own_results = (
+        f"{scalar.type} *{x}_own = {x} + state * {port.size};"
+        for port, x, const in named
+        if not const
+    )
     before = [*STATE_PER_THREAD, *own_states, *own_results]
     load, store = entry_accessors(program, suffix="_own")
     if needs_spilling(program, scalar):
         access = Access(before, load, store)
         if tile_bytes(program, scalar) <= SHARED_LIMIT:  # results by tiles
             access = Access((*STATES_PER_WARP, *own_states), load, None)
-        return _spilled_source(program, scalar, function, access, (), counts)
+        arguments = [*pointers(program, scalar, "__restrict__ "), *counts]
+        return SpillWriter(program, scalar, function, access).source((), arguments)
     body = Body(before, [], load, store, captured)
     if is_wide(program):  # rows through tiles while shared memory holds them
         state = "const long long state = first + (lane < states ? lane : 0);"

@@ -19,12 +19,23 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
 
+import numpy as np
+
 from dalembert.errors import CompileError
-from dalembert.kernels.c_source import Scalar, expression, output_name
-from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Access, Tile, sincos, tile_bytes
+from dalembert.kernels.c_source import Scalar, expression, named_ports
+from dalembert.kernels.cuda.text import (
+    LANES,
+    SHARED_LIMIT,
+    Access,
+    CudaSource,
+    Tile,
+    kernel_text,
+    sincos,
+    tile_bytes,
+)
 from dalembert.kernels.program.passes import reordered
 from dalembert.kernels.program.rematerialisation import split_at_first_result, split_at_vertex_cut
-from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program
+from dalembert.tracing.program import Op, Port, Program, port_slices
 
 TRIGONOMETRIC = (Op.SIN, Op.COS)
 _NEVER = 1 << 60
@@ -55,27 +66,15 @@ class Action(Enum):
 Step = tuple[Action, int]
 
 
-def operands(row: tuple[int, int, int]) -> tuple[int, ...]:
-    """The different values that an instruction reads."""
-    op, a, b = row
-    if op in LEAVES:
-        return ()
-    return (a, b) if op in BINARY and a != b else (a,)
-
-
 def max_alive(source: Program) -> int:
-    """The largest number of values that are alive at once."""
-    rows = source.rows
-    last = {j: i for i, row in enumerate(rows) for j in operands(row)}
-    ending: dict[int, int] = {}
-    for j, i in last.items():
-        ending[i] = ending.get(i, 0) + (rows[j][0] != Op.CONST)
-    now = most = 0
-    for i, row in enumerate(rows):
-        now += row[0] != Op.CONST and i in last
-        most = max(most, now)
-        now -= ending.get(i, 0)
-    return most
+    """The largest number of values that are alive at once; constants are not counted."""
+    op = source.op.tolist()
+    change = np.zeros(len(op) + 1, dtype=int)
+    for k, end in source.last_uses.items():
+        if op[k] != Op.CONST:
+            change[k] += 1
+            change[end + 1] -= 1
+    return int(np.cumsum(change).max())
 
 
 def trigonometry_first(source: Program, cut: int | None) -> tuple[Program, int, int | None]:
@@ -91,19 +90,18 @@ def trigonometry_first(source: Program, cut: int | None) -> tuple[Program, int, 
     return reordered(source, order), len(front), moved
 
 
-def spill_schedule(
-    source: Program, capacity: int, cut: int | None = None, in_memory: Collection[int] = ()
-) -> list[Step]:
+def spill_schedule(source: Program, capacity: int, cut: int | None = None) -> list[Step]:
     """All of a program with at most `capacity` values in registers; constants are not counted.
 
     From instruction `cut` on nothing is in registers, so that the compiler cannot keep what is
-    computed again. Values `in_memory` are there anyway, and are not saved.
+    computed again.
     """
     rows = source.rows
-    saved, registers = set(in_memory), set[int]()
+    operands = [tuple(dict.fromkeys(own)) for own in source.operands]
+    saved, registers = set[int](), set[int]()
     uses: list[list[int]] = [[] for _ in rows]  # to come, the next one last
     for i in reversed(range(len(rows))):
-        for j in operands(rows[i]):
+        for j in operands[i]:
             uses[j].append(i)
     steps: list[Step] = []
 
@@ -126,12 +124,12 @@ def spill_schedule(
                 evict(j)
         if row[0] == Op.CONST:
             continue
-        needed = [j for j in operands(row) if rows[j][0] != Op.CONST]
+        needed = [j for j in operands[i] if rows[j][0] != Op.CONST]
         for j in needed:
             if j not in registers:
                 occupy(j, needed)
                 steps.append((Action.LOAD, j))
-        for j in operands(row):
+        for j in operands[i]:
             uses[j].pop()
             if not uses[j]:
                 registers.discard(j)
@@ -218,16 +216,6 @@ def exceeds_registers(source: Program, scalar: Scalar) -> bool:
     return now > many or (now > few and len(source) > _COMPUTE_BOUND * numbers)
 
 
-@dataclass(frozen=True)
-class SpilledKernel:
-    """Lines of a kernel, of the functions before it, bytes of shared memory, warps at a time."""
-
-    head: list[str]
-    body: list[str]
-    shared_bytes: int
-    warps: int
-
-
 class SpillWriter:
     """Writes the kernel of a program for one warp to a block."""
 
@@ -251,7 +239,6 @@ class SpillWriter:
         )
         capacity -= 0 if access.store is None else _ADDRESS_REGISTERS
         self.steps = spill_schedule(self.program, capacity, cut)
-        self.size = 4 if scalar.suffix else 8
         self.results: dict[int, list[int]] = {}  # indices among all results of each value
         for index, k in enumerate(self.result_values):
             self.results.setdefault(k, []).append(index)
@@ -274,13 +261,17 @@ class SpillWriter:
         """For every output its tile, and the steps of its first and of its last result."""
         tiles: list[tuple[Tile, int, int]] = []
         size = 0
-        when = [(port, self._of(port, self.times)) for port in self.program.outputs]
-        for port, times in sorted(when, key=lambda x: max(x[1])):
+        when = [
+            (port, name, self._of(port, self.times))
+            for port, name, const in named_ports(self.program)
+            if not const
+        ]
+        for port, name, times in sorted(when, key=lambda x: max(x[2])):
             first, last = min(times), max(times)
             free = [t.offset for t, _, end in tiles if t.port.size == port.size and end < first]
             busy = {t.offset for t, begin, end in tiles if end >= first}
             again = [offset for offset in free if offset not in busy]
-            tile = Tile(port, output_name(port, self.program), again[0] if again else size)
+            tile = Tile(port, name, again[0] if again else size)
             size += 0 if again else tile.size
             tiles.append((tile, first, last))
         return tiles
@@ -292,35 +283,33 @@ class SpillWriter:
             for k, time in enumerate(self._of(tile.port, self.times)):
                 entry = entries.setdefault((tile.offset, k), MemorySlot(_entry(tile, k)))
                 entry.taken.append((time, last))
-        capacity = SHARED_LIMIT // (LANES * self.size) - self.tiled // LANES
+        capacity = SHARED_LIMIT // (LANES * self.scalar.size) - self.tiled // LANES
         # numbers behind the tiles, those of all lanes contiguous
         names = (lambda k: f"at1[{self.tiled + LANES * k}]"), "rest[{}]".format
         return allocate_spill_slots(self.steps, list(entries.values()), capacity, *names)
 
     def _of(self, port: Port, entries: Sequence[int]) -> Sequence[int]:
         """The part of a list over all results that is one output's."""
-        before = self.program.outputs[: self.program.outputs.index(port)]
-        start = sum(p.size for p in before)
-        return entries[start : start + port.size]
+        outputs = self.program.outputs
+        return entries[port_slices(outputs)[outputs.index(port)]]
 
-    def kernel(self) -> SpilledKernel:
-        """The lines of the kernel and how to launch it."""
-        T, shared = self.scalar.type, self.tiled + LANES * self.spill_slots.shared
+    def source(self, head: Sequence[str], arguments: Sequence[str]) -> CudaSource:
+        """The kernel of these arguments, after the lines of `head`."""
+        T, name = self.scalar.type, self.function
         strides = sorted({tile.stride for tile, *_ in self.tiles} | {1})
         local = self.spill_slots.local
-        wide = max(shared, 4)
-        head: list[str] = []
+        wide = max(self.tiled + LANES * self.spill_slots.shared, 4)
         if any(op in TRIGONOMETRIC for op, *_ in self.rows):
             # sine and cosine: the fast reduction, and the library's for all other angles
-            f, name = self.scalar.suffix, self.function
             head = [
+                *head,
                 sincos(f"{name}_sincos", self.scalar),
                 "",
                 sincos(f"{name}_quick", self.scalar, flags_far=True),
                 "",
                 f"static __device__ __noinline__ void {name}_slow(const {T} x, {T} *s, {T} *c)",
                 "{",
-                f"    sincos{f}(x, s, c);",
+                f"    sincos{self.scalar.suffix}(x, s, c);",
                 "}",
                 "",
             ]
@@ -333,7 +322,9 @@ class SpillWriter:
             "(void)at1;",
             *self._statements(),
         ]
-        return SpilledKernel(head, lines, wide * self.size, self.warps)
+        bounds, body = f"{LANES}, {self.warps}", filter(None, lines)
+        text = kernel_text(head, bounds, name, ", ".join(arguments), body)
+        return CudaSource(text, name, LANES, wide * self.scalar.size)
 
     def _statements(self) -> Iterator[str]:
         names: dict[int, str] = {}

@@ -33,23 +33,13 @@ _SINCOS = """static __device__ __forceinline__ void {name}(const {T} x, {T} *s, 
     *s = ((quarter & 2) != 0) ? -a : a;
     *c = (((quarter + 1) & 2) != 0) ? -b : b;
 }}"""
-_FLOAT = {
-    "T": "float",
-    "f": "f",
-    "most": "48000.0f",
-    "two_over_pi": "0.636619772f",
-    "high": "1.57079601e+00f",
-    "middle": "3.13916473e-07f",
-    "low": "5.39030253e-15f",
-}
-_DOUBLE = {
-    "T": "double",
-    "f": "",
-    "most": "1048576.0",
-    "two_over_pi": "0.63661977236758138",
-    "high": "1.5707963267948966",
-    "middle": "6.123233995736766e-17",
-    "low": "(-1.4973849048591833e-33)",
+# up to which angles, 2/π, and π/2 in three words
+_REDUCTION = {
+    "float": ("48000.0f", "0.636619772f", "1.57079601e+00f", "3.13916473e-07f", "5.39030253e-15f"),
+    "double": (
+        *("1048576.0", "0.63661977236758138", "1.5707963267948966"),
+        *("6.123233995736766e-17", "(-1.4973849048591833e-33)"),
+    ),
 }
 # highest power first: sine after r³, cosine after 1 − r²/2
 _SINE = {
@@ -71,6 +61,16 @@ _COSINE = {
 
 # NVRTC has no <math.h> to define them
 _SPECIAL = {"NAN": "__int_as_float(0x7fffffff)", "INFINITY": "__int_as_float(0x7f800000)"}
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """Text of one kernel and how to launch it: `blocks = ceil(states / threads)`."""
+
+    text: str
+    name: str
+    threads: int
+    shared_bytes: int
 
 
 def kernel_text(
@@ -101,8 +101,9 @@ _NOTE = "    *far |= !(fabs{f}(x) <= {most});"
 
 def sincos(name: str, scalar: Scalar, flags_far: bool = False) -> str:
     """`void name(x, &sine, &cosine)`; with `flags_far`, a fourth argument `bool *far` is set beyond."""
-    constants = _FLOAT if scalar.suffix else _DOUBLE
     f, T = scalar.suffix, scalar.type
+    words = ("most", "two_over_pi", "high", "middle", "low")
+    constants = {"T": T, "f": f, **dict(zip(words, _REDUCTION[T], strict=True))}
 
     def horner(variable: str, coefficients: tuple[str, ...]) -> list[str]:
         first, *rest = coefficients
@@ -203,4 +204,4 @@ class Access:
 
 def tile_bytes(source: Program, scalar: Scalar) -> int:
     """Bytes of shared memory that the results of a warp take in rows."""
-    return sum(Tile(port, "", 0).size for port in source.outputs) * (4 if scalar.suffix else 8)
+    return sum(Tile(port, "", 0).size for port in source.outputs) * scalar.size

@@ -131,8 +131,8 @@ class ArgumentMover:
 
     def __init__(self, t: IRWriter, plan: Plan, argument: Argument):
         self.t, self.plan, self.argument = t, plan, argument
-        base = t.let(f"load ptr, ptr {t.at('%args', 8 * argument.index)}")
-        self.outer = t.let(f"load i64, ptr {t.at('%steps', 8 * argument.index)}")
+        base = t.load("ptr", t.at("%args", 8 * argument.index))
+        self.outer = t.load("i64", t.at("%steps", 8 * argument.index))
         self.strides = t.at("%steps", 8 * argument.strides)
         self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
         self.mode = t.let(f"call i64 @mode_{argument.suffix}(i64 {self.outer}, ptr {self.strides})")
@@ -183,7 +183,7 @@ class ArgumentMover:
         if self.moves_within:
             apart = t.let(f"icmp ult i64 {self.mode}, {layout.DIRECT}")
             self.within = t.let(f"select i1 {apart}, i64 {layout.NONE}, i64 {self.mode}")
-            t.do(f"store ptr {self.strides}, ptr {self._word(3)}")
+            t.store("ptr", self.strides, self._word(3))
 
     def _word(self, k: int) -> str:
         return self.t.at("%records", MOVE_RECORD * self.argument.index + 8 * k)
@@ -199,9 +199,9 @@ class ArgumentMover:
             state_moved = t.let(f"sub i64 {state}, {self.plan.v.width}")
             none = t.let(f"icmp eq i64 {state}, 0")
         mode = t.let(f"select i1 {none}, i64 {layout.NONE}, i64 {self.within}")
-        t.do(f"store i64 {mode}, ptr {self._word(0)}")
-        t.do(f"store ptr {self.at(state_moved)}, ptr {self._word(1)}")
-        t.do(f"store ptr {self._tile(other)}, ptr {self._word(2)}")
+        t.store("i64", mode, self._word(0))
+        t.store("ptr", self.at(state_moved), self._word(1))
+        t.store("ptr", self._tile(other), self._word(2))
 
     def move(self, state: str, frame: str, within: bool = False) -> None:
         """One register of states, in the modes that move `within` the arithmetic, or in the others."""
@@ -293,18 +293,18 @@ def _single_state_function(plan: Plan, deep: bool) -> str:
         first = t.at("%frame", argument.offset * v.width * v.size)
         vector = t.element(v.type, first, entry)
         if argument.is_input:
-            x = t.let(f"load {v.scalar}, ptr {number}, align 1")
-            t.do(f"store {v.type} {t.splat(v, x)}, ptr {vector}")
+            x = t.load(v.scalar, number, "align 1")
+            t.store(v.type, t.splat(v, x), vector)
         else:
-            x = t.let(f"load {v.scalar}, ptr {vector}")
-            t.do(f"store {v.scalar} {x}, ptr {number}, align 1")
+            x = t.load(v.scalar, vector)
+            t.store(v.scalar, x, number, "align 1")
 
     for argument in plan.arguments:
         if argument.index == inputs:
             call_parts(t, plan)
         own = argument.index if argument.is_input else argument.index - inputs
         arrays = "%in" if argument.is_input else "%out"
-        base = t.let(f"load ptr, ptr {t.at(arrays, 8 * own)}")
+        base = t.load("ptr", t.at(arrays, 8 * own))
         if argument.port.size > UNROLLED:
             with t.loop(argument.port.size) as index:
                 move(argument, base, index)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from dalembert.kernels.llvm import mathematics
 from dalembert.kernels.llvm.ir import IRWriter, Vector
-from dalembert.tracing.program import BINARY, LEAVES, Op, Program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program, depth_first
 
 if TYPE_CHECKING:
     from dalembert.kernels.llvm.plan import Move
@@ -97,6 +97,7 @@ class _Body:
         self.program, self.v, self.text = program, v, IRWriter()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
+        self.operands = program.operands
         self.names: dict[int, str] = {}
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
@@ -121,7 +122,7 @@ class _Body:
         for k in range(len(self.ops)):
             value = self.value(k)
             for entry in entries.get(k, []):
-                t.do(f"store {v.type} {value}, ptr {t.at('%y', entry * v.width * v.size)}")
+                t.store(v.type, value, t.at("%y", entry * v.width * v.size))
         for move in self.moves[self.moved :]:  # all, where there are next to no operations
             move.emit(t, v)
         t.do("ret void")
@@ -130,29 +131,19 @@ class _Body:
         """Arguments of sin and cos, by the depth of sines below them."""
         depth: list[int] = []
         stages: dict[int, dict[int, None]] = {}
-        for op, a, b in zip(self.ops, self.a, self.b, strict=True):
-            below = 0 if op in LEAVES else max(depth[a], depth[b] if b >= 0 else 0)
+        for op, operands in zip(self.ops, self.operands, strict=True):
+            below = max((depth[j] for j in operands), default=0)
             if op in (Op.SIN, Op.COS):
-                stages.setdefault(below, {})[a] = None
+                stages.setdefault(below, {})[operands[0]] = None
             depth.append(below + (op in (Op.SIN, Op.COS)))
         return [list(stages[k]) for k in sorted(stages)]
 
     def value(self, k: int) -> str:
         """Emit value k, and before it whatever it needs, depth first."""
-        stack = [k]
-        while stack:
-            top = stack[-1]
-            needs = [] if self.ops[top] in LEAVES else [self.b[top], self.a[top]]
-            missing = [j for j in needs if j >= 0 and j not in self.names]
-            if top in self.names:
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                self.names[top] = self.emit(top)
-                stack.pop()
-                if needs:
-                    self.interleave()
+        for j in depth_first(self.operands.__getitem__, [k], self.names):
+            self.names[j] = self.emit(j)
+            if self.operands[j]:
+                self.interleave()
         return self.names[k]
 
     def interleave(self) -> None:
@@ -166,7 +157,7 @@ class _Body:
             self.moved += 1
         while self.prefetched * self.operations < self.done * len(self.lines):
             entry, port = self.lines[self.prefetched]
-            offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * entry)}, !invariant.load !1")
+            offset = t.load("i64", t.at("%offsets", 8 * entry), "!invariant.load !1")
             line = t.at(f"%ahead_{port}", offset)
             t.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
             self.prefetched += 1
@@ -177,7 +168,7 @@ class _Body:
             return v.splat(float(self.program.constants[a]))
         if op == Op.INPUT:
             address = t.at("%x", a * v.width * v.size)
-            return t.let(f"load {v.type}, ptr {address}, !invariant.load !1")
+            return t.load(v.type, address, "!invariant.load !1")
         if op in (Op.SIN, Op.COS):
             if a not in self.pairs:
                 self.pairs[a] = mathematics.sincos(t, v, *self.reduced[a])

@@ -78,11 +78,11 @@ class _EnvelopeWriter:
 
     def load(self, array: str, index: str) -> str:
         address = self.t.element("double", array, index)
-        return self.t.let(f"load double, ptr {address}")
+        return self.t.load("double", address)
 
     def store(self, array: str, index: str, value: str) -> None:
         address = self.t.element("double", array, index)
-        self.t.do(f"store double {value}, ptr {address}")
+        self.t.store("double", value, address)
 
     def extremum(self, kind: str, a: str, b: str) -> str:
         """The smaller or larger of two numbers."""
@@ -96,7 +96,7 @@ class _EnvelopeWriter:
         spread = t.splat(v, y)
         best = ""
         for k in range(0, self.lines, v.width):
-            a, b = (t.let(f"load {v.type}, ptr {t.at(p, k * v.size)}, align 8") for p in arrays)
+            a, b = (t.load(v.type, t.at(p, k * v.size), "align 8") for p in arrays)
             value = t.let(f"fadd {v.type} {t.let(f'fmul {v.type} {a}, {spread}')}, {b}")
             call = f"call {v.type} @llvm.{kind}num.{v.suffix}({v.type} {best}, {v.type} {value})"
             best = t.let(call) if best else value

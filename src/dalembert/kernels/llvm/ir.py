@@ -70,6 +70,14 @@ class IRWriter:
     def do(self, statement: str) -> None:
         self.lines.append(f"  {statement}")
 
+    def load(self, kind: str, address: str, more: str = "") -> str:
+        """What is at an address; `more` is the alignment or metadata."""
+        return self.let(f"load {kind}, ptr {address}{', ' * bool(more)}{more}")
+
+    def store(self, kind: str, value: str | int, address: str, more: str = "") -> None:
+        """Store a value at an address."""
+        self.do(f"store {kind} {value}, ptr {address}{', ' * bool(more)}{more}")
+
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
         self.block = name

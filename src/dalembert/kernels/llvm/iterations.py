@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.errors import CompileError
 from dalembert.kernels.call.cache_key import load_or_compile_ir
 from dalembert.kernels.llvm.body import part_declarations, part_function
 from dalembert.kernels.llvm.codegen import complete_module
@@ -34,7 +33,7 @@ from dalembert.kernels.llvm.runtime import (
     spilled_bytes,
 )
 from dalembert.kernels.llvm.target import Target, native
-from dalembert.kernels.program.iteration import STRIDES, Iteration
+from dalembert.kernels.program.iteration import STRIDES, Iteration, port_starts
 from dalembert.tracing.program import Op, Program
 
 
@@ -133,11 +132,9 @@ class LoopWriter:
     def copy(self, source: str, target: str, pairs: list[tuple[int, int]]) -> None:
         """Vectors from entries of one tile to entries of another, all read before any is written."""
         t, v = self.t, self.v
-        read = [
-            t.let(f"load {v.type}, ptr {self.address(source, a)}, align {v.size}") for a, _ in pairs
-        ]
+        read = [t.load(v.type, self.address(source, a), f"align {v.size}") for a, _ in pairs]
         for value, (_, b) in zip(read, pairs, strict=True):
-            t.do(f"store {v.type} {value}, ptr {self.address(target, b)}, align {v.size}")
+            t.store(v.type, value, self.address(target, b), f"align {v.size}")
 
     def step(self) -> None:
         """From base values to the next ones."""
@@ -148,13 +145,13 @@ class LoopWriter:
         for a, b in pairs:
             if a is None:
                 address = self.address("%x", b)
-                t.do(f"store {v.type} zeroinitializer, ptr {address}, align {v.size}")
+                t.store(v.type, "zeroinitializer", address, f"align {v.size}")
         results = len(iteration.stage.results)
         for number, row in enumerate(iteration.table):
             for column, factor in enumerate(row, start=self.base + self.work + self.fixed):
                 scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
                 address = self.address("%x", column)
-                t.do(f"store {v.type} {t.splat(v, scaled)}, ptr {address}")
+                t.store(v.type, t.splat(v, scaled), address)
             t.do("call void @body(ptr %x, ptr %y)")
             first = self.base + (number + 1) * results if iteration.stores_stages else self.base
             self.copy("%y", "%x", [(k, first + k) for k in range(results)])
@@ -199,7 +196,7 @@ class RolloutWriter(LoopWriter):
             self.copy(start, "%x", base)
             fixed = t.at("%held", t.let(f"mul i64 {index}, {self.fixed * self.bytes}"))
             saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
-            t.do("store i64 0, ptr %save")
+            t.store("i64", "0", "%save")
             with t.loop("%steps") as step:
                 now = t.at(fixed, t.let(f"mul i64 {step}, %held_step"))
                 first = self.base + self.work
@@ -207,10 +204,10 @@ class RolloutWriter(LoopWriter):
                 self.step()
                 after = t.let(f"add i64 {step}, 1")
                 with t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")):
-                    number = t.let("load i64, ptr %save")
+                    number = t.load("i64", "%save")
                     target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
                     self.copy("%x", target, base)
-                    t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
+                    t.store("i64", t.let(f"add i64 {number}, 1"), "%save")
 
 
 class RowLoop(LoopWriter):
@@ -226,7 +223,7 @@ class RowLoop(LoopWriter):
         t = self.t
         t.do(f"%row = alloca [{self.v.width} x i64], align 64")
         t.do("%left = alloca i64")  # rows at work
-        t.do("store i64 0, ptr %left")
+        t.store("i64", "0", "%left")
         self.prepare()
         with t.loop(self.v.width) as lane:
             self.take(lane)
@@ -241,18 +238,16 @@ class RowLoop(LoopWriter):
     def load(self, entry: int) -> str:
         """The vector of an entry of `x`."""
         v = self.v
-        return self.t.let(f"load {v.type}, ptr {self.address('%x', entry)}, align {v.size}")
+        return self.t.load(v.type, self.address("%x", entry), f"align {v.size}")
 
     def set(self, address: str, lane: str, value: float) -> None:
         """Store a number in one lane of a vector."""
         v = self.v
-        self.t.do(
-            f"store {v.scalar} {v.literal(value)}, ptr {self.t.element(v.scalar, address, lane)}"
-        )
+        self.t.store(v.scalar, v.literal(value), self.t.element(v.scalar, address, lane))
 
     def row(self, lane: str) -> str:
         """The row that a lane works on."""
-        return self.t.let(f"load i64, ptr {self.t.element('i64', '%row', lane)}")
+        return self.t.load("i64", self.t.element("i64", "%row", lane))
 
     @contextmanager
     def each(self, mask: str) -> Iterator[str]:
@@ -270,10 +265,10 @@ class RowLoop(LoopWriter):
         t = self.t
         following = t.let("atomicrmw add ptr %next, i64 1 monotonic")
         has_row = t.let(f"icmp ult i64 {following}, %count")
-        working, added = t.let("load i64, ptr %left"), t.let(f"zext i1 {has_row} to i64")
-        t.do(f"store i64 {t.let(f'add i64 {working}, {added}')}, ptr %left")
+        working, added = t.load("i64", "%left"), t.let(f"zext i1 {has_row} to i64")
+        t.store("i64", t.let(f"add i64 {working}, {added}"), "%left")
         row = t.let(f"select i1 {has_row}, i64 {following}, i64 -1")
-        t.do(f"store i64 {row}, ptr {t.element('i64', '%row', lane)}")
+        t.store("i64", row, t.element("i64", "%row", lane))
         last = t.let("sub i64 %count, 1")
         return t.let(f"select i1 {has_row}, i64 {following}, i64 {last}")
 
@@ -288,8 +283,8 @@ class RowLoop(LoopWriter):
         t, row = self.t, self.row(lane)
         with t.when(t.let(f"icmp sge i64 {row}, 0")):
             yield row
-            left = t.let("load i64, ptr %left")
-            t.do(f"store i64 {t.let(f'sub i64 {left}, 1')}, ptr %left")
+            left = t.load("i64", "%left")
+            t.store("i64", t.let(f"sub i64 {left}, 1"), "%left")
         self.take(lane)
 
     def put(self, lane: str, source: str, entry: int, count: int) -> None:
@@ -297,16 +292,16 @@ class RowLoop(LoopWriter):
         t, v = self.t, self.v
         target = t.element(v.scalar, self.address("%x", entry), lane)
         for k in range(count):
-            value = t.let(f"load {v.scalar}, ptr {t.at(source, k * v.size)}")
-            t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * self.bytes)}")
+            value = t.load(v.scalar, t.at(source, k * v.size))
+            t.store(v.scalar, value, t.at(target, k * self.bytes))
 
     def give(self, lane: str, tile: str, target: str, count: int) -> None:
         """Copy entries of one lane of a tile into a row of numbers."""
         t, v = self.t, self.v
         source = t.element(v.scalar, tile, lane)
         for k in range(count):
-            value = t.let(f"load {v.scalar}, ptr {t.at(source, k * self.bytes)}")
-            t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * v.size)}")
+            value = t.load(v.scalar, t.at(source, k * self.bytes))
+            t.store(v.scalar, value, t.at(target, k * v.size))
 
 
 class AdaptiveWriter(RowLoop):
@@ -326,8 +321,7 @@ class AdaptiveWriter(RowLoop):
 
     def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
         super().__init__(iteration, v, saved)
-        names = [(port.name, port.size) for port in iteration.base]
-        starts = {name: sum(n for _, n in names[:k]) for k, (name, _) in enumerate(names)}
+        starts = port_starts(iteration.base)
         self.time, self.over = starts["t"], starts["ended"]
         self.r = Block("%r", (self.base + self.work + 1) * self.bytes)
         self.s = Block("%s", self.base * self.bytes)
@@ -348,8 +342,8 @@ class AdaptiveWriter(RowLoop):
         t, v = self.t, self.v
         self.copy("%x", "%r", [(k, k) for k in range(self.base)])
         self.step()
-        turns = t.let("load i64, ptr %turns")
-        t.do(f"store i64 {t.let(f'add i64 {turns}, 1')}, ptr %turns")
+        turns = t.load("i64", "%turns")
+        t.store("i64", t.let(f"add i64 {turns}, 1"), "%turns")
         # states at saved times within the step, as long as any lane has passed one
         again, done = t.fresh("passed"), t.fresh("reported")
         some, _, _ = self.due()
@@ -360,16 +354,16 @@ class AdaptiveWriter(RowLoop):
         t.do(f"br label %{again}")
         t.label(again)
         _, due, when = self.due()
-        t.do(f"store {v.type} {when}, ptr {self.address('%r', self.base + self.work)}")
+        t.store(v.type, when, self.address("%r", self.base + self.work))
         t.do("call void @between(ptr %r, ptr %y)")
         self.copy("%y", "%s", [(k, k) for k in range(self.base)])
         self.close("%s")
         # lanes that are due write the state at their saved time and go on to the next one
         with self.each(due) as lane:
             row, address = self.row(lane), t.element(v.scalar, "%index", lane)
-            index = t.let(f"load {v.scalar}, ptr {address}")
+            index = t.load(v.scalar, address)
             following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
-            t.do(f"store {v.scalar} {following}, ptr {address}")
+            t.store(v.scalar, following, address)
             with t.when(t.let(f"icmp sge i64 {row}, 0")):
                 number = t.let(f"fptoui {v.scalar} {index} to i64")
                 at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
@@ -383,7 +377,7 @@ class AdaptiveWriter(RowLoop):
     def due(self) -> tuple[str, str, str]:
         """(Whether any lane has passed its next saved time, the mask of these, and those times)."""
         t, v = self.t, self.v
-        index = t.let(f"load {v.type}, ptr %index")
+        index = t.load(v.type, "%index")
         following = t.let(f"fadd {v.type} {index}, {v.splat(1.0)}")
         when = t.let(f"fmul {v.type} {following}, {self.interval}")
         passed = t.let(f"fcmp ole {v.type} {when}, {self.load(self.time)}")
@@ -427,17 +421,15 @@ class SearchWriter(RowLoop):
     def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
         super().__init__(iteration, v, saved)
         self.n = iteration.base[0].size
-        if self.base != 2 * self.n + 1 or self.base != self.work:
-            raise CompileError(f"{iteration.stage.name} is no search: (point, best, cost)")
 
     def prepare(self) -> None:
         t, v = self.t, self.v
         t.do("%next = alloca i64")
-        t.do("store i64 0, ptr %next")
+        t.store("i64", "0", "%next")
         t.do(f"%start = alloca [{v.width} x i64], align 64")
         t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
         last = self.address("%x", self.base + self.work + self.fixed)
-        t.do(f"store {v.type} {t.splat(v, '%gain')}, ptr {last}")
+        t.store(v.type, t.splat(v, "%gain"), last)
         self.enough = t.splat(v, "%enough")
         self.steps = t.splat(v, t.let(f"uitofp i64 %steps to {v.scalar}"))
 
@@ -445,9 +437,9 @@ class SearchWriter(RowLoop):
         t, v = self.t, self.v
         t.do("call void @body(ptr %x, ptr %y)")
         self.copy("%y", "%x", [(k, k) for k in range(self.base)])
-        before = t.let(f"load {v.type}, ptr %used")
+        before = t.load(v.type, "%used")
         used = t.let(f"fadd {v.type} {before}, {v.splat(1.0)}")
-        t.do(f"store {v.type} {used}, ptr %used")
+        t.store(v.type, used, "%used")
         converged = t.let(f"fcmp ole {v.type} {self.load(2 * self.n)}, {self.enough}")
         over = t.let(f"fcmp oge {v.type} {used}, {self.steps}")
         return t.let(f"or {v.mask} {converged}, {over}")
@@ -456,9 +448,9 @@ class SearchWriter(RowLoop):
         """Write and take the next row, or begin again."""
         t, v = self.t, self.v
         at = t.element(v.scalar, self.address("%x", 2 * self.n), lane)
-        cost = t.let(f"load {v.scalar}, ptr {at}")
+        cost = t.load(v.scalar, at)
         converged = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
-        before = t.let(f"load i64, ptr {t.element('i64', '%start', lane)}")
+        before = t.load("i64", t.element("i64", "%start", lane))
         starts = t.let(f"add i64 {before}, 1")
         done = t.let(f"or i1 {converged}, {t.let(f'icmp uge i64 {starts}, %starts')}")
         with t.when(done), self.ended(lane) as row:
@@ -466,7 +458,7 @@ class SearchWriter(RowLoop):
             target = t.at("%ends", t.let(f"mul i64 {row}, {self.n * v.size}"))
             self.give(lane, t.at("%x", which), target, self.n)
             address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
-            t.do(f"store {v.scalar} {cost}, ptr {address}")
+            t.store(v.scalar, cost, address)
         with t.when(t.let(f"xor i1 {done}, true")):
             self.start(lane, starts)
 
@@ -478,7 +470,7 @@ class SearchWriter(RowLoop):
     def start(self, lane: str, start: str) -> None:
         """At the first point of the row, or at one of the pool."""
         t, size = self.t, self.n * self.v.size
-        t.do(f"store i64 {start}, ptr {t.element('i64', '%start', lane)}")
+        t.store("i64", start, t.element("i64", "%start", lane))
         row = self.row(lane)
         number = t.let(f"add i64 {row}, %offset")
         both = [t.let(f"mul i64 {x}, {s}") for x, s in zip((number, start), STRIDES, strict=True)]

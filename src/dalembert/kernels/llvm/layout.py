@@ -35,7 +35,7 @@ def gather_columns(t: IRWriter, v: Vector, rows: Sequence[str], start: Index, w:
         first = j // (w // 2) * w + j % (w // 2)
         own = (first, first + w // 2) if halves else range(j, v.width, w)
         pieces = [
-            t.let(f"load <{w} x {v.scalar}>, ptr {t.element(v.scalar, rows[r], start)}, align 1")
+            t.load(f"<{w} x {v.scalar}>", t.element(v.scalar, rows[r], start), "align 1")
             for r in own
         ]
         width = w
@@ -66,7 +66,7 @@ def scatter_columns(
         for m, row in enumerate(rows[j::w]):
             lanes = ", ".join(f"i32 {m * w + k}" for k in range(w))
             part = t.let(f"shufflevector {v.type} {vector}, {v.type} poison, <{w} x i32> <{lanes}>")
-            t.do(f"store <{w} x {v.scalar}> {part}, ptr {t.element(v.scalar, row, start)}, align 1")
+            t.store(f"<{w} x {v.scalar}>", part, t.element(v.scalar, row, start), "align 1")
 
 
 def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int]]:
@@ -138,7 +138,7 @@ def _mode(v: Vector, shape: tuple[int, ...]) -> str:
     rows, expected = "true" if prod(shape) > 1 else "false", v.size
     for axis in reversed(range(len(shape))):
         if shape[axis] > 1:
-            stride = t.let(f"load i64, ptr {t.at('%strides', 8 * axis)}")
+            stride = t.load("i64", t.at("%strides", 8 * axis))
             fits = t.let(f"icmp eq i64 {stride}, {expected}")
             rows = t.let(f"and i1 {rows}, {fits}")
         expected *= shape[axis]
@@ -164,7 +164,7 @@ def _prefetch_offsets(v: Vector, shape: tuple[int, ...]) -> str:
     for flat, offset in _each_entry(t, shape):
         part = t.let(f"mul i64 {flat}, {v.width * v.size}")
         chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
-        t.do(f"store i64 {chosen}, ptr {t.element('i64', '%offsets', flat)}")
+        t.store("i64", chosen, t.element("i64", "%offsets", flat))
     t.do("ret void")
     parameters = "i64 %mode, ptr %strides, ptr noalias %offsets"
     return t.function(f"internal void @ahead_{shape_suffix(shape)}({parameters}) #0")
@@ -177,7 +177,7 @@ def _each_entry(
 
     In loops over the axes, where there are more than `unrolled` entries.
     """
-    strides = [t.let(f"load i64, ptr {t.at('%strides', 8 * axis)}") for axis in range(len(shape))]
+    strides = [t.load("i64", t.at("%strides", 8 * axis)) for axis in range(len(shape))]
 
     def plus(x: Index, y: Index) -> Index:
         return y if x == 0 else x if y == 0 else t.let(f"add i64 {x}, {y}")
@@ -226,26 +226,26 @@ def _move_entry(
 ) -> None:
     """One entry of W states, at a byte offset from the first; `rows` are the addresses of states."""
     if name == "pack_direct":
-        x = t.let(f"load {v.type}, ptr {t.at('%base', offset)}, align 1")
-        t.do(f"store {v.type} {x}, ptr {t.element(v.type, '%tile', flat)}")
+        x = t.load(v.type, t.at("%base", offset), "align 1")
+        t.store(v.type, x, t.element(v.type, "%tile", flat))
     elif name == "unpack_direct":
-        x = t.let(f"load {v.type}, ptr {t.element(v.type, '%tile', flat)}")
-        t.do(f"store {v.type} {x}, ptr {t.at('%base', offset)}, align 1")
+        x = t.load(v.type, t.element(v.type, "%tile", flat))
+        t.store(v.type, x, t.at("%base", offset), "align 1")
     elif name == "pack_same":
-        x = t.let(f"load {v.scalar}, ptr {t.at('%base', offset)}, align 1")
+        x = t.load(v.scalar, t.at("%base", offset), "align 1")
         address = t.element(v.type, "%tile", flat)
-        t.do(f"store {v.type} {t.splat(v, x)}, ptr {address}")
+        t.store(v.type, t.splat(v, x), address)
     elif name == "pack_any":
         vector = "poison"
         for k, row in enumerate(rows):
-            x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
+            x = t.load(v.scalar, t.at(row, offset), "align 1")
             vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
-        t.do(f"store {v.type} {vector}, ptr {t.element(v.type, '%tile', flat)}")
+        t.store(v.type, vector, t.element(v.type, "%tile", flat))
     else:
-        vector = t.let(f"load {v.type}, ptr {t.element(v.type, '%tile', flat)}")
+        vector = t.load(v.type, t.element(v.type, "%tile", flat))
         for k, row in enumerate(rows):
             x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
-            t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
+            t.store(v.scalar, x, t.at(row, offset), "align 1")
 
 
 def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
@@ -257,11 +257,11 @@ def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
             columns = gather_columns(t, v, rows, start, w)
             first = t.element(v.type, "%tile", start)
             for k in new:
-                t.do(f"store {v.type} {columns[k]}, ptr {t.at(first, k * v.width * v.size)}")
+                t.store(v.type, columns[k], t.at(first, k * v.width * v.size))
         else:
             first = t.element(v.type, "%tile", start)
             addresses = (t.at(first, k * v.width * v.size) for k in range(w))
-            columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+            columns = [t.load(v.type, address) for address in addresses]
             scatter_columns(t, v, columns, rows, start)
 
     chunks = cover_with_chunks(v, n)

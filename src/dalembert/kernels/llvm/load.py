@@ -5,7 +5,6 @@ import ctypes
 import functools
 import gc
 import itertools
-import struct
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 # name of the variable with the pthread key under which a thread stores the low end of its stack
 STACK_KEY = "dalembert_stack_key"
-_LENGTH = struct.Struct("<Q")
+_LENGTH = 8  # bytes of the number of bytes of an object
 _GENERATION = 32  # libraries of one linker
 _names = map("object{}".format, itertools.count())
 _numbers = itertools.count()
@@ -89,18 +88,15 @@ def pack(objects: Sequence[bytes]) -> bytes:
     >>> unpack(pack([b"one", b"", b"three"]))
     [b'one', b'', b'three']
     """
-    return b"".join(_LENGTH.pack(len(code)) + code for code in objects)
+    return b"".join(len(code).to_bytes(_LENGTH, "little") + code for code in objects)
 
 
 def unpack(packed: bytes) -> list[bytes]:
     """The object files; bytes that are no such sequence are an error."""
     objects, at = [], 0
     while at < len(packed):
-        start = at + _LENGTH.size
-        if start > len(packed):
-            raise CompileError("compiled code could not be linked: it is cut off")
-        (length,) = _LENGTH.unpack_from(packed, at)
-        at = start + length
+        start = at + _LENGTH
+        at = start + int.from_bytes(packed[at:start], "little")
         if at > len(packed):
             raise CompileError("compiled code could not be linked: it is cut off")
         objects.append(packed[start:at])

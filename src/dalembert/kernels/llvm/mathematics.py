@@ -84,11 +84,11 @@ def reduce_angles(t: IRWriter, v: Vector, arguments: list[str]) -> list[tuple[st
     exact = []
     for x, (r, k) in zip(arguments, pairs, strict=True):
         # r and k pass through memory: the slow path corrects the lanes it has to
-        t.do(f"store {v.type} {r}, ptr %spare_r")
-        t.do(f"store {v.integers} {k}, ptr %spare_k")
+        t.store(v.type, r, "%spare_r")
+        t.store(v.integers, k, "%spare_k")
         t.do(f"call void @reduce_huge({v.type} {x}, ptr %spare_r, ptr %spare_k)")
-        r_exact = t.let(f"load {v.type}, ptr %spare_r")
-        exact.append((r_exact, t.let(f"load {v.integers}, ptr %spare_k")))
+        r_exact = t.load(v.type, "%spare_r")
+        exact.append((r_exact, t.load(v.integers, "%spare_k")))
     t.do(f"br label %{after}")
     t.label(after)
     return [
@@ -163,8 +163,8 @@ def sincos_declarations(v: Vector) -> str:
                 r, bits = t.let(f"fptrunc double {r} to float"), t.let(f"trunc i64 {bits} to i32")
             r_at = t.element(v.scalar, "%r", lane)
             k_at = t.element(v.integer, "%k", lane)
-            t.do(f"store {v.scalar} {r}, ptr {r_at}")
-            t.do(f"store {v.integer} {bits}, ptr {k_at}")
+            t.store(v.scalar, r, r_at)
+            t.store(v.integer, bits, k_at)
     t.do("ret void")
     head = f"internal void @reduce_huge({v.type} %x, ptr noalias %r, ptr noalias %k)"
     return f"""declare {v.type} @llvm.fma.{v.suffix}({v.type}, {v.type}, {v.type})
@@ -198,7 +198,7 @@ def libm_definition(v: Vector, op: Op) -> str:
         if v.size == 4:
             value = t.let(f"fptrunc double {value} to float")
         address = t.element(v.scalar, results, lane)
-        t.do(f"store {v.scalar} {value}, ptr {address}")
+        t.store(v.scalar, value, address)
     t.do(f"ret {v.type} {t.let(f'load {v.type}, ptr {results}')}")
     listed = ", ".join(f"{v.type} {x}" for x in parameters)
     return t.function(f"internal {v.type} @each_{LIBM_NAMES[op]}({listed}) noinline #0")

@@ -56,12 +56,12 @@ def _group_function(i: int, parts: range, call: Call, v: Vector, ports: int) -> 
     t = IRWriter()
 
     def copy(index: str, table: str, start: int, out: bool) -> None:
-        entry = t.let(f"load i64, ptr {t.element('i64', table, index)}")
+        entry = t.load("i64", t.element("i64", table, index))
         outer = t.element(v.type, "%frame", entry)
         here = t.at("%local", start * v.width * v.size)
         inner = t.element(v.type, here, index)
         source, target = (inner, outer) if out else (outer, inner)
-        t.do(f"store {v.type} {t.let(f'load {v.type}, ptr {source}')}, ptr {target}")
+        t.store(v.type, t.load(v.type, source), target)
 
     if call.reads:
         with t.loop(len(call.reads)) as index:
@@ -215,30 +215,30 @@ class Move:
     def emit(self, t: IRWriter, v: Vector) -> None:
         """Emit the move for the mode in the argument's record; nothing moves for mode NONE."""
         record = t.at("%moves", MOVE_RECORD * self.argument.index)
-        mode = t.let(f"load i64, ptr {record}")
+        mode = t.load("i64", record)
         with t.when(t.let(f"icmp ne i64 {mode}, {layout.NONE}")):
             if self.w == 1:
                 self._columns(t, v, record)
                 return
             with t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}")):
-                array, tile = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16))
+                array, tile = (t.load("ptr", t.at(record, at)) for at in (8, 16))
                 stride = self.argument.port.size * v.size  # bytes from state to state
                 rows = [t.at(array, k * stride) for k in range(v.width)]
                 addresses = [t.element(v.type, tile, self.start + k) for k in range(self.w)]
                 if self.argument.is_input:
                     columns = gather_columns(t, v, rows, self.start, self.w)
                     for k in self.fresh:
-                        t.do(f"store {v.type} {columns[k]}, ptr {addresses[k]}")
+                        t.store(v.type, columns[k], addresses[k])
                 else:
-                    columns = [t.let(f"load {v.type}, ptr {address}") for address in addresses]
+                    columns = [t.load(v.type, address) for address in addresses]
                     scatter_columns(t, v, columns, rows, self.start)
             with t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}")):
                 self._columns(t, v, record)
 
     def _columns(self, t: IRWriter, v: Vector, record: str) -> None:
-        array, tile, strides = (t.let(f"load ptr, ptr {t.at(record, at)}") for at in (8, 16, 24))
+        array, tile, strides = (t.load("ptr", t.at(record, at)) for at in (8, 16, 24))
         shape = self.argument.port.shape
-        step = [t.let(f"load i64, ptr {t.at(strides, 8 * axis)}") for axis in range(len(shape))]
+        step = [t.load("i64", t.at(strides, 8 * axis)) for axis in range(len(shape))]
         for k in self.fresh:
             address, rest = array, self.start + k
             for axis in reversed(range(len(shape))):
@@ -246,8 +246,8 @@ class Move:
                 address = t.at(address, t.let(f"mul i64 {index}, {step[axis]}") if index else 0)
             inside = t.element(v.type, tile, self.start + k)
             source, target = (address, inside) if self.argument.is_input else (inside, address)
-            x = t.let(f"load {v.type}, ptr {source}, align 1")
-            t.do(f"store {v.type} {x}, ptr {target}, align 1")
+            x = t.load(v.type, source, "align 1")
+            t.store(v.type, x, target, "align 1")
 
 
 def interleaved_moves(plan: Plan) -> list[Move]:

@@ -34,13 +34,9 @@ declare void @llvm.trap() noreturn nounwind"""
 
 def spilled_bytes(program: Program, v: Vector) -> int:
     """Bytes of vectors that are spilled: the largest number of operations alive at once."""
-    op, operands = program.op.tolist(), (program.a.tolist(), program.b.tolist())
-    last: dict[int, int] = {}
-    for k, code in enumerate(op):
-        if code not in LEAVES:
-            last |= {column[k]: k for column in operands if column[k] >= 0}
+    op = program.op.tolist()
     change = np.zeros(len(op) + 1, dtype=int)
-    for k, end in last.items():
+    for k, end in program.last_uses.items():
         if op[k] not in LEAVES:
             change[k] += 1
             change[end] -= 1
@@ -111,7 +107,7 @@ def guarded_function(
     t.label("away")
     for i, (kind, key) in enumerate(parameters):
         field = t.let(f"getelementptr {struct}, ptr %packed, i32 0, i32 {i}")
-        t.do(f"store {kind} %{key}, ptr {field}")
+        t.store(kind, f"%{key}", field)
     t.do("%made = call i32 @pthread_attr_init(ptr %attributes)")
     size = ceil((need + _SPARE) / 65536) * 65536
     t.do(f"%set = call i32 @pthread_attr_setstacksize(ptr %attributes, i64 {size})")

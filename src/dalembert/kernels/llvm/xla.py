@@ -47,7 +47,7 @@ class BatchWalk:
         t, count = self.t, self.count
         self._open()
         self._buffers()
-        rank = t.let(f"load i64, ptr {t.at(self.last, 32)}")
+        rank = t.load("i64", t.at(self.last, 32))
         axes = t.let(f"sub i64 {rank}, {len(self.ports[-1].shape)}")
         groups = t.let(f"add i64 {axes}, {self.spare}")
         for name, length in (("sizes", groups), ("strides", t.let(f"mul i64 {groups}, {count}"))):
@@ -55,27 +55,27 @@ class BatchWalk:
         for name in ("group", "longest", "outer", "rest"):
             t.do(f"%{name} = alloca i64")
         for name, value in (("%group", 0), ("%longest", 0), ("%outer", 1)):
-            t.do(f"store i64 {value}, ptr {name}")
+            t.store("i64", value, name)
         for group in range(self.spare):
-            t.do(f"store i64 1, ptr {t.at('%sizes', 8 * group)}")
+            t.store("i64", "1", t.at("%sizes", 8 * group))
         for k in range(count * self.spare):
-            t.do(f"store i64 0, ptr {t.at('%strides', 8 * k)}")
+            t.store("i64", "0", t.at("%strides", 8 * k))
         some = t.let(f"icmp sgt i64 {axes}, 0")
         with t.when(some), t.loop(axes) as index:
             self._axis(axes, index)
         groups = t.let(f"add i64 {t.let('load i64, ptr %group')}, 1")
         # the longest group, and how many states there are
         with t.loop(groups) as each:
-            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', each)}")
-            best = t.let("load i64, ptr %longest")
-            most = t.let(f"load i64, ptr {t.element('i64', '%sizes', best)}")
+            size = t.load("i64", t.element("i64", "%sizes", each))
+            best = t.load("i64", "%longest")
+            most = t.load("i64", t.element("i64", "%sizes", best))
             longer = t.let(f"icmp sgt i64 {size}, {most}")
-            t.do(f"store i64 {t.let(f'select i1 {longer}, i64 {each}, i64 {best}')}, ptr %longest")
-            outer = t.let("load i64, ptr %outer")
-            t.do(f"store i64 {t.let(f'mul i64 {outer}, {size}')}, ptr %outer")
+            t.store("i64", t.let(f"select i1 {longer}, i64 {each}, i64 {best}"), "%longest")
+            outer = t.load("i64", "%outer")
+            t.store("i64", t.let(f"mul i64 {outer}, {size}"), "%outer")
         # a call for each index of those groups that none walks itself
         inner = self._inner()
-        total = t.let("load i64, ptr %outer")
+        total = t.load("i64", "%outer")
         with t.when(t.let(f"icmp sgt i64 {total}, 0")):
             times = t.let(f"udiv i64 {total}, {inner}")
             with t.loop(times) as index:
@@ -92,17 +92,17 @@ class BatchWalk:
         for name in ("base", "extents", "here", "running", "args"):
             t.do(f"%{name} = alloca [{count} x i64]")
         for k, stride in enumerate(strides):
-            t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * (count + k))}")
-        arguments, results = (t.let(f"load ptr, ptr {t.at('%frame', at)}") for at in (72, 112))
+            t.store("i64", stride, t.at("%steps", 8 * (count + k)))
+        arguments, results = (t.load("ptr", t.at("%frame", at)) for at in (72, 112))
         for a, port in enumerate(self.ports):
             address = (
                 t.at(arguments, 8 * a) if a < self.inputs else t.at(results, 8 * (a - self.inputs))
             )
-            buffer = self.last = t.let(f"load ptr, ptr {address}")
+            buffer = self.last = t.load("ptr", address)
             for name, at in (("base", 24), ("extents", 40)):
-                pointer = t.let(f"load ptr, ptr {t.at(buffer, at)}")
-                t.do(f"store ptr {pointer}, ptr {t.at(f'%{name}', 8 * a)}")
-            t.do(f"store i64 {port.size * self.size}, ptr {t.at('%running', 8 * a)}")
+                pointer = t.load("ptr", t.at(buffer, at))
+                t.store("ptr", pointer, t.at(f"%{name}", 8 * a))
+            t.store("i64", port.size * self.size, t.at("%running", 8 * a))
 
     def _axis(self, axes: str, index: str) -> None:
         """The next axis of the batch, from the last to the first: joined to a group, or a new one."""
@@ -110,21 +110,19 @@ class BatchWalk:
         axis = t.let(f"sub i64 {t.let(f'sub i64 {axes}, 1')}, {index}")
         extent = ""
         for a in range(self.count):
-            extents = t.let(f"load ptr, ptr {t.at('%extents', 8 * a)}")
-            extent = t.let(f"load i64, ptr {t.element('i64', extents, axis)}")
-            running = t.let(f"load i64, ptr {t.at('%running', 8 * a)}")
+            extents = t.load("ptr", t.at("%extents", 8 * a))
+            extent = t.load("i64", t.element("i64", extents, axis))
+            running = t.load("i64", t.at("%running", 8 * a))
             single = t.let(f"icmp eq i64 {extent}, 1")
             stride = t.let(f"select i1 {single}, i64 0, i64 {running}")
-            t.do(f"store i64 {stride}, ptr {t.at('%here', 8 * a)}")
-            t.do(
-                f"store i64 {t.let(f'mul i64 {running}, {extent}')}, ptr {t.at('%running', 8 * a)}"
-            )
+            t.store("i64", stride, t.at("%here", 8 * a))
+            t.store("i64", t.let(f"mul i64 {running}, {extent}"), t.at("%running", 8 * a))
         # joined to the last group where all arrays go on evenly
         with t.when(t.let(f"icmp ne i64 {extent}, 1")):
-            group = t.let("load i64, ptr %group")
-            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
-            old = [t.let(f"load i64, ptr {self._stride(group, a)}") for a in range(self.count)]
-            new = [t.let(f"load i64, ptr {t.at('%here', 8 * a)}") for a in range(self.count)]
+            group = t.load("i64", "%group")
+            size = t.load("i64", t.element("i64", "%sizes", group))
+            old = [t.load("i64", self._stride(group, a)) for a in range(self.count)]
+            new = [t.load("i64", t.at("%here", 8 * a)) for a in range(self.count)]
             joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
             for x, y in zip(old, new, strict=True):
                 even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
@@ -132,32 +130,32 @@ class BatchWalk:
             first = t.let(f"icmp eq i64 {size}, 1")
             stays = t.let(f"or i1 {joined}, {first}")
             target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
-            t.do(f"store i64 {target}, ptr %group")
+            t.store("i64", target, "%group")
             whole = t.let(f"mul i64 {size}, {extent}")
             whole = t.let(f"select i1 {joined}, i64 {whole}, i64 {extent}")
-            t.do(f"store i64 {whole}, ptr {t.element('i64', '%sizes', target)}")
+            t.store("i64", whole, t.element("i64", "%sizes", target))
             for a, (x, y) in enumerate(zip(old, new, strict=True)):
                 stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
-                t.do(f"store i64 {stride}, ptr {self._stride(target, a)}")
+                t.store("i64", stride, self._stride(target, a))
 
     def _call_at(self, groups: str, index: str) -> None:
         """The call for the states at an index of the groups around it."""
         t = self.t
-        t.do(f"store i64 {index}, ptr %rest")
+        t.store("i64", index, "%rest")
         for a in range(self.count):
-            base = t.let(f"load ptr, ptr {t.at('%base', 8 * a)}")
-            t.do(f"store ptr {base}, ptr {t.at('%args', 8 * a)}")
+            base = t.load("ptr", t.at("%base", 8 * a))
+            t.store("ptr", base, t.at("%args", 8 * a))
         with t.loop(groups) as group:
-            size = t.let(f"load i64, ptr {t.element('i64', '%sizes', group)}")
+            size = t.load("i64", t.element("i64", "%sizes", group))
             size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
-            rest = t.let("load i64, ptr %rest")
+            rest = t.load("i64", "%rest")
             index = t.let(f"urem i64 {rest}, {size}")
-            t.do(f"store i64 {t.let(f'udiv i64 {rest}, {size}')}, ptr %rest")
+            t.store("i64", t.let(f"udiv i64 {rest}, {size}"), "%rest")
             for a in range(self.count):
-                stride = t.let(f"load i64, ptr {self._stride(group, a)}")
-                at = t.let(f"load ptr, ptr {t.at('%args', 8 * a)}")
+                stride = t.load("i64", self._stride(group, a))
+                at = t.load("ptr", t.at("%args", 8 * a))
                 advanced = t.at(at, t.let(f"mul i64 {index}, {stride}"))
-                t.do(f"store ptr {advanced}, ptr {t.at('%args', 8 * a)}")
+                t.store("ptr", advanced, t.at("%args", 8 * a))
         self._call()
 
     def _stride(self, group: str | int, a: int) -> str:
@@ -190,12 +188,12 @@ class _CpuWalk(BatchWalk):
 
     def _inner(self) -> str:
         t = self.t
-        self.longest = t.let("load i64, ptr %longest")
+        self.longest = t.load("i64", "%longest")
         for a in range(self.count):
-            stride = t.let(f"load i64, ptr {self._stride(self.longest, a)}")
-            t.do(f"store i64 {stride}, ptr {t.at('%steps', 8 * a)}")
+            stride = t.load("i64", self._stride(self.longest, a))
+            t.store("i64", stride, t.at("%steps", 8 * a))
         self.size_at = t.element("i64", "%sizes", self.longest)
-        return t.let(f"load i64, ptr {self.size_at}")
+        return t.load("i64", self.size_at)
 
     def _inside(self, group: str) -> str:
         return self.t.let(f"icmp eq i64 {group}, {self.longest}")
@@ -247,24 +245,24 @@ class _GpuWalk(BatchWalk):
     def _open(self) -> None:
         """XLA's stream; its error is returned where there is none."""
         t = self.t
-        self.api = t.let(f"load ptr, ptr {t.at('%frame', 16)}")
-        context = t.let(f"load ptr, ptr {t.at('%frame', 24)}")
+        self.api = t.load("ptr", t.at("%frame", 16))
+        context = t.load("ptr", t.at("%frame", 24))
         t.do("%asked = alloca [4 x i64]")
         error = self._ask(80, context, "i64 0")
         none = t.let(f"icmp eq ptr {error}, null")
         with t.when(t.let(f"xor i1 {none}, true")):
             t.do(f"ret ptr {error}")
             t.label(t.fresh("never"))
-        self.stream = t.let(f"load ptr, ptr {t.at('%asked', 24)}")
+        self.stream = t.load("ptr", t.at("%asked", 24))
         t.do("%failed = alloca i32")
-        t.do("store i32 0, ptr %failed")
+        t.store("i32", "0", "%failed")
 
     def _ask(self, function: int, third: str, fourth: str) -> str:
         """Call a function of XLA's interface with a structure of four words."""
         t = self.t
         for at, value in ((0, "i64 32"), (8, "ptr null"), (16, f"ptr {third}"), (24, fourth)):
             t.do(f"store {value}, ptr {t.at('%asked', at)}")
-        called = t.let(f"load ptr, ptr {t.at(self.api, function)}")
+        called = t.load("ptr", t.at(self.api, function))
         return t.let(f"call ptr {called}(ptr %asked)")
 
     def _inner(self) -> str:
@@ -274,16 +272,16 @@ class _GpuWalk(BatchWalk):
         for name in ("words", "places"):
             t.do(f"%{name} = alloca [{words} x i64]")
         for k in range(words):
-            t.do(f"store ptr {t.at('%words', 8 * k)}, ptr {t.at('%places', 8 * k)}")
-        sizes = [t.let(f"load i64, ptr {t.at('%sizes', 8 * k)}") for k in range(_AXES)]
+            t.store("ptr", t.at("%words", 8 * k), t.at("%places", 8 * k))
+        sizes = [t.load("i64", t.at("%sizes", 8 * k)) for k in range(_AXES)]
         states = t.let(f"mul i64 {t.let(f'mul i64 {sizes[0]}, {sizes[1]}')}, {sizes[2]}")
         values = [states, *sizes[:-1]]
         for a in range(self.inputs):
             for group in range(_AXES):
-                stride = t.let(f"load i64, ptr {self._stride(group, a)}")
+                stride = t.load("i64", self._stride(group, a))
                 values.append(t.let(f"sdiv i64 {stride}, {self.size}"))
         for k, value in enumerate(values):
-            t.do(f"store i64 {value}, ptr {t.at('%words', 8 * (ports + k))}")
+            t.store("i64", value, t.at("%words", 8 * (ports + k)))
         few = t.let(f"icmp sle i64 {states}, {self.small}")
         self.block = t.let(f"select i1 {few}, i64 {_LANES}, i64 {self.threads}")
         last = t.let(f"add i64 {states}, {t.let(f'sub i64 {self.block}, 1')}")
@@ -297,19 +295,19 @@ class _GpuWalk(BatchWalk):
     def _call(self) -> None:
         t = self.t
         for a in range(self.count):
-            at = t.let(f"load ptr, ptr {t.at('%args', 8 * a)}")
-            t.do(f"store ptr {at}, ptr {t.at('%words', 8 * a)}")
+            at = t.load("ptr", t.at("%args", 8 * a))
+            t.store("ptr", at, t.at("%words", 8 * a))
         grid = f"i32 {self.blocks}, i32 1, i32 1, i32 {self.block}, i32 1, i32 1, i32 0"
         arguments = f"ptr @dalembert_kernel, {grid}, ptr {self.stream}, ptr %places, ptr null"
         code = t.let(f"call i32 @dalembert_launch({arguments})")
         with t.when(t.let(f"icmp ne i32 {code}, 0")):
-            t.do(f"store i32 {code}, ptr %failed")
+            t.store("i32", code, "%failed")
 
     def _close(self) -> str:
         t = self.t
         t.do("%error = alloca ptr")
-        t.do("store ptr null, ptr %error")
-        code, size = t.let("load i32, ptr %failed"), len(_MESSAGE) + 4
+        t.store("ptr", "null", "%error")
+        code, size = t.load("i32", "%failed"), len(_MESSAGE) + 4
         with t.when(t.let(f"icmp ne i32 {code}, 0")):
             # an error that names the code, its three digits put at the end of the words
             t.do(f"%said = alloca [{size} x i8]")
@@ -317,7 +315,7 @@ class _GpuWalk(BatchWalk):
             for k, power in enumerate((100, 10, 1)):
                 digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
                 character = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
-                t.do(f"store i8 {character}, ptr {t.at('%said', len(_MESSAGE) + k)}")
+                t.store("i8", character, t.at("%said", len(_MESSAGE) + k))
             error = self._ask(48, "%said", f"i64 {_INTERNAL}")
-            t.do(f"store ptr {error}, ptr %error")
-        return t.let("load ptr, ptr %error")
+            t.store("ptr", error, "%error")
+        return t.load("ptr", "%error")

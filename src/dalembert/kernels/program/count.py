@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.tracing.program import BINARY, LEAVES, Op, Program
+from dalembert.tracing.program import LEAVES, Op, Program
 
 _KINDS: dict[str, frozenset[Op]] = {
     "multiplications": frozenset({Op.MUL, Op.SQ}),
@@ -52,15 +52,9 @@ def count(program: Program, varying: Collection[str] | None = None) -> Count:
     """
     ops = program.op
     if varying is not None:
-        sizes = [port.size for port in program.inputs]
-        is_varying = np.repeat([port.name in varying for port in program.inputs], sizes)
-        depends = np.zeros(len(program), dtype=bool)
-        for i, (op, a, b) in enumerate(program.rows):
-            if op == Op.INPUT:
-                depends[i] = is_varying[a]
-            elif op != Op.CONST:
-                depends[i] = depends[a] or (op in BINARY and depends[b])
-        ops = ops[depends]
+        entries = [port.name in varying for port in program.inputs for _ in range(port.size)]
+        depends = program.gather([op == Op.INPUT and entries[a] for op, a, _ in program.rows])
+        ops = ops[np.array(depends, dtype=bool)]
     free = [*LEAVES, Op.NEG]
     kinds = {kind: int(np.isin(ops, list(members)).sum()) for kind, members in _KINDS.items()}
     counted = sum(kinds.values()) + int(np.isin(ops, free).sum())

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
-from dalembert.tracing.program import Port, Program
+from dalembert.tracing.program import Port, Program, port_slices
 
 Arrays = Sequence[np.ndarray]
 # odd numbers: start s of row r of a search is point (r a + s b) mod 2ᵏ of its pool, so that the
@@ -46,6 +46,11 @@ def lead(port: Port, x: Any) -> tuple[int, ...]:
     return shape[: len(shape) - core]
 
 
+def port_starts(ports: Sequence[Port]) -> dict[str, int]:
+    """The first entry of each port among all of them, by its name."""
+    return {port.name: own.start for port, own in zip(ports, port_slices(ports), strict=True)}
+
+
 @dataclass(frozen=True, eq=False)
 class Iteration:
     """The programs of one step, and the coefficients of its stages."""
@@ -61,23 +66,6 @@ class Iteration:
     between: Program | None = None  # (base, work, a time) → base values at a time within the step
     plain: tuple[Callable[..., Arrays], ...] | None = None
     """Functions of numbers that stage, finish and closing were traced from, called by keyword."""
-
-    def __post_init__(self) -> None:
-        base, fixed = ([port.shape for port in ports] for ports in (self.base, self.fixed))
-        work = [port.shape for port, _ in self.work]
-        expected = [
-            (self.stage, base + work + fixed + [()] * len(self.table[0]), work),
-            (self.finish, base + work, base),
-            *((program, base + fixed, base) for program, _ in self.closing),
-        ]
-        consistent = not self.stores_stages or len(work) == len(self.table) + 1
-        if self.stores_stages:
-            expected[0] = (*expected[0][:2], work[:1])
-        for program, inputs, outputs in expected:
-            consistent = consistent and [port.shape for port in program.inputs] == inputs
-            consistent = consistent and [port.shape for port in program.outputs] == outputs
-        if not consistent:
-            raise CompileError(f"{self.stage.name}: stage, finish and ports do not fit together")
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -98,32 +86,28 @@ class Iteration:
         return sum(p.size for p in self.base), work, sum(p.size for p in self.fixed)
 
     def batch(
-        self, start: tuple[int, ...], leads: Sequence[tuple[int, ...]], steps: int, every: int
+        self, base: Sequence[Any], fixed: Sequence[Any], steps: int, every: int
     ) -> tuple[bool, tuple[int, ...]]:
-        """Whether fixed values change from step to step, and the batch all arrays have together.
-
-        `start` and `leads` are the shapes of the base and fixed values without their own axes.
-        """
+        """Whether fixed values change from step to step, and the batch all arrays have together."""
+        start = np.broadcast_shapes(*map(lead, self.base, base))
+        leads = list(map(lead, self.fixed, fixed))
         if steps < 1 or every < 1 or every > steps:
             raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
         most = max(map(len, leads), default=0)
         if most <= len(start):
             return False, np.broadcast_shapes(start, *leads)
-        if any(len(lead) != most or lead[0] != steps for lead in leads):
+        if any(len(axes) != most or axes[0] != steps for axes in leads):
             raise ShapeError(
                 f"inputs with one more axis than the states must have {steps} steps in front, "
                 f"not {leads[0]}"
             )
-        return True, np.broadcast_shapes(start, *(lead[1:] for lead in leads))
+        return True, np.broadcast_shapes(start, *(axes[1:] for axes in leads))
 
     def starts(self) -> list[int | None]:
         """For every work value, the base value it starts from; None for zero."""
-        offsets, position = {}, 0
-        for port in self.base:
-            offsets[port.name] = position
-            position += port.size
+        first = port_starts(self.base)
         return [
-            None if source is None else offsets[source] + k
+            None if source is None else first[source] + k
             for port, source in self.work
             for k in range(port.size)
         ]
@@ -156,9 +140,7 @@ class Iteration:
                 for port, x in zip(self.fixed, fixed, strict=True)
             ]
             after = finish(*now.values(), *self._run_stages(stage, now, u, dt))
-            for function, (_, times) in zip(closing, self.closing, strict=True):
-                for _ in range(times):
-                    after = function(*after, *u)
+            after = self._closed(closing, after, u)
             saved.append(after)
             now = dict(zip(now, after, strict=True))
         return [np.stack(column, axis=len(lead)) for column in zip(*saved, strict=True)]
@@ -185,8 +167,14 @@ class Iteration:
         assert self.between is not None
         now = dict(zip((port.name for port in self.base), base, strict=True))
         work = self._run_stages(partial(interpret, self.stage), now, fixed, 1.0)
-        values: Arrays = interpret(self.between, *base, *work, when)
-        for program, times in self.closing:
+        values = interpret(self.between, *base, *work, when)
+        return self._closed([partial(interpret, p) for p, _ in self.closing], values, fixed)
+
+    def _closed(
+        self, functions: Sequence[Callable[..., Arrays]], values: Arrays, fixed: Arrays
+    ) -> Arrays:
+        """Base values after the closing functions, each run as often as it says."""
+        for function, (_, times) in zip(functions, self.closing, strict=True):
             for _ in range(times):
-                values = interpret(program, *values, *fixed)
+                values = function(*values, *fixed)
         return values

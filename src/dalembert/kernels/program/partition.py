@@ -21,14 +21,15 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
 
 from dalembert.kernels.program.passes import reciprocals
-from dalembert.tracing.program import LEAVES, Op, Port, Program, program
+from dalembert.tracing.program import LEAVES, Op, Port, Program, depth_first, program
 
 LONG = 18_000  # operations, and twelve times the results, of a program that is cut
 LONGEST = 1500  # operations of one part
@@ -88,23 +89,17 @@ def split_into_parts(
     for i in range(1, ceil(len(order) / longest)):
         middle = round(i * length)
         window = range(middle - margin, middle + margin + 1)
-        cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
-    numbers = np.searchsorted(cuts, np.arange(len(order)), side="right").tolist()
-    segment: dict[int, int] = dict(zip(order, numbers, strict=True))  # of every operation
+        cuts.append(min(window, key=lambda c: (alive[c], abs(c - middle))))
+    groups = [order[start:end] for start, end in pairwise([0, *cuts, len(order)])]
+    segment = {k: i for i, group in enumerate(groups) for k in group}  # of every operation
     position, size = _allocate_frame(rows, source.results.tolist(), segment, inputs)
-    count = max(segment.values()) + 1
-    groups: list[list[int]] = [[] for _ in range(count)]
-    for k in order:
-        groups[segment[k]].append(k)
-    leaving: list[dict[int, list[int]]] = [{} for _ in range(count)]
-    for index in indices:
-        k = int(source.results[index])
-        leaving[segment.get(k, 0)].setdefault(k, []).append(inputs + index)
-    for k, index in position.items():
-        if index >= inputs + outputs:
-            leaving[segment[k]].setdefault(k, []).append(index)
+    targets = [(int(source.results[index]), inputs + index) for index in indices]
+    targets += [(k, index) for k, index in position.items() if index >= inputs + outputs]
+    leaving: list[dict[int, list[int]]] = [{} for _ in groups]
+    for k, index in targets:
+        leaving[segment.get(k, 0)].setdefault(k, []).append(index)
     both = zip(groups, leaving, strict=True)
-    parts = [_make_part(source, rows, group, own, position, size) for group, own in both]
+    parts = [_make_part(source, group, own, position, size) for group, own in both]
     return StackFrame(tuple(parts), size)
 
 
@@ -174,34 +169,65 @@ def _allocate_frame(
 
 def _make_part(
     source: Program,
-    rows: Rows,
     group: Sequence[int],
     leaving: dict[int, list[int]],
     position: dict[int, int],
     size: int,
 ) -> Part:
     """The operations of one group; `position` is where values of other parts are in the frame."""
-    inside = set(group)
+    rows = source.rows
+
+    def elsewhere(k: int) -> tuple[int, int, int]:
+        return rows[k] if rows[k][0] in LEAVES else (Op.INPUT, position[k], -1)
+
+    results = [(k, index) for k, indices in leaving.items() for index in indices]
+    instructions, values = _renumbered(rows, group, [k for k, _ in results], elsewhere)
+    ports = (Port("frame", (size,)),), (Port("results", (len(values),)),)
+    part = program(source.name, *ports, instructions, source.constants, values)
+    return Part(part, tuple(index for _, index in results))
+
+
+def _renumbered(
+    rows: Rows,
+    group: Sequence[int],
+    results: Sequence[int],
+    elsewhere: Callable[[int], tuple[int, int, int] | None],
+    is_canonical: bool = False,
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """(Instructions of a group alone, numbers of its results among them).
+
+    `elsewhere(k)` is what stands for a value that the group does not compute; None where it is
+    computed again. `is_canonical` orders the operands of sums and products alike in equal groups.
+    """
     instructions: list[tuple[int, int, int]] = []
     number = {-1: -1}
 
+    def append(k: int, row: tuple[int, int, int]) -> None:
+        number[k] = len(instructions)
+        instructions.append(row)
+
     def need(k: int) -> int:
         if k not in number:
-            number[k] = len(instructions)
-            op, a, _ = rows[k]
-            instructions.append((op, a, -1) if op in LEAVES else (Op.INPUT, position[k], -1))
+            row = elsewhere(k)
+            if row is None:
+                op, a, b = rows[k]
+                row = op, need(a), need(b)
+            append(k, row)
         return number[k]
+
+    def rank(k: int) -> tuple[int, int]:
+        """Sort key that is equal in equal groups: numbered values, constants, inputs in their order."""
+        op, a, _ = rows[k]
+        if k in number:
+            return 0, number[k]
+        return (1, 0) if op == Op.CONST else (2, a) if op == Op.INPUT else (3, k)
 
     for k in group:
         op, *operands = rows[k]
-        a, b = (need(j) if j not in inside else number[j] for j in operands)
-        number[k] = len(instructions)
-        instructions.append((op, a, b))
-    results = [(need(k), index) for k, indices in leaving.items() for index in indices]
-    values, indices = [k for k, _ in results], tuple(index for _, index in results)
-    ports = (Port("frame", (size,)),), (Port("results", (len(values),)),)
-    constants = source.constants.tolist()
-    return Part(program(source.name, *ports, instructions, constants, values), indices)
+        if is_canonical and op in _COMMUTATIVE:
+            operands.sort(key=rank)
+        append(k, (op, need(operands[0]), need(operands[1])))
+    return instructions, [need(k) for k in results]
 
 
 _NEARLY_ALL = 0.75  # of the inputs that are read at all
@@ -220,28 +246,19 @@ def shared_tail(source: Program) -> np.ndarray:
     >>> int(shared_tail(trace(function, {"x": (4,)})).sum())  # beside 32 other operations
     3
     """
-    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
-    support: list[int] = []  # per value, the inputs below it, as bits
-    for code, i, j in zip(op, a, b, strict=True):
-        if code in LEAVES:
-            support.append(1 << i if code == Op.INPUT else 0)
-        else:
-            support.append(support[i] | (support[j] if j >= 0 else 0))
+    # per value, the inputs below it, as bits
+    support = source.gather(1 << a if op == Op.INPUT else 0 for op, a, _ in source.rows)
     results = set(source.results.tolist())
     every = 0
     for k in results:
         every |= support[k]
     limit = _NEARLY_ALL * every.bit_count()
-    needed = np.zeros(len(op), dtype=bool)  # by a result that depends on less
-    needed[[k for k in results if support[k].bit_count() <= limit]] = True
-    for k in reversed(range(len(op))):
-        if needed[k] and op[k] not in LEAVES:
-            needed[a[k]] = True
-            if b[k] >= 0:
-                needed[b[k]] = True
+    early = [k for k in results if support[k].bit_count() <= limit]  # that depend on less
+    needed = np.zeros(len(source), dtype=bool)
+    needed[depth_first(source.operands.__getitem__, early)] = True
     inner = ~np.isin(source.op, list(LEAVES))
     late = inner & ~needed
-    return late if late.sum() <= _FEW * inner.sum() else np.zeros(len(op), dtype=bool)
+    return late if late.sum() <= _FEW * inner.sum() else np.zeros(len(source), dtype=bool)
 
 
 MIN_GROUPED = 4000  # operations of a program that is looked at for groups
@@ -292,11 +309,9 @@ class Schedule:
     zeroed: bool
 
 
-def make_schedule(
-    source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED, longest: int = LONGEST
-) -> Schedule:
+def make_schedule(source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED) -> Schedule:
     """The program as one frame, or as calls of frames where it falls into groups."""
-    groups = find_groups(source, many, small, longest)
+    groups = find_groups(source, many, small)
     if not groups.calls:
         frame = split_into_parts(source, results=groups.written)
         return Schedule((frame,), (), frame.size, groups.zeroed)
@@ -304,9 +319,7 @@ def make_schedule(
     return Schedule(tuple(map(split_into_parts, groups.parts)), groups.calls, size, groups.zeroed)
 
 
-def find_groups(
-    source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED, longest: int = LONGEST
-) -> Groups:
+def find_groups(source: Program, many: int = MIN_GROUPED, small: int = MIN_CALLED) -> Groups:
     """The groups of a program that is long, each different one once."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     constant = source.op[source.results] == Op.CONST
@@ -325,10 +338,10 @@ def find_groups(
         for j in (int(source.a[k]), int(source.b[k])):
             if j >= 0 and j not in is_late and not common[j] and source.op[j] not in LEAVES:
                 crossing.setdefault(j, inputs + outputs + len(crossing))
-    rows = source.op.tolist(), source.a.tolist(), source.b.tolist()
+    rows = source.rows
     parts: dict[str, tuple[int, Program]] = {}
     calls = []
-    for group, own in _assign_results(groups, late, [*targets, *crossing.items()], small, longest):
+    for group, own in _assign_results(groups, late, [*targets, *crossing.items()], small):
         part, reads = _extract_group(source, rows, group, [k for k, _ in own], crossing)
         number, _ = parts.setdefault(part.digest, (len(parts), part))
         calls.append(Call(number, reads, tuple(position for _, position in own)))
@@ -355,14 +368,9 @@ def _split_groups(source: Program) -> tuple[list[list[int]], list[int]]:
 
 def _scalar_only(source: Program) -> np.ndarray:
     """Which values depend on nothing but inputs that are one number each."""
-    single = np.repeat([port.size == 1 for port in source.inputs], [p.size for p in source.inputs])
-    scalar_only: list[bool] = []
-    for op, a, b in source.rows:
-        if op in LEAVES:
-            scalar_only.append(op == Op.CONST or bool(single[a]))
-        else:
-            scalar_only.append(scalar_only[a] and (b < 0 or scalar_only[b]))
-    return np.array(scalar_only, dtype=bool)
+    single = [port.size == 1 for port in source.inputs for _ in range(port.size)]
+    others = source.gather(op == Op.INPUT and not single[a] for op, a, _ in source.rows)
+    return ~np.array(others, dtype=bool)
 
 
 def _connected_groups(source: Program, inner: np.ndarray) -> list[list[int]]:
@@ -407,7 +415,6 @@ def _assign_results(
     late: Sequence[int],
     targets: Sequence[tuple[int, int]],
     small: int,
-    longest: int,
 ) -> list[GroupResults]:
     """(Operations, values that leave them with their positions) of each part, the late ones last.
 
@@ -425,10 +432,10 @@ def _assign_results(
     alike = Counter(shapes)
     open_: GroupResults = ([], loose)
     for group, own, shape in zip(groups, results, shapes, strict=False):
-        if len(group) > longest or (len(group) > small and alike[shape] > 1):
+        if len(group) > LONGEST or (len(group) > small and alike[shape] > 1):
             parts.append((list(group), own))
             continue
-        if len(open_[0]) + len(group) > longest:
+        if len(open_[0]) + len(group) > LONGEST:
             parts.append(open_)
             open_ = ([], [])
         open_[0].extend(group)
@@ -438,49 +445,25 @@ def _assign_results(
 
 def _extract_group(
     source: Program,
-    rows: tuple[list[int], list[int], list[int]],
+    rows: Rows,
     group: Sequence[int],
     results: Sequence[int],
     crossing: Mapping[int, int],
 ) -> tuple[Program, tuple[int, ...]]:
-    """The operations as a program of the entries they read, in order of use, and those entries.
-
-    `rows` are op, a and b of the source as lists, which are read far quicker than arrays.
-    """
-    op, a, b = rows
-    instructions: list[tuple[int, int, int]] = []
+    """The operations as a program of the entries they read, in order of use, and those entries."""
     constants: list[float] = []
     reads: list[int] = []
-    number = {-1: -1}
 
-    def need(k: int) -> int:
-        if k not in number:
-            row: tuple[int, int, int]
-            if op[k] == Op.CONST:
-                row = (Op.CONST, len(constants), -1)
-                constants.append(float(source.constants[a[k]]))
-            elif op[k] == Op.INPUT or k in crossing:
-                row = (Op.INPUT, len(reads), -1)
-                reads.append(a[k] if op[k] == Op.INPUT else crossing[k])
-            else:  # on single numbers, done again
-                row = (op[k], need(a[k]), need(b[k]))
-            number[k] = len(instructions)
-            instructions.append(row)
-        return number[k]
+    def elsewhere(k: int) -> tuple[int, int, int] | None:
+        op, a, _ = rows[k]
+        if op == Op.CONST:
+            constants.append(float(source.constants[a]))
+            return Op.CONST, len(constants) - 1, -1
+        if op == Op.INPUT or k in crossing:
+            reads.append(a if op == Op.INPUT else crossing[k])
+            return Op.INPUT, len(reads) - 1, -1
+        return None  # on single numbers, done again
 
-    def order(k: int) -> tuple[int, int]:
-        """Sort key that is equal in equal groups: numbered values, constants, inputs in their order."""
-        if k in number:
-            return 0, number[k]
-        return (1, 0) if op[k] == Op.CONST else (2, a[k]) if op[k] == Op.INPUT else (3, k)
-
-    for k in group:
-        operands = [a[k], b[k]]
-        if op[k] in _COMMUTATIVE:
-            operands.sort(key=order)
-        instruction = (op[k], need(operands[0]), need(operands[1]))
-        number[k] = len(instructions)
-        instructions.append(instruction)
-    values = [need(k) for k in results]
+    instructions, values = _renumbered(rows, group, results, elsewhere, is_canonical=True)
     ports = (Port("reads", (len(reads),)),), (Port("results", (len(values),)),)
     return program(source.name, *ports, instructions, constants, values), tuple(reads)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.tracing.program import BINARY, LEAVES, Op, Port, Program, program
+from dalembert.tracing.program import LEAVES, Op, Port, Program, depth_first, program
 
 
 def reciprocals(source: Program) -> Program:
@@ -130,15 +130,9 @@ def order_results(source: Program) -> Program:
 
 def mean_alive(source: Program) -> float:
     """How many values, on average over the instructions, are computed but still needed."""
-    rows = source.rows
-    last: dict[int, int] = {}
-    for i, (op, a, b) in enumerate(rows):
-        if op not in LEAVES:
-            last[a] = i
-            if op in BINARY:
-                last[b] = i
-    spans = [end - start for start, end in last.items() if rows[start][0] != Op.CONST]
-    return sum(spans) / max(1, len(rows))
+    op = source.op.tolist()
+    spans = [end - k for k, end in source.last_uses.items() if op[k] != Op.CONST]
+    return sum(spans) / max(1, len(source))
 
 
 def distant_uses(source: Program) -> int:
@@ -156,10 +150,7 @@ def distant_uses(source: Program) -> int:
 
 def _cheapest_first(source: Program) -> list[int]:
     """Results, always next the one with the fewest operations not done yet."""
-    needs: list[int] = []  # per value, the set of values below it, as bits
-    for i, (op, a, b) in enumerate(source.rows):
-        below = 0 if op in LEAVES else needs[a] | (needs[b] if op in BINARY else 0)
-        needs.append(below | (1 << i))
+    needs = source.gather(1 << i for i in range(len(source)))  # the values below each, as bits
     left = list(dict.fromkeys(source.results.tolist()))
     order, done = [], 0
     while left:
@@ -171,21 +162,7 @@ def _cheapest_first(source: Program) -> list[int]:
 
 
 def _depth_first(source: Program, roots: list[int]) -> Program:
-    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
-    order: list[int] = []
-    emitted = {-1}
-    stack = roots[::-1]
-    while stack:
-        k = stack.pop()
-        if k in emitted:
-            continue
-        missing = [] if op[k] in LEAVES else [j for j in (b[k], a[k]) if j not in emitted]
-        if missing:
-            stack += [k, *missing]
-        else:
-            emitted.add(k)
-            order.append(k)
-    return reordered(source, order)
+    return reordered(source, depth_first(source.operands.__getitem__, roots))
 
 
 def reordered(source: Program, order: Sequence[int]) -> Program:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.tracing.interpreter import MEANING
-from dalembert.tracing.program import BINARY, Op, Program
+from dalembert.tracing.program import Op, Program, port_slices
 
 CHUNK = 1 << 16  # products formed at a time: 0.5 MB for each entry of a matrix
 
@@ -132,20 +132,18 @@ def taylor(program: Program, point: np.ndarray, order: int) -> tuple[np.ndarray,
     used = variables(program).tolist()
     series = algebra(len(used), order)
     values: list[np.ndarray] = []
-    for op, a, b in program.rows:
+    for (op, a, _), operands in zip(program.rows, program.operands, strict=True):
         if op == Op.CONST:
             values.append(series.constant(program.constants[a]))
         elif op == Op.INPUT:
             values.append(series.variable(used.index(a), point[a]))
         else:
-            operands = [values[a], values[b]] if op in BINARY else [values[a]]
-            values.append(_applied(Op(op), series, operands))
-    outputs, start = [], 0
-    for port in program.outputs:
-        entries = [values[k] for k in program.results[start : start + port.size]]
+            values.append(_applied(Op(op), series, [values[j] for j in operands]))
+    outputs = []
+    for port, own in zip(program.outputs, port_slices(program.outputs), strict=True):
+        entries = [values[k] for k in program.results[own]]
         stacked = np.stack(entries, axis=1) if entries else np.zeros((series.size, 0))
         outputs.append(stacked.reshape(series.size, *port.shape))
-        start += port.size
     return tuple(outputs)
 
 

@@ -154,14 +154,10 @@ def write_body(
     writer = _Writer(program, lanes, library, arrays)
     if lanes.width == 1:
         # sine and cosine of angles that need no others first, two at a time
-        turned: list[bool] = []  # whether there is a sine or cosine at or below a value
-        independent: dict[int, None] = {}  # in their order
-        for op, a, b in program.rows:
-            below = op not in LEAVES and (turned[a] or (b >= 0 and turned[b]))
-            if op in _TRIGONOMETRIC and not below:
-                independent[a] = None
-            turned.append(below or op in _TRIGONOMETRIC)
-        angles = list(independent)
+        # whether there is a sine or cosine at or below a value
+        turned = program.gather(op in _TRIGONOMETRIC for op in program.op.tolist())
+        rows = program.rows
+        angles = [*dict.fromkeys(a for op, a, _ in rows if op in _TRIGONOMETRIC and not turned[a])]
         for i in range(0, len(angles), 2):
             writer.emit(writer.sincos(angles[i : i + 2]))
     for entry, k in sorted(zip(writes, program.results.tolist(), strict=True), key=lambda x: x[1]):

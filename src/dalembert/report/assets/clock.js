@@ -3,14 +3,14 @@
 let data = JSON.parse(document.getElementById("data").textContent);
 const clock = (() => {
   let listeners = [], start = 0, end = 0;
-  const slider = document.getElementById("time"), shown = document.getElementById("now");
+  const slider = document.getElementById("time"), output = document.getElementById("now");
   const button = document.getElementById("play");
   let now = 0, playing = false, turn = 0, isHeld = false;
 
   function show() {
     slider.value = now;
-    shown.textContent = `${now.toFixed(2)} s`;
-    slider.setAttribute("aria-valuetext", shown.textContent);
+    output.textContent = `${now.toFixed(2)} s`;
+    slider.setAttribute("aria-valuetext", output.textContent);
     listeners.forEach((listener) => listener(now));
   }
   function set(time) {

@@ -15,7 +15,7 @@ const closing = (() => {
   // Newton's steps from the present posture, on which the velocities `led` stay. Whether the chain is closed.
   function settle(live, led = []) {
     const { stiff } = live.kernels.find("close").inputs;
-    for (const v of led) stiff[v] = live.given.stiff;
+    for (const v of led) stiff[v] = live.data.stiff;
     let open = apart(live);
     for (let k = 0; k < NEWTON && open > 1e-15; k++) {
       live.q.set(live.kernels.call("close").q);
@@ -36,19 +36,19 @@ const closing = (() => {
   // The posture with a coordinate at a value, reached from this one by increments, or as far as the chain goes.
   function lead(live, joint, value) {
     const others = live.joints.filter((one) => one !== joint), leading = live.joints.filter((one) => !one.follows).map((one) => one.v);
-    const ways = joint.follows ? [[joint.v]] : [leading, [joint.v]];
+    const choices = joint.follows ? [[joint.v]] : [leading, [joint.v]];
     let now = Float64Array.from(live.q), most = INCREMENT[joint.kind] ?? 0.05;
     const least = FINEST * most;
     while (now[joint.k] !== value && most >= least) {
       const left = value - now[joint.k], target = Math.abs(left) <= most ? value : now[joint.k] + Math.sign(left) * most;
-      const done = ways.some((led) => {
+      const done = choices.some((led) => {
         live.q.set(now);
         live.q[joint.k] = target;
         return settle(live, led) && Math.abs(live.q[joint.k] - target) < 1e-7 && others.every((one) => near(live, one, now));
       });
       if (done) { now = Float64Array.from(live.q); now[joint.k] = target; } else most /= 2;
     }
-    if (now[joint.k] !== value) live.said = ended(joint, now[joint.k]);
+    if (now[joint.k] !== value) live.message = ended(joint, now[joint.k]);
     return now;
   }
 

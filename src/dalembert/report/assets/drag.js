@@ -4,13 +4,13 @@ const STEPS = 60; // of inverse kinematics for each move of the pointer
 
 // Where the tool is, in the world, and the posture that brings it elsewhere.
 function toolOf(live) {
-  const { said } = live.kernels.find("poses"), at = 16 * said.frames.indexOf("tool"), target = new Float64Array(16);
+  const { about } = live.kernels.find("poses"), at = 16 * about.frames.indexOf("tool"), target = new Float64Array(16);
   return {
     pose: () => live.value("poses").subarray(at, at + 16),
-    reach(point) {
+    moveTo(point) {
       target.set(this.pose());
       [3, 7, 11].forEach((k, j) => { target[k] = point[j]; });
-      live.kernels.roll("reach", STEPS, live.kernels.find("reach").said.gain, { target });
+      live.kernels.roll("reach", STEPS, live.kernels.find("reach").about.gain, { target });
       live.pose(Float64Array.from(live.q));
     },
   };
@@ -46,14 +46,14 @@ function pixelOf(point, container, at) {
 
 function drawGrip(live, container) {
   if (!view || !live.has("reach") || !live.has("poses") || live.joints.length < live.q.length) return { there: false, show() {} };
-  const grip = element("div", null, container, "grip"), tool = toolOf(live), at = new THREE.Vector3(), seen = new THREE.Vector3();
+  const grip = element("div", null, container, "grip"), tool = toolOf(live), at = new THREE.Vector3(), projection = new THREE.Vector3();
   grip.title = "drag the tool";
   grip.hidden = true;
   let grasp = null; // the plane through the tool, facing the reader, in which it is moved
   const here = () => { const T = tool.pose(); return at.set(T[3], T[7], T[11]); };
   view.after(() => {
     if (grip.hidden) return;
-    const [x, y] = pixelOf(here(), container, seen);
+    const [x, y] = pixelOf(here(), container, projection);
     grip.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
   });
   grip.addEventListener("pointerdown", (event) => {
@@ -68,10 +68,10 @@ function drawGrip(live, container) {
   });
   grip.addEventListener("pointermove", (event) => {
     const point = grasp && pointUnder(event, grasp);
-    if (point) tool.reach(point.add(grasp.aside).toArray());
+    if (point) tool.moveTo(point.add(grasp.aside).toArray());
   });
   const drop = () => { grasp = null; grip.classList.remove("held"); };
   grip.addEventListener("pointerup", drop);
   grip.addEventListener("pointercancel", drop);
-  return { there: true, show(wanted) { grip.hidden = !wanted; view.render(); } };
+  return { there: true, show(isVisible) { grip.hidden = !isVisible; view.render(); } };
 }

@@ -21,11 +21,11 @@ function symmetricAxes(matrix) {
 const ELLIPSOIDS = [
   {
     name: "velocity", colour: "--c2", unit: "m", title: "where the velocity of the tool ends if those of the joints have length one: J q̇ with q̇ᵀ q̇ = 1",
-    said: "radii", number: (value) => Math.sqrt(Math.max(0, value)),
+    text: "radii", number: (value) => Math.sqrt(Math.max(0, value)),
   },
   {
     name: "inertia", colour: "--c5", unit: "kg", title: "where the velocity of the tool ends with the kinetic energy ½ J: J q̇ with q̇ᵀ M q̇ = 1. It is long where the tool feels light",
-    said: "felt masses", number: (value) => (value > 0 ? 1 / value : Infinity),
+    text: "felt masses", number: (value) => (value > 0 ? 1 / value : Infinity),
   },
 ];
 
@@ -64,7 +64,7 @@ function drawEllipsoids(live, parent) {
   for (const kind of ELLIPSOIDS) {
     const row = element("div", null, box, "ellipsoid"), label = element("label", null, row);
     label.title = kind.title;
-    const tick = element("input", null, label), words = element("span", kind.said, row, "faint");
+    const tick = element("input", null, label), words = element("span", kind.text, row, "faint");
     tick.type = "checkbox";
     tick.disabled = !view;
     words.title = kind.title;
@@ -87,7 +87,7 @@ function drawEllipsoids(live, parent) {
     if (shape.tick.checked) shape.drawn.set([T[3], T[7], T[11]], radii, principal.axes);
     view.render();
   }
-  live.listen(() => { if (live.shown) for (const shape of shapes) if (shape.tick.checked) draw(shape); });
+  live.listen(() => { if (live.isShown) for (const shape of shapes) if (shape.tick.checked) draw(shape); });
   return () => {
     for (const { kind, numbers } of shapes) {
       const { values } = symmetricAxes(live.kernels.call("ellipsoids")[kind.name]);

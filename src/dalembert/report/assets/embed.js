@@ -61,16 +61,16 @@ function embed(live, control) {
     send({ ...now, turn });
   }
   live.listen((change) => {
-    if (change !== "turned" && live.shown && !pending) pending = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
+    if (change !== "turned" && live.isShown && !pending) pending = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
   });
   addEventListener("message", ({ source, data: content }) => {
-    const given = content && content.dalembert;
-    if (source !== outer || !given || typeof given !== "object") return;
-    if (Number.isInteger(given.turn)) turn = given.turn;
+    const request = content && content.dalembert;
+    if (source !== outer || !request || typeof request !== "object") return;
+    if (Number.isInteger(request.turn)) turn = request.turn;
     try {
-      takeState(live, askedState(live, given));
-      if (typeof given.running === "boolean") control.run(given.running);
-      for (const name in known) known[name] = name === "parameters" ? { ...known[name], ...given[name] } : given[name] ?? known[name];
+      takeState(live, askedState(live, request));
+      if (typeof request.running === "boolean") control.run(request.running);
+      for (const name in known) known[name] = name === "parameters" ? { ...known[name], ...request[name] } : request[name] ?? known[name];
     } catch (error) {
       send({ error: error.message, ...(known = state()), turn }); // it stands as before, whatever was asked for
     }

@@ -45,7 +45,7 @@ const equations = (() => {
 
   // `act` at the state that is shown: the live one, or the recorded motion's, unless there is none.
   function atState(live, recorded, act) {
-    if (live.shown) return act();
+    if (live.isShown) return act();
     const { q, qd } = data.states ?? {}, state = q ? [between(data.t, q), between(data.t, qd), between(recorded.t, recorded.tau)] : [null], saved = [];
     if (state.includes(null)) return null;
     const put = (view, values) => { saved.push([view, Float64Array.from(view)]); view.set(values); };
@@ -57,7 +57,7 @@ const equations = (() => {
 
   // M q̈ + C q̇ + g = τ: a matrix and columns, torques on one scale.
   function balanceBox(live, before) {
-    const units = live.given.balance;
+    const units = live.data.balance;
     if (!units) return null;
     const box = element("div", null, null, "box balance worth"), n = units.length;
     before.after(box);
@@ -86,7 +86,7 @@ const equations = (() => {
     part("g(q)", "torques of gravity and springs", 1, () => live.value("gravity_torque"), "torque");
     sign("=");
     part("τ", "torques of drives, pushes and stops", 1, () => live.acting, "torque");
-    if (live.given.friction && live.has("generalized_forces")) {
+    if (live.data.friction && live.has("generalized_forces")) {
       sign("+");
       part("ψ", "friction and other forces without potential", 1, () => live.value("generalized_forces"), "torque");
     }
@@ -98,10 +98,10 @@ const equations = (() => {
     const kinds = [...new Set(units)].filter(Boolean).join(", ");
     element("p", `${kinds ? `Torques in ${kinds}` : "Forces"}, on one scale; rows are the coordinates, in their order.`, box, "faint");
     return {
-      place: box,
+      container: box,
       update() {
-        const all = () => parts.map(({ value }) => Float64Array.from(value())), { stops, shown } = live;
-        const values = stops && shown ? stops.leant(all) : all(), most = {};
+        const all = () => parts.map(({ value }) => Float64Array.from(value())), { stops, isShown } = live;
+        const values = stops && isShown ? stops.leant(all) : all(), most = {};
         parts.forEach(({ scale }, k) => { most[scale] = Math.max(most[scale] ?? 0, largest([values[k]])); });
         parts.forEach(({ cells, scale }, k) => cells.forEach(([cell, text], i) => {
           const value = values[k][i];
@@ -115,16 +115,16 @@ const equations = (() => {
 
   // A number and its unit in a cell of a formula.
   function worth(cell, unit) {
-    const text = element("span", null, formula("mtext", cell)), place = element("data", null, text);
+    const text = element("span", null, formula("mtext", cell)), value = element("data", null, text);
     if (unit) element("small", unit, text);
-    return place;
+    return value;
   }
 
   // Numbers of a matrix that is printed as one: another one behind it. Of lines: a column after their labels.
-  function numbersOf(place, units) {
-    const entries = [], matrix = place.querySelector("mtable.matrix");
+  function numbersOf(container, units) {
+    const entries = [], matrix = container.querySelector("mtable.matrix");
     if (!matrix) {
-      for (const line of place.querySelectorAll("mtr")) {
+      for (const line of container.querySelectorAll("mtr")) {
         const cell = formula("mtd", line, "worth"), sign = formula("mtd", line, "worth"), k = Number(line.dataset.entry ?? -1);
         line.insertBefore(sign, line.children[2]);
         line.insertBefore(cell, sign);
@@ -152,27 +152,27 @@ const equations = (() => {
   }
 
   // One quantity; nothing is made or computed before it is seen.
-  function sectionBox(live, place, number, said) {
-    if (!place || !live.has(`terms_${number}`)) return null;
+  function sectionBox(live, container, number, printed) {
+    if (!container || !live.has(`terms_${number}`)) return null;
     let numbers = null, terms = null;
-    const box = { place, said, worth: null, update };
+    const box = { container, worth: null, update };
     function update() {
       if (!numbers) {
-        numbers = numbersOf(place, said.units);
-        terms = Array.from(place.querySelectorAll("[data-term]"), (one) => [one, Number(one.dataset.term)]);
+        numbers = numbersOf(container, printed.units);
+        terms = Array.from(container.querySelectorAll("[data-term]"), (one) => [one, Number(one.dataset.term)]);
         terms.forEach(([one]) => one.classList.add("sized"));
       }
-      const outputs = live.kernels.call(`terms_${number}`), most = new Float64Array(said.units.length);
-      said.owners.forEach((entry, k) => { most[entry] = Math.max(most[entry], Math.abs(outputs.terms[k])); });
+      const outputs = live.kernels.call(`terms_${number}`), most = new Float64Array(printed.units.length);
+      printed.owners.forEach((entry, k) => { most[entry] = Math.max(most[entry], Math.abs(outputs.terms[k])); });
       numbers.forEach((one, k) => write(one, outputs.entries[k], most[k]));
-      for (const [one, k] of terms) tint(one, outputs.terms[k], most[said.owners[k]]);
-      box.worth = (k) => [outputs.terms[k], most[said.owners[k]], said.units[said.owners[k]]];
+      for (const [one, k] of terms) tint(one, outputs.terms[k], most[printed.owners[k]]);
+      box.worth = (k) => [outputs.terms[k], most[printed.owners[k]], printed.units[printed.owners[k]]];
     }
     return box;
   }
 
   // What is under the pointer: a symbol and its value, a term and its share.
-  function drawPointed(live, section, boxes, printed, shown) {
+  function drawPointed(live, section, boxes, printed, hasNumbers) {
     const tip = element("div", null, section, "tip"), symbols = new Map(printed.symbols.map((one, k) => [one.text, k]));
     tip.hidden = true;
     function symbolAt(target) {
@@ -184,19 +184,19 @@ const equations = (() => {
       return pointed;
     }
     section.addEventListener("pointerover", (event) => {
-      const k = symbolAt(event.target), marked = event.target.closest("[data-term]"), said = [];
-      const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
-      if (shown() && k !== null) {
+      const k = symbolAt(event.target), marked = event.target.closest("[data-term]"), remarks = [];
+      const box = marked && boxes.find((one) => one.worth && one.container.contains(marked));
+      if (hasNumbers() && k !== null) {
         const value = atState(live, printed.recorded, () => live.value("symbols")[k]), { name, unit } = printed.symbols[k];
-        if (value !== null) said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
+        if (value !== null) remarks.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
       }
-      if (shown() && box) {
+      if (hasNumbers() && box) {
         const [value, most, unit] = box.worth(Number(marked.dataset.term)), share = most > 0 ? Math.abs(value) / most : 0;
-        said.push(`term: ${figures(value)}${unit ? ` ${unit}` : ""}, ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} % of the largest`);
+        remarks.push(`term: ${figures(value)}${unit ? ` ${unit}` : ""}, ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} % of the largest`);
       }
-      tip.hidden = !said.length;
+      tip.hidden = !remarks.length;
       tip.replaceChildren();
-      said.forEach((text) => element("div", text, tip));
+      remarks.forEach((text) => element("div", text, tip));
       const around = section.getBoundingClientRect(), x = event.clientX - around.left;
       tip.style.left = x < around.width / 2 ? `${x + 12}px` : "auto";
       tip.style.right = x < around.width / 2 ? "auto" : `${around.width - x + 12}px`;
@@ -215,7 +215,7 @@ const equations = (() => {
   }
 
   function drawEquations(live) {
-    const section = document.getElementById("equations"), printed = live.given.equations;
+    const section = document.getElementById("equations"), printed = live.data.equations;
     if (!section || !printed) return null;
     const bar = element("div", null, null, "worths"), label = element("label", null, bar), tick = element("input", null, label);
     section.querySelector("h2").after(bar);
@@ -226,24 +226,24 @@ const equations = (() => {
     drawLegend(bar);
     const boxes = [
       balanceBox(live, bar),
-      ...printed.sections.map((said, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, said)),
+      ...printed.sections.map((one, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, one)),
     ].filter(Boolean);
     let decided = null, pending = 0;
-    const visible = new Set(), shown = () => section.classList.contains("numbers");
+    const visible = new Set(), hasNumbers = () => section.classList.contains("numbers");
     function update(all) {
-      const added = live.given.added && live.shown && live.parameters.some((value) => value !== 0);
-      when.textContent = live.shown ? `of the live robot${added ? "; formulas without its payload" : ""}` : `of the recorded motion at ${clock.now().toFixed(2)} s`;
+      const added = live.data.added && live.isShown && live.parameters.some((value) => value !== 0);
+      when.textContent = live.isShown ? `of the live robot${added ? "; formulas without its payload" : ""}` : `of the recorded motion at ${clock.now().toFixed(2)} s`;
       atState(live, printed.recorded, () => {
-        for (const box of boxes) if (all || (visible.has(box.place) && box.place.open !== false)) box.update();
+        for (const box of boxes) if (all || (visible.has(box.container) && box.container.open !== false)) box.update();
       });
     }
     function tock() {
       pending -= 1;
       if (pending > 0) requestAnimationFrame(tock);
-      else if (shown() && visible.size) update(false);
+      else if (hasNumbers() && visible.size) update(false);
     }
     function ask() {
-      tick.checked = decided ?? Boolean(live.shown);
+      tick.checked = decided ?? Boolean(live.isShown);
       section.classList.toggle("numbers", tick.checked);
       if (pending > 0 || !tick.checked || !visible.size) return;
       pending = WAIT;
@@ -254,14 +254,14 @@ const equations = (() => {
       for (const { target, isIntersecting } of changes) if (isIntersecting) visible.add(target); else visible.delete(target);
       ask();
     });
-    for (const { place } of boxes) {
-      observer.observe(place);
-      place.addEventListener("toggle", ask);
+    for (const { container } of boxes) {
+      observer.observe(container);
+      container.addEventListener("toggle", ask);
     }
-    addEventListener("beforeprint", () => { if (shown()) update(true); });
-    live.listen(() => { if (live.shown) ask(); });
-    clock.listen(() => { if (!live.shown) ask(); });
-    drawPointed(live, section, boxes, printed, shown);
+    addEventListener("beforeprint", () => { if (hasNumbers()) update(true); });
+    live.listen(() => { if (live.isShown) ask(); });
+    clock.listen(() => { if (!live.isShown) ask(); });
+    drawPointed(live, section, boxes, printed, hasNumbers);
     return null; // it stands among the equations, not on a leaf
   }
 

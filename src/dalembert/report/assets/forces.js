@@ -12,12 +12,12 @@ const SAYS = {
 // A state at which forces are asked for: the present posture, at rest or in its motion.
 class Loads {
   constructor(live) {
-    const { forces } = live.given, rows = forces.rows.length, n = live.qd.length;
+    const { forces } = live.data, rows = forces.rows.length, n = live.qd.length;
     Object.assign(this, { live, forces, chosen: "auto", rows });
     Object.assign(this, { tau: new Float64Array(n), qdd: new Float64Array(n), lam: new Float64Array(rows) });
-    this.given = { qdd: this.qdd, ...(rows ? { lam: this.lam } : {}) };
-    if (live.given.loads?.joints.length) Object.assign(this.given, { pushed: new Float64Array(3), pushed_at: new Float64Array(3) });
-    this.kept = { qd: new Float64Array(n), tau: new Float64Array(n) };
+    this.inputs = { qdd: this.qdd, ...(rows ? { lam: this.lam } : {}) };
+    if (live.data.loads?.joints.length) Object.assign(this.inputs, { pushed: new Float64Array(3), pushed_at: new Float64Array(3) });
+    this.saved = { qd: new Float64Array(n), tau: new Float64Array(n) };
     this.timed = [...live.kernels.functions.values()].map(({ inputs }) => inputs.t).find(Boolean) ?? null;
   }
 
@@ -32,9 +32,9 @@ class Loads {
 
   // Calls `use` with the kernels' inputs at that state, which are the live robot's own: they are put back.
   at(use) {
-    const { live, kept, tau, qdd, lam, rows } = this, { kernels } = live, rest = this.rests;
-    kept.qd.set(live.qd);
-    kept.tau.set(live.acting);
+    const { live, saved, tau, qdd, lam, rows } = this, { kernels } = live, rest = this.rests;
+    saved.qd.set(live.qd);
+    saved.tau.set(live.acting);
     if (this.timed) this.timed[0] = live.time;
     if (rest) { live.qd.fill(0); qdd.fill(0); } else this.push();
     const result = rest ? kernels.call("inverse_dynamics", { qdd }) : kernels.call("forward_dynamics");
@@ -42,8 +42,8 @@ class Loads {
     tau.set(live.acting);
     if (rows) lam.set(result.lam);
     use();
-    live.qd.set(kept.qd);
-    live.acting.set(kept.tau);
+    live.qd.set(saved.qd);
+    live.acting.set(saved.tau);
   }
 
   // All that acts now: the torques of the drives, the hand that pushes, and the stops that are leant on.
@@ -56,13 +56,13 @@ class Loads {
 
   // Wrenches at joints and constraints, in the kernel's memory; null where there are none.
   wrenches() {
-    const { live, given } = this;
+    const { live, inputs } = this;
     if (!live.has("loads")) return null;
-    if (given.pushed) {
+    if (inputs.pushed) {
       const acts = live.push?.acts && !this.rests;
-      if (acts) { given.pushed.set(live.push.outputs.force); given.pushed_at.set(live.push.outputs.point); } else given.pushed.fill(0);
+      if (acts) { inputs.pushed.set(live.push.outputs.force); inputs.pushed_at.set(live.push.outputs.point); } else inputs.pushed.fill(0);
     }
-    return live.kernels.call("loads", given);
+    return live.kernels.call("loads", inputs);
   }
 }
 
@@ -98,11 +98,11 @@ function labelled(text, options, parent, act) {
 }
 
 function drawJoints(live, parent) {
-  if (!live.given.forces || !live.given.loads?.joints.length) return null;
-  const { joints } = live.given.loads, loads = loadsOf(live);
+  if (!live.data.forces || !live.data.loads?.joints.length) return null;
+  const { joints } = live.data.loads, loads = loadsOf(live);
   const box = element("div", null, parent, "forces box"), head = element("div", null, box, "head"), names = joints.map((one) => one.name);
   element("h3", "Joint forces", head);
-  if (live.given.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
+  if (live.data.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
   const message = element("p", "", box, "faint");
   let world = false;
   const sums = numberTable(box, "What each joint exerts on its link, about the joint's origin.", [
@@ -144,11 +144,11 @@ function several(cell, drive, at, units, most) {
 
 // λ of closed chains and contacts, and what those between frames exert at their points.
 function drawConstraints(live, parent) {
-  const { rows = [] } = live.given.forces ?? {}, { acting = [], joints = [] } = live.given.loads ?? {};
+  const { rows = [] } = live.data.forces ?? {}, { acting = [], joints = [] } = live.data.loads ?? {};
   if (!rows.length) return null;
   const loads = loadsOf(live), box = element("div", null, parent, "forces box"), head = element("div", null, box, "head");
   element("h3", "Constraint forces", head);
-  if (!joints.length && live.given.forces.rests)
+  if (!joints.length && live.data.forces.rests)
     labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
   const message = element("p", "", box, "faint");
   const lines = numberTable(box, "λ of the rows, M q̈ + h + Aᵀλ = τ + ψ; units where the row has one.", [["row"], ["λ"], ["unit"]], rows.map(([name]) => name));
@@ -188,8 +188,8 @@ function rounded(most, length, now) {
 
 // Arrows at joints and constraints: forces with one head, moments with two, each kind to its own scale.
 function drawForceArrows(live, parent) {
-  const { joints = [], acting = [] } = live.given.loads ?? {};
-  if (!view || !live.has("loads") || !live.given.forces) return null;
+  const { joints = [], acting = [] } = live.data.loads ?? {};
+  if (!view || !live.has("loads") || !live.data.forces) return null;
   const loads = loadsOf(live), box = element("div", null, parent, "forces box"), bar = element("div", null, box, "ticks");
   element("h3", "Arrows", bar);
   const tick = (text, colour, checked, title) => {
@@ -202,14 +202,14 @@ function drawForceArrows(live, parent) {
     return input;
   };
   const kinds = [
-    { on: tick("forces", "--c2", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c2", held: "--c4", heads: 1 },
-    { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c5", heads: 2 },
+    { on: tick("forces", "--c2", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c2", reaction: "--c4", heads: 1 },
+    { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", reaction: "--c5", heads: 2 },
   ];
   const always = tick("on every tab", null, false, "the arrows stay when another tab is open");
   const message = element("p", "", box, "faint scale");
   for (const kind of kinds) {
     kind.arrows = joints.map(() => new Arrow(kind.colour, kind.heads));
-    kind.others = acting.map(() => new Arrow(kind.held, kind.heads));
+    kind.others = acting.map(() => new Arrow(kind.reaction, kind.heads));
   }
   live.forceArrows = kinds;
   const vector = [0, 0, 0], also = acting.length ? " Other colours: what constraints exert on their second body." : "";
@@ -220,7 +220,7 @@ function drawForceArrows(live, parent) {
     });
   }
   function draw() {
-    const isVisible = live.shown && (always.checked || !parent.hidden);
+    const isVisible = live.isShown && (always.checked || !parent.hidden);
     for (const kind of kinds) if (!isVisible || !kind.on.checked) [...kind.arrows, ...kind.others].forEach((arrow) => arrow.hide());
     if (isVisible) loads.at(() => {
       const { world = [], point, reaction = [], spot } = loads.wrenches();

@@ -16,8 +16,8 @@ function apart(a, b, scale) {
 const largest = (values) => values.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
 
 function drawFormulations(live, parent) {
-  if (!live.given.formulations || !live.given.forces) return null;
-  const { entries, left_out: missing, tolerance } = live.given.formulations;
+  if (!live.data.formulations || !live.data.forces) return null;
+  const { entries, left_out: missing, tolerance } = live.data.formulations;
   const loads = loadsOf(live), { kernels } = live, box = element("div", null, parent, "forces box"), head = element("div", null, box, "head");
   element("h3", "Formulations", head);
   const listed = entries.filter((entry) => entry.quantity !== "mass_matrix");
@@ -36,7 +36,7 @@ function drawFormulations(live, parent) {
   select.addEventListener("change", () => { chosen = listed.find((entry) => entry.kernel === select.value); update(); });
   const source = element("p", "", box, "faint source");
   const values = numberTable(box, "By the chosen formulation, at this state.", [["velocity"], ["value"], ["unit"]], live.about.velocities);
-  const bytes = (entry) => kernels.find(entry.kernel).said.bytes;
+  const bytes = (entry) => kernels.find(entry.kernel).about.bytes;
   const table = numberTable(box, "Largest relative difference from the others, at this state; operations and bytes of code in this page.",
     [["formulation"], ["of"], ["apart"], ["×"], ["+"], ["bytes"]], entries.map((entry) => entry.name));
   entries.forEach((entry, k) => {
@@ -49,7 +49,7 @@ function drawFormulations(live, parent) {
     }
   });
   if (missing.length) element("p", `Too large for a page, with their operations: ${missing.join(", ")}.`, box, "faint");
-  const results = entries.map((entry) => new Float64Array(kernels.find(entry.kernel).said.outputs[0].shape.reduce((n, m) => n * m, 1)));
+  const results = entries.map((entry) => new Float64Array(kernels.find(entry.kernel).about.outputs[0].shape.reduce((n, m) => n * m, 1)));
   // what cancels in a quantity: h in τ, and the acceleration without torques in q̈
   const scales = {
     inverse_dynamics: () => (live.has("bias") ? largest(live.value("bias")) : 0),

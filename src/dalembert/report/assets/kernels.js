@@ -19,10 +19,10 @@ class Kernels {
     const view = (port) => new Float64Array(memory.buffer, port.at, port.shape.reduce((n, m) => n * m, 1));
     const views = (ports) => Object.assign(Object.create(null), Object.fromEntries(ports.map((port) => [port.name, view(port)])));
     this.functions = new Map();
-    for (const [name, said] of Object.entries(this.about.functions)) {
-      const { state = [], inputs, outputs = [] } = said, ports = [...state, ...inputs, ...outputs];
-      const places = [...(said.numbers ?? []).map(() => 0), ...ports.map((port) => port.at)];
-      this.functions.set(name, { said, places, run: exported[name], inputs: views([...state, ...inputs]), outputs: views(outputs) });
+    for (const [name, about] of Object.entries(this.about.functions)) {
+      const { state = [], inputs, outputs = [] } = about, ports = [...state, ...inputs, ...outputs];
+      const addresses = [...(about.numbers ?? []).map(() => 0), ...ports.map((port) => port.at)];
+      this.functions.set(name, { about, addresses, run: exported[name], inputs: views([...state, ...inputs]), outputs: views(outputs) });
     }
     this.reset();
   }
@@ -58,7 +58,7 @@ class Kernels {
   call(name, arrays) {
     const entry = this.find(name);
     this.write(name, entry.inputs, arrays);
-    entry.run.apply(null, entry.places);
+    entry.run.apply(null, entry.addresses);
     return entry.outputs;
   }
 
@@ -66,9 +66,9 @@ class Kernels {
   roll(name, steps, dt, arrays) {
     const entry = this.find(name);
     this.write(name, entry.inputs, arrays);
-    entry.places[0] = steps;
-    entry.places[1] = dt;
-    entry.run.apply(null, entry.places);
+    entry.addresses[0] = steps;
+    entry.addresses[1] = dt;
+    entry.run.apply(null, entry.addresses);
     return entry.inputs;
   }
 }
@@ -77,11 +77,11 @@ class Kernels {
 class Motion {
   constructor(kernels, dt = 1e-3) {
     this.kernels = kernels;
-    this.found = kernels.find("rollout");
-    this.state = this.found.inputs;
+    this.rollout = kernels.find("rollout");
+    this.state = this.rollout.inputs;
     this.dt = dt;
     this.closes = kernels.functions.has("close"); // constraints on positions
-    this.held = kernels.functions.has("project_velocity"); // and on velocities
+    this.isConstrained = kernels.functions.has("project_velocity"); // and on velocities
     this.origin = 0; // s, when it began
     this.smooth();
     this.count = this.left = 0;
@@ -89,7 +89,7 @@ class Motion {
 
   // Over which velocities Coulomb friction rises; with parameters it follows from what they are now.
   smooth() {
-    const { smoothing } = this.found.said, open = this.kernels.functions.has("rise");
+    const { smoothing } = this.rollout.about, open = this.kernels.functions.has("rise");
     if (!smoothing) return;
     const rises = open ? this.kernels.call("rise").rise : smoothing.rise;
     rises.forEach((rise, j) => { this.state.width[j] = Math.max(smoothing.least, rise * this.dt); });
@@ -109,14 +109,14 @@ class Motion {
 
   // Constraints are left by the error of a step: two of Newton's bring it back to rounding.
   step(steps) {
-    if (!this.held) this.kernels.roll("rollout", steps, this.dt);
+    if (!this.isConstrained) this.kernels.roll("rollout", steps, this.dt);
     else for (let k = 0; k < steps; k++) { this.kernels.roll("rollout", 1, this.dt); this.back(2); }
     this.count += steps;
   }
 
   back(steps) {
     for (let k = 0; this.closes && k < steps; k++) this.state.q.set(this.kernels.call("close").q);
-    if (this.held) this.state.qd.set(this.kernels.call("project_velocity").qd);
+    if (this.isConstrained) this.state.qd.set(this.kernels.call("project_velocity").qd);
   }
 
   // Kinetic and potential energy where it is now, J; Jacobi's energy where coordinates move by themselves.

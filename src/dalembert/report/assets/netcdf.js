@@ -33,8 +33,8 @@ class NetcdfHead {
   }
 
   // Text, a number, or an Int32Array of whole ones.
-  attributes(given) {
-    this.list(NETCDF.attribute, Object.entries(given), ([name, value]) => {
+  attributes(entries) {
+    this.list(NETCDF.attribute, Object.entries(entries), ([name, value]) => {
       this.text(name);
       if (typeof value === "string") { this.int(NETCDF.char); this.text(value); return; }
       const whole = value instanceof Int32Array;
@@ -79,7 +79,7 @@ function netcdf(sizes, attributes, variables) {
 }
 
 // Names as characters in rows of one length, as xarray writes and reads them.
-function lettered(names) {
+function characterArray(names) {
   const rows = names.map((name) => new TextEncoder().encode(name)), wide = Math.max(1, ...rows.map((row) => row.length));
   const values = new Uint8Array(wide * rows.length);
   rows.forEach((row, k) => values.set(row, wide * k));

@@ -3,7 +3,7 @@
 const PANELS = []; // {leaf, order, draw}
 const LEAVES = ["Posture", "Motion", "Forces", "Parameters"];
 
-// `draw(live, place)` makes the elements and gives back what shows the present state, or null where there is nothing to show.
+// `draw(live, box)` makes the elements and gives back what shows the present state, or null where there is nothing to show.
 function panel(leaf, order, draw) {
   PANELS.push({ leaf, order, draw });
 }
@@ -22,17 +22,17 @@ function drawPanels(live, parent) {
   bar.setAttribute("role", "tablist");
   bar.setAttribute("aria-label", "what is shown");
   for (const name of LEAVES) {
-    const place = element("div", null, parent, "leaf");
-    const updates = PANELS.filter((one) => one.leaf === name).sort((a, b) => a.order - b.order).map((one) => one.draw(live, place)).filter(Boolean);
-    if (!place.childElementCount) { place.remove(); continue; }
+    const box = element("div", null, parent, "leaf");
+    const updates = PANELS.filter((one) => one.leaf === name).sort((a, b) => a.order - b.order).map((one) => one.draw(live, box)).filter(Boolean);
+    if (!box.childElementCount) { box.remove(); continue; }
     const tab = element("button", name, bar), id = `leaf${leaves.length}`;
     Object.assign(tab, { type: "button", id: `tab-${id}` });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", id);
-    Object.assign(place, { id, role: "tabpanel" });
-    place.dataset.name = name; // its heading on paper, which shows all leaves
-    place.setAttribute("aria-labelledby", tab.id);
-    const leaf = { name, tab, place, updates };
+    Object.assign(box, { id, role: "tabpanel" });
+    box.dataset.name = name; // its heading on paper, which shows all leaves
+    box.setAttribute("aria-labelledby", tab.id);
+    const leaf = { name, tab, box, updates };
     tab.addEventListener("click", () => turn(name));
     leaves.push(leaf);
   }
@@ -50,13 +50,13 @@ function drawPanels(live, parent) {
     now = name;
     for (const leaf of leaves) {
       const chosen = leaf.name === name;
-      leaf.place.hidden = !chosen;
+      leaf.box.hidden = !chosen;
       leaf.tab.setAttribute("aria-selected", String(chosen));
       leaf.tab.tabIndex = chosen ? 0 : -1;
     }
     update();
     live.tell("turned");
   }
-  addEventListener("beforeprint", () => { if (live.shown) for (const leaf of leaves) leaf.updates.forEach((one) => one()); });
+  addEventListener("beforeprint", () => { if (live.isShown) for (const leaf of leaves) leaf.updates.forEach((one) => one()); });
   return { update, turn, now: () => now };
 }

@@ -16,12 +16,12 @@ function drawParameters(live, container) {
   group.setAttribute("aria-label", "the setting of the live robot; the other is seen through");
   const buttons = SETTINGS.map((name, k) => pressed(name, group, () => settings.choose(k), `sliders and the solid robot are setting ${name}`));
   tick.addEventListener("change", () => { settings.compare(tick.checked); live.tell("changed"); });
-  if (live.given.added)
+  if (live.data.added)
     element("p", "This robot names no parameters. Here its tool can carry a point mass, and any friction it has can be scaled; the tables below stay as given.", box, "faint");
   const message = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, message));
   box.appendChild(message);
   message.setAttribute("role", "status");
-  const load = live.given.added && view ? drawLoad(live, settings) : () => {};
+  const load = live.data.added && view ? drawLoad(live, settings) : () => {};
   live.listen(load);
   return () => {
     tick.checked = settings.both;
@@ -120,7 +120,7 @@ function drawCurves(live, settings, container) {
   const draw = () => { for (const { strip } of strips) if (!strip.box.hidden) { strip.draw(); strip.values(); } };
   const values = () => strips.map((one) => one.value());
   live.listen((change) => {
-    if (!settings.both || !live.shown) return;
+    if (!settings.both || !live.isShown) return;
     if (change === "posed") strips.forEach(({ strip }) => strip.clear());
     if (change === "posed" || change === "moved") {
       const mine = values(), other = settings.beside(values), pair = settings.mine === 0 ? [mine, other] : [other, mine];

@@ -1,7 +1,7 @@
 // Plots as SVG: a cursor of now, values under the pointer, curves that can be hidden, a window of time that all share.
 "use strict";
 const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 30, HEIGHT = 168;
-const REACH = 7, DRAG = 6; // pixels: around the cursor, and from a click to a drag
+const GRAB = 7, DRAG = 6; // pixels: around the cursor, and from a click to a drag
 const LISTED = 12; // values beside the pointer
 const WIDE = 640; // of a plot that is not seen, for paper
 
@@ -84,7 +84,7 @@ function timeWindow() {
 }
 const zoom = timeWindow(); // of the recorded motion
 
-function legend(chart, box, shown, draw) {
+function legend(chart, box, selected, draw) {
   const list = element("ul", null, box, "legend");
   return chart.series.map((one, k) => {
     const button = element("button", null, element("li", null, list));
@@ -95,10 +95,10 @@ function legend(chart, box, shown, draw) {
     line.style.borderColor = `var(--c${k % 8})`;
     element("b", one.name, button);
     button.addEventListener("click", (event) => {
-      const alone = event.shiftKey && !(shown.size === 1 && shown.has(k));
-      if (event.shiftKey) { chart.series.forEach((_, j) => (alone && j !== k ? shown.delete(j) : shown.add(j))); }
-      else if (!shown.delete(k)) shown.add(k);
-      list.querySelectorAll("button").forEach((b, j) => b.setAttribute("aria-pressed", String(shown.has(j))));
+      const alone = event.shiftKey && !(selected.size === 1 && selected.has(k));
+      if (event.shiftKey) { chart.series.forEach((_, j) => (alone && j !== k ? selected.delete(j) : selected.add(j))); }
+      else if (!selected.delete(k)) selected.add(k);
+      list.querySelectorAll("button").forEach((b, j) => b.setAttribute("aria-pressed", String(selected.has(j))));
       draw();
     });
     return element("span", null, button);
@@ -115,8 +115,8 @@ function framed(chart, parent, draw) {
   const back = element("button", "Whole time", head, "back");
   back.type = "button";
   back.hidden = true;
-  const shown = new Set(chart.series.keys());
-  return { box, head, back, shown, values: legend(chart, box, shown, draw) };
+  const selected = new Set(chart.series.keys());
+  return { box, head, back, selected, values: legend(chart, box, selected, draw) };
 }
 
 function plot(chart, parent) {
@@ -126,7 +126,7 @@ function plot(chart, parent) {
 
 let clips = 0;
 // The curves of a chart in their figure, over these times; what is done to them goes with `remove`.
-function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
+function plotted(chart, { box, back, selected, values }, { times, zoom, clock }) {
   const picture = svg("svg", { height: HEIGHT, role: "img", tabindex: 0,
     "aria-label": `${chart.title}, ${chart.unit} over time. Drag zooms, Escape shows the whole time, + and − zoom, a click goes to that instant.` }, box);
   const tip = element("div", null, box, "tip"), id = `inside${clips++}`, gone = new AbortController();
@@ -147,7 +147,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   }
   function draw() {
     const width = Math.max(220, picture.clientWidth || WIDE), inner = width - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM;
-    const [from, to] = zoom.range(), span = to - from || 1, visible = chart.series.filter((_, k) => shown.has(k));
+    const [from, to] = zoom.range(), span = to - from || 1, visible = chart.series.filter((_, k) => selected.has(k));
     const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(visible, first, last, chart.live);
     x = { to: (t) => LEFT + (inner * (t - from)) / span, from: (p) => from + ((p - LEFT) / inner) * span, width };
     y = (v) => TOP + tall * (1 - (v - low) / (high - low));
@@ -167,7 +167,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
     svg("text", { x: 11, y: TOP + tall / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${TOP + tall / 2})` }, picture).textContent = chart.unit;
     const inside = svg("g", { "clip-path": `url(#${id})` }, picture);
     chart.series.forEach((one, k) => {
-      if (!shown.has(k)) return;
+      if (!selected.has(k)) return;
       const dash = one.dashed ? "6 4" : dashes(k).join(" ");
       svg("path", { d: curve(one, first, last), style: `stroke: var(--c${k % 8})`, "stroke-dasharray": dash }, inside);
     });
@@ -190,7 +190,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   // the sample nearest to the pointer: dots on the curves, and its values, the nearest curve first
   function hover(px, py) {
     const [a, b, s] = locate(times, x.from(px)), i = s < 0.5 ? a : b, at = x.to(times[i]);
-    const values = chart.series.map((one, k) => ({ one, k, v: one.y[i] })).filter(({ k, v }) => shown.has(k) && v !== null);
+    const values = chart.series.map((one, k) => ({ one, k, v: one.y[i] })).filter(({ k, v }) => selected.has(k) && v !== null);
     values.sort((p, q) => Math.abs(y(p.v) - py) - Math.abs(y(q.v) - py));
     marks.replaceChildren();
     tip.hidden = !values.length || at < LEFT - 1 || at > x.width - RIGHT + 1;
@@ -219,7 +219,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   picture.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const [px] = pointer(event);
-    press = { from: within(px), seeking: Math.abs(px - x.to(now)) <= REACH, band: null };
+    press = { from: within(px), seeking: Math.abs(px - x.to(now)) <= GRAB, band: null };
     picture.setPointerCapture(event.pointerId);
     leave();
   });

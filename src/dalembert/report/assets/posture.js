@@ -20,7 +20,7 @@ function drawPosture(live, parent) {
   home.addEventListener("click", () => live.pose(live.home));
   const names = element("div", null, box, "joint names faint");
   names.setAttribute("aria-hidden", "true");
-  const hasGravity = live.has("gravity_torque"), headed = [live.given.robot ? "joint" : "coordinate", "", "position", "", hasGravity ? "gravity torque" : ""];
+  const hasGravity = live.has("gravity_torque"), headed = [live.data.robot ? "joint" : "coordinate", "", "position", "", hasGravity ? "gravity torque" : ""];
   for (const text of headed) element("span", text, names);
   const rows = live.joints.filter((one) => !one.follows).map((joint) => jointRow(live, joint, box));
   const note = live.closes ? element("p", "", box, "notes") : null;
@@ -38,7 +38,7 @@ function drawPosture(live, parent) {
     const torque = hasGravity ? live.value("gravity_torque") : null, limits = live.about.limits.effort_limit;
     const most = Math.max(1e-9, ...(torque ?? []).map(Math.abs));
     for (const { joint, update } of rows) update(live.q[joint.k], torque ? torque[joint.v] : NaN, limits[joint.v] ?? most, most);
-    if (note && note.textContent !== live.said) note.textContent = live.said;
+    if (note && note.textContent !== live.message) note.textContent = live.message;
   };
 }
 
@@ -105,8 +105,8 @@ function drawValues(live, parent) {
   };
   entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);
   entry("potential energy", "J", "of gravity and springs", () => live.value("potential_energy")[0]);
-  if (live.has("manipulability")) entry("manipulability", "", `√det(J Jᵀ) of the tool's ${live.kernels.find("manipulability").said.choices.task}`, () => live.value("manipulability")[0]);
-  if (live.held) constraintErrors(live, entry);
+  if (live.has("manipulability")) entry("manipulability", "", `√det(J Jᵀ) of the tool's ${live.kernels.find("manipulability").about.choices.task}`, () => live.value("manipulability")[0]);
+  if (live.isConstrained) constraintErrors(live, entry);
   if (live.has("mass_matrix")) updates.push(massMatrix(live, box));
   return () => updates.forEach((update) => update());
 }
@@ -129,7 +129,7 @@ function massMatrix(live, box) {
   const n = live.qd.length, numbers = n <= 8;
   element("h3", "Mass matrix M(q)", box);
   const table = element("table", null, element("div", null, box, "matrix"), numbers ? "" : "small"), cells = [];
-  element("caption", `Rows and columns are the ${live.given.robot ? "joints" : "velocities"}, in their order; blue is positive, orange negative, stronger is larger.`, table);
+  element("caption", `Rows and columns are the ${live.data.robot ? "joints" : "velocities"}, in their order; blue is positive, orange negative, stronger is larger.`, table);
   for (let i = 0; i < n; i++) {
     const row = element("tr", null, table);
     for (let j = 0; j < n; j++) {

@@ -5,7 +5,7 @@ const APART = 4; // px that a pointer moves before it pulls
 
 class Push {
   constructor(live) {
-    const { inputs, outputs } = live.kernels.find("push"), { bodies, middles, weight } = live.given.push;
+    const { inputs, outputs } = live.kernels.find("push"), { bodies, middles, weight } = live.data.push;
     Object.assign(this, { live, inputs, outputs, bodies, middles, weight, acts: false, until: Infinity });
     this.usual = weight / (view ? view.size : 1); // N/m: the robot's weight over its size
     this.strength = 1;
@@ -81,7 +81,7 @@ function drawPull(live, push, container) {
   let plane = null, close = false;
   function show() {
     const { acts, outputs, inputs, weight } = push;
-    label.hidden = !acts || !live.shown;
+    label.hidden = !acts || !live.isShown;
     if (label.hidden) { arrow.hide(); view.render(); return; }
     live.kernels.call("push");
     const { force, point } = outputs, scale = (0.5 * view.size) / weight;
@@ -99,7 +99,7 @@ function drawPull(live, push, container) {
   });
   // before the view is turned: whoever grasps a link does not turn it
   container.addEventListener("pointerdown", (event) => {
-    if (!live.shown || event.button !== 0 || event.target !== view.canvas) return;
+    if (!live.isShown || event.button !== 0 || event.target !== view.canvas) return;
     // a finger scrolls the page past the picture until it is meant
     if (event.pointerType === "touch" && document.activeElement !== container) return;
     const link = linkUnder(event);
@@ -134,9 +134,9 @@ function drawPull(live, push, container) {
   container.addEventListener("pointercancel", drop);
   live.listen((change) => { if (change === "posed") drop(); });
   function hover(event) {
-    if (close || event.buttons || !live.shown || event.pointerType === "touch") return;
+    if (close || event.buttons || !live.isShown || event.pointerType === "touch") return;
     close = true;
-    requestAnimationFrame(() => { close = false; container.classList.toggle("graspable", event.target === view.canvas && live.shown && !!linkUnder(event)); });
+    requestAnimationFrame(() => { close = false; container.classList.toggle("graspable", event.target === view.canvas && live.isShown && !!linkUnder(event)); });
   }
 }
 

@@ -82,7 +82,7 @@ class Recording {
 
 // As a table, in the order of its head; numbers as they are.
 function tableOf(recording) {
-  const { live, rows } = recording, columns = recording.columns(), { table, pushed } = live.given.run;
+  const { live, rows } = recording, columns = recording.columns(), { table, pushed } = live.data.run;
   const names = ["time", "q", "qd", "tau", "kinetic", "potential", "work", ...(columns.push ? ["push"] : [])];
   const order = names.map((name) => [columns[name], columns[name].length / rows]), lines = [columns.push ? `${table},${pushed}` : table];
   for (let k = 0; k < rows; k++)
@@ -92,7 +92,7 @@ function tableOf(recording) {
 
 // As a run of the library: what the page was given of one, filled in.
 function runOf(recording) {
-  const { live, rows } = recording, { run, friction } = live.given, columns = recording.columns(), { kinetic, potential, jacobi, work, dissipated } = columns;
+  const { live, rows } = recording, { run, friction } = live.data, columns = recording.columns(), { kinetic, potential, jacobi, work, dissipated } = columns;
   const stored = jacobi ?? kinetic.map((one, k) => one + potential[k]);
   if (friction) delete columns.dissipated; // what friction takes is not measured: there is no balance to draw up
   else columns.balance = work.map((done, k) => done - dissipated[k] - (stored[k] - stored[0]));
@@ -104,14 +104,14 @@ function runOf(recording) {
     delete attributes.model_content;
     Object.assign(attributes, run.changed);
   }
-  if (changed || (names.length && !live.given.added))
+  if (changed || (names.length && !live.data.added))
     attributes.parameters = JSON.stringify(Object.fromEntries(names.map((name, k) => [name, values[k]])));
   if (recording.restitution !== null) attributes.restitution = recording.restitution;
   if (run.attrs.friction) attributes.smoothing = Array.from(live.state.width).join(", ");
   Object.assign(attributes, { status: "complete", message: recording.full ? "the page keeps no more than this" : "", source: "recorded in a page" });
   const sizes = { time: rows }, variables = [];
   for (const [name, entries] of Object.entries(run.coords)) {
-    const { values, wide } = lettered(entries);
+    const { values, wide } = characterArray(entries);
     sizes[name] = entries.length;
     sizes[`string${wide}`] = wide;
     variables.push({ name, dims: [name, `string${wide}`], attrs: { _Encoding: "utf-8" }, values });

@@ -6,13 +6,13 @@ const STATE = ["q", "qd", "t", "tau", "acting", "width", "rests"], COUNTS = ["wo
 class Settings {
   // Of one live robot, made when first asked for; null where it has no parameters.
   static of(live) {
-    if (live.settings === undefined) live.settings = (live.given.parameters ?? []).length ? new Settings(live) : null;
+    if (live.settings === undefined) live.settings = (live.data.parameters ?? []).length ? new Settings(live) : null;
     return live.settings;
   }
 
   constructor(live) {
     this.live = live;
-    this.rows = live.given.parameters;
+    this.rows = live.data.parameters;
     this.defaults = Float64Array.from(this.rows, (row) => row.value);
     this.values = SETTINGS.map(() => this.defaults.slice());
     this.mine = 0; // which of them the live robot has
@@ -89,7 +89,7 @@ class Settings {
 
   // Bodies and drives that a parameter makes impossible: see `inertia_faults` in Python.
   unbodily() {
-    const { live } = this, { bodies = [], drives = [], tolerance } = live.given.bodily ?? {};
+    const { live } = this, { bodies = [], drives = [], tolerance } = live.data.bodily ?? {};
     if (!live.has("bodily")) return null;
     const { mass, inertia, drive } = live.kernels.call("bodily");
     for (let i = 0; i < bodies.length; i++) {
@@ -159,11 +159,11 @@ class Settings {
 
   follow(change) {
     if (change === "posed" && this.both) this.join();
-    if (view && this.live.shown && (change !== "moved" || this.both)) this.draw(change);
+    if (view && this.live.isShown && (change !== "moved" || this.both)) this.draw(change);
   }
 
   draw(change) {
-    const { live, both } = this, { stretch = {} } = live.given;
+    const { live, both } = this, { stretch = {} } = live.data;
     const lengths = (values) => values.map((value, k) => value - this.defaults[k]);
     if (change !== "moved") view.bones.stretch(stretch, lengths(this.values[this.mine]));
     if (both) this.ghost ??= new Ghost();
@@ -171,7 +171,7 @@ class Settings {
     this.ghost.show(both, 1 - this.mine);
     if (!both) return;
     if (change !== "moved") this.ghost.bones.stretch(stretch, lengths(this.values[1 - this.mine]));
-    this.ghost.place(this.beside(() => live.value("bodies")));
+    this.ghost.pose(this.beside(() => live.value("bodies")));
   }
 }
 
@@ -197,7 +197,7 @@ class Ghost {
     for (const mesh of this.meshes) mesh.material = this.paints[setting];
   }
 
-  place(poses) {
+  pose(poses) {
     placeBodies(this.groups, poses);
     this.bones.settle();
     view.render();

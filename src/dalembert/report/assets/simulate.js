@@ -68,7 +68,7 @@ function drawRun(bar, leaves) {
     if (change === "driven" && driven) driven.value = live.drive;
   });
   live.run = run;
-  return { place: container, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
+  return { container, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
 }
 
 // What the page says of the live robot, and when it is said again.
@@ -78,11 +78,11 @@ function drawLive(panel, bar) {
   embed(live, control);
   let frames = 0, pending = 0;
   live.listen((change) => {
-    if (!live.shown) return;
-    if (view) view.bodies(live.value("bodies"), live.given.root);
+    if (!live.isShown) return;
+    if (view) view.bodies(live.value("bodies"), live.data.root);
     if (change !== "moved" || !control.running() || ++frames % EVERY === 0) { leaves.update(); shared(); }
     clearTimeout(pending); // browsers allow only so many changes of an address
-    if (!control.running()) pending = setTimeout(() => { if (live.shown) address.write(address.text(live)); }, 250);
+    if (!control.running()) pending = setTimeout(() => { if (live.isShown) address.write(address.text(live)); }, 250);
   });
   leaves.turn(LEAVES[0]);
   return { control, grip };
@@ -107,14 +107,14 @@ function switchModes(panel, bar) {
   }
   const buttons = [pressed("Recorded motion", modes, () => choose(false)), pressed("Live", modes, () => choose(true))];
   function choose(isLive) {
-    if (live.shown !== isLive) addedSeen(isLive);
-    live.shown = isLive;
+    if (live.isShown !== isLive) addedSeen(isLive);
+    live.isShown = isLive;
     control.run(false);
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(isLive === (k === 1))));
     recorded.forEach((one) => { one.hidden = isLive; });
-    control.place.hidden = panel.hidden = !isLive;
+    control.container.hidden = panel.hidden = !isLive;
     charts.hidden = isLive;
-    lead.textContent = isLive ? `${invitation(grip.there)} ${live.given.left}`.trim() : leadText;
+    lead.textContent = isLive ? `${invitation(grip.there)} ${live.data.left}`.trim() : leadText;
     clock.hold(isLive);
     grip.show(isLive);
     if (isLive) live.pose(live.start.q, live.start.qd, live.start.time);
@@ -132,7 +132,7 @@ function switchModes(panel, bar) {
     from.classList.add("from");
   }
   addEventListener("keydown", (event) => {
-    if (!live.shown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
+    if (!live.isShown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
     if (event.target.closest("select, textarea, a, summary, button:not([role=tab]), input:not([type=range]), [contenteditable]")) return;
     if (event.key === " ") control.toggle(); // also where a slider or a tab was used last: it is nothing to them
     else if (event.key === "ArrowRight" && !event.target.closest("input")) control.step();
@@ -189,7 +189,7 @@ async function goLive() {
   const begun = follow(location.hash);
   if (!begun && data.alone) choose(true);
   else if (!begun) {
-    live.shown = false;
+    live.isShown = false;
     document.querySelector(".modes button").setAttribute("aria-pressed", "true");
     document.querySelector(".modes button + button").setAttribute("aria-pressed", "false");
     document.querySelector(".controls .run").hidden = true;

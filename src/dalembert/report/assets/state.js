@@ -8,12 +8,12 @@ function drive(name, label, make) {
 }
 
 class Live extends Motion {
-  constructor(kernels, given) {
-    super(kernels, given.dt);
+  constructor(kernels, data) {
+    super(kernels, data.dt);
     this.about = kernels.about;
     const { q, qd, tau, t = null, width = null, parameters = new Float64Array(0) } = this.state;
     // kernels see the sum of all that acts, `acting`; `tau` are the torques of the drives alone
-    Object.assign(this, { q, qd, acting: tau, t, width, parameters, listeners: [], given });
+    Object.assign(this, { q, qd, acting: tau, t, width, parameters, listeners: [], data });
     this.tau = new Float64Array(qd.length);
     this.before = new Float64Array(q.length);
     this.forces = []; // {acts, value()}: generalised forces from outside
@@ -21,19 +21,19 @@ class Live extends Motion {
     this.rests = new Int8Array(qd.length); // 1: on the upper stop, −1: on the lower one
     this.drive = "none";
     this.each = null; // called after every step
-    const { lower, upper } = this.about.limits, { kinds } = given;
+    const { lower, upper } = this.about.limits, { kinds } = data;
     // coordinates that are moved one by one, those of balls and free bodies are not; limits have an entry for each velocity
-    this.joints = given.joints.map(({ k, v, follows }) => {
+    this.joints = data.joints.map(({ k, v, follows }) => {
       const unit = this.about.units.q[k] || "1";
       return { name: this.about.coordinates[k], k, v, follows, unit, kind: kinds[k], low: lower[v] ?? null, high: upper[v] ?? null };
     });
-    this.said = ""; // where the last posture stopped short of what was asked for
+    this.message = ""; // where the last posture stopped short of what was asked for
     this.laws = new Map();
     for (const { name, label, make } of DRIVES) {
       const controller = make(this);
       if (controller) this.laws.set(name, { label, ...controller });
     }
-    this.home = Float64Array.from(given.home);
+    this.home = Float64Array.from(data.home);
     this.begin(this.home);
   }
 
@@ -94,7 +94,7 @@ class Live extends Motion {
   }
 
   move(joint, value) {
-    this.said = "";
+    this.message = "";
     const target = this.within(joint, value);
     if (this.closes) return this.pose(closing.lead(this, joint, target), null, this.origin);
     const q = Float64Array.from(this.q);
@@ -127,8 +127,8 @@ class Live extends Motion {
     this.dt = h;
     super.step(1);
     Object.assign(this, { dt, count });
-    const way = this.has("moved") ? this.kernels.call("moved", { q_before: before }).step : null;
-    for (let j = 0; j < acting.length; j++) this.work += acting[j] * (way ? way[j] : this.q[j] - before[j]);
+    const displacement = this.has("moved") ? this.kernels.call("moved", { q_before: before }).step : null;
+    for (let j = 0; j < acting.length; j++) this.work += acting[j] * (displacement ? displacement[j] : this.q[j] - before[j]);
   }
 
   // τ q̇ of each drive, W.
@@ -179,7 +179,7 @@ const address = {
   },
   // Why nothing can be said of a state, null where all is well; the live robot's own is put back.
   impossible(live, { q, qd, p = null }) {
-    const { kinds } = live.given;
+    const { kinds } = live.data;
     for (let k = 0; k < kinds.length; k += kinds[k] === "quaternion" ? 4 : 1) {
       const size = kinds[k] === "quaternion" ? Math.hypot(...q.slice(k, k + 4)) : 1;
       if (!(size > 1e-100 && size < 1e100)) return `the quaternion ${live.about.coordinates[k]} … has the length ${size}`;

@@ -11,7 +11,7 @@ class Stops {
     this.restitution = 0.3;
     this.limited = live.joints.filter((one) => one.low !== null || one.high !== null);
     this.base = new Float64Array(size);
-    this.held = new Float64Array(size);
+    this.fixed = new Float64Array(size);
     this.saved = { q: new Float64Array(live.q.length), qd: new Float64Array(size), work: 0 };
   }
 
@@ -90,17 +90,17 @@ class Stops {
 
   // As the library's own events do: the joint that goes fastest into its stop bounces first, slow ones come to rest.
   strike(tired) {
-    const { live, limited, held, restitution } = this, { qd, rests } = live;
+    const { live, limited, fixed, restitution } = this, { qd, rests } = live;
     const met = limited.map((one) => [one, this.side(one)]).filter(([, side]) => side);
     met.forEach(([one, side]) => this.put(one, side));
     for (let turn = 0; turn < 20 * qd.length; turn++) {
       let worst = null, into = 0, at = 0;
       for (const [one, side] of met) if (side * qd[one.v] > into) { worst = one; into = side * qd[one.v]; at = side; }
       if (!worst) break;
-      const slow = tired || restitution * into < live.given.rest;
-      held.fill(0);
-      held[worst.v] = 1;
-      const { after } = live.kernels.call("stopped", { rates: qd, held });
+      const slow = tired || restitution * into < live.data.rest;
+      fixed.fill(0);
+      fixed[worst.v] = 1;
+      const { after } = live.kernels.call("stopped", { rates: qd, fixed });
       for (let j = 0; j < qd.length; j++) qd[j] += (slow ? 1 : 1 + restitution) * (after[j] - qd[j]);
       if (slow) qd[worst.v] = 0;
       rests[worst.v] = slow ? at : 0;
@@ -110,12 +110,12 @@ class Stops {
 
   // Stops push joints that rest on them so that they stay; one that would have to pull lets go.
   pushFromStops() {
-    const { live, base, held } = this, { acting, rests } = live;
+    const { live, base, fixed } = this, { acting, rests } = live;
     acting.set(base);
     for (const one of this.limited) if (rests[one.v] && !this.side(one)) rests[one.v] = 0;
     for (let turn = 0; turn <= base.length && rests.some(Boolean); turn++) {
-      rests.forEach((side, v) => { held[v] = side ? 1 : 0; });
-      const { impulse } = live.kernels.call("stopped", { rates: live.value("forward_dynamics"), held });
+      rests.forEach((side, v) => { fixed[v] = side ? 1 : 0; });
+      const { impulse } = live.kernels.call("stopped", { rates: live.value("forward_dynamics"), fixed });
       let worst = -1, pull = 0;
       rests.forEach((side, v) => { if (side * impulse[v] > pull) { worst = v; pull = side * impulse[v]; } });
       if (worst < 0) { impulse.forEach((force, v) => { acting[v] += force; }); return; }
@@ -125,12 +125,12 @@ class Stops {
 
   // What drifted within the step goes back to its stop.
   settle() {
-    const { live, held } = this, { rests } = live;
+    const { live, fixed } = this, { rests } = live;
     if (!rests.some(Boolean)) return;
     const before = live.energy();
-    rests.forEach((side, v) => { held[v] = side ? 1 : 0; });
+    rests.forEach((side, v) => { fixed[v] = side ? 1 : 0; });
     for (const one of this.limited) if (rests[one.v]) this.put(one, rests[one.v]);
-    live.qd.set(live.kernels.call("stopped", { rates: live.qd, held }).after);
+    live.qd.set(live.kernels.call("stopped", { rates: live.qd, fixed }).after);
     live.struck += before - live.energy();
   }
 }

@@ -1,7 +1,7 @@
 // Running plots: the last seconds of a live robot. While it moves they are drawn on canvases, so that a frame costs
 // little; where it rests they are plots as of any motion, with values under the pointer and a window of time.
 "use strict";
-const KEPT = 10; // s shown
+const WINDOW = 10; // s shown
 const REST = 300; // ms without motion
 
 // One time for all plots of a robot that rests.
@@ -20,7 +20,7 @@ class Strip {
     this.note = element("span", "", this.frame.head, "faint");
     this.canvas = element("canvas", null, this.box);
     this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", `${title}, ${unit} over the last ${KEPT} seconds`);
+    this.canvas.setAttribute("aria-label", `${title}, ${unit} over the last ${WINDOW} seconds`);
     this.width = names.length;
     this.still = null; // the plot of a robot that rests
     this.paint();
@@ -43,13 +43,13 @@ class Strip {
     this.times.push(time);
     this.rows.push(Float64Array.from(values));
     // what has left the window is dropped now and then, all at once
-    const gone = this.times.findIndex((t) => t >= time - KEPT);
+    const gone = this.times.findIndex((t) => t >= time - WINDOW);
     if (gone > 400) { this.times.splice(0, gone - 1); this.rows.splice(0, gone - 1); }
   }
 
   // The time at the left edge, and the first sample to be drawn.
   begin() {
-    const last = this.times.length ? this.times[this.times.length - 1] : 0, from = Math.max(0, last - KEPT);
+    const last = this.times.length ? this.times[this.times.length - 1] : 0, from = Math.max(0, last - WINDOW);
     return [from, Math.max(0, this.times.findIndex((t) => t >= from) - 1)];
   }
 
@@ -84,7 +84,7 @@ class Strip {
   bounds(first) {
     let low = Infinity, high = -Infinity;
     for (let i = first; i < this.rows.length; i++)
-      for (const k of this.frame.shown) { const v = this.rows[i][k]; if (v < low) low = v; if (v > high) high = v; }
+      for (const k of this.frame.selected) { const v = this.rows[i][k]; if (v < low) low = v; if (v > high) high = v; }
     return roomy(low, high, true);
   }
 
@@ -92,7 +92,7 @@ class Strip {
     const pen = this.canvas.getContext("2d"), wide = this.canvas.width / (this.ratio ?? 1);
     if (!wide) return;
     const inner = wide - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM, [from, first] = this.begin(), [low, high] = this.bounds(first);
-    const x = (t) => LEFT + (inner * (t - from)) / KEPT, y = (v) => TOP + tall * (1 - (v - low) / (high - low));
+    const x = (t) => LEFT + (inner * (t - from)) / WINDOW, y = (v) => TOP + tall * (1 - (v - low) / (high - low));
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     pen.clearRect(0, 0, wide, HEIGHT);
     pen.font = "11px system-ui, sans-serif";
@@ -108,7 +108,7 @@ class Strip {
       pen.fillText(label, LEFT - 6, y(value) + 4);
     }
     pen.textAlign = "center";
-    for (const [value, label] of ticks(from, from + KEPT, Math.max(3, inner / 90))) pen.fillText(label, x(value), HEIGHT - BOTTOM + 15);
+    for (const [value, label] of ticks(from, from + WINDOW, Math.max(3, inner / 90))) pen.fillText(label, x(value), HEIGHT - BOTTOM + 15);
     pen.fillText("time / s", LEFT + inner / 2, HEIGHT - 2);
     pen.save();
     pen.translate(11, TOP + tall / 2);
@@ -125,7 +125,7 @@ class Strip {
     pen.clip();
     pen.lineWidth = 1.9;
     pen.lineJoin = "round";
-    for (const k of this.frame.shown) {
+    for (const k of this.frame.selected) {
       pen.strokeStyle = this.colours[k % 8];
       pen.setLineDash(dashes(k));
       pen.beginPath();
@@ -143,11 +143,11 @@ function restful(live, container, strips) {
   function rest() {
     clearTimeout(pending);
     const [from] = strips[0].begin();
-    span.load([from, from + KEPT]);
+    span.load([from, from + WINDOW]);
     clock.load(live.time);
     strips.forEach((strip) => strip.rest(span, clock));
   }
-  addEventListener("beforeprint", () => { if (live.shown) rest(); });
+  addEventListener("beforeprint", () => { if (live.isShown) rest(); });
   live.listen((change) => {
     clearTimeout(pending);
     if (change === "posed" || change === "moved") strips.forEach((strip) => { if (strip.still) strip.move(); });
@@ -158,43 +158,43 @@ function restful(live, container, strips) {
 
 // Positions, velocities, torques, powers and energies; entries of one unit share a plot.
 function drawStrips(live, container) {
-  const { units, coordinates, velocities } = live.about, made = [];
+  const { units, coordinates, velocities } = live.about, pairs = [];
   const joint = new Set(live.joints.map((one) => one.k));
   function group(title, symbol, names, unit, values, include = () => true) {
     const groups = new Map();
     names.forEach((name, k) => { if (include(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
     for (const [label, entries] of groups)
-      made.push([new Strip(title, !label || label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), container), () => { const all = values(); return entries.map((k) => all[k]); }]);
+      pairs.push([new Strip(title, !label || label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), container), () => { const all = values(); return entries.map((k) => all[k]); }]);
   }
   group("Positions", "q", coordinates, units.q, () => live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, () => live.qd);
-  const { friction } = live.given, struck = live.has("stopped"), names = ["kinetic", "potential, from the start", "sum", "work done on it"];
+  const { friction } = live.data, struck = live.has("stopped"), names = ["kinetic", "potential, from the start", "sum", "work done on it"];
   const energy = new Strip("Energy balance", "energy / J", [...names, ...(struck ? ["taken by stops"] : []), ...(friction ? [friction] : [])], container);
   let potential0 = 0;
-  made.push([energy, () => {
+  pairs.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
     return [kinetic, potential, live.energy() - potential0, live.work, ...(struck ? [live.struck] : []), ...(friction ? [live.lost()] : [])];
   }]);
   group("Torques", "τ", velocities, units.tau, () => live.tau);
   group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
-  const drawAll = () => made.forEach(([strip]) => (strip.still ?? strip).draw());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); drawAll(); });
+  const drawAll = () => pairs.forEach(([strip]) => (strip.still ?? strip).draw());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { pairs.forEach(([strip]) => strip.paint()); drawAll(); });
   let frames = 0;
   function words() {
-    made.forEach(([strip]) => strip.values());
+    pairs.forEach(([strip]) => strip.values());
     if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
   }
   live.listen((change) => {
     if (change === "posed") {
       potential0 = live.value("potential_energy")[0];
-      made.forEach(([strip]) => strip.clear());
+      pairs.forEach(([strip]) => strip.clear());
     }
-    if (change === "posed" || change === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
+    if (change === "posed" || change === "moved") pairs.forEach(([strip, values]) => strip.push(live.time, values()));
     if (container.hidden) return;
-    made.forEach(([strip]) => strip.draw());
+    pairs.forEach(([strip]) => strip.draw());
     if (change !== "moved" || ++frames % EVERY === 0) words();
   });
-  restful(live, container, made.map(([strip]) => strip));
+  restful(live, container, pairs.map(([strip]) => strip));
   return () => {};
 }
 

@@ -1,13 +1,13 @@
 // The studio: a text goes to the server, its live page comes back; the last good one stays.
 "use strict";
-const given = JSON.parse(document.getElementById("given").textContent);
+const initial = JSON.parse(document.getElementById("initial").textContent);
 const at = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
 const tab = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 const DEBOUNCE = 400; // ms without a key before a text is read
 const UNNAMED = { xml: "robot.xml", toml: "mechanism.toml" };
 // What is edited: its name, whether it is the file of the command line, and the text as it was saved last.
-const now = { name: null, kept: null, saved: "", others: new Map() };
+const now = { name: null, edited: null, saved: "", others: new Map() };
 let request = null, pending = 0, names = []; // of the coordinates, where a posture may be taken over
 
 async function post(path, body, signal) {
@@ -121,12 +121,12 @@ async function make(body) {
   }
 }
 
-function edited() {
+function textChanged() {
   clearTimeout(pending);
   buttons();
   const text = editor.text();
   if (!text.trim()) { if (request) request.abort(); step("", false); editor.mark(null); tell([]); return; }
-  pending = setTimeout(() => make({ text, name: name(), kept: Boolean(now.kept) }), DEBOUNCE);
+  pending = setTimeout(() => make({ text, name: name(), edited: Boolean(now.edited) }), DEBOUNCE);
 }
 
 const name = () => now.name || (/^\s*</.test(editor.text()) ? UNNAMED.xml : UNNAMED.toml);
@@ -134,27 +134,27 @@ const unsaved = () => editor.text() !== now.saved && !editor.field.disabled;
 
 function buttons() {
   at("save").disabled = !editor.text();
-  at("write").hidden = !now.kept;
-  at("write").disabled = !now.kept || !unsaved();
-  at("restore").hidden = !now.kept || !now.kept.restorable;
+  at("write").hidden = !now.edited;
+  at("write").disabled = !now.edited || !unsaved();
+  at("restore").hidden = !now.edited || !now.edited.restorable;
   at("name").textContent = editor.text() && at("which").hidden ? name() : "";
   document.title = `${unsaved() ? "• " : ""}${name()} – dalembert studio`;
 }
 
 // A text takes the place of the one before; a system of the zoo may have none.
-function opened({ text, file, why, kept = null, others = [] }) {
-  Object.assign(now, { name: file || null, kept, saved: text || "", others: new Map(others.map((one) => [one.name, one.text])) });
+function opened({ text, file, reason, edited = null, others = [] }) {
+  Object.assign(now, { name: file || null, edited, saved: text || "", others: new Map(others.map((one) => [one.name, one.text])) });
   editor.fill(text || "");
   editor.field.disabled = text === null;
-  editor.field.placeholder = why || "";
+  editor.field.placeholder = reason || "";
   at("which").hidden = others.length < 2;
   at("which").replaceChildren(...others.map((one) => Object.assign(document.createElement("option"), { textContent: one.name })));
-  at("write").textContent = kept ? `Write to ${kept.name}` : "";
-  at("write").title = kept ? kept.path : "";
-  at("restore").textContent = kept ? `Restore ${kept.name}` : "";
+  at("write").textContent = edited ? `Write to ${edited.name}` : "";
+  at("write").title = edited ? edited.path : "";
+  at("restore").textContent = edited ? `Restore ${edited.name}` : "";
   at("tab-report").disabled = true;
   if (turned()) turn("stage");
-  tell(why ? [{ text: why }] : []);
+  tell(reason ? [{ text: reason }] : []);
   buttons();
 }
 
@@ -173,8 +173,8 @@ async function receive(files) {
   try {
     const texts = await editable(files);
     if (!texts.length) throw new Error("There is no URDF, MJCF or TOML among these files.");
-    const large = files.find(({ file }) => file.size > given.most);
-    if (large) throw new Error(`${large.name} is too large: the studio takes ${given.most >> 20} MB in one file.`);
+    const large = files.find(({ file }) => file.size > initial.most);
+    if (large) throw new Error(`${large.name} is too large: the studio takes ${initial.most >> 20} MB in one file.`);
     for (const [k, { name, file }] of files.entries()) {
       step(`keeping file ${k + 1} of ${files.length} …`);
       await post(`/keep?${new URLSearchParams({ tab, name, first: k ? "0" : "1" })}`, file);
@@ -190,18 +190,18 @@ function save() {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([editor.text()])), download: name().split("/").pop() });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  if (!now.kept) now.saved = editor.text();
+  if (!now.edited) now.saved = editor.text();
   buttons();
 }
 
 async function write() {
   const text = editor.text();
   try {
-    now.kept.stamp = (await (await post("/save", { text, stamp: now.kept.stamp })).json()).stamp;
-    now.kept.restorable = true;
+    now.edited.stamp = (await (await post("/save", { text, stamp: now.edited.stamp })).json()).stamp;
+    now.edited.restorable = true;
     now.saved = text;
     buttons();
-    tell([{ text: `Written to ${now.kept.path}.` }]);
+    tell([{ text: `Written to ${now.edited.path}.` }]);
   } catch (error) {
     tell([{ text: error.message }], "wrong");
   }
@@ -210,17 +210,17 @@ async function write() {
 // The file as it was before it was written here, on disk and in the editor.
 async function restore() {
   if (keeping()) return;
-  const kept = now.kept;
+  const edited = now.edited;
   try {
-    const { text, stamp } = await (await post("/restore", { stamp: kept.stamp })).json();
-    opened({ text, file: kept.name, kept: { ...kept, stamp } });
-    make({ text, name: now.name, kept: true });
+    const { text, stamp } = await (await post("/restore", { stamp: edited.stamp })).json();
+    opened({ text, file: edited.name, edited: { ...edited, stamp } });
+    make({ text, name: now.name, edited: true });
   } catch (error) {
     tell([{ text: error.message }], "wrong");
   }
 }
 
-for (const { title, names } of given.zoo) {
+for (const { title, names } of initial.zoo) {
   const group = Object.assign(document.createElement("optgroup"), { label: title });
   const heading = Object.assign(document.createElement("h3"), { textContent: title }), list = document.createElement("div");
   for (const one of names) {
@@ -254,7 +254,7 @@ document.querySelector(".tabs").addEventListener("keydown", (event) => {
   turn(next);
   at(`tab-${next}`).focus();
 });
-editor.listen(edited);
+editor.listen(textChanged);
 addEventListener("dragover", (event) => { event.preventDefault(); at("drop").hidden = false; });
 addEventListener("dragleave", (event) => { if (!event.relatedTarget) at("drop").hidden = true; });
 addEventListener("drop", (event) => {
@@ -264,8 +264,8 @@ addEventListener("drop", (event) => {
 });
 addEventListener("beforeunload", (event) => { if (unsaved()) event.preventDefault(); });
 addEventListener("pagehide", () => { fetch("/close", { method: "POST", keepalive: true, body: JSON.stringify({ tab }), headers: { "X-Token": token, "Content-Type": "application/json" } }).catch(() => {}); });
-if (given.kept && given.kept.error) wrong(given.kept.error);
-else if (given.kept) {
-  opened({ text: given.kept.text, file: given.kept.name, kept: given.kept });
-  make({ text: editor.text(), name: now.name, kept: true });
+if (initial.edited && initial.edited.error) wrong(initial.edited.error);
+else if (initial.edited) {
+  opened({ text: initial.edited.text, file: initial.edited.name, edited: initial.edited });
+  make({ text: editor.text(), name: now.name, edited: true });
 }

@@ -1,6 +1,6 @@
 // What follows a selection: its size, the distributions, the table of runs, and the run that was picked.
 "use strict";
-const SHOWN = 40, BINS = 24;
+const TABLE_ROWS = 40, BINS = 24;
 
 function digits(v) {
   if (v === null) return "–";
@@ -44,9 +44,9 @@ function histogram(column, parent) {
 
 function tableOfRuns(container) {
   const several = selection.runs(), moves = (run) => !!study.motions[run.run];
-  const listed = [...several.filter(moves), ...several.filter((run) => !moves(run))].slice(0, SHOWN);
+  const listed = [...several.filter(moves), ...several.filter((run) => !moves(run))].slice(0, TABLE_ROWS);
   container.replaceChildren();
-  if (several.length > SHOWN) element("p", `${SHOWN} of ${several.length.toLocaleString("en")} selected runs, those with a motion first.`, container, "faint");
+  if (several.length > TABLE_ROWS) element("p", `${TABLE_ROWS} of ${several.length.toLocaleString("en")} selected runs, those with a motion first.`, container, "faint");
   if (!several.length) element("p", "No run is selected.", container, "faint");
   const box = element("div", null, container, "wide box"), list = element("table", null, box);
   const head = element("tr", null, element("thead", null, list));

@@ -87,12 +87,12 @@ function drawArm() {
   const inertia = document.getElementById("inertia"), inside = document.getElementById("skeleton");
   const bare = (body) => !dressed || inside.checked || visuals.bare.includes(body); // its skeleton is seen
   const bones = new Bones(scene, world, bodies, (part) => materials[part.kind]);
-  const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
-  const way = new THREE.Group(), aids = new THREE.Group();
-  world.add(way, aids);
+  const corners = scene.tool_path.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
+  const toolPath = new THREE.Group(), aids = new THREE.Group();
+  world.add(toolPath, aids);
   if (corners.length > 2) {
     const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.13 * scene.radius, 8);
-    way.add(new THREE.Mesh(tube, trail));
+    toolPath.add(new THREE.Mesh(tube, trail));
   }
   // three rims and a breath of glass, the thinner the larger: a light link with a large inertia must not hide the robot
   const ellipsoids = scene.ellipsoids.map((one) => {
@@ -169,7 +169,7 @@ function drawArm() {
   const ends = scene.parts.filter((part) => part.body >= 0).flatMap((part) => [part.a, part.b].map((end) => [bodies[part.body], end]));
   const widen = () => { if (!chosen) keepInside(camera, controls, [...bodies, ...others], ends, away0); };
   function settle(recorded, root) {
-    way.visible = recorded;
+    toolPath.visible = recorded;
     aids.visible = !recorded;
     if (recorded) bones.relax();
     bones.settle(bare);
@@ -254,7 +254,7 @@ function drawArm() {
     if (!printing) return;
     const picture = element("img", null, container, "paper");
     picture.src = renderer.domElement.toDataURL("image/png");
-    const time = typeof live === "object" && live && live.shown ? live.time : clock.now();
+    const time = typeof live === "object" && live && live.isShown ? live.time : clock.now();
     picture.alt = `The mechanism at ${time.toFixed(2)} s`;
   };
   // as it is now, so many pixels to one of the page, on a canvas of its own

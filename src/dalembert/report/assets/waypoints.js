@@ -14,15 +14,15 @@ drive("hold", "posture held", (live) => {
 
 drive("follow", "along way-points", (live) => {
   if (!live.has("follow") || !everyJoint(live)) return null;
-  live.way = new Way(live);
-  return { begin: () => live.way.begin(), torques: () => live.way.torques() };
+  live.path = new Path(live);
+  return { begin: () => live.path.begin(), torques: () => live.path.torques() };
 });
 
 // Way-points, and the motion of least jerk from where the robot is through all of them.
-class Way {
+class Path {
   constructor(live) {
-    Object.assign(this, { live, points: [], watchers: [], most: live.given.way_points - 1, from: 0, duration: 0 });
-    this.laid = live.kernels.find("way").inputs;
+    Object.assign(this, { live, points: [], watchers: [], most: live.data.path_points - 1, from: 0, duration: 0 });
+    this.inputs = live.kernels.find("path").inputs;
     this.followed = live.kernels.find("follow");
   }
 
@@ -43,7 +43,7 @@ class Way {
 
   // At rest at the first and the last point, whose place is kept in all that are not used.
   begin() {
-    const { live, laid } = this, size = live.q.length, here = Array.from(live.q);
+    const { live, inputs } = this, size = live.q.length, here = Array.from(live.q);
     const there = this.points.filter((one, k) => k > 0 || one.q.some((x, j) => Math.abs(x - here[j]) > SAME));
     const stops = [{ q: here, seconds: 0 }, ...there], last = stops.length - 1;
     let time = 0;
@@ -51,11 +51,11 @@ class Way {
       const { q, seconds } = stops[Math.min(k, last)];
       time += k > last ? 1 : seconds;
       if (k === last) this.duration = time;
-      laid.way_times[k] = time;
-      laid.way_points.set(q, k * size);
-      laid.way_passed[k] = k > 0 && k < last ? 1 : 0;
+      inputs.path_times[k] = time;
+      inputs.path_points.set(q, k * size);
+      inputs.path_passed[k] = k > 0 && k < last ? 1 : 0;
     }
-    this.followed.inputs.way_rows.set(live.kernels.call("way").rows);
+    this.followed.inputs.path_rows.set(live.kernels.call("path").rows);
     this.from = live.count;
   }
 
@@ -65,7 +65,7 @@ class Way {
 
   // Torques and errors q − q_d of this state, were it that time.
   at(time) {
-    this.followed.inputs.way_time[0] = time;
+    this.followed.inputs.path_time[0] = time;
     return this.live.kernels.call("follow");
   }
 
@@ -75,9 +75,9 @@ class Way {
 }
 
 // The tool's way and the way-points on it; the state is put back afterwards.
-function wayPicture(live) {
+function pathPicture(live) {
   if (!view || !live.has("poses")) return { draw() {}, hide() {} };
-  const group = new THREE.Group(), paint = view.material("--c2"), at = 16 * live.kernels.find("poses").said.frames.indexOf("tool");
+  const group = new THREE.Group(), paint = view.material("--c2"), at = 16 * live.kernels.find("poses").about.frames.indexOf("tool");
   view.world.add(group);
   function toolAt(q) {
     live.q.set(q);
@@ -90,11 +90,11 @@ function wayPicture(live) {
   }
   function draw() {
     hide();
-    const { way } = live, saved = Float64Array.from(live.q);
-    if (!way.points.length || at < 0) return;
-    way.begin();
-    const postures = Array.from({ length: DOTS + 1 }, (_, k) => way.at((way.duration * k) / DOTS).error.map((e, j) => saved[j] - e));
-    const positions = postures.map(toolAt), marks = way.points.map((one) => toolAt(one.q));
+    const { path } = live, saved = Float64Array.from(live.q);
+    if (!path.points.length || at < 0) return;
+    path.begin();
+    const postures = Array.from({ length: DOTS + 1 }, (_, k) => path.at((path.duration * k) / DOTS).error.map((e, j) => saved[j] - e));
+    const positions = postures.map(toolAt), marks = path.points.map((one) => toolAt(one.q));
     live.q.set(saved);
     for (const point of marks) {
       const ball = new THREE.Mesh(new THREE.SphereGeometry(0.5 * view.radius, 20, 14), paint);
@@ -109,35 +109,35 @@ function wayPicture(live) {
   return { draw, hide };
 }
 
-function drawWay(live, parent) {
-  const { way } = live;
-  if (!way) return null;
-  const { box, summary } = unfolding(parent, "Way-points", "way"), count = element("span", "", summary, "faint"), picture = wayPicture(live);
+function drawPath(live, parent) {
+  const { path } = live;
+  if (!path) return null;
+  const { box, summary } = unfolding(parent, "Way-points", "way"), count = element("span", "", summary, "faint"), picture = pathPicture(live);
   const list = element("ol", null, box, "points"), row = element("div", null, box, "row");
   const button = (text, act, title) => { const control = pressed(text, row, act, title); control.classList.add("back"); return control; };
-  const add = button("Add this posture", () => way.add());
+  const add = button("Add this posture", () => path.add());
   const go = button("Follow", () => {
     live.pose(live.q);
     live.choose("follow");
     live.run(true);
   }, "from here at rest through all of them, with the least jerk, driven by computed torque");
-  const clear = button("Clear", () => way.change((points) => { points.length = 0; }));
+  const clear = button("Clear", () => path.change((points) => { points.length = 0; }));
   const speed = element("label", "bandwidth ", row), omega = element("input", null, speed);
   element("small", "rad/s", speed);
   Object.assign(omega, { type: "number", min: 0, max: 200, step: "any", value: BANDWIDTH });
   speed.title = "ω of posture held and way-points: errors go as ë + 2 ω ė + ω² e = 0 where the model is exact";
-  omega.addEventListener("input", () => { if (omega.checkValidity() && omega.value !== "") way.followed.inputs.bandwidth[0] = omega.valueAsNumber; });
+  omega.addEventListener("input", () => { if (omega.checkValidity() && omega.value !== "") path.followed.inputs.bandwidth[0] = omega.valueAsNumber; });
   function changed() {
     list.replaceChildren();
-    way.points.forEach((one, k) => pointRow(live, one, k, list));
-    count.textContent = way.points.length || "";
-    if (way.points.length) box.open = true;
-    add.disabled = way.full;
-    add.title = add.disabled ? `there is room for ${way.most}` : "the posture as it is now, as the last of them";
-    go.disabled = clear.disabled = !way.points.length;
+    path.points.forEach((one, k) => pointRow(live, one, k, list));
+    count.textContent = path.points.length || "";
+    if (path.points.length) box.open = true;
+    add.disabled = path.full;
+    add.title = add.disabled ? `there is room for ${path.most}` : "the posture as it is now, as the last of them";
+    go.disabled = clear.disabled = !path.points.length;
     picture.draw();
   }
-  way.watchers.push(changed);
+  path.watchers.push(changed);
   live.listen((cause) => { if (cause === "posed") picture.draw(); });
   changed();
   return drawErrors(live, parent);
@@ -148,10 +148,10 @@ function pointRow(live, one, k, list) {
   element("small", "s", label);
   Object.assign(time, { type: "number", min: 0.01, step: "any", value: one.seconds, inputMode: "decimal" });
   time.setAttribute("aria-label", `seconds before way-point ${k + 1}`);
-  time.addEventListener("change", () => { if (time.checkValidity() && time.value !== "") live.way.change(() => { one.seconds = time.valueAsNumber; }); });
+  time.addEventListener("change", () => { if (time.checkValidity() && time.value !== "") live.path.change(() => { one.seconds = time.valueAsNumber; }); });
   const text = element("span", one.q.map((x) => x.toFixed(2).replace("-", "−")).join("  "), item, "faint");
   text.title = live.joints.map((joint) => plainName(joint.name)).join(", ");
-  const gone = pressed("×", item, () => live.way.change((points) => points.splice(k, 1)), `remove way-point ${k + 1}`);
+  const gone = pressed("×", item, () => live.path.change((points) => points.splice(k, 1)), `remove way-point ${k + 1}`);
   gone.classList.add("back");
   gone.setAttribute("aria-label", gone.title);
 }
@@ -170,7 +170,7 @@ function drawErrors(live, parent) {
     strips.forEach(([strip]) => { strip.box.hidden = !follows(); });
     if (cause === "posed" || cause === "driven") strips.forEach(([strip]) => strip.clear());
     if (cause !== "moved" || !follows()) return;
-    const error = live.way.error();
+    const error = live.path.error();
     strips.forEach(([strip, own]) => {
       strip.push(live.time, own.map((one) => error[one.k]));
       if (!parent.hidden) strip.draw();
@@ -213,20 +213,20 @@ function drawEfforts(live, parent, limits) {
 
 // The same button where a posture is made.
 function drawAdd(live, parent) {
-  const { way } = live;
-  if (!way) return null;
-  const head = parent.querySelector(".posture .head"), message = element("span", "", null, "faint"), add = pressed("Add as way-point", null, () => way.add());
+  const { path } = live;
+  if (!path) return null;
+  const head = parent.querySelector(".posture .head"), message = element("span", "", null, "faint"), add = pressed("Add as way-point", null, () => path.add());
   add.classList.add("back");
   head.lastElementChild.before(message, add);
   const changed = () => {
-    add.disabled = way.full;
-    add.title = `the robot passes way-points under Motion; there is room for ${way.most}`;
-    message.textContent = way.points.length ? `${way.points.length} of ${way.most}, followed under Motion` : "";
+    add.disabled = path.full;
+    add.title = `the robot passes way-points under Motion; there is room for ${path.most}`;
+    message.textContent = path.points.length ? `${path.points.length} of ${path.most}, followed under Motion` : "";
   };
-  way.watchers.push(changed);
+  path.watchers.push(changed);
   changed();
   return () => {};
 }
 
 panel("Posture", 1, drawAdd);
-panel("Motion", 4, drawWay);
+panel("Motion", 4, drawPath);

@@ -69,7 +69,7 @@ def make(studio: Server, arguments: Json, handler: Handler) -> None:
     elif not isinstance(text, str):
         raise Refusal(HTTPStatus.BAD_REQUEST, "Give a text, or a name of the zoo.")
     else:
-        if arguments.get("kept"):
+        if arguments.get("edited"):
             path, trust = _edited_file(studio).path, studio.trust
         else:
             data = text.encode("utf-8", errors="surrogatepass")
@@ -105,7 +105,7 @@ def keep(studio: Server, arguments: Json, handler: Handler) -> None:
     if arguments.get("first") == "1":
         tab.clear()
     tab.put(arguments.get("name"), arguments["data"])
-    handler.reply({"kept": True})
+    handler.reply({"stored": True})
 
 
 def save(studio: Server, arguments: Json, handler: Handler) -> None:
@@ -188,7 +188,7 @@ def document(studio: Server, nonce: str) -> str:
             edited |= {"text": text, "stamp": stamp, "restorable": restorable}
         except DalembertError as error:
             edited["error"] = str(error)
-    data = html_data({"zoo": zoo, "kept": edited, "most": MAX_FILE})
+    data = html_data({"zoo": zoo, "edited": edited, "most": MAX_FILE})
     style = asset("assets/page.css") + asset("assets/studio.css")
     scripts = "\n".join(asset(f"assets/{name}") for name in SCRIPTS)
     parts = {"%NONCE%": nonce, "%STYLE%": style, "%DATA%": data, "%SCRIPT%": scripts}

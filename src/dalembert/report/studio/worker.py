@@ -131,17 +131,17 @@ def answer(request: dict[str, Any], say: Say) -> None:
         if request.get("only") == "stage":
             return
         say(report=system_page(system.compiled, lambda step: say(step=step)))
+        return
     except DalembertError as error:
         located = fault(error, text, name)
-        say(**({"lacking": located["error"]} if has_stage else located))
     except MemoryError:
         size = f"{MEMORY / 2**30:.0f} GB"
-        message = f"Its page takes more than {size} of memory, the limit of the studio."
-        say(**{"lacking" if has_stage else "error": message})
+        located = {"error": f"Its page takes more than {size} of memory, the limit of the studio."}
     except Exception as error:  # a defect of ours must not end the studio
         kind = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         message = f"dalembert failed on this text ({kind}). It is not your fault: please report it."
-        say(**{"lacking" if has_stage else "error": message})
+        located = {"error": message}
+    say(**({"lacking": located["error"]} if has_stage else located))
 
 
 def system_of_request(request: dict[str, Any], say: Say) -> System:
@@ -177,7 +177,7 @@ def source_text(system: System, name: str) -> dict[str, Any]:
         except (AttributeError, DalembertError) as error:
             if isinstance(error, DalembertError):
                 reason = str(error)
-    return {"text": None, "why": f"There is no text to edit: {reason}."}
+    return {"text": None, "reason": f"There is no text to edit: {reason}."}
 
 
 # the server's side: processes, one of them ready before it is needed

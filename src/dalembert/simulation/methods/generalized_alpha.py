@@ -125,23 +125,21 @@ def _newton(F: np.ndarray, residual: np.ndarray) -> np.ndarray:
         return np.full_like(residual, np.nan)
 
 
+@dataclass(eq=False)
 class _TrialStep:
     """A step for trial accelerations v̇ at its end."""
 
-    def __init__(
-        self,
-        method: GeneralizedAlpha,
-        flow: Flow,
-        x: np.ndarray,
-        t: Time,
-        h: Time,
-        torque: Torque,
-        earlier: np.ndarray,
-        before: np.ndarray,
-    ) -> None:
-        self.method, self.flow, self.torque = method, flow, torque
-        self.x, self.t, self.h, self.earlier, self.before = x, t, h, earlier, before
-        w = method.w
+    method: GeneralizedAlpha
+    flow: Flow
+    x: np.ndarray
+    t: Time
+    h: Time
+    torque: Torque
+    earlier: np.ndarray
+    before: np.ndarray
+
+    def __post_init__(self) -> None:
+        w, h = self.method.w, self.h
         own = (1.0 - w.alpha_f) / (1.0 - w.alpha_m)
         self.dq_dvdot, self.dv_dvdot = h * h * w.beta * own, h * w.gamma * own
 

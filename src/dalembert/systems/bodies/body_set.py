@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import Formulation, Quantity, Size, suggest
+from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.model.model import CoordinateKinds
 from dalembert.spatial.rotations import hat
 from dalembert.systems.bodies.body import (
@@ -29,19 +28,25 @@ from dalembert.systems.bodies.body import (
 from dalembert.systems.bodies.space import Space
 from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
 from dalembert.systems.system import System
+from dalembert.text import require_known
 
 VECTOR, STATE = ("nv",), ("q", "qd")
 
 
 def _quantity(
-    name: str, summary: str, inputs: tuple[str, ...], outputs: dict[str, tuple[Size, ...]]
+    name: str,
+    summary: str,
+    inputs: tuple[str, ...],
+    outputs: dict[str, tuple[Size, ...]],
+    optional: tuple[str, ...] = (),
 ) -> Quantity:
     def function(bodies: BodySet, **arrays: Array) -> Array:
-        result: Array = getattr(bodies, name)(*(arrays[key] for key in inputs))
+        options = {key: arrays[key] for key in optional if key in arrays}
+        result: Array = getattr(bodies, name)(*(arrays[key] for key in inputs), **options)
         return result
 
     formulation = Formulation("newton_euler", function, "Haug 1989, ch. 6 and 11", summary)
-    return Quantity(name, summary, inputs, outputs, (formulation,))
+    return Quantity(name, summary, inputs, outputs, (formulation,), optional)
 
 
 BODIES = {
@@ -60,6 +65,14 @@ BODIES = {
         _quantity("inverse_dynamics", "M q̈ + h − ψ", (*STATE, "qdd"), {"tau": VECTOR}),
         _quantity("gravity_torque", "of weight and springs", ("q",), {"N": VECTOR}),
         _quantity("generalized_momentum", "M v", STATE, {"p": VECTOR}),
+        _quantity("hamiltonian", "½ pᵀ M⁻¹ p + U", ("q", "p"), {"H": ()}),
+        _quantity(
+            "canonical_equations",
+            "q̇ = M⁻¹ p and ṗ = τ + ψ − h",
+            ("q", "p", "tau"),
+            {"qd": VECTOR, "pd": VECTOR},
+            ("t",),
+        ),
     )
 }
 
@@ -79,6 +92,7 @@ class BodySet(Dynamics):
     """M q̈ + h(q, q̇) = τ + ψ(q, q̇, t) of bodies in absolute coordinates; M is constant."""
 
     catalogue: ClassVar[Mapping[str, Quantity]] = BODIES
+    inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = {**INPUTS, "t": ()}
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
 
     name: str
@@ -131,9 +145,8 @@ class BodySet(Dynamics):
 
     def index(self, body: str, where: str = "") -> int:
         """Index of a body, 0 for the ground; an unknown one is an error naming who asked."""
-        if body in self.names:
-            return self.names.index(body)
-        raise UnknownNameError(f"{where}no body {body!r}{suggest(body, list(self.names))}")
+        require_known(body, self.names, f"{where}no body")
+        return self.names.index(body)
 
     def points(self, body: int) -> Mapping[str, Array]:
         """Named local points of a body."""
@@ -286,9 +299,7 @@ class BodySet(Dynamics):
 
     def forward_dynamics(self, q: Array, qd: Array, tau: Array, t: Time = None) -> Array:
         """q̈ (nv,) = M⁻¹ (τ + ψ − h)."""
-        f = tau + self.generalized_forces(q, qd, t) - self.bias(q, qd)
-        parts = zip(self.inverse_masses, np.split(f, len(self.bodies)), strict=True)
-        return np.concatenate([inverse @ part for inverse, part in parts])
+        return self._solve(tau + self.generalized_forces(q, qd, t) - self.bias(q, qd))
 
     def christoffel(self, q: Array) -> Array:
         """Γ (nv, nv, nv) with C_ij = Σ Γ_ijk v_k: of the moments ω × J ω alone, constant."""
@@ -318,6 +329,23 @@ class BodySet(Dynamics):
         """M v (nv,)."""
         p: Array = self.mass_matrix(q) @ qd
         return p
+
+    def hamiltonian(self, q: Array, p: Array) -> Array:
+        """H = ½ pᵀM⁻¹p + U, J."""
+        H: Array = 0.5 * (p @ self._solve(p)) + self.potential_energy(q)
+        return H
+
+    def canonical_equations(
+        self, q: Array, p: Array, tau: Array, t: Time = None
+    ) -> tuple[Array, Array]:
+        """(q̇ (nv,) = M⁻¹p, ṗ (nv,) = τ + ψ − h): M is constant."""
+        qd = self._solve(p)
+        return qd, tau + self.generalized_forces(q, qd, t) - self.bias(q, qd)
+
+    def _solve(self, f: Array) -> Array:
+        """M⁻¹ f (nv,), body by body."""
+        parts = zip(self.inverse_masses, np.split(f, len(self.bodies)), strict=True)
+        return np.concatenate([inverse @ part for inverse, part in parts])
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
         """(q̈ (nv,), λ (0,))."""

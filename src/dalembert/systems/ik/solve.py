@@ -25,10 +25,10 @@ from dalembert.systems.ik.solver import (
 from dalembert.systems.ik.targets import (
     common_batch,
     require_settings,
-    require_task,
     target_poses,
     task_weights,
 )
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
@@ -59,7 +59,7 @@ def inverse_kinematics(
 ) -> IKResult:
     """Configurations that put a frame at the targets, see `System.inverse_kinematics`."""
     seed = require_settings(tol, max_restarts, rng, goal, q0, continuous)
-    require_task(task)
+    require_known(task, ik_step.TASKS, "there is no task")
     if goal == "manipulability" and system.dynamics.rows:
         raise SettingError(
             f"{system.name} is held by constraints, and goal='manipulability' is for open chains; take "

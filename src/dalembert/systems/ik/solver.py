@@ -183,16 +183,20 @@ def coordinate_limits(dynamics: Dynamics) -> ik_step.Limits | None:
     return ik_step.Limits(entries, velocities, np.array(least), np.array(most), turns)
 
 
+def coordinate_blocks(dynamics: Dynamics) -> list[tuple[slice, slice]]:
+    """(entries of q, entries of q̇) that belong together: four and three of a quaternion, else one."""
+    blocks, kinds, k, v = [], dynamics.kinds.q, 0, 0
+    while k < dynamics.nq:
+        count, rates = (4, 3) if kinds[k] == "quaternion" else (1, 1)
+        blocks.append((slice(k, k + count), slice(v, v + rates)))
+        k, v = k + count, v + rates
+    return blocks
+
+
 def scalar_coordinates(dynamics: Dynamics) -> list[tuple[int, int]]:
     """(entry of q, entry of q̇) of the coordinates whose rates are velocities."""
-    pairs, kinds, k, v = [], dynamics.kinds.q, 0, 0
-    while k < dynamics.nq:
-        if kinds[k] == "quaternion":  # four numbers, three velocities
-            k, v = k + 4, v + 3
-            continue
-        pairs.append((k, v))
-        k, v = k + 1, v + 1
-    return pairs
+    blocks = coordinate_blocks(dynamics)
+    return [(q.start, v.start) for q, v in blocks if q.stop - q.start == 1]
 
 
 @dataclass(frozen=True)
@@ -362,12 +366,10 @@ class IKSolver:
         if not dynamics.rows:  # entries whose velocities never move the frame, at some postures
             jacobians = [dynamics.frame_jacobian(q, frame) for q in self.pool()[:3]]
             J = np.abs(jacobians).max(axis=(0, 1))
-            still, k, v = 1e-12 * J.max(initial=0.0) >= J, 0, 0
-            while k < dynamics.nq:
-                count, rates = (4, 3) if dynamics.kinds.q[k] == "quaternion" else (1, 1)
-                if still[v : v + rates].all():
-                    entries += range(k, k + count)
-                k, v = k + count, v + rates
+            still = 1e-12 * J.max(initial=0.0) >= J
+            for own_q, own_v in coordinate_blocks(dynamics):
+                if still[own_v].all():
+                    entries += range(own_q.start, own_q.stop)
         cache[key] = np.array(entries, dtype=int)
         return cache[key]
 

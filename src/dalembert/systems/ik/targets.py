@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.errors import SettingError, ShapeError
 from dalembert.formulations.kinematics import ik_step
-from dalembert.formulations.registry import suggest
+from dalembert.text import require_known
 
 Array = np.ndarray
 ROUNDING = 1e-12  # of R Rᵀ − 1 for rotations in double precision
@@ -18,7 +18,7 @@ CHUNK = 8192  # poses that fit into a core's cache
 
 def target_poses(T: ArrayLike, task: str) -> Array:
     """(..., 4, 4) poses; points (..., 3) and rotations (..., 3, 3) where the task needs no more."""
-    require_task(task)
+    require_known(task, ik_step.TASKS, "there is no task")
     values = np.asarray(T, dtype=float)
     if not np.isfinite(values).all():
         where = np.argwhere(~np.isfinite(values))[0]
@@ -105,8 +105,8 @@ def require_settings(
 ) -> int:
     """Raise for settings of a search that make no sense; the seed of the random starts."""
     seed = int(rng.integers(2**31)) if isinstance(rng, np.random.Generator) else rng
-    if goal is not None and goal not in ik_step.GOALS:
-        raise UnknownNameError(f"there is no goal {goal!r}{suggest(goal, list(ik_step.GOALS))}")
+    if goal is not None:
+        require_known(goal, ik_step.GOALS, "there is no goal")
     if continuous and goal is not None:
         raise SettingError(
             "continuous=True follows a path by the smallest steps: leave out the goal"
@@ -122,13 +122,7 @@ def require_settings(
             and int(value) == value
         ):
             raise SettingError(f"{name} must be a whole number, zero or more, not {value!r}")
-    return int(seed)  # type: ignore[call-overload, no-any-return]  # a whole number
-
-
-def require_task(task: str) -> None:
-    """Raise for an unknown task."""
-    if task not in ik_step.TASKS:
-        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(ik_step.TASKS))}")
+    return int(seed)  # type: ignore[call-overload,no-any-return]  # a whole number
 
 
 def task_weights(weights: ArrayLike | None, task: str) -> Array | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +12,7 @@ import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.errors import EquationError
+from dalembert.progress import on_terminal, progress_bar
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
@@ -19,9 +20,7 @@ from dalembert.symbolic.operations import (
     container,
     entries_of,
     exact,
-    input_symbols,
     number,
-    shaped,
     to_sympy,
 )
 from dalembert.symbolic.polynomials import (
@@ -35,7 +34,7 @@ from dalembert.symbolic.polynomials import (
     shortened,
     split,
 )
-from dalembert.symbolic.quantities import SOURCES, TITLES, SymbolicSystem, quantity_key
+from dalembert.symbolic.quantities import SOURCES, TITLES, SymbolicSystem, Symbols, quantity_key
 from dalembert.symbolic.writer import Constants, Writer
 from dalembert.tracing.program import Program
 
@@ -61,17 +60,18 @@ def write_equations(
     if simplify not in ("fast", "full"):
         raise EquationError(f"simplify={simplify!r} must be 'fast' or 'full'")
     keys = tuple(dict.fromkeys(map(quantity_key, quantities)))
-    with Budget(timeout, progress) as budget:
-        writing = _Writing(system, simplify == "full", budget, constants)
+    budget, is_shown = Budget(timeout), progress and on_terminal()
+    writing = _Writing(system, simplify == "full", budget, constants)
+    with progress_bar(f"equations of {system.name}", is_shown) as budget.report:
         try:
             with budget.limit():
                 writing.decide(group)
         except TimeOver:
             writing.group = bool(group)
-        for done, key in enumerate(keys):
-            budget.report(f"{system.name}: {TITLES[key]}", done, len(keys))
+    for key in keys:
+        with progress_bar(f"{system.name}: {TITLES[key]}", is_shown) as budget.report:
             writing.write(key)
-        return writing.equations(keys)
+    return writing.equations(keys)
 
 
 class _Writing:
@@ -161,19 +161,11 @@ class _Writing:
                 "every form is correct. Give a larger timeout for shorter ones."
             )
         result = Equations(
-            name=self.system.name,
             quantities={key: self.results[key] for key in keys},
             definitions=definitions,
-            q=self.system.q,
-            qd=self.system.qd,
-            parameters=self.system.parameters,
-            defaults=dict(self.system.defaults),
             complete=not (self.budget.overrun or self.notes),
             note=" ".join(notes),
-            tau=self.system.tau,
-            t=self.system.t,
-            independent=self.system.independent,
-            moving=self.system.moving,
+            **{own.name: getattr(self.system, own.name) for own in fields(Symbols)},
         )
         return result if self.has_names else result.with_needed_constants()
 
@@ -257,7 +249,7 @@ class _Writing:
         forms = []
         for done, f in enumerate(entries):
             forms.append(self._entry(key, writer, f))
-            self.budget.report(f"{self.system.name}: {TITLES[key]}", done, len(entries))
+            self.budget.report(0.5 + 0.5 * done / len(entries))
         return container(forms, shape)
 
     def _contracted(self, writer: Writer | None, row: Sequence[Any]) -> sympy.Expr:
@@ -302,34 +294,3 @@ def _derived(key: str, value: np.ndarray, rates: np.ndarray) -> np.ndarray:
     elif key == "Csq":
         value = np.einsum("pijj->pij", value)
     return value
-
-
-def textbook(
-    program: Program,
-    symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
-    style: str = "angles",
-    linear: Sequence[sympy.Expr] = (),
-    parameters: Sequence[sympy.Expr] = (),
-    simplify: str = "full",
-    timeout: float | None = 10.0,
-) -> dict[str, Any]:
-    """Every output of any program in textbook form, checked; see `Writer` for styles.
-
-    >>> import numpy as np
-    >>> from dalembert.kernels.program.trace import trace
-    >>> def f(q):
-    ...     return np.cos(q[0]) * np.cos(q[1]) - np.sin(q[0]) * np.sin(q[1])
-    >>> textbook(trace(f, {"q": (2,)}))["out"]
-    cos(q1 + q2)
-    """
-    named = input_symbols(program, symbols)
-    budget = Budget(timeout)
-    try:
-        with budget.limit():
-            source = polynomials(program, named, budget)
-            writer = Writer(source, linear, parameters, budget, simplify == "full")
-            written = shaped(program, [writer.write(f, style) for f in writer.source.entries])
-    except TimeOver:
-        raise TooLargeError(f"{program.name} is not written within {timeout:g} s") from None
-    require_agreement(sample(program, named), written)
-    return written
