@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dalembert.constraints import Holonomic as Holonomic
     from dalembert.constraints import JointCoupling as JointCoupling
     from dalembert.constraints import Loop as Loop
-    from dalembert.constraints import Network as Network
     from dalembert.constraints import Pfaffian as Pfaffian
     from dalembert.constraints import Plane as Plane
     from dalembert.constraints import PointOnSurface as PointOnSurface
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from dalembert.constraints import early_substitution as early_substitution
     from dalembert.constraints import growth_vector as growth_vector
     from dalembert.constraints import is_holonomic as is_holonomic
+    from dalembert.constraints.network import Network as Network
     from dalembert.control import time_optimal as time_optimal
     from dalembert.errors import CompileError as CompileError
     from dalembert.errors import ConstraintError as ConstraintError
@@ -119,9 +119,10 @@ if TYPE_CHECKING:
 _MODULES = {
     "dalembert.constraints": """
         Constrained ContactBody Cylinder Distance Driver Ellipsoid Holonomic JointCoupling
-        Loop Network Pfaffian Plane PointOnSurface Rolling Sliding SoftFinger Sphere Status
+        Loop Pfaffian Plane PointOnSurface Rolling Sliding SoftFinger Sphere Status
         Surface TendonCoupling Torus Touching early_substitution growth_vector is_holonomic
     """,
+    "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",
     "dalembert.errors": """
         CompileError ConstraintError ConvergenceError DalembertError EquationError

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dalembert as dl
-from dalembert.constraints import Network
+from dalembert.constraints.network import Network
 from dalembert.errors import ConstraintError, FormulationError, ShapeError
 from dalembert.zoo.constrained_loops import dense
 from tests.constraints.states import ROUTES, consistent_states

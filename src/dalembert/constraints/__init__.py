@@ -8,7 +8,6 @@ from dalembert.constraints.geometry import Mobility
 from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
-from dalembert.constraints.network import Network
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.systems.status import Flagged, Status
 
@@ -27,7 +26,6 @@ __all__ = [
     "JointCoupling",
     "Loop",
     "Mobility",
-    "Network",
     "Pfaffian",
     "Plane",
     "PointOnSurface",

@@ -38,7 +38,6 @@ from dalembert.kernels.call.arguments import on_device
 from dalembert.linalg.rank import null_space, singular_values
 from dalembert.spatial.arrays import Array
 from dalembert.systems.evaluator import Parameters, Variant
-from dalembert.systems.ik.solver import coordinate_limits, random_closed_configurations
 from dalembert.systems.singularity import TOLERANCE
 from dalembert.systems.status import Status, on_host
 from dalembert.systems.system import System
@@ -185,7 +184,9 @@ class Constrained(System):
         """
         shape = () if size is None else (size,)
         q = np.broadcast_to(self.neutral(), (*shape, self.nq))
-        if within_limits and self.dynamics.traces and coordinate_limits(self.dynamics) is not None:
+        if within_limits and self.dynamics.traces:
+            from dalembert.systems.ik.solver import random_closed_configurations
+
             q = random_closed_configurations(self, rng, q)
         qd = self.project_velocity(q, rng.normal(size=(*shape, self.nv)))
         if within_limits and not np.any(self.velocity_residual(q, np.zeros(self.nv))):

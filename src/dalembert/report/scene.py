@@ -7,12 +7,11 @@ axes. Bodies of mechanisms are bars between their joints and points.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.formulations.kinematics import frames
-from dalembert.mechanisms.description import Description
 from dalembert.model import Model
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
@@ -20,6 +19,9 @@ from dalembert.report.visuals import Visuals, extremes
 from dalembert.spatial import se3
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.mechanisms.description import Description
 
 ORIGIN, Z = np.zeros(3), np.eye(3)[2]
 DETOUR = 1.5  # lengths of the straight line that a link may run along an axis
@@ -370,6 +372,10 @@ def plain(array: np.ndarray) -> list[Any]:
 
 def mechanism_of(system: System) -> Description | None:
     """Bodies and joints of a mechanism in absolute coordinates, None of others."""
+    if system.dynamics.traces:  # mechanisms are sparse; for others their modules are not read
+        return None
+    from dalembert.mechanisms.description import Description
+
     return system.dynamics if isinstance(system.dynamics, Description) else None
 
 

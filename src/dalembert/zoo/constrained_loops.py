@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import Constrained, Loop, Network
+from dalembert.constraints import Constrained, Loop
+from dalembert.constraints.network import Network
 from dalembert.errors import ModelError
 from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot

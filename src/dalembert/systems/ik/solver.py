@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from dalembert.errors import ShapeError
 from dalembert.formulations.kinematics import ik_step
 from dalembert.kernels.call.iterations import RolloutLoop, SearchLoop, SearchOptions
-from dalembert.kernels.cuda.device import DeviceKernel, DeviceSearch
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.dynamics import Array, Dynamics, spread_over_limits
@@ -27,6 +26,7 @@ from dalembert.systems.ik.targets import pose_errors
 from dalembert.tracing.program import Port
 
 if TYPE_CHECKING:
+    from dalembert.kernels.cuda.device import DeviceKernel, DeviceSearch
     from dalembert.systems.system import System
 
 # measured on seven arms: the fewest steps in all, unsuccessful starts included
@@ -152,6 +152,8 @@ def _device_search(
     system: System, problem: IKProblem, values: Array
 ) -> tuple[DeviceSearch, DeviceKernel]:
     """The search and the pose error as CUDA kernels, cached with the system."""
+    from dalembert.kernels.cuda.device import DeviceKernel, DeviceSearch
+
     kernels: dict[Any, tuple[DeviceSearch, DeviceKernel]]
     kernels = system.__dict__.setdefault("_device_searches", {})
     key = (problem, values.tobytes())
@@ -458,7 +460,10 @@ def random_configurations(
 def random_closed_configurations(
     system: System, rng: np.random.Generator, fallback: Array
 ) -> Array:
-    """(..., nq) random assembled configurations within the limits; `fallback` where none is found."""
+    """(..., nq) random assembled configurations; `fallback` where there are none or no limits."""
+    limits = coordinate_limits(system.dynamics)
+    if limits is None:
+        return fallback
     flat, (tolerance, starts) = fallback.reshape(-1, system.nq), (1e-10, 63)
     problem = IKProblem("", "closed")
     solver = IKSolver(system, problem, tolerance, starts, int(rng.integers(2**31)))
@@ -466,8 +471,6 @@ def random_closed_configurations(
     effort = SearchOptions(starts + 1, PATIENT, GAIN, 0.05 * tolerance**2)
     q, _ = solver.loop(problem)([targets], solver.pool(), effort)
     residual = np.abs(system._evaluate("residual", (q,))).max(axis=-1, initial=0.0)
-    limits = coordinate_limits(system.dynamics)
-    assert limits is not None
     inside = q == ik_step.clamped(limits, q.T, hops=False).T
     good = (residual <= tolerance) & inside.all(axis=-1)
     return np.where(good[:, None], q, flat).reshape(fallback.shape)
