@@ -84,6 +84,15 @@ def test_the_table_for_contributors_lists_every_package():
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(import_graph())
 
 
+def test_the_interface_has_the_names_of_its_table():
+    table = PAGE.partition("<!-- names -->")[2].partition("<!-- end of names -->")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    names = {x for cell in cells for x in re.findall(r"\w+", re.sub(r"\([^)]*\)", "", cell))}
+    systems = [dl.load(name).dynamics for name in ("panda", "four_bar")]
+    assert len(names) > 40
+    assert [name for name in sorted(names) if not all(hasattr(x, name) for x in systems)] == []
+
+
 def test_the_path_of_a_first_call_is_the_one_described(monkeypatch, tmp_path):
     """Six files from `robot.inverse_dynamics` to machine code, in this order."""
     section = PAGE.partition("## From a method to machine code")[2].partition("\n## ")[0]

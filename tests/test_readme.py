@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import dalembert as dl
+
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 
@@ -52,3 +54,12 @@ def test_every_robot_of_the_zoo_is_named():
     from dalembert import zoo
 
     assert all(f"`{name}`" in TEXT for name in zoo.names())
+
+
+def test_counts_of_formulations_are_those_of_the_catalogue():
+    words = {5: "five", 7: "seven", 13: "thirteen"}
+    quantities = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+    inverse, forward, mass = (len(dl.formulations(name)) for name in quantities)
+    listed = f"inverse by {words[inverse]} formulations, forward by {words[forward]}, "
+    assert listed + f"mass matrix by {words[mass]};" in TEXT
+    assert f"| formulations of inverse dynamics to choose from | {inverse} |" in TEXT
