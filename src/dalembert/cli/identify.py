@@ -116,7 +116,7 @@ def _fit_facts(fit: Fit) -> dict[str, Any]:
             key: value if isinstance(value, plain) else str(value)
             for key, value in fit.settings.items()
         },
-        "said": list(fit.notes),
+        "notes": list(fit.notes),
         "warnings": list(fit.warnings),
         "unseen": [list(pair) for pair in fit.unseen],
         "condition": fit.condition,
@@ -190,7 +190,7 @@ def excite(options: ExciteOptions) -> None:
             "parameters": list(motion.parameters),
             "limits": [{**r._asdict(), "margin": r.margin} for r in motion.limited],
             "sums": motion.trajectory.sums,
-            "said": list(motion.notes),
+            "notes": list(motion.notes),
         }
         print_json(facts | path_names(out=options.out, report=page))
         return
