@@ -26,7 +26,7 @@ KP = np.array([600.0, 600.0, 600.0, 600.0, 50.0, 40.0, 3.0])
 
 
 class PID:
-    """A law with an integral, as anybody would write it."""
+    """A controller with an integral, as a user would write it."""
 
     def __init__(self) -> None:
         self.sum = np.zeros(7)

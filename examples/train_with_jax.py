@@ -1,4 +1,4 @@
-"""A policy trained in JAX: gains of a law, by gradients through the motion of a batch of arms."""
+"""Controller gains trained in JAX, by gradients through the motion of a batch of arms."""
 
 import jax
 import jax.numpy as jnp

@@ -18,7 +18,7 @@ def test_code_blocks_run(capsys, tmp_path, monkeypatch):
         exec(compile(block, str(README), "exec"), names)
     assert names["tau"].shape == (1_000_000, 6)
     assert names["h"].shape == (1000, 500, 6)
-    assert names["holding"].shape == (100, 2)
+    assert names["static"].shape == (100, 2)
     assert names["M"].shape == (1000, 6, 6)
     assert "multiplications" in capsys.readouterr().out
     assert (tmp_path / "run.html").stat().st_size > 500_000

@@ -1,6 +1,7 @@
 """Find words of `tools/vocabulary.txt` that name things in code, or images in prose.
 
-Of JavaScript the identifiers are read, without properties and vendored files.
+Of JavaScript the identifiers are read, without properties and vendored files; of Markdown the prose
+and the names in blocks of Python.
 
 python tools/vocabulary.py            # every place, and how many
 python tools/vocabulary.py src tests  # of these folders
@@ -13,7 +14,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ def occurrences(folders: list[Path], vocabulary: Vocabulary) -> Iterator[str]:
             elif path.suffix == ".js":
                 words = of_javascript(text, vocabulary)
             else:
-                words = _prose(text, 1, vocabulary)
+                words = _of_markdown(text, vocabulary)
             for line, word, where in words:
                 if not vocabulary.allows(word, name):
                     yield f"{name}:{line}: {word} ({where})"
@@ -77,15 +78,8 @@ def occurrences(folders: list[Path], vocabulary: Vocabulary) -> Iterator[str]:
 
 def _of_python(text: str, path: Path, vocabulary: Vocabulary) -> Iterator[tuple[int, str, str]]:
     tree = ast.parse(text)
-    names = [(1, path.stem.removeprefix("test_"), "file")]
-    names += [(line, name, "identifier") for line, name in _defined_names(tree)]
-    for line, name, where in names:
-        word = name.strip("_").lower()
-        if word in vocabulary.identifiers:
-            yield line, word, where
-        for part in word.split("_"):
-            if part in vocabulary.images:
-                yield line, part, where
+    yield from _names([(1, path.stem.removeprefix("test_"))], "file", vocabulary)
+    yield from _names(_defined_names(tree), "identifier", vocabulary)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             docstring = ast.get_docstring(node, clean=False)
@@ -94,6 +88,31 @@ def _of_python(text: str, path: Path, vocabulary: Vocabulary) -> Iterator[tuple[
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield from _prose(token.string, token.start[0], vocabulary)
+
+
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def _of_markdown(text: str, vocabulary: Vocabulary) -> Iterator[tuple[int, str, str]]:
+    yield from _prose(text, 1, vocabulary)
+    for block in PYTHON_BLOCK.finditer(text):
+        before = text.count("\n", 0, block.start(1))
+        for line, word, where in _names(
+            _defined_names(ast.parse(block[1])), "identifier", vocabulary
+        ):
+            yield before + line, word, where
+
+
+def _names(
+    names: Iterable[tuple[int, str]], where: str, vocabulary: Vocabulary
+) -> Iterator[tuple[int, str, str]]:
+    for line, name in names:
+        word = name.strip("_").lower()
+        if word in vocabulary.identifiers:
+            yield line, word, where
+        for part in word.split("_"):
+            if part in vocabulary.images:
+                yield line, part, where
 
 
 def _defined_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
