@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import limit_wrench, require_positive
 from dalembert.constraints.kinds import Constraint, Posture, Time, index
+from dalembert.constraints.registry import quantity
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
     Sphere,
@@ -132,6 +134,9 @@ def contact_name(system: ConstrainedDynamics, name: str | None, with_friction: b
     raise ConstraintError(f"{system.name} has {choices}; name one with contact=")
 
 
+of_contact = partial(quantity, citation="Montana 1988; 000 p.76")
+
+
 def _contact(
     system: ConstrainedDynamics, constraint: str, q: Array, t: Time
 ) -> tuple[Contact, Posture]:
@@ -144,6 +149,7 @@ def _contact(
     return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
 
 
+@of_contact("eta(5)", "η = (α_o, α_f, ψ) of a contact", name="contact_coordinates")
 def coordinates(
     system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = ""
 ) -> Array:
@@ -152,12 +158,14 @@ def coordinates(
     return kind.eta(at)[0:5]
 
 
+@of_contact("J(5, nv)", "the matrix of η̇ = J q̇", name="contact_jacobian")
 def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = "") -> Array:
     """(5, nv) with η̇ = (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations (Montana 1988)."""
     kind, at = _contact(system, constraint, q, t)
     return contact_rates(*kind.surfaces, kind.eta(at), kind.twist_map(at))[0:5]
 
 
+@of_contact("eta_dot(5)", "η̇ of a contact", name="contact_rates")
 def rates(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
 ) -> Array:
@@ -166,6 +174,11 @@ def rates(
     return eta_dot
 
 
+@of_contact(
+    "V(6)",
+    "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
+    name="contact_twist",
+)
 def twist(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
 ) -> Array:

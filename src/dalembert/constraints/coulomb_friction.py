@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints.kinds import Time
+from dalembert.constraints.registry import quantity
 from dalembert.errors import ConstraintError, FormulationError
 from dalembert.formulations.parts.elements import saturated
 from dalembert.linalg.factorisations import flagged, lu
@@ -70,6 +71,12 @@ def require_smooth(system: ConstrainedDynamics, what: str) -> None:
         )
 
 
+@quantity(
+    "F(6)",
+    "friction of a contact on its finger, force and moment at the contact point",
+    "Coulomb's law; Howe and Cutkosky 1996",
+    name="contact_friction",
+)
 def wrench(
     system: ConstrainedDynamics,
     q: Array,

@@ -12,7 +12,7 @@ Primes are along `integrate(q, δ)`: nv numbers whatever nq is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dalembert.constraints.inverse import drive_span, inverse_dynamics, selected
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, lu
 from dalembert.spatial.arrays import Array
 
@@ -49,6 +50,12 @@ class TorqueDerivatives(NamedTuple):
     dlam_dq: Array
     dlam_dqd: Array
     dlam_dqdd: Array
+
+
+def _shapes(derivatives: Any) -> str:
+    """Shapes of the derivatives of q̈ or τ and of λ, by the names of these fields."""
+    fields = derivatives._fields
+    return ", ".join(f"{x}({'rows' if x.startswith('dlam') else 'nv'}, nv)" for x in fields)
 
 
 class ResidualDerivatives(NamedTuple):
@@ -92,6 +99,7 @@ def residual_derivatives(
     return derivatives._replace(force=derivatives.force + np.concatenate([by_q, by_qd], axis=1))
 
 
+@solved(_shapes(AccelerationDerivatives), "∂q̈ and ∂λ by q, q̇ and τ")
 def forward_dynamics_derivatives(
     system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
 ) -> AccelerationDerivatives:
@@ -116,6 +124,7 @@ def forward_dynamics_derivatives(
     return AccelerationDerivatives(*_parts(system, maps, residuals, by_qdd, by_lam))
 
 
+@solved(_shapes(TorqueDerivatives), "∂τ and ∂λ by q, q̇ and q̈")
 def inverse_dynamics_derivatives(
     system: ConstrainedDynamics,
     q: Array,

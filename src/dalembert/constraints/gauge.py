@@ -20,6 +20,7 @@ from dalembert.constraints.elimination import implied, met, spread, well_chosen
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.registry import solved
 from dalembert.errors import FormulationError
 from dalembert.linalg.factorisations import (
     cholesky,
@@ -120,6 +121,11 @@ class SingularValues(NamedTuple):
     V2: Array  # (nv, nv − r): those they leave
 
 
+@solved(
+    "W(nv, nv), U1(rows, rank), S(rank), V1(nv, rank), V2(nv, freedoms)",
+    "Λ = A W⁻ᵀ = U Σ Vᵀ",
+    "000 p.84",
+)
 def singular_values(
     system: ConstrainedDynamics, q: Array, t: Time = None, root: str = "cholesky"
 ) -> SingularValues:
@@ -194,6 +200,13 @@ class Decoupled(NamedTuple):
     lam: Array  # λ (rows,) of all rows, as `forward_dynamics` gives it
 
 
+@solved(
+    # the fields of `Decoupled`
+    "W(nv, nv), V1(nv, rank), V2(nv, freedoms), Lambda_r(rows, rank), Gamma_o(rank, freedoms), "
+    "Gamma_r(freedoms, freedoms), v_r(freedoms), u_o(rank), u_r(freedoms), lam(rows)",
+    "motion and constraint force apart, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o",
+    "Aghili 2009; 000 p.82–85",
+)
 def decoupled(
     system: ConstrainedDynamics,
     q: Array,

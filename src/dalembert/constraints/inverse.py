@@ -19,6 +19,7 @@ from dalembert.constraints.kinds import Time, index
 from dalembert.constraints.kkt import Metric, demanded, metric, solution
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.quantities import load
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 from dalembert.spatial.arrays import Array
@@ -36,6 +37,7 @@ def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
     return [index(names, name, what) for name in actuators.split(",")]
 
 
+@solved("tau(nv), lam(rows)", "torques at the actuators that give a motion", "000 p.80–81")
 def inverse_dynamics(
     system: ConstrainedDynamics,
     q: Array,
@@ -78,6 +80,11 @@ def inverse_dynamics(
     return by @ v, -mu
 
 
+@solved(
+    "f(nu), lam(rows)",
+    "forces of the actuators that give a motion, and what the constraints then carry",
+    "000 p.80–81",
+)
 def required_efforts(
     system: ConstrainedDynamics,
     q: Array,

@@ -18,6 +18,7 @@ from dalembert import tracing
 from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import cholesky, ldl, lower_inverse
 from dalembert.spatial.arrays import Array
 
@@ -54,6 +55,7 @@ def orthonormal(M: Array, X: Array) -> Array:
     return N
 
 
+@solved("N(nv, freedoms)", "N = W⁻ᵀV₂, permitted velocities that move smoothly with q", "000 p.85")
 def basis(
     system: ConstrainedDynamics, q: Array, t: Time = None, near: Array | None = None
 ) -> Array:
@@ -61,6 +63,11 @@ def basis(
     return directions(system, q, near, t).N
 
 
+@solved(
+    "qd(nv), v_r_dot(freedoms), N(nv, freedoms)",
+    "q̇ = N v_r + n and v̇_r = −Γ_r v_r + u_r",
+    "Kane and Levinson 1985; 000 p.85",
+)
 def kane(
     system: ConstrainedDynamics,
     q: Array,

@@ -16,6 +16,7 @@ from dalembert import tracing
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, metric_at, terms
 from dalembert.constraints.multiplier import bound, consistent
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, ldl, symmetric
 from dalembert.spatial.arrays import Array
 
@@ -28,6 +29,7 @@ NEWTON_STEPS = 2
 DAMPING = 1e-8
 
 
+@solved("P_w(nv, nv), P_T(nv, nv)", "P_ω and P_T", "000 p.68")
 def projectors(system: ConstrainedDynamics, q: Array, t: Time = None) -> tuple[Array, Array]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
     maps = metric_at(system, q, t)
@@ -52,6 +54,7 @@ def forward_dynamics(
     return flagged(consistent(system, residual, maps.space.lost, drift, most), qdd, lam)
 
 
+@solved("S(nv), force(nv)", "S(q̇, q̇) and the centrifugal force M S", "000 p.72")
 def second_fundamental_form(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
@@ -63,6 +66,7 @@ def second_fundamental_form(
     return maps.M.solve(force), force
 
 
+@solved("along(nv)", "∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇)", "000 p.71–74")
 def covariant_derivative(
     system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None
 ) -> Array:
@@ -80,6 +84,11 @@ def _coriolis(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Arra
     return force
 
 
+@solved(
+    "q(nq), qd(nv)",
+    "the nearest state on the constraints, from one that is off by little",
+    "000 p.68",
+)
 def project(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
@@ -151,6 +160,7 @@ def closable(system: ConstrainedDynamics) -> list[int]:
     return [k for k, row in enumerate(system.positions) if row not in system.dependent]
 
 
+@solved("qd(nv)", "the nearest velocity the constraints allow", "000 p.68")
 def project_velocity(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)

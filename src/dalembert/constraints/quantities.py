@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.constraints import coulomb_friction
 from dalembert.constraints.kinds import Posture, Time
+from dalembert.constraints.registry import quantity, solved
 from dalembert.errors import ShapeError
 from dalembert.formulations.coupled import independent_rows
 from dalembert.formulations.parts.joint_wrenches import outer_relief
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
+@quantity("A(rows, nv)", "A(q)")
 def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     """A (rows, nv)."""
     return system.at(q, None, t).A
 
 
+@quantity("h(position_count)", "h(q, t)")
 def residual(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     """h(q, t) (position_count,)."""
     return system.at(q, None, t).h
 
 
+@quantity("w(rows)", "A q̇ − b")
 def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """A q̇ − b (rows,)."""
     rows = system.at(q, qd, t)
@@ -42,17 +46,20 @@ def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array, t: Time 
     return w
 
 
+@quantity("gamma(rows)", "ḃ − Ȧ q̇")
 def drift(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
     """γ (rows,) = ḃ − Ȧ q̇: what A q̈ must be."""
     return system.at(q, qd, t).drift
 
 
+@quantity("f(nv)", "−Aᵀλ")
 def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None) -> Array:
     """−Aᵀλ (nv,): the generalised force the constraints exert on the system."""
     force: Array = -(system.at(q, None, t).A.T @ lam)
     return force
 
 
+@solved("qd(nv), pd(nv), lam(rows)", "q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ − Aᵀλ", "Greenwood 2003")
 def canonical_equations(
     system: ConstrainedDynamics, q: Array, p: Array, tau: Array, t: Time = None
 ) -> tuple[Array, Array, Array]:
@@ -64,9 +71,6 @@ def canonical_equations(
     qd, pd = free.compute("canonical_equations", None, **inputs)
     _, lam = system.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t)
     return qd, pd - system.reaction(q, qd, t, lam), lam
-
-
-LOADS = ("tip_wrench", "wrenches")
 
 
 def load(
@@ -130,6 +134,7 @@ def wrench_inputs(
     return {"tip_wrench": tip_wrench, "wrenches": stacked}
 
 
+@quantity("F(6)", "force and moment of one constraint on its second body")
 def wrench(
     system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None, constraint: str = ""
 ) -> Array:
@@ -138,6 +143,10 @@ def wrench(
     return system.constraints[constraint].wrench(Posture(system.dynamics, q, t), own)
 
 
+@quantity(
+    "F(acting, 6), p(acting, 3)",
+    "force and moment of every constraint between frames on its second body, and where",
+)
 def reaction_wrenches(
     system: ConstrainedDynamics, q: Array, qd: Array, lam: Array, t: Time = None
 ) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.inverse import selected
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric_at
+from dalembert.constraints.registry import quantity, solved
 from dalembert.errors import ConstraintError
 from dalembert.linalg.factorisations import flagged
 from dalembert.linalg.row_space import row_space
@@ -107,6 +108,11 @@ def reduction(
     return Reduction(*flagged(inverse.lost < 0.5, N, moving, a - N @ a[free]))
 
 
+@solved(
+    "M_r(freedoms, freedoms), h_r(freedoms), N(nv, freedoms), n(nv)",
+    "M_r ẍ + h_r = Nᵀ(τ + ψ) in independent velocities, q̇ = N ẋ + n",
+    "000 p.58–62",
+)
 def reduced(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, independent: str | None = None
 ) -> Reduced:
@@ -117,6 +123,7 @@ def reduced(
     return Reduced(mass_matrix(system, q, result, t), bias(system, q, result, t), result.N, n)
 
 
+@solved("J(6, freedoms)", "velocity of a frame per independent velocity", "000 p.58–62")
 def frame_jacobian(
     system: ConstrainedDynamics,
     q: Array,
@@ -131,11 +138,13 @@ def frame_jacobian(
     return reduced_jacobian
 
 
+@quantity("Y(nv, inertial)", "Y with Y θ + Aᵀλ = τ + ψ")
 def regressor(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """Y (nv, inertial) with M q̈ + C q̇ + N = Y θ: Y θ + Aᵀλ = τ + ψ, λ free."""
     return system.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)
 
 
+@solved("Y_r(freedoms, inertial)", "Nᵀ Y with Nᵀ Y θ = Nᵀ (τ + ψ)", "000 p.58–62")
 def reduced_regressor(
     system: ConstrainedDynamics,
     q: Array,
