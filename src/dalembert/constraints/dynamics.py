@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,9 +29,9 @@ from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.kernels import explain_error
 from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.rank import Pivots, pivots, weakest
-from dalembert.model.parameter import collect, parameter_vector
+from dalembert.model.parameter import collect
 from dalembert.spatial.arrays import Array, Scalar
-from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics
+from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics, delegates
 
 if TYPE_CHECKING:
     from dalembert.systems.evaluator import Variant
@@ -52,11 +51,7 @@ def operations(nv: int, rows: int, rank: int) -> int:
     return basis + rows * nv * nv + nv**3 // 3
 
 
-def inside(name: str) -> Any:
-    """The property of this name of the wrapped dynamics."""
-    return property(attrgetter(f"dynamics.{name}"))
-
-
+@delegates("dynamics", "name content catalogue parameters description")
 @dataclass(frozen=True, eq=False)
 class Evaluated(WrappedDynamics):
     """The system inside, each of its quantities traced once and then evaluated on numbers."""
@@ -65,11 +60,6 @@ class Evaluated(WrappedDynamics):
     _functions: dict[Any, Any] = field(default_factory=dict)
 
     traced_from: ClassVar[tuple[str, ...]] = ()
-    name: ClassVar = inside("name")
-    content: ClassVar = inside("content")
-    catalogue: ClassVar = inside("catalogue")
-    parameters: ClassVar = inside("parameters")
-    description: ClassVar = inside("description")
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         words = {name: x for name, x in inputs.items() if isinstance(x, str) or x is None}
@@ -333,9 +323,7 @@ class ConstrainedDynamics(WrappedDynamics):
         text = f"{self.dynamics.content}{named!r}{remainder.hex()}{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def parameter_values(self, values: Mapping[str, float] | None = None) -> Array:
-        """Vector of parameter values: the defaults, overridden by `values`."""
-        return parameter_vector(self.name, self.parameters, values)
+    parameter_values = Dynamics.parameter_values  # its own and those of the system inside
 
     def require_physical(self, values: Array) -> None:
         self.dynamics.require_physical(values[..., : len(self.dynamics.parameters)])
