@@ -83,6 +83,31 @@ class Contact(Constraint):
         return np.concatenate([axes.T @ J[0:3], axes.T @ J[3:6]])
 
 
+class CoulombContact(Contact):
+    """A contact that slides with friction: `mu` times the normal force, and `torsion` (m) against spin.
+
+    The direction of slip rises linearly over the speed `width` (m/s).
+    """
+
+    mu: Any
+    torsion: Any = 0.0
+    width: float
+
+    has_friction: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_positive(self, mu=self.mu, width=self.width)
+
+    @abstractmethod
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
+        """(normal (3,), J (6, nv) of the finger's point against the object's), along world axes."""
+
+    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+        n, J = self.relative_motion(at)
+        limits = expression(self.mu), expression(self.torsion)
+        return limit_wrench(J, n, qd, limits, self.width), J
+
+
 class RollingRows(Contact):
     """A contact that rolls: v_x = v_y = 0 and, unless `spin`, ω_z = 0, after the row of the normal.
 
@@ -318,7 +343,7 @@ class Rolling(RollingRows, PointOnSurface):
 
 
 @dataclass(frozen=True, eq=False)
-class Sliding(PointOnSurface):
+class Sliding(CoulombContact, PointOnSurface):
     """A ball (or point) on a surface with Coulomb friction: μ times the normal force against slip.
 
     The direction of slip rises linearly over the speed `width` (m/s), as the friction of joints
@@ -347,17 +372,10 @@ class Sliding(PointOnSurface):
     mu: Any = None
     width: float = LEAST_WIDTH
 
-    has_friction: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_positive(self, mu=self.mu, width=self.width)
-
-    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
         n, (_, centre) = self.normal(at), at.pose(self.frame)
         point = centre - self.radius * n
-        J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
-        limits = expression(self.mu), expression(getattr(self, "torsion", 0.0))
-        return limit_wrench(J, n, qd, limits, self.width), J
+        return n, at.jacobian(self.frame, point) - at.jacobian(self.on, point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,21 +462,14 @@ class SurfaceRolling(RollingRows, SurfaceContact):
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceSliding(SurfaceContact):
+class SurfaceSliding(CoulombContact, SurfaceContact):
     """The finger slides with Coulomb friction μ λ and, with `torsion` (m), a moment against spin."""
 
     mu: Any = None
     torsion: Any = 0.0
     width: float = LEAST_WIDTH
 
-    has_friction: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_positive(self, mu=self.mu, width=self.width)
-
-    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
         axes, _ = self.contact_frame(at)
         J = self.twist_map(at)
-        J = np.concatenate([axes @ J[0:3], axes @ J[3:6]])
-        limits = expression(self.mu), expression(self.torsion)
-        return limit_wrench(J, axes[:, 2], qd, limits, self.width), J
+        return axes[:, 2], np.concatenate([axes @ J[0:3], axes @ J[3:6]])

@@ -391,16 +391,16 @@ class ConstrainedDynamics(WrappedDynamics):
     def reaction(self, q: Array, qd: Array, t: Time, lam: Array) -> Array:
         """Aᵀλ + Eᵀλ_n (nv,): constraint and friction forces on the side of M q̈."""
         force: Array = self.at(q, qd, t).A.T @ lam
-        if self.frictional_rows:
-            normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
-            force = force + self.friction_rows(q, qd, t)[0].T @ normal_forces
-        return force
+        return force + self.friction_rows(q, qd, t)[0].T @ self._normal_forces(lam)
 
     def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Scalar:
         if not self.frictional_rows:
             return 0.0
-        normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
-        return normal_forces @ (self.friction_rows(q, qd, t)[0] @ qd)
+        return self._normal_forces(lam) @ (self.friction_rows(q, qd, t)[0] @ qd)
+
+    def _normal_forces(self, lam: Array) -> Array:
+        """Those of the contacts with friction, zero where one would pull."""
+        return np.maximum(lam[list(self.frictional_rows)], 0.0)
 
 
 _MANY = 100  # entries of A, from which on the drift is not derived from A

@@ -10,7 +10,7 @@ N = near; so along a motion the present N may become the next `near`, and v_r ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,25 +26,19 @@ if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
-class Directions(NamedTuple):
-    """The velocities that the constraints permit: q̇ = N v_r + n."""
-
-    N: Array  # (nv, m)
-    n: Array  # (nv,)
-    K: Array  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
-    k: Array  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
-    near: Array  # (nv, m), by default unit velocities of the coordinates that elimination keeps
-
-
 def directions(
     system: ConstrainedDynamics, q: Array, near: Array | None, t: Time = None
-) -> Directions:
-    """N and n at a posture."""
+) -> tuple[Array, Array, Array, Array, Array]:
+    """(N (nv, m), n (nv,), K (rows, m), k (rows,), near (nv, m)) at a posture.
+
+    near − M⁻¹ Aᵀ K is permitted, with K = M₂♭ A near, and n = M⁻¹ Aᵀ k with k = M₂♭ b; by default
+    `near` are unit velocities of the coordinates that elimination keeps.
+    """
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
     near = np.eye(system.nv)[:, system.free_columns] if near is None else near
     K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
-    return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k, near)
+    return orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k, near
 
 
 def orthonormal(M: Array, X: Array) -> Array:
@@ -60,7 +54,7 @@ def basis(
     system: ConstrainedDynamics, q: Array, t: Time = None, near: Array | None = None
 ) -> Array:
     """N (nv, m), default near the independent coordinates: smooth as long as they are that."""
-    return directions(system, q, near, t).N
+    return directions(system, q, near, t)[0]
 
 
 @solved(

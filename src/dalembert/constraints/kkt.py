@@ -44,8 +44,7 @@ class Metric(NamedTuple):
 
     def weigh(self, z: Array) -> Array:
         """D⁻¹ z, for z (nv,) or (nv, m)."""
-        weights = self.space.weights
-        weighed: Array = weights * z if len(z.shape) == 1 else weights.reshape(-1, 1) * z
+        weighed: Array = (self.space.weights * z.T).T
         return weighed
 
     def sharp(self, f: Array) -> Array:
@@ -101,21 +100,14 @@ def metric_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Metric:
     return metric(system, system.dynamics.at_time(t).mass_matrix(q), system.at(q, None, t).A)
 
 
-class Terms(NamedTuple):
-    """M q̈ + Aᵀλ = f and A q̈ = γ."""
-
-    M: Array  # (nv, nv)
-    f: Array  # τ + ψ − C q̇ − N (nv,)
-    A: Array  # (rows, nv)
-    drift: Array  # γ = ḃ − Ȧ q̇ (rows,)
-
-
-def terms(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None) -> Terms:
-    """The terms at a state, traceable."""
+def terms(
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+) -> tuple[Array, Array, Array, Array]:
+    """(M (nv, nv), f = τ + ψ − C q̇ − N (nv,), A (rows, nv), γ (rows,)) of M q̈ + Aᵀλ = f, A q̈ = γ."""
     plant = system.dynamics.at_time(t)
     rows = system.at(q, qd, t)
     f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
-    return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)
+    return plant.mass_matrix(q), f, rows.A, rows.drift
 
 
 def implicit(route: Callable[..., Any]) -> Callable[..., Any]:

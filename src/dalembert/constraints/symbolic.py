@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,16 +39,6 @@ LARGEST_INVERSE = (
 )
 
 
-class SchurFactors(NamedTuple):
-    """Factors of λ and P_ω, with det(S) as the one denominator."""
-
-    A: Array  # (rows, nv), independent rows only
-    adj_M: Array
-    det_M: Array
-    adj_S: Array
-    det_S: Array
-
-
 def _inverse(A: Array, what: str) -> tuple[Array, Array]:
     if A.shape[0] > LARGEST_INVERSE:
         raise ConstraintError(
@@ -58,12 +48,13 @@ def _inverse(A: Array, what: str) -> tuple[Array, Array]:
     return adjugate(A)
 
 
-def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> SchurFactors:
+def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> tuple[Array, ...]:
+    """(A of the independent rows, adj M, det M, adj S, det S), det S the one denominator."""
     require_smooth(system, "the symbolic form")
     A = A[list(system.require_pivots().rows)]
     adj_M, det_M = _inverse(M, f"M of {system.name}")
     S = A @ adj_M @ A.T
-    return SchurFactors(A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}"))
+    return A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}")
 
 
 def multipliers(
@@ -76,21 +67,18 @@ def multipliers(
             "out the rows that mobility() names"
         )
     M, f, A, drift = terms(system, q, qd, tau, t)
-    factors = _schur_factors(system, M, A)
-    drift = drift[list(system.require_pivots().rows)]
-    right = factors.adj_S @ (factors.A @ (factors.adj_M @ f) - factors.det_M * drift)
-    order = np.argsort(system.require_pivots().rows)
-    lam: Array = right[order] / factors.det_S
+    A, adj_M, det_M, adj_S, det_S = _schur_factors(system, M, A)
+    rows = list(system.require_pivots().rows)
+    right = adj_S @ (A @ (adj_M @ f) - det_M * drift[rows])
+    lam: Array = right[np.argsort(rows)] / det_S
     return lam
 
 
 def projector(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
     """P_ω (nv, nv) of p.68."""
     M = system.dynamics.at_time(t).mass_matrix(q)
-    factors = _schur_factors(system, M, system.at(q, None, t).A)
-    unit = factors.det_S * np.eye(system.nv)
-    normal = factors.A.T @ factors.adj_S @ factors.A @ factors.adj_M
-    P_w: Array = (unit - normal) / factors.det_S
+    A, adj_M, _, adj_S, det_S = _schur_factors(system, M, system.at(q, None, t).A)
+    P_w: Array = (det_S * np.eye(system.nv) - A.T @ adj_S @ A @ adj_M) / det_S
     return P_w
 
 
