@@ -49,34 +49,5 @@ FORWARD_DYNAMICS = Quantity(
     static=("pivots", "root", "basis"),
     inverts_mass=True,
 )
-GAUGE_MATRIX = Quantity(
-    "gauge_matrix",
-    "Γ with v̇ + Γ v = u, without the constraints",
-    ("q", "qd"),
-    results_of("Gamma(nv, nv)"),
-    (
-        Formulation("skew", gauge.gauge_matrix, "Aghili 2009", "W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ"),
-        Formulation(
-            "printed", gauge.gauge_matrix_printed, "000 p.82", "W⁻¹ (Ẇ − ∂vᵀ/∂q): the same Γ v"
-        ),
-    ),
-    static=("root",),
-    inverts_mass=True,
-)
-JOINT_WRENCHES = Quantity(
-    "joint_wrenches",
-    "force and moment through every joint of a constrained robot",
-    ("q", "qd", "qdd", "lam"),
-    results_of("F(joints, 6)"),
-    (
-        Formulation(
-            "newton_euler",
-            quantities.joint_wrenches,
-            "Luh, Walker and Paul 1980; 000 §4.5",
-            "those of the open tree, less what the constraints exert on it",
-        ),
-    ),
-    ("t",),
-)
-QUANTITIES = (FORWARD_DYNAMICS, GAUGE_MATRIX, JOINT_WRENCHES, *REGISTERED.values())
+QUANTITIES = (FORWARD_DYNAMICS, *REGISTERED.values())
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}

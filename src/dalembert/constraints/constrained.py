@@ -97,12 +97,12 @@ class Constrained(System):
         every = [*plant.constraint_set, *constraints]
         description = describe(name or system.name, plant.free, every)
         self.system = system
-        self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
+        first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
         self._independent = [
             index(description.dynamics.velocities, x, f"{description.name} has no velocity")
             for x in independent
         ]
-        self._reference, decided = reference(description, self._guess, self._independent)
+        self._reference, decided = reference(description, first, self._independent)
         super().__init__(replace(description, **decided))
 
     def __repr__(self) -> str:
@@ -1009,8 +1009,7 @@ class Constrained(System):
         >>> derivatives.dlam_dtau  # the rod bears what pulls along it
         array([[ 0., -1.]])
         """
-        name = "forward_dynamics_derivatives"
-        call = Call(self, name, (q, qd, tau), {"t": t}, None, parameters)
+        call = Call(self, "forward_dynamics_derivatives", (q, qd, tau), {"t": t}, None, parameters)
         return call.checked(errors, tolerance, AccelerationDerivatives)
 
     def inverse_dynamics_derivatives(  # type: ignore[override]  # of τ and λ
@@ -1049,8 +1048,7 @@ class Constrained(System):
             nv).
         """
         options = {"t": t, "actuators": joined(actuators)}
-        name = "inverse_dynamics_derivatives"
-        call = Call(self, name, (q, qd, qdd), options, None, parameters)
+        call = Call(self, "inverse_dynamics_derivatives", (q, qd, qdd), options, None, parameters)
         return call.checked(errors, tolerance, TorqueDerivatives)
 
     # inertias

@@ -9,6 +9,7 @@ ones too; other bases are those of the independent rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,10 @@ def singular_values(
     return SingularValues(W, U, S, V1, householder(V1.T)[1])
 
 
+gauge = partial(solved, "Gamma(nv, nv)", "Γ with v̇ + Γ v = u, without the constraints")
+
+
+@gauge("Aghili 2009", formulation=("skew", "W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ"))
 def gauge_matrix(system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky") -> Array:
     """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
     plant = _standing(system)
@@ -164,6 +169,7 @@ def _skew_gamma(plant: Dynamics, q: Array, qd: Array, W: Array, W_dot: Any) -> A
     return Gamma
 
 
+@gauge("000 p.82", name="gauge_matrix", formulation=("printed", "W⁻¹ (Ẇ − ∂vᵀ/∂q): the same Γ v"))
 def gauge_matrix_printed(
     system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky"
 ) -> Array:

@@ -166,6 +166,12 @@ def reaction_wrenches(
     return np.stack(F), np.stack(points)
 
 
+@quantity(
+    "F(joints, 6)",
+    "force and moment through every joint of a constrained robot",
+    "Luh, Walker and Paul 1980; 000 §4.5",
+    formulation=("newton_euler", "those of the open tree, less what the constraints exert on it"),
+)
 def joint_wrenches(
     system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array, t: Time = None
 ) -> Array:

@@ -29,10 +29,12 @@ def quantity(
     citation: str = "000 §4.5",
     inverts_mass: bool = False,
     name: str | None = None,
+    formulation: tuple[str, str] | None = None,
 ) -> Callable[[Function], Function]:
     """A decorator that registers a function as a quantity, by its name or another.
 
-    `results` are names and shapes, "tau(nv), lam(rows)".
+    `results` are names and shapes, "tau(nv), lam(rows)". `formulation` is the name and the summary of
+    one that is not the only one; the second function of a name is its second formulation.
     """
 
     def register(function: Function) -> Function:
@@ -40,8 +42,10 @@ def quantity(
         inputs = tuple(x.name for x in parameters if x.default is x.empty)
         optional = tuple(x.name for x in parameters if x.name in OPTIONAL and x.name not in inputs)
         static = tuple(x.name for x in parameters if x.name not in (*inputs, *optional))
-        formulations = (Formulation("direct", function, citation, summary),)
+        kind, note = formulation or ("direct", summary)
         label, shapes = name or function.__name__, results_of(results)
+        others = REGISTERED[label].formulations if label in REGISTERED else ()
+        formulations = (*others, Formulation(kind, function, citation, note))
         about = (label, summary, inputs, shapes, formulations, optional, static, inverts_mass)
         REGISTERED[label] = Quantity(*about)
         return function

@@ -19,7 +19,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.geometry import named_rows, weighed
-from dalembert.constraints.kkt import metric
+from dalembert.constraints.kkt import metric_at
 from dalembert.constraints.multiplier import INCONSISTENT, off
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import Formulation, Quantity
@@ -93,9 +93,7 @@ def _with_status(formulation: Formulation, quantity: str) -> Formulation:
         status = np.where(_finite(results), 0.0, float(failure))
         q, t = inputs["q"], inputs.get("t")
         qd = None if quantity in ANY_VELOCITY else inputs.get("qd")
-        A = system.at(q, None, t).A
-        lost = metric(system, system.dynamics.at_time(t).mass_matrix(q), A).space.lost
-        status = np.where(lost > 0.0, float(Status.SINGULAR), status)
+        status = np.where(metric_at(system, q, t).space.lost > 0.0, float(Status.SINGULAR), status)
         if tracing.is_symbolic(by) or not np.isinf(by):
             status = off(system, q, qd, t, by, status)
         status = np.where(
@@ -183,13 +181,6 @@ class Call:
                 raise ConstraintError(f"{self.system.name}.{self.quantity}: {reason}{others(bad)}")
         return result if named is None else named(*result)
 
-    def _dynamics_at(self, bad: Any) -> Any:
-        """The dynamics with the parameters of the first of the `bad` states."""
-        parameters = self.parameters
-        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
-            parameters = _first(parameters, bad)
-        return self.system.description.bound(parameters)
-
     def flagged(self, errors: str = "flag", tolerance: float | Array | None = None) -> Flagged:
         """The results with the status of every state; nothing is refused."""
         require_mode(errors)
@@ -234,7 +225,10 @@ class Call:
 
     def _reason(self, bad: Any, inputs: Sequence[Array]) -> str:
         """Why the first of the `bad` states has no result, though its inputs are finite."""
-        system, q, t = self._dynamics_at(bad), _first(inputs[0], bad), self.options.get("t")
+        parameters, q, t = self.parameters, _first(inputs[0], bad), self.options.get("t")
+        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
+            parameters = _first(parameters, bad)
+        system = self.system.description.bound(parameters)
         if self.quantity == "inverse_dynamics":
             drives = (self.options["actuators"] or "all of them").replace(",", ", ")
             pulls = ", or they would pull at a contact with friction"
