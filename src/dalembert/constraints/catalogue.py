@@ -20,7 +20,7 @@ from dalembert.constraints import (  # noqa: F401  # all of them register quanti
 )
 from dalembert.constraints.kkt import implicit
 from dalembert.constraints.quantities import loaded
-from dalembert.constraints.registry import LOADS, REGISTERED
+from dalembert.constraints.registry import LOADS, REGISTERED, timed
 from dalembert.formulations.catalogue import results_of
 from dalembert.formulations.registry import Formulation, Quantity
 
@@ -35,7 +35,7 @@ ROUTES = (
 
 def _route(module: ModuleType, citation: str, summary: str) -> Formulation:
     """A route to (q̈, λ), with friction at contacts and wrenches at frames."""
-    whole = loaded(coulomb_friction.with_friction(implicit(module.forward_dynamics)))
+    whole = timed(loaded(coulomb_friction.with_friction(implicit(module.forward_dynamics))))
     return Formulation(module.__name__.rpartition(".")[2], whole, citation, summary)
 
 

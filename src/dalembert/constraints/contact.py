@@ -21,7 +21,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import limit_wrench, require_positive
-from dalembert.constraints.kinds import Constraint, Posture, Time, index
+from dalembert.constraints.kinds import Constraint, Posture, index
 from dalembert.constraints.registry import quantity
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
@@ -162,40 +162,34 @@ def contact_name(system: ConstrainedDynamics, name: str | None, with_friction: b
 of_contact = partial(quantity, citation="Montana 1988; 000 p.76")
 
 
-def _contact(
-    system: ConstrainedDynamics, constraint: str, q: Array, t: Time
-) -> tuple[Contact, Posture]:
+def _contact(system: ConstrainedDynamics, constraint: str, q: Array) -> tuple[Contact, Posture]:
     kind = system.constraints[constraint]
     if not isinstance(kind, Contact) or not kind.has_coordinates:
         raise ConstraintError(
             f"constraint {constraint!r} has no contact coordinates: it needs two surfaces, a ball "
             "with a radius and a surface with coordinates=, or contact coordinates (ContactBody)"
         )
-    return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
+    return kind, Posture(system.dynamics, q, system.now)
 
 
 @of_contact("eta(5)", "η = (α_o, α_f, ψ) of a contact", name="contact_coordinates")
-def coordinates(
-    system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = ""
-) -> Array:
+def coordinates(system: ConstrainedDynamics, q: Array, constraint: str = "") -> Array:
     """η (5,) = (α_o, α_f, ψ) (000 p.76)."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     return kind.eta(at)[0:5]
 
 
 @of_contact("J(5, nv)", "the matrix of η̇ = J q̇", name="contact_jacobian")
-def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = "") -> Array:
+def jacobian(system: ConstrainedDynamics, q: Array, constraint: str = "") -> Array:
     """(5, nv) with η̇ = (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations (Montana 1988)."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     return contact_rates(*kind.surfaces, kind.eta(at), kind.twist_map(at))[0:5]
 
 
 @of_contact("eta_dot(5)", "η̇ of a contact", name="contact_rates")
-def rates(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
-) -> Array:
+def rates(system: ConstrainedDynamics, q: Array, qd: Array, constraint: str = "") -> Array:
     """η̇ (5,)."""
-    eta_dot: Array = jacobian(system, q, t, constraint) @ qd
+    eta_dot: Array = jacobian(system, q, constraint) @ qd
     return eta_dot
 
 
@@ -204,11 +198,9 @@ def rates(
     "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
     name="contact_twist",
 )
-def twist(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
-) -> Array:
+def twist(system: ConstrainedDynamics, q: Array, qd: Array, constraint: str = "") -> Array:
     """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     V: Array = kind.twist_map(at) @ qd
     return V
 

@@ -19,7 +19,6 @@ import numpy as np
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import require_smooth, with_friction
 from dalembert.constraints.inverse import drive_span, inverse_dynamics, selected
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
 from dalembert.constraints.registry import solved
@@ -59,15 +58,14 @@ def _shapes(derivatives: Any) -> str:
 
 
 def residual_derivatives(
-    system: ConstrainedDynamics, state: tuple[Array, Array, Array, Time], lam: Array, *along: Array
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array, *along: Array
 ) -> tuple[Array, Array, list[Array]]:
-    """Derivatives (·, 2 nv), by q, then by q̇, of the residuals at a state (q, q̇, q̈, t) and fixed λ.
+    """Derivatives (·, 2 nv), by q, then by q̇, of the residuals at fixed q̈ and λ.
 
     They are those of M q̈ + h − ψ + Aᵀλ, without Coulomb friction, of A q̈ − γ, and of A y for every
     velocity y (nv,) of `along`.
     """
-    q, qd, qdd, t = state
-    values = (q, qd, qdd, np.zeros(()) if t is None else t, lam, *along)
+    values = (q, qd, qdd, np.asarray(system.now), lam, *along)
     shapes = [tracing.shape_of(value) for value in values]
     symbols = [tracing.symbol(f"s{k}", *shape) for k, shape in enumerate(shapes)]
     x, w, a, now, multipliers, *directions = symbols
@@ -84,7 +82,7 @@ def residual_derivatives(
     ]
     by_force, by_row, *turned = tracing.at(jacobians, symbols, values)
     if has_derivatives:
-        by_q, by_qd, _ = system.dynamics.at_time(t).compute(
+        by_q, by_qd, _ = system.dynamics.compute(
             "inverse_dynamics_derivatives", q=q, qd=qd, qdd=qdd
         )
         by_force = by_force + np.concatenate([by_q, by_qd], axis=1)
@@ -93,21 +91,21 @@ def residual_derivatives(
 
 @solved(_shapes(AccelerationDerivatives), "∂q̈ and ∂λ by q, q̇ and τ")
 def forward_dynamics_derivatives(
-    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array
 ) -> AccelerationDerivatives:
     """∂q̈ and ∂λ by q, q̇ and τ."""
-    qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau, t)
-    maps = metric_at(system, q, t)
+    qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau)
+    maps = metric_at(system, q)
     # y with A y = λ, where rows are redundant
     y = () if system.balanced else (maps.shortest(lam),)
-    force, row, turned = residual_derivatives(system, (q, qd, qdd, t), lam, *y)
+    force, row, turned = residual_derivatives(system, q, qd, qdd, lam, *y)
     unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
     f = np.concatenate([-force, unit], axis=1)
     by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-row, still], axis=1))
     if system.frictional_rows:
         # friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n
         rows = list(system.frictional_rows)
-        E = system.friction_rows(q, qd, t)[0]
+        E = system.friction_rows(q, qd)[0]
         presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
         zero = np.zeros((system.rows, len(rows)))
         qdd_by_n, lam_by_n, _ = maps.motion(-E.T * presses, zero)
@@ -118,12 +116,7 @@ def forward_dynamics_derivatives(
 
 @solved(_shapes(TorqueDerivatives), "∂τ and ∂λ by q, q̇ and q̈")
 def inverse_dynamics_derivatives(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    t: Time = None,
-    actuators: str | None = None,
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, actuators: str | None = None
 ) -> TorqueDerivatives:
     """∂τ and ∂λ by q, q̇ and q̈.
 
@@ -132,8 +125,8 @@ def inverse_dynamics_derivatives(
     u′ is of least norm again.
     """
     require_smooth(system, "the derivative of inverse dynamics")
-    tau, lam = inverse_dynamics(system, q, qd, qdd, t=t, actuators=actuators)
-    plant, A = system.dynamics.at_time(t), system.at(q, None, t).A
+    tau, lam = inverse_dynamics(system, q, qd, qdd, actuators=actuators)
+    plant, A = system.dynamics, system.at(q).A
     M = plant.mass_matrix(q)
     # where all velocities are driven, B = 1 and v = τ: the same equations with unit masses
     maps = metric(system, np.eye(system.nv) if actuators is None else M, A)
@@ -142,7 +135,7 @@ def inverse_dynamics_derivatives(
     drives = None if actuators is None else drive_span(system, maps, B)
     v = tau if drives is None else drives.behind(maps, tau[columns])
     y = () if system.balanced else (maps.shortest(lam),)
-    force, _, turned = residual_derivatives(system, (q, qd, qdd, t), lam, v, *y)
+    force, _, turned = residual_derivatives(system, q, qd, qdd, lam, v, *y)
     still = np.zeros((system.rows, system.nv))
     g = np.concatenate([force, M], axis=1)
     turn = np.concatenate([-turned[0], still], axis=1)

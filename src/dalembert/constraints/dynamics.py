@@ -142,6 +142,7 @@ class ConstrainedDynamics(WrappedDynamics):
     values: Any = field(default_factory=lambda: np.zeros(0))
     remainder: Array | None = None  # (position_count,) of h, which the data's digits leave unclosed
     dependent: tuple[int, ...] = ()  # rows that only rounding or digits tell from the others
+    clock: Time = None  # the time at which it stands, s; without one, forces of time are left out
 
     inputs: ClassVar = {
         **INPUTS,
@@ -194,7 +195,21 @@ class ConstrainedDynamics(WrappedDynamics):
         return self.dynamics.options(choice)
 
     def at_time(self, t: Time) -> ConstrainedDynamics:
-        return replace(self, dynamics=self.dynamics.at_time(t)) if self.dynamics.moving else self
+        """The system as it stands at time t; None leaves it as it is."""
+        if t is None:
+            return self
+        frozen = replace(self, dynamics=self.dynamics.at_time(t), clock=t)
+        if self.large:  # what has been traced once stays
+            frozen.__dict__["on_numbers"] = replace(self.on_numbers, clock=t)
+        return frozen
+
+    @property
+    def now(self) -> Scalar:
+        """The time at which it stands, s: zero if it has none."""
+        return 0.0 if self.clock is None else self.clock
+
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
+        return self.dynamics.generalized_forces(q, qd, self.clock if t is None else t)
 
     # large systems, with dense equations solved on numbers
 
@@ -266,10 +281,10 @@ class ConstrainedDynamics(WrappedDynamics):
         return *newton, (velocity_step, 1)
 
     def meets(self, q: Array, qd: Array, t: Time, tolerance: float) -> Scalar:
-        return off(self, q, qd, t, tolerance) < 0.5
+        return off(self.at_time(t), q, qd, tolerance) < 0.5
 
     def pivots_at(self, q: Array, t: Time = None, known_pivots: Sequence[str] = ()) -> Pivots:
-        B = weighed(self, q, t)
+        B = weighed(self.at_time(t), q)
         best = pivots(B, usual=self.known_rank)
         candidates = [*map(Pivots.parse, known_pivots), self.require_pivots()]
         good = weakest(B, best) / WEAKER
@@ -336,10 +351,13 @@ class ConstrainedDynamics(WrappedDynamics):
 
     def at(self, q: Array, qd: Array | None = None, t: Time = None) -> Rows:
         """The constraints at a state; symbols in, symbols out."""
-        qd, t = np.zeros(self.nv) if qd is None else qd, 0.0 if t is None else t
-        rows = Rows(*self.function(q, qd, t, self.values)[:4])
+        rows = Rows(*self._evaluated(q, np.zeros(self.nv) if qd is None else qd, t)[:4])
         is_open = self.remainder is not None and self.remainder.any()
         return rows._replace(h=rows.h - self.remainder) if is_open else rows
+
+    def _evaluated(self, q: Array, qd: Array, t: Time) -> Sequence[Array]:
+        """h, A, b and γ, and the rows of friction, at t or at its own time."""
+        return self.function(q, qd, self.now if t is None else t, self.values)
 
     def closing(self, q: Array) -> tuple[Array, Array]:
         rows = self.at(q)
@@ -371,9 +389,9 @@ class ConstrainedDynamics(WrappedDynamics):
         return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in CONTACT_COORDINATES)
 
     def contact_state(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
-        names, none = contact.contacts(self), np.zeros(0)
-        eta = [contact.coordinates(self, q, t, name) for name in names]
-        eta_dot = [contact.rates(self, q, qd, t, name) for name in names]
+        names, none, here = contact.contacts(self), np.zeros(0), self.at_time(t)
+        eta = [contact.coordinates(here, q, name) for name in names]
+        eta_dot = [contact.rates(here, q, qd, name) for name in names]
         return np.concatenate([none, *eta]), np.concatenate([none, *eta_dot])
 
     @property
@@ -386,7 +404,8 @@ class ConstrainedDynamics(WrappedDynamics):
         """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
         if not self.frictional_rows:
             return np.zeros((0, self.nv)), np.zeros((0, 6))
-        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
+        E, wrenches = self._evaluated(q, qd, t)[4:6]
+        return E, wrenches
 
     def reaction(self, q: Array, qd: Array, t: Time, lam: Array) -> Array:
         """Aᵀλ + Eᵀλ_n (nv,): constraint and friction forces on the side of M q̈."""

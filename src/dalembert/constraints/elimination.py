@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.constraints import multiplier
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
 from dalembert.linalg.factorisations import LU, flagged, largest, ldl, lu
@@ -29,17 +28,12 @@ WEAK_PIVOT = 1e-4
 
 
 def forward_dynamics(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    t: Time = None,
-    pivots: str | None = None,
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, pivots: str | None = None
 ) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)); NaN where this choice of coordinates is a bad one."""
     if not system.rank:  # there is nothing to eliminate
-        return multiplier.forward_dynamics(system, q, qd, tau, t)
-    M, f, A, drift = terms(system, q, qd, tau, t)
+        return multiplier.forward_dynamics(system, q, qd, tau)
+    M, f, A, drift = terms(system, q, qd, tau)
     chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
     rows, columns = list(chosen.rows), list(chosen.columns)
     free = [k for k in range(system.nv) if k not in columns]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
 from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import EXTRA
@@ -28,18 +27,13 @@ SHORT = 1e-4
 
 
 def forward_dynamics(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    t: Time = None,
-    underway: bool = False,
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, underway: bool = False
 ) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)), λ the one of least norm; NaN where the constraints contradict.
 
     A state `underway` is a stage of an integrator, beside the constraints by its error.
     """
-    M, f, A, drift = terms(system, q, qd, tau, t)
+    M, f, A, drift = terms(system, q, qd, tau)
     maps = metric(system, M, A)
     qdd, lam, residual = maps.motion(f, drift)
     z = maps.half(f)
@@ -50,7 +44,7 @@ def forward_dynamics(
         scale = largest(most) + largest(drift)
         # how far a state is off: the steps of q (), and of q̇ (), that would change the rows as
         # much
-        at, worst = system.at(q, None, t), []
+        at, worst = system.at(q), []
         groups = _groups(system, at.A)
         for missed in _missed(system, at, qd):
             own = [
@@ -92,12 +86,11 @@ def off(
     system: ConstrainedDynamics,
     q: Array,
     qd: Array | None,
-    t: Time,
     tolerance: float | Array,
     status: Scalar = 0.0,
 ) -> Scalar:
     """OFF_POSITION or OFF_VELOCITY (), where constraints are missed, else this `status`."""
-    rows = system.at(q, None, t)
+    rows = system.at(q)
     groups = _groups(system, rows.A)
     h, w = _missed(system, rows, np.zeros(system.nv) if qd is None else qd)
     if qd is not None:

@@ -91,11 +91,11 @@ def _with_status(formulation: Formulation, quantity: str) -> Formulation:
         by = TOLERANCE if tolerance is None else tolerance
         # the gravest status comes last, so that it is the one that remains
         status = np.where(_finite(results), 0.0, float(failure))
-        q, t = inputs["q"], inputs.get("t")
+        here, q = system.at_time(inputs.get("t")), inputs["q"]
         qd = None if quantity in ANY_VELOCITY else inputs.get("qd")
-        status = np.where(metric_at(system, q, t).space.lost > 0.0, float(Status.SINGULAR), status)
+        status = np.where(metric_at(here, q).space.lost > 0.0, float(Status.SINGULAR), status)
         if tracing.is_symbolic(by) or not np.isinf(by):
-            status = off(system, q, qd, t, by, status)
+            status = off(here, q, qd, by, status)
         status = np.where(
             _finite([x for x in inputs.values() if not isinstance(x, str) and x is not None]),
             status,
@@ -229,6 +229,7 @@ class Call:
         if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
             parameters = _first(parameters, bad)
         system = self.system.description.bound(parameters)
+        system = system.at_time(None if t is None else _first(t, bad, 0))
         if self.quantity == "inverse_dynamics":
             drives = (self.options["actuators"] or "all of them").replace(",", ", ")
             pulls = ", or they would pull at a contact with friction"
@@ -238,14 +239,13 @@ class Call:
                 "Choose other actuators, or a motion that meets the equations of the undriven ones"
             )
         is_chosen = self.quantity in NOT_DRIVEN
-        now = _first(0.0 if t is None else t, bad, 0)
         qd = None if is_chosen else _first(inputs[1], bad)
-        rows, generic = system.at(q, qd, now), system.rank
+        rows, generic = system.at(q, qd), system.rank
         # least squares without small singular values: which rows cannot be met
         residual = np.abs(least_squares(rows.A, rows.drift, EXTRA)[1])
         is_met = is_chosen or residual.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
         # where all are met, those that have come to depend on each other are to be named
-        U, sizes = left_singular(weighed(system, q, now))
+        U, sizes = left_singular(weighed(system, q))
         rank = count(sizes, generic)
         # the constraints whose rows have the larger entries
         size = np.abs(U[:, min(rank, len(U) - 1)]) if is_met else residual
