@@ -118,8 +118,7 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
         qdd, lam = route(system, q, qd, tau, **choices)
         if not tracing.is_differentiating():
             return qdd, lam
-        rows = system.at(q, qd)
-        maps = metric(system, system.dynamics.mass_matrix(q), rows.A)
+        rows, maps = system.at(q, qd), metric_at(system, q)
 
         def residual(a: Array, multipliers: Array) -> tuple[Array, Array]:
             force = demanded(system, q, qd, a) + rows.A.T @ multipliers - tau

@@ -29,7 +29,6 @@ from dalembert.linalg.row_space import EXTRA
 from dalembert.spatial.arrays import Array
 from dalembert.systems.evaluator import Parameters, has_no_values
 from dalembert.systems.status import (
-    INPUT_DIMENSIONS,
     Flagged,
     Status,
     all_finite,
@@ -210,18 +209,10 @@ class Call:
         if not weak.any():
             return
         optional = self.system.dynamics.quantity(self.quantity).optional
-        options = {
-            name: selected_states(x, weak, INPUT_DIMENSIONS.get(name, 1))
-            for name, x in self.options.items()
-            if x is not None and name in optional
-        }
-        parameters = self.parameters
-        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
-            parameters = selected_states(parameters, weak)
-        inputs = tuple(selected_states(x, weak) for x in self.inputs)
-        again = Call(self.system, self.quantity, inputs, options, parameters=parameters)
+        options = {name: x for name, x in self.options.items() if name in optional}
+        again = replace(self, formulation=None, options=options, out=None)
         for whole, new in zip(results, again.results(), strict=True):
-            whole[weak] = new
+            whole[weak] = new[weak]
 
     def _reason(self, bad: Any, inputs: Sequence[Array]) -> str:
         """Why the first of the `bad` states has no result, though its inputs are finite."""
