@@ -40,15 +40,13 @@ def forward_dynamics(
     order = np.argsort([*free, *columns])
     A2 = lu(A[rows][:, columns])
     c2 = A2.solve(drift[rows])
-    c = np.concatenate([np.zeros(len(free)), c2])[order] if free else c2[order]
+    qdd = c = np.concatenate([np.zeros(len(free)), c2])[order]
     if free:
         B = A2.solve(A[rows][:, free])
         T = np.concatenate([np.eye(len(free)), -B])[order]
         # Tᵀ M T q̈₁ = Tᵀ (f − M c)
         reduced = ldl(T.T @ (M @ T))
         qdd = T @ reduced.solve(T.T @ (f - M @ c)) + c
-    else:
-        qdd = c
     basic = A2.transpose_solve((f - M @ qdd)[columns])
     L = implied(A[:, columns], A2, rows)
     lam = spread(L, rows, basic)

@@ -127,14 +127,8 @@ _FORMS: dict[str, Form] = {
     # P_T = P_ωᵀ
     "tangent_projector": (SQUARE, lambda s, q: projector(s, q).T),
     # M̃ = P_ω M, C̃ + Ñ = P_ω (C q̇ + N) and τ̃ = P_ω (τ + ψ) of p.70
-    "projected_mass_matrix": (
-        SQUARE,
-        lambda s, q: projector(s, q) @ s.dynamics.mass_matrix(q),
-    ),
-    "projected_bias": (
-        VECTOR,
-        lambda s, q, qd: projector(s, q) @ s.dynamics.bias(q, qd),
-    ),
+    "projected_mass_matrix": (SQUARE, lambda s, q: projector(s, q) @ s.dynamics.mass_matrix(q)),
+    "projected_bias": (VECTOR, lambda s, q, qd: projector(s, q) @ s.dynamics.bias(q, qd)),
     "projected_forces": (
         VECTOR,
         lambda s, q, qd, tau: projector(s, q) @ (tau + s.generalized_forces(q, qd)),
@@ -145,14 +139,8 @@ _FORMS: dict[str, Form] = {
         lambda s, q: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv))),
     ),
     "reduced_bias": (FREE, lambda s, q, qd: reduced.bias(s, q, _reduced(s, q, qd))),
-    "reduced_forces": (
-        FREE,
-        lambda s, q, qd, tau: reduced.forces(s, q, tau, _reduced(s, q, qd)),
-    ),
+    "reduced_forces": (FREE, lambda s, q, qd, tau: reduced.forces(s, q, tau, _reduced(s, q, qd))),
     # the term that the constrained Lagrangian lacks (p.64)
-    "difference_term": (
-        FREE,
-        lambda s, q, qd: difference_term(s, q, _reduced(s, q, qd).qd),
-    ),
+    "difference_term": (FREE, lambda s, q, qd: difference_term(s, q, _reduced(s, q, qd).qd)),
 }
 SYMBOLIC_QUANTITIES = {name: _quantity(name, *form) for name, form in _FORMS.items()}

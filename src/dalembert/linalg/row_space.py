@@ -143,7 +143,8 @@ class DenseRowSpace(MatrixBasis):
 
     def spread(self, z: np.ndarray) -> np.ndarray:
         q, triangle = self._factors
-        return q @ triangular_solve(triangle.T, z)
+        x: np.ndarray = q @ triangular_solve(triangle.T, z)
+        return x
 
     def scaled(self, y: np.ndarray) -> np.ndarray:
         return y
