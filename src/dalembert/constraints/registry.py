@@ -56,9 +56,9 @@ def quantity(
         parameters = list(signature(function).parameters.values())[1:]  # all but the system
         inputs = tuple(x.name for x in parameters if x.default is x.empty)
         choices = [x.name for x in parameters if x.name not in inputs]
-        possible = [*choices, "t"] if depends_on_time else choices
-        optional = tuple(name for name in OPTIONAL if name in possible)
-        static = tuple(name for name in choices if name not in OPTIONAL)
+        names = [*choices, "t"] if depends_on_time else choices
+        optional = tuple(x for x in OPTIONAL if x in names)
+        static = tuple(x for x in choices if x not in OPTIONAL)
         run = timed(function) if depends_on_time else function
         kind, note = formulation or ("direct", summary)
         label, shapes = name or function.__name__, results_of(results)

@@ -241,8 +241,7 @@ class LDL(NamedTuple):
         """L⁻ᵀ D⁻¹ Y from the rows of Y = L⁻¹ B: the solution of M X = B."""
         X = [y / d for y, d in zip(Y, self.pivots, strict=True)]
         for i in reversed(range(len(X))):
-            for k in range(i + 1, len(X)):
-                X[i] = X[i] - self.rows[k][i] * X[k]
+            X[i] = less(X[i], [row[i] for row in self.rows[i + 1 :]], X[i + 1 :])
         return np.stack(X)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
@@ -460,8 +459,7 @@ def tree_solve(M: np.ndarray, b: np.ndarray) -> np.ndarray:
             x[i] = x[i] - L[k, i] * x[k]
     x = [x[i] * pivots[i] for i in range(n)]
     for k in range(n):
-        for i in range(k):
-            x[k] = x[k] - L[k, i] * x[i]
+        x[k] = less(x[k], [L[k, i] for i in range(k)], x[:k])
     return np.stack(x)
 
 
