@@ -31,6 +31,7 @@ from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.rank import Pivots, pivots, weakest
 from dalembert.model.parameter import collect
 from dalembert.spatial.arrays import Array, Scalar
+from dalembert.systems import robot_dynamics
 from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics, delegates
 
 if TYPE_CHECKING:
@@ -107,16 +108,7 @@ def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], ou
     return tuple(results) if several else results[0]
 
 
-TRACED_FROM = (
-    "dalembert.tracing",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.formulations",
-    "dalembert.systems",
-    "dalembert.constraints",
-)
-
+TRACED_FROM = (*robot_dynamics.TRACED_FROM, "dalembert.systems", "dalembert.constraints")
 
 WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
@@ -410,7 +402,8 @@ class ConstrainedDynamics(WrappedDynamics):
     def reaction(self, q: Array, qd: Array, t: Time, lam: Array) -> Array:
         """Aᵀλ + Eᵀλ_n (nv,): constraint and friction forces on the side of M q̈."""
         force: Array = self.at(q, qd, t).A.T @ lam
-        return force + self.friction_rows(q, qd, t)[0].T @ self._normal_forces(lam)
+        force = force + self.friction_rows(q, qd, t)[0].T @ self._normal_forces(lam)
+        return force
 
     def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Scalar:
         if not self.frictional_rows:
@@ -419,7 +412,8 @@ class ConstrainedDynamics(WrappedDynamics):
 
     def _normal_forces(self, lam: Array) -> Array:
         """Those of the contacts with friction, zero where one would pull."""
-        return np.maximum(lam[list(self.frictional_rows)], 0.0)
+        forces: Array = np.maximum(lam[list(self.frictional_rows)], 0.0)
+        return forces
 
 
 _MANY = 100  # entries of A, from which on the drift is not derived from A
