@@ -285,11 +285,11 @@ def test_any_contact_that_jams_gives_nan(jammed):
     count = 3
     R = np.diag([1.5 if k in jammed else 0.25 for k in range(count)])
 
-    def route(system, q, qd, tau, t):
+    def route(system, q, qd, tau):
         return tau, 4.0 - R @ tau  # λ by a force −e is λ⁰ + R e
 
     system = SimpleNamespace(
-        frictional_rows=tuple(range(count)), friction_rows=lambda q, qd, t: (np.eye(count), None)
+        frictional_rows=tuple(range(count)), friction_rows=lambda q, qd: (np.eye(count), None)
     )
     result = with_friction(route)(system, np.zeros(3), np.zeros(3), np.zeros(count))
     for array in result:

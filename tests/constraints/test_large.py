@@ -8,7 +8,7 @@ import dalembert as dl
 from dalembert.constraints import dynamics
 from dalembert.linalg import factorisations
 from dalembert.linalg.factorisations import ldl
-from dalembert.linalg.row_space import row_space
+from dalembert.linalg.row_space import DenseRowSpace, row_space
 from tests.constraints.soft_foot import soft_foot
 
 
@@ -161,7 +161,7 @@ def test_lapack_keeps_the_rows_that_the_fixed_order_keeps(redundant, monkeypatch
     plain = row_space(B, 4 if redundant else 6, weights)
     monkeypatch.setattr(factorisations, "LARGE", 2)
     quick = row_space(B, 4 if redundant else 6, weights)
-    assert isinstance(quick, factorisations.DenseRowSpace)
+    assert isinstance(quick, DenseRowSpace)
     assert quick.lost == float(plain.lost) == 0.0
     for result, expected in zip(quick.solve(r), plain.solve(r), strict=True):
         np.testing.assert_allclose(result, expected, rtol=0.0, atol=1e-12)

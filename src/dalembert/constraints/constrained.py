@@ -97,12 +97,12 @@ class Constrained(System):
         every = [*plant.constraint_set, *constraints]
         description = describe(name or system.name, plant.free, every)
         self.system = system
-        self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
+        first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
         self._independent = [
             index(description.dynamics.velocities, x, f"{description.name} has no velocity")
             for x in independent
         ]
-        self._reference, decided = reference(description, self._guess, self._independent)
+        self._reference, decided = reference(description, first, self._independent)
         super().__init__(replace(description, **decided))
 
     def __repr__(self) -> str:
@@ -335,9 +335,9 @@ class Constrained(System):
             (n_actuators, k), orthonormal columns.
         """
         columns = selected(self.description, joined(actuators))
-        dynamics, at = self.dynamics.bound(), np.asarray(q, dtype=float)
+        dynamics, at = self.dynamics.bound().at_time(t), np.asarray(q, dtype=float)
         # Nᵀ B u = 0 with A N = 0
-        working = permitted(dynamics, at, t)[columns].T
+        working = permitted(dynamics, at)[columns].T
         if not working.size:
             return np.eye(len(columns))
         return null_space(working / singular_values(working).max(initial=1e-300))
@@ -794,11 +794,11 @@ class Constrained(System):
         ConstraintError
             If none is found; names the constraint that stays open.
         """
-        dynamics = self.dynamics.bound(parameters)
+        dynamics = self.dynamics.bound(parameters).at_time(t)
         first = np.asarray(self._reference if guess is None else guess, dtype=float)
         what = f"{self.name} has no velocity"
         fixed_columns = tuple(index(dynamics.dynamics.velocities, x, what) for x in fixed)
-        return assemble(dynamics, first, t, fixed_columns, starts)
+        return assemble(dynamics, first, fixed_columns, starts)
 
     def singularity(
         self,
@@ -874,7 +874,8 @@ class Constrained(System):
         """
         at = np.asarray(self._reference if q is None else q, dtype=float)
         moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
-        return mobility(self.dynamics.bound(parameters), at, moving, t, self.description.rank)
+        dynamics = self.dynamics.bound(parameters).at_time(t)
+        return mobility(dynamics, at, moving, self.description.rank)
 
     # the motion in independent velocities; names of those that are independent, or that drive.
     # with errors="flag" results have the `status` of every state as the last
@@ -1009,8 +1010,7 @@ class Constrained(System):
         >>> derivatives.dlam_dtau  # the rod bears what pulls along it
         array([[ 0., -1.]])
         """
-        name = "forward_dynamics_derivatives"
-        call = Call(self, name, (q, qd, tau), {"t": t}, None, parameters)
+        call = Call(self, "forward_dynamics_derivatives", (q, qd, tau), {"t": t}, None, parameters)
         return call.checked(errors, tolerance, AccelerationDerivatives)
 
     def inverse_dynamics_derivatives(  # type: ignore[override]  # of τ and λ
@@ -1049,8 +1049,7 @@ class Constrained(System):
             nv).
         """
         options = {"t": t, "actuators": joined(actuators)}
-        name = "inverse_dynamics_derivatives"
-        call = Call(self, name, (q, qd, qdd), options, None, parameters)
+        call = Call(self, "inverse_dynamics_derivatives", (q, qd, qdd), options, None, parameters)
         return call.checked(errors, tolerance, TorqueDerivatives)
 
     # inertias

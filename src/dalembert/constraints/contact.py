@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import limit_wrench, require_positive
-from dalembert.constraints.kinds import Constraint, Posture, Time, index
+from dalembert.constraints.kinds import Constraint, Posture, index
+from dalembert.constraints.registry import quantity
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
     Sphere,
@@ -81,6 +83,31 @@ class Contact(Constraint):
         return np.concatenate([axes.T @ J[0:3], axes.T @ J[3:6]])
 
 
+class CoulombContact(Contact):
+    """A contact that slides with friction: `mu` times the normal force, and `torsion` (m) against spin.
+
+    The direction of slip rises linearly over the speed `width` (m/s).
+    """
+
+    mu: Any
+    torsion: Any = 0.0
+    width: float
+
+    has_friction: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_positive(self, mu=self.mu, width=self.width)
+
+    @abstractmethod
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
+        """(normal (3,), J (6, nv) of the finger's point against the object's), along world axes."""
+
+    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+        n, J = self.relative_motion(at)
+        limits = expression(self.mu), expression(self.torsion)
+        return limit_wrench(J, n, qd, limits, self.width), J
+
+
 class RollingRows(Contact):
     """A contact that rolls: v_x = v_y = 0 and, unless `spin`, ω_z = 0, after the row of the normal.
 
@@ -132,45 +159,48 @@ def contact_name(system: ConstrainedDynamics, name: str | None, with_friction: b
     raise ConstraintError(f"{system.name} has {choices}; name one with contact=")
 
 
-def _contact(
-    system: ConstrainedDynamics, constraint: str, q: Array, t: Time
-) -> tuple[Contact, Posture]:
+of_contact = partial(quantity, citation="Montana 1988; 000 p.76")
+
+
+def _contact(system: ConstrainedDynamics, constraint: str, q: Array) -> tuple[Contact, Posture]:
     kind = system.constraints[constraint]
     if not isinstance(kind, Contact) or not kind.has_coordinates:
         raise ConstraintError(
             f"constraint {constraint!r} has no contact coordinates: it needs two surfaces, a ball "
             "with a radius and a surface with coordinates=, or contact coordinates (ContactBody)"
         )
-    return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
+    return kind, Posture(system.dynamics, q, system.now)
 
 
-def coordinates(
-    system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = ""
-) -> Array:
+@of_contact("eta(5)", "η = (α_o, α_f, ψ) of a contact", name="contact_coordinates")
+def coordinates(system: ConstrainedDynamics, q: Array, constraint: str = "") -> Array:
     """η (5,) = (α_o, α_f, ψ) (000 p.76)."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     return kind.eta(at)[0:5]
 
 
-def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None, constraint: str = "") -> Array:
+@of_contact("J(5, nv)", "the matrix of η̇ = J q̇", name="contact_jacobian")
+def jacobian(system: ConstrainedDynamics, q: Array, constraint: str = "") -> Array:
     """(5, nv) with η̇ = (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations (Montana 1988)."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     return contact_rates(*kind.surfaces, kind.eta(at), kind.twist_map(at))[0:5]
 
 
-def rates(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
-) -> Array:
+@of_contact("eta_dot(5)", "η̇ of a contact", name="contact_rates")
+def rates(system: ConstrainedDynamics, q: Array, qd: Array, constraint: str = "") -> Array:
     """η̇ (5,)."""
-    eta_dot: Array = jacobian(system, q, t, constraint) @ qd
+    eta_dot: Array = jacobian(system, q, constraint) @ qd
     return eta_dot
 
 
-def twist(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None, constraint: str = ""
-) -> Array:
+@of_contact(
+    "V(6)",
+    "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
+    name="contact_twist",
+)
+def twist(system: ConstrainedDynamics, q: Array, qd: Array, constraint: str = "") -> Array:
     """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
-    kind, at = _contact(system, constraint, q, t)
+    kind, at = _contact(system, constraint, q)
     V: Array = kind.twist_map(at) @ qd
     return V
 
@@ -305,7 +335,7 @@ class Rolling(RollingRows, PointOnSurface):
 
 
 @dataclass(frozen=True, eq=False)
-class Sliding(PointOnSurface):
+class Sliding(CoulombContact, PointOnSurface):
     """A ball (or point) on a surface with Coulomb friction: μ times the normal force against slip.
 
     The direction of slip rises linearly over the speed `width` (m/s), as the friction of joints
@@ -334,17 +364,10 @@ class Sliding(PointOnSurface):
     mu: Any = None
     width: float = LEAST_WIDTH
 
-    has_friction: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_positive(self, mu=self.mu, width=self.width)
-
-    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
         n, (_, centre) = self.normal(at), at.pose(self.frame)
         point = centre - self.radius * n
-        J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
-        limits = expression(self.mu), expression(getattr(self, "torsion", 0.0))
-        return limit_wrench(J, n, qd, limits, self.width), J
+        return n, at.jacobian(self.frame, point) - at.jacobian(self.on, point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,21 +454,14 @@ class SurfaceRolling(RollingRows, SurfaceContact):
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceSliding(SurfaceContact):
+class SurfaceSliding(CoulombContact, SurfaceContact):
     """The finger slides with Coulomb friction μ λ and, with `torsion` (m), a moment against spin."""
 
     mu: Any = None
     torsion: Any = 0.0
     width: float = LEAST_WIDTH
 
-    has_friction: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_positive(self, mu=self.mu, width=self.width)
-
-    def unit_friction(self, at: Posture, qd: Array) -> tuple[Array, Array]:
+    def relative_motion(self, at: Posture) -> tuple[Array, Array]:
         axes, _ = self.contact_frame(at)
         J = self.twist_map(at)
-        J = np.concatenate([axes @ J[0:3], axes @ J[3:6]])
-        limits = expression(self.mu), expression(self.torsion)
-        return limit_wrench(J, axes[:, 2], qd, limits, self.width), J
+        return axes[:, 2], np.concatenate([axes @ J[0:3], axes @ J[3:6]])

@@ -26,7 +26,7 @@ from dalembert.constraints.contact import (
     SurfaceRolling,
     SurfaceSliding,
 )
-from dalembert.constraints.dynamics import TRACED_FROM, inside
+from dalembert.constraints.dynamics import TRACED_FROM
 from dalembert.constraints.kinds import Constraint, Pfaffian, Posture
 from dalembert.constraints.surfaces import (
     CONTACT_COORDINATES,
@@ -45,7 +45,7 @@ from dalembert.model.model import CoordinateKinds
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Array
 from dalembert.spatial.rotations import vee
-from dalembert.systems.dynamics import Dynamics, WrappedDynamics, delegated_quantity
+from dalembert.systems.dynamics import Dynamics, WrappedDynamics, delegated_quantity, delegates
 from dalembert.systems.friction import LEAST_WIDTH
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.systems.system import System
@@ -200,6 +200,7 @@ def _at_own_coordinates(name: str) -> Any:
     return wraps(getattr(Dynamics, name))(method)
 
 
+@delegates("dynamics", "name parameters inputs")
 @dataclass(frozen=True, eq=False)
 class TouchingDynamics(WrappedDynamics):
     """`dynamics` with (η, d) of `contact` after its coordinates; velocities and forces are its own."""
@@ -209,11 +210,6 @@ class TouchingDynamics(WrappedDynamics):
     first: Array  # (q, η, d), the reference posture
 
     traced_from: ClassVar = TRACED_FROM
-    name: ClassVar = inside("name")
-    parameters: ClassVar = inside("parameters")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", self.dynamics.inputs)
 
     @cached_property
     def content(self) -> str:

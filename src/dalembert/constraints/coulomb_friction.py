@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.kinds import Time
+from dalembert.constraints.registry import quantity
 from dalembert.errors import ConstraintError, FormulationError
 from dalembert.formulations.parts.elements import saturated
 from dalembert.linalg.factorisations import flagged, lu
@@ -34,13 +34,13 @@ def with_friction(route: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(route)
     def forward(
-        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None, **choices: str
+        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, **choices: str
     ) -> tuple[Array, Array]:
-        qdd, lam = route(system, q, qd, tau, t, **choices)
+        qdd, lam = route(system, q, qd, tau, **choices)
         if not system.frictional_rows:
             return qdd, lam
-        E, rows = system.friction_rows(q, qd, t)[0], list(system.frictional_rows)
-        solutions = [route(system, q, qd, tau - e, t, **choices) for e in E]
+        E, rows = system.friction_rows(q, qd)[0], list(system.frictional_rows)
+        solutions = [route(system, q, qd, tau - e, **choices) for e in E]
         by_qdd, by_lam = (
             np.stack([answer[k] - smooth for answer in solutions]).T
             for k, smooth in enumerate((qdd, lam))
@@ -70,13 +70,14 @@ def require_smooth(system: ConstrainedDynamics, what: str) -> None:
         )
 
 
+@quantity(
+    "F(6)",
+    "friction of a contact on its finger, force and moment at the contact point",
+    "Coulomb's law; Howe and Cutkosky 1996",
+    name="contact_friction",
+)
 def wrench(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    lam: Array,
-    t: Time = None,
-    constraint: str = "",
+    system: ConstrainedDynamics, q: Array, qd: Array, lam: Array, constraint: str = ""
 ) -> Array:
     """(6,) friction ON the finger at the contact point, force and moment along world axes."""
     row = system.slices[constraint].start
@@ -84,7 +85,7 @@ def wrench(
         raise ConstraintError(
             f"constraint {constraint!r} has no friction; Sliding and SoftFinger have"
         )
-    against = system.friction_rows(q, qd, t)[1][system.frictional_rows.index(row)]
+    against = system.friction_rows(q, qd)[1][system.frictional_rows.index(row)]
     F: Array = -np.maximum(lam[row], 0.0) * against
     return F
 

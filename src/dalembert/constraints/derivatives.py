@@ -12,16 +12,16 @@ Primes are along `integrate(q, δ)`: nv numbers whatever nq is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import require_smooth, with_friction
 from dalembert.constraints.inverse import drive_span, inverse_dynamics, selected
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, lu
 from dalembert.spatial.arrays import Array
 
@@ -51,23 +51,21 @@ class TorqueDerivatives(NamedTuple):
     dlam_dqdd: Array
 
 
-class ResidualDerivatives(NamedTuple):
-    """Derivatives of the residuals at fixed q̈ and λ, each (·, 2 nv): by q, then by q̇."""
-
-    force: Array  # of M q̈ + h − ψ + Aᵀλ (nv, 2 nv)
-    row: Array  # of A q̈ − γ (rows, 2 nv)
-    turned: tuple[Array, ...]  # of A y (rows, 2 nv), for every y
+def _shapes(derivatives: Any) -> str:
+    """Shapes of the derivatives of q̈ or τ and of λ, by the names of these fields."""
+    fields = derivatives._fields
+    return ", ".join(f"{x}({'rows' if x.startswith('dlam') else 'nv'}, nv)" for x in fields)
 
 
 def residual_derivatives(
-    system: ConstrainedDynamics, state: tuple[Array, Array, Array, Time], lam: Array, *along: Array
-) -> ResidualDerivatives:
-    """The derivatives of the residuals at a state (q, q̇, q̈, t); of Coulomb friction, none.
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array, *along: Array
+) -> tuple[Array, Array, list[Array]]:
+    """Derivatives (·, 2 nv), by q, then by q̇, of the residuals at fixed q̈ and λ.
 
-    Those of A y are for every velocity y (nv,) of `along`.
+    They are those of M q̈ + h − ψ + Aᵀλ, without Coulomb friction, of A q̈ − γ, and of A y for every
+    velocity y (nv,) of `along`.
     """
-    q, qd, qdd, t = state
-    values = (q, qd, qdd, np.zeros(()) if t is None else t, lam, *along)
+    values = (q, qd, qdd, np.asarray(system.now), lam, *along)
     shapes = [tracing.shape_of(value) for value in values]
     symbols = [tracing.symbol(f"s{k}", *shape) for k, shape in enumerate(shapes)]
     x, w, a, now, multipliers, *directions = symbols
@@ -82,47 +80,43 @@ def residual_derivatives(
         np.concatenate([tracing.jacobian(r, x) @ spread, tracing.jacobian(r, w)], axis=1)
         for r in (force, rows.A @ a - rows.drift, *(rows.A @ y for y in directions))
     ]
-    own, row, *turned_rows = tracing.at(jacobians, symbols, values)
-    derivatives = ResidualDerivatives(own, row, tuple(turned_rows))
-    if not has_derivatives:
-        return derivatives
-    by_q, by_qd, _ = system.dynamics.at_time(t).compute(
-        "inverse_dynamics_derivatives", q=q, qd=qd, qdd=qdd
-    )
-    return derivatives._replace(force=derivatives.force + np.concatenate([by_q, by_qd], axis=1))
+    by_force, by_row, *turned = tracing.at(jacobians, symbols, values)
+    if has_derivatives:
+        by_q, by_qd, _ = system.dynamics.compute(
+            "inverse_dynamics_derivatives", q=q, qd=qd, qdd=qdd
+        )
+        by_force = by_force + np.concatenate([by_q, by_qd], axis=1)
+    return by_force, by_row, turned
 
 
+@solved(_shapes(AccelerationDerivatives), "∂q̈ and ∂λ by q, q̇ and τ")
 def forward_dynamics_derivatives(
-    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array
 ) -> AccelerationDerivatives:
     """∂q̈ and ∂λ by q, q̇ and τ."""
-    qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau, t)
-    maps = metric_at(system, q, t)
+    qdd, lam = with_friction(forward_dynamics)(system, q, qd, tau)
+    maps = metric_at(system, q)
     # y with A y = λ, where rows are redundant
     y = () if system.balanced else (maps.shortest(lam),)
-    residuals = residual_derivatives(system, (q, qd, qdd, t), lam, *y)
+    force, row, turned = residual_derivatives(system, q, qd, qdd, lam, *y)
     unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
-    f = np.concatenate([-residuals.force, unit], axis=1)
-    by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-residuals.row, still], axis=1))
+    f = np.concatenate([-force, unit], axis=1)
+    by_qdd, by_lam, _ = maps.motion(f, np.concatenate([-row, still], axis=1))
     if system.frictional_rows:
         # friction follows λ′ of the contacts that press: λ′_n = λ′_n⁰ + R λ′_n
         rows = list(system.frictional_rows)
-        E = system.friction_rows(q, qd, t)[0]
+        E = system.friction_rows(q, qd)[0]
         presses = np.stack([np.where(lam[k] > 0.0, 1.0, 0.0) for k in rows])
         zero = np.zeros((system.rows, len(rows)))
         qdd_by_n, lam_by_n, _ = maps.motion(-E.T * presses, zero)
         normal_forces = lu(np.eye(len(rows)) - lam_by_n[rows]).solve(by_lam[rows])
         by_qdd, by_lam = by_qdd + qdd_by_n @ normal_forces, by_lam + lam_by_n @ normal_forces
-    return AccelerationDerivatives(*_parts(system, maps, residuals, by_qdd, by_lam))
+    return AccelerationDerivatives(*_parts(system, maps, turned, by_qdd, by_lam))
 
 
+@solved(_shapes(TorqueDerivatives), "∂τ and ∂λ by q, q̇ and q̈")
 def inverse_dynamics_derivatives(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    t: Time = None,
-    actuators: str | None = None,
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, actuators: str | None = None
 ) -> TorqueDerivatives:
     """∂τ and ∂λ by q, q̇ and q̈.
 
@@ -131,8 +125,8 @@ def inverse_dynamics_derivatives(
     u′ is of least norm again.
     """
     require_smooth(system, "the derivative of inverse dynamics")
-    tau, lam = inverse_dynamics(system, q, qd, qdd, t=t, actuators=actuators)
-    plant, A = system.dynamics.at_time(t), system.at(q, None, t).A
+    tau, lam = inverse_dynamics(system, q, qd, qdd, actuators=actuators)
+    plant, A = system.dynamics, system.at(q).A
     M = plant.mass_matrix(q)
     # where all velocities are driven, B = 1 and v = τ: the same equations with unit masses
     maps = metric(system, np.eye(system.nv) if actuators is None else M, A)
@@ -141,10 +135,10 @@ def inverse_dynamics_derivatives(
     drives = None if actuators is None else drive_span(system, maps, B)
     v = tau if drives is None else drives.behind(maps, tau[columns])
     y = () if system.balanced else (maps.shortest(lam),)
-    residuals = residual_derivatives(system, (q, qd, qdd, t), lam, v, *y)
+    force, _, turned = residual_derivatives(system, q, qd, qdd, lam, v, *y)
     still = np.zeros((system.rows, system.nv))
-    g = np.concatenate([residuals.force, M], axis=1)
-    turn = np.concatenate([-residuals.turned[0], still], axis=1)
+    g = np.concatenate([force, M], axis=1)
+    turn = np.concatenate([-turned[0], still], axis=1)
     if drives is None:
         by_tau, against, _ = maps.motion(g, turn)
         by_lam = -against
@@ -152,19 +146,19 @@ def inverse_dynamics_derivatives(
         u = maps.shortest(turn)[columns]
         by_tau = B @ (u + drives.torques(maps, g - B @ u))
         by_lam = maps.normal(by_tau - g)
-    return TorqueDerivatives(*_parts(system, maps, residuals, by_tau, by_lam))
+    return TorqueDerivatives(*_parts(system, maps, turned, by_tau, by_lam))
 
 
 def _parts(
     system: ConstrainedDynamics,
     maps: Metric,
-    residuals: ResidualDerivatives,
+    turned: list[Array],
     by_x: Array,
     by_lam: Array,
 ) -> tuple[Array, ...]:
     """Columns (·, 3 nv) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
     if not system.balanced:  # (1 − A A⁺) A′ y
-        redundant = maps.space.coordinates(residuals.turned[-1])[1]
+        redundant = maps.space.coordinates(turned[-1])[1]
         still = np.zeros((system.rows, system.nv))
         by_lam = by_lam + np.concatenate([redundant, still], axis=1)
     ok = maps.space.lost < 0.5

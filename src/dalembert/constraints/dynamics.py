@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,9 +29,10 @@ from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.kernels import explain_error
 from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.rank import Pivots, pivots, weakest
-from dalembert.model.parameter import collect, parameter_vector
+from dalembert.model.parameter import collect
 from dalembert.spatial.arrays import Array, Scalar
-from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics
+from dalembert.systems import robot_dynamics
+from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics, delegates
 
 if TYPE_CHECKING:
     from dalembert.systems.evaluator import Variant
@@ -52,11 +52,7 @@ def operations(nv: int, rows: int, rank: int) -> int:
     return basis + rows * nv * nv + nv**3 // 3
 
 
-def inside(name: str) -> Any:
-    """The property of this name of the wrapped dynamics."""
-    return property(attrgetter(f"dynamics.{name}"))
-
-
+@delegates("dynamics", "name content catalogue parameters description")
 @dataclass(frozen=True, eq=False)
 class Evaluated(WrappedDynamics):
     """The system inside, each of its quantities traced once and then evaluated on numbers."""
@@ -65,11 +61,6 @@ class Evaluated(WrappedDynamics):
     _functions: dict[Any, Any] = field(default_factory=dict)
 
     traced_from: ClassVar[tuple[str, ...]] = ()
-    name: ClassVar = inside("name")
-    content: ClassVar = inside("content")
-    catalogue: ClassVar = inside("catalogue")
-    parameters: ClassVar = inside("parameters")
-    description: ClassVar = inside("description")
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         words = {name: x for name, x in inputs.items() if isinstance(x, str) or x is None}
@@ -117,16 +108,7 @@ def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], ou
     return tuple(results) if several else results[0]
 
 
-TRACED_FROM = (
-    "dalembert.tracing",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.formulations",
-    "dalembert.systems",
-    "dalembert.constraints",
-)
-
+TRACED_FROM = (*robot_dynamics.TRACED_FROM, "dalembert.systems", "dalembert.constraints")
 
 WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
@@ -152,6 +134,7 @@ class ConstrainedDynamics(WrappedDynamics):
     values: Any = field(default_factory=lambda: np.zeros(0))
     remainder: Array | None = None  # (position_count,) of h, which the data's digits leave unclosed
     dependent: tuple[int, ...] = ()  # rows that only rounding or digits tell from the others
+    clock: Time = None  # the time at which it stands, s; without one, forces of time are left out
 
     inputs: ClassVar = {
         **INPUTS,
@@ -204,7 +187,21 @@ class ConstrainedDynamics(WrappedDynamics):
         return self.dynamics.options(choice)
 
     def at_time(self, t: Time) -> ConstrainedDynamics:
-        return replace(self, dynamics=self.dynamics.at_time(t)) if self.dynamics.moving else self
+        """The system as it stands at time t; None leaves it as it is."""
+        if t is None:
+            return self
+        frozen = replace(self, dynamics=self.dynamics.at_time(t), clock=t)
+        if self.large:  # what has been traced once stays
+            frozen.__dict__["on_numbers"] = replace(self.on_numbers, clock=t)
+        return frozen
+
+    @property
+    def now(self) -> Scalar:
+        """The time at which it stands, s: zero if it has none."""
+        return 0.0 if self.clock is None else self.clock
+
+    def generalized_forces(self, q: Array, qd: Array, t: Time = None) -> Array:
+        return self.dynamics.generalized_forces(q, qd, self.clock if t is None else t)
 
     # large systems, with dense equations solved on numbers
 
@@ -276,10 +273,10 @@ class ConstrainedDynamics(WrappedDynamics):
         return *newton, (velocity_step, 1)
 
     def meets(self, q: Array, qd: Array, t: Time, tolerance: float) -> Scalar:
-        return off(self, q, qd, t, tolerance) < 0.5
+        return off(self.at_time(t), q, qd, tolerance) < 0.5
 
     def pivots_at(self, q: Array, t: Time = None, known_pivots: Sequence[str] = ()) -> Pivots:
-        B = weighed(self, q, t)
+        B = weighed(self.at_time(t), q)
         best = pivots(B, usual=self.known_rank)
         candidates = [*map(Pivots.parse, known_pivots), self.require_pivots()]
         good = weakest(B, best) / WEAKER
@@ -333,9 +330,7 @@ class ConstrainedDynamics(WrappedDynamics):
         text = f"{self.dynamics.content}{named!r}{remainder.hex()}{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def parameter_values(self, values: Mapping[str, float] | None = None) -> Array:
-        """Vector of parameter values: the defaults, overridden by `values`."""
-        return parameter_vector(self.name, self.parameters, values)
+    parameter_values = Dynamics.parameter_values  # its own and those of the system inside
 
     def require_physical(self, values: Array) -> None:
         self.dynamics.require_physical(values[..., : len(self.dynamics.parameters)])
@@ -348,10 +343,13 @@ class ConstrainedDynamics(WrappedDynamics):
 
     def at(self, q: Array, qd: Array | None = None, t: Time = None) -> Rows:
         """The constraints at a state; symbols in, symbols out."""
-        qd, t = np.zeros(self.nv) if qd is None else qd, 0.0 if t is None else t
-        rows = Rows(*self.function(q, qd, t, self.values)[:4])
+        rows = Rows(*self._evaluated(q, np.zeros(self.nv) if qd is None else qd, t)[:4])
         is_open = self.remainder is not None and self.remainder.any()
         return rows._replace(h=rows.h - self.remainder) if is_open else rows
+
+    def _evaluated(self, q: Array, qd: Array, t: Time) -> Sequence[Array]:
+        """h, A, b and γ, and the rows of friction, at t or at its own time."""
+        return self.function(q, qd, self.now if t is None else t, self.values)
 
     def closing(self, q: Array) -> tuple[Array, Array]:
         rows = self.at(q)
@@ -383,9 +381,9 @@ class ConstrainedDynamics(WrappedDynamics):
         return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in CONTACT_COORDINATES)
 
     def contact_state(self, q: Array, qd: Array, t: Time = None) -> tuple[Array, Array]:
-        names, none = contact.contacts(self), np.zeros(0)
-        eta = [contact.coordinates(self, q, t, name) for name in names]
-        eta_dot = [contact.rates(self, q, qd, t, name) for name in names]
+        names, none, here = contact.contacts(self), np.zeros(0), self.at_time(t)
+        eta = [contact.coordinates(here, q, name) for name in names]
+        eta_dot = [contact.rates(here, q, qd, name) for name in names]
         return np.concatenate([none, *eta]), np.concatenate([none, *eta_dot])
 
     @property
@@ -398,21 +396,24 @@ class ConstrainedDynamics(WrappedDynamics):
         """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
         if not self.frictional_rows:
             return np.zeros((0, self.nv)), np.zeros((0, 6))
-        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
+        E, wrenches = self._evaluated(q, qd, t)[4:6]
+        return E, wrenches
 
     def reaction(self, q: Array, qd: Array, t: Time, lam: Array) -> Array:
         """Aᵀλ + Eᵀλ_n (nv,): constraint and friction forces on the side of M q̈."""
         force: Array = self.at(q, qd, t).A.T @ lam
-        if self.frictional_rows:
-            normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
-            force = force + self.friction_rows(q, qd, t)[0].T @ normal_forces
+        force = force + self.friction_rows(q, qd, t)[0].T @ self._normal_forces(lam)
         return force
 
     def friction_loss(self, q: Array, qd: Array, t: Time, lam: Array) -> Scalar:
         if not self.frictional_rows:
             return 0.0
-        normal_forces = np.maximum(lam[list(self.frictional_rows)], 0.0)
-        return normal_forces @ (self.friction_rows(q, qd, t)[0] @ qd)
+        return self._normal_forces(lam) @ (self.friction_rows(q, qd, t)[0] @ qd)
+
+    def _normal_forces(self, lam: Array) -> Array:
+        """Those of the contacts with friction, zero where one would pull."""
+        forces: Array = np.maximum(lam[list(self.frictional_rows)], 0.0)
+        return forces
 
 
 _MANY = 100  # entries of A, from which on the drift is not derived from A

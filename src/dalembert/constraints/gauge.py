@@ -9,6 +9,7 @@ ones too; other bases are those of the independent rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ from dalembert import tracing
 from dalembert.constraints import multiplier
 from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.elimination import implied, met, spread, well_chosen
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.registry import solved
 from dalembert.errors import FormulationError
 from dalembert.linalg.factorisations import (
     cholesky,
@@ -62,15 +63,14 @@ def forward_dynamics(
     q: Array,
     qd: Array,
     tau: Array,
-    t: Time = None,
     root: str = "cholesky",
     basis: str = "gram_schmidt",
     pivots: str | None = None,
 ) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
     if not system.rank:  # no row holds anything: there is no gauge
-        return multiplier.forward_dynamics(system, q, qd, tau, t)
-    M, f, A, drift = terms(system, q, qd, tau, t)
+        return multiplier.forward_dynamics(system, q, qd, tau)
+    M, f, A, drift = terms(system, q, qd, tau)
     _, W_inverse = roots(system.dynamics, q, M, root)
     if basis == "svd":
         # Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least norm
@@ -120,16 +120,30 @@ class SingularValues(NamedTuple):
     V2: Array  # (nv, nv − r): those they leave
 
 
+@solved(
+    "W(nv, nv), U1(rows, rank), S(rank), V1(nv, rank), V2(nv, freedoms)",
+    "Λ = A W⁻ᵀ = U Σ Vᵀ",
+    "000 p.84",
+)
 def singular_values(
-    system: ConstrainedDynamics, q: Array, t: Time = None, root: str = "cholesky"
+    system: ConstrainedDynamics, q: Array, root: str = "cholesky"
 ) -> SingularValues:
     """Λ = U Σ Vᵀ at a posture; V₂ completes V₁ by Householder's reflections."""
-    plant = system.dynamics.at_time(t)
+    plant = system.dynamics
     W, W_inverse = roots(plant, q, plant.mass_matrix(q), root)
-    U, S, V1 = singular(system.at(q, None, t).A @ W_inverse.T, system.rank)
+    U, S, V1 = singular(system.at(q).A @ W_inverse.T, system.rank)
     return SingularValues(W, U, S, V1, householder(V1.T)[1])
 
 
+gauge = partial(
+    solved,
+    "Gamma(nv, nv)",
+    "Γ with v̇ + Γ v = u, without the constraints",
+    depends_on_time=False,
+)
+
+
+@gauge("Aghili 2009", formulation=("skew", "W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ"))
 def gauge_matrix(system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky") -> Array:
     """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
     plant = _standing(system)
@@ -158,6 +172,7 @@ def _skew_gamma(plant: Dynamics, q: Array, qd: Array, W: Array, W_dot: Any) -> A
     return Gamma
 
 
+@gauge("000 p.82", name="gauge_matrix", formulation=("printed", "W⁻¹ (Ẇ − ∂vᵀ/∂q): the same Γ v"))
 def gauge_matrix_printed(
     system: ConstrainedDynamics, q: Array, qd: Array, root: str = "cholesky"
 ) -> Array:
@@ -194,12 +209,18 @@ class Decoupled(NamedTuple):
     lam: Array  # λ (rows,) of all rows, as `forward_dynamics` gives it
 
 
+@solved(
+    # the fields of `Decoupled`
+    "W(nv, nv), V1(nv, rank), V2(nv, freedoms), Lambda_r(rows, rank), Gamma_o(rank, freedoms), "
+    "Gamma_r(freedoms, freedoms), v_r(freedoms), u_o(rank), u_r(freedoms), lam(rows)",
+    "motion and constraint force apart, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o",
+    "Aghili 2009; 000 p.82–85",
+)
 def decoupled(
     system: ConstrainedDynamics,
     q: Array,
     qd: Array,
     tau: Array,
-    t: Time = None,
     root: str = "cholesky",
     near: Array | Callable[[Array], Array] | None = None,
 ) -> Decoupled:
@@ -213,14 +234,14 @@ def decoupled(
     `kane.basis`, and Gram and Schmidt's V₁. A function `near` of q gives velocities that move with q.
     """
     require_smooth(system, "the decoupled form")
-    moving, rows = system.dynamics, list(system.require_pivots().rows)
-    plant, nq = moving.at_time(t), moving.nq
+    plant, rows = system.dynamics, list(system.require_pivots().rows)
+    nq = plant.nq
     near_entries = np.zeros(0) if near is None or callable(near) else near.ravel()
 
     def frame(x: Array) -> tuple[Array, ...]:
         """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones) at (q, t, near)."""
         at, now = x[:nq], x[nq]
-        W, W_inverse = roots(moving, at, moving.at_time(now).mass_matrix(at), root)
+        W, W_inverse = roots(plant, at, plant.at_time(now).mass_matrix(at), root)
         rows_at = system.at(at, None, now)
         Lambda = rows_at.A[rows] @ W_inverse.T
         if near is None:
@@ -232,10 +253,10 @@ def decoupled(
             V2 = gram_schmidt((scaled - V1 @ (V1.T @ scaled)).T)
         return W, V1, V2, rows_at.A @ (W_inverse.T @ V1), rows_at.b[rows]
 
-    now, still = np.stack([np.asarray(0.0 if t is None else t)]), np.zeros(near_entries.shape[0])
+    now, still = np.stack([np.asarray(system.now)]), np.zeros(near_entries.shape[0])
     values, rates = tracing.along(
         frame,
-        lambda x, v: np.concatenate([moving.rate(x[:nq], v), np.ones(1), still]),
+        lambda x, v: np.concatenate([plant.rate(x[:nq], v), np.ones(1), still]),
         np.concatenate([q, now, near_entries]),
         qd,
     )
@@ -244,7 +265,7 @@ def decoupled(
     v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
     factors = lu(K[rows])
     along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
-    forces = tau + plant.generalized_forces(q, qd, t)
+    forces = tau + system.generalized_forces(q, qd)
     # h − C q̇ (nv,): N, and G q̇ + e of a plant that is gyroscopic or moves by itself
     if plant.gyroscopic or plant.moving:
         C = plant.compute("coriolis_matrix", q=q, qd=qd)

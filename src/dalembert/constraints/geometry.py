@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.constraints.kinds import Posture, Time
+from dalembert.constraints.kinds import Posture
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 from dalembert.formulations.kinematics.operational import telling_task
 from dalembert.linalg.rank import (
@@ -104,12 +104,11 @@ class Sizes(NamedTuple):
     motions: Array  # (rows,) of the motions each row is a difference of; zero where unknown
 
 
-def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
+def sizes_at(system: ConstrainedDynamics, q: Array) -> Sizes:
     """The sizes at a posture."""
-    t = 0.0 if t is None else t
-    diagonal = np.abs(np.diag(system.dynamics.at_time(t).mass_matrix(q)))
+    diagonal = np.abs(np.diag(system.dynamics.mass_matrix(q)))
     columns = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    at, motions = Posture(system.dynamics, q, t), np.zeros(system.rows)
+    at, motions = Posture(system.dynamics, q, system.now), np.zeros(system.rows)
     for name, rows in system.slices.items():
         parts = system.constraints[name].motions(at)
         if parts is not None:
@@ -117,16 +116,14 @@ def sizes_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Sizes:
     return Sizes(columns, motions)
 
 
-def weighed(
-    system: ConstrainedDynamics, q: Array, t: Time = None, by: Sizes | None = None
-) -> Array:
+def weighed(system: ConstrainedDynamics, q: Array, by: Sizes | None = None) -> Array:
     """A (rows, nv) at q without units: row k over its natural size, column j over √M_jj.
 
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
-    by = sizes_at(system, q, t) if by is None else by
-    A = system.at(q, None, t).A
+    by = sizes_at(system, q) if by is None else by
+    A = system.at(q).A
     B: Array = A / by.columns / _lengths(system, A, by)[:, None]
     return B
 
@@ -141,10 +138,10 @@ def _lengths(system: ConstrainedDynamics, A: Array, by: Sizes) -> Array:
     return floored(size)
 
 
-def permitted(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+def permitted(system: ConstrainedDynamics, q: Array) -> Array:
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
-    by = sizes_at(system, q, t)
-    return _free(weighed(system, q, t, by), by, system.known_rank)
+    by = sizes_at(system, q)
+    return _free(weighed(system, q, by), by, system.known_rank)
 
 
 def _free(B: Array, by: Sizes, usual: int | None) -> Array:
@@ -160,10 +157,10 @@ def named_rows(system: ConstrainedDynamics, rows: Sequence[int]) -> tuple[str, .
     )
 
 
-def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic: int) -> Mobility:
+def mobility(system: ConstrainedDynamics, q: Array, qd: Array, generic: int) -> Mobility:
     """Counts at one posture; `generic` is the rank nearby."""
-    rows = system.at(q, qd, t)
-    B = weighed(system, q, t)
+    rows = system.at(q, qd)
+    B = weighed(system, q)
     sizes = singular_values(B)
     here = count(sizes, generic)
     _, residual = least_squares(rows.A, rows.b, RANK)
@@ -196,7 +193,6 @@ def mobility(system: ConstrainedDynamics, q: Array, qd: Array, t: float, generic
 def assemble(
     system: ConstrainedDynamics,
     guess: Array,
-    t: float = 0.0,
     fixed: tuple[int, ...] = (),
     starts: int = 0,
     apart: float | None = None,
@@ -217,16 +213,16 @@ def assemble(
         if attempt:
             step[free] = rng.uniform(-np.pi, np.pi, len(free))
             start = np.asarray(system.dynamics.integrate(guess, step), dtype=float)
-        q, residual = _newton(system, start, t, free)
-        if residual <= CLOSED or _is_closed(system, q, t, apart):
+        q, residual = _newton(system, start, free)
+        if residual <= CLOSED or _is_closed(system, q, apart):
             return q
         if apart > CLOSED:
-            nearly = _closed_but_for_digits(system, start, t, free, apart)
+            nearly = _closed_but_for_digits(system, start, free, apart)
             if nearly is not None:
                 return nearly
         if residual < best:
             best, nearest = residual, q
-    h = np.abs(system.at(nearest, None, t).h)
+    h = np.abs(system.at(nearest).h)
     (name,) = named_rows(system, [system.positions[int(h.argmax())]])
     raise ConstraintError(
         f"{system.name}: no assembled posture found; constraint {name!r} is left open by "
@@ -236,11 +232,7 @@ def assemble(
 
 
 def _newton(
-    system: ConstrainedDynamics,
-    q: Array,
-    t: float,
-    free: list[int],
-    by: tuple[Array, Array] | None = None,
+    system: ConstrainedDynamics, q: Array, free: list[int], by: tuple[Array, Array] | None = None
 ) -> tuple[Array, float]:
     """(q, largest |h|) after Newton's steps along the velocities that are free.
 
@@ -250,7 +242,7 @@ def _newton(
     lengths, columns = (np.ones(len(positions)), np.ones(system.nv)) if by is None else by
 
     def residual(at: Array) -> tuple[Array, Array]:
-        rows = system.at(at, None, t)
+        rows = system.at(at)
         A = rows.A[positions] / lengths[:, None] / columns
         if by is not None and np.abs(A).max(initial=0.0) <= EXTRA:
             A = np.zeros_like(A)  # digits or rounding alone: no motion changes h
@@ -265,24 +257,24 @@ def _newton(
 
 
 def _closed_but_for_digits(
-    system: ConstrainedDynamics, q: Array, t: float, free: list[int], apart: float
+    system: ConstrainedDynamics, q: Array, free: list[int], apart: float
 ) -> Array | None:
     """q (nq,) where all independent rows are closed, and others open by `apart` at most."""
-    positions, by = list(system.positions), sizes_at(system, q, t)
-    A = system.at(q, None, t).A
+    positions, by = list(system.positions), sizes_at(system, q)
+    A = system.at(q).A
     if not np.isfinite(A).all():
         return None
     lengths = _lengths(system, A, by)[positions]
-    q, _ = _newton(system, q, t, free, (lengths, by.columns))
-    return q if _is_closed(system, q, t, apart) else None
+    q, _ = _newton(system, q, free, (lengths, by.columns))
+    return q if _is_closed(system, q, apart) else None
 
 
-def _is_closed(system: ConstrainedDynamics, q: Array, t: float, apart: float) -> bool:
+def _is_closed(system: ConstrainedDynamics, q: Array, apart: float) -> bool:
     """Whether h is open by `apart` at most, and not at all along rows that are independent."""
-    rows, positions = system.at(q, None, t), list(system.positions)
+    rows, positions = system.at(q), list(system.positions)
     if not (np.isfinite(rows.A).all() and np.abs(rows.h).max(initial=0.0) <= apart):
         return False
-    by = sizes_at(system, q, t)
+    by = sizes_at(system, q)
     lengths = _lengths(system, rows.A, by)[positions]
     U, sizes = left_singular(rows.A[positions] / by.columns / lengths[:, None])
     along = U[:, : count(sizes, least=EXTRA)].T @ (rows.h / lengths)
@@ -301,7 +293,7 @@ def _assembled_reference(system: ConstrainedDynamics, guess: Array) -> tuple[Arr
     is_far = moved > FAR and np.isfinite(system.at(q).A).all()
     if is_far and (singular_values(weighed(system, q)) < EXTRA).any():
         # rows that differ by digits close to rounding where they cross, which may be far away
-        near = _closed_but_for_digits(system, guess, 0.0, list(range(system.nv)), OPEN)
+        near = _closed_but_for_digits(system, guess, list(range(system.nv)), OPEN)
         if near is not None:
             nearer = float(np.abs(difference(guess, near)).max(initial=0.0))
             q = near if moved > FAR + 2.0 * nearer else q
@@ -446,8 +438,8 @@ def singularity(
     """Lost motions of a frame at q (nq,), compared with assembled configurations nearby."""
     system.dynamics.require_frame(frame)
     q = one_posture(system, q)
-    dynamics = system.dynamics.bound(parameters)
-    apart = float(np.abs(dynamics.at(q, np.zeros(system.nv), t).h).max(initial=0.0))
+    dynamics = system.dynamics.bound(parameters).at_time(t)
+    apart = float(np.abs(dynamics.at(q).h).max(initial=0.0))
     if not apart <= OPEN:
         raise ConstraintError(
             f"{system.name}: q is no assembled posture, its constraints are open by {apart:.3g}; "
@@ -456,7 +448,7 @@ def singularity(
 
     def motions(at: Array) -> tuple[Array, Array]:
         """Velocities that are permitted, and those of the frame along them."""
-        N = permitted(dynamics, at, t)
+        N = permitted(dynamics, at)
         return N, np.asarray(dynamics.frame_jacobian(at, frame, "world"), dtype=float) @ N
 
     (N, V), rng = motions(q), np.random.default_rng(0)
@@ -468,7 +460,7 @@ def singularity(
         for step in steps:
             moved = np.asarray(dynamics.integrate(q, size * step), dtype=float)
             with suppress(ConstraintError):  # no assembled configuration next to it
-                closed.append(assemble(dynamics, moved, t))
+                closed.append(assemble(dynamics, moved))
         others.append([motions(x)[1] for x in closed])
     nearby, usual = others[0] or [V], [*others[0], *others[1]] or [V]
     task = checked_task(telling_task(usual) if task is None else task)

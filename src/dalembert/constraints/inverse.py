@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.kinds import Time, index
+from dalembert.constraints.kinds import index
 from dalembert.constraints.kkt import Metric, demanded, metric, solution
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.quantities import load
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 from dalembert.spatial.arrays import Array
@@ -36,6 +37,7 @@ def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
     return [index(names, name, what) for name in actuators.split(",")]
 
 
+@solved("tau(nv), lam(rows)", "torques at the actuators that give a motion", "000 p.80–81")
 def inverse_dynamics(
     system: ConstrainedDynamics,
     q: Array,
@@ -43,7 +45,6 @@ def inverse_dynamics(
     qdd: Array,
     lam: Array | None = None,
     weights: Array | None = None,
-    t: Time = None,
     actuators: str | None = None,
     tip_wrench: Array | None = None,
     wrenches: Array | None = None,
@@ -56,12 +57,12 @@ def inverse_dynamics(
         columns = selected(system, actuators)
         B = np.eye(system.nv)[:, columns]
         own = None if weights is None else weights[columns]
-        u, multipliers, ok = driven(system, (q, qd, qdd, t), B, own, lam, tip_wrench, wrenches)
+        u, multipliers, ok = driven(system, (q, qd, qdd), B, own, lam, tip_wrench, wrenches)
         return flagged(ok, B @ u, multipliers)
     # where every velocity is driven and no contact has friction, τ = f + Aᵀλ with Σ w τ² least is
     # A W τ = 0: f across the rows in the metric W, without M
-    f = demanded(system, q, qd, qdd, t) + load(system, q, tip_wrench, wrenches)
-    A = system.at(q, None, t).A
+    f = demanded(system, q, qd, qdd) + load(system, q, tip_wrench, wrenches)
+    A = system.at(q).A
     by = np.eye(system.nv) if weights is None else np.diag(1.0 / weights)
     maps = metric(system, by, A)
     if lam is not None:
@@ -78,6 +79,11 @@ def inverse_dynamics(
     return by @ v, -mu
 
 
+@solved(
+    "f(nu), lam(rows)",
+    "forces of the actuators that give a motion, and what the constraints then carry",
+    "000 p.80–81",
+)
 def required_efforts(
     system: ConstrainedDynamics,
     q: Array,
@@ -85,19 +91,17 @@ def required_efforts(
     qdd: Array,
     effort_weights: Array | None = None,
     lam: Array | None = None,
-    t: Time = None,
     tip_wrench: Array | None = None,
 ) -> tuple[Array, Array]:
     """(f (nu,), λ (rows,)) of a robot's own actuators; NaN where they cannot give this motion."""
-    B = system.dynamics.at_time(t).compute("transmission", q=q)
-    state = (q, qd, qdd, t)
-    f, multipliers, ok = driven(system, state, B.T, effort_weights, lam, tip_wrench)
+    B = system.dynamics.compute("transmission", q=q)
+    f, multipliers, ok = driven(system, (q, qd, qdd), B.T, effort_weights, lam, tip_wrench)
     return flagged(ok, f, multipliers)
 
 
 def driven(
     system: ConstrainedDynamics,
-    state: tuple[Array, Array, Array, Time],
+    state: tuple[Array, Array, Array],
     B: Array,
     weights: Array | None = None,
     lam: Array | None = None,
@@ -105,14 +109,13 @@ def driven(
     wrenches: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """(u, λ, whether they give the motion) with B (nv, k) u = f + Aᵀλ, `weights` (k,) of u."""
-    q, qd, qdd, t = state
-    plant = system.dynamics.at_time(t)
-    M, A = plant.mass_matrix(q), system.at(q, None, t).A
+    q, qd, qdd = state
+    M, A = system.dynamics.mass_matrix(q), system.at(q).A
     if system.frictional_rows:  # rows of A + E: their transpose times λ ≥ 0 is the force
-        E = dict(zip(system.frictional_rows, system.friction_rows(q, qd, t)[0], strict=True))
+        E = dict(zip(system.frictional_rows, system.friction_rows(q, qd)[0], strict=True))
         A = np.stack([A[k] + E[k] if k in E else A[k] for k in range(A.shape[0])])
     # f = M q̈ + C q̇ + N − ψ + JᵀF, in parts
-    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
+    parts = [M @ qdd, system.dynamics.bias(q, qd), -system.generalized_forces(q, qd)]
     if tip_wrench is not None or wrenches is not None:
         parts.append(load(system, q, tip_wrench, wrenches))
     f, maps = sum(parts[1:], parts[0]), metric(system, M, A)

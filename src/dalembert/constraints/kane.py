@@ -10,14 +10,14 @@ N = near; so along a motion the present N may become the next `near`, and v_r ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.coulomb_friction import require_smooth
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import cholesky, ldl, lower_inverse
 from dalembert.spatial.arrays import Array
 
@@ -25,25 +25,19 @@ if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
-class Directions(NamedTuple):
-    """The velocities that the constraints permit: q̇ = N v_r + n."""
-
-    N: Array  # (nv, m)
-    n: Array  # (nv,)
-    K: Array  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
-    k: Array  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
-    near: Array  # (nv, m), by default unit velocities of the coordinates that elimination keeps
-
-
 def directions(
-    system: ConstrainedDynamics, q: Array, near: Array | None, t: Time = None
-) -> Directions:
-    """N and n at a posture."""
-    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+    system: ConstrainedDynamics, q: Array, near: Array | None
+) -> tuple[Array, Array, Array, Array, Array]:
+    """(N (nv, m), n (nv,), K (rows, m), k (rows,), near (nv, m)) at a posture.
+
+    near − M⁻¹ Aᵀ K is permitted, with K = M₂♭ A near, and n = M⁻¹ Aᵀ k with k = M₂♭ b; by default
+    `near` are unit velocities of the coordinates that elimination keeps.
+    """
+    rows, M = system.at(q), system.dynamics.mass_matrix(q)
     maps = metric(system, M, rows.A)
     near = np.eye(system.nv)[:, system.free_columns] if near is None else near
     K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
-    return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k, near)
+    return orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k, near
 
 
 def orthonormal(M: Array, X: Array) -> Array:
@@ -54,26 +48,25 @@ def orthonormal(M: Array, X: Array) -> Array:
     return N
 
 
-def basis(
-    system: ConstrainedDynamics, q: Array, t: Time = None, near: Array | None = None
-) -> Array:
+@solved("N(nv, freedoms)", "N = W⁻ᵀV₂, permitted velocities that move smoothly with q", "000 p.85")
+def basis(system: ConstrainedDynamics, q: Array, near: Array | None = None) -> Array:
     """N (nv, m), default near the independent coordinates: smooth as long as they are that."""
-    return directions(system, q, near, t).N
+    return directions(system, q, near)[0]
 
 
+@solved(
+    "qd(nv), v_r_dot(freedoms), N(nv, freedoms)",
+    "q̇ = N v_r + n and v̇_r = −Γ_r v_r + u_r",
+    "Kane and Levinson 1985; 000 p.85",
+)
 def kane(
-    system: ConstrainedDynamics,
-    q: Array,
-    v_r: Array,
-    tau: Array,
-    t: Time = None,
-    near: Array | None = None,
+    system: ConstrainedDynamics, q: Array, v_r: Array, tau: Array, near: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """(q̇ (nv,), v̇_r (m,), N (nv, m)): Kane's equations at a state; v̇_r changes with Nᵀτ."""
     require_smooth(system, "Kane's form")
-    N, n, K, k, near = directions(system, q, near, t)
+    N, n, K, k, near = directions(system, q, near)
     qd = N @ v_r + n
-    M, f, _, _ = terms(system, q, qd, tau, t)
+    M, f, _, _ = terms(system, q, qd, tau)
     # Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see: K and k are
     # constant, as their rates only add M⁻¹ Aᵀ K̇
     plant = system.dynamics
@@ -85,5 +78,5 @@ def kane(
     N_x = orthonormal(M_x, near - factors.solve(A_x.T @ K))
     moved = N_x @ v_r + factors.solve(A_x.T @ k)
     rate = tracing.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
-    now = np.concatenate([q, np.stack([0.0 if t is None else t])])
+    now = np.concatenate([q, np.stack([system.now])])
     return qd, N.T @ (f - M @ tracing.at([rate], [x], [now])[0]), N

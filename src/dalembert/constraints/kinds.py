@@ -86,10 +86,7 @@ class Posture:
     def jacobian(self, frame: str, point: Array) -> Array:
         """(6, nv): velocity of the `point` carried by the frame, and its angular velocity."""
         J = self.system.frame_jacobian(self.q, frame, expressed_in="spatial")
-        if isinstance(J, np.ndarray) and isinstance(point, np.ndarray):
-            return np.concatenate([J[0:3] + np.cross(J[3:6].T, point).T, J[3:6]])
-        linear = [J[0:3, k] + np.cross(J[3:6, k], point) for k in range(J.shape[1])]
-        return np.concatenate([np.stack(linear).T, J[3:6]])
+        return np.concatenate([J[0:3] + np.cross(J[3:6].T, point).T, J[3:6]])
 
 
 def index(names: tuple[str, ...], name: str, what: str) -> int:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dalembert import tracing
-from dalembert.constraints.kinds import Time
 from dalembert.linalg.factorisations import LeavesFirst, flagged, is_large, leaves_first
 from dalembert.linalg.row_space import HUGE, AnyRowSpace, BlockedRowSpace, blocked_rows, row_space
 from dalembert.spatial.arrays import Array
@@ -44,8 +43,7 @@ class Metric(NamedTuple):
 
     def weigh(self, z: Array) -> Array:
         """D⁻¹ z, for z (nv,) or (nv, m)."""
-        weights = self.space.weights
-        weighed: Array = weights * z if len(z.shape) == 1 else weights.reshape(-1, 1) * z
+        weighed: Array = (self.space.weights * z.T).T
         return weighed
 
     def sharp(self, f: Array) -> Array:
@@ -96,26 +94,18 @@ def metric(system: ConstrainedDynamics, M: Array, A: Array) -> Metric:
     return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
 
 
-def metric_at(system: ConstrainedDynamics, q: Array, t: Time = None) -> Metric:
+def metric_at(system: ConstrainedDynamics, q: Array) -> Metric:
     """The metric of a system at a posture."""
-    return metric(system, system.dynamics.at_time(t).mass_matrix(q), system.at(q, None, t).A)
+    return metric(system, system.dynamics.mass_matrix(q), system.at(q).A)
 
 
-class Terms(NamedTuple):
-    """M q̈ + Aᵀλ = f and A q̈ = γ."""
-
-    M: Array  # (nv, nv)
-    f: Array  # τ + ψ − C q̇ − N (nv,)
-    A: Array  # (rows, nv)
-    drift: Array  # γ = ḃ − Ȧ q̇ (rows,)
-
-
-def terms(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None) -> Terms:
-    """The terms at a state, traceable."""
-    plant = system.dynamics.at_time(t)
-    rows = system.at(q, qd, t)
-    f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
-    return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)
+def terms(
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array
+) -> tuple[Array, Array, Array, Array]:
+    """(M (nv, nv), f = τ + ψ − C q̇ − N (nv,), A (rows, nv), γ (rows,)) of M q̈ + Aᵀλ = f, A q̈ = γ."""
+    rows = system.at(q, qd)
+    f = tau + system.generalized_forces(q, qd) - system.dynamics.bias(q, qd)
+    return system.dynamics.mass_matrix(q), f, rows.A, rows.drift
 
 
 def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,16 +113,15 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(route)
     def forward(
-        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None, **choices: str
+        system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, **choices: str
     ) -> tuple[Array, Array]:
-        qdd, lam = route(system, q, qd, tau, t, **choices)
+        qdd, lam = route(system, q, qd, tau, **choices)
         if not tracing.is_differentiating():
             return qdd, lam
-        rows = system.at(q, qd, t)
-        maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A)
+        rows, maps = system.at(q, qd), metric_at(system, q)
 
         def residual(a: Array, multipliers: Array) -> tuple[Array, Array]:
-            force = demanded(system, q, qd, a, t) + rows.A.T @ multipliers - tau
+            force = demanded(system, q, qd, a) + rows.A.T @ multipliers - tau
             return force, rows.A @ a - rows.drift
 
         return solution(system, maps, (qdd, lam), residual)
@@ -165,12 +154,12 @@ def solution(
     return qdd, lam
 
 
-def demanded(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None) -> Array:
+def demanded(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """M q̈ + h − ψ (nv,), by inverse dynamics where the plant has them."""
-    plant = system.dynamics.at_time(t)
+    plant = system.dynamics
     force: Array
     if "inverse_dynamics_derivatives" in plant.catalogue:
         force = plant.compute("inverse_dynamics", q=q, qd=qd, qdd=qdd)
     else:
-        force = plant.mass_matrix(q) @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
+        force = plant.mass_matrix(q) @ qdd + plant.bias(q, qd) - system.generalized_forces(q, qd)
     return force

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, terms
 from dalembert.linalg.factorisations import flagged, largest
 from dalembert.linalg.row_space import EXTRA
 from dalembert.spatial.arrays import Array, Scalar
+from dalembert.systems.dynamics import Rows
 from dalembert.systems.status import Status
 
 if TYPE_CHECKING:
@@ -27,18 +27,13 @@ SHORT = 1e-4
 
 
 def forward_dynamics(
-    system: ConstrainedDynamics,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    t: Time = None,
-    underway: bool = False,
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, underway: bool = False
 ) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)), λ the one of least norm; NaN where the constraints contradict.
 
     A state `underway` is a stage of an integrator, beside the constraints by its error.
     """
-    M, f, A, drift = terms(system, q, qd, tau, t)
+    M, f, A, drift = terms(system, q, qd, tau)
     maps = metric(system, M, A)
     qdd, lam, residual = maps.motion(f, drift)
     z = maps.half(f)
@@ -49,16 +44,11 @@ def forward_dynamics(
         scale = largest(most) + largest(drift)
         # how far a state is off: the steps of q (), and of q̇ (), that would change the rows as
         # much
-        at = system.at(q, None, t)
-        groups = _groups(system)
-        sizes = _sizes(groups, at.A)
-        positions = dict(zip(system.positions, at.h, strict=True)) if system.position_count else {}
-        h, w = [positions.get(k, 0.0) for k in range(system.rows)], list(at.A @ qd - at.b)
-        worst = []
-        for missed in (h, w):
+        at, worst = system.at(q), []
+        groups = _groups(system, at.A)
+        for missed in _missed(system, at, qd):
             own = [
-                sum(missed[k] * missed[k] for k in rows) / (size + 1e-300)
-                for rows, size in zip(groups, sizes, strict=True)
+                sum(missed[k] * missed[k] for k in rows) / (size + 1e-300) for rows, size in groups
             ]
             worst.append(np.sqrt(largest(np.stack([np.zeros(()), *own]))))
         by_h, by_w = worst
@@ -96,27 +86,27 @@ def off(
     system: ConstrainedDynamics,
     q: Array,
     qd: Array | None,
-    t: Time,
     tolerance: float | Array,
     status: Scalar = 0.0,
 ) -> Scalar:
     """OFF_POSITION or OFF_VELOCITY (), where constraints are missed, else this `status`."""
-    rows = system.at(q, None, t)
-    groups = _groups(system)
-    sizes = _sizes(groups, rows.A)
+    rows = system.at(q)
+    groups = _groups(system, rows.A)
+    h, w = _missed(system, rows, np.zeros(system.nv) if qd is None else qd)
     if qd is not None:
-        w, square = rows.A @ qd - rows.b, tolerance**2 * (1.0 + qd @ qd)
-        beyond = _beyond(list(w), groups, sizes, square)
+        beyond = _beyond(w, groups, tolerance**2 * (1.0 + qd @ qd))
         status = np.where(beyond, float(Status.OFF_VELOCITY), status)
     if system.position_count:
-        h = dict(zip(system.positions, rows.h, strict=True))
-        beyond = _beyond([h.get(k, 0.0) for k in range(system.rows)], groups, sizes, tolerance**2)
+        beyond = _beyond(h, groups, tolerance**2)
         status = np.where(beyond, float(Status.OFF_POSITION), status)
     return status
 
 
-def _groups(system: ConstrainedDynamics) -> list[list[int]]:
-    """Rows of the same constraint in the same unit: what they leave open adds up.
+Groups = list[tuple[list[int], Scalar]]  # rows, and how much they change with unit steps of q
+
+
+def _groups(system: ConstrainedDynamics, A: Array) -> Groups:
+    """Rows of the same constraint in the same unit, whose errors add up, with Σ A² of each group.
 
     What rows that depend on others by digits leave open is that of their data, and does not count.
     """
@@ -126,21 +116,20 @@ def _groups(system: ConstrainedDynamics) -> list[list[int]]:
         for k in range(rows.start, rows.stop):
             if k not in system.dependent:
                 groups.setdefault((name, units[k]), []).append(k)
-    return list(groups.values())
+    sizes = [sum(A[k] @ A[k] for k in rows) for rows in groups.values()]
+    floor = SHORT**2 * sum(sizes) if len(sizes) > 1 else 0.0
+    return [(rows, size + floor) for rows, size in zip(groups.values(), sizes, strict=True)]
 
 
-def _sizes(groups: list[list[int]], A: Array) -> list[Scalar]:
-    """Σ A² of each group: how much its rows change with unit steps of the coordinates."""
-    own = [sum(A[k] @ A[k] for k in rows) for rows in groups]
-    floor = SHORT**2 * sum(own) if len(own) > 1 else 0.0
-    return [size + floor for size in own]
+def _missed(system: ConstrainedDynamics, at: Rows, qd: Array) -> tuple[list[Scalar], list[Scalar]]:
+    """(h, zero where a row holds no position, and A q̇ − b) of every row."""
+    h = dict(zip(system.positions, at.h, strict=True))
+    return [h.get(k, 0.0) for k in range(system.rows)], list(at.A @ qd - at.b)
 
 
-def _beyond(
-    residual: list[Scalar], groups: list[list[int]], sizes: list[Scalar], square: Scalar
-) -> Scalar:
-    """Whether Σ r² of a group is beyond `square` of its size; NaN is."""
+def _beyond(missed: list[Scalar], groups: Groups, square: Scalar) -> Scalar:
+    """Whether the squares missed in a group add up to more than `square` of its size; NaN does."""
     within: Scalar = 1.0
-    for rows, size in zip(groups, sizes, strict=True):
-        within = within * (sum(residual[k] * residual[k] for k in rows) <= square * size)
+    for rows, size in groups:
+        within = within * (sum(missed[k] * missed[k] for k in rows) <= square * size)
     return within < 0.5

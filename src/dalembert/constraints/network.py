@@ -45,7 +45,6 @@ class NetworkDynamics(SparseDynamics):
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
     traced_from: ClassVar[tuple[str, ...]] = ()
-    traces: bool = field(default=False, init=False)
     resting: bool = field(default=True, init=False)  # b = 0: its constraints do no work
 
     @cached_property

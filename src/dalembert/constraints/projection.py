@@ -16,6 +16,7 @@ from dalembert import tracing
 from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import metric, metric_at, terms
 from dalembert.constraints.multiplier import bound, consistent
+from dalembert.constraints.registry import solved
 from dalembert.linalg.factorisations import flagged, ldl, symmetric
 from dalembert.spatial.arrays import Array
 
@@ -28,18 +29,19 @@ NEWTON_STEPS = 2
 DAMPING = 1e-8
 
 
-def projectors(system: ConstrainedDynamics, q: Array, t: Time = None) -> tuple[Array, Array]:
+@solved("P_w(nv, nv), P_T(nv, nv)", "P_ω and P_T", "000 p.68")
+def projectors(system: ConstrainedDynamics, q: Array) -> tuple[Array, Array]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
-    maps = metric_at(system, q, t)
+    maps = metric_at(system, q)
     P_w = np.eye(system.nv) - maps.flat(maps.A)[0].T @ maps.A_sharp  # 1 − Aᵀ M₂♭ A M♯
     return P_w, P_w.T
 
 
 def forward_dynamics(
-    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array
 ) -> tuple[Array, Array]:
     """(q̈ (nv,), λ (rows,)): P_ω f is the inertia force in T*Q, the drift gives the one in T*Q⊥."""
-    M, f, A, drift = terms(system, q, qd, tau, t)
+    M, f, A, drift = terms(system, q, qd, tau)
     maps = metric(system, M, A)
     # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
     normal, _ = maps.flat(drift)
@@ -52,37 +54,40 @@ def forward_dynamics(
     return flagged(consistent(system, residual, maps.space.lost, drift, most), qdd, lam)
 
 
+@solved("S(nv), force(nv)", "S(q̇, q̇) and the centrifugal force M S", "000 p.72")
 def second_fundamental_form(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array
 ) -> tuple[Array, Array]:
     """(S(q̇, q̇) (nv,), M S(q̇, q̇)): acceleration normal to Q and the centrifugal force (000 p.72)."""
-    maps = metric_at(system, q, t)
+    maps = metric_at(system, q)
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
-    normal, _ = maps.flat(system.at(q, qd, t).drift + maps.sharp(_coriolis(system, q, qd, t)))
+    normal, _ = maps.flat(system.at(q, qd).drift + maps.sharp(_coriolis(system, q, qd)))
     force = maps.A.T @ normal
     return maps.M.solve(force), force
 
 
-def covariant_derivative(
-    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, t: Time = None
-) -> Array:
+@solved("along(nv)", "∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇)", "000 p.71–74")
+def covariant_derivative(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """∇̃_q̇ q̇ (nv,) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74)."""
-    M = system.dynamics.at_time(t).mass_matrix(q)
-    maps = metric(system, M, system.at(q, None, t).A)
+    M = system.dynamics.mass_matrix(q)
+    maps = metric(system, M, system.at(q).A)
     # M P_T = P_ω M
-    return maps.M.solve(maps.project(M @ qdd + _coriolis(system, q, qd, t)))
+    return maps.M.solve(maps.project(M @ qdd + _coriolis(system, q, qd)))
 
 
-def _coriolis(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Array:
+def _coriolis(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """C q̇ (nv,): what the velocities add to the bias."""
-    plant = system.dynamics.at_time(t)
+    plant = system.dynamics
     force: Array = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
     return force
 
 
-def project(
-    system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
-) -> tuple[Array, Array]:
+@solved(
+    "q(nq), qd(nv)",
+    "the nearest state on the constraints, from one that is off by little",
+    "000 p.68",
+)
+def project(system: ConstrainedDynamics, q: Array, qd: Array) -> tuple[Array, Array]:
     """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b.
 
     The step back −M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ h, A of the rows that hold positions, is Newton's: it squares
@@ -90,7 +95,7 @@ def project(
     """
     for step, times in system.projection_steps:
         for _ in range(times):
-            q, qd = step(system, q, qd, t)
+            q, qd = step(system, q, qd)
     return q, qd
 
 
@@ -98,24 +103,22 @@ def position_step(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
     """The step of `project` that is taken `NEWTON_STEPS` times."""
-    return newton_step(system, q, t), qd
+    return newton_step(system.at_time(t), q), qd
 
 
 def velocity_step(
     system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None
 ) -> tuple[Array, Array]:
     """The last step of `project`."""
-    return q, project_velocity(system, q, qd, t)
+    return q, project_velocity(system.at_time(t), q, qd)
 
 
-def newton_step(
-    system: ConstrainedDynamics, q: Array, t: Time = None, stiff: Array | None = None
-) -> Array:
+def newton_step(system: ConstrainedDynamics, q: Array, stiff: Array | None = None) -> Array:
     """q (nq,) after one of Newton's steps to h = 0, the shortest in the metric M + diag(stiff).
 
     Velocities that are `stiff` (nv,) hardly move as long as others can close the chain.
     """
-    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+    rows, M = system.at(q), system.dynamics.mass_matrix(q)
     by, own = M if stiff is None else M + np.diag(stiff), closable(system)
     A = rows.A[[system.positions[k] for k in own]]
     # δ (nv,) with M δ + Aᵀμ = 0 and A δ − E μ = −h
@@ -151,9 +154,10 @@ def closable(system: ConstrainedDynamics) -> list[int]:
     return [k for k, row in enumerate(system.positions) if row not in system.dependent]
 
 
-def project_velocity(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
+@solved("qd(nv)", "the nearest velocity the constraints allow", "000 p.68")
+def project_velocity(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
-    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+    rows, M = system.at(q), system.dynamics.mass_matrix(q)
     maps, A = metric(system, M, rows.A), rows.A
     error = A @ qd - rows.b
     v = maps.shortest(error)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints import coulomb_friction
-from dalembert.constraints.kinds import Posture, Time
+from dalembert.constraints.kinds import Posture
+from dalembert.constraints.registry import quantity, solved
 from dalembert.errors import ShapeError
 from dalembert.formulations.coupled import independent_rows
 from dalembert.formulations.parts.joint_wrenches import outer_relief
@@ -25,48 +26,51 @@ if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
-def jacobian(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+@quantity("A(rows, nv)", "A(q)")
+def jacobian(system: ConstrainedDynamics, q: Array) -> Array:
     """A (rows, nv)."""
-    return system.at(q, None, t).A
+    return system.at(q).A
 
 
-def residual(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+@quantity("h(position_count)", "h(q, t)")
+def residual(system: ConstrainedDynamics, q: Array) -> Array:
     """h(q, t) (position_count,)."""
-    return system.at(q, None, t).h
+    return system.at(q).h
 
 
-def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
+@quantity("w(rows)", "A q̇ − b")
+def velocity_residual(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """A q̇ − b (rows,)."""
-    rows = system.at(q, qd, t)
+    rows = system.at(q, qd)
     w: Array = rows.A @ qd - rows.b
     return w
 
 
-def drift(system: ConstrainedDynamics, q: Array, qd: Array, t: Time = None) -> Array:
+@quantity("gamma(rows)", "ḃ − Ȧ q̇")
+def drift(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """γ (rows,) = ḃ − Ȧ q̇: what A q̈ must be."""
-    return system.at(q, qd, t).drift
+    return system.at(q, qd).drift
 
 
-def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None) -> Array:
+@quantity("f(nv)", "−Aᵀλ")
+def constraint_force(system: ConstrainedDynamics, q: Array, lam: Array) -> Array:
     """−Aᵀλ (nv,): the generalised force the constraints exert on the system."""
-    force: Array = -(system.at(q, None, t).A.T @ lam)
+    force: Array = -(system.at(q).A.T @ lam)
     return force
 
 
+@solved("qd(nv), pd(nv), lam(rows)", "q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ − Aᵀλ", "Greenwood 2003")
 def canonical_equations(
-    system: ConstrainedDynamics, q: Array, p: Array, tau: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, p: Array, tau: Array
 ) -> tuple[Array, Array, Array]:
     """(q̇ (nv,), ṗ (nv,), λ (rows,)): ṗ = −∂H/∂q + τ + ψ − Aᵀλ at momenta that the rows allow."""
     free = system.dynamics
     inputs = {"q": q, "p": p, "tau": tau}
-    if t is not None and "t" in free.quantity("canonical_equations").optional:
-        inputs["t"] = np.asarray(t)
+    if system.clock is not None and "t" in free.quantity("canonical_equations").optional:
+        inputs["t"] = np.asarray(system.clock)
     qd, pd = free.compute("canonical_equations", None, **inputs)
-    _, lam = system.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t)
-    return qd, pd - system.reaction(q, qd, t, lam), lam
-
-
-LOADS = ("tip_wrench", "wrenches")
+    _, lam = system.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=system.clock)
+    return qd, pd - system.reaction(q, qd, system.clock, lam), lam
 
 
 def load(
@@ -130,35 +134,44 @@ def wrench_inputs(
     return {"tip_wrench": tip_wrench, "wrenches": stacked}
 
 
-def wrench(
-    system: ConstrainedDynamics, q: Array, lam: Array, t: Time = None, constraint: str = ""
-) -> Array:
+@quantity("F(6)", "force and moment of one constraint on its second body")
+def wrench(system: ConstrainedDynamics, q: Array, lam: Array, constraint: str = "") -> Array:
     """(6,) force and moment ON the second body of a constraint, at its point, along world axes."""
     own = lam[system.slices[constraint]]
-    return system.constraints[constraint].wrench(Posture(system.dynamics, q, t), own)
+    return system.constraints[constraint].wrench(Posture(system.dynamics, q, system.now), own)
 
 
+@quantity(
+    "F(acting, 6), p(acting, 3)",
+    "force and moment of every constraint between frames on its second body, and where",
+)
 def reaction_wrenches(
-    system: ConstrainedDynamics, q: Array, qd: Array, lam: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array, lam: Array
 ) -> tuple[Array, Array]:
     """(F (acting, 6), p (acting, 3)): what every constraint between frames exerts, and where.
 
     Force and moment about the point p ON the second body, friction included, along world axes; the
     first body receives −F at the same point.
     """
-    at = Posture(system.dynamics, q, t)
+    at = Posture(system.dynamics, q, system.now)
     F = []
     for name in system.acting_names:
-        own = wrench(system, q, lam, t, name)
+        own = wrench(system, q, lam, name)
         if system.constraints[name].has_friction:
-            own = own + coulomb_friction.wrench(system, q, qd, lam, t, name)
+            own = own + coulomb_friction.wrench(system, q, qd, lam, name)
         F.append(own)
     points = [system.constraints[name].point(at) for name in system.acting_names]
     return np.stack(F), np.stack(points)
 
 
+@quantity(
+    "F(joints, 6)",
+    "force and moment through every joint of a constrained robot",
+    "Luh, Walker and Paul 1980; 000 §4.5",
+    formulation=("newton_euler", "those of the open tree, less what the constraints exert on it"),
+)
 def joint_wrenches(
-    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array, t: Time = None
+    system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array, lam: Array
 ) -> Array:
     """(joints, 6) force and moment each joint of the robot exerts on its link, about its origin.
 
@@ -170,7 +183,7 @@ def joint_wrenches(
     if not system.acting_names:
         return F
     model, outer = system.dynamics.description, []
-    on_second, points = reaction_wrenches(system, q, qd, lam, t)
+    on_second, points = reaction_wrenches(system, q, qd, lam)
     for k, name in enumerate(system.acting_names):
         f = on_second[k, 0:3]
         about_origin = np.concatenate([f, on_second[k, 3:6] + np.cross(points[k], f)])

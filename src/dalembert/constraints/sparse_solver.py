@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from dalembert.constraints.sparse_rows import ConstraintRows, RowBlock, RowTerms
 from dalembert.errors import ConstraintError, ConvergenceError
 from dalembert.linalg.rank import close
 from dalembert.spatial.arrays import Array
-from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.dynamics import Dynamics, Rows, delegates
 
 if TYPE_CHECKING:
     from dalembert.constraints.sparse_rows import Units
@@ -163,21 +162,23 @@ class Dense:
         self._singular = U[:, : self.rank], sigma[: self.rank]
 
 
-class Banded:
-    """B by its entries alone: B Bᵀ is a sum over pairs of entries in one column, found once."""
+class Banded(Dense):
+    """B by its entries alone: B Bᵀ is a sum over pairs of entries in one column, found once.
+
+    Where its rank is in doubt, and it is not too large, it is decomposed as a dense one.
+    """
 
     def __init__(self, columns: int, at: Pattern, scale: Scale) -> None:
         from scipy.linalg import lapack
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-        rows = len(scale)
-        self.shape, self._at, self._scale = (rows, columns), at, scale
+        super().__init__(columns, at, scale)
         self._pbtrf, self._pbtrs = lapack.dpbtrf, lapack.dpbtrs
         pattern = csr_array((np.ones(len(at[0])), at), shape=self.shape)
         self.order = reverse_cuthill_mckee((pattern @ pattern.T).tocsr(), symmetric_mode=True)
-        position = np.empty(rows, dtype=np.intp)
-        position[self.order] = np.arange(rows)
+        position = np.empty(self.shape[0], dtype=np.intp)
+        position[self.order] = np.arange(self.shape[0])
         self._row, self._column = position[at[0]], at[1]
         # all pairs of entries (each also with itself) that stand in one column
         order = np.argsort(self._column, kind="stable")
@@ -189,64 +190,43 @@ class Banded:
         # upper band as LAPACK stores it: entry (i ≤ j) in row band + i − j of column j
         low, high = np.minimum(i, j), np.maximum(i, j)
         self._target = (self.band + low - high) + (self.band + 1) * high
-        self._proximity, self.least = 0.0, 1.0
-        self.redundant: int | None = None
-
-    def residual(self, r: Array, multipliers: Array) -> Array:
-        """r − B Bᵀ λ: the part of r that no multipliers give."""
-        if self._dense is not None:
-            return self._dense.residual(r, multipliers)
-        remaining: Array = r - self.times(self.transposed(multipliers))
-        return remaining
+        self._proximity = 0.0
 
     def fill(self, data: Array) -> None:
         """Take the entries of B."""
         squares = np.bincount(self._at[0], data * data, minlength=self.shape[0])
-        self.length = self._scale(np.sqrt(squares))[self.order]
-        self._entries, self._data = data, data / self.length[self._row]
-        self._factor: Array | None = None
-        self._dense: Dense | None = None
+        self._ordered = self._scale(np.sqrt(squares))[self.order]
+        self._entries, self._data = data, data / self._ordered[self._row]
+        self._factor, self._singular, self._is_dense = None, None, False
 
     def times(self, x: Array) -> Array:
         """B x."""
         product = np.bincount(self._row, self._data * x[self._column], minlength=self.shape[0])
-        return self._back(self.length * product)
+        return self._back(self._ordered * product)
 
     def transposed(self, y: Array) -> Array:
         """Bᵀ y."""
-        scaled = self.length * y[self.order]
+        scaled = self._ordered * y[self.order]
         weights = self._data * scaled[self._row]
         return np.bincount(self._column, weights, minlength=self.shape[1])
 
-    @property
-    def rank(self) -> int:
-        """Independent rows, as far as the last solution had to know."""
-        if self._dense is not None:
-            return self._dense.rank
-        return self.shape[0] - ((self.redundant or 0) if self._proximity else 0)
-
-    @property
-    def lost(self) -> bool:
-        """Whether fewer rows are independent than usual, or so many that nobody can tell."""
-        return self._dense.lost if self._dense is not None else self.least <= ENOUGH
-
     def solve(self, r: Array) -> Array:
         """(B Bᵀ)⁻¹ r; with redundant rows a proximal iteration towards a solution."""
-        if self._factor is None and self._dense is None:
+        if self._factor is None and self._singular is None:
             self._decompose()
-        if self._dense is not None:
-            return self._dense.solve(r)
-        multipliers = step = self._pbtrs(self._factor, r[self.order] / self.length)[0]
+        if self._is_dense:
+            return super().solve(r)
+        multipliers = step = self._pbtrs(self._factor, r[self.order] / self._ordered)[0]
         for _ in range(PROXIMAL_STEPS - 1 if self._proximity else 0):
             step = self._pbtrs(self._factor, self._proximity * step)[0]
             multipliers = multipliers + step
-        solution = self._back(multipliers / self.length)
+        solution = self._back(multipliers / self._ordered)
         if self._proximity or self.least > DOUBT:
             return solution
         # once more, from B and not from B Bᵀ: an error of ε cond(B), not of its square
-        residual = r - self.times(self.transposed(solution))
-        more = self._pbtrs(self._factor, residual[self.order] / self.length)[0]
-        refined: Array = solution + self._back(more / self.length)
+        residual = self.residual(r, solution)
+        more = self._pbtrs(self._factor, residual[self.order] / self._ordered)[0]
+        refined: Array = solution + self._back(more / self._ordered)
         return refined
 
     def _back(self, y: Array) -> Array:
@@ -259,32 +239,26 @@ class Banded:
         products = self._data[self._first] * self._data[self._second]
         flat = np.bincount(self._target, products, minlength=size)
         band = flat.reshape(self.shape[0], self.band + 1).T
-        self._proximity = 0.0
+        self._proximity, self.rank = 0.0, self.shape[0]
         self._factor, failed = self._pbtrf(band)
         self.least = float(self._factor[-1].min(initial=1.0))
-        enough = ENOUGH if self.redundant == 0 else DOUBT
-        if not failed and self.least > enough:
-            return
-        self._proximity = PROXIMITY
-        shifted = band.copy()
-        shifted[-1] += PROXIMITY
-        self._factor, _ = self._pbtrf(shifted)
-        usual = np.sort(self._factor[-1])[self.redundant or 0 :]
-        self.least = float(usual.min(initial=1.0))
-        if self.redundant is not None and self.least > SMOOTH:
-            return
-        if self.shape[0] <= MOST:
-            self._dense = Dense(self.shape[1], self._at, self._scale)
-            self._dense.redundant = self.redundant
-            self._dense.fill(self._entries)
-            self._dense.solve(np.zeros(self.shape[0]))
-            self.least = self._dense.least
+        if failed or self.least <= (ENOUGH if self.redundant == 0 else DOUBT):
+            self._proximity = PROXIMITY
+            shifted = band.copy()
+            shifted[-1] += PROXIMITY
+            self._factor, _ = self._pbtrf(shifted)
+            usual = np.sort(self._factor[-1])[self.redundant or 0 :]
+            self.least = float(usual.min(initial=1.0))
+            is_smooth = self.redundant is not None and self.least > SMOOTH
+            if not is_smooth and self.shape[0] <= MOST:
+                self._is_dense = True
+                super().fill(self._entries)
+                return super()._decompose()
+            self.rank -= self.redundant or 0
+        self.lost = self.least <= ENOUGH
 
 
-ConstraintSolver = Dense | Banded
-
-
-def solver(columns: int, at: Pattern, starts: Array) -> ConstraintSolver:
+def solver(columns: int, at: Pattern, starts: Array) -> Dense:
     """The faster of the two for rows of joints that begin at `starts`."""
     kind = Dense if starts[-1] <= DENSE else Banded
     return kind(columns, at, Scale(starts))
@@ -554,16 +528,7 @@ def _limit(sides: list[Array]) -> Array:
     return np.tensordot(WEIGHTS, np.stack(sides), axes=1)
 
 
-def _of_units(name: str) -> Any:
-    """The method of this name of the units."""
-
-    def method(self: SparseDynamics, *arguments: Array) -> Array:
-        result: Array = getattr(self.solver.units, name)(*arguments)
-        return result
-
-    return wraps(getattr(Dynamics, name))(method)
-
-
+@delegates("solver.units", "integrate rate difference pull_back normalised")
 class SparseDynamics(Dynamics):
     """Units with constraint rows, solved on numbers only."""
 
@@ -599,9 +564,3 @@ class SparseDynamics(Dynamics):
         q, qd, gap = self.solver.project(now, q, qd)
         self.solver.require_closed(now, q, gap)
         return q, qd
-
-    integrate = _of_units("integrate")
-    rate = _of_units("rate")
-    difference = _of_units("difference")
-    pull_back = _of_units("pull_back")
-    normalised = _of_units("normalised")

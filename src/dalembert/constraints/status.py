@@ -19,7 +19,7 @@ import numpy as np
 
 from dalembert import tracing
 from dalembert.constraints.geometry import named_rows, weighed
-from dalembert.constraints.kkt import metric
+from dalembert.constraints.kkt import metric_at
 from dalembert.constraints.multiplier import INCONSISTENT, off
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import Formulation, Quantity
@@ -29,7 +29,6 @@ from dalembert.linalg.row_space import EXTRA
 from dalembert.spatial.arrays import Array
 from dalembert.systems.evaluator import Parameters, has_no_values
 from dalembert.systems.status import (
-    INPUT_DIMENSIONS,
     Flagged,
     Status,
     all_finite,
@@ -91,13 +90,11 @@ def _with_status(formulation: Formulation, quantity: str) -> Formulation:
         by = TOLERANCE if tolerance is None else tolerance
         # the gravest status comes last, so that it is the one that remains
         status = np.where(_finite(results), 0.0, float(failure))
-        q, t = inputs["q"], inputs.get("t")
+        here, q = system.at_time(inputs.get("t")), inputs["q"]
         qd = None if quantity in ANY_VELOCITY else inputs.get("qd")
-        A = system.at(q, None, t).A
-        lost = metric(system, system.dynamics.at_time(t).mass_matrix(q), A).space.lost
-        status = np.where(lost > 0.0, float(Status.SINGULAR), status)
+        status = np.where(metric_at(here, q).space.lost > 0.0, float(Status.SINGULAR), status)
         if tracing.is_symbolic(by) or not np.isinf(by):
-            status = off(system, q, qd, t, by, status)
+            status = off(here, q, qd, by, status)
         status = np.where(
             _finite([x for x in inputs.values() if not isinstance(x, str) and x is not None]),
             status,
@@ -183,13 +180,6 @@ class Call:
                 raise ConstraintError(f"{self.system.name}.{self.quantity}: {reason}{others(bad)}")
         return result if named is None else named(*result)
 
-    def _dynamics_at(self, bad: Any) -> Any:
-        """The dynamics with the parameters of the first of the `bad` states."""
-        parameters = self.parameters
-        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
-            parameters = _first(parameters, bad)
-        return self.system.description.bound(parameters)
-
     def flagged(self, errors: str = "flag", tolerance: float | Array | None = None) -> Flagged:
         """The results with the status of every state; nothing is refused."""
         require_mode(errors)
@@ -219,22 +209,18 @@ class Call:
         if not weak.any():
             return
         optional = self.system.dynamics.quantity(self.quantity).optional
-        options = {
-            name: selected_states(x, weak, INPUT_DIMENSIONS.get(name, 1))
-            for name, x in self.options.items()
-            if x is not None and name in optional
-        }
-        parameters = self.parameters
-        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
-            parameters = selected_states(parameters, weak)
-        inputs = tuple(selected_states(x, weak) for x in self.inputs)
-        again = Call(self.system, self.quantity, inputs, options, parameters=parameters)
+        options = {name: x for name, x in self.options.items() if name in optional}
+        again = replace(self, formulation=None, options=options, out=None)
         for whole, new in zip(results, again.results(), strict=True):
-            whole[weak] = new
+            whole[weak] = new[weak]
 
     def _reason(self, bad: Any, inputs: Sequence[Array]) -> str:
         """Why the first of the `bad` states has no result, though its inputs are finite."""
-        system, q, t = self._dynamics_at(bad), _first(inputs[0], bad), self.options.get("t")
+        parameters, q, t = self.parameters, _first(inputs[0], bad), self.options.get("t")
+        if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
+            parameters = _first(parameters, bad)
+        system = self.system.description.bound(parameters)
+        system = system.at_time(None if t is None else _first(t, bad, 0))
         if self.quantity == "inverse_dynamics":
             drives = (self.options["actuators"] or "all of them").replace(",", ", ")
             pulls = ", or they would pull at a contact with friction"
@@ -244,14 +230,13 @@ class Call:
                 "Choose other actuators, or a motion that meets the equations of the undriven ones"
             )
         is_chosen = self.quantity in NOT_DRIVEN
-        now = _first(0.0 if t is None else t, bad, 0)
         qd = None if is_chosen else _first(inputs[1], bad)
-        rows, generic = system.at(q, qd, now), system.rank
+        rows, generic = system.at(q, qd), system.rank
         # least squares without small singular values: which rows cannot be met
         residual = np.abs(least_squares(rows.A, rows.drift, EXTRA)[1])
         is_met = is_chosen or residual.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
         # where all are met, those that have come to depend on each other are to be named
-        U, sizes = left_singular(weighed(system, q, now))
+        U, sizes = left_singular(weighed(system, q))
         rank = count(sizes, generic)
         # the constraints whose rows have the larger entries
         size = np.abs(U[:, min(rank, len(U) - 1)]) if is_met else residual

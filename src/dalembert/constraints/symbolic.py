@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.constraints import reduced
 from dalembert.constraints.constrained_lagrangian import difference_term
 from dalembert.constraints.coulomb_friction import require_smooth
-from dalembert.constraints.kinds import Time
 from dalembert.constraints.kkt import terms
 from dalembert.constraints.quantities import drift, jacobian, residual
 from dalembert.constraints.reduced import Reduction
+from dalembert.constraints.registry import timed
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import Formulation, Quantity, Size
 from dalembert.linalg.factorisations import adjugate
@@ -39,16 +39,6 @@ LARGEST_INVERSE = (
 )
 
 
-class SchurFactors(NamedTuple):
-    """Factors of λ and P_ω, with det(S) as the one denominator."""
-
-    A: Array  # (rows, nv), independent rows only
-    adj_M: Array
-    det_M: Array
-    adj_S: Array
-    det_S: Array
-
-
 def _inverse(A: Array, what: str) -> tuple[Array, Array]:
     if A.shape[0] > LARGEST_INVERSE:
         raise ConstraintError(
@@ -58,43 +48,39 @@ def _inverse(A: Array, what: str) -> tuple[Array, Array]:
     return adjugate(A)
 
 
-def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> SchurFactors:
+def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> tuple[Array, ...]:
+    """(A of the independent rows, adj M, det M, adj S, det S), det S the one denominator."""
     require_smooth(system, "the symbolic form")
     A = A[list(system.require_pivots().rows)]
     adj_M, det_M = _inverse(M, f"M of {system.name}")
     S = A @ adj_M @ A.T
-    return SchurFactors(A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}"))
+    return A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}")
 
 
-def multipliers(
-    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, t: Time = None
-) -> Array:
+def multipliers(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Array:
     """λ (rows,): the explicit solution of p.56."""
     if len(system.require_pivots().rows) < system.rows:
         raise ConstraintError(
             f"{system.name}: the constraints are redundant, so λ has no symbolic form; leave "
             "out the rows that mobility() names"
         )
-    M, f, A, drift = terms(system, q, qd, tau, t)
-    factors = _schur_factors(system, M, A)
-    drift = drift[list(system.require_pivots().rows)]
-    right = factors.adj_S @ (factors.A @ (factors.adj_M @ f) - factors.det_M * drift)
-    order = np.argsort(system.require_pivots().rows)
-    lam: Array = right[order] / factors.det_S
+    M, f, A, drift = terms(system, q, qd, tau)
+    A, adj_M, det_M, adj_S, det_S = _schur_factors(system, M, A)
+    rows = list(system.require_pivots().rows)
+    right = adj_S @ (A @ (adj_M @ f) - det_M * drift[rows])
+    lam: Array = right[np.argsort(rows)] / det_S
     return lam
 
 
-def projector(system: ConstrainedDynamics, q: Array, t: Time = None) -> Array:
+def projector(system: ConstrainedDynamics, q: Array) -> Array:
     """P_ω (nv, nv) of p.68."""
-    M = system.dynamics.at_time(t).mass_matrix(q)
-    factors = _schur_factors(system, M, system.at(q, None, t).A)
-    unit = factors.det_S * np.eye(system.nv)
-    normal = factors.A.T @ factors.adj_S @ factors.A @ factors.adj_M
-    P_w: Array = (unit - normal) / factors.det_S
+    M = system.dynamics.mass_matrix(q)
+    A, adj_M, _, adj_S, det_S = _schur_factors(system, M, system.at(q).A)
+    P_w: Array = (det_S * np.eye(system.nv) - A.T @ adj_S @ A @ adj_M) / det_S
     return P_w
 
 
-def _reduced(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Reduction:
+def _reduced(system: ConstrainedDynamics, q: Array, qd: Array) -> Reduction:
     """q̇ = T ṙ + n by Cramer's rule, with r the coordinates that elimination keeps."""
     require_smooth(system, "the symbolic form")
     chosen = system.require_pivots()
@@ -106,11 +92,11 @@ def _reduced(system: ConstrainedDynamics, q: Array, qd: Array, t: Time) -> Reduc
     def whole(of_free: Array, of_dependent: Array) -> Array:
         return np.concatenate([of_free, of_dependent])[order]
 
-    at = system.at(q, None, t)
+    at = system.at(q)
     adj, det = _inverse(at.A[rows][:, dependent], f"A₂ of {system.name}")
     T = whole(np.eye(len(free)), -(adj @ at.A[rows][:, free]) / det)
     moving = T @ qd[free] + whole(still, (adj @ at.b[rows]) / det)
-    drift = system.at(q, moving, t).drift[rows]
+    drift = system.at(q, moving).drift[rows]
     return Reduction(T, moving, whole(still, (adj @ drift) / det))
 
 
@@ -123,15 +109,15 @@ def _quantity(name: str, sizes: tuple[Size, ...], function: Callable[..., Array]
 
         @wraps(function)
         def with_relations(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, Array]:
-            return function(system, **inputs), residual(system, inputs["q"], inputs.get("t"))
+            return function(system, **inputs), residual(system, inputs["q"])
 
         outputs["relations"], run = ("position_count",), with_relations
-    formulation = Formulation("letters", run, "000 §4.5", name.replace("_", " "))
+    formulation = Formulation("letters", timed(run), "000 §4.5", name.replace("_", " "))
     return Quantity(name, formulation.summary, inputs, outputs, (formulation,), optional=("t",))
 
 
 SQUARE, VECTOR, FREE = ("nv", "nv"), ("nv",), ("freedoms",)
-Form = tuple[tuple[Size, ...], Callable[..., Array]]  # shape, and a function of q, q̇, τ and t
+Form = tuple[tuple[Size, ...], Callable[..., Array]]  # shape, and a function of q, q̇ and τ
 _FORMS: dict[str, Form] = {
     "constraint_matrix": (("rows", "nv"), jacobian),
     "constraints": (("position_count",), residual),
@@ -139,36 +125,22 @@ _FORMS: dict[str, Form] = {
     "multipliers": (("rows",), multipliers),
     "projector": (SQUARE, projector),
     # P_T = P_ωᵀ
-    "tangent_projector": (SQUARE, lambda s, q, t=None: projector(s, q, t).T),
+    "tangent_projector": (SQUARE, lambda s, q: projector(s, q).T),
     # M̃ = P_ω M, C̃ + Ñ = P_ω (C q̇ + N) and τ̃ = P_ω (τ + ψ) of p.70
-    "projected_mass_matrix": (
-        SQUARE,
-        lambda s, q, t=None: projector(s, q, t) @ s.dynamics.at_time(t).mass_matrix(q),
-    ),
-    "projected_bias": (
-        VECTOR,
-        lambda s, q, qd, t=None: projector(s, q, t) @ s.dynamics.at_time(t).bias(q, qd),
-    ),
+    "projected_mass_matrix": (SQUARE, lambda s, q: projector(s, q) @ s.dynamics.mass_matrix(q)),
+    "projected_bias": (VECTOR, lambda s, q, qd: projector(s, q) @ s.dynamics.bias(q, qd)),
     "projected_forces": (
         VECTOR,
-        lambda s, q, qd, tau, t=None: (
-            projector(s, q, t) @ (tau + s.dynamics.generalized_forces(q, qd, t))
-        ),
+        lambda s, q, qd, tau: projector(s, q) @ (tau + s.generalized_forces(q, qd)),
     ),
     # M_r, h_r and Tᵀ (τ + ψ) of p.60–62, in the velocities ṙ alone
     "reduced_mass_matrix": (
         ("freedoms", "freedoms"),
-        lambda s, q, t=None: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv), t), t),
+        lambda s, q: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv))),
     ),
-    "reduced_bias": (FREE, lambda s, q, qd, t=None: reduced.bias(s, q, _reduced(s, q, qd, t), t)),
-    "reduced_forces": (
-        FREE,
-        lambda s, q, qd, tau, t=None: reduced.forces(s, q, tau, _reduced(s, q, qd, t), t),
-    ),
+    "reduced_bias": (FREE, lambda s, q, qd: reduced.bias(s, q, _reduced(s, q, qd))),
+    "reduced_forces": (FREE, lambda s, q, qd, tau: reduced.forces(s, q, tau, _reduced(s, q, qd))),
     # the term that the constrained Lagrangian lacks (p.64)
-    "difference_term": (
-        FREE,
-        lambda s, q, qd, t=None: difference_term(s, q, _reduced(s, q, qd, t).qd),
-    ),
+    "difference_term": (FREE, lambda s, q, qd: difference_term(s, q, _reduced(s, q, qd).qd)),
 }
 SYMBOLIC_QUANTITIES = {name: _quantity(name, *form) for name, form in _FORMS.items()}

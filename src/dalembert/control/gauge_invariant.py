@@ -83,7 +83,7 @@ class GaugeInvariant(Hybrid):
             return (cholesky(J.T @ plant.mass_matrix(at) @ J).T,)
 
         (B,), (B_dot,) = tracing.along(factor, plant.rate, q, qd)
-        parts = decoupled(model, q, qd, np.zeros(model.nv), t, near=jacobian)
+        parts = decoupled(model.at_time(t), q, qd, np.zeros(model.nv), near=jacobian)
         return parts, B, B_dot
 
     @cached_property

@@ -359,7 +359,7 @@ class RedundantActuation(Hybrid):
         qdd = acceleration(task, rows.A, rows.drift, a)
 
         def torques(lam: Array | None) -> tuple[Array, Array]:
-            return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
+            return inverse_dynamics(self.model.at_time(t), q, qd, qdd, lam, None, self._names)
 
         lam, zdot = self._force(z, constants, lambda: torques(constants["lam"])[1])
         tau, _ = torques(None if self.lam is None and self.ki is None else lam)

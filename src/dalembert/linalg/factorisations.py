@@ -5,9 +5,8 @@ substitution for triangular systems, and Cramer's rule by adjugates for symbolic
 pivots are searched for, so that the order of operations is fixed and every function traces; symmetric
 matrices compute each entry once.
 
-Large matrices of numbers are factorised by LAPACK (`DenseCholesky`, `DenseRowSpace`), behind the same
-methods as `LDL` and `PivotedRowSpace`. A right-hand side of symbols is then solved by substitution,
-which traces.
+Large matrices of numbers are factorised by LAPACK (`DenseCholesky`), behind the same methods as `LDL`.
+A right-hand side of symbols is then solved by substitution, which traces.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple, TypeGuard
 
@@ -197,11 +195,11 @@ class DenseCholesky:
 
     def half_solve(self, B: np.ndarray) -> list[np.ndarray]:
         """Rows of C⁻¹ B, for B (n,) or (n, m)."""
-        return list(_triangular(self.C, B))
+        return list(triangular_solve(self.C, B))
 
     def full_solve(self, Y: Sequence[np.ndarray]) -> np.ndarray:
         """C⁻ᵀ Y from the rows of Y = C⁻¹ B: the solution of M X = B."""
-        return _triangular(self.C, np.stack(Y), transposed=True)
+        return triangular_solve(self.C, np.stack(Y), transposed=True)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """X with M X = B."""
@@ -213,46 +211,7 @@ class DenseCholesky:
         return np.ones(len(self.C))
 
 
-@dataclass(frozen=True)
-class DenseRowSpace:
-    """B √W = L Qᵀ with orthonormal columns Q, of the rows that count."""
-
-    L: np.ndarray  # (m, r)
-    Q: np.ndarray  # (n, r)
-    weights: np.ndarray  # (n,)
-    squares: list[np.ndarray]  # (m,) of the original rows
-    lost: float  # 1 where fewer of them than usual are independent, else 0
-
-    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(y of least squares with L y = r, residual of r), for r (m,) or (m, k)."""
-        q, triangle = self._factors
-        y = _triangular(triangle.T, q.T @ r, transposed=True)
-        return y, r - self.L @ y
-
-    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """((B W Bᵀ)⁺ r, residual of r)."""
-        y, residual = self.coordinates(r)
-        q, triangle = self._factors
-        return q @ _triangular(triangle.T, y), residual
-
-    def back(self, y: np.ndarray) -> np.ndarray:
-        """The shortest u (n,) or (n, k) with B W u = r, from the coordinates y of r."""
-        u: np.ndarray = ((self.Q @ y).T / np.sqrt(self.weights)).T
-        return u
-
-    def across(self, u: np.ndarray) -> np.ndarray:
-        """The part of u (n,) orthogonal to the span of the rows."""
-        root = np.sqrt(self.weights)
-        part: np.ndarray = u - self.Q @ (self.Q.T @ (root * u)) / root
-        return part
-
-    @cached_property
-    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        """L = q R."""
-        return np.linalg.qr(self.L)
-
-
-def _triangular(lower: np.ndarray, B: np.ndarray, transposed: bool = False) -> np.ndarray:
+def triangular_solve(lower: np.ndarray, B: np.ndarray, transposed: bool = False) -> np.ndarray:
     """X with C X = B, or Cᵀ X = B, of a lower triangular C."""
     if not lower.size:
         return np.zeros(B.shape)
@@ -282,8 +241,7 @@ class LDL(NamedTuple):
         """L⁻ᵀ D⁻¹ Y from the rows of Y = L⁻¹ B: the solution of M X = B."""
         X = [y / d for y, d in zip(Y, self.pivots, strict=True)]
         for i in reversed(range(len(X))):
-            for k in range(i + 1, len(X)):
-                X[i] = X[i] - self.rows[k][i] * X[k]
+            X[i] = less(X[i], [row[i] for row in self.rows[i + 1 :]], X[i + 1 :])
         return np.stack(X)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
@@ -501,8 +459,7 @@ def tree_solve(M: np.ndarray, b: np.ndarray) -> np.ndarray:
             x[i] = x[i] - L[k, i] * x[k]
     x = [x[i] * pivots[i] for i in range(n)]
     for k in range(n):
-        for i in range(k):
-            x[k] = x[k] - L[k, i] * x[i]
+        x[k] = less(x[k], [L[k, i] for i in range(k)], x[:k])
     return np.stack(x)
 
 

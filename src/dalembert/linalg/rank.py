@@ -178,17 +178,11 @@ def weakest(B: np.ndarray, chosen: Pivots) -> float:
 
 def blocks(rows: Sequence[np.ndarray]) -> tuple[tuple[int, ...], ...]:
     """Rows in groups of which none shares a column with another, from B at several configurations."""
-    shared = np.max([np.abs(B) for B in rows], axis=0) > SHARED
-    remaining, groups = list(range(len(shared))), []
-    while remaining:
-        group = [remaining.pop(0)]
-        columns = shared[group[0]].copy()
-        while more := [k for k in remaining if (shared[k] & columns).any()]:
-            group += more
-            columns |= shared[more].any(axis=0)
-            remaining = [k for k in remaining if k not in more]
-        groups.append(tuple(sorted(group)))
-    return tuple(groups)
+    from scipy.sparse.csgraph import connected_components
+
+    shared = (np.max([np.abs(B) for B in rows], axis=0) > SHARED).astype(int)
+    number, labels = connected_components(shared @ shared.T, directed=False)
+    return tuple(tuple(np.flatnonzero(labels == k).tolist()) for k in range(number))
 
 
 def close(

@@ -12,13 +12,21 @@ grows at no singular configuration; within a block nothing is squared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.factorisations import AnyLDL, DenseRowSpace, has_numbers, is_large, ldl, less
+from dalembert.linalg.factorisations import (
+    AnyLDL,
+    has_numbers,
+    is_large,
+    ldl,
+    less,
+    triangular_solve,
+)
 
 # of a row's distance from the span of others, beside its length: below it, rounding is all there is
 RESOLVED = 1e-10
@@ -33,18 +41,34 @@ UNSURE = 1e-8  # of a distance, to count where no rank is expected
 
 @dataclass(frozen=True)
 class Basis:
-    """Orthogonal rows P, lengths being √Σ w x² with the weights W."""
+    """B = L P with orthogonal rows P, lengths being √Σ w x² with the weights W."""
 
-    P: list[np.ndarray]  # rows (n,)
+    P: np.ndarray  # (r, n)
     inverse: list[np.ndarray]  # of their squares, as good as zero for one that depends on others
     weights: np.ndarray  # (n,)
     squares: list[np.ndarray]  # of the original rows
     lost: np.ndarray | float  # whether fewer of them than usual are independent
 
+    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(y of least squares with L y = r, residual of r), for r (m,) or (m, k)."""
+        raise NotImplementedError
+
+    def spread(self, z: np.ndarray) -> np.ndarray:
+        """The shortest x (m,) or (m, k) with Lᵀ x = z."""
+        raise NotImplementedError
+
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        """(P W Pᵀ)⁻¹ y."""
+        return np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
+
+    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """((B W Bᵀ)⁺ r, residual of r)."""
+        y, residual = self.coordinates(r)
+        return self.spread(self.scaled(y)), residual
+
     def back(self, y: np.ndarray) -> np.ndarray:
         """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
-        scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
-        u: np.ndarray = np.stack(self.P).T @ scaled
+        u: np.ndarray = self.P.T @ self.scaled(y)
         return u
 
     def across(self, u: np.ndarray) -> np.ndarray:
@@ -60,7 +84,6 @@ class RowSpace(Basis):
     is_independent: list[np.ndarray]  # whether a row does not depend on those before it
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""
         y: list[np.ndarray] = []
         for row, value in zip(self.lower, r, strict=True):
             y.append(less(value, row, y))
@@ -70,14 +93,7 @@ class RowSpace(Basis):
         ]
         return np.stack(y), np.stack(residual)
 
-    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """((B W Bᵀ)⁺ r, residual of r)."""
-        y, residual = self.coordinates(r)
-        scaled = [a * b for a, b in zip(y, self.inverse, strict=True)]
-        return self.spread(scaled), residual
-
-    def spread(self, z: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-        """x (m,) with Lᵀ x = z."""
+    def spread(self, z: np.ndarray) -> np.ndarray:
         x: list[np.ndarray] = []
         for i in reversed(range(len(self.lower))):
             below = [self.lower[k][i] for k in reversed(range(i + 1, len(self.lower)))]
@@ -93,20 +109,45 @@ class PivotedRowSpace(Basis):
     gram: AnyLDL  # LᵀL
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(y of least squares with L y = r, residual of r)."""
         y = self.gram.solve(self.L.T @ r)
         return y, r - self.L @ y
 
-    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """((B W Bᵀ)⁺ r, residual of r)."""
-        y, residual = self.coordinates(r)
-        scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
-        return self.spread(scaled), residual
-
     def spread(self, z: np.ndarray) -> np.ndarray:
-        """The shortest x (m,) with Lᵀ x = z."""
         x: np.ndarray = self.L @ self.gram.solve(z)
         return x
+
+
+class MatrixBasis(Basis):
+    """A basis that is applied as one matrix, not row by row."""
+
+    def across(self, u: np.ndarray) -> np.ndarray:
+        part: np.ndarray = u - self.back(self.P @ (self.weights * u))
+        return part
+
+
+@dataclass(frozen=True)
+class DenseRowSpace(MatrixBasis):
+    """B = L P of many numbers, by LAPACK; the rows P have unit length."""
+
+    L: np.ndarray  # (m, r)
+
+    @cached_property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """L = q R."""
+        return np.linalg.qr(self.L)
+
+    def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        q, triangle = self._factors
+        y = triangular_solve(triangle.T, q.T @ r, transposed=True)
+        return y, r - self.L @ y
+
+    def spread(self, z: np.ndarray) -> np.ndarray:
+        q, triangle = self._factors
+        x: np.ndarray = q @ triangular_solve(triangle.T, z)
+        return x
+
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        return y
 
 
 AnyRowSpace = RowSpace | PivotedRowSpace | DenseRowSpace
@@ -135,7 +176,7 @@ def row_space(
         m, n = B.shape
         zeros, tiny, lower = [0.0] * m, [1.0 / HUGE] * m, [[0.0] * k for k in range(m)]
         scalars: Any = (tiny, weights, zeros, 0.0, lower, [True] * m)
-        return RowSpace([np.zeros(n)] * m, *scalars)
+        return RowSpace(np.zeros((m, n)), *scalars)
     if is_large(B) and has_numbers(weights) and (made_of is None or has_numbers(made_of)):
         from scipy.linalg import qr
 
@@ -155,7 +196,8 @@ def row_space(
         L = np.zeros((len(B), r))
         L[order] = R[:r].T
         lost = float(r < usual)
-        return DenseRowSpace(L * scale[:, None], Q[:, :r], weights, list(squares), lost)
+        P = Q[:, :r].T / np.sqrt(weights)
+        return DenseRowSpace(P, [], weights, list(squares), lost, L * scale[:, None])
     if rank == B.shape[0]:
         return ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
@@ -176,7 +218,8 @@ def ordered(B: np.ndarray, weights: np.ndarray) -> RowSpace:
         inverse.append(1.0 / np.where(is_independent[-1], length, HUGE))
         P.append(x)
         lower.append(coefficients)
-    return RowSpace(P, inverse, weights, squares, _not_all(is_independent), lower, is_independent)
+    lost = _not_all(is_independent)
+    return RowSpace(np.stack(P), inverse, weights, squares, lost, lower, is_independent)
 
 
 def _pivoted(
@@ -209,11 +252,12 @@ def _pivoted(
     # a column of zeros takes no part
     idle = np.stack([np.where(each, 0.0, 1.0) for each in is_independent])
     lost = _not_all(is_independent[:rank] if rank else [])
-    return PivotedRowSpace(P, inverse, weights, squares, lost, L, ldl(L.T @ L + np.diag(idle)))
+    basis = (np.stack(P), inverse, weights, squares, lost)
+    return PivotedRowSpace(*basis, L, ldl(L.T @ L + np.diag(idle)))
 
 
 def across(
-    x: np.ndarray, P: list[Any], inverse: list[Any], weights: np.ndarray
+    x: np.ndarray, P: Iterable[Any], inverse: list[Any], weights: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The part of x (n,) orthogonal to the orthogonal vectors P, and its coordinates in P."""
     total: list[np.ndarray] = []
@@ -235,7 +279,7 @@ Blocks = Sequence[tuple[list[int], int]]  # rows of each, and how many of them a
 
 
 @dataclass(frozen=True)
-class BlockedRowSpace(Basis):
+class BlockedRowSpace(MatrixBasis):
     """B = L P with a block of L for every block of rows; P is orthogonal within a block."""
 
     rows: list[list[int]]
@@ -243,32 +287,22 @@ class BlockedRowSpace(Basis):
     joint: AnyLDL  # K
     idle: list[int]  # rows that hold nothing: zero but for rounding
 
-    def back(self, y: np.ndarray) -> np.ndarray:
-        """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
-        u: np.ndarray = np.stack(self.P).T @ self.joint.solve(y)
-        return u
-
-    def across(self, u: np.ndarray) -> np.ndarray:
-        """The part of u (n,) orthogonal to the span of the rows."""
-        part: np.ndarray = u - self.back(np.stack(self.P) @ (self.weights * u))
-        return part
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        return self.joint.solve(y)
 
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(y with L y = r, residual of r where rows depend on others), for r (m,) or (m, k)."""
         parts = [
             space.coordinates(r[rows]) for space, rows in zip(self.own, self.rows, strict=True)
         ]
         residuals = [*(residuals for _, residuals in parts), r[self.idle]]
         return np.concatenate([y for y, _ in parts]), self._in_order(residuals)
 
-    def solve(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """((B W Bᵀ)⁺ r, residual of r)."""
-        y, residual = self.coordinates(r)
-        z, parts, start = self.joint.solve(y), [], 0
+    def spread(self, z: np.ndarray) -> np.ndarray:
+        parts, start = [], 0
         for space in self.own:
             parts.append(space.spread(z[start : start + len(space.P)]))
             start += len(space.P)
-        return self._in_order([*parts, np.zeros((len(self.idle), *r.shape[1:]))]), residual
+        return self._in_order([*parts, np.zeros((len(self.idle), *z.shape[1:]))])
 
     def _in_order(self, parts: list[Any]) -> np.ndarray:
         """Entries of the blocks in the order of the rows."""
@@ -292,15 +326,14 @@ def blocked_rows(B: np.ndarray, weights: np.ndarray, blocks: Blocks) -> BlockedR
         row_space(B[rows], rank, weights, most=rank)  # type: ignore[misc]  # traced or small: never dense
         for rows, rank in taken
     ]
-    P = [p for space in own for p in space.P]
+    P = np.concatenate([space.P for space in own])
     inverse = [x for space in own for x in space.inverse]
     # the factors of K = P W Pᵀ, P being orthogonal within blocks of these sizes
     sizes = [len(space.P) for space in own]
     block = np.repeat(np.arange(len(sizes)), sizes)
     between = (block[:, None] != block[None, :]).astype(float)
-    stacked = np.stack(P)
     own_squares = np.diag(np.stack([1.0 / each for each in inverse]))
-    joint = ldl(between * (stacked @ (weights.reshape(-1, 1) * stacked.T)) + own_squares)
+    joint = ldl(between * (P @ (weights.reshape(-1, 1) * P.T)) + own_squares)
     squares = [square for space in own for square in space.squares]
     lost = 1.0 - np.prod(np.stack([1.0 - space.lost for space in own]))
     about = (P, inverse, weights, squares, lost)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints import Constrained, Distance, Holonomic, Loop
-from dalembert.constraints.dynamics import TRACED_FROM, inside
+from dalembert.constraints.dynamics import TRACED_FROM
 from dalembert.constraints.kinds import Constraint, Time
 from dalembert.errors import FormulationError
 from dalembert.formulations.registry import INPUTS, Quantity
@@ -32,7 +32,7 @@ from dalembert.spatial.se3 import inverse, pose
 from dalembert.systems.bodies.body import Element, Force, digest
 from dalembert.systems.bodies.body_set import BODIES
 from dalembert.systems.bodies.space import RowFunction
-from dalembert.systems.dynamics import Dynamics, WrappedDynamics
+from dalembert.systems.dynamics import Dynamics, WrappedDynamics, delegates
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
@@ -174,6 +174,7 @@ OWN = (
 Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
 
 
+@delegates("dynamics", "name parameters")
 @dataclass(frozen=True, eq=False)
 class SprungDynamics(WrappedDynamics):
     """The robot's equations with forces along measures s(q)."""
@@ -182,8 +183,6 @@ class SprungDynamics(WrappedDynamics):
     tree: SpanningTree
 
     traced_from: ClassVar[tuple[str, ...]] = (*TRACED_FROM, "dalembert.mechanisms")
-    name: ClassVar = inside("name")
-    parameters: ClassVar = inside("parameters")
     inputs: ClassVar = {**INPUTS, "t": ()}
 
     @cached_property

@@ -117,7 +117,7 @@ def basic_parts(system: System, tool: str | None = None) -> list[Part]:
         ports += [Port("t", ())] if dynamics.moving else []
         motion["close"] = kernel_of(
             system,
-            lambda bound, q, stiff, t=None: {"q": newton_step(bound, q, t, stiff)},
+            lambda bound, q, stiff, t=None: {"q": newton_step(bound.at_time(t), q, stiff)},
             "close",
             ports,
         )

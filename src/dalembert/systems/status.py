@@ -16,9 +16,6 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.version import deprecated
 
-# dimensions of one state's value of an input; vectors otherwise
-INPUT_DIMENSIONS = {"t": 0, "tolerance": 0, "wrenches": 2}
-
 
 class Status(IntEnum):
     """The outcome of a state or a run: `OK`, or why there is no result for it."""
