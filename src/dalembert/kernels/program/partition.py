@@ -23,8 +23,10 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from math import ceil
+from operator import or_
 
 import numpy as np
 
@@ -249,9 +251,7 @@ def shared_tail(source: Program) -> np.ndarray:
     # per value, the inputs below it, as bits
     support = source.gather(1 << a if op == Op.INPUT else 0 for op, a, _ in source.rows)
     results = set(source.results.tolist())
-    every = 0
-    for k in results:
-        every |= support[k]
+    every = reduce(or_, (support[k] for k in results), 0)
     limit = _NEARLY_ALL * every.bit_count()
     early = [k for k in results if support[k].bit_count() <= limit]  # that depend on less
     needed = np.zeros(len(source), dtype=bool)
