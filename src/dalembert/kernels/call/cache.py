@@ -285,11 +285,8 @@ def _opened(create: bool = False) -> Iterator[Folder | None]:
     """The cache directory, open and found to be the user's own; None when there is none to use."""
     path = directory()
     folder = None if path is None else _open(path, create)
-    try:
+    with contextlib.nullcontext() if folder is None else contextlib.closing(folder):
         yield folder
-    finally:
-        if folder is not None:
-            folder.close()
 
 
 def _open(path: Path, create: bool) -> Folder | None:

@@ -58,18 +58,10 @@ class BroadcastKernel:
         kernel, target = self.loaded(dtype), native()
         known = dict(zip(GPU_SYMBOLS, (driver().launching, kernel.handle), strict=True))
         ports = self.program.inputs, self.program.outputs
-        size = np.dtype(dtype).itemsize
-
-        def written() -> str:
-            from dalembert.kernels.llvm.codegen import complete_module
-
-            return complete_module(
-                gpu_handler(*ports, size, kernel.threads, MAX_SMALL_BATCH), target
-            )
-
-        shapes = [[port.shape for port in side] for side in ports]
-        key_parts = (repr((shapes, size, kernel.threads, MAX_SMALL_BATCH)),)
-        linked = load_or_compile_ir(key_parts, (SYMBOL,), written, target, known)
+        sizes = np.dtype(dtype).itemsize, kernel.threads, MAX_SMALL_BATCH
+        write = partial(gpu_handler, *ports, *sizes)
+        key_parts = (repr(([[port.shape for port in side] for side in ports], *sizes)),)
+        linked = load_or_compile_ir(key_parts, (SYMBOL,), write, target, known)
         return linked[SYMBOL], (self, linked)
 
     def planned(self, dtype: str, device: int, axes: Sequence[Axis]) -> Launch:

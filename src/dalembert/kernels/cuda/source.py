@@ -170,13 +170,12 @@ def _statements(
     groups, access = _groups(program), (body.load, body.store)
     has_trigonometry = bool({Op.SIN, Op.COS} & {Op(op) for op in program.op.tolist()})
     turning = f"{function}_sincos" if has_trigonometry else ""
+    helpers = [sincos(turning, scalar), ""] if turning else []
     if groups.calls:
-        helpers = [sincos(turning, scalar), ""] if turning else []
         head = "static __device__ __noinline__ "
         helpers += group_functions(groups, scalar, function, head, turning)
         return helpers, list(group_calls(groups, program, scalar, function, *access))
     if not turning or len(program) > _SHORT:
-        helpers = [sincos(turning, scalar), ""] if turning else []
         return helpers, list(statements(program, scalar, *access, turning))
     slow = statements(program, scalar, *access, f"sincos{scalar.suffix}")
     arguments = ", ".join(f"{kind}{name}" for name, kind in body.captured.items())

@@ -21,7 +21,6 @@ from functools import cache, partial
 import numpy as np
 
 from dalembert.kernels.call.cache_key import load_or_compile_ir
-from dalembert.kernels.llvm.codegen import complete_module
 from dalembert.kernels.llvm.ir import IRWriter, Vector
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
@@ -63,7 +62,7 @@ def envelope_ir(lines: int, target: Target) -> str:
         ahead.store("%x", after, ahead.extremum("max", x, ahead.load("%low", after)))
     backward_text = back.function(BACKWARD, (*_LINES, *_STAGE))
     forward_text = ahead.function(FORWARD, ("slope", "at", "low", "high", "x"))
-    return complete_module("\n".join([*declared, backward_text, forward_text]), target)
+    return "\n".join([*declared, backward_text, forward_text])
 
 
 class _EnvelopeWriter:

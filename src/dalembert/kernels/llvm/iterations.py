@@ -20,7 +20,6 @@ import numpy as np
 
 from dalembert.kernels.call.cache_key import load_or_compile_ir
 from dalembert.kernels.llvm.body import part_declarations, part_function
-from dalembert.kernels.llvm.codegen import complete_module
 from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.runtime import (
@@ -67,7 +66,7 @@ def assembly(
     if deep:
         texts += [THREAD_DECLARATIONS, assembly_file("stack_checks")]
         texts.append(guarded_function(loop.symbol, loop.parameters, need))
-    return complete_module("\n".join(texts), target)
+    return "\n".join(texts)
 
 
 def _only_copies(finish: Program) -> bool:

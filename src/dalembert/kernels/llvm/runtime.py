@@ -22,6 +22,7 @@ import numpy as np
 from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.mathematics import LIBM_NAMES
 from dalembert.kernels.llvm.target import Target
+from dalembert.kernels.program.partition import alive_counts
 from dalembert.tracing.program import LEAVES, Op, Program
 
 MAX_ON_STACK = 8 * 1024  # bytes that a function sets aside on the stack
@@ -34,13 +35,8 @@ declare void @llvm.trap() noreturn nounwind"""
 
 def spilled_bytes(program: Program, v: Vector) -> int:
     """Bytes of vectors that are spilled: the largest number of operations alive at once."""
-    op = program.op.tolist()
-    change = np.zeros(len(op) + 1, dtype=int)
-    for k, end in program.last_uses.items():
-        if op[k] not in LEAVES:
-            change[k] += 1
-            change[end] -= 1
-    return int(np.cumsum(change).max()) * v.width * v.size
+    operations = np.flatnonzero(~np.isin(program.op, list(LEAVES)))
+    return max(alive_counts(program.rows, operations.tolist())) * v.width * v.size
 
 
 class Block:

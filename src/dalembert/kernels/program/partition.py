@@ -73,7 +73,7 @@ def split_into_parts(
     indices = range(outputs) if results is None else results
     order = _operation_order(source)
     short = len(order) + 12 * len(indices) <= long
-    short = short and max(_alive_counts(source.rows, order)) <= MAX_ALIVE
+    short = short and max(alive_counts(source.rows, order)) <= MAX_ALIVE
     if longest is None:
         few = len(order) < OPERATIONS_PER_RESULT * len(indices)
         longest = SHORT_SEGMENT if few else LONGEST
@@ -84,7 +84,7 @@ def split_into_parts(
     # a pivot of M is divided by in most parts; LLVM inverts it once in each
     source = reciprocals(source)
     order, rows = _operation_order(source), source.rows
-    alive = _alive_counts(rows, order)
+    alive = alive_counts(rows, order)
     length = len(order) / ceil(len(order) / longest)
     margin = int(_WINDOW * length)
     cuts = []
@@ -123,7 +123,7 @@ def _operation_order(source: Program) -> list[int]:
     return list(order)
 
 
-def _alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
+def alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
     """How many values are computed before each position in the order and used at it or after."""
     position = {k: i for i, k in enumerate(order)}
     last: dict[int, int] = {}
