@@ -13,10 +13,9 @@ from dalembert.kernels.program.passes import (
     reordered,
 )
 from dalembert.kernels.program.trace import trace
-from dalembert.tracing.program import depth_first
 from dalembert.tracing.casadi_io import to_casadi
 from dalembert.tracing.interpreter import interpret
-from dalembert.tracing.program import Op
+from dalembert.tracing.program import Op, depth_first
 
 QUANTITIES = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 

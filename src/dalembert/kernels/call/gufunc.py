@@ -125,6 +125,19 @@ def c_function(capsule: str, index: int) -> int:
     return address
 
 
+def bound_loop(address: int, arrays: Sequence[np.ndarray]) -> Callable[[], None]:
+    """A call of the inner loop at an address on arrays (states, …), which must outlive it."""
+    strides = [x.strides[0] for x in arrays]
+    strides += [stride for x in arrays for stride in x.strides[1:]]
+    return partial(
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address),
+        (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
+        (ctypes.c_ssize_t * 1)(len(arrays[0])),
+        (ctypes.c_ssize_t * len(strides))(*strides),
+        None,
+    )
+
+
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
 _DOUBLE_LOOP, _FLOAT_LOOP = 0, 1
 _NO_IDENTITY = -1

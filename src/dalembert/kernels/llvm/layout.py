@@ -15,7 +15,6 @@ halves: such shuffles do not compete with multiplications for an execution port.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import prod
 
 from dalembert.kernels.llvm.ir import IRWriter, Vector
@@ -69,24 +68,20 @@ def scatter_columns(
             t.store(f"<{w} x {v.scalar}>", part, t.element(v.scalar, row, start), "align 1")
 
 
-def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int]]:
-    """Chunks (start, width) over n entries, of which one more is moved where that saves a chunk."""
-    chunks, start = list[tuple[int, int]](), 0
-    while n > 1 and start < n:
+def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int, range]]:
+    """Chunks over n entries, of which one more is moved where that saves a chunk.
+
+    (Start, width, entries that no chunk before it has, counted from its start) of each.
+    """
+    chunks, done = list[tuple[int, int, range]](), 0
+    while n > 1 and done < n:
         w = 2
-        while 2 * w <= min(n - start + 1, n, v.width // 2):
+        while 2 * w <= min(n - done + 1, n, v.width // 2):
             w *= 2
-        chunks.append((min(start, n - w), w))
-        start = chunks[-1][0] + w
+        start = min(done, n - w)
+        chunks.append((start, w, range(done - start, w)))
+        done = start + w
     return chunks
-
-
-def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
-    """Of each chunk the entries that no chunk before it has, counted from its start."""
-    ends = [0, *(start + w for start, w in chunks)]
-    return [
-        range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
-    ]
 
 
 def _exchange(t: IRWriter, v: Vector, vectors: Sequence[str], h: int) -> list[str]:
@@ -268,10 +263,10 @@ def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
     regular = 0
     if n > UNROLLED:  # long runs of equal chunks as one loop
         w = chunks[0][1]
-        regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
+        regular = next((k for k, c in enumerate(chunks) if c[:2] != (k * w, w)), len(chunks))
         with t.loop(regular) as i:
             chunk(t.let(f"mul i64 {i}, {w}"), w, range(w))
-    for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
+    for start, w, new in chunks[regular:]:
         chunk(start, w, new)
 
 

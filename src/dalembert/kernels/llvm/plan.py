@@ -27,7 +27,6 @@ from dalembert.kernels.llvm.layout import (
     UNROLLED,
     cover_with_chunks,
     gather_columns,
-    new_entries,
     scatter_columns,
 )
 from dalembert.kernels.llvm.runtime import MAX_ON_STACK, Block, spilled_bytes
@@ -256,7 +255,6 @@ def interleaved_moves(plan: Plan) -> list[Move]:
     within = filter(plan.moves_within, plan.arguments)
     for argument in sorted(within, key=lambda each: each.is_input):
         n = argument.port.size
-        chunks = cover_with_chunks(plan.v, n) if n > 1 else [(0, n)] * n
-        each = zip(chunks, new_entries(chunks), strict=True)
-        result += [Move(argument, start, w, fresh) for (start, w), fresh in each]
+        chunks = cover_with_chunks(plan.v, n) if n > 1 else [(0, n, range(n))] * n
+        result += [Move(argument, *chunk) for chunk in chunks]
     return result
