@@ -174,8 +174,7 @@ class ArgumentMover:
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
             with t.when(same):
                 for k in range(1 + plan.overlaps):
-                    frame = t.at("%frame", k * plan.frame)
-                    self._call("same", self.base, 1, frame)
+                    self._call("same", self.base, 1, t.at("%frame", k * plan.frame))
         elif plan.lines:
             address = t.at("%offsets", 8 * (self.argument.offset - plan.outputs[0].offset))
             suffix = self.argument.suffix
@@ -303,8 +302,7 @@ def _single_state_function(plan: Plan, deep: bool) -> str:
         if argument.index == inputs:
             call_parts(t, plan)
         own = argument.index if argument.is_input else argument.index - inputs
-        arrays = "%in" if argument.is_input else "%out"
-        base = t.load("ptr", t.at(arrays, 8 * own))
+        base = t.load("ptr", t.at("%in" if argument.is_input else "%out", 8 * own))
         if argument.port.size > UNROLLED:
             with t.loop(argument.port.size) as index:
                 move(argument, base, index)

@@ -167,8 +167,7 @@ class _Body:
         if op == Op.CONST:
             return v.splat(float(self.program.constants[a]))
         if op == Op.INPUT:
-            address = t.at("%x", a * v.width * v.size)
-            return t.load(v.type, address, "!invariant.load !1")
+            return t.load(v.type, t.at("%x", a * v.width * v.size), "!invariant.load !1")
         if op in (Op.SIN, Op.COS):
             if a not in self.pairs:
                 self.pairs[a] = mathematics.sincos(t, v, *self.reduced[a])

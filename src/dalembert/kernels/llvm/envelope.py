@@ -76,12 +76,10 @@ class _EnvelopeWriter:
         return self.t.function(f"void @{symbol}({head}, i64 %stages) #0")
 
     def load(self, array: str, index: str) -> str:
-        address = self.t.element("double", array, index)
-        return self.t.load("double", address)
+        return self.t.load("double", self.t.element("double", array, index))
 
     def store(self, array: str, index: str, value: str) -> None:
-        address = self.t.element("double", array, index)
-        self.t.store("double", value, address)
+        self.t.store("double", value, self.t.element("double", array, index))
 
     def extremum(self, kind: str, a: str, b: str) -> str:
         """The smaller or larger of two numbers."""

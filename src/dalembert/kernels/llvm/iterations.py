@@ -143,8 +143,7 @@ class LoopWriter:
         self.copy("%x", "%x", [(a, b) for a, b in pairs if a is not None])
         for a, b in pairs:
             if a is None:
-                address = self.address("%x", b)
-                t.store(v.type, "zeroinitializer", address, f"align {v.size}")
+                t.store(v.type, "zeroinitializer", self.address("%x", b), f"align {v.size}")
         results = len(iteration.stage.results)
         for number, row in enumerate(iteration.table):
             for column, factor in enumerate(row, start=self.base + self.work + self.fixed):
@@ -204,8 +203,7 @@ class RolloutWriter(LoopWriter):
                 after = t.let(f"add i64 {step}, 1")
                 with t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")):
                     number = t.load("i64", "%save")
-                    target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
-                    self.copy("%x", target, base)
+                    self.copy("%x", t.at(saved, t.let(f"mul i64 {number}, %saved_step")), base)
                     t.store("i64", t.let(f"add i64 {number}, 1"), "%save")
 
 
@@ -446,8 +444,7 @@ class SearchWriter(RowLoop):
     def end(self, lane: str) -> None:
         """Write and take the next row, or begin again."""
         t, v = self.t, self.v
-        at = t.element(v.scalar, self.address("%x", 2 * self.n), lane)
-        cost = t.load(v.scalar, at)
+        cost = t.load(v.scalar, t.element(v.scalar, self.address("%x", 2 * self.n), lane))
         converged = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
         before = t.load("i64", t.element("i64", "%start", lane))
         starts = t.let(f"add i64 {before}, 1")
@@ -456,8 +453,7 @@ class SearchWriter(RowLoop):
             which = t.let(f"select i1 {converged}, i64 0, i64 {self.n * self.bytes}")
             target = t.at("%ends", t.let(f"mul i64 {row}, {self.n * v.size}"))
             self.give(lane, t.at("%x", which), target, self.n)
-            address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
-            t.store(v.scalar, cost, address)
+            t.store(v.scalar, cost, t.at("%costs", t.let(f"mul i64 {row}, {v.size}")))
         with t.when(t.let(f"xor i1 {done}, true")):
             self.start(lane, starts)
 

@@ -245,8 +245,7 @@ class Move:
                 address = t.at(address, t.let(f"mul i64 {index}, {step[axis]}") if index else 0)
             inside = t.element(v.type, tile, self.start + k)
             source, target = (address, inside) if self.argument.is_input else (inside, address)
-            x = t.load(v.type, source, "align 1")
-            t.store(v.type, x, target, "align 1")
+            t.store(v.type, t.load(v.type, source, "align 1"), target, "align 1")
 
 
 def interleaved_moves(plan: Plan) -> list[Move]:

@@ -100,8 +100,7 @@ class BatchWalk:
             )
             buffer = self.last = t.load("ptr", address)
             for name, at in (("base", 24), ("extents", 40)):
-                pointer = t.load("ptr", t.at(buffer, at))
-                t.store("ptr", pointer, t.at(f"%{name}", 8 * a))
+                t.store("ptr", t.load("ptr", t.at(buffer, at)), t.at(f"%{name}", 8 * a))
             t.store("i64", port.size * self.size, t.at("%running", 8 * a))
 
     def _axis(self, axes: str, index: str) -> None:
@@ -143,8 +142,7 @@ class BatchWalk:
         t = self.t
         t.store("i64", index, "%rest")
         for a in range(self.count):
-            base = t.load("ptr", t.at("%base", 8 * a))
-            t.store("ptr", base, t.at("%args", 8 * a))
+            t.store("ptr", t.load("ptr", t.at("%base", 8 * a)), t.at("%args", 8 * a))
         with t.loop(groups) as group:
             size = t.load("i64", t.element("i64", "%sizes", group))
             size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
@@ -190,8 +188,7 @@ class _CpuWalk(BatchWalk):
         t = self.t
         self.longest = t.load("i64", "%longest")
         for a in range(self.count):
-            stride = t.load("i64", self._stride(self.longest, a))
-            t.store("i64", stride, t.at("%steps", 8 * a))
+            t.store("i64", t.load("i64", self._stride(self.longest, a)), t.at("%steps", 8 * a))
         self.size_at = t.element("i64", "%sizes", self.longest)
         return t.load("i64", self.size_at)
 
@@ -295,8 +292,7 @@ class _GpuWalk(BatchWalk):
     def _call(self) -> None:
         t = self.t
         for a in range(self.count):
-            at = t.load("ptr", t.at("%args", 8 * a))
-            t.store("ptr", at, t.at("%words", 8 * a))
+            t.store("ptr", t.load("ptr", t.at("%args", 8 * a)), t.at("%words", 8 * a))
         grid = f"i32 {self.blocks}, i32 1, i32 1, i32 {self.block}, i32 1, i32 1, i32 0"
         arguments = f"ptr @dalembert_kernel, {grid}, ptr {self.stream}, ptr %places, ptr null"
         code = t.let(f"call i32 @dalembert_launch({arguments})")
@@ -316,6 +312,5 @@ class _GpuWalk(BatchWalk):
                 digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
                 character = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
                 t.store("i8", character, t.at("%said", len(_MESSAGE) + k))
-            error = self._ask(48, "%said", f"i64 {_INTERNAL}")
-            t.store("ptr", error, "%error")
+            t.store("ptr", self._ask(48, "%said", f"i64 {_INTERNAL}"), "%error")
         return t.load("ptr", "%error")
