@@ -42,8 +42,8 @@ def envelope_ir(lines: int, target: Target) -> str:
     back = _EnvelopeWriter(lines, v)
     t = back.t
     with t.loop("%stages") as index:
-        after = t.let(f"sub i64 %stages, {index}")
-        i = t.let(f"sub i64 {after}, 1")
+        after = t.op("sub", "%stages", index)
+        i = t.op("sub", after, 1)
         begin = back.extremum("max", back.load("%low", after), back.load("%first", i))
         stop = back.extremum("min", back.load("%high", after), back.load("%last", i))
         y = [
@@ -56,7 +56,7 @@ def envelope_ir(lines: int, target: Target) -> str:
         back.store("%low", i, back.extremum("min", low, high))
     ahead = _EnvelopeWriter(lines, v)
     with ahead.t.loop("%stages") as i:
-        after = ahead.t.let(f"add i64 {i}, 1")
+        after = ahead.t.op("add", i, 1)
         x = ahead.envelope("min", "%slope", "%at", i, ahead.load("%x", i))
         x = ahead.extremum("min", x, ahead.load("%high", after))
         ahead.store("%x", after, ahead.extremum("max", x, ahead.load("%low", after)))
@@ -88,7 +88,7 @@ class _EnvelopeWriter:
     def envelope(self, kind: str, factors: str, offsets: str, row: str, y: str) -> str:
         """The smallest or largest factor y + offset of one stage's lines."""
         t, v = self.t, self.v
-        start = t.let(f"mul i64 {row}, {self.lines * v.size}")
+        start = t.op("mul", row, self.lines * v.size)
         arrays = t.at(factors, start), t.at(offsets, start)
         spread = t.splat(v, y)
         best = ""

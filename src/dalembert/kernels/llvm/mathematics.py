@@ -197,6 +197,6 @@ def libm_definition(v: Vector, op: Op) -> str:
         if v.size == 4:
             value = t.let(f"fptrunc double {value} to float")
         t.store(v.scalar, value, t.element(v.scalar, results, lane))
-    t.do(f"ret {v.type} {t.let(f'load {v.type}, ptr {results}')}")
+    t.do(f"ret {v.type} {t.load(v.type, results)}")
     listed = ", ".join(f"{v.type} {x}" for x in parameters)
     return t.function(f"internal {v.type} @each_{LIBM_NAMES[op]}({listed}) noinline #0")

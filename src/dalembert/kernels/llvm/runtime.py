@@ -53,12 +53,10 @@ class Block:
             return
         block = f"{self.name}_block"
         t.do(f"{block} = call ptr @malloc(i64 {self.size + 64})")
-        none = t.let(f"icmp eq ptr {block}, null")
-        with t.when(none):
+        with t.when(t.op("icmp eq", block, "null", "ptr")):
             t.do("call void @llvm.trap()")
-        address = t.let(f"ptrtoint ptr {block} to i64")
-        up = t.let(f"add i64 {address}, 63")
-        t.do(f"{self.name} = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")
+        up = t.op("add", t.let(f"ptrtoint ptr {block} to i64"), 63)
+        t.do(f"{self.name} = inttoptr i64 {t.op('and', up, -64)} to ptr")
 
     def release(self, t: IRWriter) -> None:
         """Before the function returns."""
@@ -89,7 +87,7 @@ def guarded_function(
     t, values = IRWriter(), []
     for i, (kind, _) in enumerate(parameters):
         field = t.let(f"getelementptr {struct}, ptr %packed, i32 0, i32 {i}")
-        values.append(f"{kind} {t.let(f'load {kind}, ptr {field}')}")
+        values.append(f"{kind} {t.load(kind, field)}")
     t.do(f"call void @{name}_here({', '.join(values)})")
     t.do("ret ptr null")
     away = t.function(f"internal ptr @{name}_away(ptr %packed) #0")
@@ -97,8 +95,7 @@ def guarded_function(
     t.do(f"%packed = alloca {struct}")
     t.do("%attributes = alloca [256 x i8], align 16")
     t.do("%id = alloca i64")
-    left = t.let("call i64 @stack_left()")
-    enough = t.let(f"icmp ugt i64 {left}, {need}")
+    enough = t.op("icmp ugt", t.let("call i64 @stack_left()"), need)
     t.do(f"br i1 {enough}, label %here, label %away, !prof !2")
     t.label("away")
     for i, (kind, key) in enumerate(parameters):
