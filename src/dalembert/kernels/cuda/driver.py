@@ -182,10 +182,13 @@ class CudaDriver:
             self._do("cuLibraryGetKernel", ctypes.byref(kernel), library, name.encode())
         return kernel.value or 0
 
-    def facts(self, handle: int) -> list[int]:
+    def facts(self, handle: int) -> tuple[int, int, int]:
         """Registers and bytes of local and of shared memory of a kernel, on the first device."""
         kernel = ctypes.c_void_p(handle)
-        return [self._number("cuKernelGetAttribute", x, kernel, 0) for x in _ATTRIBUTES]
+        registers, local, shared = (
+            self._number("cuKernelGetAttribute", x, kernel, 0) for x in _ATTRIBUTES
+        )
+        return registers, local, shared
 
     def prepare(self, handle: int, device: int) -> None:
         """Bring a kernel onto a device now, for a stream that is being captured brings nothing."""

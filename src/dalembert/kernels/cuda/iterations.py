@@ -185,7 +185,7 @@ def cuda_rollout(iteration: Iteration, name: str, dtype: str = "float32") -> Cud
     saved = [f"{T} *__restrict__ {c_identifier(p.name)}_saved" for p in iteration.base]
     counts = ["const long long count", "const int steps", "const int every", "const int moving"]
     counts.append(f"const {T} dt")
-    held = _move_rows(iteration.fixed, scalar, "held", "turn", inward=True)
+    fixed = _move_rows(iteration.fixed, scalar, "held", "turn", inward=True)
     saves = _move_rows(iteration.base, scalar, "base", "save", inward=False)
     body = [
         f"{T} base[{parts.base}], work[{parts.work}], held[{parts.fixed}];",
@@ -203,7 +203,7 @@ def cuda_rollout(iteration: Iteration, name: str, dtype: str = "float32") -> Cud
         "for (int step = 0; step < steps; step++) {",
         "    if (moving != 0 || step == 0) {",
         "        const long long turn = (moving != 0) ? step : 0;",
-        *(f"        {line}" for line in held),
+        *(f"        {line}" for line in fixed),
         "    }",
         *(f"    {line}" for line in parts.step()),
         "    if ((step + 1) % every == 0) {",
