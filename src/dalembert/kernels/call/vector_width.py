@@ -117,8 +117,12 @@ def _sample_call(code: bytes) -> Callable[[], None]:
     """The compiled loop on a few rows of numbers."""
     loaded = load(code, ("dalembert_loop",))
     arrays = np.full((_STATES, 6), 0.3), np.empty((_STATES, 6))
-    run = bound_loop(loaded["dalembert_loop"], arrays)
-    return lambda owners=(loaded, arrays): run()  # which must outlive the call
+    call = bound_loop(loaded["dalembert_loop"], arrays)
+
+    def run(owners: object = (loaded, arrays)) -> None:  # which must outlive the call
+        call()
+
+    return run
 
 
 def _has_choice(target: Target) -> bool:
