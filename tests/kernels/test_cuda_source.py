@@ -99,17 +99,16 @@ def test_sincos(tmp_path, dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("moving", [0, 1])
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_rollout(tmp_path, method, moving, layout):
+def test_rollout(tmp_path, method, moving):
     """The fused loop against the same steps taken one at a time in NumPy."""
     robot = dl.load("planar_2r")
     count, steps, every, dt = 37, 6, 2, 0.01
     rng = np.random.default_rng(1)
     q, qd = rng.normal(size=(2, count, 2))
     tau = rng.normal(size=(steps if moving else 1, count, 2))
-    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", layout)
+    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64")
     arguments = [
         "const double *q",
         "const double *qd",
@@ -120,14 +119,9 @@ def test_rollout(tmp_path, method, moving, layout):
     arguments += ["long long count", "int steps", "int every", "int moving", "double dt"]
     function = on_host(tmp_path, source, arguments)
     saved = [np.full((steps // every, count, 2), np.nan) for _ in range(2)]
-    if layout == "column":
-        saved = [np.full((steps // every, 2, count), np.nan) for _ in range(2)]
-    forces = np.ascontiguousarray(tau if layout == "row" else tau.transpose(0, 2, 1))
-    inputs = (arranged(q, layout), arranged(qd, layout), forces, *saved)
+    inputs = (q, qd, tau, *saved)
     counts = (ctypes.c_longlong(count), steps, every, moving, ctypes.c_double(dt))
     function(*map(pointer, inputs), *counts)
-    if layout == "column":
-        saved = [x.transpose(0, 2, 1) for x in saved]
     for step in range(steps):
         q, qd = taken(robot, method, q, qd, tau[step if moving else 0], dt)
         if (step + 1) % every == 0:
@@ -145,7 +139,7 @@ def test_rollout_turns_on_groups(tmp_path, method):
     robot = dl.Robot.from_links([ball, arm])
     count, steps, dt = 5, 6, 0.01
     q, qd, tau = robot.random_state(np.random.default_rng(1), count)
-    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", "row")
+    source = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64")
     arguments = [f"const double *{name}" for name in ("q", "qd", "tau", "width")]
     arguments += ["double *qs", "double *qds"]
     arguments += ["long long count", "int steps", "int every", "int moving", "double dt"]

@@ -128,6 +128,6 @@ def test_broadcast_inputs_are_spread():
 @given(n=st.integers(2, 200), width=st.sampled_from([2, 4, 8, 16]))
 def test_chunks_cover_every_entry(n, width):
     chunks = cover_with_chunks(Vector("float64", width), n)
-    covered = [k for start, w in chunks for k in range(start, start + w)]
+    covered = [k for start, w, _ in chunks for k in range(start, start + w)]
     assert set(covered) == set(range(n))
     assert len(covered) <= n + 1

@@ -94,7 +94,7 @@ def test_code_without_its_symbols_is_given_back_and_says_no_more(monkeypatch):
     messages, tracker = [], WithoutSymbols()
     monkeypatch.setattr(sys, "unraisablehook", messages.append)
     with pytest.raises(KeyError):
-        Loaded(tracker, None, ["f"])
+        Loaded(-1, tracker, None, ["f"])
     gc.collect()
     assert tracker.closed and not messages
 
@@ -104,7 +104,7 @@ def test_code_that_outlives_its_module_at_exit_is_silent():
     script = (
         "import builtins\nfrom dalembert.kernels.llvm import load\n"
         "class Kept:\n    def close(self): pass\n"
-        "builtins.kept = load.Loaded(Kept(), None, [])\nvars(load).clear()\n"
+        "builtins.kept = load.Loaded(-1, Kept(), None, [])\nvars(load).clear()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

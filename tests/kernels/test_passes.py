@@ -6,16 +6,16 @@ import pytest
 import dalembert as dl
 from dalembert.kernels.program import passes
 from dalembert.kernels.program.passes import (
-    _depth_first,
     distant_uses,
     mean_alive,
     order_results,
     reciprocals,
+    reordered,
 )
 from dalembert.kernels.program.trace import trace
 from dalembert.tracing.casadi_io import to_casadi
 from dalembert.tracing.interpreter import interpret
-from dalembert.tracing.program import Op
+from dalembert.tracing.program import Op, depth_first
 
 QUANTITIES = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 
@@ -48,7 +48,8 @@ def test_order_by_shells():
         return np.stack(rows[::-1])
 
     program = trace(function, {"x": (8,)})
-    program = _depth_first(program, program.results.tolist())  # as asked for: the first row first
+    order = depth_first(program.operands.__getitem__, program.results.tolist())
+    program = reordered(program, order)  # as asked for: the first row first
     assert mean_alive(order_results(program)) < mean_alive(program)
 
 

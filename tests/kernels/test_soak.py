@@ -161,7 +161,7 @@ def test_code_dropped_while_llvm_is_busy_is_freed_later(monkeypatch):
 
 def test_dropped_code_does_not_wait_for_the_collectors_own_time(monkeypatch):
     """Python's objects are few beside their machine code, so the collector is asked to come."""
-    monkeypatch.setattr(load._linkers, "most", len(load._libraries) + 20)
+    monkeypatch.setattr(load.Loaded, "most", len(load._libraries) + 20)
     thresholds, references = gc.get_threshold(), []
     gc.set_threshold(0)  # it never comes by itself
     try:

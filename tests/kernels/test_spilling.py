@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.cuda import spilling
+from dalembert.kernels.cuda import spilling, text
 from dalembert.kernels.cuda.source import broadcast_source, cuda_source
 from dalembert.kernels.cuda.spilling import (
     Action,
@@ -173,13 +173,14 @@ def test_constant_results_and_the_memory_of_the_device(tmp_path, crowded, monkey
             np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13 * abs(other).max())
     monkeypatch.setattr(spilling, "SHARED_LIMIT", 32 * 8 * 2)
     assert "rest[" in cuda_source(program, "kernel", "float64", "column").text
+    monkeypatch.setattr(text, "SHARED_LIMIT", 32 * 8 * 2)
     with pytest.raises(dl.CompileError, match='use layout="column"'):
         cuda_source(program, "kernel", "float64", "row")
 
 
-def spills(folder, text):
+def spills(folder, source):
     """Bytes that the compiler spills in its own way."""
-    (folder / "kernel.cu").write_text(text)
+    (folder / "kernel.cu").write_text(source)
     command = ["nvcc", "-arch=sm_90", "-cubin", "-Xptxas", "-v", "kernel.cu", "-o", "kernel.cubin"]
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     return max(int(x) for x in re.findall(r"(\d+) bytes spill stores", done.stderr))

@@ -19,8 +19,10 @@ there files are reached by their paths, and the folder is private because it lie
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
+import operator
 import os
 import re
 import stat
@@ -115,10 +117,7 @@ class Folder:
 
 
 def _flags(purpose: str) -> int:
-    flags = 0
-    for name in _FLAGS[purpose]:
-        flags |= getattr(os, name, 0)
-    return flags
+    return functools.reduce(operator.or_, (getattr(os, name, 0) for name in _FLAGS[purpose]))
 
 
 MAGIC = b"dalembert-object-1\n"
@@ -271,12 +270,8 @@ def _encode(key: str, payload: bytes) -> bytes:
 
 
 def _decode(key: str, entry: bytes) -> bytes | None:
-    text = key.encode()
-    payload = entry[_HEADER + len(text) :]
-    mine = entry[_HEADER - _LENGTHS.size :].startswith(
-        _LENGTHS.pack(len(text), len(payload)) + text
-    )
-    return payload if mine and _is_intact(entry) else None
+    payload = entry[_HEADER + len(key.encode()) :]
+    return payload if entry == _encode(key, payload) else None
 
 
 def _is_intact(entry: bytes) -> bool:
@@ -290,11 +285,8 @@ def _opened(create: bool = False) -> Iterator[Folder | None]:
     """The cache directory, open and found to be the user's own; None when there is none to use."""
     path = directory()
     folder = None if path is None else _open(path, create)
-    try:
+    with contextlib.nullcontext() if folder is None else contextlib.closing(folder):
         yield folder
-    finally:
-        if folder is not None:
-            folder.close()
 
 
 def _open(path: Path, create: bool) -> Folder | None:

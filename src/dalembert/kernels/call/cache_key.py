@@ -157,12 +157,12 @@ def load_or_compile_ir(
     target: Target,
     known: Mapping[str, int] | None = None,
 ) -> Loaded:
-    """The functions of a module in LLVM assembly; `key_parts` contain all that determines its text."""
+    """Functions in LLVM assembly; `key_parts` contain all that determines what `write` returns."""
 
     def compile_code() -> bytes:
-        from dalembert.kernels.llvm.codegen import compile_module
+        from dalembert.kernels.llvm.codegen import compile_module, complete_module
 
-        return pack([compile_module(write(), target)])
+        return pack([compile_module(complete_module(write(), target), target)])
 
     key = cache_key((*symbols, *key_parts), target)
     return load_or_compile(key, symbols, compile_code, known)

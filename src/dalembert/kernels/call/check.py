@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import CompileError
+from dalembert.kernels.call.gufunc import bound_loop
 from dalembert.kernels.program.iteration import port_starts
 from dalembert.tracing.program import Port, Program, port_slices
 
@@ -277,15 +278,7 @@ class Check:
         if not len(states[0]):
             return
         results = [np.full((len(states[0]), *port.shape), np.nan, dtype) for port in self.outputs]
-        arrays = [*states, *results]
-        cores = [stride for x in arrays for stride in x.strides[1:]]
-        strides = [*(x.strides[0] for x in arrays), *cores]
-        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop)(
-            (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
-            (ctypes.c_ssize_t * 1)(len(states[0])),
-            (ctypes.c_ssize_t * len(strides))(*strides),
-            None,
-        )
+        bound_loop(loop, [*states, *results])()
         confirmation = Confirmation(self.name, self.inputs, self.outputs, states, results)
         rounding = confirmation.by_program(self.program())
         if self.reference is not None and dtype == "float64":

@@ -59,41 +59,33 @@ ARRAY_NEW_FROM_DESCR = 94  # PyArray_NewFromDescr
 C_CONTIGUOUS, ALIGNED = 0x1, 0x100
 
 
+def _c_fields(*groups: tuple[type[Any], str]) -> list[tuple[str, type[Any]]]:
+    """Fields of a structure, those in a row that have one type together."""
+    return [(name, kind) for kind, names in groups for name in names.split()]
+
+
 class ArrayFields(ctypes.Structure):
     """The public head of a `PyArrayObject` (numpy/ndarraytypes.h) in a build with the GIL."""
 
-    _fields_ = (
-        ("refcount", ctypes.c_ssize_t),
-        ("type", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("ndim", ctypes.c_int),
-        ("dimensions", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("base", ctypes.c_void_p),
-        ("descr", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
+    _fields_ = _c_fields(
+        (ctypes.c_ssize_t, "refcount"),
+        (ctypes.c_void_p, "type data"),
+        (ctypes.c_int, "ndim"),
+        (ctypes.c_void_p, "dimensions strides base descr"),
+        (ctypes.c_int, "flags"),
     )
 
 
 class UfuncFields(ctypes.Structure):
     """The head of a `PyUFuncObject` (numpy/ufuncobject.h), up to the object that it owns."""
 
-    _fields_ = (
-        ("refcount", ctypes.c_ssize_t),
-        ("type", ctypes.c_void_p),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
-        ("functions", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("ntypes", ctypes.c_int),
-        ("reserved", ctypes.c_int),
-        ("name", ctypes.c_void_p),
-        ("types", ctypes.c_void_p),
-        ("doc", ctypes.c_void_p),
-        ("ptr", ctypes.c_void_p),
-        ("owned", ctypes.c_void_p),
+    _fields_ = _c_fields(
+        (ctypes.c_ssize_t, "refcount"),
+        (ctypes.c_void_p, "type"),
+        (ctypes.c_int, "nin nout nargs identity"),
+        (ctypes.c_void_p, "functions data"),
+        (ctypes.c_int, "ntypes reserved"),
+        (ctypes.c_void_p, "name types doc ptr owned"),
     )
 
 
@@ -131,6 +123,19 @@ def c_function(capsule: str, index: int) -> int:
     if address is None:
         raise CompileError(f"NumPy {np.__version__} has no function {index} in {capsule}")
     return address
+
+
+def bound_loop(address: int, arrays: Sequence[np.ndarray]) -> Callable[[], None]:
+    """A call of the inner loop at an address on arrays (states, …), which must outlive it."""
+    strides = [x.strides[0] for x in arrays]
+    strides += [stride for x in arrays for stride in x.strides[1:]]
+    return partial(
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address),
+        (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays)),
+        (ctypes.c_ssize_t * 1)(len(arrays[0])),
+        (ctypes.c_ssize_t * len(strides))(*strides),
+        None,
+    )
 
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
@@ -306,40 +311,34 @@ def _all_subclasses(kind: Any) -> Iterator[Any]:
 # the stubs
 
 
-def _once(load: Callable[[], Loaded]) -> Callable[[], Loaded]:
-    """The same, loaded once, whichever threads ask: of two, one would be unloaded in use."""
-    cached = functools.cache(load)
-
-    @functools.wraps(load)
-    def locked() -> Loaded:
-        with llvm_lock:
-            return cached()
-
-    return locked
-
-
-@_once
 def stubs() -> Loaded:
     """The functions that every ufunc needs; called once for each, so compiled without optimisation."""
     symbols = ("dalembert_lazy_loop", "dalembert_promote", "dalembert_weak")
-    return _loaded(assembly_file("ufunc_stubs"), symbols, opt=0)
+    return _loaded("ufunc_stubs", symbols, opt=0)
 
 
-@_once
 def call_stub() -> Loaded:
     """`dalembert_call`, compiled with optimisation, as every fast call runs it."""
     # a tuple's items follow its head, which has got longer in CPython 3.14
-    text = assembly_file("call_stub", ITEMS=tuple.__basicsize__)
-    return _loaded(text, ("dalembert_call",), opt=3)
+    return _loaded("call_stub", ("dalembert_call",), opt=3, ITEMS=tuple.__basicsize__)
 
 
-def _loaded(text: str, symbols: tuple[str, ...], opt: int) -> Loaded:
+_stubs: dict[str, Loaded] = {}
+
+
+def _loaded(name: str, symbols: tuple[str, ...], opt: int, **values: object) -> Loaded:
     import llvmlite
 
-    text = f"\n{text}\n"
-    machine = (platform.machine(), sys.platform, llvmlite.__version__, str(opt))
-    key = "\n".join(("packed stubs", *machine, text))
-    return load_or_compile(key, symbols, lambda: pack([_compile(text, opt)]), is_complete=True)
+    with llvm_lock:  # loaded once, whichever threads ask: of two, one would be unloaded in use
+        if name not in _stubs:
+            text = f"\n{assembly_file(name, **values)}\n"
+            machine = (platform.machine(), sys.platform, llvmlite.__version__, str(opt))
+            key, compiled = (
+                "\n".join(("packed stubs", *machine, text)),
+                partial(_compile, text, opt),
+            )
+            _stubs[name] = load_or_compile(key, symbols, compiled, is_complete=True)
+        return _stubs[name]
 
 
 def _compile(text: str, opt: int) -> bytes:
@@ -351,4 +350,4 @@ def _compile(text: str, opt: int) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", opt=opt)
     module = llvm.parse_assembly(text)
     module.verify()
-    return bytes(machine.emit_object(module))
+    return pack([machine.emit_object(module)])

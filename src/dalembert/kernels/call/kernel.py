@@ -148,12 +148,7 @@ class Kernel:
         loaded, target = self._code.loaded(dtype), self._code.target
         known = dict(zip(CPU_SYMBOLS, (loaded["dalembert_loop"], settings_address()), strict=True))
         ports, size = (self.inputs, self.outputs), np.dtype(dtype).itemsize
-
-        def write() -> str:
-            from dalembert.kernels.llvm.codegen import complete_module
-
-            return complete_module(cpu_handler(*ports, size, target), target)
-
+        write = functools.partial(cpu_handler, *ports, size, target)
         key_parts = (signature(*ports), self._code.cache_key(dtype))
         linked = load_or_compile_ir(key_parts, (HANDLER,), write, target, known)
         return linked[HANDLER], (loaded, linked)

@@ -94,8 +94,7 @@ def _checked(n: object, source: str) -> int:
 def _default() -> int:
     setting = os.environ.get("DALEMBERT_NUM_THREADS", "").strip()
     if setting:
-        count = int(setting) if setting.isdecimal() else setting
-        return _checked(count, "DALEMBERT_NUM_THREADS")
+        return _checked(int(setting) if setting.isdecimal() else setting, "DALEMBERT_NUM_THREADS")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, MOST_THREADS)
 

@@ -10,7 +10,6 @@ depends on the instructions between them.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import os
@@ -23,6 +22,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.kernels.call import cache
+from dalembert.kernels.call.gufunc import bound_loop
 from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import Target, by_name, native
 
@@ -116,14 +116,11 @@ def time_both_widths() -> dict[str, float]:
 def _sample_call(code: bytes) -> Callable[[], None]:
     """The compiled loop on a few rows of numbers."""
     loaded = load(code, ("dalembert_loop",))
-    loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loaded["dalembert_loop"])
-    x, y = np.full((_STATES, 6), 0.3), np.empty((_STATES, 6))
-    args = (ctypes.c_void_p * 2)(x.ctypes.data, y.ctypes.data)
-    steps = (ctypes.c_ssize_t * 4)(48, 48, 8, 8)
-    count = (ctypes.c_ssize_t * 1)(_STATES)
+    arrays = np.full((_STATES, 6), 0.3), np.empty((_STATES, 6))
+    call = bound_loop(loaded["dalembert_loop"], arrays)
 
-    def run(owners: object = (loaded, x, y)) -> None:  # which must outlive the call
-        loop(args, count, steps, None)
+    def run(owners: object = (loaded, arrays)) -> None:  # which must outlive the call
+        call()
 
     return run
 

@@ -11,8 +11,7 @@ that a second call with arrays of the same shapes only allocates the results and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
@@ -41,8 +40,8 @@ from dalembert.kernels.cuda.iterations import (
 )
 from dalembert.kernels.cuda.launch import load_kernel
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
-from dalembert.kernels.program.iteration import Iteration, lead, port_starts
-from dalembert.tracing.program import Port, Program
+from dalembert.kernels.program.iteration import Iteration, lead
+from dalembert.tracing.program import Port, Program, port_slices
 
 if TYPE_CHECKING:
     import cupy
@@ -168,14 +167,16 @@ class CompiledKernels:
         stream, device = cuda.get_current_stream().ptr, cuda.Device().id
         driver().launch(kernel.handle, blocks, source.threads, stream, device, values)
 
-    @contextmanager
-    def _confirming(self, dtype: str) -> Iterator[None]:
-        """The kernel in rows counts as confirmed from now on, unless the block raises."""
-        self._confirmed.add((dtype, "row"))
+    def _confirm_once(self, dtype: str, layout: str, confirm: Callable[[], None]) -> None:
+        """With DALEMBERT_CHECK, confirm a kernel, which `confirm` may call, until that succeeds."""
+        key = (dtype, layout)
+        if key in self._confirmed or not checking():
+            return
+        self._confirmed.add(key)
         try:
-            yield
+            confirm()
         except BaseException:
-            self._confirmed.discard((dtype, "row"))
+            self._confirmed.discard(key)
             raise
 
 
@@ -210,9 +211,7 @@ class DeviceKernel(CompiledKernels):
             layout = "column" if columns else "row"
             self._launch(prod(batch), dtype, layout, (*inputs, *results, np.int64(prod(batch))))
             rows = [x.T if columns else x for x in results]
-            if (dtype, layout) not in self._confirmed:
-                self._confirm(states, rows)
-                self._confirmed.add((dtype, layout))
+            self._confirm_once(dtype, layout, partial(self._confirm, states, rows))
             copied = any(x.data.ptr != y.data.ptr for x, y in zip(inputs, arrays, strict=True))
             if key is not None and not copied:
                 if len(self.plans) >= _MAX_PLANS:
@@ -230,8 +229,8 @@ class DeviceKernel(CompiledKernels):
             return shaped[0] if len(shaped) == 1 else tuple(shaped)
 
     def _confirm(self, inputs: Sequence[cupy.ndarray], results: Sequence[cupy.ndarray]) -> None:
-        """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
-        if checking() and len(inputs[0]):
+        """Raise where first states are not what the program gives."""
+        if len(inputs[0]):
             sides, n = (self.program.inputs, self.program.outputs), len(inputs)
             pairs = zip((*inputs, *results), (*sides[0], *sides[1]), strict=True)
             host = [x[:MAX_STATES].get().reshape(-1, *port.shape) for x, port in pairs]
@@ -243,7 +242,7 @@ class DeviceRollout(CompiledKernels):
     """The CUDA kernels of one iteration."""
 
     def __init__(self, iteration: Iteration, name: str) -> None:
-        super().__init__(partial(cuda_rollout, iteration, name))
+        super().__init__(lambda dtype, layout: cuda_rollout(iteration, name, dtype))
         self.iteration, self.name = iteration, name
 
     def __call__(
@@ -256,13 +255,14 @@ class DeviceRollout(CompiledKernels):
         with common_device([port.name for port in ports], (*base, *fixed)):
             base, fixed = ([cp.asarray(x) for x in arrays] for arrays in (base, fixed))
             moving, batch = self.iteration.batch(base, fixed, steps, every)
-            if (dtype, "row") not in self._confirmed:
-                with self._confirming(dtype):
-                    if checking():
-                        typed = [x.astype(dtype, copy=False) for x in (*base, *fixed)]
-                        shape = (steps if moving else 0, batch, dt, KERNEL_KIND)
-                        transfers = (cp.broadcast_to, lambda x: x.get())
-                        confirm_rollout(self.iteration, self, typed, *shape, *transfers)
+
+            def confirm() -> None:
+                typed = [x.astype(dtype, copy=False) for x in (*base, *fixed)]
+                shape = (steps if moving else 0, batch, dt, KERNEL_KIND)
+                transfers = (cp.broadcast_to, lambda x: x.get())
+                confirm_rollout(self.iteration, self, typed, *shape, *transfers)
+
+            self._confirm_once(dtype, "row", confirm)
             count, often = prod(batch), ((steps, *batch) if moving else batch)
             inputs = [
                 *map(partial(flatten_states, dtype, batch), self.iteration.base, base),
@@ -336,10 +336,9 @@ class DeviceAdaptive(CompiledKernels):
         """Values of all ports (rows, entries), zero where nothing is given."""
         cp, count = require_cupy(), prod(batch)
         result = cp.empty((count, sum(port.size for port in ports)), ADAPTIVE_DTYPE)
-        for port, start in zip(ports, port_starts(ports).values(), strict=True):
+        for port, own in zip(ports, port_slices(ports), strict=True):
             x = cp.asarray(values.get(port.name, 0.0))
-            entries = flatten_states(ADAPTIVE_DTYPE, batch, port, x)
-            result[:, start : start + port.size] = entries
+            result[:, own] = flatten_states(ADAPTIVE_DTYPE, batch, port, x)
         return result
 
     def __call__(
@@ -349,14 +348,16 @@ class DeviceAdaptive(CompiledKernels):
         from dalembert.kernels.call.iterations import AdaptiveResult
 
         cp, count = require_cupy(), len(base)
-        if not self._confirmed and checking() and count:
 
-            def run(x: np.ndarray, u: np.ndarray, at: float) -> tuple[np.ndarray, np.ndarray]:
-                result = self(cp.asarray(x), cp.asarray(u), 1, at)
-                return result.saved.get(), result.ends.get()
+        def run(x: np.ndarray, u: np.ndarray, at: float) -> tuple[np.ndarray, np.ndarray]:
+            result = self(cp.asarray(x), cp.asarray(u), 1, at)
+            return result.saved.get(), result.ends.get()
 
-            with self._confirming(ADAPTIVE_DTYPE):
-                confirm_adaptive_steps(self.iteration, run, base.get(), fixed.get(), KERNEL_KIND)
+        def confirm() -> None:
+            confirm_adaptive_steps(self.iteration, run, base.get(), fixed.get(), KERNEL_KIND)
+
+        if count:
+            self._confirm_once(ADAPTIVE_DTYPE, "row", confirm)
         saved = cp.empty((count, saves, self.saved), ADAPTIVE_DTYPE)
         ends = cp.empty((count, base.shape[1]), ADAPTIVE_DTYPE)
         saved[...] = ends[...] = np.nan

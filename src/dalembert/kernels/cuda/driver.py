@@ -164,16 +164,11 @@ class CudaDriver:
     @cached_property
     def arch(self) -> int:
         """The compute capability of the cards here, 90 for 9.0; of the least where they differ."""
-        count, device, value = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-        self._do("cuDeviceGetCount", ctypes.byref(count))
         capabilities = []
-        for index in range(count.value):
-            self._do("cuDeviceGet", ctypes.byref(device), index)
-            digits = []
-            for which in _CAPABILITY:
-                self._do("cuDeviceGetAttribute", ctypes.byref(value), which, device)
-                digits.append(value.value)
-            capabilities.append(10 * digits[0] + digits[1])
+        for index in range(self._number("cuDeviceGetCount")):
+            device = self._number("cuDeviceGet", index)
+            major, minor = (self._number("cuDeviceGetAttribute", x, device) for x in _CAPABILITY)
+            capabilities.append(10 * major + minor)
         if not capabilities:
             raise CompileError("the CUDA driver finds no device; install one, or use NumPy arrays")
         return min(capabilities)
@@ -187,15 +182,13 @@ class CudaDriver:
             self._do("cuLibraryGetKernel", ctypes.byref(kernel), library, name.encode())
         return kernel.value or 0
 
-    def facts(self, handle: int, device: int = 0) -> tuple[int, int, int]:
-        """Registers and bytes of local and of shared memory of a kernel."""
-        value = ctypes.c_int()
-        facts = []
-        for which in _ATTRIBUTES:
-            kernel = ctypes.c_void_p(handle)
-            self._do("cuKernelGetAttribute", ctypes.byref(value), which, kernel, device)
-            facts.append(value.value)
-        return facts[0], facts[1], facts[2]
+    def facts(self, handle: int) -> tuple[int, int, int]:
+        """Registers and bytes of local and of shared memory of a kernel, on the first device."""
+        kernel = ctypes.c_void_p(handle)
+        registers, local, shared = (
+            self._number("cuKernelGetAttribute", x, kernel, 0) for x in _ATTRIBUTES
+        )
+        return registers, local, shared
 
     def prepare(self, handle: int, device: int) -> None:
         """Bring a kernel onto a device now, for a stream that is being captured brings nothing."""
@@ -249,6 +242,12 @@ class CudaDriver:
             yield
         finally:
             self._do("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    def _number(self, name: str, *arguments: object) -> int:
+        """The integer that a function of the driver writes to its first argument."""
+        value = ctypes.c_int()
+        self._do(name, ctypes.byref(value), *arguments)
+        return value.value
 
     def _do(self, name: str, *arguments: object) -> None:
         self._require(getattr(self._cuda, name)(*arguments), name)

@@ -5,13 +5,13 @@ the scalars of a stage. A rollout is one trajectory per thread, its state in reg
 
     name(base…, held…, saved base…, count, steps, every, moving, dt)
 
-After every `every`-th step the base values are saved. Saved arrays have the time in front:
-(saves, states, entries) in rows, (saves, entries, states) in columns. Held values are those of
-(states, entries) throughout, or, with `moving` = 1, one such array per step.
+After every `every`-th step the base values are saved. Arrays are in rows; saved ones have the time
+in front: (saves, states, entries). Held values are those of (states, entries) throughout, or, with
+`moving` = 1, one such array per step.
 
 Adaptive runs and searches do what `kernels.llvm.iterations` does on the CPU, run by run. A thread takes
 the next row as soon as its own has ended, so that none waits for another; `next` counts the rows that
-were taken. Arrays are in rows.
+were taken.
 
     name(base, held, saved, ends, next, count, saves, interval)
     name(held…, first, pool, ends, costs, next, count, given, starts, steps, mask, gain, enough)
@@ -23,8 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dalembert.kernels.c_source import Scalar, port_entries, statements
-from dalembert.kernels.cuda.source import CudaSource, require_layout
-from dalembert.kernels.cuda.text import LANES, STATE_PER_THREAD, Tile, kernel_text, sincos
+from dalembert.kernels.cuda.text import LANES, CudaSource, Tile, kernel_text, sincos
 from dalembert.kernels.program.iteration import STRIDES, Iteration, port_starts
 from dalembert.kernels.program.passes import reciprocals
 from dalembert.text import c_identifier
@@ -172,107 +171,70 @@ _WARPS = 4
 _LONG_STEP = 4500  # instructions of all programs of a step
 
 
-def cuda_rollout(
-    iteration: Iteration, name: str, dtype: str = "float32", layout: str = "row"
-) -> CudaSource:
+def cuda_rollout(iteration: Iteration, name: str, dtype: str = "float32") -> CudaSource:
     """The kernel of an iteration; launch ceil(count / 128) blocks of 128 threads."""
-    require_layout(layout)
     scalar, function = Scalar.of(dtype), c_identifier(name)
-    access = _RowAccess(iteration, scalar) if layout == "row" else _ColumnAccess()
     parts = StepWriter(iteration, scalar, function, "dt * ")
-    note = f"Trajectories, one per thread; batches in {layout} layout, saved states time first."
+    note = "Trajectories, one per thread; batches in row layout, saved states time first."
     # a long one keeps its registers only where one block is said to be enough
     is_long = sum(map(len, iteration.programs)) > _LONG_STEP
     bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
     T, ports = scalar.type, [*iteration.base, *iteration.fixed]
+    shared = max(Tile(port, "", 0).size for port in ports)  # numbers of one warp
     inputs = [f"const {T} *__restrict__ {c_identifier(p.name)}" for p in ports]
     saved = [f"{T} *__restrict__ {c_identifier(p.name)}_saved" for p in iteration.base]
     counts = ["const long long count", "const int steps", "const int every", "const int moving"]
     counts.append(f"const {T} dt")
+    fixed = _move_rows(iteration.fixed, scalar, "held", "turn", inward=True)
+    saves = _move_rows(iteration.base, scalar, "base", "save", inward=False)
     body = [
         f"{T} base[{parts.base}], work[{parts.work}], held[{parts.fixed}];",
-        *access.opening,
-        *access.take("base", iteration.base),
+        f"__shared__ __align__(16) {T} tiles[{_WARPS * shared}];",
+        f"const int lane = threadIdx.x % {LANES};",
+        f"{T} *tile = tiles + (threadIdx.x / {LANES}) * {shared};",
+        f"const long long warp = (long long)blockIdx.x * {_WARPS} + threadIdx.x / {LANES};",
+        f"const long long own = warp * {LANES};",
+        "if (own >= count) return;",
+        f"const int states = (count - own < {LANES}) ? (int)(count - own) : {LANES};",
+        f"const bool full = states == {LANES};",
+        *_move_rows(iteration.base, scalar, "base", "0", inward=True),
         "long long save = 0;",
         "#pragma unroll 1",
         "for (int step = 0; step < steps; step++) {",
         "    if (moving != 0 || step == 0) {",
         "        const long long turn = (moving != 0) ? step : 0;",
-        *(f"        {line}" for line in access.take("held", iteration.fixed, "turn")),
+        *(f"        {line}" for line in fixed),
         "    }",
         *(f"    {line}" for line in parts.step()),
         "    if ((step + 1) % every == 0) {",
-        *(f"        {line}" for line in access.give(iteration.base)),
+        *(f"        {line}" for line in saves),
         "        save++;",
         "    }",
         "}",
     ]
     head, arguments = parts.head(note), ", ".join([*inputs, *saved, *counts])
     text = kernel_text(head, bounds, function, arguments, body)
-    shared = access.shared * _WARPS * scalar.size
-    return CudaSource(text, function, LANES * _WARPS, shared)
+    return CudaSource(text, function, LANES * _WARPS, shared * _WARPS * scalar.size)
 
 
-class _ColumnAccess:
-    """Every thread reads and writes its own column."""
+def _move_rows(
+    ports: Sequence[Port], scalar: Scalar, array: str, step: str, inward: bool
+) -> list[str]:
+    """Lines that move all values between an array of the thread and memory, at a step or a save.
 
-    shared = 0
-    opening: Sequence[str] = STATE_PER_THREAD
-
-    def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
-        return [
-            f"{into}[{k}] = {c_identifier(port.name)}"
-            f"[({step} * {port.size} + {entry}) * count + state];"
-            for k, (port, entry) in enumerate(port_entries(ports))
-        ]
-
-    def give(self, ports: tuple[Port, ...]) -> list[str]:
-        return [
-            f"{c_identifier(p.name)}_saved[(save * {p.size} + {entry}) * count + state] = base[{k}];"
-            for k, (p, entry) in enumerate(port_entries(ports))
-        ]
-
-
-class _RowAccess:
-    """The states of a warp pass through one tile in shared memory, array after array."""
-
-    def __init__(self, iteration: Iteration, scalar: Scalar) -> None:
-        ports = (*iteration.base, *iteration.fixed)
-        self.scalar, T = scalar, scalar.type
-        self.shared = max(Tile(port, "", 0).size for port in ports)
-        self.opening: Sequence[str] = [
-            f"__shared__ __align__(16) {T} tiles[{_WARPS * self.shared}];",
-            f"const int lane = threadIdx.x % {LANES};",
-            f"{T} *tile = tiles + (threadIdx.x / {LANES}) * {self.shared};",
-            f"const long long warp = (long long)blockIdx.x * {_WARPS} + threadIdx.x / {LANES};",
-            f"const long long own = warp * {LANES};",
-            "if (own >= count) return;",
-            f"const int states = (count - own < {LANES}) ? (int)(count - own) : {LANES};",
-            f"const bool full = states == {LANES};",
-        ]
-
-    def take(self, into: str, ports: tuple[Port, ...], step: str = "0") -> list[str]:
-        lines = []
-        for port, k in zip(ports, port_starts(ports).values(), strict=True):
-            tile = Tile(port, c_identifier(port.name), 0)
-            entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
-            copied = tile.copy(self.scalar, inward=True)
-            lines += self._block(step, [*copied, "__syncwarp();", *entries])
-        return lines
-
-    def give(self, ports: tuple[Port, ...]) -> list[str]:
-        lines = []
-        for port, k in zip(ports, port_starts(ports).values(), strict=True):
-            tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
-            entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
-            copied = tile.copy(self.scalar, inward=False)
-            lines += self._block("save", [*entries, "__syncwarp();", *copied])
-        return lines
-
-    def _block(self, step: str, lines: Sequence[str]) -> list[str]:
-        """The lines that move one array, at a step or a save."""
-        first = f"    const long long first = {step} * count + own;"
-        return ["{", first, *(f"    {line}" for line in ("__syncwarp();", *lines)), "}"]
+    The states of a warp pass through one tile in shared memory, port after port.
+    """
+    lines = []
+    for port, k in zip(ports, port_starts(ports).values(), strict=True):
+        tile = Tile(port, f"{c_identifier(port.name)}{'' if inward else '_saved'}", 0)
+        entries = [(f"{array}[{k + i}]", tile.entry(i)) for i in range(port.size)]
+        assigned = [f"{x} = {y};" if inward else f"{y} = {x};" for x, y in entries]
+        copied = tile.copy(scalar, inward)
+        before, after = (copied, assigned) if inward else (assigned, copied)
+        moved = ["__syncwarp();", *before, "__syncwarp();", *after]
+        first = f"const long long first = {step} * count + own;"
+        lines += ["{", *(f"    {line}" for line in (first, *moved)), "}"]
+    return lines
 
 
 ADAPTIVE_GRID = RowGrid(LANES, 4096)

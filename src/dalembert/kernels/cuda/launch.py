@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
 
@@ -17,6 +17,8 @@ from dalembert.kernels.llvm.target import native
 from dalembert.kernels.llvm.xla import GPU_SYMBOLS, SYMBOL, gpu_handler
 from dalembert.tracing.program import Program
 
+Launch = Callable[[int, list[int]], None]
+"""Launches a kernel on a stream, with the addresses of inputs and outputs."""
 Axis = tuple[int, Sequence[int]]  # states along it, and the step of each input from one to the next
 
 
@@ -56,18 +58,10 @@ class BroadcastKernel:
         kernel, target = self.loaded(dtype), native()
         known = dict(zip(GPU_SYMBOLS, (driver().launching, kernel.handle), strict=True))
         ports = self.program.inputs, self.program.outputs
-        size = np.dtype(dtype).itemsize
-
-        def written() -> str:
-            from dalembert.kernels.llvm.codegen import complete_module
-
-            return complete_module(
-                gpu_handler(*ports, size, kernel.threads, MAX_SMALL_BATCH), target
-            )
-
-        shapes = [[port.shape for port in side] for side in ports]
-        key_parts = (repr((shapes, size, kernel.threads, MAX_SMALL_BATCH)),)
-        linked = load_or_compile_ir(key_parts, (SYMBOL,), written, target, known)
+        sizes = np.dtype(dtype).itemsize, kernel.threads, MAX_SMALL_BATCH
+        write = partial(gpu_handler, *ports, *sizes)
+        key_parts = (repr(([[port.shape for port in side] for side in ports], *sizes)),)
+        linked = load_or_compile_ir(key_parts, (SYMBOL,), write, target, known)
         return linked[SYMBOL], (self, linked)
 
     def planned(self, dtype: str, device: int, axes: Sequence[Axis]) -> Launch:
@@ -79,18 +73,11 @@ class BroadcastKernel:
         full = [*axes, *((1, (0,) * inputs),) * (AXES - len(axes))]
         count = prod(extent for extent, _ in full)
         steps = [step[a] for a in range(inputs) for _, step in full]
-        return Launch(kernel, device, count, [count, full[0][0], full[1][0], *steps])
+        words, launch = [count, full[0][0], full[1][0], *steps], driver().launch
+        handle, grid = kernel.handle, kernel.geometry(count)
 
+        def launched(stream: int, arrays: list[int]) -> None:
+            if count:
+                launch(handle, *grid, stream, device, arrays + words)
 
-class Launch:
-    """All of a launch that is known before the addresses of its arrays are."""
-
-    def __init__(self, kernel: LoadedKernel, device: int, count: int, words: list[int]) -> None:
-        self.count, self._handle, self._device, self._words = count, kernel.handle, device, words
-        self._grid, self._driver = kernel.geometry(count), driver()
-
-    def __call__(self, stream: int, arrays: list[int]) -> None:
-        """Launch it on a stream, with the addresses of inputs and outputs."""
-        if self.count:
-            words = arrays + self._words
-            self._driver.launch(self._handle, *self._grid, stream, self._device, words)
+        return launched

@@ -23,7 +23,6 @@ may be a block, so that a small batch can occupy all of the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dalembert.errors import CompileError
@@ -44,10 +43,12 @@ from dalembert.kernels.cuda.text import (
     SHARED_LIMIT,
     STATE_PER_THREAD,
     STATES_PER_WARP,
+    WARP_STATES,
     Access,
     CudaSource,
     Tile,
     kernel_text,
+    require_tiles,
     sincos,
     tile_bytes,
 )
@@ -86,7 +87,8 @@ def cuda_source(
     CompileError
         Where the layout is unknown, or rows are too wide for shared memory.
     """
-    require_layout(layout)
+    if layout not in ENTRY_INDEX:
+        raise CompileError(f"layout={layout!r} must be one of {', '.join(ENTRY_INDEX)}")
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
     spills = needs_spilling(program, scalar)
@@ -104,12 +106,6 @@ def cuda_source(
         access = Access(STATE_PER_THREAD, load, store)
     arguments = [*pointers(program, scalar, "__restrict__ "), "const long long count"]
     return SpillWriter(program, scalar, function, access).source(head, arguments)
-
-
-def require_layout(layout: str) -> None:
-    """Raise unless this is a layout of batches."""
-    if layout not in ENTRY_INDEX:
-        raise CompileError(f"layout={layout!r} must be one of {', '.join(ENTRY_INDEX)}")
 
 
 def needs_spilling(program: Program, scalar: Scalar) -> bool:
@@ -136,12 +132,13 @@ def fits_rows(program: Program, dtype: str) -> bool:
     """Whether batches can be in rows; those of wide results must be in columns."""
     scalar = Scalar.of(dtype)
     if needs_spilling(program, scalar):
-        return tile_bytes(program, scalar) <= SHARED_LIMIT
-    try:
-        _layout_body(program, scalar, "row")
-    except CompileError:
-        return False
-    return True
+        return tile_bytes(program.outputs, scalar) <= SHARED_LIMIT
+    return not is_wide(program) or tiles_fit(program, scalar)
+
+
+def tiles_fit(program: Program, scalar: Scalar) -> bool:
+    """Whether shared memory holds the inputs and results of a warp."""
+    return tile_bytes((*program.inputs, *program.outputs), scalar) <= SHARED_LIMIT
 
 
 def is_wide(program: Program) -> bool:
@@ -173,13 +170,12 @@ def _statements(
     groups, access = _groups(program), (body.load, body.store)
     has_trigonometry = bool({Op.SIN, Op.COS} & {Op(op) for op in program.op.tolist()})
     turning = f"{function}_sincos" if has_trigonometry else ""
+    helpers = [sincos(turning, scalar), ""] if turning else []
     if groups.calls:
-        helpers = [sincos(turning, scalar), ""] if turning else []
         head = "static __device__ __noinline__ "
         helpers += group_functions(groups, scalar, function, head, turning)
         return helpers, list(group_calls(groups, program, scalar, function, *access))
     if not turning or len(program) > _SHORT:
-        helpers = [sincos(turning, scalar), ""] if turning else []
         return helpers, list(statements(program, scalar, *access, turning))
     slow = statements(program, scalar, *access, f"sincos{scalar.suffix}")
     arguments = ", ".join(f"{kind}{name}" for name, kind in body.captured.items())
@@ -223,12 +219,8 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
         shared += tiles[-1].size
     inputs, outputs = tiles[: len(program.inputs)], tiles[len(program.inputs) :]
     need = shared * scalar.size
-    warps = max(1, min(_MOST_WARPS, SHARED_LIMIT // need))
-    if need > SHARED_LIMIT:
-        raise CompileError(
-            f"{program.name}: one warp's states take {need} bytes of shared memory, more "
-            f'than {SHARED_LIMIT}; use layout="column"'
-        )
+    require_tiles(program.name, need)
+    warps = min(_MOST_WARPS, SHARED_LIMIT // need)
     inputs_entries, outputs_entries = (
         [tile.entry(k) for tile in side for k in range(tile.port.size)]
         for side in (inputs, outputs)
@@ -237,13 +229,13 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
     for tile in inputs:
         copy = tile.copy(scalar, inward=True)
         if own_states:
-            here = f"tile[{tile.offset} + lane * {tile.stride} + k]"
             copy = [
                 f"if (extent0 >= count && {tile.name}_step0 == {tile.port.size}) {{",
                 *(f"    {line}" for line in copy),
                 "} else {",
                 "    #pragma unroll 4",
-                f"    for (int k = 0; k < {tile.port.size}; k++) {here} = {tile.name}_own[k];",
+                f"    for (int k = 0; k < {tile.port.size}; k++) "
+                f"{tile.entry('k')} = {tile.name}_own[k];",
                 "}",
             ]
         fetched += copy
@@ -251,10 +243,7 @@ def _tiled_body(program: Program, scalar: Scalar, own_states: Sequence[str] = ()
         f"__shared__ __align__(16) {scalar.type} tiles[{warps * shared}];",
         f"const int lane = threadIdx.x % {LANES};",
         f"{scalar.type} *tile = tiles + (threadIdx.x / {LANES}) * {shared};",
-        "const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
-        "if (first >= count) return;",
-        f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
-        f"const bool full = states == {LANES};",
+        *(STATES_PER_WARP if own_states else WARP_STATES),
         *own_states,
         *fetched,
         "__syncwarp();",
@@ -304,13 +293,11 @@ def broadcast_source(program: Program, name: str, dtype: str) -> CudaSource:
     load, store = entry_accessors(program, suffix="_own")
     if needs_spilling(program, scalar):
         access = Access(before, load, store)
-        if tile_bytes(program, scalar) <= SHARED_LIMIT:  # results by tiles
+        if tile_bytes(program.outputs, scalar) <= SHARED_LIMIT:  # results by tiles
             access = Access((*STATES_PER_WARP, *own_states), load, None)
         arguments = [*pointers(program, scalar, "__restrict__ "), *counts]
         return SpillWriter(program, scalar, function, access).source((), arguments)
     body = Body(before, [], load, store, captured)
-    if is_wide(program):  # rows through tiles while shared memory holds them
-        state = "const long long state = first + (lane < states ? lane : 0);"
-        with suppress(CompileError):
-            body = _tiled_body(program, scalar, (state, *own_states))
+    if is_wide(program) and tiles_fit(program, scalar):
+        body = _tiled_body(program, scalar, own_states)
     return _plain_source(program, scalar, function, replace(body, counts=counts), ())

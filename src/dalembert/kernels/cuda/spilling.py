@@ -21,7 +21,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dalembert.errors import CompileError
 from dalembert.kernels.c_source import Scalar, expression, named_ports
 from dalembert.kernels.cuda.text import (
     LANES,
@@ -30,6 +29,7 @@ from dalembert.kernels.cuda.text import (
     CudaSource,
     Tile,
     kernel_text,
+    require_tiles,
     sincos,
     tile_bytes,
 )
@@ -220,12 +220,8 @@ class SpillWriter:
     """Writes the kernel of a program for one warp to a block."""
 
     def __init__(self, source: Program, scalar: Scalar, function: str, access: Access) -> None:
-        need = tile_bytes(source, scalar)
-        if access.store is None and need > SHARED_LIMIT:
-            raise CompileError(
-                f"{source.name}: one warp's states take {need} bytes of shared memory, more than "
-                f'{SHARED_LIMIT}; use layout="column"'
-            )
+        if access.store is None:
+            require_tiles(source.name, tile_bytes(source.outputs, scalar))
         self.scalar, self.function, self.access = scalar, function, access
         cut, worth = None, _WORTHWHILE * max_alive(source)
         for split in (split_at_vertex_cut(source), split_at_first_result(source)):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from dalembert.errors import CompileError
 from dalembert.kernels.c_source import Scalar
-from dalembert.tracing.program import Port, Program
+from dalembert.tracing.program import Port
 
 LANES = 32
 SHARED_LIMIT = 48 * 1024  # bytes of shared memory a block may have without asking
@@ -136,7 +137,7 @@ class Tile:
         """Numbers it takes, rounded up to whole 16-byte pieces of either precision."""
         return -(-LANES * self.stride // 4) * 4
 
-    def entry(self, k: int) -> str:
+    def entry(self, k: int | str) -> str:
         """Entry k of this thread's state."""
         return f"tile[{self.offset} + lane * {self.stride} + {k}]"
 
@@ -177,11 +178,14 @@ STATE_PER_THREAD = (
     "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
     "if (state >= count) return;",
 )
-STATES_PER_WARP = (
+WARP_STATES = (
     "const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
     "if (first >= count) return;",
     f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
     f"const bool full = states == {LANES};",
+)
+STATES_PER_WARP = (
+    *WARP_STATES,
     "const long long state = first + (lane < states ? lane : 0);",
 )
 
@@ -202,6 +206,15 @@ class Access:
     store: Callable[[int, str], str] | None  # the statement for a result; None where tiles take it
 
 
-def tile_bytes(source: Program, scalar: Scalar) -> int:
-    """Bytes of shared memory that the results of a warp take in rows."""
-    return sum(Tile(port, "", 0).size for port in source.outputs) * scalar.size
+def tile_bytes(ports: Iterable[Port], scalar: Scalar) -> int:
+    """Bytes of shared memory that a warp's states of these ports take in rows."""
+    return sum(Tile(port, "", 0).size for port in ports) * scalar.size
+
+
+def require_tiles(name: str, need: int) -> None:
+    """Raise where so many bytes of tiles are more than the shared memory of a block."""
+    if need > SHARED_LIMIT:
+        raise CompileError(
+            f"{name}: one warp's states take {need} bytes of shared memory, more than "
+            f'{SHARED_LIMIT}; use layout="column"'
+        )

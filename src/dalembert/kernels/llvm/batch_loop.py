@@ -66,8 +66,8 @@ def range_function(plan: Plan, deep: bool) -> str:
     plan.begin(t)
     t.do(f"%offsets = alloca [{len(plan.lines)} x i64]")
     t.do(f"%records = alloca [{MOVE_RECORD // 8 * len(plan.arguments)} x i64]")
-    count = t.let("sub i64 %stop, %start")
-    small = t.let(f"icmp ult i64 {count}, {plan.v.width}")
+    count = t.op("sub", "%stop", "%start")
+    small = t.op("icmp ult", count, plan.v.width)
     movers = [ArgumentMover(t, plan, argument) for argument in plan.arguments]
     t.do(f"br i1 {small}, label %partial, label %full")
     t.label("partial")
@@ -86,9 +86,9 @@ def range_function(plan: Plan, deep: bool) -> str:
 def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], count: str) -> None:
     """Full registers of states, and after them the remainder."""
     width = plan.v.width
-    blocks = t.let(f"udiv i64 {count}, {width}")
-    done = t.let(f"mul i64 {blocks}, {width}")
-    last = t.let(f"sub i64 {done}, {width}")
+    blocks = t.op("udiv", count, width)
+    done = t.op("mul", blocks, width)
+    last = t.op("sub", done, width)
     inputs = [mover for mover in movers if mover.argument.is_input]
     outputs = [mover for mover in movers if not mover.argument.is_input]
     for mover in movers:
@@ -96,8 +96,8 @@ def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], co
     for mover in inputs:
         mover.move("0", "%frame", within=True)
     with t.loop(blocks) as index:
-        state = t.let(f"mul i64 {index}, {width}")
-        following = t.let(f"add i64 {state}, {width}")
+        state = t.op("mul", index, width)
+        following = t.op("add", state, width)
         frame, other = _current_frames(t, plan, index)
         for mover in inputs:
             mover.move(state, frame)
@@ -107,12 +107,11 @@ def _full_registers(t: IRWriter, plan: Plan, movers: Sequence[ArgumentMover], co
         call_parts(t, plan, frame, "%offsets", ahead, "%records")
         for mover in outputs:
             mover.move(state, frame)
-    frame, _ = _current_frames(t, plan, t.let(f"sub i64 {blocks}, 1"))
+    frame, _ = _current_frames(t, plan, t.op("sub", blocks, 1))
     for mover in outputs:
         mover.move(last, frame, within=True)
-    rest = t.let(f"add i64 %start, {done}")
-    left = t.let(f"icmp ult i64 {rest}, %stop")
-    with t.when(left):
+    rest = t.op("add", "%start", done)
+    with t.when(t.op("icmp ult", rest, "%stop")):
         t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)")
 
 
@@ -120,9 +119,8 @@ def _current_frames(t: IRWriter, plan: Plan, index: str) -> tuple[str, str]:
     """The frame of a register of states, and the other one."""
     if not plan.overlaps:
         return "%frame", "%frame"
-    odd = t.let(f"and i64 {index}, 1")
-    own = t.let(f"mul i64 {odd}, {plan.frame}")
-    other = t.let(f"sub i64 {plan.frame}, {own}")
+    own = t.op("mul", t.op("and", index, 1), plan.frame)
+    other = t.op("sub", plan.frame, own)
     return t.at("%frame", own), t.at("%frame", other)
 
 
@@ -134,7 +132,7 @@ class ArgumentMover:
         base = t.load("ptr", t.at("%args", 8 * argument.index))
         self.outer = t.load("i64", t.at("%steps", 8 * argument.index))
         self.strides = t.at("%steps", 8 * argument.strides)
-        self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
+        self.base = t.at(base, t.op("mul", "%start", self.outer))
         self.mode = t.let(f"call i64 @mode_{argument.suffix}(i64 {self.outer}, ptr {self.strides})")
         self.moves_within = plan.moves_within(argument)
         self.within = ""  # the mode where it moves during the arithmetic
@@ -142,7 +140,7 @@ class ArgumentMover:
 
     def at(self, state: str) -> str:
         """The address of a state. Prefetching lines beyond the end of an array is harmless."""
-        return self.t.at(self.base, self.t.let(f"mul i64 {state}, {self.outer}"))
+        return self.t.at(self.base, self.t.op("mul", state, self.outer))
 
     def _tile(self, frame: str) -> str:
         return self.t.at(frame, self.argument.offset * self.plan.v.width * self.plan.v.size)
@@ -156,11 +154,9 @@ class ArgumentMover:
     def partial(self, count: str) -> None:
         """All of the few states, fewer than a register holds."""
         t = self.t
-        whole, rows = (
-            t.let(f"icmp eq i64 {self.mode}, {mode}") for mode in (layout.WHOLE, layout.ROWS)
-        )
+        whole, rows = (t.op("icmp eq", self.mode, mode) for mode in (layout.WHOLE, layout.ROWS))
         fast, slow, after = (t.fresh(name) for name in ("fast", "slow", "moved"))
-        t.do(f"br i1 {t.let(f'or i1 {whole}, {rows}')}, label %{fast}, label %{slow}")
+        t.do(f"br i1 {t.op('or', whole, rows, 'i1')}, label %{fast}, label %{slow}")
         for label, name in ((fast, "rows"), (slow, "any")):
             t.label(label)
             self._call(name, self.base, count, "%frame")
@@ -171,18 +167,16 @@ class ArgumentMover:
         """Pack inputs that are the same for all states; compute the offsets of lines to prefetch."""
         t, plan = self.t, self.plan
         if self.argument.is_input:
-            same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
-            with t.when(same):
+            with t.when(t.op("icmp eq", self.mode, layout.SAME)):
                 for k in range(1 + plan.overlaps):
-                    frame = t.at("%frame", k * plan.frame)
-                    self._call("same", self.base, 1, frame)
+                    self._call("same", self.base, 1, t.at("%frame", k * plan.frame))
         elif plan.lines:
             address = t.at("%offsets", 8 * (self.argument.offset - plan.outputs[0].offset))
             suffix = self.argument.suffix
             t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {address})")
         if self.moves_within:
-            apart = t.let(f"icmp ult i64 {self.mode}, {layout.DIRECT}")
-            self.within = t.let(f"select i1 {apart}, i64 {layout.NONE}, i64 {self.mode}")
+            apart = t.op("icmp ult", self.mode, layout.DIRECT)
+            self.within = t.select(apart, layout.NONE, self.mode)
             t.store("ptr", self.strides, self._word(3))
 
     def _word(self, k: int) -> str:
@@ -194,12 +188,11 @@ class ArgumentMover:
         if not self.moves_within:
             return
         if self.argument.is_input:
-            state_moved, none = following, t.let(f"icmp ugt i64 {following}, {last}")
+            state_moved, none = following, t.op("icmp ugt", following, last)
         else:
-            state_moved = t.let(f"sub i64 {state}, {self.plan.v.width}")
-            none = t.let(f"icmp eq i64 {state}, 0")
-        mode = t.let(f"select i1 {none}, i64 {layout.NONE}, i64 {self.within}")
-        t.store("i64", mode, self._word(0))
+            state_moved = t.op("sub", state, self.plan.v.width)
+            none = t.op("icmp eq", state, 0)
+        t.store("i64", t.select(none, layout.NONE, self.within), self._word(0))
         t.store("ptr", self.at(state_moved), self._word(1))
         t.store("ptr", self._tile(other), self._word(2))
 
@@ -303,8 +296,7 @@ def _single_state_function(plan: Plan, deep: bool) -> str:
         if argument.index == inputs:
             call_parts(t, plan)
         own = argument.index if argument.is_input else argument.index - inputs
-        arrays = "%in" if argument.is_input else "%out"
-        base = t.load("ptr", t.at(arrays, 8 * own))
+        base = t.load("ptr", t.at("%in" if argument.is_input else "%out", 8 * own))
         if argument.port.size > UNROLLED:
             with t.loop(argument.port.size) as index:
                 move(argument, base, index)

@@ -48,11 +48,15 @@ class Interleaved:
     """Work for other states that a function does between its arithmetic.
 
     Cache lines to prefetch, as (entry of all outputs, its port), the number of ports, and moves.
+    Without ports there are no other states.
     """
 
-    entries: Sequence[tuple[int, int]]
-    ports: int
+    lines: Sequence[tuple[int, int]] = ()
+    ports: int = 0
     moves: Sequence[Move] = ()
+
+
+ALONE = Interleaved()
 
 
 def part_declarations(program: Program, v: Vector, *others: Program) -> str:
@@ -78,14 +82,14 @@ def part_function(
     program: Program,
     v: Vector,
     writes: Sequence[int] | None = None,
-    interleaved: Interleaved | None = None,
+    interleaved: Interleaved = ALONE,
     linkage: str = "internal ",
 ) -> str:
     """One function; its results go to the entries `writes` of `y`, by default to 0, 1, 2, …"""
     writer = _Body(program, v, interleaved)
     writer.run(writes or range(len(program.results)))
     parameters = ["ptr noalias readonly align 64 %x", "ptr noalias align 64 %y"]
-    if interleaved is not None:
+    if interleaved.ports:
         parameters.append("ptr noalias readonly %offsets")
         parameters += [f"ptr %ahead_{p}" for p in range(interleaved.ports)]
         parameters += ["ptr noalias readonly %moves"] * bool(interleaved.moves)
@@ -93,7 +97,7 @@ def part_function(
 
 
 class _Body:
-    def __init__(self, program: Program, v: Vector, interleaved: Interleaved | None) -> None:
+    def __init__(self, program: Program, v: Vector, interleaved: Interleaved) -> None:
         self.program, self.v, self.text = program, v, IRWriter()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
@@ -102,8 +106,7 @@ class _Body:
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
-        self.lines = interleaved.entries if interleaved else ()
-        self.moves = interleaved.moves if interleaved else ()
+        self.lines, self.moves = interleaved.lines, interleaved.moves
         self.operations = sum(op not in LEAVES for op in self.ops)
         self.done = self.prefetched = self.moved = 0
 
@@ -167,8 +170,7 @@ class _Body:
         if op == Op.CONST:
             return v.splat(float(self.program.constants[a]))
         if op == Op.INPUT:
-            address = t.at("%x", a * v.width * v.size)
-            return t.load(v.type, address, "!invariant.load !1")
+            return t.load(v.type, t.at("%x", a * v.width * v.size), "!invariant.load !1")
         if op in (Op.SIN, Op.COS):
             if a not in self.pairs:
                 self.pairs[a] = mathematics.sincos(t, v, *self.reduced[a])

@@ -21,7 +21,6 @@ from functools import cache, partial
 import numpy as np
 
 from dalembert.kernels.call.cache_key import load_or_compile_ir
-from dalembert.kernels.llvm.codegen import complete_module
 from dalembert.kernels.llvm.ir import IRWriter, Vector
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
@@ -43,8 +42,8 @@ def envelope_ir(lines: int, target: Target) -> str:
     back = _EnvelopeWriter(lines, v)
     t = back.t
     with t.loop("%stages") as index:
-        after = t.let(f"sub i64 %stages, {index}")
-        i = t.let(f"sub i64 {after}, 1")
+        after = t.op("sub", "%stages", index)
+        i = t.op("sub", after, 1)
         begin = back.extremum("max", back.load("%low", after), back.load("%first", i))
         stop = back.extremum("min", back.load("%high", after), back.load("%last", i))
         y = [
@@ -57,13 +56,13 @@ def envelope_ir(lines: int, target: Target) -> str:
         back.store("%low", i, back.extremum("min", low, high))
     ahead = _EnvelopeWriter(lines, v)
     with ahead.t.loop("%stages") as i:
-        after = ahead.t.let(f"add i64 {i}, 1")
+        after = ahead.t.op("add", i, 1)
         x = ahead.envelope("min", "%slope", "%at", i, ahead.load("%x", i))
         x = ahead.extremum("min", x, ahead.load("%high", after))
         ahead.store("%x", after, ahead.extremum("max", x, ahead.load("%low", after)))
     backward_text = back.function(BACKWARD, (*_LINES, *_STAGE))
     forward_text = ahead.function(FORWARD, ("slope", "at", "low", "high", "x"))
-    return complete_module("\n".join([*declared, backward_text, forward_text]), target)
+    return "\n".join([*declared, backward_text, forward_text])
 
 
 class _EnvelopeWriter:
@@ -77,12 +76,10 @@ class _EnvelopeWriter:
         return self.t.function(f"void @{symbol}({head}, i64 %stages) #0")
 
     def load(self, array: str, index: str) -> str:
-        address = self.t.element("double", array, index)
-        return self.t.load("double", address)
+        return self.t.load("double", self.t.element("double", array, index))
 
     def store(self, array: str, index: str, value: str) -> None:
-        address = self.t.element("double", array, index)
-        self.t.store("double", value, address)
+        self.t.store("double", value, self.t.element("double", array, index))
 
     def extremum(self, kind: str, a: str, b: str) -> str:
         """The smaller or larger of two numbers."""
@@ -91,7 +88,7 @@ class _EnvelopeWriter:
     def envelope(self, kind: str, factors: str, offsets: str, row: str, y: str) -> str:
         """The smallest or largest factor y + offset of one stage's lines."""
         t, v = self.t, self.v
-        start = t.let(f"mul i64 {row}, {self.lines * v.size}")
+        start = t.op("mul", row, self.lines * v.size)
         arrays = t.at(factors, start), t.at(offsets, start)
         spread = t.splat(v, y)
         best = ""

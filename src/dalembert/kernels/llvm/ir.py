@@ -67,6 +67,14 @@ class IRWriter:
         self.lines.append(f"  {name} = {expression}")
         return name
 
+    def op(self, name: str, x: str | int, y: str | int, kind: str = "i64") -> str:
+        """An operation on two integers, such as `add` or `icmp eq`."""
+        return self.let(f"{name} {kind} {x}, {y}")
+
+    def select(self, condition: str, x: str | int, y: str | int, kind: str = "i64") -> str:
+        """x where the condition, an i1, holds, else y."""
+        return self.let(f"select i1 {condition}, {kind} {x}, {kind} {y}")
+
     def do(self, statement: str) -> None:
         self.lines.append(f"  {statement}")
 
@@ -108,7 +116,7 @@ class IRWriter:
         back = self.block
         self.lines.insert(phi, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{back} ]")
         self.do(f"{following} = add nuw nsw i64 {index}, 1")
-        more = self.let(f"icmp ult i64 {following}, {count}")
+        more = self.op("icmp ult", following, count)
         self.do(f"br i1 {more}, label %{head}, label %{after}")
         self.label(after)
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from dalembert.kernels.call.cache_key import load_or_compile_ir
 from dalembert.kernels.llvm.body import part_declarations, part_function
-from dalembert.kernels.llvm.codegen import complete_module
 from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.runtime import (
@@ -67,7 +66,7 @@ def assembly(
     if deep:
         texts += [THREAD_DECLARATIONS, assembly_file("stack_checks")]
         texts.append(guarded_function(loop.symbol, loop.parameters, need))
-    return complete_module("\n".join(texts), target)
+    return "\n".join(texts)
 
 
 def _only_copies(finish: Program) -> bool:
@@ -144,8 +143,7 @@ class LoopWriter:
         self.copy("%x", "%x", [(a, b) for a, b in pairs if a is not None])
         for a, b in pairs:
             if a is None:
-                address = self.address("%x", b)
-                t.store(v.type, "zeroinitializer", address, f"align {v.size}")
+                t.store(v.type, "zeroinitializer", self.address("%x", b), f"align {v.size}")
         results = len(iteration.stage.results)
         for number, row in enumerate(iteration.table):
             for column, factor in enumerate(row, start=self.base + self.work + self.fixed):
@@ -192,22 +190,21 @@ class RolloutWriter(LoopWriter):
         t, base = self.t, [(k, k) for k in range(self.base)]
         t.do("%save = alloca i64")
         with t.loop("%blocks") as index:
-            start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+            start = t.at("%base", t.op("mul", index, self.base * self.bytes))
             self.copy(start, "%x", base)
-            fixed = t.at("%held", t.let(f"mul i64 {index}, {self.fixed * self.bytes}"))
-            saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+            fixed = t.at("%held", t.op("mul", index, self.fixed * self.bytes))
+            saved = t.at("%saved", t.op("mul", index, self.base * self.bytes))
             t.store("i64", "0", "%save")
             with t.loop("%steps") as step:
-                now = t.at(fixed, t.let(f"mul i64 {step}, %held_step"))
+                now = t.at(fixed, t.op("mul", step, "%held_step"))
                 first = self.base + self.work
                 self.copy(now, "%x", [(k, first + k) for k in range(self.fixed)])
                 self.step()
-                after = t.let(f"add i64 {step}, 1")
-                with t.when(t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")):
+                passed = t.op("urem", t.op("add", step, 1), "%every")
+                with t.when(t.op("icmp eq", passed, 0)):
                     number = t.load("i64", "%save")
-                    target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
-                    self.copy("%x", target, base)
-                    t.store("i64", t.let(f"add i64 {number}, 1"), "%save")
+                    self.copy("%x", t.at(saved, t.op("mul", number, "%saved_step")), base)
+                    t.store("i64", t.op("add", number, 1), "%save")
 
 
 class RowLoop(LoopWriter):
@@ -231,7 +228,7 @@ class RowLoop(LoopWriter):
         t.label("again")
         with self.each(self.turn()) as lane:
             self.end(lane)
-        more = t.let(f"icmp ne i64 {t.let('load i64, ptr %left')}, 0")
+        more = t.op("icmp ne", t.load("i64", "%left"), 0)
         t.do(f"br i1 {more}, label %again, label %over")
         t.label("over")
 
@@ -255,8 +252,8 @@ class RowLoop(LoopWriter):
         t, v = self.t, self.v
         bits = t.let(f"bitcast {v.mask} {mask} to i{v.width}")
         wide = t.let(f"zext i{v.width} {bits} to i64")
-        with t.when(t.let(f"icmp ne i64 {wide}, 0")), t.loop(v.width) as lane:
-            shifted = t.let(f"lshr i64 {wide}, {lane}")
+        with t.when(t.op("icmp ne", wide, 0)), t.loop(v.width) as lane:
+            shifted = t.op("lshr", wide, lane)
             with t.when(t.let(f"trunc i64 {shifted} to i1")):
                 yield lane
 
@@ -264,27 +261,24 @@ class RowLoop(LoopWriter):
         """The index of the row that a lane takes; −1 is stored as its row where none is left."""
         t = self.t
         following = t.let("atomicrmw add ptr %next, i64 1 monotonic")
-        has_row = t.let(f"icmp ult i64 {following}, %count")
+        has_row = t.op("icmp ult", following, "%count")
         working, added = t.load("i64", "%left"), t.let(f"zext i1 {has_row} to i64")
-        t.store("i64", t.let(f"add i64 {working}, {added}"), "%left")
-        row = t.let(f"select i1 {has_row}, i64 {following}, i64 -1")
-        t.store("i64", row, t.element("i64", "%row", lane))
-        last = t.let("sub i64 %count, 1")
-        return t.let(f"select i1 {has_row}, i64 {following}, i64 {last}")
+        t.store("i64", t.op("add", working, added), "%left")
+        t.store("i64", t.select(has_row, following, -1), t.element("i64", "%row", lane))
+        return t.select(has_row, following, t.op("sub", "%count", 1))
 
     def take_fixed(self, lane: str, row: str) -> None:
         """Fixed values of a row."""
-        source = self.t.at("%held", self.t.let(f"mul i64 {row}, {self.fixed * self.v.size}"))
+        source = self.t.at("%held", self.t.op("mul", row, self.fixed * self.v.size))
         self.put(lane, source, self.base + self.work, self.fixed)
 
     @contextmanager
     def ended(self, lane: str) -> Iterator[str]:
         """A block for the results of a lane's row, if it has one; then the lane takes the next row."""
         t, row = self.t, self.row(lane)
-        with t.when(t.let(f"icmp sge i64 {row}, 0")):
+        with t.when(t.op("icmp sge", row, 0)):
             yield row
-            left = t.load("i64", "%left")
-            t.store("i64", t.let(f"sub i64 {left}, 1"), "%left")
+            t.store("i64", t.op("sub", t.load("i64", "%left"), 1), "%left")
         self.take(lane)
 
     def put(self, lane: str, source: str, entry: int, count: int) -> None:
@@ -342,8 +336,7 @@ class AdaptiveWriter(RowLoop):
         t, v = self.t, self.v
         self.copy("%x", "%r", [(k, k) for k in range(self.base)])
         self.step()
-        turns = t.load("i64", "%turns")
-        t.store("i64", t.let(f"add i64 {turns}, 1"), "%turns")
+        t.store("i64", t.op("add", t.load("i64", "%turns"), 1), "%turns")
         # states at saved times within the step, as long as any lane has passed one
         again, done = t.fresh("passed"), t.fresh("reported")
         some, _, _ = self.due()
@@ -364,10 +357,10 @@ class AdaptiveWriter(RowLoop):
             index = t.load(v.scalar, address)
             following = t.let(f"fadd {v.scalar} {index}, {v.literal(1.0)}")
             t.store(v.scalar, following, address)
-            with t.when(t.let(f"icmp sge i64 {row}, 0")):
+            with t.when(t.op("icmp sge", row, 0)):
                 number = t.let(f"fptoui {v.scalar} {index} to i64")
-                at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
-                target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
+                at = t.op("add", t.op("mul", row, "%saves"), number)
+                target = t.at("%saved", t.op("mul", at, self.saved * v.size))
                 self.give(lane, "%s", target, self.saved)
         some, _, _ = self.due()
         t.do(f"br i1 {some}, label %{again}, label %{done}")
@@ -390,15 +383,13 @@ class AdaptiveWriter(RowLoop):
         """Write where a run ended, and take the next row."""
         t, v = self.t, self.v
         with self.ended(lane) as row:
-            target = t.at("%ends", t.let(f"mul i64 {row}, {self.base * v.size}"))
-            self.give(lane, "%x", target, self.base)
+            self.give(lane, "%x", t.at("%ends", t.op("mul", row, self.base * v.size)), self.base)
 
     def take(self, lane: str) -> None:
         t, v = self.t, self.v
         row = self.next_row(lane)
         self.take_fixed(lane, row)
-        source = t.at("%base", t.let(f"mul i64 {row}, {self.base * v.size}"))
-        self.put(lane, source, 0, self.base)
+        self.put(lane, t.at("%base", t.op("mul", row, self.base * v.size)), 0, self.base)
         self.set("%index", lane, 0.0)
 
 
@@ -447,19 +438,16 @@ class SearchWriter(RowLoop):
     def end(self, lane: str) -> None:
         """Write and take the next row, or begin again."""
         t, v = self.t, self.v
-        at = t.element(v.scalar, self.address("%x", 2 * self.n), lane)
-        cost = t.load(v.scalar, at)
+        cost = t.load(v.scalar, t.element(v.scalar, self.address("%x", 2 * self.n), lane))
         converged = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
-        before = t.load("i64", t.element("i64", "%start", lane))
-        starts = t.let(f"add i64 {before}, 1")
-        done = t.let(f"or i1 {converged}, {t.let(f'icmp uge i64 {starts}, %starts')}")
+        starts = t.op("add", t.load("i64", t.element("i64", "%start", lane)), 1)
+        done = t.op("or", converged, t.op("icmp uge", starts, "%starts"), "i1")
         with t.when(done), self.ended(lane) as row:
-            which = t.let(f"select i1 {converged}, i64 0, i64 {self.n * self.bytes}")
-            target = t.at("%ends", t.let(f"mul i64 {row}, {self.n * v.size}"))
+            which = t.select(converged, 0, self.n * self.bytes)
+            target = t.at("%ends", t.op("mul", row, self.n * v.size))
             self.give(lane, t.at("%x", which), target, self.n)
-            address = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
-            t.store(v.scalar, cost, address)
-        with t.when(t.let(f"xor i1 {done}, true")):
+            t.store(v.scalar, cost, t.at("%costs", t.op("mul", row, v.size)))
+        with t.when(t.op("xor", done, "true", "i1")):
             self.start(lane, starts)
 
     def take(self, lane: str) -> None:
@@ -472,14 +460,13 @@ class SearchWriter(RowLoop):
         t, size = self.t, self.n * self.v.size
         t.store("i64", start, t.element("i64", "%start", lane))
         row = self.row(lane)
-        number = t.let(f"add i64 {row}, %offset")
-        both = [t.let(f"mul i64 {x}, {s}") for x, s in zip((number, start), STRIDES, strict=True)]
-        index = t.let(f"and i64 {t.let(f'add i64 {both[0]}, {both[1]}')}, %mask")
-        pooled = t.at("%pool", t.let(f"mul i64 {index}, {size}"))
-        real = t.let(f"select i1 {t.let(f'icmp sge i64 {row}, 0')}, i64 {row}, i64 0")
-        first = t.at("%first", t.let(f"mul i64 {real}, {size}"))
-        initial = t.let(f"icmp ult i64 {start}, %given")
-        source = t.let(f"select i1 {initial}, ptr {first}, ptr {pooled}")
+        number = t.op("add", row, "%offset")
+        both = [t.op("mul", x, s) for x, s in zip((number, start), STRIDES, strict=True)]
+        index = t.op("and", t.op("add", *both), "%mask")
+        pooled = t.at("%pool", t.op("mul", index, size))
+        real = t.select(t.op("icmp sge", row, 0), row, 0)
+        first = t.at("%first", t.op("mul", real, size))
+        source = t.select(t.op("icmp ult", start, "%given"), first, pooled, "ptr")
         self.put(lane, source, 0, self.n)
         if start == "0":  # the best point so far
             self.put(lane, source, self.n, self.n)

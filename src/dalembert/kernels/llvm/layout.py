@@ -15,7 +15,6 @@ halves: such shuffles do not compete with multiplications for an execution port.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import prod
 
 from dalembert.kernels.llvm.ir import IRWriter, Vector
@@ -69,24 +68,20 @@ def scatter_columns(
             t.store(f"<{w} x {v.scalar}>", part, t.element(v.scalar, row, start), "align 1")
 
 
-def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int]]:
-    """Chunks (start, width) over n entries, of which one more is moved where that saves a chunk."""
-    chunks, start = list[tuple[int, int]](), 0
-    while n > 1 and start < n:
+def cover_with_chunks(v: Vector, n: int) -> list[tuple[int, int, range]]:
+    """Chunks over n entries, of which one more is moved where that saves a chunk.
+
+    (Start, width, entries that no chunk before it has, counted from its start) of each.
+    """
+    chunks, done = list[tuple[int, int, range]](), 0
+    while n > 1 and done < n:
         w = 2
-        while 2 * w <= min(n - start + 1, n, v.width // 2):
+        while 2 * w <= min(n - done + 1, n, v.width // 2):
             w *= 2
-        chunks.append((min(start, n - w), w))
-        start = chunks[-1][0] + w
+        start = min(done, n - w)
+        chunks.append((start, w, range(done - start, w)))
+        done = start + w
     return chunks
-
-
-def new_entries(chunks: Sequence[tuple[int, int]]) -> list[range]:
-    """Of each chunk the entries that no chunk before it has, counted from its start."""
-    ends = [0, *(start + w for start, w in chunks)]
-    return [
-        range(done - start, w) for (start, w), (done, _) in zip(chunks, pairwise(ends), strict=True)
-    ]
 
 
 def _exchange(t: IRWriter, v: Vector, vectors: Sequence[str], h: int) -> list[str]:
@@ -139,17 +134,13 @@ def _mode(v: Vector, shape: tuple[int, ...]) -> str:
     for axis in reversed(range(len(shape))):
         if shape[axis] > 1:
             stride = t.load("i64", t.at("%strides", 8 * axis))
-            fits = t.let(f"icmp eq i64 {stride}, {expected}")
-            rows = t.let(f"and i1 {rows}, {fits}")
+            rows = t.op("and", rows, t.op("icmp eq", stride, expected), "i1")
         expected *= shape[axis]
-    kind = t.let(f"select i1 {rows}, i64 {ROWS}, i64 {ANY}")
-    gapless = t.let(f"icmp eq i64 %outer, {expected}")
-    whole = t.let(f"and i1 {rows}, {gapless}")
-    kind = t.let(f"select i1 {whole}, i64 {WHOLE}, i64 {kind}")
-    still = t.let("icmp eq i64 %outer, 0")
-    kind = t.let(f"select i1 {still}, i64 {SAME}, i64 {kind}")
-    direct = t.let(f"icmp eq i64 %outer, {v.size}")
-    kind = t.let(f"select i1 {direct}, i64 {DIRECT}, i64 {kind}")
+    kind = t.select(rows, ROWS, ANY)
+    whole = t.op("and", rows, t.op("icmp eq", "%outer", expected), "i1")
+    kind = t.select(whole, WHOLE, kind)
+    kind = t.select(t.op("icmp eq", "%outer", 0), SAME, kind)
+    kind = t.select(t.op("icmp eq", "%outer", v.size), DIRECT, kind)
     t.do(f"ret i64 {kind}")
     return t.function(f"internal i64 @mode_{shape_suffix(shape)}(i64 %outer, ptr %strides) #0")
 
@@ -160,11 +151,10 @@ def _prefetch_offsets(v: Vector, shape: tuple[int, ...]) -> str:
     A register of rows is one stretch of memory, whose n-th part stands for the n-th entry.
     """
     t = IRWriter()
-    rows = t.let(f"icmp eq i64 %mode, {WHOLE}")
+    rows = t.op("icmp eq", "%mode", WHOLE)
     for flat, offset in _each_entry(t, shape):
-        part = t.let(f"mul i64 {flat}, {v.width * v.size}")
-        chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
-        t.store("i64", chosen, t.element("i64", "%offsets", flat))
+        part = t.op("mul", flat, v.width * v.size)
+        t.store("i64", t.select(rows, part, offset), t.element("i64", "%offsets", flat))
     t.do("ret void")
     parameters = "i64 %mode, ptr %strides, ptr noalias %offsets"
     return t.function(f"internal void @ahead_{shape_suffix(shape)}({parameters}) #0")
@@ -180,10 +170,10 @@ def _each_entry(
     strides = [t.load("i64", t.at("%strides", 8 * axis)) for axis in range(len(shape))]
 
     def plus(x: Index, y: Index) -> Index:
-        return y if x == 0 else x if y == 0 else t.let(f"add i64 {x}, {y}")
+        return y if x == 0 else x if y == 0 else t.op("add", x, y)
 
     def times(x: Index, y: Index) -> Index:
-        return 0 if x == 0 else y if x == 1 else t.let(f"mul i64 {x}, {y}")
+        return 0 if x == 0 else y if x == 1 else t.op("mul", x, y)
 
     def descend(axis: int, flat: Index, offset: Index) -> Iterator[tuple[Index, Index]]:
         if axis == len(shape):
@@ -268,10 +258,10 @@ def _move_rows(t: IRWriter, v: Vector, n: int, inward: bool) -> None:
     regular = 0
     if n > UNROLLED:  # long runs of equal chunks as one loop
         w = chunks[0][1]
-        regular = next((k for k, c in enumerate(chunks) if c != (k * w, w)), len(chunks))
+        regular = next((k for k, c in enumerate(chunks) if c[:2] != (k * w, w)), len(chunks))
         with t.loop(regular) as i:
-            chunk(t.let(f"mul i64 {i}, {w}"), w, range(w))
-    for (start, w), new in list(zip(chunks, new_entries(chunks), strict=True))[regular:]:
+            chunk(t.op("mul", i, w), w, range(w))
+    for start, w, new in chunks[regular:]:
         chunk(start, w, new)
 
 
@@ -280,6 +270,6 @@ def _clamped_rows(t: IRWriter, v: Vector) -> list[str]:
 
     They compute the same as it does, so that storing all of them is harmless.
     """
-    last = t.let("sub i64 %count, 1")
+    last = t.op("sub", "%count", 1)
     states = (t.let(f"call i64 @llvm.umin.i64(i64 {k}, i64 {last})") for k in range(1, v.width))
-    return ["%base", *(t.at("%base", t.let(f"mul i64 {k}, %outer")) for k in states)]
+    return ["%base", *(t.at("%base", t.op("mul", k, "%outer")) for k in states)]

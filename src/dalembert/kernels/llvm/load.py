@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 STACK_KEY = "dalembert_stack_key"
 _LENGTH = 8  # bytes of the number of bytes of an object
 _GENERATION = 32  # libraries of one linker
-_names = map("object{}".format, itertools.count())
+_MIN_LIBRARIES = 256  # libraries loaded before the garbage collector is run for them
 _numbers = itertools.count()
 _libraries: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
 _dead: list[int] = []
-_MIN_LIBRARIES = 256  # libraries loaded before the garbage collector is run for them
 
 
 class Loaded:
@@ -34,13 +33,15 @@ class Loaded:
     `loaded["symbol"]` is the address of an exported function.
     """
 
+    most = _MIN_LIBRARIES  # libraries, beyond which garbage is collected before the next one
+
     def __init__(
-        self, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]
+        self, number: int, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]
     ) -> None:
         # LLVM's objects free themselves when collected, in any order and any thread: they are kept
         # where the collector does not come
-        self._number = next(_numbers)
-        _libraries[self._number] = tracker, linker
+        self._number = number
+        _libraries[number] = tracker, linker
         self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
 
     def __getitem__(self, symbol: str) -> int:
@@ -122,14 +123,15 @@ def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | Non
         library.import_symbol(STACK_KEY, ctypes.addressof(_stack_key()))
     # Python's garbage collector runs by the number of objects and does not see machine code: it is
     # run here whenever the number of libraries has doubled
-    if len(_libraries) > _linkers.most and gc.isenabled():
+    if len(_libraries) > Loaded.most and gc.isenabled():
         gc.collect()
-        _linkers.most = max(_MIN_LIBRARIES, 2 * len(_libraries))
+        Loaded.most = max(_MIN_LIBRARIES, 2 * len(_libraries))
     with llvm_lock:
         _unload_dead()
-        linker = _linkers.next()
+        number = next(_numbers)
+        linker = _linker(number // _GENERATION)
         try:
-            return Loaded(library.link(linker, next(_names)), linker, symbols)
+            return Loaded(number, library.link(linker, f"object{number}"), linker, symbols)
         except (RuntimeError, OSError) as error:
             raise CompileError(f"compiled code could not be linked: {error}") from error
 
@@ -143,33 +145,17 @@ def _stack_key() -> ctypes.c_uint:
     return key
 
 
-class _Linkers:
-    """LLVM's linkers, one for every few libraries.
+@functools.lru_cache(maxsize=1)
+def _linker(generation: int) -> "LLJIT":
+    """LLVM's linker for every few libraries: the next generation replaces it.
 
-    A linker keeps some 10 kB of each library that it has ever linked, so it is replaced after a
-    while, and freed with the last code that it has linked. Beyond `most` libraries, garbage is
-    collected before the next one is linked.
+    A linker keeps some 10 kB of each library that it has ever linked; it is freed with the last code
+    that it has linked.
     """
+    import llvmlite.binding as llvm
 
-    def __init__(self) -> None:
-        self._linker: LLJIT | None = None
-        self._left = 0
-        self.most = _MIN_LIBRARIES
-
-    def next(self) -> "LLJIT":
-        if self._linker is None or not self._left:
-            import llvmlite.binding as llvm
-
-            llvm.initialize_native_target()
-            llvm.initialize_native_asmprinter()
-            machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-            # JITLink puts the sections of an object side by side, so that short relocations reach
-            self._linker = llvm.create_lljit_compiler(
-                machine, use_jit_link=True, suppress_errors=True
-            )
-            self._left = _GENERATION
-        self._left -= 1
-        return self._linker
-
-
-_linkers = _Linkers()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    # JITLink puts the sections of an object side by side, so that short relocations reach
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)

@@ -87,8 +87,7 @@ def reduce_angles(t: IRWriter, v: Vector, arguments: list[str]) -> list[tuple[st
         t.store(v.type, r, "%spare_r")
         t.store(v.integers, k, "%spare_k")
         t.do(f"call void @reduce_huge({v.type} {x}, ptr %spare_r, ptr %spare_k)")
-        r_exact = t.load(v.type, "%spare_r")
-        exact.append((r_exact, t.load(v.integers, "%spare_k")))
+        exact.append((t.load(v.type, "%spare_r"), t.load(v.integers, "%spare_k")))
     t.do(f"br label %{after}")
     t.label(after)
     return [
@@ -197,8 +196,7 @@ def libm_definition(v: Vector, op: Op) -> str:
         value = t.let(f"call double @{LIBM_NAMES[op]}({listed})")
         if v.size == 4:
             value = t.let(f"fptrunc double {value} to float")
-        address = t.element(v.scalar, results, lane)
-        t.store(v.scalar, value, address)
-    t.do(f"ret {v.type} {t.let(f'load {v.type}, ptr {results}')}")
+        t.store(v.scalar, value, t.element(v.scalar, results, lane))
+    t.do(f"ret {v.type} {t.load(v.type, results)}")
     listed = ", ".join(f"{v.type} {x}" for x in parameters)
     return t.function(f"internal {v.type} @each_{LIBM_NAMES[op]}({listed}) noinline #0")

@@ -27,7 +27,6 @@ from dalembert.kernels.llvm.layout import (
     UNROLLED,
     cover_with_chunks,
     gather_columns,
-    new_entries,
     scatter_columns,
 )
 from dalembert.kernels.llvm.runtime import MAX_ON_STACK, Block, spilled_bytes
@@ -56,10 +55,8 @@ def _group_function(i: int, parts: range, call: Call, v: Vector, ports: int) -> 
     t = IRWriter()
 
     def copy(index: str, table: str, start: int, out: bool) -> None:
-        entry = t.load("i64", t.element("i64", table, index))
-        outer = t.element(v.type, "%frame", entry)
-        here = t.at("%local", start * v.width * v.size)
-        inner = t.element(v.type, here, index)
+        outer = t.element(v.type, "%frame", t.load("i64", t.element("i64", table, index)))
+        inner = t.element(v.type, t.at("%local", start * v.width * v.size), index)
         source, target = (inner, outer) if out else (outer, inner)
         t.store(v.type, t.load(v.type, source), target)
 
@@ -216,11 +213,11 @@ class Move:
         """Emit the move for the mode in the argument's record; nothing moves for mode NONE."""
         record = t.at("%moves", MOVE_RECORD * self.argument.index)
         mode = t.load("i64", record)
-        with t.when(t.let(f"icmp ne i64 {mode}, {layout.NONE}")):
+        with t.when(t.op("icmp ne", mode, layout.NONE)):
             if self.w == 1:
                 self._columns(t, v, record)
                 return
-            with t.when(t.let(f"icmp eq i64 {mode}, {layout.WHOLE}")):
+            with t.when(t.op("icmp eq", mode, layout.WHOLE)):
                 array, tile = (t.load("ptr", t.at(record, at)) for at in (8, 16))
                 stride = self.argument.port.size * v.size  # bytes from state to state
                 rows = [t.at(array, k * stride) for k in range(v.width)]
@@ -232,7 +229,7 @@ class Move:
                 else:
                     columns = [t.load(v.type, address) for address in addresses]
                     scatter_columns(t, v, columns, rows, self.start)
-            with t.when(t.let(f"icmp eq i64 {mode}, {layout.DIRECT}")):
+            with t.when(t.op("icmp eq", mode, layout.DIRECT)):
                 self._columns(t, v, record)
 
     def _columns(self, t: IRWriter, v: Vector, record: str) -> None:
@@ -243,11 +240,10 @@ class Move:
             address, rest = array, self.start + k
             for axis in reversed(range(len(shape))):
                 rest, index = divmod(rest, shape[axis])
-                address = t.at(address, t.let(f"mul i64 {index}, {step[axis]}") if index else 0)
+                address = t.at(address, t.op("mul", index, step[axis]) if index else 0)
             inside = t.element(v.type, tile, self.start + k)
             source, target = (address, inside) if self.argument.is_input else (inside, address)
-            x = t.load(v.type, source, "align 1")
-            t.store(v.type, x, target, "align 1")
+            t.store(v.type, t.load(v.type, source, "align 1"), target, "align 1")
 
 
 def interleaved_moves(plan: Plan) -> list[Move]:
@@ -256,7 +252,6 @@ def interleaved_moves(plan: Plan) -> list[Move]:
     within = filter(plan.moves_within, plan.arguments)
     for argument in sorted(within, key=lambda each: each.is_input):
         n = argument.port.size
-        chunks = cover_with_chunks(plan.v, n) if n > 1 else [(0, n)] * n
-        each = zip(chunks, new_entries(chunks), strict=True)
-        result += [Move(argument, start, w, fresh) for (start, w), fresh in each]
+        chunks = cover_with_chunks(plan.v, n) if n > 1 else [(0, n, range(n))] * n
+        result += [Move(argument, *chunk) for chunk in chunks]
     return result

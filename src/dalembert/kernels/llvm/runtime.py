@@ -22,6 +22,7 @@ import numpy as np
 from dalembert.kernels.llvm.ir import IRWriter, Vector, assembly_file
 from dalembert.kernels.llvm.mathematics import LIBM_NAMES
 from dalembert.kernels.llvm.target import Target
+from dalembert.kernels.program.partition import alive_counts
 from dalembert.tracing.program import LEAVES, Op, Program
 
 MAX_ON_STACK = 8 * 1024  # bytes that a function sets aside on the stack
@@ -34,13 +35,8 @@ declare void @llvm.trap() noreturn nounwind"""
 
 def spilled_bytes(program: Program, v: Vector) -> int:
     """Bytes of vectors that are spilled: the largest number of operations alive at once."""
-    op = program.op.tolist()
-    change = np.zeros(len(op) + 1, dtype=int)
-    for k, end in program.last_uses.items():
-        if op[k] not in LEAVES:
-            change[k] += 1
-            change[end] -= 1
-    return int(np.cumsum(change).max()) * v.width * v.size
+    operations = np.flatnonzero(~np.isin(program.op, list(LEAVES)))
+    return max(alive_counts(program.rows, operations.tolist())) * v.width * v.size
 
 
 class Block:
@@ -57,12 +53,10 @@ class Block:
             return
         block = f"{self.name}_block"
         t.do(f"{block} = call ptr @malloc(i64 {self.size + 64})")
-        none = t.let(f"icmp eq ptr {block}, null")
-        with t.when(none):
+        with t.when(t.op("icmp eq", block, "null", "ptr")):
             t.do("call void @llvm.trap()")
-        address = t.let(f"ptrtoint ptr {block} to i64")
-        up = t.let(f"add i64 {address}, 63")
-        t.do(f"{self.name} = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")
+        up = t.op("add", t.let(f"ptrtoint ptr {block} to i64"), 63)
+        t.do(f"{self.name} = inttoptr i64 {t.op('and', up, -64)} to ptr")
 
     def release(self, t: IRWriter) -> None:
         """Before the function returns."""
@@ -93,7 +87,7 @@ def guarded_function(
     t, values = IRWriter(), []
     for i, (kind, _) in enumerate(parameters):
         field = t.let(f"getelementptr {struct}, ptr %packed, i32 0, i32 {i}")
-        values.append(f"{kind} {t.let(f'load {kind}, ptr {field}')}")
+        values.append(f"{kind} {t.load(kind, field)}")
     t.do(f"call void @{name}_here({', '.join(values)})")
     t.do("ret ptr null")
     away = t.function(f"internal ptr @{name}_away(ptr %packed) #0")
@@ -101,8 +95,7 @@ def guarded_function(
     t.do(f"%packed = alloca {struct}")
     t.do("%attributes = alloca [256 x i8], align 16")
     t.do("%id = alloca i64")
-    left = t.let("call i64 @stack_left()")
-    enough = t.let(f"icmp ugt i64 {left}, {need}")
+    enough = t.op("icmp ugt", t.let("call i64 @stack_left()"), need)
     t.do(f"br i1 {enough}, label %here, label %away, !prof !2")
     t.label("away")
     for i, (kind, key) in enumerate(parameters):

@@ -47,10 +47,9 @@ class BatchWalk:
         t, count = self.t, self.count
         self._open()
         self._buffers()
-        rank = t.load("i64", t.at(self.last, 32))
-        axes = t.let(f"sub i64 {rank}, {len(self.ports[-1].shape)}")
-        groups = t.let(f"add i64 {axes}, {self.spare}")
-        for name, length in (("sizes", groups), ("strides", t.let(f"mul i64 {groups}, {count}"))):
+        axes = t.op("sub", t.load("i64", t.at(self.last, 32)), len(self.ports[-1].shape))
+        groups = t.op("add", axes, self.spare)
+        for name, length in (("sizes", groups), ("strides", t.op("mul", groups, count))):
             t.do(f"%{name} = alloca i64, i64 {length}")
         for name in ("group", "longest", "outer", "rest"):
             t.do(f"%{name} = alloca i64")
@@ -60,26 +59,21 @@ class BatchWalk:
             t.store("i64", "1", t.at("%sizes", 8 * group))
         for k in range(count * self.spare):
             t.store("i64", "0", t.at("%strides", 8 * k))
-        some = t.let(f"icmp sgt i64 {axes}, 0")
-        with t.when(some), t.loop(axes) as index:
+        with t.when(t.op("icmp sgt", axes, 0)), t.loop(axes) as index:
             self._axis(axes, index)
-        groups = t.let(f"add i64 {t.let('load i64, ptr %group')}, 1")
+        groups = t.op("add", t.load("i64", "%group"), 1)
         # the longest group, and how many states there are
         with t.loop(groups) as each:
             size = t.load("i64", t.element("i64", "%sizes", each))
             best = t.load("i64", "%longest")
             most = t.load("i64", t.element("i64", "%sizes", best))
-            longer = t.let(f"icmp sgt i64 {size}, {most}")
-            t.store("i64", t.let(f"select i1 {longer}, i64 {each}, i64 {best}"), "%longest")
-            outer = t.load("i64", "%outer")
-            t.store("i64", t.let(f"mul i64 {outer}, {size}"), "%outer")
+            t.store("i64", t.select(t.op("icmp sgt", size, most), each, best), "%longest")
+            t.store("i64", t.op("mul", t.load("i64", "%outer"), size), "%outer")
         # a call for each index of those groups that none walks itself
         inner = self._inner()
         total = t.load("i64", "%outer")
-        with t.when(t.let(f"icmp sgt i64 {total}, 0")):
-            times = t.let(f"udiv i64 {total}, {inner}")
-            with t.loop(times) as index:
-                self._call_at(groups, index)
+        with t.when(t.op("icmp sgt", total, 0)), t.loop(t.op("udiv", total, inner)) as index:
+            self._call_at(groups, index)
         t.do(f"ret ptr {self._close()}")
         return t.function("internal ptr @walk(ptr %frame) noinline #0")
 
@@ -100,68 +94,61 @@ class BatchWalk:
             )
             buffer = self.last = t.load("ptr", address)
             for name, at in (("base", 24), ("extents", 40)):
-                pointer = t.load("ptr", t.at(buffer, at))
-                t.store("ptr", pointer, t.at(f"%{name}", 8 * a))
+                t.store("ptr", t.load("ptr", t.at(buffer, at)), t.at(f"%{name}", 8 * a))
             t.store("i64", port.size * self.size, t.at("%running", 8 * a))
 
     def _axis(self, axes: str, index: str) -> None:
         """The next axis of the batch, from the last to the first: joined to a group, or a new one."""
         t = self.t
-        axis = t.let(f"sub i64 {t.let(f'sub i64 {axes}, 1')}, {index}")
+        axis = t.op("sub", t.op("sub", axes, 1), index)
         extent = ""
         for a in range(self.count):
             extents = t.load("ptr", t.at("%extents", 8 * a))
             extent = t.load("i64", t.element("i64", extents, axis))
             running = t.load("i64", t.at("%running", 8 * a))
-            single = t.let(f"icmp eq i64 {extent}, 1")
-            stride = t.let(f"select i1 {single}, i64 0, i64 {running}")
+            stride = t.select(t.op("icmp eq", extent, 1), 0, running)
             t.store("i64", stride, t.at("%here", 8 * a))
-            t.store("i64", t.let(f"mul i64 {running}, {extent}"), t.at("%running", 8 * a))
+            t.store("i64", t.op("mul", running, extent), t.at("%running", 8 * a))
         # joined to the last group where all arrays go on evenly
-        with t.when(t.let(f"icmp ne i64 {extent}, 1")):
+        with t.when(t.op("icmp ne", extent, 1)):
             group = t.load("i64", "%group")
             size = t.load("i64", t.element("i64", "%sizes", group))
             old = [t.load("i64", self._stride(group, a)) for a in range(self.count)]
             new = [t.load("i64", t.at("%here", 8 * a)) for a in range(self.count)]
-            joined = t.let(f"icmp ne i64 {size}, 1")  # the first group is there before any axis is
+            joined = t.op("icmp ne", size, 1)  # the first group is there before any axis is
             for x, y in zip(old, new, strict=True):
-                even = t.let(f"icmp eq i64 {t.let(f'mul i64 {x}, {size}')}, {y}")
-                joined = t.let(f"and i1 {joined}, {even}")
-            first = t.let(f"icmp eq i64 {size}, 1")
-            stays = t.let(f"or i1 {joined}, {first}")
-            target = t.let(f"select i1 {stays}, i64 {group}, i64 {t.let(f'add i64 {group}, 1')}")
+                even = t.op("icmp eq", t.op("mul", x, size), y)
+                joined = t.op("and", joined, even, "i1")
+            stays = t.op("or", joined, t.op("icmp eq", size, 1), "i1")
+            target = t.select(stays, group, t.op("add", group, 1))
             t.store("i64", target, "%group")
-            whole = t.let(f"mul i64 {size}, {extent}")
-            whole = t.let(f"select i1 {joined}, i64 {whole}, i64 {extent}")
+            whole = t.select(joined, t.op("mul", size, extent), extent)
             t.store("i64", whole, t.element("i64", "%sizes", target))
             for a, (x, y) in enumerate(zip(old, new, strict=True)):
-                stride = t.let(f"select i1 {joined}, i64 {x}, i64 {y}")
-                t.store("i64", stride, self._stride(target, a))
+                t.store("i64", t.select(joined, x, y), self._stride(target, a))
 
     def _call_at(self, groups: str, index: str) -> None:
         """The call for the states at an index of the groups around it."""
         t = self.t
         t.store("i64", index, "%rest")
         for a in range(self.count):
-            base = t.load("ptr", t.at("%base", 8 * a))
-            t.store("ptr", base, t.at("%args", 8 * a))
+            t.store("ptr", t.load("ptr", t.at("%base", 8 * a)), t.at("%args", 8 * a))
         with t.loop(groups) as group:
             size = t.load("i64", t.element("i64", "%sizes", group))
-            size = t.let(f"select i1 {self._inside(group)}, i64 1, i64 {size}")
+            size = t.select(self._inside(group), 1, size)
             rest = t.load("i64", "%rest")
-            index = t.let(f"urem i64 {rest}, {size}")
-            t.store("i64", t.let(f"udiv i64 {rest}, {size}"), "%rest")
+            index = t.op("urem", rest, size)
+            t.store("i64", t.op("udiv", rest, size), "%rest")
             for a in range(self.count):
                 stride = t.load("i64", self._stride(group, a))
                 at = t.load("ptr", t.at("%args", 8 * a))
-                advanced = t.at(at, t.let(f"mul i64 {index}, {stride}"))
-                t.store("ptr", advanced, t.at("%args", 8 * a))
+                t.store("ptr", t.at(at, t.op("mul", index, stride)), t.at("%args", 8 * a))
         self._call()
 
     def _stride(self, group: str | int, a: int) -> str:
         """Address of the stride of array `a` along a group."""
-        first = self.t.let(f"mul i64 {group}, {self.count}")
-        return self.t.element("i64", "%strides", self.t.let(f"add i64 {first}, {a}"))
+        first = self.t.op("mul", group, self.count)
+        return self.t.element("i64", "%strides", self.t.op("add", first, a))
 
 
 CPU_SYMBOLS = ("dalembert_loop", "dalembert_settings")  # addresses that it is linked with
@@ -190,13 +177,12 @@ class _CpuWalk(BatchWalk):
         t = self.t
         self.longest = t.load("i64", "%longest")
         for a in range(self.count):
-            stride = t.load("i64", self._stride(self.longest, a))
-            t.store("i64", stride, t.at("%steps", 8 * a))
+            t.store("i64", t.load("i64", self._stride(self.longest, a)), t.at("%steps", 8 * a))
         self.size_at = t.element("i64", "%sizes", self.longest)
         return t.load("i64", self.size_at)
 
     def _inside(self, group: str) -> str:
-        return self.t.let(f"icmp eq i64 {group}, {self.longest}")
+        return self.t.op("icmp eq", group, self.longest)
 
     def _call(self) -> None:
         arguments = f"ptr %args, ptr {self.size_at}, ptr %steps, ptr @dalembert_settings"
@@ -249,8 +235,8 @@ class _GpuWalk(BatchWalk):
         context = t.load("ptr", t.at("%frame", 24))
         t.do("%asked = alloca [4 x i64]")
         error = self._ask(80, context, "i64 0")
-        none = t.let(f"icmp eq ptr {error}, null")
-        with t.when(t.let(f"xor i1 {none}, true")):
+        none = t.op("icmp eq", error, "null", "ptr")
+        with t.when(t.op("xor", none, "true", "i1")):
             t.do(f"ret ptr {error}")
             t.label(t.fresh("never"))
         self.stream = t.load("ptr", t.at("%asked", 24))
@@ -274,33 +260,30 @@ class _GpuWalk(BatchWalk):
         for k in range(words):
             t.store("ptr", t.at("%words", 8 * k), t.at("%places", 8 * k))
         sizes = [t.load("i64", t.at("%sizes", 8 * k)) for k in range(_AXES)]
-        states = t.let(f"mul i64 {t.let(f'mul i64 {sizes[0]}, {sizes[1]}')}, {sizes[2]}")
+        states = t.op("mul", t.op("mul", sizes[0], sizes[1]), sizes[2])
         values = [states, *sizes[:-1]]
         for a in range(self.inputs):
             for group in range(_AXES):
-                stride = t.load("i64", self._stride(group, a))
-                values.append(t.let(f"sdiv i64 {stride}, {self.size}"))
+                values.append(t.op("sdiv", t.load("i64", self._stride(group, a)), self.size))
         for k, value in enumerate(values):
             t.store("i64", value, t.at("%words", 8 * (ports + k)))
-        few = t.let(f"icmp sle i64 {states}, {self.small}")
-        self.block = t.let(f"select i1 {few}, i64 {_LANES}, i64 {self.threads}")
-        last = t.let(f"add i64 {states}, {t.let(f'sub i64 {self.block}, 1')}")
-        self.blocks = t.let(f"trunc i64 {t.let(f'sdiv i64 {last}, {self.block}')} to i32")
+        self.block = t.select(t.op("icmp sle", states, self.small), _LANES, self.threads)
+        blocks = t.op("sdiv", t.op("add", states, t.op("sub", self.block, 1)), self.block)
+        self.blocks = t.let(f"trunc i64 {blocks} to i32")
         self.block = t.let(f"trunc i64 {self.block} to i32")
         return states
 
     def _inside(self, group: str) -> str:
-        return self.t.let(f"icmp ult i64 {group}, {_AXES}")
+        return self.t.op("icmp ult", group, _AXES)
 
     def _call(self) -> None:
         t = self.t
         for a in range(self.count):
-            at = t.load("ptr", t.at("%args", 8 * a))
-            t.store("ptr", at, t.at("%words", 8 * a))
+            t.store("ptr", t.load("ptr", t.at("%args", 8 * a)), t.at("%words", 8 * a))
         grid = f"i32 {self.blocks}, i32 1, i32 1, i32 {self.block}, i32 1, i32 1, i32 0"
         arguments = f"ptr @dalembert_kernel, {grid}, ptr {self.stream}, ptr %places, ptr null"
         code = t.let(f"call i32 @dalembert_launch({arguments})")
-        with t.when(t.let(f"icmp ne i32 {code}, 0")):
+        with t.when(t.op("icmp ne", code, 0, "i32")):
             t.store("i32", code, "%failed")
 
     def _close(self) -> str:
@@ -308,14 +291,13 @@ class _GpuWalk(BatchWalk):
         t.do("%error = alloca ptr")
         t.store("ptr", "null", "%error")
         code, size = t.load("i32", "%failed"), len(_MESSAGE) + 4
-        with t.when(t.let(f"icmp ne i32 {code}, 0")):
+        with t.when(t.op("icmp ne", code, 0, "i32")):
             # an error that names the code, its three digits put at the end of the words
             t.do(f"%said = alloca [{size} x i8]")
             t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %said, ptr @words, i64 {size}, i1 0)")
             for k, power in enumerate((100, 10, 1)):
-                digit = t.let(f"urem i32 {t.let(f'udiv i32 {code}, {power}')}, 10")
-                character = t.let(f"trunc i32 {t.let(f'add i32 {digit}, 48')} to i8")
+                digit = t.op("urem", t.op("udiv", code, power, "i32"), 10, "i32")
+                character = t.let(f"trunc i32 {t.op('add', digit, 48, 'i32')} to i8")
                 t.store("i8", character, t.at("%said", len(_MESSAGE) + k))
-            error = self._ask(48, "%said", f"i64 {_INTERNAL}")
-            t.store("ptr", error, "%error")
+            t.store("ptr", self._ask(48, "%said", f"i64 {_INTERNAL}"), "%error")
         return t.load("ptr", "%error")

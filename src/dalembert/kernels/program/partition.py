@@ -23,8 +23,10 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from math import ceil
+from operator import or_
 
 import numpy as np
 
@@ -71,7 +73,7 @@ def split_into_parts(
     indices = range(outputs) if results is None else results
     order = _operation_order(source)
     short = len(order) + 12 * len(indices) <= long
-    short = short and max(_alive_counts(source.rows, order)) <= MAX_ALIVE
+    short = short and max(alive_counts(source.rows, order)) <= MAX_ALIVE
     if longest is None:
         few = len(order) < OPERATIONS_PER_RESULT * len(indices)
         longest = SHORT_SEGMENT if few else LONGEST
@@ -82,7 +84,7 @@ def split_into_parts(
     # a pivot of M is divided by in most parts; LLVM inverts it once in each
     source = reciprocals(source)
     order, rows = _operation_order(source), source.rows
-    alive = _alive_counts(rows, order)
+    alive = alive_counts(rows, order)
     length = len(order) / ceil(len(order) / longest)
     margin = int(_WINDOW * length)
     cuts = []
@@ -121,7 +123,7 @@ def _operation_order(source: Program) -> list[int]:
     return list(order)
 
 
-def _alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
+def alive_counts(rows: Rows, order: Sequence[int]) -> list[int]:
     """How many values are computed before each position in the order and used at it or after."""
     position = {k: i for i, k in enumerate(order)}
     last: dict[int, int] = {}
@@ -249,9 +251,7 @@ def shared_tail(source: Program) -> np.ndarray:
     # per value, the inputs below it, as bits
     support = source.gather(1 << a if op == Op.INPUT else 0 for op, a, _ in source.rows)
     results = set(source.results.tolist())
-    every = 0
-    for k in results:
-        every |= support[k]
+    every = reduce(or_, (support[k] for k in results), 0)
     limit = _NEARLY_ALL * every.bit_count()
     early = [k for k in results if support[k].bit_count() <= limit]  # that depend on less
     needed = np.zeros(len(source), dtype=bool)

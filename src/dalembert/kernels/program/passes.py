@@ -119,12 +119,13 @@ def order_results(source: Program) -> Program:
     by_column = by_column and all(len(port.shape) == 2 for port in source.outputs)
     if by_column:
         keys.append([(index[1], index[0]) for index, _ in entries])
-    sorted_orders: list[list[int]] = []
-    for key in keys:
-        order = np.lexsort([[-y for _, y in key], [-x for x, _ in key]])
-        sorted_orders.append(source.results[order].tolist())
-    orders = [sorted_orders[0], *orders, *sorted_orders[1:]]
-    candidates = [source, *(_depth_first(source, order) for order in orders)]
+    results, operands = source.results.tolist(), source.operands.__getitem__
+    first, *others = (
+        [results[k] for k in sorted(range(len(key)), key=key.__getitem__, reverse=True)]
+        for key in keys
+    )
+    orders = [depth_first(operands, order) for order in (first, *orders, *others)]
+    candidates = [source, *(reordered(source, order) for order in orders)]
     return min(candidates, key=distant_uses if by_column else mean_alive)
 
 
@@ -159,10 +160,6 @@ def _cheapest_first(source: Program) -> list[int]:
         done |= needs[best]
         order.append(best)
     return order
-
-
-def _depth_first(source: Program, roots: list[int]) -> Program:
-    return reordered(source, depth_first(source.operands.__getitem__, roots))
 
 
 def reordered(source: Program, order: Sequence[int]) -> Program:

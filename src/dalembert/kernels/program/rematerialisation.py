@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -121,9 +123,7 @@ def _minimum_cut(source: Program, entries: slice) -> list[int]:
         for op, a, _ in source.rows
     ]
     support = source.gather(own)  # of every value, the inputs among these below it, as bits
-    everything = 0
-    for k in source.results.tolist():
-        everything |= support[k]
+    everything = reduce(or_, (support[k] for k in source.results.tolist()), 0)
     op, operands = source.op.tolist(), source.operands
     mixed = {i for i, x in enumerate(support) if x and x == everything and op[i] != Op.INPUT}
     ends = mixed.intersection(source.results.tolist())

@@ -267,19 +267,16 @@ SCALAR: dict[Op, Coefficients] = {
     Op.COS: _derivatives(lambda x, k: (math.cos, math.sin)[k % 2](x) * (1, -1, -1, 1)[k % 4]),
     Op.SINH: _derivatives(lambda x, k: (math.sinh, math.cosh)[k % 2](x)),
     Op.COSH: _derivatives(lambda x, k: (math.cosh, math.sinh)[k % 2](x)),
-    Op.LOG: partial(_integrated, Op.LOG, lambda s, x: s.composed(_powers(x[0], -1.0, s.order), x)),
-    Op.LOG1P: partial(
-        _integrated, Op.LOG1P, lambda s, x: s.composed(_powers(1.0 + x[0], -1.0, s.order), x)
-    ),
-    Op.ASIN: partial(_integrated, Op.ASIN, partial(_root, -0.5, -1.0, 1.0)),
-    Op.ACOS: partial(_integrated, Op.ACOS, lambda s, x: -_root(-0.5, -1.0, 1.0, s, x)),
-    Op.ATAN: partial(_integrated, Op.ATAN, partial(_root, -1.0, 1.0, 1.0)),
-    Op.ASINH: partial(_integrated, Op.ASINH, partial(_root, -0.5, 1.0, 1.0)),
-    Op.ACOSH: partial(_integrated, Op.ACOSH, partial(_root, -0.5, 1.0, -1.0)),
-    Op.ATANH: partial(_integrated, Op.ATANH, partial(_root, -1.0, -1.0, 1.0)),
-    Op.ERF: partial(  # 2/√π exp(−x²)
-        _integrated,
-        Op.ERF,
-        lambda s, x: 2 / math.sqrt(math.pi) * _applied(Op.EXP, s, [-s.product(x, x)]),
-    ),
 }
+_RATES: dict[Op, Callable[[Algebra, np.ndarray], np.ndarray]] = {  # derivatives
+    Op.LOG: lambda s, x: s.composed(_powers(x[0], -1.0, s.order), x),
+    Op.LOG1P: lambda s, x: s.composed(_powers(1.0 + x[0], -1.0, s.order), x),
+    Op.ASIN: partial(_root, -0.5, -1.0, 1.0),
+    Op.ACOS: lambda s, x: -_root(-0.5, -1.0, 1.0, s, x),
+    Op.ATAN: partial(_root, -1.0, 1.0, 1.0),
+    Op.ASINH: partial(_root, -0.5, 1.0, 1.0),
+    Op.ACOSH: partial(_root, -0.5, 1.0, -1.0),
+    Op.ATANH: partial(_root, -1.0, -1.0, 1.0),
+    Op.ERF: lambda s, x: 2 / math.sqrt(math.pi) * _applied(Op.EXP, s, [-s.product(x, x)]),
+}
+SCALAR |= {op: partial(_integrated, op, rate) for op, rate in _RATES.items()}
