@@ -23,7 +23,7 @@ Russell and Wensing 2022), and only pairs of which one carries the other cost an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,14 +44,15 @@ from dalembert.formulations.parts.elements import (
     tendon_inertia,
     velocity_torques,
 )
+from dalembert.formulations.parts.inputs import Inputs
 from dalembert.formulations.parts.rigid_body import (
     acceleration_matrix_change,
     rotated_moments,
     wrench_of_moments,
 )
-from dalembert.formulations.parts.sweeps import Placements, inward, transforms
+from dalembert.formulations.parts.sweeps import Placements, inward
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Force, Motion, Placement
 
@@ -177,40 +178,26 @@ class BlockDerivatives(NamedTuple):
 
 
 def inverse_dynamics_derivatives(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M), each (nv, nv), row i for τ_i.
 
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
-    viscous part counts; Coulomb's is constant where it is defined.
+    viscous part counts; Coulomb's is constant where it is defined. `options` are `tip_wrench`,
+    `base_twist` and `base_acceleration`.
     """
-    by_q, by_qd, M, own_q, own_qd = derivatives_by_blocks(
-        model, q, qd, qdd, tip_wrench, base_twist, base_acceleration
-    )
+    by_q, by_qd, M, own_q, own_qd = derivatives_by_blocks(model, q, qd, qdd, **options)
     return by_q + M @ own_q, by_qd + M @ own_qd, M
 
 
 def derivatives_by_blocks(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None,
-    base_twist: Twist | None,
-    base_acceleration: Twist | None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> BlockDerivatives:
     """The derivatives, block by block of coordinates of which one carries the other."""
     whole, model = model, model.minimal
-    base = base_motion(model, base_twist, base_acceleration)
-    placements = transforms(model, q)
-    moving = motions(model, placements, qd, qdd, base)
-    wrenches = link_wrenches(model, placements, moving, tip_wrench)
+    inputs = Inputs(model, q, qd, qdd, **options)
+    base, placements, moving = base_motion(inputs), inputs.placements, motions(inputs, qdd)
+    wrenches = link_wrenches(inputs, moving)
     moments = composite_moments(model, q, placements, qd)
     bodies = model.bodies
     parents = [moving[body.parent] if body.parent >= 0 else base for body in bodies]
