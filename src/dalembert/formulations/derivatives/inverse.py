@@ -163,18 +163,7 @@ def _response(
     return Force(f + np.cross(d_omega, c.P), n + np.trace(c.N) * d_omega - c.N @ d_omega)
 
 
-class BlockDerivatives(NamedTuple):
-    """∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd, all (nv, nv).
-
-    `own` is the change of motion of bodies that float freely from the base: their coordinates alone
-    compensate it, so that −M⁻¹ ∂τ/∂q needs no solution there.
-    """
-
-    by_q: Matrix
-    by_qd: Matrix
-    M: Matrix
-    own_q: Matrix
-    own_qd: Matrix
+BlockDerivatives = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
 
 
 def inverse_dynamics_derivatives(
@@ -193,7 +182,12 @@ def inverse_dynamics_derivatives(
 def derivatives_by_blocks(
     model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> BlockDerivatives:
-    """The derivatives, block by block of coordinates of which one carries the other."""
+    """(by_q, by_qd, M, own_q, own_qd): ∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd.
+
+    Block by block of coordinates of which one carries the other. `own` is the change of motion of
+    bodies that float freely from the base: their coordinates alone compensate it, so that −M⁻¹ ∂τ/∂q
+    needs no solution there.
+    """
     whole, model = model, model.minimal
     inputs = Inputs(model, q, qd, qdd, **options)
     base, placements, moving = base_motion(inputs), inputs.placements, motions(inputs, qdd)
@@ -259,13 +253,8 @@ def _with_drives(
         more_q, more_qd = [dq], [dqd]
     for inertia in tendon_inertia(model, q):
         more_q, more_qd = [*more_q, -inertia @ own_q], [*more_qd, -inertia @ own_qd]
-    return BlockDerivatives(
-        add(by_q, more_q),
-        add(by_qd + np.diag(model.drive.viscous), more_qd),
-        assemble(model, M) + joint_inertia(model, q),
-        own_q,
-        own_qd,
-    )
+    by_q, by_qd = add(by_q, more_q), add(by_qd + np.diag(model.drive.viscous), more_qd)
+    return by_q, by_qd, assemble(model, M) + joint_inertia(model, q), own_q, own_qd
 
 
 def _element_torque(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:

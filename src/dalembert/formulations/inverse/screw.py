@@ -15,8 +15,6 @@ Gravity is the acceleration V̇_0 = (−g, 0) of the base.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics, joint_wrenches_of
 from dalembert.formulations.parts.sweeps import inward, outward, project, transforms
 from dalembert.model import Body, Model
@@ -25,12 +23,7 @@ from dalembert.spatial.arrays import Matrix6, Twist, Vector, Wrench
 from dalembert.spatial.body import newton_euler_body
 from dalembert.spatial.se3 import Force
 
-
-class LinkTwist(NamedTuple):
-    """Body twist of a link and its rate, in the link's frame."""
-
-    V: Twist
-    V_dot: Twist
+LinkTwist = tuple[Twist, Twist]  # V_i and V̇_i (6,), in the link's frame
 
 
 def adjoints(model: Model, q: Vector) -> list[Matrix6]:
@@ -50,13 +43,14 @@ def twists(inputs: Inputs, A: list[Matrix6]) -> list[LinkTwist]:
 
     def step(i: int, body: Body, parent: LinkTwist) -> LinkTwist:
         xi = body.subspace
-        V_parent, rate = A[i] @ parent.V, xi @ qd[body.v]
-        V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ V_parent
+        V_before, V_dot_before = parent
+        V_parent, rate = A[i] @ V_before, xi @ qd[body.v]
+        V_dot = A[i] @ V_dot_before + xi @ qdd[body.v] - se3.ad(rate) @ V_parent
         V = V_parent + rate
         inputs.record(i, Ad=A[i], V=V, V_dot=V_dot)
-        return LinkTwist(V, V_dot)
+        return V, V_dot
 
-    return outward(inputs.model, LinkTwist(*inputs.base_twists), step)
+    return outward(inputs.model, inputs.base_twists, step)
 
 
 def joint_forces(inputs: Inputs) -> list[Force]:
