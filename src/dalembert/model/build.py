@@ -288,14 +288,14 @@ def _drive(links: Sequence[Link], joints: Sequence[JointInfo]) -> Drive:
         G = numbers(joint.gear_ratio, (), f"{label}: gear_ratio")
         positive, negative = _pair(joint.coulomb, f"{label}: coulomb")
         motor_positive, motor_negative = _pair(joint.coulomb_motor, f"{label}: coulomb_motor")
-        viscous, viscous_motor, rotor = (
-            numbers(getattr(joint, key), (), f"{label}: {key}")
+        signed = {
+            key: numbers(getattr(joint, key), (), f"{label}: {key}")
             for key in ("viscous", "viscous_motor", "rotor_inertia")
-        )
-        signed = {"viscous": viscous, "viscous_motor": viscous_motor, "rotor_inertia": rotor}
+        }
         for what, value in signed.items():
             if not is_symbolic(value) and value < 0:
                 raise ModelError(f"{label}: {what} is {value}; it cannot be negative")
+        viscous, viscous_motor, rotor = signed.values()
         row = (
             viscous + G * G * viscous_motor,
             positive + np.abs(G) * motor_positive,
