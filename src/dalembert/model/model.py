@@ -390,8 +390,9 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
 
     def body(b: Body) -> Body:
         changed = mapped(b, _BODY)
-        is_screw = isinstance(b.chart, Screw)
-        return replace(changed, chart=mapped(b.chart, ("turn", "slide"))) if is_screw else changed
+        if isinstance(b.chart, Screw):
+            return replace(changed, chart=mapped(b.chart, ("turn", "slide")))
+        return changed
 
     actuators = tuple(mapped(a, _ACTUATOR) for a in model.driven_by.actuators)
     frames = model.frames.items()
