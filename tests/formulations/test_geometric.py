@@ -13,6 +13,7 @@ from dalembert.formulations.parts.base_motion import (
     base_joint_accelerations,
     with_base_joints,
 )
+from dalembert.formulations.parts.inputs import Inputs
 from dalembert.model import Joint, Link, build
 from dalembert.spatial import se3
 from tests.formulations.comparison import ZOO, assert_close, reframed, traced
@@ -116,8 +117,8 @@ def test_stacked_operators(seed):
     assert_close(unit + op.Gamma @ op.G, op.G)
     # the twists V = G (ξ θ̇ + P_0 V_0) are those of the recursion
     V_0 = rng.normal(size=6)
-    A, base = screw.adjoints(model, q), screw.LinkTwist(V_0, np.zeros(6))
-    V = [moving.V for moving in screw.twists(model, A, qd, 0.0 * qd, base)]
+    inputs = Inputs(model, q, qd, 0.0 * qd, base_twist=V_0)
+    V = [V for V, _ in screw.twists(inputs, screw.adjoints(model, q))]
     assert_close(op.G @ (op.xi @ qd + op.P_0 @ V_0), np.concatenate(V))
 
 
@@ -134,8 +135,8 @@ def test_stacked_equations(seed):
     ad_rate, ad_V = (block_diag(*map(se3.ad, x.reshape(-1, 6))) for x in (op.xi @ qd, V))
     inner = op.Gamma @ V + op.P_0 @ V_0
     V_dot = op.G @ (op.xi @ qdd + op.P_0 @ felt - ad_rate @ inner)
-    A, base = screw.adjoints(model, q), screw.LinkTwist(V_0, felt)
-    expected = [moving.V_dot for moving in screw.twists(model, A, qd, qdd, base)]
+    inputs = Inputs(model, q, qd, qdd, base_twist=V_0, base_acceleration=V_dot_0)
+    expected = [V_dot for _, V_dot in screw.twists(inputs, screw.adjoints(model, q))]
     assert_close(V_dot, np.concatenate(expected))
     F = op.G.T @ (op.M @ V_dot + op.P_t.T @ F_t - ad_V.T @ op.M @ V)
     motion = {"base_twist": V_0, "base_acceleration": V_dot_0, "tip_wrench": F_t}
@@ -163,11 +164,11 @@ def test_base_joints_give_the_base_its_motion(seed):
     q, rest = rng.normal(size=model.nq - 6), np.zeros(model.nv - 6)
     rates = np.concatenate([V_0, rest])
     accelerations = np.concatenate([base_joint_accelerations(V_0, V_dot_0), rest])
-    A = screw.adjoints(model, np.concatenate([np.zeros(6), q]))
-    still = screw.LinkTwist(np.zeros(6), np.zeros(6))
-    base = screw.twists(model, A, rates, accelerations, still)[5]
-    assert_close(base.V, V_0)
-    assert_close(base.V_dot, V_dot_0)
+    q = np.concatenate([np.zeros(6), q])
+    inputs = Inputs(model, q, rates, accelerations, gravity="potential")
+    base = screw.twists(inputs, screw.adjoints(model, q))[5]
+    assert_close(base[0], V_0)
+    assert_close(base[1], V_dot_0)
 
 
 @pytest.mark.parametrize("module", EVERY, ids=name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dalembert.errors import UnknownNameError
@@ -22,13 +23,18 @@ BASE = ("base_twist", "base_acceleration")
 APPELL = "Appell 1899; Papastavridis 2002"
 AUTOMATIC = "Griewank and Walther 2008"
 CARPENTIER = "Carpentier and Mansard 2018"
+DIFFERENTIATION = "automatic differentiation"
+FEATHERSTONE = "Featherstone 2008, §6.5"
 HAMILTON = "Hamilton 1835; Greenwood 2003"
 HOLLERBACH = "Hollerbach 1980"
 KHATIB = "Khatib 1987"
 LUH = "Luh, Walker and Paul 1980; Craig 1986"
 MUJOCO = "Todorov, Erez and Tassa 2012 (MuJoCo)"
 ORIN = "Orin, McGhee, Vukobratović and Hartoch 1979"
+PRINTED = "003; 001 §1.3; Craig 1986"
+ROOTS = "000 p.48–50"
 STEPANENKO = "Stepanenko and Vukobratović 1976"
+UICKER = "Uicker 1965; Kahn 1969"
 WALKER = "Walker and Orin 1982"
 YOSHIKAWA = "Yoshikawa 1985"
 BODIES = "sum over the bodies"
@@ -64,6 +70,10 @@ def _quantity(
     return Quantity(name, summary, arguments, outputs, tuple(formulations), **options)
 
 
+_inverting = partial(_quantity, inverts_mass=True)  # does not exist where M(q) is singular
+_of_task = partial(_quantity, static=("frame", "task"), free_only=True)
+
+
 def _fewest_operations(model: Model) -> str:
     """The forward dynamics of the fewest operations.
 
@@ -84,22 +94,14 @@ DYNAMICS = (
         "inverse_dynamics(q, qd, qdd) -> tau(nv)",
         "torques of a motion",
         ("newton_euler", LUH, "outward motion, inward wrenches, in link frames"),
-        (
-            "craig",
-            "003; 001 §1.3; Craig 1986",
-            "Newton–Euler as printed: centres of mass, in link frames",
-        ),
+        ("craig", PRINTED, "Newton–Euler as printed: centres of mass, in link frames"),
         ("silver", "001 §3", "Lagrange with ω: force and moment sums inward, in link frames"),
         ("screw", "000 p.37–40", "recursion of body twists and wrenches"),
         ("operator", "000 p.40–47", "stacked operators G, Γ, P₀, P_t"),
         ("lagrange", "000 p.21–31", "M, Christoffel symbols and N from closed forms"),
         ("hollerbach_3x3", HOLLERBACH, "recursive Lagrangian with rotations and displacements"),
         ("hollerbach_4x4", HOLLERBACH, "recursive Lagrangian with 4×4 matrices"),
-        (
-            "uicker_kahn",
-            "Uicker 1965; Kahn 1969",
-            "Lagrange with 4×4 matrices, evaluated as written, O(n⁴)",
-        ),
+        ("uicker_kahn", UICKER, "Lagrange with 4×4 matrices, evaluated as written, O(n⁴)"),
         ("newton_euler_base", STEPANENKO, "every vector in base coordinates"),
         ("newton_euler_mixed", ORIN, "motion in base coordinates, forces in link frames"),
         ("gibbs_appell", APPELL, "∂S/∂q̈ of the acceleration energy, by partial accelerations"),
@@ -108,7 +110,7 @@ DYNAMICS = (
         optional=("tip_wrench", *BASE),
         static=("gravity", "tip"),
     ),
-    _quantity(
+    _inverting(
         "forward_dynamics(q, qd, tau) -> qdd(nv)",
         "accelerations under torques",
         (
@@ -117,18 +119,13 @@ DYNAMICS = (
             "articulated inertias inward, accelerations outward, O(n)",
         ),
         ("composite_body", WALKER, "M by composite bodies, solved by Cholesky"),
-        (
-            "tree_factor",
-            "Featherstone 2008, §6.5",
-            "M by composite bodies, M = Lᵀ D L factored from the tips",
-        ),
-        ("square_root", "000 p.48–50", "M = W Wᵀ by articulated inertias, two triangular solves"),
+        ("tree_factor", FEATHERSTONE, "M by composite bodies, M = Lᵀ D L factored from the tips"),
+        ("square_root", ROOTS, "M = W Wᵀ by articulated inertias, two triangular solves"),
         ("symmetric_root", "003", "v = M^½ q̇, through the symmetric root"),
         ("operator", "000 p.50", "the inverse of M as a product of operators"),
         ("hamilton", HAMILTON, "d/dt of q̇ = ∂H/∂p: M⁻¹ (ṗ − Ṁ q̇) from momenta"),
         at="forward.solve:{}",
         optional=("tip_wrench", *BASE),
-        inverts_mass=True,
         best=_fewest_operations,
     ),
     _quantity(
@@ -188,64 +185,43 @@ MATRICES = (
         "mass_matrix_derivative(q) -> dM(nv, nv, nv)",
         "∂M_ij/∂q_k",
         ("screw_sum", "mass.screw_sum", "000 p.31", "closed form of Property 2"),
-        (
-            "automatic",
-            "derivatives.automatic",
-            "automatic differentiation",
-            "of the composite bodies",
-        ),
+        ("automatic", "derivatives.automatic", DIFFERENTIATION, "of the composite bodies"),
     ),
     _quantity(
         "christoffel(q) -> G(nv, nv, nv)",
         "Christoffel symbols Γ_ijk, i the row",
         ("screw_sum", "mass.christoffel", "000 p.23", "from ∂M/∂q"),
-        ("automatic", "derivatives.automatic", "automatic differentiation", "from ∂M/∂q"),
+        ("automatic", "derivatives.automatic", DIFFERENTIATION, "from ∂M/∂q"),
     ),
     _quantity(
         "coriolis_matrix(q, qd) -> C(nv, nv)",
         "C(q, q̇) with C q̇ + N the bias",
         ("christoffel", "mass.christoffel", "000 p.23", "Σ Γ_ijk q̇_k: Ṁ − 2C is skew"),
-        (
-            "operator",
-            "inverse.operator",
-            "000 p.46",
-            "stacked operators with the term that makes Ṁ − 2C skew",
-        ),
+        ("operator", "000 p.46", "stacked operators with the term that makes Ṁ − 2C skew"),
         (
             "operator_printed",
             "inverse.operator:coriolis_matrix_printed",
             "000 p.46",
             "as printed: the same C q̇, but Ṁ − 2C is not skew",
         ),
+        at="inverse.{}",
     ),
     _quantity(
         "coriolis_centrifugal(q) -> B(nv, pairs), C(nv, nv)",
         "Khatib's B(q)[q̇q̇] + C(q)[q̇²]",
         ("christoffel", "mass.christoffel", "003", "2Γ_ijk and Γ_ijj"),
     ),
-    _quantity(
+    _inverting(
         "square_root(q) -> W(nv, nv)",
         "W with W Wᵀ = M",
-        (
-            "articulated_body",
-            "mass.square_root",
-            "000 p.48–50",
-            "triangular, from articulated inertias",
-        ),
+        ("articulated_body", "mass.square_root", ROOTS, "triangular, from articulated inertias"),
         ("symmetric", "mass.square_root:symmetric_root", "003", "the symmetric root M^½"),
-        inverts_mass=True,
     ),
-    _quantity(
+    _inverting(
         "square_root_inverse(q) -> W_inverse(nv, nv)",
         "W⁻¹, with M⁻¹ = W⁻ᵀ W⁻¹",
-        (
-            "articulated_body",
-            "mass.square_root",
-            "000 p.48–50",
-            "triangular, from articulated inertias",
-        ),
+        ("articulated_body", "mass.square_root", ROOTS, "triangular, from articulated inertias"),
         ("symmetric", "mass.square_root:symmetric_root_inverse", "003", "the symmetric M^−½"),
-        inverts_mass=True,
     ),
     _quantity(
         "operators(q) -> xi(stacked, nv), Gamma(stacked, stacked), G(stacked, stacked), "
@@ -253,11 +229,10 @@ MATRICES = (
         "the stacked matrices ξ, Γ, G, M, P_0, P_t of all bodies",
         ("stacked", "inverse.operator", "000 p.40–45", "block rows, outward"),
     ),
-    _quantity(
+    _inverting(
         "articulated_inertia(q) -> M_hat(stacked, stacked)",
         "M̂, stacked: M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ(ξᵀM̂ξ)⁻¹ξᵀM̂Γ",
-        ("articulated_body", "mass.square_root", "000 p.48–50", "inward, by bodies"),
-        inverts_mass=True,
+        ("articulated_body", "mass.square_root", ROOTS, "inward, by bodies"),
     ),
 )
 
@@ -281,7 +256,7 @@ DERIVATIVES = (
         ),
         optional=("tip_wrench", *BASE),
     ),
-    _quantity(
+    _inverting(
         "forward_dynamics_derivatives(q, qd, tau) -> "
         "dqdd_dq(nv, nv), dqdd_dqd(nv, nv), M_inverse(nv, nv)",
         "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ = M⁻¹",
@@ -298,7 +273,6 @@ DERIVATIVES = (
             "forward automatic differentiation of articulated bodies",
         ),
         optional=("tip_wrench", *BASE),
-        inverts_mass=True,
     ),
     _quantity(
         "regressor(q, qd, qdd) -> Y(nv, inertial)",
@@ -385,67 +359,55 @@ KINEMATICS = (
         ("composite_body", "kinematics.energy", "000 p.22", "M q̇"),
         ("bodies", "inverse.hamilton", HAMILTON, "momenta of the bodies, gathered inward"),
     ),
-    _quantity(
+    _inverting(
         "hamiltonian(q, p) -> H()",
         "H = ½ pᵀM⁻¹p + U",
         ("tree_factor", "inverse.hamilton", HAMILTON, "M = Lᵀ D L, factored from the tips"),
-        inverts_mass=True,
     ),
-    _quantity(
+    _inverting(
         "canonical_equations(q, p, tau) -> qd(nv), pd(nv)",
         "Hamilton's equations: q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ",
         ("momenta", "inverse.hamilton", HAMILTON, "momenta of the bodies, gathered inward"),
         optional=("tip_wrench",),
-        inverts_mass=True,
     ),
 )
 
 # operational space
 
 OPERATIONAL = (
-    _quantity(
+    _inverting(
         "operational_space(q, qd) -> Lambda(6, 6), mu(6), p(6), J_bar(nv, 6), null(nv, nv)",
         "Λ, μ, p of a frame, the dynamically consistent inverse J̄ and 1 − Jᵀ J̄ᵀ",
         ("inverse", "kinematics.operational", KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"),
         static=("frame", "expressed_in"),
-        inverts_mass=True,
         free_only=True,
     ),
-    _quantity(
+    _inverting(
         "operational_position(q, qd) -> Lambda(3, 3), mu(3), p(3), J_bar(nv, 3), null(nv, nv)",
         "the same of the position alone",
         ("inverse", "kinematics.operational", KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"),
         static=("frame", "expressed_in"),
-        inverts_mass=True,
         free_only=True,
     ),
-    _quantity(
+    _of_task(
         "manipulability(q) -> w()",
         "√det(J Jᵀ) of a frame",
         ("gram_schmidt", "kinematics.operational", YOSHIKAWA, "row by row"),
-        static=("frame", "task"),
-        free_only=True,
     ),
-    _quantity(
+    _of_task(
         "manipulability_gradient(q) -> dw(nv)",
         "∂/∂q of the manipulability",
         ("automatic", "kinematics.operational", AUTOMATIC, "automatic differentiation"),
-        static=("frame", "task"),
-        free_only=True,
     ),
-    _quantity(
+    _of_task(
         "velocity_ellipsoid(q) -> radii(3), axes(3, 3)",
         "radii and axes of the velocities that unit joint velocities give a frame",
         ("jacobi", "kinematics.operational", YOSHIKAWA, "J = U σ Vᵀ"),
-        static=("frame", "task"),
-        free_only=True,
     ),
-    _quantity(
+    _of_task(
         "force_ellipsoid(q) -> radii(3), axes(3, 3)",
         "radii and axes of the forces at a frame that unit torques balance",
         ("jacobi", "kinematics.operational", YOSHIKAWA, "Jᵀ = V σ Uᵀ"),
-        static=("frame", "task"),
-        free_only=True,
     ),
 )
 

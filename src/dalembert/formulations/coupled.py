@@ -18,6 +18,7 @@ from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations import actuators
 from dalembert.formulations.catalogue import HAMILTON, OPERATIONAL, QUANTITIES
 from dalembert.formulations.catalogue import actuator_quantities as tree_actuator_quantities
+from dalembert.formulations.forward.regularity import RELATIVE_PIVOT, configurations
 from dalembert.formulations.forward.solve import implicit
 from dalembert.formulations.inverse import hamilton, newton_euler
 from dalembert.formulations.kinematics.energy import potential_energy
@@ -227,17 +228,10 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
 
 def require_regular(model: CoupledModel) -> None:
     """Raise if the reduced M(q) is singular at each of three random configurations."""
-    if model.parameters:
-        if None in model.parameters.values():
-            return
-        model = model.bind(model.parameter_values())
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        q = model.integrate(model.neutral(), rng.uniform(-1, 1, model.nv))
-        moments = np.linalg.eigvalsh(mass_matrix(model, q))
-        if moments[0] > 1e-13 * moments[-1]:
-            return
-    raise SingularMassMatrixError(
-        f"{model.name}: M(q) is singular because nothing resists some motion of its joints; "
-        "give the links that move mass or inertia"
-    )
+    bound, samples = configurations(model)
+    spectra = (np.linalg.eigvalsh(mass_matrix(bound, q)) for q in samples)
+    if samples and not any(moments[0] > RELATIVE_PIVOT * moments[-1] for moments in spectra):
+        raise SingularMassMatrixError(
+            f"{model.name}: M(q) is singular because nothing resists some motion of its joints; "
+            "give the links that move mass or inertia"
+        )

@@ -90,18 +90,17 @@ def build(
         raise ModelError("every joint is fixed; a mechanism needs at least one that moves")
     last = links[-1].name if tool_link is None else validation.label(tool_link, "tool_link")
     drive = _drive(builder.moving, builder.joints)
-    lifts = {i: [Lift(i, *part) for part in parts] for i, parts in sorted(builder.lifted.items())}
-    fixed = Fixed(elements=Elements(lifts=tuple(lifts.pop(-1, []))))
+    still = Elements(lifts=tuple(lift for lift in builder.lifts if lift.body < 0))
     model = Model(
         name=plain_name(name, "the robot"),
-        bodies=tuple(builder.with_loads(i, body) for i, body in enumerate(builder.bodies)),
+        bodies=tuple(builder.bodies),
         joints=tuple(builder.joints),
         frames=_frames(builder.attachments, {} if frames is None else frames, tool, last),
         tool=TOOL,
         drive=drive,
         gravity=numbers(gravity, (3,), "gravity"),
-        elements=_elements(builder, drive.rotor, lifts),
-        fixed=builder.with_loads(-1, fixed),
+        elements=_elements(builder, drive.rotor),
+        fixed=replace(builder.fixed, elements=still),
         notes=Notes(tool="the last link" if tool is None and tool_link is None else "given"),
     )
     return with_parameters(model)
@@ -117,8 +116,8 @@ class _Builder:
         self.bodies: list[Body] = []
         self.joints: list[JointInfo] = []
         self.moving: list[Link] = []  # those of the joints
-        self.loads: dict[int, list[Moments]] = {}  # what is fixed to each body, about its origin
-        self.lifted: dict[int, list[tuple[Scalar, Vector3]]] = {}  # mass and moment of it
+        self.fixed = Fixed()  # to the base
+        self.lifts: list[Lift] = []  # of every link
 
     def add(self, link: Link) -> None:
         """One link: its joint's bodies, its frame and its inertia."""
@@ -175,7 +174,7 @@ class _Builder:
             self.moving.append(link)
 
     def _load(self, link: Link, attachment: Attachment) -> None:
-        """Add the link's inertia to the loads of the body that carries it."""
+        """Add the link's inertia to that of the body that carries it."""
         where = f"link {link.name!r}"
         mass = numbers(link.mass, (), f"mass of {where}", InertiaError)
         com = numbers(link.com, (3,), f"com of {where}", InertiaError)
@@ -183,17 +182,14 @@ class _Builder:
         if self.check_inertias and not any(is_symbolic(x) for x in (mass, com, tensor)):
             check_inertia(mass, com, tensor, name=where)
         moments = moments_of(attachment.frame, mass, com, tensor)
-        self.loads.setdefault(attachment.body, []).append(moments)
+        i = attachment.body
+        if i >= 0:
+            self.bodies[i] = with_added_moments(self.bodies[i], *moments)
+        else:
+            self.fixed = with_added_moments(self.fixed, *moments)
         part = numbers(link.lifted, (), f"lifted of {where}")
         if is_symbolic(part) or part != 0.0:
-            self.lifted.setdefault(attachment.body, []).append((part * mass, part * moments[1]))
-
-    def with_loads(self, i: int, body: B) -> B:
-        """A body with the inertia of all fixed to it; moments about one point simply add."""
-        if i not in self.loads:
-            return body
-        mass, moment, inertia = (sum(each) for each in zip(*self.loads[i], strict=True))
-        return replace(body, mass=mass, moment=moment, inertia=inertia)
+            self.lifts.append(Lift(i, part * mass, part * moments[1]))
 
 
 def _frames(
@@ -230,6 +226,16 @@ def moments_of(frame: Placement, mass: Scalar, com: Vector3, tensor: Matrix3) ->
     center = frame.p + frame.R @ com
     rotated = rotate_tensor(tensor, frame.R)
     return mass, mass * center, parallel_axis(rotated, mass, center)
+
+
+def with_added_moments(body: B, mass: Scalar, moment: Vector3, inertia: Matrix3) -> B:
+    """The body with more mass on it; moments about one point add."""
+    return replace(
+        body,
+        mass=body.mass + mass,
+        moment=body.moment + moment,
+        inertia=body.inertia + inertia,
+    )
 
 
 def freedoms(joint: Joint, label: str) -> list[Freedom]:
@@ -282,14 +288,14 @@ def _drive(links: Sequence[Link], joints: Sequence[JointInfo]) -> Drive:
         G = numbers(joint.gear_ratio, (), f"{label}: gear_ratio")
         positive, negative = _pair(joint.coulomb, f"{label}: coulomb")
         motor_positive, motor_negative = _pair(joint.coulomb_motor, f"{label}: coulomb_motor")
-        viscous, viscous_motor, rotor = (
-            numbers(getattr(joint, key), (), f"{label}: {key}")
+        signed = {
+            key: numbers(getattr(joint, key), (), f"{label}: {key}")
             for key in ("viscous", "viscous_motor", "rotor_inertia")
-        )
-        signed = {"viscous": viscous, "viscous_motor": viscous_motor, "rotor_inertia": rotor}
+        }
         for what, value in signed.items():
             if not is_symbolic(value) and value < 0:
                 raise ModelError(f"{label}: {what} is {value}; it cannot be negative")
+        viscous, viscous_motor, rotor = signed.values()
         row = (
             viscous + G * G * viscous_motor,
             positive + np.abs(G) * motor_positive,
@@ -317,7 +323,7 @@ def _pair(value: Any, what: str) -> tuple[Scalar, Scalar]:
     return positive, negative
 
 
-def _elements(builder: _Builder, rotor: Vector, lifted: Mapping[int, Sequence[Lift]]) -> Elements:
+def _elements(builder: _Builder, rotor: Vector) -> Elements:
     """Elements of the joints, one for each of their bodies, and the lifted weight of each body."""
     springs: list[Spring] = []
     drags: list[Drag] = []
@@ -341,8 +347,9 @@ def _elements(builder: _Builder, rotor: Vector, lifted: Mapping[int, Sequence[Li
             masses = [(i, rotor[body.v][0]) for i, body in own]
             ballasts += [Ballast(i, mass) for i, mass in masses if is_symbolic(mass) or mass != 0.0]
     lifts = []
-    for i, parts in lifted.items():
-        moment: Vector3 = sum(part.moment for part in parts)  # type: ignore[assignment]
+    for i in sorted({lift.body for lift in builder.lifts if lift.body >= 0}):
+        parts = [lift for lift in builder.lifts if lift.body == i]
+        moment = sum((part.moment for part in parts), np.zeros(3))
         lifts.append(Lift(i, sum(part.mass for part in parts), moment))
     return Elements(tuple(springs), tuple(drags), tuple(lifts), ballasts=tuple(ballasts))
 

@@ -20,9 +20,18 @@ from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model import validation
 from dalembert.model.actuators import Actuation, Actuator, Range
 from dalembert.model.body import Body, Fixed
-from dalembert.model.build import BASE, TOOL, Attachment, moments_of
+from dalembert.model.build import BASE, TOOL, Attachment, moments_of, with_added_moments
 from dalembert.model.coupling import CoupledModel, couple
-from dalembert.model.elements import Anchor, Elements, Lift, Segment, Tendon
+from dalembert.model.elements import (
+    Anchor,
+    Elements,
+    Lift,
+    Segment,
+    Submerged,
+    Tendon,
+    Wrap,
+    bodies_of,
+)
 from dalembert.model.model import Drive, Frame, JointInfo, Model, with_parameters
 from dalembert.model.notes import Equality, LeftOut, Notes
 from dalembert.model.parameter import NumberLike
@@ -34,7 +43,7 @@ from dalembert.text import plain_name, short, suggest
 from dalembert.tracing import is_symbolic
 
 Mechanism = Model | CoupledModel
-B = TypeVar("B", Body, Fixed)
+Shape = TypeVar("Shape", Submerged, Wrap)
 
 
 def with_payload(
@@ -228,16 +237,6 @@ def _inverse(placement: Placement) -> Placement:
     return Placement(placement.R.T, -(placement.R.T @ placement.p))
 
 
-def with_added_moments(body: B, mass: Scalar, moment: Vector3, inertia: Matrix3) -> B:
-    """The body with more mass on it; moments about one point add."""
-    return replace(
-        body,
-        mass=body.mass + mass,
-        moment=body.moment + moment,
-        inertia=body.inertia + inertia,
-    )
-
-
 class Submodel(NamedTuple):
     """Bodies of a model attached to those of a new one, and the new names."""
 
@@ -276,32 +275,21 @@ class Submodel(NamedTuple):
         """The tendons that come along, by their old names; a cut or blocked one is an error."""
         tendons = {}
         for tendon in self.model.tendons:
-            if tendon.joints:
-                stays = [body in self.moving for body in tendon.joints]
-                lost = [body not in self.attached for body in tendon.joints]
-            else:
-                ends = {end.body for s in tendon.segments for end in (s.start, s.end)}
-                surfaces = [s.around for s in tendon.segments if s.around is not None]
-                ends |= {surface.body for surface in surfaces}
-                ends |= {surface.beside.body for surface in surfaces if surface.beside is not None}
-                stays = [body in self.attached for body in ends]
-                lost = [not stay for stay in stays]
-            if not all(stays) and not all(lost):
+            bodies = set(bodies_of(tendon))
+            staying = self.moving.keys() if tendon.joints else self.attached.keys()
+            if bodies and bodies.isdisjoint(self.attached):
+                continue
+            if not bodies <= staying:
                 raise ModelError(
                     f"{self.model.name}: tendon {tendon.name!r} runs over joints or bodies that would "
                     "be held or left behind; take it out of the model first"
                 )
-            if not all(stays):
-                continue
             segments: list[Segment] = []
             for segment in tendon.segments:
                 around = segment.around
                 if around is not None:
-                    at = self.attached[around.body].then(Placement(around.rotation, around.center))
                     beside = None if around.beside is None else self._anchor(around.beside)
-                    rotation, center = at.frame
-                    placed = replace(around, body=at.body, rotation=rotation, center=center)
-                    around = replace(placed, beside=beside)
+                    around = replace(self.placed(around), beside=beside)
                 start, end = self._anchor(segment.start), self._anchor(segment.end)
                 segments.append(replace(segment, start=start, end=end, around=around))
             tendons[tendon.name] = replace(
@@ -311,6 +299,11 @@ class Submodel(NamedTuple):
                 segments=tuple(segments),
             )
         return tendons
+
+    def placed(self, shape: Shape) -> Shape:
+        """A shape fixed to the new body."""
+        at = self.attached[shape.body].then(Placement(shape.rotation, shape.center))
+        return replace(shape, body=at.body, rotation=at.frame.R, center=at.frame.p)
 
     def _anchor(self, anchor: Anchor) -> Anchor:
         at = self.attached[anchor.body].then(Placement(np.eye(3), anchor.point))
@@ -413,9 +406,7 @@ def _elements(parts: Sequence[Submodel]) -> tuple[Elements, Elements]:
                 lists["lifts"].append(Lift(at.body, lift.mass, moment))
         for shape in (*own.submerged, *base.submerged):
             if shape.body in part.attached:
-                at = part.attached[shape.body].then(Placement(shape.rotation, shape.center))
-                moved = replace(shape, body=at.body, rotation=at.frame.R, center=at.frame.p)
-                lists["submerged"].append(moved)
+                lists["submerged"].append(part.placed(shape))
         lists["tendons"] += part.tendons().values()
     still = {k: tuple(e for e in lists[k] if e.body < 0) for k in ("lifts", "submerged")}
     for kind in still:

@@ -6,7 +6,7 @@ may be a parameter. A mechanism without elements has the same equations as if th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -182,6 +182,18 @@ def mapped_numbers(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple):
         return tuple(mapped_numbers(x, function) for x in value)
     return function(value) if _is_number(value) else value
+
+
+def bodies_of(value: Any) -> Iterator[int]:
+    """Every whole number of an element: a body it belongs to."""
+    if is_dataclass(value):
+        for each in fields(value):
+            yield from bodies_of(getattr(value, each.name))
+    elif isinstance(value, tuple):
+        for x in value:
+            yield from bodies_of(x)
+    elif isinstance(value, int):
+        yield value
 
 
 def structure_text(value: Any) -> str:

@@ -43,8 +43,7 @@ class Chart(Frozen):
 
     def integrate(self, q: Vector, step: Vector) -> Vector:
         """q after moving with the constant velocity `step` for unit time, on the manifold."""
-        moved: Vector = q + step
-        return moved
+        return q + step
 
     def rate(self, q: Vector, velocity: Vector) -> Vector:
         """dq/dt (nq,) for a velocity (nv,)."""
@@ -52,8 +51,7 @@ class Chart(Frozen):
 
     def difference(self, q: Vector, to: Vector) -> Vector:
         """The shortest step (nv,) with integrate(q, step) = to."""
-        step: Vector = to - q
-        return step
+        return to - q
 
     def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         """The rate (nv,) of the step Ω at which integrate(q, Ω) moves with the velocity."""
@@ -103,8 +101,7 @@ class Ball(Chart):
         return quaternions.integrate(q, step)
 
     def rate(self, q: Vector, velocity: Vector) -> Vector:
-        rate: Vector = quaternions.rate_map(q) @ velocity
-        return rate
+        return quaternions.rate_map(q) @ velocity
 
     def difference(self, q: Vector, to: Vector) -> Vector:
         return quaternions.difference(q, to)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
@@ -376,6 +376,7 @@ class Model(Frozen, MechanismBase):
 
 # all numbers of a model as one vector and back: how parameters are bound and models are hashed
 
+Item = TypeVar("Item", Body, Fixed, Frame, Drive, Actuator, Screw)
 _ACTUATOR = ("gear", "gain", "bias", "time_constant", "rod")
 _MOMENTS = ("mass", "moment", "inertia")
 _BODY = ("rotation", "translation", "offset", *_MOMENTS)
@@ -384,35 +385,30 @@ _BODY = ("rotation", "translation", "offset", *_MOMENTS)
 def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
     """The model with `function` applied to each of its arrays, always in the same order."""
 
-    def body(b: Body) -> Body:
-        changed = {name: function(getattr(b, name)) for name in _BODY}
-        if isinstance(b.chart, Screw):
-            turn, slide = function(b.chart.turn), function(b.chart.slide)
-            changed["chart"] = replace(b.chart, turn=turn, slide=slide)
-        return replace(b, **changed)
+    def mapped(item: Item, names: Iterable[str]) -> Item:
+        return replace(item, **{name: function(getattr(item, name)) for name in names})
 
-    actuators = tuple(
-        replace(a, **{name: function(getattr(a, name)) for name in _ACTUATOR})
-        for a in model.driven_by.actuators
-    )
+    def body(b: Body) -> Body:
+        changed = mapped(b, _BODY)
+        if isinstance(b.chart, Screw):
+            return replace(changed, chart=mapped(b.chart, ("turn", "slide")))
+        return changed
+
+    actuators = tuple(mapped(a, _ACTUATOR) for a in model.driven_by.actuators)
+    frames = model.frames.items()
     changed = replace(
         model,
         bodies=tuple(body(b) for b in model.bodies),
-        frames={
-            name: replace(f, rotation=function(f.rotation), translation=function(f.translation))
-            for name, f in model.frames.items()
-        },
-        drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
+        frames={name: mapped(f, ("rotation", "translation")) for name, f in frames},
+        drive=mapped(model.drive, [f.name for f in fields(Drive)]),
         gravity=function(model.gravity),
         driven_by=replace(model.driven_by, actuators=actuators),
         elements=mapped_numbers(model.elements, function),
     )
-    fixed = model.fixed
-    if not fixed:  # so that models with nothing there have the digests they always had
+    if not model.fixed:  # so that models with nothing there have the digests they always had
         return changed
-    moments = {name: function(getattr(fixed, name)) for name in _MOMENTS}
-    elements = mapped_numbers(fixed.elements, function)
-    return replace(changed, fixed=Fixed(**moments, elements=elements))
+    fixed = mapped(model.fixed, _MOMENTS)
+    return replace(changed, fixed=replace(fixed, elements=mapped_numbers(fixed.elements, function)))
 
 
 def flatten(model: Model) -> Vector:

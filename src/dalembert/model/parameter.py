@@ -141,8 +141,7 @@ class Parameter(Expression):
         if symbol is None:
             new = tracing.identity(tracing.symbol(self.name))
             symbol = _SYMBOLS.setdefault((self.name, self.value), new)
-        array: Array = tracing.of_identities([symbol])
-        return array
+        return tracing.of_identities([symbol])
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.value!r})"
@@ -166,8 +165,7 @@ def expression(value: object) -> Any:
     if isinstance(value, Expression):
         return value.symbol()
     if is_symbolic(value):
-        adopted: Array = tracing.adopted(value)
-        return adopted
+        return tracing.adopted(value)
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim:
         return expression(value.tolist())  # NumPy's array of parameters
     if isinstance(value, (list, tuple)) and _contains_symbol(value):

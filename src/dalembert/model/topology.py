@@ -8,8 +8,8 @@ models with followers too, also those that have none, so that they share its cat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from dalembert.model.actuators import Actuation
 from dalembert.model.body import Fixed
 from dalembert.model.build import Attachment
 from dalembert.model.coupling import CoupledModel, coupled_model
+from dalembert.model.elements import bodies_of
 from dalembert.model.model import Frame, Model
 from dalembert.model.notes import Notes
 from dalembert.spatial.se3 import IDENTITY
@@ -90,7 +91,7 @@ def independent_trees(model: Model | CoupledModel) -> list[IndependentTree]:
     first = {joint.name: joint.bodies[0] for joint in model.tree.joints}
     together = [(first[name], first[follow.leader]) for name, follow in model.followers.items()]
     every = [x for f in fields(model.elements) for x in getattr(model.elements, f.name)]
-    for bodies in (*map(_bodies_of, every), *together):
+    for bodies in (*map(bodies_of, every), *together):
         roots = sorted({root[k] for k in bodies if k >= 0})
         root = [roots[0] if r in roots else r for r in root]
     groups: dict[int, list[int]] = {}
@@ -100,18 +101,6 @@ def independent_trees(model: Model | CoupledModel) -> list[IndependentTree]:
         return [IndependentTree(model, np.arange(model.nq), np.arange(model.nv))]
     trees = [_tree(model.tree, group) for group in groups.values()]
     return [_coupled(model, x) for x in trees] if isinstance(model, CoupledModel) else trees
-
-
-def _bodies_of(value: Any) -> Iterator[int]:
-    """Every whole number of an element: a body it belongs to."""
-    if is_dataclass(value):
-        for each in fields(value):
-            yield from _bodies_of(getattr(value, each.name))
-    elif isinstance(value, tuple):
-        for x in value:
-            yield from _bodies_of(x)
-    elif isinstance(value, int):
-        yield value
 
 
 def _tree(model: Model, group: Sequence[int]) -> IndependentTree:

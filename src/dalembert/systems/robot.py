@@ -1575,9 +1575,9 @@ class Robot(System):
         ndarray
             (..., nv, base).
         """
-        from dalembert.formulations.derivatives.base_parameters import back_transformation
+        from dalembert.formulations.derivatives.base_parameters import from_moments
 
-        back = back_transformation(self.description)[:, list(self.base_parameters.kept)]
+        back = from_moments(len(self.description.bodies))[:, list(self.base_parameters.kept)]
         Y: Array = self.regressor(q, qd, qdd) @ back
         return Y
 

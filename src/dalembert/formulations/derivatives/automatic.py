@@ -55,8 +55,7 @@ def mass_matrix_derivative(model: Model, q: Vector) -> Array:
     """∂M_ij/∂q_k (nv, nv, nv), k the last index, of the mass matrix by composite bodies."""
     require_coordinates(model)
     x = tracing.symbol("x", model.nq)
-    result: Array = tracing.at([tracing.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
-    return result
+    return tracing.at([tracing.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
 
 
 def christoffel(model: Model, q: Vector) -> Array:

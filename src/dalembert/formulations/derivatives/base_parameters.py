@@ -69,11 +69,6 @@ def moments(model: Model) -> np.ndarray:
     return np.where(abs(phi) <= ROUNDING * (abs(T) @ abs(theta)), 0.0, phi)
 
 
-def back_transformation(model: Model) -> np.ndarray:
-    """T⁻¹ with θ = T⁻¹ φ."""
-    return from_moments(len(model.bodies))
-
-
 def to_moments(bodies: int) -> np.ndarray:
     """T (10 bodies, 10 bodies) with φ = T θ."""
     return np.kron(np.eye(bodies), _change(silver_tensor))
@@ -104,7 +99,7 @@ def grouping(model: Model, seed: int = 0) -> Grouping:
         q = model.integrate(model.neutral(), rng.uniform(-np.pi, np.pi, model.nv))
         qd, qdd = rng.normal(size=(2, model.nv))
         blocks.append(regressor(model, q, 2.0 * qd, 5.0 * qdd))
-    Y = np.concatenate(blocks) @ back_transformation(model)
+    Y = np.concatenate(blocks) @ from_moments(len(model.bodies))
     names = tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
     return grouped(Y, names, elimination_order(len(model.bodies)))
 
@@ -153,4 +148,4 @@ def reduced(model: Model, groups: Grouping | None = None) -> Model:
     grouped[abs(grouped) <= noise] = 0.0
     if np.count_nonzero(grouped) >= np.count_nonzero(phi):
         return model  # massless links can need fewer parameters as they are
-    return with_inertial_parameters(model, back_transformation(model) @ grouped)
+    return with_inertial_parameters(model, from_moments(len(model.bodies)) @ grouped)

@@ -23,7 +23,7 @@ Russell and Wensing 2022), and only pairs of which one carries the other cost an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,14 +44,15 @@ from dalembert.formulations.parts.elements import (
     tendon_inertia,
     velocity_torques,
 )
+from dalembert.formulations.parts.inputs import Inputs
 from dalembert.formulations.parts.rigid_body import (
     acceleration_matrix_change,
     rotated_moments,
     wrench_of_moments,
 )
-from dalembert.formulations.parts.sweeps import Placements, inward, transforms
+from dalembert.formulations.parts.sweeps import Placements, inward
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Force, Motion, Placement
 
@@ -162,55 +163,35 @@ def _response(
     return Force(f + np.cross(d_omega, c.P), n + np.trace(c.N) * d_omega - c.N @ d_omega)
 
 
-class BlockDerivatives(NamedTuple):
-    """∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd, all (nv, nv).
-
-    `own` is the change of motion of bodies that float freely from the base: their coordinates alone
-    compensate it, so that −M⁻¹ ∂τ/∂q needs no solution there.
-    """
-
-    by_q: Matrix
-    by_qd: Matrix
-    M: Matrix
-    own_q: Matrix
-    own_qd: Matrix
+BlockDerivatives = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
 
 
 def inverse_dynamics_derivatives(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M), each (nv, nv), row i for τ_i.
 
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
-    viscous part counts; Coulomb's is constant where it is defined.
+    viscous part counts; Coulomb's is constant where it is defined. `options` are `tip_wrench`,
+    `base_twist` and `base_acceleration`.
     """
-    by_q, by_qd, M, own_q, own_qd = derivatives_by_blocks(
-        model, q, qd, qdd, tip_wrench, base_twist, base_acceleration
-    )
+    by_q, by_qd, M, own_q, own_qd = derivatives_by_blocks(model, q, qd, qdd, **options)
     return by_q + M @ own_q, by_qd + M @ own_qd, M
 
 
 def derivatives_by_blocks(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None,
-    base_twist: Twist | None,
-    base_acceleration: Twist | None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **options: Any
 ) -> BlockDerivatives:
-    """The derivatives, block by block of coordinates of which one carries the other."""
+    """(by_q, by_qd, M, own_q, own_qd): ∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd.
+
+    Block by block of coordinates of which one carries the other. `own` is the change of motion of
+    bodies that float freely from the base: their coordinates alone compensate it, so that −M⁻¹ ∂τ/∂q
+    needs no solution there.
+    """
     whole, model = model, model.minimal
-    base = base_motion(model, base_twist, base_acceleration)
-    placements = transforms(model, q)
-    moving = motions(model, placements, qd, qdd, base)
-    wrenches = link_wrenches(model, placements, moving, tip_wrench)
+    inputs = Inputs(model, q, qd, qdd, **options)
+    base, placements, moving = base_motion(inputs), inputs.placements, motions(inputs, qdd)
+    wrenches = link_wrenches(inputs, moving)
     moments = composite_moments(model, q, placements, qd)
     bodies = model.bodies
     parents = [moving[body.parent] if body.parent >= 0 else base for body in bodies]
@@ -272,13 +253,8 @@ def _with_drives(
         more_q, more_qd = [dq], [dqd]
     for inertia in tendon_inertia(model, q):
         more_q, more_qd = [*more_q, -inertia @ own_q], [*more_qd, -inertia @ own_qd]
-    return BlockDerivatives(
-        add(by_q, more_q),
-        add(by_qd + np.diag(model.drive.viscous), more_qd),
-        assemble(model, M) + joint_inertia(model, q),
-        own_q,
-        own_qd,
-    )
+    by_q, by_qd = add(by_q, more_q), add(by_qd + np.diag(model.drive.viscous), more_qd)
+    return by_q, by_qd, assemble(model, M) + joint_inertia(model, q), own_q, own_qd
 
 
 def _element_torque(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:

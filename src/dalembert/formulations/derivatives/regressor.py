@@ -10,14 +10,15 @@ I_yy, I_yz, I_zz. A joint with the twist (s, w) at the body has of that body the
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ShapeError
-from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
-from dalembert.formulations.parts.sweeps import transforms
+from dalembert.formulations.inverse.newton_euler import LinkMotion, motions
+from dalembert.formulations.parts.inputs import Inputs
 from dalembert.model import Model
-from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector
+from dalembert.spatial.arrays import Matrix, Matrix3, Vector
 from dalembert.spatial.inertia import from_log_cholesky, log_cholesky
 from dalembert.spatial.se3 import Motion
 from dalembert.tracing import is_symbolic
@@ -86,18 +87,13 @@ def _tensor(six: Vector) -> Matrix3:
     return np.stack([np.stack(row) for row in rows])
 
 
-def regressor(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-) -> Matrix:
-    """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction, elements and tip wrench."""
-    placements = transforms(model, q)
-    base = base_motion(model, base_twist, base_acceleration)
-    moving = motions(model, placements, qd, qdd, base)
+def regressor(model: Model, q: Vector, qd: Vector, qdd: Vector, **base: Any) -> Matrix:
+    """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction, elements and tip wrench.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
+    inputs = Inputs(model, q, qd, qdd, **base)
+    placements, moving = inputs.placements, motions(inputs, qdd)
     rows: list[list[Vector]] = [[np.zeros(PER_BODY)] * len(model.bodies) for _ in range(model.nv)]
     for i in range(len(model.bodies)):
         for k in range(model.bodies[i].chart.nv):

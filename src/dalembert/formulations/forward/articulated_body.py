@@ -8,17 +8,18 @@ with q̈ = 0, so b collects exactly the wrenches of that motion and no velocity 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.newton_euler import base_motion, motions
+from dalembert.formulations.inverse.newton_euler import motions
 from dalembert.formulations.parts.elements import inertial_rows, resistance
+from dalembert.formulations.parts.inputs import Inputs
 from dalembert.formulations.parts.rigid_body import inertial_wrench, rotated_moments
 from dalembert.formulations.parts.sweeps import inward, outward, transforms
 from dalembert.linalg.factorisations import cholesky_solve, symmetric, tree_inverse, tree_solve
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.arrays import Matrix, Matrix6, Vector, Vector3
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Force, Motion, Placement
 from dalembert.tracing import is_symbolic
@@ -34,27 +35,18 @@ class Articulated(NamedTuple):
     u: Vector  # τ − Sᵀ b (k,)
 
 
-def forward_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    tau: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-) -> Vector:
-    """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
-    bodies = model.minimal
-    placements = transforms(bodies, q)
-    moving = motions(
-        bodies, placements, qd, None, base_motion(bodies, base_twist, base_acceleration)
-    )
+def forward_dynamics(model: Model, q: Vector, qd: Vector, tau: Vector, **options: Any) -> Vector:
+    """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ.
+
+    `options` are `tip_wrench`, `base_twist` and `base_acceleration`.
+    """
+    inputs = Inputs(model.minimal, q, qd, np.zeros(model.nv), **options)
+    bodies, moving, tool = inputs.model, motions(inputs, None), inputs.tool
     pairs = zip(bodies.bodies, moving, strict=True)
     biases = [inertial_wrench(body, motion.a, motion.U) for body, motion in pairs]
-    tool = bodies.frame(bodies.tool)
-    if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
-        biases[tool.body] = biases[tool.body] + tool.placement.act(Force.of(tip_wrench))
-    qdd = _accelerations(bodies, q, placements, biases, tau - resistance(model, q, qd))
+    if tool.body >= 0:  # what presses on the base moves nothing
+        biases[tool.body] = sum(inputs.tip_forces(tool.body), biases[tool.body])
+    qdd = _accelerations(bodies, q, inputs.placements, biases, tau - resistance(model, q, qd))
     return _with_tendon_inertia(model, q, qdd)
 
 

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.forward.articulated_body import inertia_in_parent, through_joint
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.sweeps import inward, transforms
-from dalembert.model import Body, Model
+from dalembert.model import Body, CoupledModel, Model
 from dalembert.spatial.se3 import Force
 
+Mechanism = TypeVar("Mechanism", Model, CoupledModel)
 Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia
 # a pivot this far below the inertia it is left over from is rounding, not inertia
 RELATIVE_PIVOT = 1e-13
 
 
-def require_regular_mass_matrix(model: Model, configurations: int = 3) -> None:
+def configurations(model: Mechanism, count: int = 3) -> tuple[Mechanism, list[np.ndarray]]:
+    """The model with its default parameters, and random q; none where one has no default."""
+    if None in model.parameters.values():
+        return model, []
+    bound, rng = model.bind(model.parameter_values()), np.random.default_rng(0)
+    steps = rng.uniform(-1.0, 1.0, (count, bound.nv))
+    return bound, [bound.integrate(bound.neutral(), step) for step in steps]
+
+
+def require_regular_mass_matrix(model: Model) -> None:
     """Raise if M(q) is singular at every one of a few random configurations, naming the joint.
 
     M = W Wᵀ with the articulated pivots D_i = S_iᵀ M̂_i S_i on the diagonal of the factorisation
     (000 p.50), so M is singular exactly where a pivot is.
     """
-    if model.parameters:
-        if None in model.parameters.values():
-            return
-        model = model.bind(model.parameter_values())
-    rng = np.random.default_rng(0)
+    model, samples = configurations(model)
     weak: dict[int, bool] | None = None
-    for _ in range(configurations):
-        q = model.integrate(model.neutral(), rng.uniform(-1.0, 1.0, model.nv))
+    for q in samples:
         now = _weak_joints(model, q)
         if model.elements.tendons_with_inertia:  # which no pivot of the tree contains
             moments = np.linalg.eigvalsh(mass_matrix(model, q))

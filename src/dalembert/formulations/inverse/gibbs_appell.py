@@ -17,13 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.kinematics.frames import jacobian
 from dalembert.formulations.kinematics.tendons import lengths_and_rows, row_rates
-from dalembert.formulations.parts.base_motion import base_kinematics, is_by_base
-from dalembert.formulations.parts.elements import with_joint_torques
-from dalembert.formulations.parts.sweeps import outward, transforms
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
+from dalembert.formulations.parts.sweeps import outward
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.arrays import Scalar, Vector, Vector3
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Motion
 
@@ -38,17 +36,9 @@ class Acceleration(NamedTuple):
     partial: dict[int, Motion]  # {v: (∂a/∂q̈_v, ∂ω̇/∂q̈_v)} of the joints that carry the link
 
 
-def accelerations(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-) -> list[Acceleration]:
+def accelerations(inputs: Inputs) -> list[Acceleration]:
     """Accelerations of every link and their partial derivatives with respect to q̈, outward."""
-    placements = transforms(model, q)
+    model, qd, qdd, placements = inputs.model, inputs.qd, inputs.qdd, inputs.placements
 
     def step(i: int, body: Body, parent: Acceleration) -> Acceleration:
         R, p = placements[i]
@@ -65,8 +55,7 @@ def accelerations(
             partial[body.v.start + k] = Motion.of(body.subspace[:, k])
         return Acceleration(parent_omega + w_rel, omega_dot, a, R.T @ parent.g, partial)
 
-    omega, alpha, a = base_kinematics(model, base_twist, base_acceleration, gravity)
-    return outward(model, Acceleration(omega, alpha, a, model.gravity, {}), step)
+    return outward(model, Acceleration(*inputs.base, model.gravity, {}), step)
 
 
 def center_acceleration(body: Body, link: Acceleration) -> Vector3:
@@ -78,34 +67,23 @@ def center_acceleration(body: Body, link: Acceleration) -> Vector3:
     return result
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = ∂S/∂q̈ − Q; Q of weights, friction, elements and the tool's wrench.
 
     `gravity` "potential" makes the weights applied forces, "base" an acceleration −g of the base.
     """
-    moving = accelerations(model, q, qd, qdd, base_twist, base_acceleration, gravity)
+    model, moving = inputs.model, accelerations(inputs)
     tau = [np.zeros(())] * model.nv
     for body, link in zip(model.bodies, moving, strict=True):
         a, omega = center_acceleration(body, link), link.omega
-        F = body.mass * (a if is_by_base(gravity) else a - link.g)
+        F = body.mass * (a if inputs.is_by_base else a - link.g)
         I = body.inertia_about_center
         N = I @ link.omega_dot + np.cross(omega, I @ omega)
         for v, (along, about) in link.partial.items():
             # ∂a/∂q̈ of the mass centre
             tau[v] = tau[v] + (along + np.cross(about, body.center)) @ F + about @ N
-    total = with_joint_torques(model, np.stack(tau), q, qd, qdd)
-    if tip_wrench is None:
-        return total
-    return total + jacobian(model, q, frame=model.tool).T @ tip_wrench
+    return inputs.with_tip_torques(inputs.with_joint_torques(np.stack(tau)))
 
 
 def acceleration_energy(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Scalar:
@@ -127,7 +105,7 @@ def acceleration_energy(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Sca
     for tendon, row, rate in zip(tendons, rows, rates, strict=True):
         L_ddot = row @ qdd + rate @ qd
         doubled = doubled + tendon.armature[0] * L_ddot * L_ddot
-    moving = accelerations(model, q, qd, qdd)
+    moving = accelerations(Inputs(model, q, qd, qdd, gravity="potential"))
     for body, link in zip(model.bodies, moving, strict=True):
         a, I = center_acceleration(body, link), body.inertia_about_center
         U = hat(link.omega_dot) + hat(link.omega) @ hat(link.omega)

@@ -21,12 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from dalembert.formulations.kinematics.energy import body_momentum, potential_energy
 from dalembert.formulations.kinematics.frames import body_twists, jacobian
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.base_motion import is_by_base, weight_torque
+from dalembert.formulations.parts.base_motion import weight_torque
 from dalembert.formulations.parts.elements import (
     add,
     conservative,
@@ -34,12 +32,12 @@ from dalembert.formulations.parts.elements import (
     friction,
     joint_inertia,
     velocity_matrix,
-    with_joint_torques,
 )
-from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
+from dalembert.formulations.parts.sweeps import Placements, inward, outward, project, transforms
 from dalembert.linalg.factorisations import tree_solve
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Scalar, Twist, Vector, Wrench
+from dalembert.spatial.arrays import Scalar, Vector, Wrench
 from dalembert.spatial.se3 import Force, Motion
 
 
@@ -56,26 +54,15 @@ def composite_momenta(model: Model, placements: Placements, V: list[Motion]) -> 
 def generalized_momentum(model: Model, q: Vector, qd: Vector) -> Vector:
     """p (nv,) = S_iᵀ h_i of the bodies, and the momenta of rotors and tendons."""
     h = composite_momenta(model, transforms(model, q), body_twists(model, q, qd))
-    return _projected(model, h) + joint_inertia(model, q) @ qd
+    return project(model, h) + joint_inertia(model, q) @ qd
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = ṗ + ∂H/∂q − ψ along the motion, ṗ_i = S_iᵀ ḣ_i."""
-    placements = transforms(model, q)
-    V_0 = Motion.zero() if base_twist is None else Motion.of(base_twist)
-    A_0 = Motion.zero() if base_acceleration is None else Motion.of(base_acceleration)
-    if is_by_base(gravity):
-        A_0 = A_0 - Motion(model.gravity, np.zeros(3))
-    V = body_twists(model, q, qd, V_0)
+    model, qd, qdd, placements = inputs.model, inputs.qd, inputs.qdd, inputs.placements
+    V_0, A_0 = map(Motion.of, inputs.base_twists)
+    V = body_twists(model, inputs.q, qd, V_0)
 
     def twist_rate(i: int, body: Body, parent: Motion) -> Motion:
         relative = Motion.of(body.subspace @ qd[body.v])
@@ -97,13 +84,10 @@ def inverse_dynamics(
         return h, rate
 
     momenta, rates = zip(*inward(model, gather), strict=True)
-    tau = _projected(model, rates) - _by_turning(model, V, momenta)
-    if not is_by_base(gravity):
-        tau = tau + weight_torque(model, q)
-    total = with_joint_torques(model, tau, q, qd, qdd)
-    if tip_wrench is None:
-        return total
-    return total + jacobian(model, q, frame=model.tool).T @ tip_wrench
+    tau = project(model, rates) - _by_turning(model, V, momenta)
+    if not inputs.is_by_base:
+        tau = tau + inputs.weight_torques
+    return inputs.with_tip_torques(inputs.with_joint_torques(tau))
 
 
 def momentum_rate(
@@ -135,13 +119,7 @@ def canonical_equations(
     return qd, momentum_rate(model, q, qd, tau, tip_wrench)
 
 
-def _projected(model: Model, momenta: Sequence[Force]) -> Vector:
-    """S_iᵀ h_i of all joints (nv,)."""
-    pairs = zip(model.bodies, momenta, strict=True)
-    return np.concatenate([body.subspace.T @ h.array for body, h in pairs])
-
-
 def _by_turning(model: Model, V: list[Motion], momenta: Sequence[Force]) -> Vector:
     """(V_i × S_i)ᵀ h_i (nv,): ∂T/∂q and the Lie–Poisson terms of ball and free joints."""
     # (V × S)ᵀ h = −Sᵀ (V ×* h)
-    return -_projected(model, [x.cross(h) for x, h in zip(V, momenta, strict=True)])
+    return -project(model, [x.cross(h) for x, h in zip(V, momenta, strict=True)])

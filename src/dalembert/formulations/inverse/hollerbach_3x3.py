@@ -25,12 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.inverse.uicker_kahn import base_matrices
-from dalembert.formulations.parts.base_motion import is_by_base
-from dalembert.formulations.parts.elements import with_joint_torques
-from dalembert.formulations.parts.recursion_table import Record, nothing
-from dalembert.formulations.parts.sweeps import Placements, inward, outward, transforms
-from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix3, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
+from dalembert.formulations.parts.sweeps import inward, outward
+from dalembert.model import Body
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.rotations import hat
 
 
@@ -47,15 +45,9 @@ Forces = tuple[Matrix3, Vector3]  # D_i (3, 3) and e_i (3,)
 Weights = tuple[Scalar, Vector3]  # M_i () and c_i (3,)
 
 
-def rotation_motions(
-    model: Model,
-    placements: Placements,
-    qd: Vector,
-    qdd: Vector,
-    base: Moving,
-    record: Record = nothing,
-) -> list[Moving]:
+def rotation_motions(inputs: Inputs, base: Moving) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
+    placements, qd, qdd = inputs.placements, inputs.qd, inputs.qdd
 
     def step(i: int, body: Body, parent: Moving) -> Moving:
         A, p = placements[i]
@@ -71,28 +63,19 @@ def rotation_motions(
             parent.W_ddot @ A + 2.0 * (parent.W_dot @ A_dot) + parent.W @ A_ddot,
             parent.p_ddot + parent.W_ddot @ p + 2.0 * (parent.W_dot @ p_dot) + parent.W @ p_ddot,
         )
-        record(i, R=A, p=p, **link._asdict())
+        inputs.record(i, R=A, p=p, **link._asdict())
         return link
 
-    return outward(model, base, step)
+    return outward(inputs.model, base, step)
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-    record: Record = nothing,
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
-    placements, tool = transforms(model, q), model.frame(model.tool)
-    W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
+    model, placements, tool = inputs.model, inputs.placements, inputs.tool
+    tip_wrench, (W, rate, acceleration) = inputs.tip_wrench, base_matrices(inputs)
     base = Moving(W[0:3, 0:3], rate[0:3, 0:3], acceleration[0:3, 0:3], acceleration[0:3, 3])
-    moving = rotation_motions(model, placements, qd, qdd, base, record)
+    moving = rotation_motions(inputs, base)
 
     def forces(i: int, body: Body, children: list[tuple[int, Forces]]) -> Forces:
         h, J, link = body.moment, body.second_moment, moving[i]
@@ -107,7 +90,7 @@ def inverse_dynamics(
             f = R @ tip_wrench[0:3]
             moment = 0.5 * (R @ hat(tip_wrench[3:6])).T
             D, e = D + tool.rotation @ moment + np.outer(tool.translation, f), e + f
-        record(i, D=D, e=e)
+        inputs.record(i, D=D, e=e)
         return D, e
 
     def weights(i: int, body: Body, children: list[tuple[int, Weights]]) -> Weights:
@@ -115,11 +98,11 @@ def inverse_dynamics(
         for child, (M_c, c_c) in children:
             A, p = placements[child]
             M, c = M + M_c, c + A @ c_c + M_c * p
-        record(i, M=M, c=c)
+        inputs.record(i, M=M, c=c)
         return M, c
 
     sums = inward(model, forces)
-    carried_weights = None if is_by_base(gravity) else inward(model, weights)
+    carried_weights = None if inputs.is_by_base else inward(model, weights)
     tau = []
     for i, (body, (D, e)) in enumerate(zip(model.bodies, sums, strict=True)):
         for k in range(body.chart.nv):
@@ -129,4 +112,4 @@ def inverse_dynamics(
                 M, c = carried_weights[i]
                 force = force - model.gravity @ (dW @ c + M * dp)
             tau.append(force)
-    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
+    return inputs.with_joint_torques(np.stack(tau))

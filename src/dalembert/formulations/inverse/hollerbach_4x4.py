@@ -23,29 +23,18 @@ from dalembert.formulations.inverse.uicker_kahn import (
     mass_vector,
     tip_matrix,
 )
-from dalembert.formulations.parts.base_motion import is_by_base
-from dalembert.formulations.parts.elements import with_joint_torques
-from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
 from dalembert.formulations.parts.sweeps import inward, outward
-from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix4, Twist, Vector, Wrench
+from dalembert.model import Body
+from dalembert.spatial.arrays import Matrix4, Vector
 from dalembert.spatial.se3 import hat_se3
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-    record: Record = nothing,
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
-    A = link_matrices(model, q)
-    tool = model.frame(model.tool)
+    model, qd, qdd = inputs.model, inputs.qd, inputs.qdd
+    A = link_matrices(model, inputs.q)
 
     def move(i: int, body: Body, parent: Moving) -> Moving:
         # Ȧ = A V,  Ä = A (V² + V̇)  with V = Q q̇, which for one coordinate is ∂²A/∂q² q̇² + ∂A/∂q q̈
@@ -57,31 +46,30 @@ def inverse_dynamics(
             parent.rate @ A[i] + parent.W @ A_dot,
             parent.acceleration @ A[i] + 2.0 * (parent.rate @ A_dot) + parent.W @ A_ddot,
         )
-        record(i, A=A[i], W=link.W, W_dot=link.rate, W_ddot=link.acceleration)
+        inputs.record(i, A=A[i], W=link.W, W_dot=link.rate, W_ddot=link.acceleration)
         return link
 
     def gather(i: int, body: Body, children: list[tuple[int, Matrix4]]) -> Matrix4:
         D = inertia_matrix(body) @ moving[i].acceleration.T
         for child, D_c in children:
             D = D + A[child] @ D_c
-        if tip_wrench is not None and i == tool.body:
-            D = D + tip_matrix(model, moving[i].W, tip_wrench)
-        record(i, D=D)
+        if inputs.tip_wrench is not None and i == inputs.tool.body:
+            D = D + tip_matrix(inputs.tool, moving[i].W, inputs.tip_wrench)
+        inputs.record(i, D=D)
         return D
 
     def weigh(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
         c: Vector = mass_vector(body) + sum(A[child] @ c for child, c in children)
-        record(i, c=c)
+        inputs.record(i, c=c)
         return c
 
-    base = base_matrices(model, base_twist, base_acceleration, gravity)
-    moving = outward(model, base, move)
+    moving = outward(model, base_matrices(inputs), move)
     D = inward(model, gather)
-    c = None if is_by_base(gravity) else inward(model, weigh)
+    c = None if inputs.is_by_base else inward(model, weigh)
     tau = []
     for i, body in enumerate(model.bodies):
         for Q in differentiation_matrices(body):
             dW = moving[i].W @ Q
             force = np.sum(dW * D[i].T)  # tr(dW D)
             tau.append(force if c is None else force - model.gravity @ (dW @ c[i])[0:3])
-    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
+    return inputs.with_joint_torques(np.stack(tau))

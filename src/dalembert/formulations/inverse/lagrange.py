@@ -11,41 +11,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalembert.formulations.kinematics.frames import jacobian
 from dalembert.formulations.mass.christoffel import coriolis_matrix
 from dalembert.formulations.mass.screw_sum import mass_matrix, require_coordinates
-from dalembert.formulations.parts.base_motion import (
-    is_by_base,
-    weight_torque,
-    with_base_coordinates,
-)
+from dalembert.formulations.parts.base_motion import weight_torque, with_base_coordinates
 from dalembert.formulations.parts.elements import add, resistance, tendon_acceleration_torques
-from dalembert.model import Model
-from dalembert.spatial.arrays import Twist, Vector, Wrench
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
+from dalembert.spatial.arrays import Vector
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
+    model, q, qd, qdd = inputs.model, inputs.q, inputs.qd, inputs.qdd
     require_coordinates(model)
-    grounded = model
-    if is_by_base(gravity):
+    grounded, base_acceleration = model, inputs.base_acceleration
+    if inputs.is_by_base:
         grounded = replace(model, gravity=np.zeros(3))
-        fall = np.concatenate([-model.gravity, np.zeros(3)])
-        base_acceleration = fall if base_acceleration is None else fall + base_acceleration
-    extended = with_base_coordinates(grounded, q, qd, qdd, base_twist, base_acceleration)
+        _, base_acceleration = inputs.base_twists
+    extended = with_base_coordinates(grounded, q, qd, qdd, inputs.base_twist, base_acceleration)
     bodies, q_all, qd_all, qdd_all, own = extended
     tau = mass_matrix(bodies, q_all) @ qdd_all + coriolis_matrix(bodies, q_all, qd_all) @ qd_all
     tau = (tau + weight_torque(bodies, q_all))[own]
     tau = add(tau + resistance(model, q, qd), tendon_acceleration_torques(model, q, qdd))
-    if tip_wrench is None:
-        return tau
-    return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench
+    return inputs.with_tip_torques(tau)

@@ -15,23 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.screw import adjoints, base_motion, tool_adjoint
-from dalembert.formulations.parts.base_motion import gravity_as_base_or_torque
+from dalembert.formulations.inverse.screw import adjoints, tool_adjoint
 from dalembert.formulations.parts.elements import (
     add,
     conservative,
     joint_inertia,
     velocity_matrix,
     with_element_bias,
-    with_joint_torques,
 )
-from dalembert.formulations.parts.joint_wrenches import in_link_frames
-from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics, joint_wrenches_of
 from dalembert.formulations.parts.sweeps import outward
 from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Model
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
+from dalembert.spatial.arrays import Matrix, Vector
 from dalembert.spatial.se3 import Force
 
 
@@ -98,7 +95,7 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
 def gravity_torque(model: Model, q: Vector) -> Vector:
     """φ (nv,) = ξᵀ Gᵀ M G P_0 V̇_0 with V̇_0 = (−g, 0) (000 p.47)."""
     op = operators(model, q)
-    fall, _ = gravity_as_base_or_torque(model, q, "base")
+    fall = np.concatenate([-model.gravity, np.zeros(3)])
     return add(op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall)))), conservative(model, q))
 
 
@@ -130,17 +127,10 @@ def _coriolis_factors(model: Model, q: Vector, qd: Vector) -> tuple[Matrix, Matr
     return J, F, op.M @ (ad_V @ J)
 
 
-def stacked_wrenches(
-    model: Model,
-    op: Operators,
-    qd: Vector,
-    qdd: Vector,
-    V_0: Twist,
-    V_dot_0: Twist,
-    tip_wrench: Wrench | None = None,
-    record: Record = nothing,
-) -> Vector:
+def stacked_wrenches(inputs: Inputs, op: Operators) -> Vector:
     """F (6n,) = Gᵀ (M V̇ + ad_Vᵀ M V + P_tᵀ F_t) (000 p.44–45)."""
+    qd, qdd, tip_wrench = inputs.qd, inputs.qdd, inputs.tip_wrench
+    V_0, V_dot_0 = inputs.base_twists
     rate = op.xi @ qd
     V = op.G @ (rate + op.P_0 @ V_0)
     ad_xi, ad_V = -stacked_ad(rate), stacked_ad(V)
@@ -148,55 +138,31 @@ def stacked_wrenches(
     V_dot = op.G @ (op.xi @ qdd + op.P_0 @ V_dot_0 + ad_xi @ (op.P_0 @ V_0 + op.Gamma @ V))
     own = op.M @ V_dot - ad_V.T @ (op.M @ V)
     F = op.G.T @ (own if tip_wrench is None else own + op.P_t.T @ tip_wrench)
-    for i in range(len(model.bodies)):
+    for i in range(len(inputs.model.bodies)):
         block = slice(6 * i, 6 * i + 6)
-        record(i, V=V[block], V_dot=V_dot[block], F=F[block])
+        inputs.record(i, V=V[block], V_dot=V_dot[block], F=F[block])
     return F
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "base",
-    record: Record = nothing,
-) -> Vector:
+@as_inverse_dynamics("base")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
-    op = operators(model, q)
-    fall, N = gravity_as_base_or_torque(model, q, gravity)
-    base = base_motion(fall, base_twist, base_acceleration)
-    tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench, record)
-    return with_joint_torques(model, tau + N, q, qd, qdd)
+    op, N = operators(inputs.model, inputs.q), inputs.weight_torques
+    return inputs.with_joint_torques(op.xi.T @ stacked_wrenches(inputs, op) + N)
 
 
-def bias(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-) -> Vector:
-    """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
-    op = operators(model, q)
-    fall, _ = gravity_as_base_or_torque(model, q, "base")
-    base = base_motion(fall, base_twist, base_acceleration)
-    h = op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
-    return with_element_bias(model, h, q, qd)
-
-
-def joint_wrenches(
-    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
-) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes.
+def bias(model: Model, q: Vector, qd: Vector, **base: Any) -> Vector:
+    """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction.
 
     `base` are `base_twist` and `base_acceleration` where it moves.
     """
     op = operators(model, q)
-    fall, _ = gravity_as_base_or_torque(model, q, "base")
-    F = stacked_wrenches(model, op, qd, qdd, *base_motion(fall, **base), tip_wrench)
-    links = [Force.of(F[i : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
-    return in_link_frames(model, q, qd, qdd, links)
+    h = op.xi.T @ stacked_wrenches(Inputs(model, q, qd, np.zeros(model.nv), **base), op)
+    return with_element_bias(model, h, q, qd)
+
+
+@joint_wrenches_of
+def joint_wrenches(inputs: Inputs) -> list[Force]:
+    """F of every link, from the stacked one."""
+    F = stacked_wrenches(inputs, operators(inputs.model, inputs.q))
+    return [Force.of(F[i : i + 6]) for i in range(0, F.shape[0], 6)]

@@ -23,12 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.base_motion import is_by_base
-from dalembert.formulations.parts.elements import with_joint_torques
-from dalembert.formulations.parts.recursion_table import Record, nothing
+from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
+from dalembert.formulations.parts.recursion_table import nothing
 from dalembert.formulations.parts.sweeps import outward
-from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix4, Pose, Scalar, Twist, Vector, Wrench
+from dalembert.model import Body, Frame, Model
+from dalembert.spatial.arrays import Matrix4, Pose, Scalar, Vector, Wrench
 from dalembert.spatial.inertia import pseudo_inertia_of_moments
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import hat_se3, pose
@@ -52,16 +51,14 @@ def differentiation_matrices(body: Body) -> list[Matrix4]:
     return [hat_se3(body.subspace[:, k]) for k in range(body.chart.nv)]
 
 
-def base_matrices(
-    model: Model, base_twist: Twist | None, base_acceleration: Twist | None, gravity: str
-) -> Moving:
+def base_matrices(inputs: Inputs) -> Moving:
     """W_0 = 1, Ẇ_0 = V̂_0, Ẅ_0 = V̂_0² + V̂̇_0; gravity by "base" adds −g to the last column."""
-    rate = np.zeros((4, 4)) if base_twist is None else hat_se3(base_twist)
+    rate = np.zeros((4, 4)) if inputs.base_twist is None else hat_se3(inputs.base_twist)
     acceleration = rate @ rate
-    if base_acceleration is not None:
-        acceleration = acceleration + hat_se3(base_acceleration)
-    if is_by_base(gravity):
-        acceleration = acceleration - hat_se3(np.concatenate([model.gravity, np.zeros(3)]))
+    if inputs.base_acceleration is not None:
+        acceleration = acceleration + hat_se3(inputs.base_acceleration)
+    if inputs.is_by_base:
+        acceleration = acceleration - hat_se3(np.concatenate([inputs.model.gravity, np.zeros(3)]))
     return Moving(np.eye(4), rate, acceleration)
 
 
@@ -75,13 +72,12 @@ def mass_vector(body: Body) -> Vector:
     return np.concatenate([body.moment, np.stack([body.mass])])
 
 
-def tip_matrix(model: Model, W: Pose, tip_wrench: Wrench) -> Matrix4:
+def tip_matrix(tool: Frame, W: Pose, tip_wrench: Wrench) -> Matrix4:
     """T Φᵀ (4, 4) of a wrench F_t at the tool, to be added to J Ẅᵀ of the link W that carries it.
 
     With W_t = W T the tool's frame and R its rotation, the work of F_t = (f, n) is
     f·Rᵀδp + n·vee(RᵀδR) = tr(δW_t Φᵀ), Φ = [[½ R n^, R f], [0, 0]].
     """
-    tool = model.frame(model.tool)
     R = W[0:3, 0:3] @ tool.rotation
     moment = 0.5 * (R @ hat(tip_wrench[3:6]))
     top = np.concatenate([moment, (R @ tip_wrench[0:3]).reshape(3, 1)], axis=1)
@@ -113,24 +109,15 @@ def derivatives(model: Model, q: Vector) -> list[Derivatives]:
     return outward(model, Derivatives(np.eye(4), {}, {}), step)
 
 
-def inverse_dynamics(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "potential",
-    record: Record = nothing,
-) -> Vector:
+@as_inverse_dynamics("potential")
+def inverse_dynamics(inputs: Inputs) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
-    links = derivatives(model, q)
-    base = base_matrices(model, base_twist, base_acceleration, gravity)
-    at_rest = base_twist is None and base_acceleration is None and not is_by_base(gravity)
+    model, qd, qdd, tool = inputs.model, inputs.qd, inputs.qdd, inputs.tool
+    links, base = derivatives(model, inputs.q), base_matrices(inputs)
+    at_rest = inputs.base_twist is None and inputs.base_acceleration is None
+    at_rest = at_rest and not inputs.is_by_base
     base_part = None if at_rest else [_base_acceleration(link, base, qd) for link in links]
-    tool = model.frame(model.tool)
-    if record is not nothing:
+    if inputs.record is not nothing:
         # W_j, Ẇ_j and Ẅ_j in the base's coordinates: the sums that the torques have inside traces
         for j, link in enumerate(links):
             W_dot = sum(dW * qd[k] for k, dW in link.first.items())
@@ -140,7 +127,7 @@ def inverse_dynamics(
                 both = 1.0 if k == l or (l, k) in link.second else 2.0
                 W_ddot = W_ddot + both * ddW * qd[k] * qd[l]
             W_ddot = W_ddot + _base_acceleration(link, base, qd)
-            record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
+            inputs.record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
 
     tau = []
     for i in range(model.nv):
@@ -159,12 +146,12 @@ def inverse_dynamics(
             total = total + inertial
             if base_part is not None:
                 total = total + np.trace(dW @ J @ base_part[j].T)
-            if not is_by_base(gravity):
+            if not inputs.is_by_base:
                 total = total - model.gravity @ (dW @ mass_vector(body))[0:3]
-            if tip_wrench is not None and j == tool.body:
-                total = total + np.trace(dW @ tip_matrix(model, link.W, tip_wrench))
+            if inputs.tip_wrench is not None and j == tool.body:
+                total = total + np.trace(dW @ tip_matrix(tool, link.W, inputs.tip_wrench))
         tau.append(total)
-    return with_joint_torques(model, np.stack(tau), q, qd, qdd)
+    return inputs.with_joint_torques(np.stack(tau))
 
 
 def _base_acceleration(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from dalembert.errors import UnknownNameError
@@ -48,13 +50,8 @@ def frames_apart(model: Model, q: Vector, a: str, b: str) -> tuple[Placement, Pl
     first, second = (model.supports[f.body] if f.body >= 0 else () for f in frames)
     shared = [i for i in first if i in second]
     lines = (shared, first[len(shared) :], second[len(shared) :])
-    poses = []
-    for line in lines:
-        pose_of_last = IDENTITY
-        for i in line:
-            pose_of_last = pose_of_last.then(model.bodies[i].transform(q))
-        poses.append(pose_of_last)
-    carrier, *apart = poses
+    transforms_along = ([model.bodies[i].transform(q) for i in line] for line in lines)
+    carrier, *apart = (reduce(Placement.then, line, IDENTITY) for line in transforms_along)
     ends = [last.then(frame.placement) for last, frame in zip(apart, frames, strict=True)]
     return carrier, ends[0], ends[1]
 

@@ -6,8 +6,6 @@ In the spatial frame S, at the reference posture, link l has the inertia M'_l an
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dalembert.errors import FormulationError
@@ -19,18 +17,11 @@ from dalembert.model import Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Array, Matrix, Matrix6, Vector
 
-
-class Screws(NamedTuple):
-    """The terms of Property 2 at one configuration."""
-
-    xi: list[Matrix]  # ξ_i (6, k)
-    A: dict[tuple[int, int], Matrix6]  # A_ij (6, 6) where it is not zero
-    inertia: list[Matrix6]  # M'_l (6, 6)
-    J: list[Matrix]  # [A_l1 ξ_1 … A_ln ξ_n] (6, nv) of every link l
+Screws = tuple[list[Matrix], dict[tuple[int, int], Matrix6], list[Matrix6], list[Matrix]]
 
 
 def screws(model: Model, q: Vector) -> Screws:
-    """ξ, A, M' and the twists A_li ξ_i of every link at the configuration q."""
+    """ξ_i (6, k), A_ij (6, 6) where not zero, M'_l (6, 6), and J_l = [A_l1 ξ_1 … A_ln ξ_n] (6, nv)."""
     reference = [se3.pose(R, p) for R, p in body_poses(model, model.neutral())]
     frames = list(zip(model.bodies, reference, strict=True))
     xi = [se3.Ad(g) @ body.subspace for body, g in frames]
@@ -50,7 +41,7 @@ def screws(model: Model, q: Vector) -> Screws:
         # M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹}, the link's inertia in S
         Ad_inv = se3.Ad_inv(g)
         inertias.append(Ad_inv.T @ body.spatial_inertia @ Ad_inv)
-    return Screws(xi, A, inertias, J)
+    return xi, A, inertias, J
 
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:

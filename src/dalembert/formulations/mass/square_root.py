@@ -10,8 +10,6 @@ D + ξᵀ (Γ G)ᵀ M̂ ξ, the last one its transpose, and the product M(θ) wi
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dalembert.formulations.inverse.operator import Operators, diagonal, operators
@@ -23,13 +21,7 @@ from dalembert.linalg.orthogonal import symmetric_roots
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Vector
 
-
-class Articulated(NamedTuple):
-    """A body with free joints beyond it, and its pivot."""
-
-    M_hat: Matrix  # M̂ (6, 6)
-    U: Matrix  # upper triangular, D = ξᵀ M̂ ξ + R = U Uᵀ (k, k)
-    U_inverse: Matrix
+Articulated = tuple[Matrix, Matrix, Matrix]  # M̂ (6, 6), U (k, k) with D = ξᵀ M̂ ξ + R = U Uᵀ, U⁻¹
 
 
 def articulated(model: Model, q: Vector) -> list[Articulated]:
@@ -38,12 +30,12 @@ def articulated(model: Model, q: Vector) -> list[Articulated]:
 
     def step(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
         M_hat = body.spatial_inertia
-        for child, beyond in children:
-            gain = beyond.M_hat @ model.bodies[child].subspace @ beyond.U_inverse.T
-            M_hat = M_hat + A[child].T @ (beyond.M_hat - gain @ gain.T) @ A[child]
+        for child, (beyond, _, U_inverse) in children:
+            gain = beyond @ model.bodies[child].subspace @ U_inverse.T
+            M_hat = M_hat + A[child].T @ (beyond - gain @ gain.T) @ A[child]
         xi = body.subspace
         U = upper_cholesky(xi.T @ M_hat @ xi + np.diag(model.drive.rotor[body.v]))
-        return Articulated(M_hat, U, lower_inverse(U.T).T)
+        return M_hat, U, lower_inverse(U.T).T
 
     return inward(model, step)
 
@@ -57,7 +49,7 @@ def factors(model: Model, q: Vector) -> tuple[Operators, Matrix, Matrix, Matrix]
 
 def articulated_inertia(model: Model, q: Vector) -> Matrix:
     """M̂ (6n, 6n), block-diagonal: what a force on a body meets, the joints beyond it free."""
-    return diagonal([body.M_hat for body in articulated(model, q)])
+    return diagonal([M_hat for M_hat, _, _ in articulated(model, q)])
 
 
 def square_root(model: Model, q: Vector) -> Matrix:

@@ -24,7 +24,6 @@ from dalembert.model.elements import Elements
 from dalembert.model.model import Drive
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Twist, Vector, Vector3
-from dalembert.spatial.se3 import Motion
 
 GRAVITY = ("base", "potential")
 BASE_JOINTS = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
@@ -37,29 +36,9 @@ def is_by_base(gravity: str) -> bool:
     return gravity == "base"
 
 
-def base_kinematics(
-    model: Model,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
-    gravity: str = "base",
-) -> tuple[Vector3, Vector3, Vector3]:
-    """ω, ω̇ and a of the base's origin, V̇_0 of 000 p.39; gravity by "base" adds −g to a."""
-    v, omega = Motion.zero() if base_twist is None else Motion.of(base_twist)
-    linear, alpha = Motion.zero() if base_acceleration is None else Motion.of(base_acceleration)
-    a = linear + np.cross(omega, v)
-    return omega, alpha, a - model.gravity if is_by_base(gravity) else a
-
-
 def gravity_in_links(model: Model, placements: Placements) -> list[Vector3]:
     """g (3,) in the axes of every link frame, outward."""
     return outward(model, model.gravity, lambda i, body, parent: placements[i].R.T @ parent)
-
-
-def gravity_as_base_or_torque(model: Model, q: Vector, gravity: str) -> tuple[Twist, Vector]:
-    """(acceleration of the base (6,), torque (nv,)) that stand for gravity, one of them zero."""
-    if is_by_base(gravity):
-        return np.concatenate([-model.gravity, np.zeros(3)]), np.zeros(model.nv)
-    return np.zeros(6), weight_torque(model, q)
 
 
 def weight_torque(model: Model, q: Vector) -> Vector:

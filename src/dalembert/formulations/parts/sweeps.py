@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
+
+import numpy as np
 
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Vector
-from dalembert.spatial.se3 import Placement
+from dalembert.spatial.se3 import Force, Placement
 
 T = TypeVar("T")
 Placements = list[Placement]  # every body frame in its parent's
@@ -36,3 +38,9 @@ def inward(model: Model, step: Callable[[int, Body, list[tuple[int, T]]], T]) ->
 def transforms(model: Model, q: Vector) -> Placements:
     """Every body frame in its parent's."""
     return [body.transform(q) for body in model.bodies]
+
+
+def project(model: Model, forces: Iterable[Force]) -> Vector:
+    """τ_i = S_iᵀ (f_i, n_i), (nv,): forces of all bodies, or momenta, on their joints."""
+    pairs = zip(model.bodies, forces, strict=True)
+    return np.concatenate([body.subspace.T @ force.array for body, force in pairs])
