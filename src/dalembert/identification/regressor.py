@@ -172,6 +172,10 @@ class Regressor(Frozen):
         """y (n, rows): the torques that W x explains."""
         return self._project(record, self.drive_torques(record)[..., None])[..., 0]
 
+    def measured(self, record: Record) -> np.ndarray:
+        """Torques (n, rows) as measured, of a closed chain's independent velocities."""
+        return self._project(record, np.nan_to_num(record.tau)[..., None])[..., 0]
+
     def equations(self, record: Record) -> tuple[np.ndarray, np.ndarray]:
         """W (n, rows, p) and y (n, rows) less the part of the known parameters."""
         W, y = self.evaluate(record), self.observations(record)
