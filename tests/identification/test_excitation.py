@@ -270,7 +270,13 @@ def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion)
     """The limits of the whole problem put just inside of what the motion uses."""
     problem, used = motion.problem, motion.limits.loc["velocity"]
     most = 0.99 * np.maximum(used.highest, -used.lowest).to_numpy()
-    tight = replace(problem, limits=replace(problem.limits, velocity=most))
+    tight = replace(
+        problem,
+        limits=[
+            x._replace(lower=-most, upper=most) if x.kind == "velocity" else x
+            for x in problem.limits
+        ],
+    )
     z, pull = certify(tight, motion.z)
     assert pull > 0.0
     fastest = np.abs(tight.motion(z, tight.basis.shapes(5_000))[1]).max(axis=0)
