@@ -269,11 +269,12 @@ def _compute_first(study: Study, results: Memory | Zarr, missing: Sequence[int])
     in_memory = isinstance(results, Memory)
     while remaining and (in_memory or len(remaining) == study.chunks - len(failed)):
         done = study.work.run(*study.piece(remaining.pop(0)))
-        if done.variables:
+        if done.results:
             # names of varied values and of results must differ
-            inner = {dim for kind in done.variables.values() for dim in kind.dims}
             for name in study.design.columns:
-                if name in {"run", "status", "reason", *inner, *done.variables}:
+                if name in {"run", "status", "reason", *done.results.dims, *done.results} - {
+                    "sample"
+                }:
                     role = study.work.varied.targets[name].role
                     raise SettingError(
                         f"over={{{name!r}: …}} has the name of something in the result; write "
