@@ -325,7 +325,8 @@ def hypotheses(system: System, record: Record) -> Iterator[Hypothesis]:
     driven = np.flatnonzero(np.nan_to_num(record.tau).any(axis=0)).tolist()
     for j in driven:
         for factor, message in TORQUE_ERRORS:
-            yield _scaled_torque(names, j, factor, message)
+            message = f"the torque of {names[j]!r} {message}"
+            yield Hypothesis(names[j], message, torque=_scale(n, j, factor))
         for power in (-1.0, 1.0):
             yield _other_gear(names, j, power)
     for i, j in combinations(driven, 2):
@@ -353,20 +354,12 @@ def hypotheses(system: System, record: Record) -> Iterator[Hypothesis]:
         yield Hypothesis(names[i], f"positions and torques {both}", exchange, exchange)
 
 
-def _scaled_torque(
-    names: Sequence[str], j: int, factor: float, message: str, **more: Any
-) -> Hypothesis:
-    """The torque of a joint times a factor."""
-    message, scale = f"the torque of {names[j]!r} {message}", _scale(len(names), j, factor)
-    return Hypothesis(names[j], message, torque=scale, **more)
-
-
 def _other_gear(names: Sequence[str], j: int, power: float) -> Hypothesis:
     """The torque of a joint times 2^power: another gear ratio or torque constant."""
     ratio = f"{2.0 ** abs(power):.2g} times too {'small' if power > 0.0 else 'large'}"
-    message = f"is {ratio}, as by another gear ratio or torque constant"
-    search = {"with_number": partial(_other_gear, names, j), "number": power, "span": 0.5}
-    return _scaled_torque(names, j, 2.0**power, message, **search)
+    message = f"the torque of {names[j]!r} is {ratio}, as by another gear ratio or torque constant"
+    search: Any = {"with_number": partial(_other_gear, names, j), "number": power, "span": 0.5}
+    return Hypothesis(names[j], message, torque=_scale(len(names), j, 2.0**power), **search)
 
 
 def _other_zero(names: Sequence[str], j: int, zero: float) -> Hypothesis:

@@ -35,7 +35,7 @@ from dalembert.identification.preparation import (
     without_dither,
 )
 from dalembert.identification.pseudo_inertia import Shape
-from dalembert.identification.record import Record, first_samples
+from dalembert.identification.record import Record, samples_between
 from dalembert.identification.regressor import (
     BaseParameters,
     Friction,
@@ -186,7 +186,7 @@ def _fit(system: System, inputs: Inputs) -> Fit:
     regressor, base = _unknowns(system, inputs)
     fitted, tested, used = _prepare(regressor, base, inputs)
     regressor = with_noise_widths(regressor, fitted)
-    some, on_inconsistent = first_samples(fitted, ENOUGH), options["on_inconsistent"]
+    some, on_inconsistent = samples_between(fitted, 0, ENOUGH), options["on_inconsistent"]
     messages = report(check_log(logs, some, regressor, options["delay"]), on_inconsistent)
     linear = options["method"] if options["method"] in METHODS else "inverse_dynamics"
     fit, notes = fit_records(regressor, base, fitted, linear, options["robust"])

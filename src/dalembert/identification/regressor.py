@@ -226,14 +226,11 @@ class Regressor(Frozen):
         leader, ratio = leaders(self.model)
         widths = record.rate_noise if self.widths is None else self.widths
         qd, qdd = (x[:, leader] * ratio for x in (record.qd, record.qdd))
-        motion = JointMotion(qd, qdd, expected_sign(qd, widths[leader] * np.abs(ratio)))
-        if "stribeck" in self.kinds:
-            velocity = STRIBECK_VELOCITY * np.abs(ratio)
-            motion = motion._replace(slow=np.exp(-((qd / velocity) ** 2)))
-        if "load" in self.kinds:
-            theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
-            motion = motion._replace(load=(Y @ theta)[:, leader])
-        return motion
+        width = STRIBECK_VELOCITY * np.abs(ratio)
+        slow = np.exp(-((qd / width) ** 2)) if "stribeck" in self.kinds else 1.0
+        theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
+        load = (Y @ theta)[:, leader] if "load" in self.kinds else 1.0
+        return JointMotion(qd, qdd, expected_sign(qd, widths[leader] * np.abs(ratio)), slow, load)
 
     def _project(self, record: Record, rows: np.ndarray) -> np.ndarray:
         """Nᵀ rows: (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""

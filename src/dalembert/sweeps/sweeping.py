@@ -271,10 +271,9 @@ def _compute_first(study: Study, results: Memory | Zarr, missing: Sequence[int])
         done = study.work.run(*study.piece(remaining.pop(0)))
         if done.results:
             # names of varied values and of results must differ
+            inner = {*done.results.dims, *done.results} - {"sample"}
             for name in study.design.columns:
-                if name in {"run", "status", "reason", *done.results.dims, *done.results} - {
-                    "sample"
-                }:
+                if name in {"run", "status", "reason", *inner}:
                     role = study.work.varied.targets[name].role
                     raise SettingError(
                         f"over={{{name!r}: …}} has the name of something in the result; write "

@@ -91,7 +91,10 @@ def descend(problem: Problem, z: np.ndarray, budget: Budget) -> np.ndarray:
         barrier, (by_z, curvature) = problem.barrier(z), problem.barrier_derivatives(z)
         for _ in range(steps):
             total = gradient + mu * by_z
-            d = -np.linalg.solve(H + mu * curvature, total)
+            try:
+                d = -np.linalg.solve(H + mu * curvature, total)
+            except np.linalg.LinAlgError:  # at the boundary, but for rounding
+                break
             expected = float(total @ d)
             if budget.is_over or -expected < CONVERGED:
                 break
