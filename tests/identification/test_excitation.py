@@ -283,6 +283,12 @@ def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion)
     assert (fastest < most).all()
 
 
+def test_a_descent_that_comes_to_the_boundary_ends_there():
+    """Torque limits so low that the barrier's curvature loses all other digits."""
+    excitation = dl.excitation(dl.load("planar_2r"), 10, velocity=2.0, torque=1.0)
+    assert np.isfinite(excitation.condition) and (excitation.limits.margin > 0.0).all()
+
+
 def test_what_a_notebook_shows_is_harmless(motion):
     text = motion._repr_html_()
     assert "condition" in text and "shoulder_pan_joint" in text and "<script" not in text

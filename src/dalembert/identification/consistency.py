@@ -48,7 +48,7 @@ from dalembert.identification.pseudo_inertia import (
 )
 from dalembert.identification.regressor import BaseParameters, Regressor
 from dalembert.model.frozen import Frozen
-from dalembert.text import short, suggest
+from dalembert.text import require_known, short
 
 MAX_STEPS = 30  # of Newton's method for one γ
 TOO_FAR = 0.1  # of the first step: γ fell by too much where no more of it stays inside
@@ -120,8 +120,8 @@ def fit_bodies(
     """
     frames, links, forms = regressor.model.tree.frames, regressor.links, {}
     for link, shape in (shapes or {}).items():
-        if link not in links or link not in frames:
-            raise IdentificationError(f"shapes: no moving link {link!r}{suggest(str(link), links)}")
+        known = [name for name in links if name in frames]
+        require_known(link, known, "shapes: no moving link", IdentificationError)
         if not isinstance(shape, WithinBox | WithinEllipsoid):
             raise IdentificationError(
                 f"shapes: {link!r} needs a dl.WithinBox or dl.WithinEllipsoid, not {short(shape)}"
@@ -184,10 +184,7 @@ def consistent_parameters(
     allowed : float, optional
         Default a quarter of the rank of A: the true parameters are χ²(rank) above the least.
     """
-    if distance not in DISTANCES:
-        raise IdentificationError(
-            f"distance={distance!r} is unknown{suggest(distance, [*DISTANCES])}"
-        )
+    require_known(distance, DISTANCES, "there is no distance", IdentificationError)
     shapes, inertial, p = shapes or {}, PER_BODY * len(links), len(prior)
     if not all(np.isfinite(x).all() for x in (A, b, prior)):
         raise IdentificationError(

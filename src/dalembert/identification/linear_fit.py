@@ -213,6 +213,11 @@ def cross_validation(
     """
     import pandas
 
+    if method not in METHODS:
+        raise IdentificationError(
+            f"a fit by method={method!r} has no linear equations of its own for cross_validation: "
+            f"take method={' or '.join(map(repr, METHODS))}"
+        )
     equations = METHODS[method](regressor, base, records)
     count = len(equations.y)
     if not 2 <= folds <= count // 10:

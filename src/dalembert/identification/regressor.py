@@ -52,12 +52,12 @@ from dalembert.formulations.derivatives.base_parameters import (
     to_moments,
 )
 from dalembert.formulations.derivatives.regressor import PER_BODY, with_inertial_parameters
-from dalembert.formulations.registry import suggest
 from dalembert.identification.record import Record
 from dalembert.linalg.rank import CLOSED, close
 from dalembert.model.frozen import Frozen
 from dalembert.model.model import Drive
 from dalembert.systems.system import System
+from dalembert.text import require_known
 
 STRIBECK_VELOCITY = 0.1  # rad/s or m/s at which Stribeck friction is down to 1/e, by default
 ROWS_PER_COLUMN = 4  # random rows by which base parameters are determined
@@ -316,13 +316,11 @@ def build_regressor(
     indices |= {name: k for k, name in enumerate(joints)}
     chosen = friction if isinstance(friction, Mapping) else {None: friction}
     for joint, own_kinds in chosen.items():
-        if joint is not None and joint not in indices:
-            hint = suggest(str(joint), list(indices))
-            raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
+        if joint is not None:
+            message = f"friction: {model.name} has no joint"
+            require_known(joint, indices, message, IdentificationError)
         for kind in (own_kinds,) if isinstance(own_kinds, str) else own_kinds:
-            if kind not in FRICTION:
-                hint = suggest(str(kind), FRICTION)
-                raise IdentificationError(f"friction has no kind {kind!r}{hint}")
+            require_known(kind, FRICTION, "friction has no kind", IdentificationError)
             own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
             own[default if joint is None else indices[joint]] = True
     if rotor:
@@ -365,11 +363,8 @@ def _free_entries(
     names = tuple(moving) if links is None else (links,) if isinstance(links, str) else links
     inertial = np.zeros((len(model.bodies), PER_BODY), dtype=bool)
     for link in names:
-        if link not in moving:
-            raise IdentificationError(
-                f"{model.name} has no moving link {link!r}, where links fixed to one another count "
-                f"as one{suggest(str(link), list(moving))}"
-            )
+        message = f"links fixed to one another count as one, and {model.name} has no moving link"
+        require_known(link, moving, message, IdentificationError)
         inertial[moving[link]] = True
     has_drive = np.ones(model.tree.nv, dtype=bool)
     for joint in model.tree.joints:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.identification.consistency import ConsistentFit
 from dalembert.identification.least_squares import Estimate
 from dalembert.identification.linear_fit import cross_validation
@@ -24,6 +22,7 @@ from dalembert.identification.residuals import residuals, whiteness
 from dalembert.identification.storage import Inputs, save
 from dalembert.model.frozen import Frozen, frozen
 from dalembert.systems.system import System
+from dalembert.text import require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -243,8 +242,7 @@ class Fit(Frozen):
         return y, {model: left[..., k] for k, model in enumerate(self.values)}
 
     def _parameters(self, model: str) -> np.ndarray:
-        if model not in self.values:
-            raise UnknownNameError(f"no model {model!r}{suggest(str(model), list(self.values))}")
+        require_known(model, self.values, "there is no model")
         return self.values[model]
 
     def _errors(self, records: Sequence[Record], normalised: bool) -> pandas.DataFrame:

@@ -23,7 +23,7 @@ from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
 from dalembert.logs.tables import QUANTITIES
 from dalembert.logs.units import SI, Units
 from dalembert.systems.system import System
-from dalembert.text import short, suggest, visible
+from dalembert.text import require_known, short, suggest, visible
 
 TIME = ("time", "t", "timestamp", "stamp", "seconds")
 IK_COLUMNS = ("pose", "found")  # written by `dalembert ik` beside the joints
@@ -253,13 +253,12 @@ def _rename(header: Sequence[str], columns: Mapping[str, Any]) -> tuple[list[str
             is_pattern or (name not in header and value in header)
         ):
             patterns[name] = value
-        elif not isinstance(value, str):
-            raise UnknownNameError(f"columns: {name!r} is no quantity{suggest(name, QUANTITIES)}")
-        else:
+        elif isinstance(value, str):
             renamed[name] = value
+        else:
+            require_known(name, QUANTITIES, "columns: there is no quantity")
     for name in renamed:
-        if name not in header:
-            raise UnknownNameError(f"columns: no column {name!r}{suggest(name, list(header))}")
+        require_known(name, header, "columns: no column")
     return [str(renamed.get(name, name)) for name in header], patterns
 
 

@@ -41,7 +41,7 @@ from dalembert.logs.tables import write_log
 from dalembert.model.frozen import Frozen
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.systems.robot import Robot
-from dalembert.text import html, suggest
+from dalembert.text import html, require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -257,8 +257,7 @@ def excitation(
     >>> motion.condition < 20 and bool((motion.limits.margin > 0).all())
     True
     """
-    if objective not in OBJECTIVES:
-        raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
+    require_known(objective, OBJECTIVES, "there is no objective", SettingError)
     for name, value in (("duration", duration), ("time_limit", time_limit)):
         if value is not None and not (_is_number(value) and 0.0 < value < np.inf):
             raise SettingError(f"{name}={value!r} must be a positive number of seconds")

@@ -15,8 +15,9 @@ from dalembert.errors import SettingError, ShapeError, TrajectoryError
 from dalembert.kernels import Kernel, Port
 from dalembert.kernels.program.derivatives import jacobian
 from dalembert.systems.robot import Robot
+from dalembert.systems.rollout import finite_number
 from dalembert.systems.system import System
-from dalembert.text import short, suggest
+from dalembert.text import require_known, short
 
 HALF_TURN = np.pi  # rad to either side, for joints without limits
 WORKSPACE_KEYS = ("above", "inside", "planes", "spheres", "frames", "points", "clearance")
@@ -216,8 +217,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
         keys = ", ".join(WORKSPACE_KEYS)
         raise SettingError(f"workspace must be a dictionary with {keys}, not {options!r}")
     for key in options:
-        if key not in WORKSPACE_KEYS:
-            raise SettingError(f"workspace: there is no {key!r}{suggest(key, WORKSPACE_KEYS)}")
+        require_known(key, WORKSPACE_KEYS, "workspace: there is no", SettingError)
     planes: list[Any] = []  # unit normal, and n·p on the plane
     for *normal, distance in _pairs(options, "planes", "(normal, distance), n·p ≥ distance"):
         size = float(np.linalg.norm(normal))
@@ -225,7 +225,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
             raise SettingError("workspace: the normal of a plane must not be zero")
         planes.append([*(np.array(normal) / size), distance])
     if "above" in options:
-        planes.append([0.0, 0.0, 1.0, _number(options["above"], "above")])
+        planes.append([0.0, 0.0, 1.0, finite_number("workspace: above", options["above"])])
     if "inside" in options:
         corners = np.asarray(options["inside"], dtype=float)
         if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
@@ -241,7 +241,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
             "workspace: give what to keep away from: above, inside, planes or spheres"
         )
     points = _points(robot, options)
-    clearance = _number(options.get("clearance", 0.0), "clearance")
+    clearance = finite_number("workspace: clearance", options.get("clearance", 0.0))
     flat, round_ = (tuple(tuple(map(float, row)) for row in x) for x in (planes, spheres))
     return Workspace(robot, points, flat, round_, clearance)
 
@@ -284,9 +284,3 @@ def _pairs(options: Mapping[str, Any], key: str, what: str) -> list[np.ndarray]:
             raise SettingError(f"workspace: {key} are {what}, finite numbers, not {pair!r}")
         rows.append(row)
     return rows
-
-
-def _number(value: Any, what: str) -> float:
-    if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise SettingError(f"workspace: {what} must be a finite number, not {value!r}")
-    return float(value)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.trajectory import Fourier, fourier, waves
-from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.errors import SettingError, ShapeError
 from dalembert.formulations.derivatives.base_parameters import NAMES, grouped
 from dalembert.identification.excitation.limits import Limit, Workspace
 from dalembert.identification.record import Record
@@ -46,7 +46,7 @@ from dalembert.identification.regressor import (
 from dalembert.kernels import Kernel, Port
 from dalembert.systems.derivatives import function_operation
 from dalembert.systems.robot import Robot
-from dalembert.text import suggest
+from dalembert.text import require_known
 
 FRICTION = ("viscous", "coulomb", "offset")  # that motions are designed for
 UNITS = {"mx": "kg m", "my": "kg m", "mz": "kg m"} | {
@@ -112,10 +112,7 @@ def base_regressor(
 ) -> BaseRegressor:
     """The regressor of the unknowns; in `combinations` (all, p) of them, or the usual base."""
     for kind in (friction,) if isinstance(friction, str) else friction:
-        if kind not in FRICTION:
-            raise UnknownNameError(
-                f"excitation: no column friction={kind!r}{suggest(kind, FRICTION)}"
-            )
+        require_known(kind, FRICTION, "excitation: there are no columns of friction")
     regressor = build_regressor(robot, friction, rotor, links)
     base, names = base_parameters(regressor), regressor.names
     if combinations is not None:
