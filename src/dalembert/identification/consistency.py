@@ -48,6 +48,7 @@ from dalembert.identification.pseudo_inertia import (
 )
 from dalembert.identification.regressor import BaseParameters, Regressor
 from dalembert.model.frozen import Frozen
+from dalembert.spatial import pose
 from dalembert.text import require_known, short
 
 MAX_STEPS = 30  # of Newton's method for one γ
@@ -126,9 +127,8 @@ def fit_bodies(
             raise IdentificationError(
                 f"shapes: {link!r} needs a dl.WithinBox or dl.WithinEllipsoid, not {short(shape)}"
             )
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = frames[link].rotation, frames[link].translation
-        forms[link] = transformed_forms(shape.forms(), pose)
+        own = pose(frames[link].rotation, frames[link].translation)
+        forms[link] = transformed_forms(shape.forms(), own)
     kinds = [name.rpartition(":")[2] for name in regressor.names[regressor.inertial :]]
     return consistent_parameters(
         estimate.A @ base.matrix,
