@@ -189,33 +189,7 @@ def estimate_delay(
     shifts = step * np.arange(-most, most + 1)
     if most < 1:
         return 0.0, 1.0, 1.0
-    misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
-    k, now = int(np.argmin(misfits)), float(misfits[most])
-    if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
-        shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
-        misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
-        k = int(np.argmin(misfits))
-    best = float(shifts[k])
-    if 0 < k < len(shifts) - 1:
-        before, here, after = misfits[k - 1 : k + 2]
-        curvature = before - 2.0 * here + after
-        if curvature > 0.0:
-            best += 0.5 * (before - after) / curvature * (shifts[1] - shifts[0])
-    return best / rate, now, float(misfits[k])
-
-
-def _shifted_misfits(
-    regressor: Regressor,
-    records: Sequence[Record],
-    moments: Moments,
-    shifts: np.ndarray,
-    margin: int,
-) -> np.ndarray:
-    """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later.
-
-    No shift exceeds `margin`.
-    """
-    record = sample_records(records, margin)
+    record = sample_records(records, step * most)  # no shift is larger
     W = regressor.evaluate(record)
     known = W[:, :, ~regressor.free] @ regressor.values[~regressor.free]
     residual = moments.residual(moments.shared)
@@ -224,12 +198,29 @@ def _shifted_misfits(
     length = np.linalg.norm(A, axis=0)
     U, s, _ = np.linalg.svd(A / np.where(length > 0.0, length, 1.0), full_matrices=False)
     U = U[:, s > SINGULAR**0.5 * s[0]]
-    y = []
-    for shift in shifts.tolist():
-        later = record.with_views(tau=_sample_means(records, "tau", shift, margin))
-        y.append(((regressor.observations(later) - known) * weight).ravel())
-    rows = np.stack(y)
-    return np.asarray((rows**2).sum(axis=1) - ((rows @ U) ** 2).sum(axis=1))
+
+    def shifted_misfits(shifts: np.ndarray) -> np.ndarray:
+        """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later."""
+        y = []
+        for shift in shifts.tolist():
+            later = record.with_views(tau=_sample_means(records, "tau", shift, step * most))
+            y.append(((regressor.observations(later) - known) * weight).ravel())
+        rows = np.stack(y)
+        return np.asarray((rows**2).sum(axis=1) - ((rows @ U) ** 2).sum(axis=1))
+
+    misfits = shifted_misfits(shifts)
+    k, now = int(np.argmin(misfits)), float(misfits[most])
+    if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
+        shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
+        misfits = shifted_misfits(shifts)
+        k = int(np.argmin(misfits))
+    best = float(shifts[k])
+    if 0 < k < len(shifts) - 1:
+        before, here, after = misfits[k - 1 : k + 2]
+        curvature = before - 2.0 * here + after
+        if curvature > 0.0:
+            best += 0.5 * (before - after) / curvature * (shifts[1] - shifts[0])
+    return best / rate, now, float(misfits[k])
 
 
 @dataclass(frozen=True, eq=False)
