@@ -196,10 +196,8 @@ def prepare(
             )
         cutoff, reason = float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
     elif (cutoff := best_cutoff(noise)) >= highest:
-        cutoff, reason = (
-            highest,
-            "positions not filtered: no noise is seen that a filter would take",
-        )
+        cutoff = highest
+        reason = "positions not filtered: no noise is seen that a filter would take"
     else:
         level = np.sqrt(noise.floor * highest)
         reason = (
@@ -234,10 +232,8 @@ def log_arrays(
         if name not in log:
             what = {"q": "positions", "tau": "torques"}[name]
             raise IdentificationError(f"{source} has no {what} {name!r}; a fit needs them")
-        field, needed = (
-            log[name],
-            f"{system.name} needs time and {len(labels)}: {', '.join(labels)}",
-        )
+        field = log[name]
+        needed = f"{system.name} needs time and {len(labels)}: {', '.join(labels)}"
         if field.ndim != 2 or field.dims[0] != "time" or field.shape[1] != len(labels):
             sizes = dict(field.sizes)
             raise IdentificationError(f"{source}: {name} has the dimensions {sizes}, and {needed}")
@@ -406,8 +402,6 @@ def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray)
     """Torques recorded `shift` after `times`: a cubic spline through their rows, constant beyond."""
     from scipy.interpolate import make_interp_spline
 
-    if not shift.any():
-        return np.asarray(make_interp_spline(t, tau, k=3)(times))
     late = [np.clip(times + s, t[0], t[-1]) for s in shift]
     return np.column_stack(
         [make_interp_spline(t, y, k=3)(a) for a, y in zip(late, tau.T, strict=True)]
