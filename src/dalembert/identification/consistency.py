@@ -190,9 +190,6 @@ def consistent_parameters(
         raise IdentificationError(
             "the fit's equations or its prior have numbers that are not finite"
         )
-    if len(b) > p + 1:
-        R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
-        A, b = R[:, :-1], R[:, -1]
     scale = max(1.0, np.linalg.norm(b) / MAX_PRECISION)
     A, b = A / scale, b / scale
     unknown = np.ones(p, bool) if free is None else np.array(free, bool)

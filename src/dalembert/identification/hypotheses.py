@@ -296,9 +296,8 @@ class Hypothesis:
     torque: Change | None = None
     zero: np.ndarray | None = None  # (nv,) rad by which positions are too large
     pair: tuple[int, int] | None = None  # joints whose torques are exchanged
-    with_number: Callable[[float], Hypothesis] | None = None  # the same with another `number`
-    number: float = 0.0
-    span: float = 0.0  # on both sides of `number` in which the true one is searched
+    # the same by its number, and the range of numbers in which the true one is searched
+    search: tuple[Callable[[float], Hypothesis], float, float] | None = None
 
     def undo(self, record: Record) -> Record:
         """The record without the error."""
@@ -349,16 +348,16 @@ def _other_gear(names: Sequence[str], j: int, power: float) -> Hypothesis:
     """The torque of a joint times 2^power: another gear ratio or torque constant."""
     ratio = f"{2.0 ** abs(power):.2g} times too {'small' if power > 0.0 else 'large'}"
     message = f"the torque of {names[j]!r} is {ratio}, as by another gear ratio or torque constant"
-    search: Any = {"with_number": partial(_other_gear, names, j), "number": power, "span": 0.5}
-    return Hypothesis(names[j], message, torque=_scale(len(names), j, 2.0**power), **search)
+    search = partial(_other_gear, names, j), power - 0.5, power + 0.5
+    return Hypothesis(names[j], message, torque=_scale(len(names), j, 2.0**power), search=search)
 
 
 def _other_zero(names: Sequence[str], j: int, zero: float) -> Hypothesis:
     """The position of a joint counted from another zero, degrees."""
     message = f"the position of {names[j]!r} is counted from another zero, {zero:+.0f}° off"
-    search: Any = {"with_number": partial(_other_zero, names, j), "number": zero}
+    search = partial(_other_zero, names, j), zero - ZERO_RANGE, zero + ZERO_RANGE
     shift = zero * DEGREE * (np.arange(len(names)) == j)
-    return Hypothesis(names[j], message, zero=shift, span=ZERO_RANGE, **search)
+    return Hypothesis(names[j], message, zero=shift, search=search)
 
 
 def _scale(n: int, j: int, factor: float) -> Change:
@@ -374,16 +373,17 @@ def _exchange(n: int, i: int, j: int) -> Change:
 def best_hypothesis(sample: LogSample) -> tuple[Hypothesis, Moments] | None:
     """The hypothesis that explains most, where it explains what the log as it is does not."""
     every = hypotheses(sample.system, sample.record)
-    evaluated = [(hypothesis, sample.evaluate(hypothesis)) for hypothesis in every]
+    evaluated = [(each, sample.evaluate(each)) for each in every]
     best, moments = min(evaluated, key=lambda pair: pair[1].log_misfit)
-    if (with_number := best.with_number) is not None:
+    if best.search is not None:
+        hypothesis, *bounds = best.search
         optimum = minimize_scalar(
-            lambda x: sample.evaluate(with_number(x)).log_misfit,
-            bounds=(best.number - best.span, best.number + best.span),
+            lambda x: sample.evaluate(hypothesis(x)).log_misfit,
+            bounds=bounds,
             method="bounded",
             options={"maxiter": ITERATIONS},
         )
-        refined = with_number(float(optimum.x))
+        refined = hypothesis(float(optimum.x))
         candidates = [(best, moments), (refined, sample.evaluate(refined))]
         best, moments = min(candidates, key=lambda pair: pair[1].log_misfit)
     return (best, moments) if moments.explains_more_than(sample.moments) else None

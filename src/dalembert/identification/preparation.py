@@ -145,7 +145,7 @@ def prepare(
     system: System,
     log: xarray.Dataset,
     cutoff: float | None = None,
-    delay: float | np.ndarray = 0.0,
+    delay: float = 0.0,
 ) -> tuple[Record, ...]:
     """Records of a log, one for each stretch without a pause.
 
@@ -154,7 +154,7 @@ def prepare(
     cutoff : float, optional
         Hz of the Butterworth filter of fourth order, forward and backward, of the positions. By
         default it is chosen where the noise and the motion removed are least in q̈.
-    delay : float or (nv,) array
+    delay : float
         Seconds by which torques in the log come after the motion they belong to.
 
     Returns
@@ -181,11 +181,10 @@ def prepare(
     t, x, _, repairs = repair(t, np.hstack(columns), q.shape[1])
     _require_rows(log, t, "whole rows")
     resolution = np.array([quantization_step(x[:, k]) for k in range(q.shape[1])])
-    shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))
-    stretches, cuts = _stretches(system, t, x, shift)
+    stretches, cuts = _stretches(system, t, x, delay)
     notes += repairs + cuts
-    if shift.any():
-        notes.append(f"torques taken {shift.max():.4g} s earlier")
+    if delay:
+        notes.append(f"torques taken {delay:.4g} s earlier")
     longest, x_longest, _ = max(stretches, key=lambda stretch: len(stretch[0]))
     noise = spectrum(x_longest[:, : q.shape[1]], _rate(longest), resolution)
     highest = 0.5 * noise.rate  # stands for no filter
@@ -270,14 +269,14 @@ def _require_rows(log: xarray.Dataset, t: np.ndarray, what: str) -> None:
 
 
 def _stretches(
-    system: System, t: np.ndarray, x: np.ndarray, shift: np.ndarray
+    system: System, t: np.ndarray, x: np.ndarray, delay: float
 ) -> tuple[list[Stretch], list[str]]:
     """The log cut where nothing was recorded, and notes; parts too short for a fit are dropped."""
     steps = np.diff(t)
     usual = float(np.median(steps))
     if np.mean(steps > GAP * usual) > 0.1:  # rows came in bursts
         usual = float(np.mean(steps))
-    nq = system.nq
+    nq, torques = system.nq, slice(system.nq, system.nq + system.nv)
     t, x, notes = _bridge(t, np.hstack([continuous(system, x[:, :nq]), x[:, nq:]]), usual)
     steps = np.diff(t)
     pauses = np.flatnonzero(steps > GAP * usual)
@@ -294,7 +293,7 @@ def _stretches(
             f"no stretch of {SHORTEST} rows has no pause over {GAP * usual:.3g} s"
         )
     long = [p for p in parts if p.stop - p.start >= SHORTEST]
-    return [_even_stretch(nq, t[p], x[p], usual, shift) for p in long], notes
+    return [_even_stretch(torques, t[p], x[p], usual, delay) for p in long], notes
 
 
 def _bridge(t: np.ndarray, x: np.ndarray, usual: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -323,18 +322,20 @@ def _bridge(t: np.ndarray, x: np.ndarray, usual: float) -> tuple[np.ndarray, np.
     return all_t[order], all_x[order], [note]
 
 
-def _even_stretch(nq: int, t: np.ndarray, x: np.ndarray, step: float, shift: np.ndarray) -> Stretch:
+def _even_stretch(
+    torques: slice, t: np.ndarray, x: np.ndarray, step: float, delay: float
+) -> Stretch:
     """Rows at an even rate: as they are, with straightened stamps, or on a spline."""
-    torques, notes = slice(nq, nq + len(shift)), ()
+    notes: tuple[str, ...] = ()
     for attempt in range(2):  # the second with straightened stamps
         even = _line(np.arange(len(t)), t)
         if _rms(t - even) <= EVEN * step and np.abs(t - even).max() <= 0.5 * step:
-            if shift.any():
-                x[:, torques] = _shift(even, x[:, torques], even, shift)
+            if delay:
+                x[:, torques] = _torques_at(even, x[:, torques], even + delay)
             return even, x, notes
         grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
         straight = None if attempt else _straighten(t, step)
-        if straight is None or not _is_smoother(straight, t, x[:, :nq], grid):
+        if straight is None or not _is_smoother(straight, t, x[:, : torques.start], grid):
             break
         notes = (
             f"stamps are off an even rate by {_rms(t - straight):.3g} s, but the motion is "
@@ -343,7 +344,7 @@ def _even_stretch(nq: int, t: np.ndarray, x: np.ndarray, step: float, shift: np.
         t = straight
     notes += (f"uneven stamps: resampled at {_rate(grid):.6g} Hz on a spline",)
     on_grid = fit_curve(t, x)(grid)
-    on_grid[:, torques] = _shift(t, x[:, torques], grid, shift)
+    on_grid[:, torques] = _torques_at(t, x[:, torques], grid + delay)
     return grid, on_grid, notes
 
 
@@ -398,14 +399,11 @@ def _line(indices: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.asarray(middle + s * (s @ (t - middle) / (s @ s)))
 
 
-def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Torques recorded `shift` after `times`: a cubic spline through their rows, constant beyond."""
+def _torques_at(t: np.ndarray, tau: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Torques at `times`: a cubic spline through their rows at t, constant beyond."""
     from scipy.interpolate import make_interp_spline
 
-    late = [np.clip(times + s, t[0], t[-1]) for s in shift]
-    return np.column_stack(
-        [make_interp_spline(t, y, k=3)(a) for a, y in zip(late, tau.T, strict=True)]
-    )
+    return np.asarray(make_interp_spline(t, tau, k=3)(np.clip(times, t[0], t[-1])))
 
 
 def _record(

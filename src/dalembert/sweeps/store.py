@@ -12,7 +12,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,21 @@ class Zarr:
         arrays = {**first.results.data_vars, STATUS: xarray.DataArray(first.status, attrs=FLAGS)}
         order = json.dumps([*coords, *arrays])
         labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
-        files = zarr_files(labels, partial(self._create, arrays), consolidated=False)
+        rows, size = self.study.design.runs, self.study.size
+
+        def allocate(group: Any) -> None:
+            """Add the arrays, whose chunks are those of the study."""
+            for name, x in arrays.items():
+                group.create_array(
+                    name,
+                    shape=(rows, *x.shape[1:]),
+                    chunks=(min(size, rows), *(max(1, n) for n in x.shape[1:])),
+                    dtype=x.dtype,
+                    fill_value=missing_value(x.dtype),
+                    attributes={**x.attrs, "_ARRAY_DIMENSIONS": ["run", *x.dims[1:]]},
+                )
+
+        files = zarr_files(labels, allocate, consolidated=False)
         with _disk_errors(self.path, "written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(self.path) as part:
@@ -139,19 +153,6 @@ class Zarr:
                 manifest = ChecksumManifest(part, identity_text(self.study))
                 manifest.write(FIRST, file_checksums(files))
         self._open()
-
-    def _create(self, arrays: Mapping[Any, xarray.DataArray], group: Any) -> None:
-        """Allocate arrays in a group, whose chunks are those of the study."""
-        rows, size = self.study.design.runs, self.study.size
-        for name, x in arrays.items():
-            group.create_array(
-                name,
-                shape=(rows, *x.shape[1:]),
-                chunks=(min(size, rows), *(max(1, n) for n in x.shape[1:])),
-                dtype=x.dtype,
-                fill_value=missing_value(x.dtype),
-                attributes={**x.attrs, "_ARRAY_DIMENSIONS": ["run", *x.dims[1:]]},
-            )
 
     def write(self, chunk: Chunk) -> None:
         """Store a chunk: its arrays, and last its manifest, which marks it as done."""
