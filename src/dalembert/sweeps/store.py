@@ -119,7 +119,7 @@ class Zarr:
         if self._group is None:
             return list(range(self.study.chunks))
         with _disk_errors(self.path, "read"):
-            return [k for k in range(self.study.chunks) if self._manifest.chunk(k) is None]
+            return [k for k in range(self.study.chunks) if not self._manifest.is_complete(k)]
 
     def begin(self, first: Chunk) -> None:
         """Create the store with the variables of a first chunk, unless it exists."""
@@ -264,8 +264,9 @@ def difference(identity: Any, study: Study) -> str:
 
 
 def _labels(results: xarray.Dataset) -> dict[str, list[Any]]:
-    """Names of the entries of every dimension that has names."""
-    return {str(name): index.tolist() for name, index in results.indexes.items()}
+    """Names of the entries of every dimension of a result that has names."""
+    dims = {dim for x in results.data_vars.values() for dim in x.dims}
+    return {str(name): x.tolist() for name, x in results.indexes.items() if name in dims}
 
 
 def _require_fit(chunk: Chunk, known: Mapping[str, list[Any]], arrays: Any) -> None:
