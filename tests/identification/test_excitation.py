@@ -270,11 +270,23 @@ def test_a_motion_that_leaves_its_limits_between_samples_is_made_smaller(motion)
     """The limits of the whole problem put just inside of what the motion uses."""
     problem, used = motion.problem, motion.limits.loc["velocity"]
     most = 0.99 * np.maximum(used.highest, -used.lowest).to_numpy()
-    tight = replace(problem, limits=replace(problem.limits, velocity=most))
+    tight = replace(
+        problem,
+        limits=[
+            x._replace(lower=-most, upper=most) if x.kind == "velocity" else x
+            for x in problem.limits
+        ],
+    )
     z, pull = certify(tight, motion.z)
     assert pull > 0.0
     fastest = np.abs(tight.motion(z, tight.basis.shapes(5_000))[1]).max(axis=0)
     assert (fastest < most).all()
+
+
+def test_a_descent_that_comes_to_the_boundary_ends_there():
+    """Torque limits so low that the barrier's curvature loses all other digits."""
+    excitation = dl.excitation(dl.load("planar_2r"), 10, velocity=2.0, torque=1.0)
+    assert np.isfinite(excitation.condition) and (excitation.limits.margin > 0.0).all()
 
 
 def test_what_a_notebook_shows_is_harmless(motion):

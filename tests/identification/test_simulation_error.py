@@ -174,6 +174,8 @@ def test_identify_goes_on_from_accelerations_to_simulation():
     assert "simulated motion" in " ".join(fits[1].notes)
     errors = [fit.errors().loc["held_out"].loc["all", "consistent"] for fit in fits]
     assert errors[1] < 0.8 * errors[0]
+    with pytest.raises(IdentificationError, match="method='inverse_dynamics' or 'power'"):
+        fits[1].cross_validation()
 
 
 def test_loops_are_refused_in_words():

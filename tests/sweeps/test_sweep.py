@@ -350,10 +350,10 @@ def test_functions_of_a_script_reach_workers_that_cannot_import_it(tmp_path):
         "from dalembert.sweeps.sweeping import create_study\n"
         "def mine(run):\n    return abs(run.qd).max(('time', 'joint'))\n"
         "study = create_study(arm(), OVER, settings(), mine, 'grid', None, 0, None)\n"
-        "pathlib.Path(sys.argv[1]).write_bytes(_pickled(study.work)[1])\n"
+        "pathlib.Path(sys.argv[1]).write_bytes(_pickled(study.work))\n"
     )
     path = tmp_path / "work"
     subprocess.run([sys.executable, "-c", text, str(path)], cwd=ROOT, check=True)
     rows = {name: np.array(values[:1]) for name, values in OVER.items()}
-    chunk = compute("key", path.read_bytes(), 0, rows)
+    chunk = compute(path.read_bytes(), 0, rows)
     assert chunk.arrays["mine"].shape == (1,) and not chunk.status.any()

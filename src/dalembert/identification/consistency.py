@@ -48,7 +48,8 @@ from dalembert.identification.pseudo_inertia import (
 )
 from dalembert.identification.regressor import BaseParameters, Regressor
 from dalembert.model.frozen import Frozen
-from dalembert.text import short, suggest
+from dalembert.spatial import pose
+from dalembert.text import require_known, short
 
 MAX_STEPS = 30  # of Newton's method for one γ
 TOO_FAR = 0.1  # of the first step: γ fell by too much where no more of it stays inside
@@ -120,15 +121,14 @@ def fit_bodies(
     """
     frames, links, forms = regressor.model.tree.frames, regressor.links, {}
     for link, shape in (shapes or {}).items():
-        if link not in links or link not in frames:
-            raise IdentificationError(f"shapes: no moving link {link!r}{suggest(str(link), links)}")
+        known = [name for name in links if name in frames]
+        require_known(link, known, "shapes: no moving link", IdentificationError)
         if not isinstance(shape, WithinBox | WithinEllipsoid):
             raise IdentificationError(
                 f"shapes: {link!r} needs a dl.WithinBox or dl.WithinEllipsoid, not {short(shape)}"
             )
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = frames[link].rotation, frames[link].translation
-        forms[link] = transformed_forms(shape.forms(), pose)
+        own = pose(frames[link].rotation, frames[link].translation)
+        forms[link] = transformed_forms(shape.forms(), own)
     kinds = [name.rpartition(":")[2] for name in regressor.names[regressor.inertial :]]
     return consistent_parameters(
         estimate.A @ base.matrix,
@@ -184,18 +184,12 @@ def consistent_parameters(
     allowed : float, optional
         Default a quarter of the rank of A: the true parameters are χ²(rank) above the least.
     """
-    if distance not in DISTANCES:
-        raise IdentificationError(
-            f"distance={distance!r} is unknown{suggest(distance, [*DISTANCES])}"
-        )
+    require_known(distance, DISTANCES, "there is no distance", IdentificationError)
     shapes, inertial, p = shapes or {}, PER_BODY * len(links), len(prior)
     if not all(np.isfinite(x).all() for x in (A, b, prior)):
         raise IdentificationError(
             "the fit's equations or its prior have numbers that are not finite"
         )
-    if len(b) > p + 1:
-        R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
-        A, b = R[:, :-1], R[:, -1]
     scale = max(1.0, np.linalg.norm(b) / MAX_PRECISION)
     A, b = A / scale, b / scale
     unknown = np.ones(p, bool) if free is None else np.array(free, bool)
@@ -212,9 +206,10 @@ def consistent_parameters(
     unknown[:inertial] = np.repeat(bodies, PER_BODY)
     bounds = np.where(unknown[inertial:], 0.0 if lower is None else np.asarray(lower), -np.inf)
     x0[inertial:] = np.maximum(x0[inertial:], bounds)
-    start = _feasible_start(x0, links, bodies, shapes, total_mass)
+    own = {k: shapes[link] for k, link in enumerate(links) if link in shapes and bodies[k]}
+    start = _feasible_start(x0, bodies, own, total_mass)
     names = names or [f"x{k}" for k in range(p)]
-    C, d, rows = _inequalities(bounds, names, links, bodies, shapes)
+    C, d, rows = _inequalities(bounds, names, links, own)
     E = np.zeros((0 if total_mass is None else 1, p))
     E[:, :inertial:PER_BODY] = 1.0
     known = x0[~unknown]
@@ -234,41 +229,31 @@ def consistent_parameters(
 
 
 def _inequalities(
-    bounds: np.ndarray,
-    names: Sequence[str],
-    links: Sequence[str],
-    bodies: np.ndarray,
-    shapes: Mapping[str, np.ndarray],
+    bounds: np.ndarray, names: Sequence[str], links: Sequence[str], shapes: Mapping[int, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """C (k, p), d (k,) and the names of the rows."""
+    """C (k, p), d (k,) and the names of the rows; shapes by the index of their body."""
     inertial, finite = PER_BODY * len(links), np.flatnonzero(np.isfinite(bounds))
     C = list(np.eye(inertial + len(bounds))[inertial + finite])
     row_names = [f"{names[inertial + k]} ≥ {bounds[k]:g}" for k in finite.tolist()]
-    for link, forms in shapes.items():
-        k = list(links).index(link)
-        for n, Q in enumerate(forms if bodies[k] else ()):
+    for k, forms in shapes.items():
+        for n, Q in enumerate(forms):
             row = np.zeros(inertial + len(bounds))
             row[PER_BODY * k : PER_BODY * (k + 1)] = np.tensordot(UNITS, Q, 2)
             C.append(row)
             axis = "" if len(forms) == 1 else f", {'xyz'[n]}"
-            row_names.append(f"{link} inside its shape{axis}")
+            row_names.append(f"{links[k]} inside its shape{axis}")
     d = np.concatenate([bounds[finite], np.zeros(len(C) - len(finite))])
     return np.array(C).reshape(len(C), inertial + len(bounds)), d, tuple(row_names)
 
 
 def _feasible_start(
-    x0: np.ndarray,
-    links: Sequence[str],
-    bodies: np.ndarray,
-    shapes: Mapping[str, np.ndarray],
-    total_mass: float | None,
+    x0: np.ndarray, bodies: np.ndarray, shapes: Mapping[int, np.ndarray], total_mass: float | None
 ) -> np.ndarray:
     """x (p,) inside every shape and of the total mass: bodies moved into shapes, masses scaled."""
-    x, inertial = x0.copy(), PER_BODY * len(links)
+    x, inertial = x0.copy(), PER_BODY * len(bodies)
     P = pseudo_inertias(x[:inertial])
-    for link, forms in shapes.items():
-        k = list(links).index(link)
-        if bodies[k] and np.tensordot(forms, P[k], 2).min() <= 0.0:
+    for k, forms in shapes.items():
+        if np.tensordot(forms, P[k], 2).min() <= 0.0:
             # a body of the same mass at the shape's centre: a tenth of the least slack is its variance
             Q = forms.sum(axis=0)
             centre = np.append(np.linalg.solve(Q[:3, :3], -Q[:3, 3]), 1.0)

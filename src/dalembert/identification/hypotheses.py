@@ -189,33 +189,7 @@ def estimate_delay(
     shifts = step * np.arange(-most, most + 1)
     if most < 1:
         return 0.0, 1.0, 1.0
-    misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
-    k, now = int(np.argmin(misfits)), float(misfits[most])
-    if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
-        shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
-        misfits = _shifted_misfits(regressor, records, moments, shifts, step * most)
-        k = int(np.argmin(misfits))
-    best = float(shifts[k])
-    if 0 < k < len(shifts) - 1:
-        before, here, after = misfits[k - 1 : k + 2]
-        curvature = before - 2.0 * here + after
-        if curvature > 0.0:
-            best += 0.5 * (before - after) / curvature * (shifts[1] - shifts[0])
-    return best / rate, now, float(misfits[k])
-
-
-def _shifted_misfits(
-    regressor: Regressor,
-    records: Sequence[Record],
-    moments: Moments,
-    shifts: np.ndarray,
-    margin: int,
-) -> np.ndarray:
-    """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later.
-
-    No shift exceeds `margin`.
-    """
-    record = sample_records(records, margin)
+    record = sample_records(records, step * most)  # no shift is larger
     W = regressor.evaluate(record)
     known = W[:, :, ~regressor.free] @ regressor.values[~regressor.free]
     residual = moments.residual(moments.shared)
@@ -224,12 +198,29 @@ def _shifted_misfits(
     length = np.linalg.norm(A, axis=0)
     U, s, _ = np.linalg.svd(A / np.where(length > 0.0, length, 1.0), full_matrices=False)
     U = U[:, s > SINGULAR**0.5 * s[0]]
-    y = []
-    for shift in shifts.tolist():
-        later = record.with_views(tau=_sample_means(records, "tau", shift, margin))
-        y.append(((regressor.observations(later) - known) * weight).ravel())
-    rows = np.stack(y)
-    return np.asarray((rows**2).sum(axis=1) - ((rows @ U) ** 2).sum(axis=1))
+
+    def shifted_misfits(shifts: np.ndarray) -> np.ndarray:
+        """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later."""
+        y = []
+        for shift in shifts.tolist():
+            later = record.with_views(tau=_sample_means(records, "tau", shift, step * most))
+            y.append(((regressor.observations(later) - known) * weight).ravel())
+        rows = np.stack(y)
+        return np.asarray((rows**2).sum(axis=1) - ((rows @ U) ** 2).sum(axis=1))
+
+    misfits = shifted_misfits(shifts)
+    k, now = int(np.argmin(misfits)), float(misfits[most])
+    if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
+        shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
+        misfits = shifted_misfits(shifts)
+        k = int(np.argmin(misfits))
+    best = float(shifts[k])
+    if 0 < k < len(shifts) - 1:
+        before, here, after = misfits[k - 1 : k + 2]
+        curvature = before - 2.0 * here + after
+        if curvature > 0.0:
+            best += 0.5 * (before - after) / curvature * (shifts[1] - shifts[0])
+    return best / rate, now, float(misfits[k])
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +296,8 @@ class Hypothesis:
     torque: Change | None = None
     zero: np.ndarray | None = None  # (nv,) rad by which positions are too large
     pair: tuple[int, int] | None = None  # joints whose torques are exchanged
-    with_number: Callable[[float], Hypothesis] | None = None  # the same with another `number`
-    number: float = 0.0
-    span: float = 0.0  # on both sides of `number` in which the true one is searched
+    # the same by its number, and the range of numbers in which the true one is searched
+    search: tuple[Callable[[float], Hypothesis], float, float] | None = None
 
     def undo(self, record: Record) -> Record:
         """The record without the error."""
@@ -325,7 +315,8 @@ def hypotheses(system: System, record: Record) -> Iterator[Hypothesis]:
     driven = np.flatnonzero(np.nan_to_num(record.tau).any(axis=0)).tolist()
     for j in driven:
         for factor, message in TORQUE_ERRORS:
-            yield _scaled_torque(names, j, factor, message)
+            message = f"the torque of {names[j]!r} {message}"
+            yield Hypothesis(names[j], message, torque=_scale(n, j, factor))
         for power in (-1.0, 1.0):
             yield _other_gear(names, j, power)
     for i, j in combinations(driven, 2):
@@ -353,28 +344,20 @@ def hypotheses(system: System, record: Record) -> Iterator[Hypothesis]:
         yield Hypothesis(names[i], f"positions and torques {both}", exchange, exchange)
 
 
-def _scaled_torque(
-    names: Sequence[str], j: int, factor: float, message: str, **more: Any
-) -> Hypothesis:
-    """The torque of a joint times a factor."""
-    message, scale = f"the torque of {names[j]!r} {message}", _scale(len(names), j, factor)
-    return Hypothesis(names[j], message, torque=scale, **more)
-
-
 def _other_gear(names: Sequence[str], j: int, power: float) -> Hypothesis:
     """The torque of a joint times 2^power: another gear ratio or torque constant."""
     ratio = f"{2.0 ** abs(power):.2g} times too {'small' if power > 0.0 else 'large'}"
-    message = f"is {ratio}, as by another gear ratio or torque constant"
-    search = {"with_number": partial(_other_gear, names, j), "number": power, "span": 0.5}
-    return _scaled_torque(names, j, 2.0**power, message, **search)
+    message = f"the torque of {names[j]!r} is {ratio}, as by another gear ratio or torque constant"
+    search = partial(_other_gear, names, j), power - 0.5, power + 0.5
+    return Hypothesis(names[j], message, torque=_scale(len(names), j, 2.0**power), search=search)
 
 
 def _other_zero(names: Sequence[str], j: int, zero: float) -> Hypothesis:
     """The position of a joint counted from another zero, degrees."""
     message = f"the position of {names[j]!r} is counted from another zero, {zero:+.0f}° off"
-    search: Any = {"with_number": partial(_other_zero, names, j), "number": zero}
+    search = partial(_other_zero, names, j), zero - ZERO_RANGE, zero + ZERO_RANGE
     shift = zero * DEGREE * (np.arange(len(names)) == j)
-    return Hypothesis(names[j], message, zero=shift, span=ZERO_RANGE, **search)
+    return Hypothesis(names[j], message, zero=shift, search=search)
 
 
 def _scale(n: int, j: int, factor: float) -> Change:
@@ -390,16 +373,17 @@ def _exchange(n: int, i: int, j: int) -> Change:
 def best_hypothesis(sample: LogSample) -> tuple[Hypothesis, Moments] | None:
     """The hypothesis that explains most, where it explains what the log as it is does not."""
     every = hypotheses(sample.system, sample.record)
-    evaluated = [(hypothesis, sample.evaluate(hypothesis)) for hypothesis in every]
+    evaluated = [(each, sample.evaluate(each)) for each in every]
     best, moments = min(evaluated, key=lambda pair: pair[1].log_misfit)
-    if (with_number := best.with_number) is not None:
+    if best.search is not None:
+        hypothesis, *bounds = best.search
         optimum = minimize_scalar(
-            lambda x: sample.evaluate(with_number(x)).log_misfit,
-            bounds=(best.number - best.span, best.number + best.span),
+            lambda x: sample.evaluate(hypothesis(x)).log_misfit,
+            bounds=bounds,
             method="bounded",
             options={"maxiter": ITERATIONS},
         )
-        refined = with_number(float(optimum.x))
+        refined = hypothesis(float(optimum.x))
         candidates = [(best, moments), (refined, sample.evaluate(refined))]
         best, moments = min(candidates, key=lambda pair: pair[1].log_misfit)
     return (best, moments) if moments.explains_more_than(sample.moments) else None

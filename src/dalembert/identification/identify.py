@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import IdentificationError, SettingError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import IdentificationError, SettingError
 from dalembert.identification.consistency import fit_bodies
 from dalembert.identification.diagnostics import Diagnostic, check_held_out, check_log, report
 from dalembert.identification.linear_fit import (
@@ -35,7 +34,7 @@ from dalembert.identification.preparation import (
     without_dither,
 )
 from dalembert.identification.pseudo_inertia import Shape
-from dalembert.identification.record import Record, first_samples
+from dalembert.identification.record import Record, samples_between
 from dalembert.identification.regressor import (
     BaseParameters,
     Friction,
@@ -53,7 +52,7 @@ from dalembert.identification.storage import Inputs, load, unreadable
 from dalembert.linalg import single_threaded
 from dalembert.model.notes import LeftOut
 from dalembert.systems.system import System
-from dalembert.text import visible
+from dalembert.text import require_known, visible
 from dalembert.version import deprecated
 
 REPEATED = 1e-6  # of its deviation that a base parameter of a repeated fit may be off
@@ -144,9 +143,7 @@ def identify(
         change = f"identify(doubts={doubts!r}) is now on_inconsistent={new!r}"
         deprecated(change, gone="0.3.0", stacklevel=3)
         on_inconsistent = new if doubts in ("refuse", "warn") else doubts
-    methods = (*METHODS, "simulation")
-    if method not in methods:
-        raise UnknownNameError(f"method={method!r} is unknown{suggest(str(method), methods)}")
+    require_known(method, (*METHODS, "simulation"), "there is no method")
     if on_inconsistent not in ("raise", "warn"):
         raise SettingError(f"on_inconsistent={on_inconsistent!r} must be one of 'raise', 'warn'")
     if held_out is not None and is_share(held_out) and not 0.0 <= float(held_out) < 1.0:
@@ -186,7 +183,7 @@ def _fit(system: System, inputs: Inputs) -> Fit:
     regressor, base = _unknowns(system, inputs)
     fitted, tested, used = _prepare(regressor, base, inputs)
     regressor = with_noise_widths(regressor, fitted)
-    some, on_inconsistent = first_samples(fitted, ENOUGH), options["on_inconsistent"]
+    some, on_inconsistent = samples_between(fitted, 0, ENOUGH), options["on_inconsistent"]
     messages = report(check_log(logs, some, regressor, options["delay"]), on_inconsistent)
     linear = options["method"] if options["method"] in METHODS else "inverse_dynamics"
     fit, notes = fit_records(regressor, base, fitted, linear, options["robust"])

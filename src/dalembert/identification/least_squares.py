@@ -180,21 +180,20 @@ def estimate(
     noise = np.maximum(np.maximum(separate, max(least, 1e-300)), min_noise)
     for _ in range(REWEIGHTINGS):
         A, b = _whiten(triangles, equations, noise)
-        solution = _solve(A, b, prior)
+        beta, inverse, *_ = _solve(A, b, prior)
         # deviations of the whitened residuals, corrected for degrees of freedom: an equation
         # accounts for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows
         deviations = []
         for R, indices, sigma in zip(triangles, equations.indices, noise, strict=True):
             W, y = R[:, :-1] / sigma, R[:, -1] / sigma
-            misfit = np.sum((y - W @ solution.beta[indices]) ** 2)
-            used = np.sum((W @ solution.inverse[np.ix_(indices, indices)]) * W)
+            misfit = np.sum((y - W @ beta[indices]) ** 2)
+            used = np.sum((W @ inverse[np.ix_(indices, indices)]) * W)
             deviations.append(np.sqrt(misfit / max(1.0, count - used)))
         noise = np.maximum(noise * np.maximum(deviations, 1e-12), min_noise)
     A, b = _whiten(triangles, equations, noise)
-    solution = _solve(A, b, prior)
-    covariance = _sandwich(equations, noise, solution) + solution.unknown
-    observability = solution.unobserved, solution.condition
-    return Estimate(solution.beta, covariance, noise, A, b, *observability, equations.y.size)
+    beta, inverse, unknown, *observability = _solve(A, b, prior)
+    covariance = _sandwich(equations, noise, beta, inverse) + unknown
+    return Estimate(beta, covariance, noise, A, b, *observability, equations.y.size)
 
 
 def _whiten(
@@ -210,17 +209,13 @@ def _whiten(
     return R[:size, :size], R[:size, size]
 
 
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    beta: np.ndarray
-    inverse: np.ndarray  # (AᵀA)⁻¹ in the observed directions
-    unknown: np.ndarray  # covariance in the others: a torque's worth
-    unobserved: np.ndarray
-    condition: float
-
-
-def _solve(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
+def _solve(
+    A: np.ndarray, b: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
     """min |A β − b| in the observed directions, the prior in the others.
+
+    Returns β, (AᵀA)⁻¹ in the observed directions, the covariance in the others, a torque's worth,
+    these other directions (base, k), and the condition number.
 
     Columns are scaled so that one unit of each parameter is worth the whole torque; a direction whose
     unit changes the torques by less than the noise is not observed.
@@ -241,13 +236,14 @@ def _solve(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
     unobserved[used] = Vt[~observed].T
     unobserved = np.concatenate([unobserved, np.eye(len(b))[:, ~used]], axis=1)
     condition = float(s[observed].max() / s[observed].min()) if observed.any() else np.inf
-    return _Solution(beta, inverse, unknown, unobserved, condition)
+    return beta, inverse, unknown, unobserved, condition
 
 
-def _sandwich(equations: LinearEquations, noise: np.ndarray, solution: _Solution) -> np.ndarray:
+def _sandwich(
+    equations: LinearEquations, noise: np.ndarray, beta: np.ndarray, inverse: np.ndarray
+) -> np.ndarray:
     """Covariance (base, base): (AᵀA)⁻¹, widened where residuals are correlated in time."""
-    inverse = solution.inverse
-    residuals = equations.residuals(solution.beta) / noise
+    residuals = equations.residuals(beta) / noise
     scores = np.zeros((len(residuals), equations.size))
     for j, (W, indices) in enumerate(zip(equations.W, equations.indices, strict=True)):
         scores[:, indices] += W * (residuals[:, j] / noise[j])[:, None]

@@ -22,7 +22,7 @@ from dalembert.identification.least_squares import (
     decimate,
     estimate,
 )
-from dalembert.identification.record import Record, first_samples, rounding_floor
+from dalembert.identification.record import Record, rounding_floor, samples_between
 from dalembert.identification.regressor import BaseParameters, Regressor, expected_sign
 from dalembert.identification.residuals import remove_spikes, residuals
 
@@ -178,7 +178,8 @@ def fit_records(
 
     A part of a long log decides on friction and on outliers; then all of it is fitted once.
     """
-    removes_spikes, some = robust and has_joint_equations(regressor), first_samples(records, ENOUGH)
+    removes_spikes = robust and has_joint_equations(regressor)
+    some = samples_between(records, 0, ENOUGH)
     fit = solve(regressor, base, some, method)
     left, before = residuals(regressor, some, fit.x), np.zeros(0)
     for _ in range(SPIKE_ROUNDS if removes_spikes else 0):
@@ -212,6 +213,11 @@ def cross_validation(
     """
     import pandas
 
+    if method not in METHODS:
+        raise IdentificationError(
+            f"a fit by method={method!r} has no linear equations of its own for cross_validation: "
+            f"take method={' or '.join(map(repr, METHODS))}"
+        )
     equations = METHODS[method](regressor, base, records)
     count = len(equations.y)
     if not 2 <= folds <= count // 10:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dalembert.identification.record import (
     noise_gain,
     quantization_step,
     rounding_deviation,
+    samples_between,
     spectrum,
 )
 from dalembert.identification.regressor import may_be_passive
@@ -49,17 +50,8 @@ ENOUGH = 30_000  # samples by which a filter is chosen
 STILL = 2e-3  # rad or m: a smaller range is no motion
 NOISE = 5.0  # deviations of its noise that the velocity of a moving joint exceeds
 
+Stretch = tuple[np.ndarray, np.ndarray, tuple[str, ...]]  # t, [q, tau, recorded q̇] over it, notes
 Log = Any  # xarray.Dataset or Record; `identify` also takes a path, or a list of them
-
-
-class Stretch(NamedTuple):
-    """Rows without a pause, as recorded."""
-
-    t: np.ndarray
-    q: np.ndarray
-    tau: np.ndarray
-    qd: np.ndarray | None  # where velocities were recorded
-    notes: tuple[str, ...]
 
 
 def load_logs(system: System, log: Log) -> tuple[Log, ...]:
@@ -122,16 +114,9 @@ def split(
     records: Sequence[Record], held_out: float
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """(records to fit, records held out): the last part of the time."""
-    remaining = round(float(held_out) * sum(len(record.t) for record in records))
-    fitted, test = list(records), list[Record]()
-    while remaining > 0 and fitted:
-        last = fitted.pop()
-        if len(last.t) > remaining:
-            fitted.append(last.part(slice(None, -remaining)))
-            last = last.part(slice(-remaining, None))
-        test.insert(0, last)
-        remaining -= len(last.t)
-    return tuple(fitted), tuple(test)
+    total = sum(len(record.t) for record in records)
+    fitted = total - round(float(held_out) * total)
+    return samples_between(records, 0, fitted), samples_between(records, fitted, total)
 
 
 def still_joints(system: System, records: Sequence[Record]) -> tuple[str, ...]:
@@ -160,7 +145,7 @@ def prepare(
     system: System,
     log: xarray.Dataset,
     cutoff: float | None = None,
-    delay: float | np.ndarray = 0.0,
+    delay: float = 0.0,
 ) -> tuple[Record, ...]:
     """Records of a log, one for each stretch without a pause.
 
@@ -169,7 +154,7 @@ def prepare(
     cutoff : float, optional
         Hz of the Butterworth filter of fourth order, forward and backward, of the positions. By
         default it is chosen where the noise and the motion removed are least in q̈.
-    delay : float or (nv,) array
+    delay : float
         Seconds by which torques in the log come after the motion they belong to.
 
     Returns
@@ -196,13 +181,12 @@ def prepare(
     t, x, _, repairs = repair(t, np.hstack(columns), q.shape[1])
     _require_rows(log, t, "whole rows")
     resolution = np.array([quantization_step(x[:, k]) for k in range(q.shape[1])])
-    shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))
-    stretches, cuts = _stretches(system, t, x, shift, qd is not None)
+    stretches, cuts = _stretches(system, t, x, delay)
     notes += repairs + cuts
-    if shift.any():
-        notes.append(f"torques taken {shift.max():.4g} s earlier")
-    longest = max(stretches, key=lambda s: len(s.t))
-    noise = spectrum(longest.q, _rate(longest.t), resolution)
+    if delay:
+        notes.append(f"torques taken {delay:.4g} s earlier")
+    longest, x_longest, _ = max(stretches, key=lambda stretch: len(stretch[0]))
+    noise = spectrum(x_longest[:, : q.shape[1]], _rate(longest), resolution)
     highest = 0.5 * noise.rate  # stands for no filter
     if cutoff is not None:
         if not (np.isfinite(cutoff) and 0.0 < cutoff < highest):
@@ -211,10 +195,8 @@ def prepare(
             )
         cutoff, reason = float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
     elif (cutoff := best_cutoff(noise)) >= highest:
-        cutoff, reason = (
-            highest,
-            "positions not filtered: no noise is seen that a filter would take",
-        )
+        cutoff = highest
+        reason = "positions not filtered: no noise is seen that a filter would take"
     else:
         level = np.sqrt(noise.floor * highest)
         reason = (
@@ -223,8 +205,8 @@ def prepare(
         )
     rounding = rounding_deviation(x[:, q.shape[1] : q.shape[1] + tau.shape[1]])
     records = []
-    for stretch in stretches:
-        stretch = stretch._replace(notes=(*notes, *stretch.notes, reason))
+    for even, rows, own in stretches:
+        stretch = even, rows, (*notes, *own, reason)
         record = _record(system, stretch, cutoff, noise, resolution)
         records += [] if record is None else [replace(record, rounding=rounding)]
     if not records:
@@ -249,10 +231,8 @@ def log_arrays(
         if name not in log:
             what = {"q": "positions", "tau": "torques"}[name]
             raise IdentificationError(f"{source} has no {what} {name!r}; a fit needs them")
-        field, needed = (
-            log[name],
-            f"{system.name} needs time and {len(labels)}: {', '.join(labels)}",
-        )
+        field = log[name]
+        needed = f"{system.name} needs time and {len(labels)}: {', '.join(labels)}"
         if field.ndim != 2 or field.dims[0] != "time" or field.shape[1] != len(labels):
             sizes = dict(field.sizes)
             raise IdentificationError(f"{source}: {name} has the dimensions {sizes}, and {needed}")
@@ -289,14 +269,14 @@ def _require_rows(log: xarray.Dataset, t: np.ndarray, what: str) -> None:
 
 
 def _stretches(
-    system: System, t: np.ndarray, x: np.ndarray, shift: np.ndarray, has_velocities: bool
+    system: System, t: np.ndarray, x: np.ndarray, delay: float
 ) -> tuple[list[Stretch], list[str]]:
     """The log cut where nothing was recorded, and notes; parts too short for a fit are dropped."""
     steps = np.diff(t)
     usual = float(np.median(steps))
     if np.mean(steps > GAP * usual) > 0.1:  # rows came in bursts
         usual = float(np.mean(steps))
-    nq, nv = system.nq, system.nv
+    nq, torques = system.nq, slice(system.nq, system.nq + system.nv)
     t, x, notes = _bridge(t, np.hstack([continuous(system, x[:, :nq]), x[:, nq:]]), usual)
     steps = np.diff(t)
     pauses = np.flatnonzero(steps > GAP * usual)
@@ -312,12 +292,8 @@ def _stretches(
         raise IdentificationError(
             f"no stretch of {SHORTEST} rows has no pause over {GAP * usual:.3g} s"
         )
-    stretches = []
-    for p in parts:
-        q, tau, qd = x[p, :nq], x[p, nq : nq + nv], x[p, nq + nv :] if has_velocities else None
-        if p.stop - p.start >= SHORTEST:
-            stretches.append(_even_stretch(Stretch(t[p], q, tau, qd, ()), usual, shift))
-    return stretches, notes
+    long = [p for p in parts if p.stop - p.start >= SHORTEST]
+    return [_even_stretch(torques, t[p], x[p], usual, delay) for p in long], notes
 
 
 def _bridge(t: np.ndarray, x: np.ndarray, usual: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -346,17 +322,20 @@ def _bridge(t: np.ndarray, x: np.ndarray, usual: float) -> tuple[np.ndarray, np.
     return all_t[order], all_x[order], [note]
 
 
-def _even_stretch(recorded: Stretch, step: float, shift: np.ndarray) -> Stretch:
-    """A stretch at an even rate: as it is, with straightened stamps, or on a spline."""
-    t, q, tau, qd, notes = recorded
+def _even_stretch(
+    torques: slice, t: np.ndarray, x: np.ndarray, step: float, delay: float
+) -> Stretch:
+    """Rows at an even rate: as they are, with straightened stamps, or on a spline."""
+    notes: tuple[str, ...] = ()
     for attempt in range(2):  # the second with straightened stamps
         even = _line(np.arange(len(t)), t)
         if _rms(t - even) <= EVEN * step and np.abs(t - even).max() <= 0.5 * step:
-            tau = _shift(even, tau, even, shift) if shift.any() else tau
-            return Stretch(even, q, tau, qd, notes)
+            if delay:
+                x[:, torques] = _torques_at(even, x[:, torques], even + delay)
+            return even, x, notes
         grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
         straight = None if attempt else _straighten(t, step)
-        if straight is None or not _is_smoother(straight, t, q, grid):
+        if straight is None or not _is_smoother(straight, t, x[:, : torques.start], grid):
             break
         notes = (
             f"stamps are off an even rate by {_rms(t - straight):.3g} s, but the motion is "
@@ -364,8 +343,9 @@ def _even_stretch(recorded: Stretch, step: float, shift: np.ndarray) -> Stretch:
         )
         t = straight
     notes += (f"uneven stamps: resampled at {_rate(grid):.6g} Hz on a spline",)
-    qd = None if qd is None else fit_curve(t, qd)(grid)
-    return Stretch(grid, fit_curve(t, q)(grid), _shift(t, tau, grid, shift), qd, notes)
+    on_grid = fit_curve(t, x)(grid)
+    on_grid[:, torques] = _torques_at(t, x[:, torques], grid + delay)
+    return grid, on_grid, notes
 
 
 def _rms(x: np.ndarray) -> float:
@@ -419,40 +399,36 @@ def _line(indices: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.asarray(middle + s * (s @ (t - middle) / (s @ s)))
 
 
-def _shift(t: np.ndarray, tau: np.ndarray, times: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Torques recorded `shift` after `times`: a cubic spline through their rows, constant beyond."""
+def _torques_at(t: np.ndarray, tau: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Torques at `times`: a cubic spline through their rows at t, constant beyond."""
     from scipy.interpolate import make_interp_spline
 
-    if not shift.any():
-        return np.asarray(make_interp_spline(t, tau, k=3)(times))
-    late = [np.clip(times + s, t[0], t[-1]) for s in shift]
-    return np.column_stack(
-        [make_interp_spline(t, y, k=3)(a) for a, y in zip(late, tau.T, strict=True)]
-    )
+    return np.asarray(make_interp_spline(t, tau, k=3)(np.clip(times, t[0], t[-1])))
 
 
 def _record(
     system: System, stretch: Stretch, cutoff: float, noise: Spectrum, resolution: np.ndarray
 ) -> Record | None:
     """The stretch filtered, with its derivatives, without its ends; None where nothing remains."""
-    rate, notes = _rate(stretch.t), stretch.notes
+    times, x, notes = stretch
+    rate, (q, tau, recorded) = _rate(times), np.split(x, [system.nq, system.nq + system.nv], axis=1)
     lowpass = cutoff if cutoff < MAX_CUTOFF * rate else None
     ends = int(np.ceil(RINGING * rate / cutoff)) if lowpass else 3
-    if len(stretch.t) - 2 * ends < SHORTEST // 2:
+    if len(times) - 2 * ends < SHORTEST // 2:
         return None
-    q, qd, qdd = differentiate(system, stretch.t, stretch.q, lowpass)
+    raw, (q, qd, qdd) = q, differentiate(system, times, q, lowpass)
     deviation = np.sqrt(noise.floor * 0.5 * noise.rate)
     per_rate = np.eye(system.nq)  # (nv, nq): velocities per rate of the coordinates
     if system.nq != system.nv:
         middle = np.tile(q[len(q) // 2], (system.nq, 1))
         per_rate = manifold_velocities(system, middle, per_rate).T
     rate_noise = np.sqrt(per_rate**2 @ deviation**2) * noise_gain(rate, cutoff)
-    inner = slice(ends, len(stretch.t) - ends)
-    if stretch.qd is not None:
+    inner = slice(ends, len(times) - ends)
+    if recorded.size:
         # recorded velocities where these are better, compared where the filter does not ring
-        curve, floor = fit_curve(stretch.t, stretch.qd, lowpass), spectrum(stretch.qd, rate).floor
+        curve, floor = fit_curve(times, recorded, lowpass), spectrum(recorded, rate).floor
         own_noise = np.sqrt(floor * 0.5 * rate) * noise_gain(rate, lowpass or 0.5 * rate, 0)
-        smooth, derivative = curve(stretch.t), curve(stretch.t, 1)
+        smooth, derivative = curve(times), curve(times, 1)
         for k, name in enumerate(system.dynamics.velocities):
             off, size = _rms(smooth[inner, k] - qd[inner, k]), _rms(qd[:, k])
             if off > AGREES * size + 3.0 * np.hypot(rate_noise[k], own_noise[k]):
@@ -464,7 +440,7 @@ def _record(
                 qd[:, k], qdd[:, k], rate_noise[k] = smooth[:, k], derivative[:, k], own_noise[k]
                 notes += (f"{name}: recorded velocity used, with less noise than the derivative",)
     steps = np.abs(per_rate * resolution).max(axis=1, initial=0.0)
-    t = np.linspace(stretch.t[0], stretch.t[-1], len(stretch.t))[inner]
+    t = np.linspace(times[0], times[-1], len(times))[inner]
     notes = (*notes, f"{ends / rate:.3g} s cut off at both ends, where a filter rings")
-    arrays = (t, q[inner], qd[inner], qdd[inner], stretch.tau[inner])
-    return Record(*arrays, steps, rate_noise, notes, cutoff, stretch.q[inner])
+    arrays = (t, q[inner], qd[inner], qdd[inner], tau[inner])
+    return Record(*arrays, steps, rate_noise, notes, cutoff, raw[inner])

@@ -242,11 +242,10 @@ class WithinBox(Frozen):
 
     def forms(self) -> np.ndarray:
         """Q (3, 4, 4) of tr(P Q) ≥ 0 in the link's frame."""
-        Q = np.zeros((3, 4, 4))
-        for k in range(3):
-            Q[k, k, k] = -1.0
-            Q[k, k, 3] = Q[k, 3, k] = 0.5 * (self.lower[k] + self.upper[k])
-            Q[k, 3, 3] = -self.lower[k] * self.upper[k]
+        Q, k = np.zeros((3, 4, 4)), np.arange(3)
+        Q[k, k, k] = -1.0
+        Q[k, k, 3] = Q[k, 3, k] = 0.5 * (self.lower + self.upper)
+        Q[:, 3, 3] = -self.lower * self.upper
         return Q
 
 

@@ -64,13 +64,15 @@ class Record(Frozen):
         return self.with_views(**views, raw=None if self.raw is None else self.raw[samples])
 
 
-def first_samples(records: Sequence[Record], count: int) -> tuple[Record, ...]:
-    """The first records, up to `count` samples in all."""
-    result: list[Record] = []
+def samples_between(records: Sequence[Record], start: int, stop: int) -> tuple[Record, ...]:
+    """The records of samples `start` to `stop`, counted over all records."""
+    result, begin = [], 0
     for record in records:
-        if count > 0:
-            result.append(record if len(record.t) <= count else record.part(slice(0, count)))
-            count -= len(record.t)
+        count = len(record.t)
+        low, high = max(start - begin, 0), min(stop - begin, count)
+        if low < high:
+            result.append(record if high - low == count else record.part(slice(low, high)))
+        begin += count
     return tuple(result)
 
 

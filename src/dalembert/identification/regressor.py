@@ -52,12 +52,12 @@ from dalembert.formulations.derivatives.base_parameters import (
     to_moments,
 )
 from dalembert.formulations.derivatives.regressor import PER_BODY, with_inertial_parameters
-from dalembert.formulations.registry import suggest
 from dalembert.identification.record import Record
 from dalembert.linalg.rank import CLOSED, close
 from dalembert.model.frozen import Frozen
 from dalembert.model.model import Drive
 from dalembert.systems.system import System
+from dalembert.text import require_known
 
 STRIBECK_VELOCITY = 0.1  # rad/s or m/s at which Stribeck friction is down to 1/e, by default
 ROWS_PER_COLUMN = 4  # random rows by which base parameters are determined
@@ -172,6 +172,10 @@ class Regressor(Frozen):
         """y (n, rows): the torques that W x explains."""
         return self._project(record, self.drive_torques(record)[..., None])[..., 0]
 
+    def measured(self, record: Record) -> np.ndarray:
+        """Torques (n, rows) as measured, of a closed chain's independent velocities."""
+        return self._project(record, np.nan_to_num(record.tau)[..., None])[..., 0]
+
     def equations(self, record: Record) -> tuple[np.ndarray, np.ndarray]:
         """W (n, rows, p) and y (n, rows) less the part of the known parameters."""
         W, y = self.evaluate(record), self.observations(record)
@@ -222,14 +226,11 @@ class Regressor(Frozen):
         leader, ratio = leaders(self.model)
         widths = record.rate_noise if self.widths is None else self.widths
         qd, qdd = (x[:, leader] * ratio for x in (record.qd, record.qdd))
-        motion = JointMotion(qd, qdd, expected_sign(qd, widths[leader] * np.abs(ratio)))
-        if "stribeck" in self.kinds:
-            velocity = STRIBECK_VELOCITY * np.abs(ratio)
-            motion = motion._replace(slow=np.exp(-((qd / velocity) ** 2)))
-        if "load" in self.kinds:
-            theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
-            motion = motion._replace(load=(Y @ theta)[:, leader])
-        return motion
+        width = STRIBECK_VELOCITY * np.abs(ratio)
+        slow = np.exp(-((qd / width) ** 2)) if "stribeck" in self.kinds else 1.0
+        theta = self.values[: self.inertial] if self.load_inertia is None else self.load_inertia
+        load = (Y @ theta)[:, leader] if "load" in self.kinds else 1.0
+        return JointMotion(qd, qdd, expected_sign(qd, widths[leader] * np.abs(ratio)), slow, load)
 
     def _project(self, record: Record, rows: np.ndarray) -> np.ndarray:
         """Nᵀ rows: (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""
@@ -315,13 +316,11 @@ def build_regressor(
     indices |= {name: k for k, name in enumerate(joints)}
     chosen = friction if isinstance(friction, Mapping) else {None: friction}
     for joint, own_kinds in chosen.items():
-        if joint is not None and joint not in indices:
-            hint = suggest(str(joint), list(indices))
-            raise IdentificationError(f"friction: {model.name} has no joint {joint!r}{hint}")
+        if joint is not None:
+            message = f"friction: {model.name} has no joint"
+            require_known(joint, indices, message, IdentificationError)
         for kind in (own_kinds,) if isinstance(own_kinds, str) else own_kinds:
-            if kind not in FRICTION:
-                hint = suggest(str(kind), FRICTION)
-                raise IdentificationError(f"friction has no kind {kind!r}{hint}")
+            require_known(kind, FRICTION, "friction has no kind", IdentificationError)
             own = unknown.setdefault(kind, np.zeros(len(joints), dtype=bool))
             own[default if joint is None else indices[joint]] = True
     if rotor:
@@ -364,11 +363,8 @@ def _free_entries(
     names = tuple(moving) if links is None else (links,) if isinstance(links, str) else links
     inertial = np.zeros((len(model.bodies), PER_BODY), dtype=bool)
     for link in names:
-        if link not in moving:
-            raise IdentificationError(
-                f"{model.name} has no moving link {link!r}, where links fixed to one another count "
-                f"as one{suggest(str(link), list(moving))}"
-            )
+        message = f"links fixed to one another count as one, and {model.name} has no moving link"
+        require_known(link, moving, message, IdentificationError)
         inertial[moving[link]] = True
     has_drive = np.ones(model.tree.nv, dtype=bool)
     for joint in model.tree.joints:

@@ -1,4 +1,4 @@
-"""Predicted torques and residuals of a model, their whiteness, and single outliers.
+"""Residuals of a model, their whiteness, and single outliers.
 
 Outliers: the residual of a first fit is compared with its own running median (Hampel 1974). A wrong
 model leaves something smooth, a sensor that fails for a sample or two a spike. Normal noise is not
@@ -31,38 +31,23 @@ OUTLIER = 6.0  # robust standard deviations; normal noise exceeds them twice in 
 PER_DEVIATION = 1.4826  # of the median of |normal noise|
 
 
-def measured(regressor: Regressor, record: Record) -> np.ndarray:
-    """Torques (n, equations) as measured, of a closed chain's independent velocities."""
-    return np.asarray(regressor.observations(record) + _known_torques(regressor, record))
+def residuals(regressor: Regressor, records: Sequence[Record], x: np.ndarray) -> list[np.ndarray]:
+    """Measured less predicted torque (n, equations) of each record; x (p,), or (p, models).
 
+    Several models give (n, equations, models).
+    """
 
-def _known_torques(regressor: Regressor, record: Record) -> np.ndarray:
-    """Torques (n, equations) of springs, tendons and whatever else no column explains."""
-    return -regressor.observations(record.with_views(tau=np.zeros_like(record.tau)))
-
-
-def predicted(
-    regressor: Regressor, records: Sequence[Record], models: Sequence[np.ndarray]
-) -> list[list[np.ndarray]]:
-    """For each record the torques (n, equations) of each model x (p,)."""
-    X = np.stack(models, axis=1)
-
-    def predict(part: Record) -> np.ndarray:
-        return np.asarray(regressor.evaluate(part) @ X + _known_torques(regressor, part)[..., None])
+    def residual(part: Record) -> np.ndarray:
+        predicted = regressor.evaluate(part) @ x
+        y = regressor.observations(part)
+        return np.asarray((y[..., None] if x.ndim > 1 else y) - predicted)
 
     result = []
     with ThreadPoolExecutor(get_num_threads()) as pool:
         for record in records:
             parts = (record.part(slice(k, k + BLOCK)) for k in range(0, len(record.t), BLOCK))
-            torques = np.concatenate(list(pool.map(predict, parts)))
-            result.append([torques[..., k] for k in range(len(models))])
+            result.append(np.concatenate(list(pool.map(residual, parts))))
     return result
-
-
-def residuals(regressor: Regressor, records: Sequence[Record], x: np.ndarray) -> list[np.ndarray]:
-    """Measured less predicted torque (n, equations) of each record."""
-    torques = predicted(regressor, records, [x])
-    return [measured(regressor, r) - each[0] for r, each in zip(records, torques, strict=True)]
 
 
 def autocorrelation(parts: Sequence[np.ndarray], lags: int = LAGS) -> np.ndarray:

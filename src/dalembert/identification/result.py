@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.identification.consistency import ConsistentFit
 from dalembert.identification.least_squares import Estimate
 from dalembert.identification.linear_fit import cross_validation
 from dalembert.identification.preparation import Log, load_records, still_joints
 from dalembert.identification.record import Record
 from dalembert.identification.regressor import BaseParameters, Regressor
-from dalembert.identification.residuals import measured, predicted, whiteness
+from dalembert.identification.residuals import residuals, whiteness
 from dalembert.identification.storage import Inputs, save
 from dalembert.model.frozen import Frozen, frozen
 from dalembert.systems.system import System
+from dalembert.text import require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ class Fit(Frozen):
         q, qd, qdd = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd))
         zero = np.zeros(self.prior.nv)
         record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, np.zeros_like(qd), zero, zero)
-        return predicted(self.regressor, [record], [self._parameters(model)])[0][0]
+        return -residuals(self.regressor, [record], self._parameters(model))[0]
 
     def errors(self, normalised: bool = False) -> pandas.DataFrame:
         """RMS of measured less predicted torque, N m or N, per joint and data, of every model.
@@ -222,7 +221,7 @@ class Fit(Frozen):
         import xarray
 
         records = (*self.records, *self.held_out)
-        y, residuals = self._residuals(records)
+        y, left = self._residuals(records)
         sizes = [len(r.t) for r in records]
         data = ["fit"] * len(self.records) + ["held_out"] * len(self.held_out)
         coordinates = {
@@ -231,28 +230,27 @@ class Fit(Frozen):
             "data": ("time", np.repeat(data, sizes)),
             "stretch": ("time", np.repeat(np.arange(len(records)), sizes)),
         }
-        arrays = {"measured": y, **residuals}
+        arrays = {"measured": y, **left}
         fields = {name: (("time", "equation"), x) for name, x in arrays.items()}
         return xarray.Dataset(fields, coordinates)
 
     def _residuals(self, records: Sequence[Record]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """(measured torques, residuals of each model), each (samples, equations)."""
-        y = np.concatenate([measured(self.regressor, r) for r in records])
-        torques = predicted(self.regressor, records, list(self.values.values()))
-        models = enumerate(self.values)
-        return y, {model: y - np.concatenate([each[k] for each in torques]) for k, model in models}
+        y = np.concatenate([self.regressor.measured(r) for r in records])
+        models = np.stack(list(self.values.values()), axis=1)
+        left = np.concatenate(residuals(self.regressor, records, models))
+        return y, {model: left[..., k] for k, model in enumerate(self.values)}
 
     def _parameters(self, model: str) -> np.ndarray:
-        if model not in self.values:
-            raise UnknownNameError(f"no model {model!r}{suggest(str(model), list(self.values))}")
+        require_known(model, self.values, "there is no model")
         return self.values[model]
 
     def _errors(self, records: Sequence[Record], normalised: bool) -> pandas.DataFrame:
         import pandas
 
-        y, residuals = self._residuals(records)
+        y, left = self._residuals(records)
         columns = {"torque": y.std(axis=0)}
-        columns |= {model: np.sqrt(np.mean(x**2, axis=0)) for model, x in residuals.items()}
+        columns |= {model: np.sqrt(np.mean(x**2, axis=0)) for model, x in left.items()}
         table = pandas.DataFrame(columns, index=pandas.Index(self.regressor.rows, name="joint"))
         table.loc["all"] = np.sqrt((table**2).mean())
         if normalised:

@@ -102,8 +102,8 @@ def load(
     """
     import xarray
 
-    arrays, facts = _open(path)
     try:
+        arrays, facts = _open(path)
         prior = system_of(xarray.Dataset(attrs=facts["system"]), system)
         logs = [_restore_log(x, f"log{k}", arrays) for k, x in enumerate(facts["logs"])]
         options, held_out = dict(facts["given"]), facts["held_out"]
@@ -119,7 +119,9 @@ def load(
         return prior, logs, {**options, "held_out": held_out}, arrays.get("beta", np.zeros(0))
     except DalembertError as error:
         raise IdentificationError(f"{path}: {error}") from None
-    except Exception as error:  # damaged files raise any class of json, numpy and xarray
+    except (
+        Exception
+    ) as error:  # damaged files raise any class of zipfile, zlib, json, numpy and xarray
         raise unreadable(path, error) from None
 
 
@@ -166,21 +168,16 @@ def _to_json(value: Any) -> Any:
 
 def _open(path: Path) -> tuple[dict[str, np.ndarray], Facts]:
     """(arrays, facts) of an untrusted file."""
-    try:
-        require_regular(path)
-        with zipfile.ZipFile(path) as file:
-            size = sum(entry.file_size for entry in file.infolist())
-        if size > MAX_BYTES:
-            raise IdentificationError(f"{path} holds {size / 2**30:.0f} GB; the limit is 4 GB")
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        facts = json.loads(str(arrays.pop("facts")))
-        if facts["format"] != FORMAT:
-            raise ValueError(f"its format is {facts['format']!r}, not {FORMAT!r}")
-    except IdentificationError:
-        raise
-    except Exception as error:  # any class of zipfile, zlib, numpy and json
-        raise unreadable(path, error) from None
+    require_regular(path)
+    with zipfile.ZipFile(path) as file:
+        size = sum(entry.file_size for entry in file.infolist())
+    if size > MAX_BYTES:
+        raise IdentificationError(f"it holds {size / 2**30:.0f} GB; the limit is 4 GB")
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    facts = json.loads(str(arrays.pop("facts")))
+    if facts["format"] != FORMAT:
+        raise ValueError(f"its format is {facts['format']!r}, not {FORMAT!r}")
     return arrays, facts
 
 

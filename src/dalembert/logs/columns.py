@@ -23,7 +23,7 @@ from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
 from dalembert.logs.tables import QUANTITIES
 from dalembert.logs.units import SI, Units
 from dalembert.systems.system import System
-from dalembert.text import short, suggest, visible
+from dalembert.text import require_known, short, suggest, visible
 
 TIME = ("time", "t", "timestamp", "stamp", "seconds")
 IK_COLUMNS = ("pose", "found")  # written by `dalembert ik` beside the joints
@@ -114,12 +114,10 @@ def match_columns(
     matcher = _Matcher(header, names, system, units, file_units)
     for quantity, pattern in patterns.items():  # columns that the caller chose
         if quantity == "time":
-            index = _match_pattern("time", pattern, matcher.remaining, ("time",), header)[0]
-            matcher.assign_time(index)
+            matcher.assign_time(matcher.match_pattern("time", pattern, ("time",))[0])
             continue
         entries, kinds = _entries(system, quantity)
-        chosen = _match_pattern(quantity, pattern, matcher.remaining, entries, header)
-        for k, index in chosen.items():
+        for k, index in matcher.match_pattern(quantity, pattern, entries).items():
             matcher.assign(quantity, k, kinds[k], index)
     known = _known_names(system, units.currents)
     for index, name in list(matcher.remaining.items()):  # named by a joint
@@ -198,9 +196,9 @@ class _Matcher:
             if quantity == "tau" and self.units.currents:
                 for one in series:
                     one.quantity = "tau" if one.quantity == "current" else one.quantity
-            indices = _complete_series(series, quantity, joints, self.header)
+            indices = self.complete_series(series, quantity, joints)
             if quantity == "tau" and not indices and not self.units.currents:
-                currents = _complete_series(series, "current", joints, self.header)
+                currents = self.complete_series(series, "current", joints)
                 if currents:
                     raise TrajectoryError(
                         f"column {self.header[currents[0]]!r} and those like it are currents; give "
@@ -209,6 +207,96 @@ class _Matcher:
                     )
             for k, index in indices.items():
                 self.assign(quantity, numbers[k], kinds[numbers[k]], index)
+
+    def match_pattern(
+        self, quantity: str, pattern: str | Sequence[str], joints: Sequence[str]
+    ) -> dict[int, int]:
+        """Indices of the entries chosen by a pattern, or by a list of names in the joints' order."""
+        header = self.header
+        if not isinstance(pattern, str) or (FIELD not in pattern and "*" not in pattern):
+            chosen = [pattern] if isinstance(pattern, str) else [str(x) for x in pattern]
+            missing = [name for name in chosen if name not in header]
+            if missing or len(chosen) != len(joints) or len(set(chosen)) != len(chosen):
+                count = f"these are {len(chosen)} names"
+                reason = f"no column is called {missing[0]!r}" if missing else count
+                raise TrajectoryError(
+                    f"columns[{quantity!r}]: {reason}; {len(joints)} different columns are needed, one "
+                    f"for each of {', '.join(joints)}"
+                )
+            return {k: list(header).index(name) for k, name in enumerate(chosen)}
+        parts = re.split(r"\{\}|\*", pattern)
+        expression = re.compile("(.+?)".join(map(re.escape, parts)), re.IGNORECASE)
+        keys = {normalized(joint): k for k, joint in enumerate(joints)}
+        by_number = _Series(pattern, quantity, True, False)
+        by_joint = _Series(pattern, quantity, True, True)
+        for index, name in self.remaining.items():
+            match = expression.fullmatch(name) or expression.fullmatch(header[index])
+            text = match[1] if match else ""
+            if re.fullmatch(r"[0-9]{1,6}", text):
+                by_number.add(int(text), index)
+            elif normalized(text) in keys:
+                by_joint.add(keys[normalized(text)], index)
+        for series in (by_joint, by_number):
+            if (entries := series.entries(len(joints))) is not None:
+                return entries
+            self.require_unambiguous(series, joints)
+        matches = [header[k] for series in (by_joint, by_number) for k in series.indices.values()]
+        raise TrajectoryError(
+            f"columns[{quantity!r}]: {pattern!r} fits {short(', '.join(matches) or 'nothing')}; "
+            f"{len(joints)} columns are needed, with numbers from 0 or 1 or with the joints' names"
+        )
+
+    def complete_series(
+        self, series: Sequence[_Series], quantity: str, joints: Sequence[str]
+    ) -> dict[int, int]:
+        """Indices of a quantity's entries; empty where no series is complete; two are an error."""
+        count = len(joints)
+        own = [s for s in series if s.quantity == quantity and s.is_measured]
+        complete = [s for s in own if s.entries(count) is not None]
+        if quantity == "q" and not complete:  # bare: joint_1, A3
+            bare = [s for s in series if s.quantity is None and s.is_measured]
+            bare = [s for s in bare if set(_words(s.template.casefold())) <= JOINTS]
+            complete = [s for s in bare if s.entries(count) is not None]
+        by_joint = [set(s.indices.values()) for s in complete if s.by_joint]
+        # panda_joint3 by its number 3 is the same column
+        complete = [s for s in complete if s.by_joint or set(s.indices.values()) not in by_joint]
+        if len(complete) > 1:
+            first, second = (s.template for s in complete[:2])
+            raise TrajectoryError(
+                f"columns {first!r} and {second!r} may both be {quantity}; choose by columns="
+            )
+        if not complete:
+            for one in own:
+                self.require_unambiguous(one, joints)
+            return {}
+        if not complete[0].by_joint:
+            # the joints' own numbers may be in another order than the joints
+            matches = [re.findall(r"[0-9]+", joint) for joint in joints]
+            numbers = [int(match[-1]) for match in matches if match]
+            if len(set(numbers)) == count and numbers != sorted(numbers):
+                raise TrajectoryError(
+                    f"columns {complete[0].template!r}: is 1 the first joint, {joints[0]!r}, or the "
+                    f"one with that number, of {', '.join(joints)}? Name columns by joints, or say by "
+                    "columns="
+                )
+        return complete[0].entries(count) or {}
+
+    def require_unambiguous(self, series: _Series, joints: Sequence[str]) -> None:
+        """Raise TrajectoryError for duplicates, and for consecutive columns that exceed the joints."""
+        if series.duplicate:
+            first, second = (self.header[index] for index in series.duplicate)
+            raise TrajectoryError(f"columns {first!r} and {second!r} say the same; leave one out")
+        numbers, count = sorted(series.indices), len(joints)
+        if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+            return
+        if len(numbers) <= count or numbers[0] > 1:
+            return
+        names = [self.header[series.indices[k]] for k in numbers]
+        choices = f"{names[0]} … {names[count - 1]} or {names[-count]} … {names[-1]}"
+        raise TrajectoryError(
+            f"columns {series.template!r} are {len(numbers)}, and there are {count} joints: {choices}? "
+            f"Say by columns={{{series.quantity!r}: [names in the order of the joints]}}"
+        )
 
     def finish(self, others: str | None) -> None:
         """Refuse the remaining columns, or list them as ignored."""
@@ -253,13 +341,12 @@ def _rename(header: Sequence[str], columns: Mapping[str, Any]) -> tuple[list[str
             is_pattern or (name not in header and value in header)
         ):
             patterns[name] = value
-        elif not isinstance(value, str):
-            raise UnknownNameError(f"columns: {name!r} is no quantity{suggest(name, QUANTITIES)}")
-        else:
+        elif isinstance(value, str):
             renamed[name] = value
+        else:
+            require_known(name, QUANTITIES, "columns: there is no quantity")
     for name in renamed:
-        if name not in header:
-            raise UnknownNameError(f"columns: no column {name!r}{suggest(name, list(header))}")
+        require_known(name, header, "columns: no column")
     return [str(renamed.get(name, name)) for name in header], patterns
 
 
@@ -349,83 +436,6 @@ def _numbered_series(names: Mapping[int, str], joints: Sequence[str]) -> list[_S
     return list(series.values())
 
 
-def _complete_series(
-    series: Sequence[_Series], quantity: str, joints: Sequence[str], header: Sequence[str]
-) -> dict[int, int]:
-    """Indices of a quantity's entries; empty where no series is complete; two are an error."""
-    count = len(joints)
-    own = [s for s in series if s.quantity == quantity and s.is_measured]
-    complete = [s for s in own if s.entries(count) is not None]
-    if quantity == "q" and not complete:  # bare: joint_1, A3
-        bare = [s for s in series if s.quantity is None and s.is_measured]
-        bare = [s for s in bare if set(_words(s.template.casefold())) <= JOINTS]
-        complete = [s for s in bare if s.entries(count) is not None]
-    by_joint = [set(s.indices.values()) for s in complete if s.by_joint]
-    # panda_joint3 by its number 3 is the same column
-    complete = [s for s in complete if s.by_joint or set(s.indices.values()) not in by_joint]
-    if len(complete) > 1:
-        first, second = (s.template for s in complete[:2])
-        raise TrajectoryError(
-            f"columns {first!r} and {second!r} may both be {quantity}; choose by columns="
-        )
-    if complete and not complete[0].by_joint:
-        # the joints' own numbers may be in another order than the joints
-        matches = [re.findall(r"[0-9]+", joint) for joint in joints]
-        numbers = [int(match[-1]) for match in matches if match]
-        if len(set(numbers)) == count and numbers != sorted(numbers):
-            raise TrajectoryError(
-                f"columns {complete[0].template!r}: is 1 the first joint, {joints[0]!r}, or the one "
-                f"with that number, of {', '.join(joints)}? Name columns by joints, or say by columns="
-            )
-    if complete:
-        return complete[0].entries(count) or {}
-    for one in own:
-        _require_unambiguous(one, joints, header)
-    return {}
-
-
-def _match_pattern(
-    quantity: str,
-    pattern: str | Sequence[str],
-    names: Mapping[int, str],
-    joints: Sequence[str],
-    header: Sequence[str],
-) -> dict[int, int]:
-    """Indices of the entries chosen by a pattern, or by a list of names in the joints' order."""
-    if not isinstance(pattern, str) or (FIELD not in pattern and "*" not in pattern):
-        chosen = [pattern] if isinstance(pattern, str) else [str(x) for x in pattern]
-        missing = [name for name in chosen if name not in header]
-        if missing or len(chosen) != len(joints) or len(set(chosen)) != len(chosen):
-            count = f"these are {len(chosen)} names"
-            reason = f"no column is called {missing[0]!r}" if missing else count
-            raise TrajectoryError(
-                f"columns[{quantity!r}]: {reason}; {len(joints)} different columns are needed, one "
-                f"for each of {', '.join(joints)}"
-            )
-        return {k: list(header).index(name) for k, name in enumerate(chosen)}
-    parts = re.split(r"\{\}|\*", pattern)
-    expression = re.compile("(.+?)".join(map(re.escape, parts)), re.IGNORECASE)
-    keys = {normalized(joint): k for k, joint in enumerate(joints)}
-    by_number = _Series(pattern, quantity, True, False)
-    by_joint = _Series(pattern, quantity, True, True)
-    for index, name in names.items():
-        match = expression.fullmatch(name) or expression.fullmatch(header[index])
-        text = match[1] if match else ""
-        if re.fullmatch(r"[0-9]{1,6}", text):
-            by_number.add(int(text), index)
-        elif normalized(text) in keys:
-            by_joint.add(keys[normalized(text)], index)
-    for series in (by_joint, by_number):
-        if (entries := series.entries(len(joints))) is not None:
-            return entries
-        _require_unambiguous(series, joints, header)
-    matches = [header[k] for series in (by_joint, by_number) for k in series.indices.values()]
-    raise TrajectoryError(
-        f"columns[{quantity!r}]: {pattern!r} fits {short(', '.join(matches) or 'nothing')}; "
-        f"{len(joints)} columns are needed, with numbers from 0 or 1 or with the joints' names"
-    )
-
-
 def normalized(name: str) -> str:
     """A name in lower case, its parts joined by underscores.
 
@@ -455,21 +465,3 @@ def _templates(name: str, joints: Sequence[str]) -> Iterator[tuple[str, str, int
             yield template, template, k, True
     if len(joints) == 1 and key in QUANTITY:
         yield key, name, 0, False
-
-
-def _require_unambiguous(series: _Series, joints: Sequence[str], header: Sequence[str]) -> None:
-    """Raise TrajectoryError for duplicates, and for consecutive columns that exceed the joints."""
-    if series.duplicate:
-        first, second = (header[index] for index in series.duplicate)
-        raise TrajectoryError(f"columns {first!r} and {second!r} say the same; leave one out")
-    numbers, count = sorted(series.indices), len(joints)
-    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return
-    if len(numbers) <= count or numbers[0] > 1:
-        return
-    names = [header[series.indices[k]] for k in numbers]
-    choices = f"{names[0]} … {names[count - 1]} or {names[-count]} … {names[-1]}"
-    raise TrajectoryError(
-        f"columns {series.template!r} are {len(numbers)}, and there are {count} joints: {choices}? "
-        f"Say by columns={{{series.quantity!r}: [names in the order of the joints]}}"
-    )

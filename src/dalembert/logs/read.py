@@ -23,7 +23,7 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.provenance import model_attributes
 from dalembert.simulation.results import labelled, limit_fields
 from dalembert.systems.system import System
-from dalembert.text import short, suggest
+from dalembert.text import require_known, short
 
 if TYPE_CHECKING:
     import xarray
@@ -135,8 +135,7 @@ def read_log(
     try:
         known = ("time", *QUANTITIES)
         for quantity in units or {}:
-            if quantity not in known:
-                raise SettingError(f"units: no quantity {quantity!r}{suggest(quantity, known)}")
+            require_known(quantity, known, "units: no quantity", SettingError)
         stated = Units(degrees, dict(units or {}), torque_constant is not None)
         matched = match_columns(table.names, system, stated, renaming, others, table.units)
         rows = trim(table_rows(table, matched, dt, gaps), start, stop)
@@ -300,8 +299,7 @@ def to_joints(
     if motor is not None and gear is None:
         raise SettingError("motor= says what was measured at the motors; give their gear=")
     for name in at_motors:
-        if name not in QUANTITIES:
-            raise SettingError(f"motor: no quantity {name!r}{suggest(name, QUANTITIES)}")
+        require_known(name, QUANTITIES, "motor: no quantity", SettingError)
     result: dict[str, Entries] = {name: dict(own) for name, own in columns.items()}
     notes = []
     if torque_constant is not None:
@@ -342,8 +340,7 @@ def _per_joint(value: Gear, system: System, option: str) -> np.ndarray:
     names = list(system.dynamics.velocities)
     if isinstance(value, Mapping):
         for name in value:
-            if name not in names:
-                raise SettingError(f"{option}: no joint {name!r}{suggest(name, names)}")
+            require_known(name, names, f"{option}: no joint", SettingError)
         value = [value.get(name, 1.0) for name in names]
     try:
         numbers = np.broadcast_to(np.asarray(value, float), (len(names),))

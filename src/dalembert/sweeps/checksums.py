@@ -63,16 +63,13 @@ class ChecksumManifest:
         self._known[name] = manifest
         return manifest
 
-    def chunk(self, index: int) -> dict[str, Any] | None:
-        """The manifest of a chunk whose files are all present with their lengths, else None."""
+    def is_complete(self, index: int) -> bool:
+        """Whether a chunk has a manifest, and all of its files their lengths."""
         manifest = self.read(chunk_name(index))
         if manifest is None:
-            return None
-        for key, (size, _) in manifest["files"].items():
-            path = self.top / key
-            if not path.is_file() or path.stat().st_size != size:
-                return None
-        return manifest
+            return False
+        sizes = {self.top / key: size for key, (size, _) in manifest["files"].items()}
+        return all(path.is_file() and path.stat().st_size == n for path, n in sizes.items())
 
     @cached_property
     def first(self) -> Files:

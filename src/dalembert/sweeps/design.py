@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.pickling import Portable
 from dalembert.simulation.engine import is_single
 from dalembert.systems.system import System
+from dalembert.text import require_known, suggest
 
 SPREAD = ("random", "sobol", "halton", "latin")
 DESIGNS = ("grid", "list", *SPREAD)
@@ -53,8 +53,7 @@ def design(
     >>> grid.runs, grid.columns["kp"].tolist()
     (6, [10.0, 20.0, 30.0, 10.0, 20.0, 30.0])
     """
-    if kind not in DESIGNS:
-        raise UnknownNameError(f"there is no design {kind!r}{suggest(kind, list(DESIGNS))}")
+    require_known(kind, DESIGNS, "there is no design")
     if not over:
         raise SettingError("over={} names nothing to vary; give values by name")
     if kind in SPREAD:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import SettingError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import SettingError
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     import xarray
@@ -86,8 +86,8 @@ def reductions(reduce: Any) -> dict[str, Reduction]:
     if not named:
         raise SettingError("reduce= names nothing to keep; leave it out to keep trajectories")
     for how in named.values():
-        if not callable(how) and how not in REDUCTIONS:
-            raise UnknownNameError(f"there is no reduction {how!r}{suggest(how, list(REDUCTIONS))}")
+        if not callable(how):
+            require_known(how, REDUCTIONS, "there is no reduction")
     return {name: how if callable(how) else REDUCTIONS[how] for name, how in named.items()}
 
 

@@ -12,7 +12,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from dalembert.errors import SettingError, SimulationError
 from dalembert.files import atomic_folder, remove_abandoned, require_regular, write_files
 from dalembert.simulation.results import zarr_files
 from dalembert.sweeps.checksums import FIRST, FOLDER, ChecksumManifest, chunk_name, file_checksums
-from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, missing_value
+from dalembert.sweeps.study import MEANINGS, Chunk, Study, missing_value
 
 if TYPE_CHECKING:
     import xarray
@@ -41,7 +41,8 @@ class Memory:
         self.arrays: dict[str, np.ndarray] = {}
         self.status = np.full(study.design.runs, -1, np.int8)
         self.reasons: dict[int, str] = {}
-        self.first: Chunk | None = None
+        self.labels: dict[str, list[Any]] = {}
+        self.first: Mapping[Any, xarray.DataArray] = {}
 
     def missing(self) -> list[int]:
         """Numbers of the chunks that are not done."""
@@ -49,14 +50,15 @@ class Memory:
 
     def begin(self, first: Chunk) -> None:
         """Allocate the variables that a first chunk has."""
-        self.first, runs = first, self.study.design.runs
-        for name, kind in first.variables.items():
-            self.arrays[name] = np.full((runs, *kind.shape), missing_value(kind.dtype), kind.dtype)
+        self.labels, self.first = _labels(first.results), first.results.data_vars
+        for name, x in self.first.items():
+            shape = self.study.design.runs, *x.shape[1:]
+            self.arrays[name] = np.full(shape, missing_value(x.dtype), x.dtype)
 
     def write(self, chunk: Chunk) -> None:
         """Store a chunk."""
         rows = self.study.rows(chunk.index)
-        _require_fit(chunk, self.first.coordinates if self.first else {}, self.arrays)
+        _require_fit(chunk, self.labels, self.arrays)
         for name, array in chunk.arrays.items():
             self.arrays[name][rows] = array
         self.status[rows] = chunk.status
@@ -66,13 +68,12 @@ class Memory:
         """The whole study."""
         import xarray
 
-        kinds = self.first.variables if self.first else {}
-        variables = {
-            name: (("run", *kind.dims), self.arrays[name], dict(kind.attributes))
-            for name, kind in kinds.items()
+        variables: dict[Any, Any] = {
+            name: (("run", *x.dims[1:]), self.arrays[name], x.attrs)
+            for name, x in self.first.items()
         }
         variables[STATUS] = (("run",), self.status, FLAGS)
-        coords = {**_design(self.study), **(self.first.coordinates if self.first else {})}
+        coords = {**_design(self.study), **self.labels}
         result = xarray.Dataset(variables, coords, _attributes(self.study))
         return with_reasons(result, self.reasons)
 
@@ -109,16 +110,16 @@ class Zarr:
             self._group = _zarr().open_group(self.path, mode="r+")
 
     @cached_property
-    def _labels(self) -> dict[str, list[Any]]:
+    def labels(self) -> dict[str, list[Any]]:
         """Names of the entries of every dimension in the store."""
-        return {str(name): index.tolist() for name, index in self.dataset().indexes.items()}
+        return _labels(self.dataset())
 
     def missing(self) -> list[int]:
         """Numbers of the chunks that are not done."""
         if self._group is None:
             return list(range(self.study.chunks))
         with _disk_errors(self.path, "read"):
-            return [k for k in range(self.study.chunks) if self._manifest.chunk(k) is None]
+            return [k for k in range(self.study.chunks) if not self._manifest.is_complete(k)]
 
     def begin(self, first: Chunk) -> None:
         """Create the store with the variables of a first chunk, unless it exists."""
@@ -126,11 +127,25 @@ class Zarr:
             return
         import xarray
 
-        coords = {**_design(self.study), **first.coordinates}
-        order = json.dumps([*coords, *first.variables, STATUS])
+        coords = {**_design(self.study), **_labels(first.results)}
+        arrays = {**first.results.data_vars, STATUS: xarray.DataArray(first.status, attrs=FLAGS)}
+        order = json.dumps([*coords, *arrays])
         labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
-        arrays = {**first.variables, STATUS: Variable((), (), "|i1", FLAGS)}
-        files = zarr_files(labels, partial(self._create, arrays), consolidated=False)
+        rows, size = self.study.design.runs, self.study.size
+
+        def allocate(group: Any) -> None:
+            """Add the arrays, whose chunks are those of the study."""
+            for name, x in arrays.items():
+                group.create_array(
+                    name,
+                    shape=(rows, *x.shape[1:]),
+                    chunks=(min(size, rows), *(max(1, n) for n in x.shape[1:])),
+                    dtype=x.dtype,
+                    fill_value=missing_value(x.dtype),
+                    attributes={**x.attrs, "_ARRAY_DIMENSIONS": ["run", *x.dims[1:]]},
+                )
+
+        files = zarr_files(labels, allocate, consolidated=False)
         with _disk_errors(self.path, "written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(self.path) as part:
@@ -139,26 +154,13 @@ class Zarr:
                 manifest.write(FIRST, file_checksums(files))
         self._open()
 
-    def _create(self, arrays: Mapping[str, Variable], group: Any) -> None:
-        """Allocate arrays in a group, whose chunks are those of the study."""
-        rows, size = self.study.design.runs, self.study.size
-        for name, kind in arrays.items():
-            group.create_array(
-                name,
-                shape=(rows, *kind.shape),
-                chunks=(min(size, rows), *(max(1, n) for n in kind.shape)),
-                dtype=kind.dtype,
-                fill_value=missing_value(kind.dtype),
-                attributes={**kind.attributes, "_ARRAY_DIMENSIONS": ["run", *kind.dims]},
-            )
-
     def write(self, chunk: Chunk) -> None:
         """Store a chunk: its arrays, and last its manifest, which marks it as done."""
         rows, files = self.study.rows(chunk.index), {}
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
         with _disk_errors(self.path, "written"):
-            _require_fit(chunk, self._labels, self._group)
+            _require_fit(chunk, self.labels, self._group)
             for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
                 # left by processes that were killed
                 remove_abandoned((self.path / name).glob(f"{chunk.index}.*.partial"))
@@ -261,9 +263,15 @@ def difference(identity: Any, study: Study) -> str:
     return ""
 
 
+def _labels(results: xarray.Dataset) -> dict[str, list[Any]]:
+    """Names of the entries of every dimension of a result that has names."""
+    dims = {dim for x in results.data_vars.values() for dim in x.dims}
+    return {str(name): x.tolist() for name, x in results.indexes.items() if name in dims}
+
+
 def _require_fit(chunk: Chunk, known: Mapping[str, list[Any]], arrays: Any) -> None:
     """An error unless a chunk has the names and the kinds of arrays of the first runs."""
-    for dim, names in chunk.coordinates.items():
+    for dim, names in _labels(chunk.results).items():
         if names != known.get(dim, names):
             raise SettingError(
                 f"a reduction names the entries of {dim!r} {known[dim]} for the first runs, {names} "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,30 +32,23 @@ FORMAT = 2
 OK, DIVERGED, REFUSED = 0, 1, 2
 MEANINGS = "ok diverged refused"
 Rows = Mapping[str, np.ndarray]  # values (runs, ...) of some rows of a design
-Results = tuple["xarray.Dataset | None", np.ndarray, dict[int, str]]  # status, reasons
+Results = tuple["xarray.Dataset", np.ndarray, dict[int, str]]  # (sample, …), status, reasons
 REFUSALS = (SimulationError, ConstraintError, ConvergenceError, SingularMassMatrixError)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Dimensions, shape and attributes of one variable of every run."""
-
-    dims: tuple[str, ...]  # besides the run
-    shape: tuple[int, ...]
-    dtype: str
-    attributes: Mapping[str, Any]
 
 
 @dataclass
 class Chunk:
-    """Results of some runs: arrays (runs, ...) by name, a status for each, reasons by number."""
+    """Results of some runs: a status for each, and reasons of failures by number."""
 
     index: int
-    arrays: dict[str, np.ndarray]
+    results: xarray.Dataset  # (sample, ...); empty where no run was possible
     status: np.ndarray
-    reasons: dict[int, str] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    coordinates: dict[str, list[Any]] = field(default_factory=dict)
+    reasons: dict[int, str]
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Results (runs, ...) by name."""
+        return {str(name): x.values for name, x in self.results.data_vars.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,27 +67,21 @@ class Work(Portable):
 
     def run(self, index: int, rows: Rows) -> Chunk:
         """The chunk of this number; runs that fail have a status and a reason."""
-        result, status, reasons = self._run(rows)
-        chunk = Chunk(index, {}, status, reasons)
-        for name, value in ({} if result is None else result.data_vars).items():
-            value = value.transpose("sample", ...)
-            dims = tuple(map(str, value.dims[1:]))
-            array = np.ascontiguousarray(value.values)
-            chunk.arrays[str(name)] = array
-            kind = Variable(dims, array.shape[1:], array.dtype.str, dict(value.attrs))
-            chunk.variables[str(name)] = kind
-            indexes = value.indexes
-            chunk.coordinates |= {dim: indexes[dim].tolist() for dim in dims if dim in indexes}
-        return chunk
+        results, status, reasons = self._run(rows)
+        results = results.transpose("sample", ..., missing_dims="ignore")
+        results.attrs.clear()
+        return Chunk(index, results.drop_vars("sample", errors="ignore"), status, reasons)
 
     def _run(self, rows: Rows) -> Results:
         """Results of these rows; a batch that is refused is split until the run is found."""
+        import xarray
+
         try:
             run = self.trajectories(rows)
         except REFUSALS as error:
             count = len(next(iter(rows.values())))
             if count == 1:
-                return None, np.array([REFUSED], np.int8), {0: str(error)}
+                return xarray.Dataset(), np.array([REFUSED], np.int8), {0: str(error)}
             halves = (slice(count // 2), slice(count // 2, count))
             first, second = (self._run({k: x[half] for k, x in rows.items()}) for half in halves)
             return _joined(first, second)
@@ -207,12 +194,9 @@ def _joined(first: Results, second: Results) -> Results:
 
     (a, s, r), (b, t, u) = first, second
     reasons = {**r, **{k + len(s): text for k, text in u.items()}}
-    known = a if a is not None else b
-    if known is None:
-        return None, np.concatenate([s, t]), reasons
-    parts = [
-        x if x is not None else _without(known.isel(sample=[0] * len(n)), n != OK)
-        for x, n in ((a, s), (b, t))
-    ]
+    known = a or b
+    if not known:
+        return known, np.concatenate([s, t]), reasons
+    parts = [x or _without(known.isel(sample=[0] * len(n)), n != OK) for x, n in ((a, s), (b, t))]
     plain = [x.drop_vars("sample", errors="ignore") for x in parts]
     return xarray.concat(plain, "sample"), np.concatenate([s, t]), reasons

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 import pickle
 import signal
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, SimulationError
-from dalembert.formulations.registry import suggest
 from dalembert.kernels import get_num_threads, set_num_threads
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import simulate as simulate_batch
@@ -26,7 +25,9 @@ from dalembert.sweeps.design import design as create_design
 from dalembert.sweeps.reductions import reductions
 from dalembert.sweeps.store import Memory, Zarr, remember
 from dalembert.sweeps.study import Chunk, Study, Work
+from dalembert.systems.rollout import whole_number
 from dalembert.systems.system import System
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     import xarray
@@ -35,16 +36,13 @@ AHEAD = 2  # chunks for each worker, so that none waits; more would only fill th
 LOST = 8  # restarts of a pool without a chunk in between
 CACHED = 4  # studies of a worker, with their kernels
 
-_cache: OrderedDict[str, Work] = OrderedDict()
-
 
 def by_processes(study: Study, missing: Sequence[int], processes: int) -> Iterator[Chunk]:
     """Chunks computed by processes; those that are killed are replaced, and their chunks repeated."""
-    if isinstance(processes, bool) or int(processes) != processes or processes < 1:
-        raise SettingError(f"processes must be a positive whole number, not {processes!r}")
+    processes = whole_number("processes", processes)
     todo, lost = deque(missing), 0
     threads = max(1, get_num_threads() // processes)
-    pickled = _pickled(study.work)
+    work = _pickled(study.work)
     while todo:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(processes, context, _initialise, (threads,))
@@ -52,7 +50,7 @@ def by_processes(study: Study, missing: Sequence[int], processes: int) -> Iterat
         try:
             while todo or pending:
                 while todo and len(pending) < AHEAD * processes:
-                    pending[pool.submit(compute, *pickled, *study.piece(todo[0]))] = todo[0]
+                    pending[pool.submit(compute, work, *study.piece(todo[0]))] = todo[0]
                     todo.popleft()
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -78,8 +76,8 @@ def _initialise(threads: int) -> None:
     set_num_threads(threads)
 
 
-def _pickled(work: Work) -> tuple[str, bytes]:
-    """(cache key, pickle) of the work, sent with every chunk.
+def _pickled(work: Work) -> bytes:
+    """The work as sent with every chunk.
 
     Functions of a script or a notebook, which a worker cannot import, are pickled by value with
     cloudpickle.
@@ -88,17 +86,17 @@ def _pickled(work: Work) -> tuple[str, bytes]:
         from cloudpickle import dumps
     except ImportError:
         from pickle import dumps
-    data = dumps(work)
-    return hashlib.sha256(data).hexdigest(), data
+    return dumps(work)
 
 
-def compute(key: str, data: bytes, index: int, rows: Mapping[str, Any]) -> Chunk:
+def compute(pickled: bytes, index: int, rows: Mapping[str, Any]) -> Chunk:
     """A chunk in a worker, which unpickles the work once and caches it with its kernels."""
-    if key not in _cache:
-        _cache[key] = pickle.loads(data)
-        while len(_cache) > CACHED:
-            _cache.popitem(last=False)
-    return _cache[key].run(index, rows)
+    return _unpickled(pickled).run(index, rows)
+
+
+@lru_cache(CACHED)
+def _unpickled(work: bytes) -> Work:
+    return cast(Work, pickle.loads(work))
 
 
 def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chunk]:
@@ -106,11 +104,11 @@ def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chu
     from distributed import CancelledError, as_completed
     from distributed.comm import CommClosedError
 
-    pickled, todo = _pickled(study.work), deque(missing)
+    work, todo = _pickled(study.work), deque(missing)
 
     def submit() -> Any:
         piece = study.piece(todo.popleft())
-        return client.submit(compute, *pickled, *piece, pure=False, retries=LOST)
+        return client.submit(compute, work, *piece, pure=False, retries=LOST)
 
     try:
         workers = max(1, sum(client.nthreads().values()))
@@ -232,8 +230,7 @@ def create_study(
     """The study of these arguments, all of them checked."""
     known = [name for name in signature(simulate_batch).parameters if name not in EXCLUDED]
     for name in simulate:
-        if name not in known:
-            raise SettingError(f"simulate={{{name!r}: …}} is not for sweeps{suggest(name, known)}")
+        require_known(name, known, "simulate= of a sweep has no keyword", SettingError)
     if "duration" not in simulate:
         raise SettingError("simulate={…} needs a duration, in seconds")
     for name in ("q0", "qd0", "tau", "controls", "parameters"):
@@ -269,11 +266,11 @@ def _compute_first(study: Study, results: Memory | Zarr, missing: Sequence[int])
     in_memory = isinstance(results, Memory)
     while remaining and (in_memory or len(remaining) == study.chunks - len(failed)):
         done = study.work.run(*study.piece(remaining.pop(0)))
-        if done.variables:
+        if done.results:
             # names of varied values and of results must differ
-            inner = {dim for kind in done.variables.values() for dim in kind.dims}
+            inner = {*done.results.dims, *done.results} - {"sample"}
             for name in study.design.columns:
-                if name in {"run", "status", "reason", *inner, *done.variables}:
+                if name in {"run", "status", "reason", *inner}:
                     role = study.work.varied.targets[name].role
                     raise SettingError(
                         f"over={{{name!r}: …}} has the name of something in the result; write "

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dalembert.control.trajectory import Fourier, Point, sampled
 from dalembert.errors import SettingError, ShapeError
 from dalembert.identification.excitation.limits import (
-    Limits,
+    Limit,
     build_workspace,
     excitation_limits,
     per_joint,
@@ -41,7 +41,7 @@ from dalembert.logs.tables import write_log
 from dalembert.model.frozen import Frozen
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.systems.robot import Robot
-from dalembert.text import html, suggest
+from dalembert.text import html, require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ HARMONICS, PERIOD = 5, 10.0  # Swevers 1997: five harmonics of 0.1 Hz
 SAMPLES = 20  # of a period, for each harmonic
 NOISE = 0.01  # of the torque limits
 WIDTH = 0.02  # of the velocity limits: where Coulomb's sign has risen
-SIZE = 0.5  # m: the margin of distances is a share of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +257,7 @@ def excitation(
     >>> motion.condition < 20 and bool((motion.limits.margin > 0).all())
     True
     """
-    if objective not in OBJECTIVES:
-        raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
+    require_known(objective, OBJECTIVES, "there is no objective", SettingError)
     for name, value in (("duration", duration), ("time_limit", time_limit)):
         if value is not None and not (_is_number(value) and 0.0 < value < np.inf):
             raise SettingError(f"{name}={value!r} must be a positive number of seconds")
@@ -275,9 +273,9 @@ def excitation(
     limits, notes = excitation_limits(robot, position, velocity, acceleration, torque)
     frictionless = type(robot)(robot.dynamics.bound().without_coulomb().description)
     basis = Basis(duration / count, count, harmonics, robot.nv, _start(robot, start))
-    width = WIDTH * limits.velocity
+    width = WIDTH * limits[1].upper
     columns = base_regressor(frictionless, friction, rotor, links, width, combinations)
-    measure = Objective(objective, scaled, _torque_noise(robot, noise, limits))
+    measure = Objective(objective, scaled, _torque_noise(robot, noise, limits[3]))
     if combinations is None:
         strong = without_weak_parameters(columns, limits, basis, measure.noise)
         weak = ", ".join(name for name in columns.base.names if name not in strong.base.names)
@@ -286,12 +284,11 @@ def excitation(
         columns = strong
     space = build_workspace(frictionless, workspace)
     samples = SAMPLES * harmonics
+    limits += [] if space is None else [space.limit]
     problem = Problem(frictionless, basis, columns, measure, limits, space, samples)
     with progress_bar("exciting", on_terminal()) as report:
         evaluations.on_spent = lambda spent: report(min(1.0, spent / max(budget, 1)))
-        if space is not None:
-            space = replace(space, clearance=space.clearance + margin * SIZE)
-        tight = replace(problem, limits=limits.with_margin(margin), workspace=space)
+        tight = replace(problem, limits=[limit.with_margin(margin) for limit in limits])
         z, _ = search(tight, evaluations, seed)
     z, share = certify(problem, z)
     if share:
@@ -326,10 +323,10 @@ def _start(robot: Robot, start: ArrayLike | None) -> np.ndarray | None:
     return q
 
 
-def _torque_noise(robot: Robot, noise: ArrayLike | None, limits: Limits) -> np.ndarray:
+def _torque_noise(robot: Robot, noise: ArrayLike | None, limit: Limit) -> np.ndarray:
     """(n,) standard deviation of the measured torques."""
     if noise is None:
-        half = 0.5 * (limits.max_torque - limits.min_torque)
+        half = 0.5 * (limit.upper - limit.lower)
         return np.where(np.isfinite(half), NOISE * half, 1.0)
     deviation = per_joint(noise, robot.nv, "noise")
     if not (np.isfinite(deviation) & (deviation > 0.0)).all():

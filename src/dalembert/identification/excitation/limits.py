@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,43 +15,28 @@ from dalembert.errors import SettingError, ShapeError, TrajectoryError
 from dalembert.kernels import Kernel, Port
 from dalembert.kernels.program.derivatives import jacobian
 from dalembert.systems.robot import Robot
+from dalembert.systems.rollout import finite_number
 from dalembert.systems.system import System
-from dalembert.text import short, suggest
+from dalembert.text import require_known, short
 
 HALF_TURN = np.pi  # rad to either side, for joints without limits
 WORKSPACE_KEYS = ("above", "inside", "planes", "spheres", "frames", "points", "clearance")
-Bounds = tuple[np.ndarray, np.ndarray]  # (lower, upper)
+SIZE = 1.0  # m: the margin of distances, whose range is infinite, is a share of it
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Bounds (n,) of q, |q̇|, |q̈| and of τ without Coulomb friction; infinite where there are none.
+class Limit(NamedTuple):
+    """Bounds (k,) of one quantity over the motion; infinite where there are none."""
 
-    Coulomb friction may act either way when a joint turns round, so that its larger part is
-    subtracted from the drive's torque on each side.
-    """
-
+    kind: str
+    names: tuple[str, ...]  # of its entries, joints for example
     lower: np.ndarray
     upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    min_torque: np.ndarray
-    max_torque: np.ndarray
 
-    def bounds(self) -> tuple[Bounds, ...]:
-        """(lower, upper) of q, q̇, q̈, τ."""
-        v, a = self.velocity, self.acceleration
-        return (self.lower, self.upper), (-v, v), (-a, a), (self.min_torque, self.max_torque)
-
-    def with_margin(self, margin: float) -> Limits:
-        """The limits with this share of every range left free."""
-        tight = []
-        for low, high in self.bounds():
-            with np.errstate(invalid="ignore"):
-                free = np.where(np.isfinite(high - low), 0.5 * margin * (high - low), 0.0)
-            tight.append((low + free, high - free))
-        (lower, upper), (_, velocity), (_, acceleration), torque = tight
-        return Limits(lower, upper, velocity, acceleration, *torque)
+    def with_margin(self, margin: float) -> Limit:
+        """The limit with this share of every range left free."""
+        size = self.upper - self.lower
+        free = 0.5 * margin * np.where(np.isfinite(size), size, SIZE)
+        return self._replace(lower=self.lower + free, upper=self.upper - free)
 
 
 def excitation_limits(
@@ -60,8 +45,12 @@ def excitation_limits(
     velocity: ArrayLike | None,
     acceleration: ArrayLike | None,
     torque: ArrayLike | None,
-) -> tuple[Limits, list[str]]:
-    """(limits of the caller, or else the robot's own; notes on assumptions)."""
+) -> tuple[list[Limit], list[str]]:
+    """(limits of q, q̇, q̈ and τ of the caller, or else the robot's own; notes on assumptions).
+
+    Coulomb friction may act either way when a joint turns round, so that its larger part is
+    subtracted from the drive's torque on each side.
+    """
     if not isinstance(robot, System):
         raise TrajectoryError(f"excitation takes a robot, as of dalembert.load, not {short(robot)}")
     dynamics, notes = robot.dynamics, list[str]()
@@ -99,6 +88,7 @@ def excitation_limits(
         notes.append("no acceleration limits: velocities, torques and harmonics bound them")
     positive, negative = dynamics.bound().coulomb
     torques = (-most["torque"] - negative, most["torque"] - positive)
+    v, a, joints = most["velocity"], most["acceleration"], tuple(dynamics.velocities)
     for j, name in enumerate(dynamics.velocities):  # every range must have an inside
         if not lower[j] < upper[j]:
             between = f"{lower[j]:.6g} and {upper[j]:.6g}"
@@ -107,7 +97,9 @@ def excitation_limits(
             raise TrajectoryError(
                 f"joint {name!r}: Coulomb friction exceeds its torque limit, {most['torque'][j]:.6g}"
             )
-    return Limits(lower, upper, most["velocity"], most["acceleration"], *torques), notes
+    bounds = {"position": (lower, upper), "velocity": (-v, v), "acceleration": (-a, a)}
+    limits = {**bounds, "torque": torques}.items()
+    return [Limit(kind, joints, *ends) for kind, ends in limits], notes
 
 
 def per_joint(value: ArrayLike, size: int, name: str) -> np.ndarray:
@@ -121,7 +113,9 @@ def per_joint(value: ArrayLike, size: int, name: str) -> np.ndarray:
     return np.broadcast_to(array, (size,)).copy()
 
 
-def _position_limits(robot: Robot, position: Any, notes: list[str]) -> Bounds:
+def _position_limits(
+    robot: Robot, position: Any, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of q (n,); ± half a turn about the middle for joints without limits."""
     if position is None:
         lower, upper = robot.lower.copy(), robot.upper.copy()
@@ -175,6 +169,12 @@ class Workspace:
         points = [frame + where for (frame, _), where in zip(self.points, at, strict=True)]
         return tuple(f"{point} to {obstacle}" for point, obstacle in product(points, obstacles))
 
+    @property
+    def limit(self) -> Limit:
+        """The clearance as a limit of the distances."""
+        low = np.full(len(self.names), self.clearance)
+        return Limit("distance", self.names, low, np.full_like(low, np.inf))
+
     def distances(self, q: np.ndarray) -> np.ndarray:
         """(..., rows) at configurations q (..., n)."""
         return np.asarray(self.robot.call(self._kernels[0], "distances", [q]))
@@ -217,8 +217,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
         keys = ", ".join(WORKSPACE_KEYS)
         raise SettingError(f"workspace must be a dictionary with {keys}, not {options!r}")
     for key in options:
-        if key not in WORKSPACE_KEYS:
-            raise SettingError(f"workspace: there is no {key!r}{suggest(key, WORKSPACE_KEYS)}")
+        require_known(key, WORKSPACE_KEYS, "workspace: there is no", SettingError)
     planes: list[Any] = []  # unit normal, and n·p on the plane
     for *normal, distance in _pairs(options, "planes", "(normal, distance), n·p ≥ distance"):
         size = float(np.linalg.norm(normal))
@@ -226,7 +225,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
             raise SettingError("workspace: the normal of a plane must not be zero")
         planes.append([*(np.array(normal) / size), distance])
     if "above" in options:
-        planes.append([0.0, 0.0, 1.0, _number(options["above"], "above")])
+        planes.append([0.0, 0.0, 1.0, finite_number("workspace: above", options["above"])])
     if "inside" in options:
         corners = np.asarray(options["inside"], dtype=float)
         if corners.shape != (2, 3) or not (corners[0] < corners[1]).all():
@@ -242,7 +241,7 @@ def build_workspace(robot: Robot, options: Any) -> Workspace | None:
             "workspace: give what to keep away from: above, inside, planes or spheres"
         )
     points = _points(robot, options)
-    clearance = _number(options.get("clearance", 0.0), "clearance")
+    clearance = finite_number("workspace: clearance", options.get("clearance", 0.0))
     flat, round_ = (tuple(tuple(map(float, row)) for row in x) for x in (planes, spheres))
     return Workspace(robot, points, flat, round_, clearance)
 
@@ -285,9 +284,3 @@ def _pairs(options: Mapping[str, Any], key: str, what: str) -> list[np.ndarray]:
             raise SettingError(f"workspace: {key} are {what}, finite numbers, not {pair!r}")
         rows.append(row)
     return rows
-
-
-def _number(value: Any, what: str) -> float:
-    if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise SettingError(f"workspace: {what} must be a finite number, not {value!r}")
-    return float(value)

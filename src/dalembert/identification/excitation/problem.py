@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.trajectory import Fourier, fourier, waves
-from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.errors import SettingError, ShapeError
 from dalembert.formulations.derivatives.base_parameters import NAMES, grouped
-from dalembert.identification.excitation.limits import Bounds, Limits, Workspace
+from dalembert.identification.excitation.limits import Limit, Workspace
 from dalembert.identification.record import Record
 from dalembert.identification.regressor import (
     KINDS,
@@ -46,7 +46,7 @@ from dalembert.identification.regressor import (
 from dalembert.kernels import Kernel, Port
 from dalembert.systems.derivatives import function_operation
 from dalembert.systems.robot import Robot
-from dalembert.text import suggest
+from dalembert.text import require_known
 
 FRICTION = ("viscous", "coulomb", "offset")  # that motions are designed for
 UNITS = {"mx": "kg m", "my": "kg m", "mz": "kg m"} | {
@@ -112,10 +112,7 @@ def base_regressor(
 ) -> BaseRegressor:
     """The regressor of the unknowns; in `combinations` (all, p) of them, or the usual base."""
     for kind in (friction,) if isinstance(friction, str) else friction:
-        if kind not in FRICTION:
-            raise UnknownNameError(
-                f"excitation: no column friction={kind!r}{suggest(kind, FRICTION)}"
-            )
+        require_known(kind, FRICTION, "excitation: there are no columns of friction")
     regressor = build_regressor(robot, friction, rotor, links)
     base, names = base_parameters(regressor), regressor.names
     if combinations is not None:
@@ -136,7 +133,7 @@ def base_regressor(
 
 
 def without_weak_parameters(
-    base_regressor: BaseRegressor, limits: Limits, basis: Basis, noise: np.ndarray
+    base_regressor: BaseRegressor, limits: Sequence[Limit], basis: Basis, noise: np.ndarray
 ) -> BaseRegressor:
     """Without base parameters that random states within limits hardly show, or tell from others.
 
@@ -146,9 +143,10 @@ def without_weak_parameters(
     base, zero = base_regressor.base, np.zeros(base_regressor.robot.nv)
     rng, fastest = np.random.default_rng(0), 2.0 * np.pi * basis.harmonics / basis.period
     size = (EQUATIONS * len(base.names) // basis.joints + 1, basis.joints)
-    acceleration = np.minimum(limits.acceleration, fastest * limits.velocity)
-    q = rng.uniform(limits.lower, limits.upper, size)
-    qd, qdd = (x * rng.uniform(-1.0, 1.0, size) for x in (limits.velocity, acceleration))
+    position, velocity, acceleration, *_ = limits
+    most = np.minimum(acceleration.upper, fastest * velocity.upper)
+    q = rng.uniform(position.lower, position.upper, size)
+    qd, qdd = (x * rng.uniform(-1.0, 1.0, size) for x in (velocity.upper, most))
     record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, 0.0 * q, zero, base_regressor.width)
     W = base_regressor.regressor.evaluate(record) @ base.selection / noise[:, None]
     sizes = np.linalg.norm(W, axis=(0, 1))
@@ -303,7 +301,7 @@ class Problem:
     basis: Basis
     columns: BaseRegressor
     objective: Objective
-    limits: Limits
+    limits: Sequence[Limit]  # of q, q̇, q̈, τ and, with a workspace, distances
     workspace: Workspace | None
     samples: int
 
@@ -335,8 +333,8 @@ class Problem:
         for start in range(0, len(z), chunk):
             part = slice(start, start + chunk)
             motion = self.motion(z[part])
-            rows = zip(self.limited(motion), self.bounds, strict=True)
-            flags = [((r > low) & (r < high)).all(axis=(-1, -2)) for r, (low, high) in rows]
+            rows = zip(self.limited(motion), self.limits, strict=True)
+            flags = [((r > x.lower) & (r < x.upper)).all(axis=(-1, -2)) for r, x in rows]
             inside = np.logical_and.reduce(flags)
             W = self.columns([x[inside] for x in motion])
             values[part][inside] = self.objective.coarse(self.objective.weighted(W))
@@ -346,15 +344,6 @@ class Problem:
         """Limited quantities, each (..., samples, rows): q, q̇, q̈, τ and distances."""
         rows = [*motion, self.robot.inverse_dynamics(*motion)]
         return rows if self.workspace is None else [*rows, self.workspace.distances(motion[0])]
-
-    @cached_property
-    def bounds(self) -> list[Bounds]:
-        """(lower, upper) of each limited quantity."""
-        bounds = list(self.limits.bounds())
-        if self.workspace is not None:
-            low = np.full(len(self.workspace.names), self.workspace.clearance)
-            bounds.append((low, np.full_like(low, np.inf)))
-        return bounds
 
     def value(self, z: np.ndarray, p: float) -> tuple[float, np.ndarray]:
         """f_p and its gradient by z; infinite where a parameter is not observed."""
@@ -370,11 +359,11 @@ class Problem:
     def barrier(self, z: np.ndarray) -> float:
         """The barrier, per sample; infinite outside of the limits."""
         total, motion = 0.0, self.motion(z)
-        for r, (low, high) in zip(motion, self.bounds, strict=False):
-            total += _log_barrier(r, low, high)  # cheap ones first
+        for r, limit in zip(motion, self.limits, strict=False):
+            total += _log_barrier(r, limit)  # cheap ones first
         if np.isfinite(total):
-            for r, (low, high) in zip(self.limited(motion)[3:], self.bounds[3:], strict=True):
-                total += _log_barrier(r, low, high)
+            for r, limit in zip(self.limited(motion)[3:], self.limits[3:], strict=True):
+                total += _log_barrier(r, limit)
         return total / self.samples
 
     def barrier_derivatives(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -383,8 +372,8 @@ class Problem:
         size = self.shapes.shape[2]
         gradient = np.zeros((size, n))
         hessian = np.zeros((size, n, size, n))
-        rows = enumerate(zip(self.limited(motion), self.bounds, strict=True))
-        for order, (r, (low, high)) in rows:
+        for order, (r, limit) in enumerate(zip(self.limited(motion), self.limits, strict=True)):
+            low, high = limit.lower, limit.upper
             first, second = 1.0 / (high - r) - 1.0 / (r - low), (high - r) ** -2 + (r - low) ** -2
             if order < 3:
                 shape = self.shapes[order]
@@ -410,8 +399,9 @@ class Problem:
         return gradient.ravel() / self.samples, hessian.reshape(self.size, self.size) / self.samples
 
 
-def _log_barrier(r: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+def _log_barrier(r: np.ndarray, limit: Limit) -> float:
     """−Σ log(high − r) − Σ log(r − low) of finite bounds; infinite outside of them."""
+    low, high = limit.lower, limit.upper
     if not ((r > low).all() and (r < high).all()):
         return np.inf
     above, below = np.isfinite(high), np.isfinite(low)

@@ -35,7 +35,6 @@ CENTRES = 16  # of them, those furthest from their limits
 SIZES = 0.8 * 0.6 ** np.arange(12)  # of random motions, in shares of the limits
 MIN_BATCH, MAX_BATCH, BATCH_SHARE = 16, 128, 0.1  # random motions: that share of the budget
 BEST = 4  # of a batch, from which descents begin
-KINDS = ("position", "velocity", "acceleration", "torque", "distance")
 MIN_FINE = 2000  # points of a period of the fine grid
 BETWEEN = 0.25  # of the largest second difference
 SHRINKAGES = 0.002 * 2.0 ** np.arange(9)  # shares by which a motion is made smaller until it fits
@@ -92,7 +91,10 @@ def descend(problem: Problem, z: np.ndarray, budget: Budget) -> np.ndarray:
         barrier, (by_z, curvature) = problem.barrier(z), problem.barrier_derivatives(z)
         for _ in range(steps):
             total = gradient + mu * by_z
-            d = -np.linalg.solve(H + mu * curvature, total)
+            try:
+                d = -np.linalg.solve(H + mu * curvature, total)
+            except np.linalg.LinAlgError:  # at the boundary, but for rounding
+                break
             expected = float(total @ d)
             if budget.is_over or -expected < CONVERGED:
                 break
@@ -129,7 +131,7 @@ def _damped_bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def feasible_configurations(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Configurations (k, n) that keep to all limits at rest; raises TrajectoryError without any."""
-    low, high = problem.bounds[0]
+    _, _, low, high = problem.limits[0]
     if problem.basis.start is None:
         random = rng.uniform(low, high, (CONFIGURATIONS, len(low)))
         q = np.concatenate([0.5 * (low + high)[None], random])
@@ -137,33 +139,26 @@ def feasible_configurations(problem: Problem, rng: np.random.Generator) -> np.nd
         q = problem.basis.start[None]
     rows = problem.limited((q, 0.0 * q, 0.0 * q))
     margins = []  # from the bounds, relative where both are finite
-    for r, (low, high) in zip(rows, problem.bounds, strict=True):
+    for r, (_, _, low, high) in zip(rows, problem.limits, strict=True):
         span = np.where(np.isfinite(high - low), 0.5 * (high - low), 1.0)
         margins.append((np.minimum(high - r, r - low) / span).min(axis=-1, initial=np.inf))
     smallest = np.stack(margins, axis=-1).min(axis=-1)
     k = int(np.argmax(smallest))
     # the limit that the least bad configuration violates
-    names = _limit_names(problem) if smallest[k] <= 0.0 else ()
-    for kind, own, row, (low, high) in zip(KINDS, names, rows, problem.bounds, strict=False):
+    for row, (kind, names, low, high) in zip(rows, problem.limits, strict=True):
         off = np.maximum(row[k] - high, low - row[k])
-        if (off >= 0.0).any():
+        if smallest[k] <= 0.0 and (off >= 0.0).any():
             j = int(np.argmax(off))
             limit = high[j] if row[k, j] >= high[j] else low[j]
             what = "joint " if kind != "distance" else ""
             where = "the start" if problem.basis.start is not None else "any posture that was tried"
             raise TrajectoryError(
                 f"{problem.robot.name} cannot keep to its limits at rest in {where}: {what}"
-                f"{own[j]!r} has {kind} {row[k, j]:.6g} at best, beyond "
+                f"{names[j]!r} has {kind} {row[k, j]:.6g} at best, beyond "
                 f"{limit:.6g} (its limit less the margin)"
             )
     order = np.argsort(-smallest, kind="stable")
     return np.asarray(q[order[smallest[order] > 0.0]][:CENTRES])
-
-
-def _limit_names(problem: Problem) -> list[tuple[str, ...]]:
-    """Names of the rows of each limited quantity."""
-    names = [tuple(problem.robot.dynamics.velocities)] * 4
-    return names if problem.workspace is None else [*names, problem.workspace.names]
 
 
 def _starts(
@@ -189,8 +184,8 @@ def random_motions(
     shape = rng.normal(size=(count, size, n))
     if problem.basis.start is None:  # subtract the mean
         shape -= problem.basis.constant(problem.basis.Z[0] @ shape)
-    low, high = problem.bounds[0]
-    span = 0.5 * (high - low), problem.bounds[1][1]
+    position, velocity = problem.limits[:2]
+    span = 0.5 * (position.upper - position.lower), velocity.upper
     used = [np.abs(x @ shape).max(axis=1) / y for x, y in zip(problem.shapes, span, strict=False)]
     shape /= np.maximum(*used)[:, None, :]  # each joint just meets one of the two limits
     constant = problem.basis.constant(middle)
@@ -226,9 +221,8 @@ class Range(NamedTuple):
 def ranges(problem: Problem, z: np.ndarray, fine: np.ndarray) -> list[Range]:
     """Ranges of all limited quantities of z (size · n,) on a grid of `shapes` (3, K, size)."""
     motion = problem.motion(z, fine)
-    names = _limit_names(problem)
     result = []
-    for order, (r, bounds) in enumerate(zip(problem.limited(motion), problem.bounds, strict=True)):
+    for order, (r, limit) in enumerate(zip(problem.limited(motion), problem.limits, strict=True)):
         low, high = r.min(axis=0), r.max(axis=0)
         if order < 3:
             middle, half = 0.5 * (low + high), 0.5 * (high - low)
@@ -237,9 +231,9 @@ def ranges(problem: Problem, z: np.ndarray, fine: np.ndarray) -> list[Range]:
         else:
             bend = np.abs(np.roll(r, 1, axis=0) - 2.0 * r + np.roll(r, -1, axis=0)).max(axis=0)
             low, high = low - BETWEEN * bend, high + BETWEEN * bend
-        for k, name in enumerate(names[order]):
-            numbers = (float(x[k]) for x in (low, high, *bounds))
-            result.append(Range(KINDS[order], name, *numbers))
+        for k, name in enumerate(limit.names):
+            numbers = (float(x[k]) for x in (low, high, limit.lower, limit.upper))
+            result.append(Range(limit.kind, name, *numbers))
     return result
 
 
