@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from dalembert.cli.inputs import (
     WRENCH,
@@ -23,10 +22,8 @@ from dalembert.cli.output import (
     number,
     print_json,
     say,
-    show,
     show_array,
     show_table,
-    table,
 )
 from dalembert.cli.results import (
     MOTIONS,
@@ -120,15 +117,15 @@ def _solve(
         units = [entry.unit(next(iter(results))) for entry in coordinates(system, "tau")]
         print_json({**heading, **arrays, **wrench, **results, "units": units})
         return
-    screen, title = console(), f"{system.name}, {formulation}"
+    title = f"{system.name}, {formulation}"
     multipliers = results.pop("lam", np.zeros(0))
     columns = {SYMBOLS[key]: (key, value) for key, value in {**arrays, **results}.items()}
     if system.nq != system.nv:  # quaternions: q has rows of its own
-        show(screen, _state_table(system, title, {"q": columns.pop("q")}))
-    show(screen, _state_table(system, title, columns))
+        _show_state(system, title, {"q": columns.pop("q")})
+    _show_state(system, title, columns)
     if multipliers.size:
         rows = zip(system.dynamics.row_names, column(multipliers), strict=True)
-        show_table(screen, "Forces of the constraints", ("row", "λ"), rows)
+        show_table(console(), "Forces of the constraints", ("row", "λ"), rows)
 
 
 def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, np.ndarray]:
@@ -140,20 +137,17 @@ def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, n
     return {"tip_wrench": parse(text, "--tip-wrench", "the tool", WRENCH)}
 
 
-def _state_table(system: System, title: str, columns: dict[str, tuple[str, np.ndarray]]) -> Table:
-    """One row per joint; `columns` maps a heading to a kind of quantity and its values."""
-    rows = table(title, "joint")
+def _show_state(system: System, title: str, columns: dict[str, tuple[str, np.ndarray]]) -> None:
+    """Print a row per joint; `columns` maps a heading to a kind of quantity and its values."""
     entries = coordinates(system, next(iter(columns.values()))[0])
-    cells = [[entry.name for entry in entries]]
+    heads, cells = ["joint"], [[entry.name for entry in entries]]
     for heading, (quantity, values) in columns.items():
         units = [entry.unit(quantity) for entry in entries]
         same = len(set(units)) == 1
         label = f"{heading}, {units[0]}" if same and units[0] else heading
-        rows.add_column(label, justify="right", header_style="cyan")
+        heads.append(label)
         cells.append(column(values, None if same else units))
-    for row in zip(*cells, strict=True):
-        rows.add_row(*row)
-    return rows
+    show_table(console(), title, heads, zip(*cells, strict=True))
 
 
 def matrices(options: MatricesOptions) -> None:
@@ -188,13 +182,13 @@ def matrices(options: MatricesOptions) -> None:
         print_json({"robot": options.robot, "joints": names, **arrays, **values})
         return
     screen = console()
-    show(screen, _state_table(system, system.name, {"q": ("q", q)}))
+    _show_state(system, system.name, {"q": ("q", q)})
     forces = {
         "q̇": ("qd", qd),
         "bias C q̇ + N": ("tau", values["bias"]),
         "gravity N(q)": ("tau", values["gravity_torque"]),
     }
-    show(screen, _state_table(system, "Forces", forces))
+    _show_state(system, "Forces", forces)
     show_array(screen, "Mass matrix M, SI units", values["mass_matrix"], names, names)
     if "pose" in values:
         axes, title = ("x", "y", "z"), f"Pose of {frame!r}"

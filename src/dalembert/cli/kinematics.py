@@ -19,7 +19,7 @@ from dalembert.cli.inputs import (
     state,
 )
 from dalembert.cli.options import FAILURE, complain
-from dalembert.cli.output import console, number, print_json, say, show, show_table, table
+from dalembert.cli.output import console, number, print_json, say, show_table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,
@@ -196,15 +196,13 @@ def _show_solutions(
 ) -> None:
     screen = console()
     if options.out is None:
-        rows = table(title, "pose")
-        for entry in coordinates(system, "q"):
-            unit = entry.unit("q")
-            rows.add_column(f"{entry.name}, {unit}" if unit else entry.name, justify="right")
-        rows.add_column("", justify="left")
-        for k, (several, is_solved) in enumerate(zip(postures, solved, strict=True)):
-            for q in several:
-                rows.add_row(str(k), *map(number, q), "" if is_solved else "not found: the nearest")
-        show(screen, rows)
+        heads = [f"{x.name}, {x.unit('q')}".removesuffix(", ") for x in coordinates(system, "q")]
+        rows = [
+            (str(k), *map(number, q), "" if solved[k] else "not found: the nearest")
+            for k, several in enumerate(postures)
+            for q in several
+        ]
+        show_table(screen, title, ("pose", *heads, ""), rows)
     count = sum(map(len, postures)) if options.all else int(solved.sum())
     words = "postures of" if options.all else "found of"
     say(screen, f"{count:,} {words} {len(solved):,} targets")

@@ -13,7 +13,7 @@ import typer
 
 import dalembert
 from dalembert.cli.inputs import load
-from dalembert.cli.output import console, integer, print_json, say, show, table
+from dalembert.cli.output import console, integer, print_json, say, show_table
 from dalembert.errors import DalembertError
 from dalembert.kernels.call import cache as kernel_cache
 from dalembert.kernels.call import vector_width
@@ -34,20 +34,16 @@ def bench(options: BenchOptions) -> None:
     if options.json:
         print_json({"robot": options.robot, "results": results})
         return
+    rows: list[tuple[str, ...] | None] = []
+    for row in results:
+        cells = (row["quantity"].replace("_", " "), row["formulation"], integer(row["states"]))
+        if rows and rows[-1] and rows[-1][0] != cells[0]:
+            rows.append(None)
+        speed = (f"{row['ns_per_state']:,.1f}", integer(row["states_per_second"]))
+        rows.append((*cells, str(row["threads"]), *speed))
     title = f"{options.robot}, float64, row-major (N, {system.nv})"
     heads = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
-    rows = table(title, *heads, left=2)
-    for row in results:
-        rows.add_row(
-            row["quantity"].replace("_", " "),
-            row["formulation"],
-            integer(row["states"]),
-            str(row["threads"]),
-            f"{row['ns_per_state']:,.1f}",
-            integer(row["states_per_second"]),
-            end_section=row["states"] > 1 and row["threads"] == dalembert.get_num_threads(),
-        )
-    show(console(), rows)
+    show_table(console(), title, heads, rows, left=2)
 
 
 def measure(system: System, quantity: str, states: int) -> Iterator[dict[str, Any]]:
