@@ -16,20 +16,7 @@ from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import (
-        ExciteOptions,
-        ForwardOptions,
-        IkOptions,
-        InverseOptions,
-        MatricesOptions,
-        PathOptions,
-        SimulateOptions,
-    )
-
-    StateOptions = (
-        ForwardOptions | InverseOptions | MatricesOptions
-        | SimulateOptions | PathOptions | ExciteOptions
-    )  # fmt: skip
+    from dalembert.cli.app import ChangeOptions, StateOptions
 
 MAX_VIOLATION = 1e-6  # of a constraint by a state, SI units
 PAYLOAD = ("mass in kg", "x", "y", "z of its centre in the tool frame, m")
@@ -43,7 +30,7 @@ def load(name: str, **options: Any) -> Any:
     return dalembert.load(name, **options)
 
 
-def load_changed(options: IkOptions | InverseOptions | PathOptions) -> System:
+def load_changed(options: ChangeOptions) -> System:
     """The system with the tool, the payload and the locked joints of the options."""
     system, tip, payload = load(options.robot), options.tip, options.payload
     if tip is not None:
@@ -133,7 +120,9 @@ def parse_coordinates(
     return values
 
 
-def state(system: System, options: StateOptions, *quantities: str) -> dict[str, np.ndarray]:
+def state(
+    system: System, options: StateOptions | ChangeOptions, *quantities: str
+) -> dict[str, np.ndarray]:
     """The arrays of a state; by default zeros, and the reference posture for q."""
     arrays = {}
     for quantity in quantities:
