@@ -121,15 +121,10 @@ def _fit_facts(fit: Fit) -> dict[str, Any]:
         "unseen": [list(pair) for pair in fit.unseen],
         "condition": fit.condition,
         "errors": {
-            str(data): {
-                str(joint): {str(k): float(v) for k, v in row.items()}
-                for joint, row in errors.loc[data].iterrows()
-            }
+            data: errors.loc[data].to_dict("index")
             for data in dict.fromkeys(errors.index.get_level_values(0))
         },
-        "base": {
-            str(name): [row["value"], row["std"], row["prior"]] for name, row in base.iterrows()
-        },
+        "base": base[["value", "std", "prior"]].T.to_dict("list"),
     }
 
 

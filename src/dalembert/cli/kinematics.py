@@ -25,20 +25,18 @@ from dalembert.cli.results import (
     path_names,
     require_writable,
     say_written,
-    write_csv,
     write_motion,
     write_run_page,
 )
-from dalembert.errors import FormulationError, SettingError, TrajectoryError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import FormulationError, SettingError, TrajectoryError
 from dalembert.logs.columns import match_columns
-from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite
+from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite, write_table
 from dalembert.logs.units import Units
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
 from dalembert.systems.ik.paths import PathWarning
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
-from dalembert.text import visible
+from dalembert.text import require_known, visible
 
 if TYPE_CHECKING:
     from dalembert.cli.app import IkOptions, PathOptions
@@ -76,7 +74,7 @@ def ik(options: IkOptions) -> None:
         counts = [len(q) for q in postures]
         first, last = (np.repeat(x, counts)[:, None] for x in (labels, solved))
         rows = np.hstack([first, np.concatenate(postures), last])
-        write_csv(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
+        write_table(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
     if options.json:
         facts = {
             "robot": system.name,
@@ -265,10 +263,8 @@ def path(options: PathOptions) -> None:
 def _joint_path(robot: Robot, options: PathOptions) -> control.Path:
     """The path of the joints, from a table of their positions or of poses."""
     names, values = read_columns(options.points)
-    if options.kind is not None and options.kind not in KINDS:
-        raise UnknownNameError(
-            f"there is no kind of path {options.kind!r}{suggest(options.kind, list(KINDS))}"
-        )
+    if options.kind is not None:
+        require_known(options.kind, KINDS, "there is no kind of path")
     plain = [name.split("[")[0].strip().casefold() for name in names]
     if set(POSITION) <= set(plain) and not set(plain) & set(map(str.casefold, robot.coordinates)):
         return _pose_path(robot, plain, values, options)

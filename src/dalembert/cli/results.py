@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from dalembert.cli.output import console, say
 from dalembert.errors import DalembertError, SettingError, SimulationError
 from dalembert.files import atomic_file, atomic_folder, write_files
-from dalembert.logs.tables import write_log, write_table
+from dalembert.logs.tables import write_log
 from dalembert.simulation.results import zarr_files
 from dalembert.systems.system import System
 from dalembert.text import file_name
@@ -86,32 +82,20 @@ def _write_run(run: xarray.Dataset, path: Path) -> None:
 
 def write_motion(run: xarray.Dataset, out: Path) -> None:
     """A table that `read_log` understands, or all of it as netCDF or Zarr."""
-    if out.suffix != ".csv":
-        write(run, out)
-        return
-    with writing(out):
+    if out.suffix == ".csv":
         write_log(run, out)
+    else:
+        write(run, out)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of --out whole or not at all."""
-    with writing(path, DalembertError), atomic_file(path) as part:
-        part.write_text(text, encoding="utf-8")
-
-
-def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
-    """A line of names, then rows (n, columns), each column in its format, such as ``%.16g``."""
-    with writing(path):
-        write_table(path, head, rows, forms)
-
-
-@contextmanager
-def writing(path: Path, kind: type[DalembertError] = SettingError) -> Iterator[None]:
-    """Turn an operating-system error about a file of --out into an error of one line."""
+    """Write a file of --out whole or not at all, making its folder."""
     try:
-        yield
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise kind(f"--out {path} cannot be written: {error.strerror}") from None
+        raise DalembertError(f"--out {path} cannot be written: {error.strerror}") from None
 
 
 def write_run_page(run: xarray.Dataset, system: System | None, out: Path | None, name: str) -> Path:

@@ -23,11 +23,11 @@ from dalembert.cli.output import (
     show,
     show_table,
 )
-from dalembert.errors import DalembertError, FormulationError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.references import with_titles
 from dalembert.report.facts import describe, range_text
 from dalembert.systems.export import export as write_source
+from dalembert.text import require_known
 from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def export(options: ExportOptions) -> None:
 
 def equations(options: EquationsOptions) -> None:
     """Derive, check and print equations of motion, or write them to the file of --out."""
-    from dalembert.cli.results import write_text, writing
+    from dalembert.cli.results import write_text
     from dalembert.symbolic.quantities import SOURCES
     from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
 
@@ -216,9 +216,7 @@ def equations(options: EquationsOptions) -> None:
     if options.recursion is not None and form not in ("text", "latex"):
         raise UnknownNameError(f"--recursion is written as text or LaTeX, not as {form}")
     for quantity in options.quantity or () if options.recursion is None else ():
-        if quantity not in SOURCES:
-            hint = suggest(quantity, list(SOURCES))
-            raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
+        require_known(quantity, SOURCES, "there are no equations of")
     robot, note = options.robot, ""
     model = symbolic_model(robot) if is_known(robot) else with_symbols(load(robot))
     system = model.compiled
@@ -242,8 +240,6 @@ def equations(options: EquationsOptions) -> None:
     if options.out is None:
         typer.echo(text)
     else:
-        with writing(options.out, DalembertError):
-            options.out.parent.mkdir(parents=True, exist_ok=True)
         write_text(options.out, text)
         say(console(), f"equations: {options.out}")
     if note:

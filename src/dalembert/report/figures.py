@@ -28,6 +28,7 @@ from dalembert.report.motion import SampledMotion
 from dalembert.report.scene import Part, posture_parts
 from dalembert.systems.robot import Robot
 from dalembert.text import picture as label_text
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     import xarray
@@ -255,8 +256,7 @@ def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None
                              "quaternions among these coordinates")  # fmt: skip
     names = [str(x) for x in run["joint"].values]
     joint = joint or names[0]
-    if joint not in names:
-        raise UnknownNameError(f"no joint is called {joint!r}; there are: {', '.join(names)}")
+    require_known(joint, names, "no joint is called")
     k = names.index(joint)
     batch = run if sample is None else one_sample(run, sample)
     q, qd = (batch[name].values[..., k].reshape(len(batch["time"]), -1) for name in ("q", "qd"))
