@@ -11,7 +11,7 @@ import typer
 from dalembert import control
 from dalembert.cli.inputs import (
     coordinates,
-    joint_limits,
+    motion_limits,
     known_frame,
     load_changed,
     parse,
@@ -25,8 +25,7 @@ from dalembert.cli.results import (
     path_names,
     require_writable,
     say_written,
-    write_motion,
-    write_run_page,
+    write_results,
 )
 from dalembert.errors import FormulationError, SettingError, TrajectoryError
 from dalembert.logs.columns import match_columns
@@ -115,10 +114,9 @@ def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
                 raise TrajectoryError(f"{options.csv}: column {text!r}: poses are in m and rad")
         times = next((cells[:, known.index(name)] for name in TIMES if name in known), None)
     else:
-        text = options.target or ""
-        count = len(text.replace(",", " ").split())
-        known = [*POSITION] if count == len(POSITION) else [*POSITION, *ANGLES]
-        cells = parse(text, "--target", "a frame", known)[None]
+        known = [*POSITION, *ANGLES]
+        cells = parse(options.target or "", "--target", "a frame", POSITION, known)[None]
+        known = known[: cells.shape[1]]
     try:
         positions, rotations = _columns(known, cells, POSITION), None
         if not options.position_only:
@@ -219,23 +217,14 @@ def path(options: PathOptions) -> None:
         raise TrajectoryError(f"{options.robot} is not an open chain of joints; path needs a robot")
     require_writable(options.out, MOTIONS)
     joint_path = _joint_path(robot, options)
-    velocity, acceleration, torque = (
-        joint_limits(robot, kind, getattr(options, kind))
-        for kind in ("velocity", "acceleration", "torque")
-    )
+    limits = motion_limits(robot, options)
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", PathWarning)
-        motion = control.time_optimal(
-            joint_path, robot, velocity, acceleration, torque, options.grid
-        )
+        motion = control.time_optimal(joint_path, robot, **limits, grid=options.grid)
     for warning in messages:
         typer.echo(f"warning: {visible(str(warning.message))}", err=True)
     run = motion.sampled(options.dt)
-    if options.out is not None:
-        write_motion(run, options.out)
-    page = None
-    if options.report:
-        page = write_run_page(run, robot, options.out, options.points.stem)
+    paths = write_results(run, robot, options, options.points.stem)
     if options.json:
         facts = {
             "robot": motion.system.name if motion.system is not None else "",
@@ -245,7 +234,7 @@ def path(options: PathOptions) -> None:
             "stops": joint_path.corners,
             "active": [limit._asdict() for limit in motion.active],
         }
-        print_json(facts | path_names(out=options.out, report=page))
+        print_json(facts | path_names(**paths))
         return
     screen = console()
     title = f"{robot.name}, {motion.duration:.6g} s, {len(motion.grid) - 1} intervals"
@@ -257,7 +246,7 @@ def path(options: PathOptions) -> None:
     if len(joint_path.corners):
         corners = ", ".join(f"{s:.4g}" for s in joint_path.corners)
         say(screen, f"it stops in the corners at s = {corners}; --blend rounds them")
-    say_written(options.out, page)
+    say_written(**paths)
 
 
 def _joint_path(robot: Robot, options: PathOptions) -> control.Path:

@@ -20,6 +20,8 @@ from dalembert.text import file_name
 if TYPE_CHECKING:
     import xarray
 
+    from dalembert.cli.app import ExciteOptions, PathOptions
+
 FOLDER = Path("out")
 MOTIONS = (".csv", ".nc", ".zarr")
 
@@ -80,12 +82,23 @@ def _write_run(run: xarray.Dataset, path: Path) -> None:
         part.write_bytes(content)
 
 
-def write_motion(run: xarray.Dataset, out: Path) -> None:
-    """A table that `read_log` understands, or all of it as netCDF or Zarr."""
-    if out.suffix == ".csv":
-        write_log(run, out)
-    else:
-        write(run, out)
+def write_results(
+    run: xarray.Dataset, system: System, options: PathOptions | ExciteOptions, name: str
+) -> dict[str, Path]:
+    """Write a motion and its page, where the options request them; the files by their options.
+
+    As .csv the motion is a table that `read_log` understands, else all of it as netCDF or Zarr.
+    """
+    paths: dict[str, Path] = {}
+    if options.out is not None:
+        paths["out"] = options.out
+        if options.out.suffix == ".csv":
+            write_log(run, options.out)
+        else:
+            write(run, options.out)
+    if options.report:
+        paths["report"] = write_run_page(run, system, options.out, name)
+    return paths
 
 
 def write_text(path: Path, text: str) -> None:
@@ -114,11 +127,11 @@ def path_names(**paths: Path | None) -> dict[str, str]:
     return {name: str(path) for name, path in paths.items() if path is not None}
 
 
-def say_written(out: Path | None, page: Path | None = None) -> None:
+def say_written(out: Path | None = None, report: Path | None = None) -> None:
     """Print the files that were written: of the result, and of its page."""
     screen = console()
     if out is not None:
         say(screen, f"written: {out}")
-    if page is not None:
-        lead = f"{page.stat().st_size / 1e6:.1f} MB, works without network. Now open "
-        say(screen, lead, (str(page), "bold"), soft_wrap=True)
+    if report is not None:
+        lead = f"{report.stat().st_size / 1e6:.1f} MB, works without network. Now open "
+        say(screen, lead, (str(report), "bold"), soft_wrap=True)
