@@ -11,9 +11,9 @@ import typer
 from dalembert import control
 from dalembert.cli.inputs import (
     coordinates,
-    motion_limits,
     known_frame,
     load_changed,
+    motion_limits,
     parse,
     parse_coordinates,
     state,
