@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from timeit import Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,18 +84,12 @@ def arguments(system: System, names: tuple[str, ...], size: int | None) -> list[
 
 def fastest(call: Callable[[], Any]) -> float:
     """Seconds of one call: the least over groups that are long enough for the clock."""
-    repeat, best = 1, np.inf
-    end = time.perf_counter() + SECONDS
-    while True:
-        start = time.perf_counter()
-        for _ in range(repeat):
-            call()
-        stop = time.perf_counter()
-        best = min(best, (stop - start) / repeat)
-        if stop - start < 1e-3:
-            repeat *= 2
-        if stop >= end:
-            return best
+    timer, end = Timer(call), time.perf_counter() + SECONDS
+    best = timer.timeit(1)
+    while time.perf_counter() < end:
+        repeat = 1 + int(1e-3 / best)
+        best = min(best, timer.timeit(repeat) / repeat)
+    return best
 
 
 @contextmanager

@@ -55,8 +55,8 @@ class Polynomials:
     reciprocals: Mapping[int, PolyElement] = field(default_factory=dict)
 
     def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
-        """Where these symbols are among the generators."""
-        return tuple(self.generators.index(symbol) for symbol in symbols)
+        """Where those of these symbols that are generators are among them."""
+        return tuple(self.generators.index(s) for s in symbols if s in self.generators)
 
     def widened(self, count: int) -> Polynomials:
         """The same with `count` more angles, which no entry has yet."""
@@ -94,7 +94,7 @@ def linear_parameters(
     """Candidates that occur, in the first degree only and never two of them in one product."""
     monomials = {m for f in source.entries for m in f}
     linear: list[int] = []
-    for k in source.positions([s for s in candidates if s in source.generators]):
+    for k in source.positions(candidates):
         own = [m for m in monomials if m[k]]
         if own and all(m[k] == 1 and not any(m[j] for j in linear) for m in own):
             linear.append(k)

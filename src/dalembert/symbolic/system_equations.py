@@ -219,8 +219,7 @@ class _Writing:
         if len(f) > READABLE or self.budget.exhausted():
             return []
         whole = quotient(writer.source, f)
-        known = writer.source.generators
-        forces = [known.index(s) for s in self.system.tau if s in known]
+        forces = writer.source.positions(self.system.tau)
         if whole is None or not forces:
             return [] if whole is None else [whole]
         parts = split(f, forces).items()
