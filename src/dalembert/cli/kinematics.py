@@ -66,13 +66,12 @@ def ik(options: IkOptions) -> None:
     postures, solved, messages = _solve(system, frame, T, task, options)
     if options.out is not None:
         # a row for each solution: time or number of the pose, joints, whether it was found
-        units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
-        head = ["pose" if times is None else "time [s]"]
-        head += [*(f"{name} [{unit}]" if unit else name for name, unit in units), "found"]
+        names = [f"{x.name} [{x.unit('q')}]".removesuffix(" []") for x in coordinates(system, "q")]
+        head = ["pose" if times is None else "time [s]", *names, "found"]
         labels = np.arange(len(postures)) if times is None else times
         counts = [len(q) for q in postures]
-        first, last = (np.repeat(x, counts)[:, None] for x in (labels, solved))
-        rows = np.hstack([first, np.concatenate(postures), last])
+        first, last = (np.repeat(x, counts) for x in (labels, solved))
+        rows = np.column_stack([first, np.concatenate(postures), last])
         write_table(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
     if options.json:
         facts = {

@@ -118,14 +118,10 @@ def print_json(data: Mapping[str, object] | Sequence[object]) -> None:
 
 
 def _plain(data: object) -> object:
+    if isinstance(data, np.ndarray | np.generic):
+        data = data.tolist()
     if isinstance(data, dict):
         return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, np.ndarray):
-        return _plain(data.tolist())
     if isinstance(data, list | tuple):
         return [_plain(value) for value in data]
-    if isinstance(data, np.generic):
-        return _plain(data.item())
-    if isinstance(data, float) and not math.isfinite(data):
-        return None
-    return data
+    return None if isinstance(data, float) and not math.isfinite(data) else data
