@@ -27,11 +27,9 @@ from dalembert.cli.options import (
     MOTION_PAGE,
     PAYLOAD,
     QD,
-    QDD,
     ROBOT,
     ROW_TIME,
     TAU,
-    TIP,
     TIP_WRENCH,
     TORQUE,
     TRUSTED,
@@ -129,7 +127,9 @@ class ChangeOptions:
 
     robot: str = ROBOT
     _: KW_ONLY
-    tip: str | None = TIP
+    tip: str | None = option(
+        None, "The frame that is the tool.", metavar="FRAME", show_default=False
+    )
     payload: str | None = PAYLOAD
     lock: list[str] | None = LOCK
     deg: bool = DEGREES
@@ -168,7 +168,7 @@ class InverseOptions(ChangeOptions):
 
     q: str | None = Q
     qd: str | None = QD
-    qdd: str | None = QDD
+    qdd: str | None = numbers("Joint accelerations; default: zero.")
     tip_wrench: str | None = TIP_WRENCH
     formulation: str | None = FORMULATION
     table: bool = flag("--table", "Every intermediate of the formulation, link by link.")
