@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle, groupby
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -468,19 +469,15 @@ def draw_mechanism(
         _set_limits(axes, postures, size)
         for k, chart in enumerate(mechanism_charts(few)):
             own = figure.add_subplot(grid[k // 2, 1 + k % 2])
-            owners: dict[str, list[str]] = {}  # components by the name of their body or joint
-            for series in chart.series:
-                owner = series.name.partition(".")[0]
-                components = owners.setdefault(owner, [])
-                if len(owners) > MOST:
-                    break
-                colour, dashes = PALETTE[len(owners) - 1], DASHES[len(components)]
-                label = label_text(series.name)
-                own.plot(t, series.y, dashes, color=colour, label=label, linewidth=1.3)
-                components.append(series.name)
+            # a colour for each body or joint, and dashes for its components
+            owners = groupby(chart.series, key=lambda series: series.name.partition(".")[0])
+            for colour, (_, components) in zip(PALETTE[:MOST], owners, strict=False):
+                line: dict[str, Any] = {"color": colour, "linewidth": 1.3}
+                for dashes, series in zip(cycle(DASHES), components, strict=False):
+                    own.plot(t, series.y, dashes, label=label_text(series.name), **line)
             own.set_ylabel(chart.unit)
             own.set_xlim(float(t[0]), float(t[-1]))
-            if owners:
+            if chart.series:
                 legend = {"bbox_to_anchor": (1.0, 0.5), "fontsize": 7, "handlelength": 2.4}
                 own.legend(loc="center left", **legend)
             if k >= 4:
