@@ -64,7 +64,7 @@ def zoo(options: ZooOptions) -> None:
     )
     for title, heads, facts, words in tables:
         cells = (map(str, row.values()) for row in facts)
-        rows = [(Text(name, style="bold"), *texts) for name, *texts in cells]
+        rows: list[list[str | Text]] = [[Text(name, style="bold"), *row] for name, *row in cells]
         show_table(console(), title, heads, rows, words=words)
 
 

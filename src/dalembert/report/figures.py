@@ -43,7 +43,7 @@ GHOSTS = 7  # postures of a robot in one picture
 LINK, DRUM = np.array([0.80, 0.84, 0.89]), np.array([0.16, 0.42, 0.68])
 COLOURS = {"link": LINK, "tip": LINK, "rail": np.array([0.93, 0.58, 0.2])}  # of parts; else DRUM
 INK, FAINT = "#22303c", "#8a97a3"
-STYLE: dict[str, Any] = {
+STYLE: Any = {  # of matplotlib
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
