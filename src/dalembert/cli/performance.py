@@ -87,7 +87,7 @@ def fastest(call: Callable[[], Any]) -> float:
     timer, end = Timer(call), time.perf_counter() + SECONDS
     best = timer.timeit(1)
     while time.perf_counter() < end:
-        repeat = 1 + int(1e-3 / best)
+        repeat = 1 + int(1e-3 / max(best, 1e-9))  # groups long enough for the clock
         best = min(best, timer.timeit(repeat) / repeat)
     return best
 
