@@ -136,9 +136,7 @@ def test_console_tables_show_names_as_they_are():
     for name in PRINTABLE:
         screen = Console(file=StringIO(), width=9000, highlight=False, emoji=False)
         show_facts(screen, describe(robot(name)))
-        result = output.table(name, name)
-        result.add_row(name)
-        screen.print(result)
+        output.show_table(screen, name, (name,), [(name,)])
         text = screen.file.getvalue()
         assert f"j{visible(name)}".rstrip() in text, name
         assert "\x1b" not in text

@@ -142,9 +142,7 @@ def html_text(robot: dl.Robot) -> str:
 def console_text(robot: dl.Robot) -> str:
     """Marks are words, and no terminal obeys them."""
     screen = Console(file=StringIO(), width=9000, highlight=False, emoji=False)
-    table = output.table(robot.name, robot.name)
-    table.add_row(f"j{robot.name}|")
-    screen.print(table)
+    output.show_table(screen, robot.name, (robot.name,), [(f"j{robot.name}|",)])
     output.say(screen, (f"k{robot.name}", "bold"), "|")
     text = screen.file.getvalue()
     expected = visible(robot.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, dataclass_transform
@@ -27,11 +27,9 @@ from dalembert.cli.options import (
     MOTION_PAGE,
     PAYLOAD,
     QD,
-    QDD,
     ROBOT,
     ROW_TIME,
     TAU,
-    TIP,
     TIP_WRENCH,
     TORQUE,
     TRUSTED,
@@ -110,6 +108,34 @@ def command(module: str) -> Callable[[type[Options]], type[Options]]:
     return register
 
 
+# the first and the last options of several commands
+
+
+@dataclass(eq=False, repr=False)
+class StateOptions:
+    """Of commands that read numbers for joints."""
+
+    robot: str = ROBOT
+    _: KW_ONLY
+    deg: bool = DEGREES
+    json: bool = JSON
+
+
+@dataclass(eq=False, repr=False)
+class ChangeOptions:
+    """Of commands that read numbers for joints of a robot that may be changed."""
+
+    robot: str = ROBOT
+    _: KW_ONLY
+    tip: str | None = option(
+        None, "The frame that is the tool.", metavar="FRAME", show_default=False
+    )
+    payload: str | None = PAYLOAD
+    lock: list[str] | None = LOCK
+    deg: bool = DEGREES
+    json: bool = JSON
+
+
 @command("robots")
 class ZooOptions:
     """List the robots that come with the package, with their sources.
@@ -133,17 +159,16 @@ class InfoOptions:
 
 
 @command("dynamics")
-class InverseOptions:
+class InverseOptions(ChangeOptions):
     """Inverse dynamics: the torques of a state, or along a motion from a file.
 
     Examples: dalembert inverse ur5 --q 0,-90,90,0,45,0 --deg; dalembert inverse ur5 --csv
     path.csv --out torques.csv --report
     """
 
-    robot: str = ROBOT
     q: str | None = Q
     qd: str | None = QD
-    qdd: str | None = QDD
+    qdd: str | None = numbers("Joint accelerations; default: zero.")
     tip_wrench: str | None = TIP_WRENCH
     formulation: str | None = FORMULATION
     table: bool = flag("--table", "Every intermediate of the formulation, link by link.")
@@ -156,22 +181,16 @@ class InverseOptions:
     lowpass: float | None = option(None, "Filter the motion, without delay, below these Hz.")
     actuators: str | None = option(None, "Joints that drive a closed chain, by commas.")
     ignore_others: bool = IGNORE_OTHERS
-    tip: str | None = TIP
-    payload: str | None = PAYLOAD
-    lock: list[str] | None = LOCK
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("kinematics")
-class IkOptions:
+class IkOptions(ChangeOptions):
     """Inverse kinematics: joint positions that put a frame where it should be.
 
     Examples: dalembert ik ur5 --target 0.4,0.2,0.5,0,90,0 --deg; dalembert ik ur5 --csv
     poses.csv --out q.csv --path
     """
 
-    robot: str = ROBOT
     target: str | None = numbers(
         "x, y, z and roll, pitch, yaw of the frame; x, y, z alone: a point."
     )
@@ -188,43 +207,32 @@ class IkOptions:
     tolerance: float = option(1e-9, "Distance and angle, m and rad.")
     restarts: int = option(300, "How often a search begins anew.")
     seed: int = option(0, "Of the random postures to begin at.")
-    tip: str | None = TIP
-    payload: str | None = PAYLOAD
-    lock: list[str] | None = LOCK
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("dynamics")
-class ForwardOptions:
+class ForwardOptions(StateOptions):
     """Forward dynamics: the accelerations under torques.
 
     Example: dalembert forward scara --tau 1 0 -5 0
     """
 
-    robot: str = ROBOT
     q: str | None = Q
     qd: str | None = QD
     tau: str | None = TAU
     tip_wrench: str | None = TIP_WRENCH
     formulation: str | None = FORMULATION
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("dynamics")
-class MatricesOptions:
+class MatricesOptions(StateOptions):
     """Mass matrix, bias, gravity, energies, pose and Jacobian at one state.
 
     Example: dalembert matrices planar_2r --q 0.3 1.2
     """
 
-    robot: str = ROBOT
     q: str | None = Q
     qd: str | None = QD
     frame: str = option("tool", "Frame of the pose and Jacobian.")
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("performance")
@@ -298,13 +306,12 @@ class StudioOptions:
 
 
 @command("simulate")
-class SimulateOptions:
+class SimulateOptions(StateOptions):
     """Simulate a robot: let go, under torques, or under a controller.
 
     Example: dalembert simulate puma560 --duration 2 --q 0 45 -90 0 0 0 --deg --out run.nc
     """
 
-    robot: str = ROBOT
     duration: float = option(..., "Seconds to simulate.")
     q: str | None = Q
     qd: str | None = QD
@@ -322,18 +329,15 @@ class SimulateOptions:
     out: Path | None = option(None, "File for the result, .nc or .zarr.")
     checkpoint: Path | None = option(None, "Folder from which a run that was cut short goes on.")
     formulation: str | None = FORMULATION
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("kinematics")
-class PathOptions:
+class PathOptions(ChangeOptions):
     """Find the fastest motion along a path within limits of velocity, acceleration and torque.
 
     Example: dalembert path ur5 --points points.csv --acceleration 10 --out motion.csv
     """
 
-    robot: str = ROBOT
     points: Path = option(
         ..., "Way-points, CSV: joints by name, or x, y, z with qw … qz or roll … yaw."
     )
@@ -350,11 +354,6 @@ class PathOptions:
     dt: float = option(1e-2, "Time between rows of the result, s.")
     out: Path | None = MOTION_FILE
     report: bool = MOTION_PAGE
-    tip: str | None = TIP
-    payload: str | None = PAYLOAD
-    lock: list[str] | None = LOCK
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("simulate")
@@ -399,13 +398,12 @@ class MechanismOptions:
 
 
 @command("identify")
-class ExciteOptions:
+class ExciteOptions(StateOptions):
     """Find a periodic motion within limits that shows the robot's inertias and friction best.
 
     Example: dalembert excite ur5 --duration 20 --out motion.csv
     """
 
-    robot: str = ROBOT
     duration: float = option(..., "Seconds of motion.")
     out: Path | None = MOTION_FILE
     rate: float = option(100.0, "Rows of the file per second, Hz.")
@@ -421,18 +419,15 @@ class ExciteOptions:
     budget: int = option(2000, "Evaluations of the search.")
     seed: int = option(0, "Of the random motions to begin at.")
     report: bool = MOTION_PAGE
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("identify")
-class IdentifyOptions:
+class IdentifyOptions(StateOptions):
     """Fit inertias, friction and rotors to a log, and write the fitted robot.
 
     Example: dalembert identify arm.urdf log.csv --out fitted.urdf --report fit.html
     """
 
-    robot: str = ROBOT
     log: list[Path] = argument(..., "Recorded positions and torques: .csv, .parquet, .npz, .nc.")
     out: Path | None = option(None, "File for the fitted robot: .urdf, or .xml for MJCF.")
     report: Path | None = option(None, "File for a page of the fit: .html.")
@@ -470,8 +465,6 @@ class IdentifyOptions:
         "What of q,qd,qdd,tau is of the motors; default: all, with --gear.",
         show_default=False,
     )
-    deg: bool = DEGREES
-    json: bool = JSON
 
 
 @command("robots")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from dalembert.cli.inputs import (
     WRENCH,
@@ -23,10 +22,8 @@ from dalembert.cli.output import (
     number,
     print_json,
     say,
-    show,
     show_array,
     show_table,
-    table,
 )
 from dalembert.cli.results import (
     MOTIONS,
@@ -34,12 +31,11 @@ from dalembert.cli.results import (
     require_writable,
     say_written,
     write,
-    write_csv,
     write_run_page,
 )
 from dalembert.errors import FormulationError, ParameterError, SettingError
-from dalembert.formulations.registry import Quantity
 from dalembert.logs.read import read_log
+from dalembert.logs.tables import field_header, write_table
 from dalembert.simulation.results import peaks, torques_along
 from dalembert.systems.system import System
 from dalembert.text import visible
@@ -74,7 +70,7 @@ def inverse(options: InverseOptions) -> None:
     robot = system.robot
     if robot is None or robot is not system:
         raise FormulationError(f"{options.robot} is not a tree of links; --table needs one")
-    wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), options.tip_wrench)
+    wrench = _wrench(system, "inverse_dynamics", options.tip_wrench)
     inputs: dict[str, Any] = {**arrays, **wrench}
     recursion = robot.recursion(**inputs, formulation=options.formulation)
     if not options.json:
@@ -104,7 +100,7 @@ def _solve(
     """Evaluate inverse or forward dynamics at one state and print the result."""
     listed = system.dynamics.quantity(quantity)
     formulation = listed.formulation(options.formulation, system.dynamics.description).name
-    wrench = _wrench(system, listed, options.tip_wrench)
+    wrench = _wrench(system, quantity, options.tip_wrench)
     settings: dict[str, Any] = dict(wrench)
     if options.formulation is not None:
         settings["formulation"] = formulation
@@ -120,40 +116,37 @@ def _solve(
         units = [entry.unit(next(iter(results))) for entry in coordinates(system, "tau")]
         print_json({**heading, **arrays, **wrench, **results, "units": units})
         return
-    screen, title = console(), f"{system.name}, {formulation}"
+    title = f"{system.name}, {formulation}"
     multipliers = results.pop("lam", np.zeros(0))
     columns = {SYMBOLS[key]: (key, value) for key, value in {**arrays, **results}.items()}
     if system.nq != system.nv:  # quaternions: q has rows of its own
-        show(screen, _state_table(system, title, {"q": columns.pop("q")}))
-    show(screen, _state_table(system, title, columns))
+        _show_state(system, title, {"q": columns.pop("q")})
+    _show_state(system, title, columns)
     if multipliers.size:
         rows = zip(system.dynamics.row_names, column(multipliers), strict=True)
-        show_table(screen, "Forces of the constraints", ("row", "λ"), rows)
+        show_table(console(), "Forces of the constraints", ("row", "λ"), rows)
 
 
-def _wrench(system: System, quantity: Quantity, text: str | None) -> dict[str, np.ndarray]:
+def _wrench(system: System, quantity: str, text: str | None) -> dict[str, np.ndarray]:
     """The keyword `tip_wrench` of --tip-wrench, or nothing."""
     if text is None:
         return {}
-    if "tip_wrench" not in quantity.optional:
+    if "tip_wrench" not in system.dynamics.quantity(quantity).optional:
         raise ParameterError(f"--tip-wrench: {system.name} takes forces as --tau")
     return {"tip_wrench": parse(text, "--tip-wrench", "the tool", WRENCH)}
 
 
-def _state_table(system: System, title: str, columns: dict[str, tuple[str, np.ndarray]]) -> Table:
-    """One row per joint; `columns` maps a heading to a kind of quantity and its values."""
-    rows = table(title, "joint")
+def _show_state(system: System, title: str, columns: dict[str, tuple[str, np.ndarray]]) -> None:
+    """Print a row per joint; `columns` maps a heading to a kind of quantity and its values."""
     entries = coordinates(system, next(iter(columns.values()))[0])
-    cells = [[entry.name for entry in entries]]
+    heads, cells = ["joint"], [[entry.name for entry in entries]]
     for heading, (quantity, values) in columns.items():
         units = [entry.unit(quantity) for entry in entries]
         same = len(set(units)) == 1
         label = f"{heading}, {units[0]}" if same and units[0] else heading
-        rows.add_column(label, justify="right", header_style="cyan")
+        heads.append(label)
         cells.append(column(values, None if same else units))
-    for row in zip(*cells, strict=True):
-        rows.add_row(*row)
-    return rows
+    show_table(console(), title, heads, zip(*cells, strict=True))
 
 
 def matrices(options: MatricesOptions) -> None:
@@ -188,13 +181,13 @@ def matrices(options: MatricesOptions) -> None:
         print_json({"robot": options.robot, "joints": names, **arrays, **values})
         return
     screen = console()
-    show(screen, _state_table(system, system.name, {"q": ("q", q)}))
+    _show_state(system, system.name, {"q": ("q", q)})
     forces = {
         "q̇": ("qd", qd),
         "bias C q̇ + N": ("tau", values["bias"]),
         "gravity N(q)": ("tau", values["gravity_torque"]),
     }
-    show(screen, _state_table(system, "Forces", forces))
+    _show_state(system, "Forces", forces)
     show_array(screen, "Mass matrix M, SI units", values["mass_matrix"], names, names)
     if "pose" in values:
         axes, title = ("x", "y", "z"), f"Pose of {frame!r}"
@@ -221,9 +214,7 @@ def _along_motion(system: System, csv: Path, options: InverseOptions) -> None:
         lowpass=options.lowpass,
         others="ignore" if options.ignore_others else "refuse",
     )
-    settings: dict[str, Any] = {}
-    if options.tip_wrench is not None:
-        settings["tip_wrench"] = parse(options.tip_wrench, "--tip-wrench", "the tool", WRENCH)
+    settings: dict[str, Any] = _wrench(system, "inverse_dynamics", options.tip_wrench)
     if options.formulation is not None:
         settings["formulation"] = options.formulation
     actuators = None if options.actuators is None else options.actuators.replace(" ", "").split(",")
@@ -232,12 +223,9 @@ def _along_motion(system: System, csv: Path, options: InverseOptions) -> None:
     if options.out is not None and options.out.suffix != ".csv":
         write(run, options.out)
     elif options.out is not None:  # times and torques, as `read_log` understands them
-        names = [str(x) for x in run.joint.values]
-        units = str(run.tau.attrs["units"]).split(", ")
-        units = units if len(units) == len(names) else units * len(names)
-        head = [f"tau_{n} [{u}]" if u else f"tau_{n}" for n, u in zip(names, units, strict=True)]
+        head = ["time [s]", *field_header(run.tau, "tau_")]
         rows = np.column_stack([run.time.values + run.attrs["start_time"], run.tau.values])
-        write_csv(options.out, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
+        write_table(options.out, head, rows, ["%.16g", *["%.12g"] * (len(head) - 1)])
     page = None
     if options.report:
         page = write_run_page(run, system.robot, options.out, csv.stem)

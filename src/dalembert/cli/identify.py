@@ -5,15 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from dalembert.cli.inputs import joint_limits, load, state, with_locks
+from dalembert.cli.inputs import joint_limits, load, motion_limits, state, with_locks
 from dalembert.cli.output import console, number, print_json, say, show_table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,
     require_writable,
     say_written,
-    write_motion,
-    write_run_page,
+    write_results,
     write_text,
 )
 from dalembert.errors import DalembertError, SettingError
@@ -121,15 +120,10 @@ def _fit_facts(fit: Fit) -> dict[str, Any]:
         "unseen": [list(pair) for pair in fit.unseen],
         "condition": fit.condition,
         "errors": {
-            str(data): {
-                str(joint): {str(k): float(v) for k, v in row.items()}
-                for joint, row in errors.loc[data].iterrows()
-            }
+            data: errors.loc[data].to_dict("index")
             for data in dict.fromkeys(errors.index.get_level_values(0))
         },
-        "base": {
-            str(name): [row["value"], row["std"], row["prior"]] for name, row in base.iterrows()
-        },
+        "base": base[["value", "std", "prior"]].T.to_dict("list"),
     }
 
 
@@ -158,8 +152,6 @@ def excite(options: ExciteOptions) -> None:
     robot = load(options.robot).compiled
     require_writable(options.out, MOTIONS)
     optional: dict[str, Any] = {"friction": (), "rotor": False} if options.inertias_only else {}
-    for kind in ("velocity", "acceleration", "torque"):
-        optional[kind] = joint_limits(robot, kind, getattr(options, kind))
     motion = excitation(
         robot,
         options.duration,
@@ -170,15 +162,10 @@ def excite(options: ExciteOptions) -> None:
         seed=options.seed,
         start=None if options.q is None else state(robot, options, "q")["q"],
         workspace=None if options.above is None else {"above": options.above},
+        **motion_limits(robot, options),
         **optional,
     )
-    page = None
-    if options.out is not None or options.report:
-        run = motion.sampled(options.rate)
-        if options.out is not None:
-            write_motion(run, options.out)
-        if options.report:
-            page = write_run_page(run, robot, options.out, robot.name)
+    paths = write_results(motion.sampled(options.rate), robot, options, robot.name)
     if options.json:
         facts = {
             "robot": motion.robot.name,
@@ -192,7 +179,7 @@ def excite(options: ExciteOptions) -> None:
             "sums": motion.trajectory.sums,
             "notes": list(motion.notes),
         }
-        print_json(facts | path_names(out=options.out, report=page))
+        print_json(facts | path_names(**paths))
         return
     screen, trajectory = console(), motion.trajectory
     title = f"{motion.robot.name}, {motion.duration:g} s, condition {motion.condition:.4g}"
@@ -207,4 +194,4 @@ def excite(options: ExciteOptions) -> None:
     say(screen, f"{len(motion.parameters)} base parameters, {counts}")
     for sentence in motion.notes:
         say(screen, sentence)
-    say_written(options.out, page)
+    say_written(**paths)

@@ -16,20 +16,7 @@ from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import (
-        ExciteOptions,
-        ForwardOptions,
-        IkOptions,
-        InverseOptions,
-        MatricesOptions,
-        PathOptions,
-        SimulateOptions,
-    )
-
-    StateOptions = (
-        ForwardOptions | InverseOptions | MatricesOptions
-        | SimulateOptions | PathOptions | ExciteOptions
-    )  # fmt: skip
+    from dalembert.cli.app import ChangeOptions, ExciteOptions, PathOptions, StateOptions
 
 MAX_VIOLATION = 1e-6  # of a constraint by a state, SI units
 PAYLOAD = ("mass in kg", "x", "y", "z of its centre in the tool frame, m")
@@ -43,14 +30,13 @@ def load(name: str, **options: Any) -> Any:
     return dalembert.load(name, **options)
 
 
-def load_changed(options: IkOptions | InverseOptions | PathOptions) -> System:
+def load_changed(options: ChangeOptions) -> System:
     """The system with the tool, the payload and the locked joints of the options."""
     system, tip, payload = load(options.robot), options.tip, options.payload
     if tip is not None:
         system = _robot(system, f"--tip {tip}").with_tool(frame=tip)
     if payload is not None:
-        names = PAYLOAD[: 1 if len(payload.replace(",", " ").split()) == 1 else None]
-        mass, *com = parse(payload, "--payload", system.name, names)
+        mass, *com = parse(payload, "--payload", system.name, PAYLOAD[:1], PAYLOAD)
         robot = _robot(system, f"--payload {payload}")
         system = robot.with_payload(mass, com or (0.0, 0.0, 0.0))
     return with_locks(system, options.lock, options.deg)
@@ -99,8 +85,8 @@ def known_frame(system: System, frame: str) -> str:
     return chosen
 
 
-def parse(text: str, option: str, owner: str, names: Sequence[str]) -> np.ndarray:
-    """Numbers separated by commas or spaces, exactly one for each name.
+def parse(text: str, option: str, owner: str, *alternatives: Sequence[str]) -> np.ndarray:
+    """Numbers separated by commas or spaces, exactly one for each name of an alternative.
 
     >>> parse("1, 2", "--q", "planar_2r", ["joint_1", "joint_2"])
     array([1., 2.])
@@ -113,7 +99,8 @@ def parse(text: str, option: str, owner: str, names: Sequence[str]) -> np.ndarra
             raise ShapeError(f"{option}: {piece!r} is not a number") from None
         if not math.isfinite(values[-1]):
             raise ShapeError(f"{option}: {piece!r} is not a finite number")
-    if len(values) != len(names):
+    if len(values) not in map(len, alternatives):
+        names = alternatives[-1]
         raise ShapeError(
             f"{option} of {owner} needs {len(names)} numbers, {len(values)} were given; "
             f"they are: {', '.join(names)}"
@@ -133,7 +120,9 @@ def parse_coordinates(
     return values
 
 
-def state(system: System, options: StateOptions, *quantities: str) -> dict[str, np.ndarray]:
+def state(
+    system: System, options: StateOptions | ChangeOptions, *quantities: str
+) -> dict[str, np.ndarray]:
     """The arrays of a state; by default zeros, and the reference posture for q."""
     arrays = {}
     for quantity in quantities:
@@ -157,11 +146,16 @@ def state(system: System, options: StateOptions, *quantities: str) -> dict[str, 
     return arrays
 
 
+def motion_limits(robot: Robot, options: PathOptions | ExciteOptions) -> dict[str, Any]:
+    """The limits of the options on velocity, acceleration and torque."""
+    kinds = ("velocity", "acceleration", "torque")
+    return {kind: joint_limits(robot, kind, getattr(options, kind)) for kind in kinds}
+
+
 def joint_limits(robot: System, kind: str, text: str | None) -> float | np.ndarray | None:
     """One number for all joints, or one for each; None without a text."""
     if text is None:
         return None
     names = [coordinate.name for coordinate in coordinates(robot, "qd")]
-    count = len(text.replace(",", " ").split())
-    limits = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
-    return float(limits[0]) if count == 1 else limits
+    limits = parse(text, f"--{kind}", robot.name, ["all joints"], names)
+    return float(limits[0]) if len(limits) == 1 else limits

@@ -11,34 +11,31 @@ import typer
 from dalembert import control
 from dalembert.cli.inputs import (
     coordinates,
-    joint_limits,
     known_frame,
     load_changed,
+    motion_limits,
     parse,
     parse_coordinates,
     state,
 )
 from dalembert.cli.options import FAILURE, complain
-from dalembert.cli.output import console, number, print_json, say, show, show_table, table
+from dalembert.cli.output import console, number, print_json, say, show_table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,
     require_writable,
     say_written,
-    write_csv,
-    write_motion,
-    write_run_page,
+    write_results,
 )
-from dalembert.errors import FormulationError, SettingError, TrajectoryError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import FormulationError, SettingError, TrajectoryError
 from dalembert.logs.columns import match_columns
-from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite
+from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite, write_table
 from dalembert.logs.units import Units
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
 from dalembert.systems.ik.paths import PathWarning
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
-from dalembert.text import visible
+from dalembert.text import require_known, visible
 
 if TYPE_CHECKING:
     from dalembert.cli.app import IkOptions, PathOptions
@@ -69,14 +66,13 @@ def ik(options: IkOptions) -> None:
     postures, solved, messages = _solve(system, frame, T, task, options)
     if options.out is not None:
         # a row for each solution: time or number of the pose, joints, whether it was found
-        units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
-        head = ["pose" if times is None else "time [s]"]
-        head += [*(f"{name} [{unit}]" if unit else name for name, unit in units), "found"]
+        names = [f"{x.name} [{x.unit('q')}]".removesuffix(" []") for x in coordinates(system, "q")]
+        head = ["pose" if times is None else "time [s]", *names, "found"]
         labels = np.arange(len(postures)) if times is None else times
         counts = [len(q) for q in postures]
-        first, last = (np.repeat(x, counts)[:, None] for x in (labels, solved))
-        rows = np.hstack([first, np.concatenate(postures), last])
-        write_csv(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
+        first, last = (np.repeat(x, counts) for x in (labels, solved))
+        rows = np.column_stack([first, np.concatenate(postures), last])
+        write_table(options.out, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
     if options.json:
         facts = {
             "robot": system.name,
@@ -117,10 +113,9 @@ def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
                 raise TrajectoryError(f"{options.csv}: column {text!r}: poses are in m and rad")
         times = next((cells[:, known.index(name)] for name in TIMES if name in known), None)
     else:
-        text = options.target or ""
-        count = len(text.replace(",", " ").split())
-        known = [*POSITION] if count == len(POSITION) else [*POSITION, *ANGLES]
-        cells = parse(text, "--target", "a frame", known)[None]
+        known = [*POSITION, *ANGLES]
+        cells = parse(options.target or "", "--target", "a frame", POSITION, known)[None]
+        known = known[: cells.shape[1]]
     try:
         positions, rotations = _columns(known, cells, POSITION), None
         if not options.position_only:
@@ -196,15 +191,13 @@ def _show_solutions(
 ) -> None:
     screen = console()
     if options.out is None:
-        rows = table(title, "pose")
-        for entry in coordinates(system, "q"):
-            unit = entry.unit("q")
-            rows.add_column(f"{entry.name}, {unit}" if unit else entry.name, justify="right")
-        rows.add_column("", justify="left")
-        for k, (several, is_solved) in enumerate(zip(postures, solved, strict=True)):
-            for q in several:
-                rows.add_row(str(k), *map(number, q), "" if is_solved else "not found: the nearest")
-        show(screen, rows)
+        heads = [f"{x.name}, {x.unit('q')}".removesuffix(", ") for x in coordinates(system, "q")]
+        rows = [
+            (str(k), *map(number, q), "" if solved[k] else "not found: the nearest")
+            for k, several in enumerate(postures)
+            for q in several
+        ]
+        show_table(screen, title, ("pose", *heads, ""), rows)
     count = sum(map(len, postures)) if options.all else int(solved.sum())
     words = "postures of" if options.all else "found of"
     say(screen, f"{count:,} {words} {len(solved):,} targets")
@@ -223,23 +216,14 @@ def path(options: PathOptions) -> None:
         raise TrajectoryError(f"{options.robot} is not an open chain of joints; path needs a robot")
     require_writable(options.out, MOTIONS)
     joint_path = _joint_path(robot, options)
-    velocity, acceleration, torque = (
-        joint_limits(robot, kind, getattr(options, kind))
-        for kind in ("velocity", "acceleration", "torque")
-    )
+    limits = motion_limits(robot, options)
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", PathWarning)
-        motion = control.time_optimal(
-            joint_path, robot, velocity, acceleration, torque, options.grid
-        )
+        motion = control.time_optimal(joint_path, robot, **limits, grid=options.grid)
     for warning in messages:
         typer.echo(f"warning: {visible(str(warning.message))}", err=True)
     run = motion.sampled(options.dt)
-    if options.out is not None:
-        write_motion(run, options.out)
-    page = None
-    if options.report:
-        page = write_run_page(run, robot, options.out, options.points.stem)
+    paths = write_results(run, robot, options, options.points.stem)
     if options.json:
         facts = {
             "robot": motion.system.name if motion.system is not None else "",
@@ -249,7 +233,7 @@ def path(options: PathOptions) -> None:
             "stops": joint_path.corners,
             "active": [limit._asdict() for limit in motion.active],
         }
-        print_json(facts | path_names(out=options.out, report=page))
+        print_json(facts | path_names(**paths))
         return
     screen = console()
     title = f"{robot.name}, {motion.duration:.6g} s, {len(motion.grid) - 1} intervals"
@@ -261,16 +245,14 @@ def path(options: PathOptions) -> None:
     if len(joint_path.corners):
         corners = ", ".join(f"{s:.4g}" for s in joint_path.corners)
         say(screen, f"it stops in the corners at s = {corners}; --blend rounds them")
-    say_written(options.out, page)
+    say_written(**paths)
 
 
 def _joint_path(robot: Robot, options: PathOptions) -> control.Path:
     """The path of the joints, from a table of their positions or of poses."""
     names, values = read_columns(options.points)
-    if options.kind is not None and options.kind not in KINDS:
-        raise UnknownNameError(
-            f"there is no kind of path {options.kind!r}{suggest(options.kind, list(KINDS))}"
-        )
+    if options.kind is not None:
+        require_known(options.kind, KINDS, "there is no kind of path")
     plain = [name.split("[")[0].strip().casefold() for name in names]
     if set(POSITION) <= set(plain) and not set(plain) & set(map(str.casefold, robot.coordinates)):
         return _pose_path(robot, plain, values, options)

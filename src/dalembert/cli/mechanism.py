@@ -11,10 +11,9 @@ import numpy as np
 from dalembert.cli.inputs import parse
 from dalembert.cli.output import column, console, number, print_json, say, show_table
 from dalembert.errors import ParameterError, UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.mechanisms.mechanism import Mechanism
-from dalembert.text import file_name
+from dalembert.text import file_name, require_known, suggest
 from dalembert.zoo import bodies, entry
 from dalembert.zoo.absolute import flyball_governor
 from dalembert.zoo.two_bar import SCENARIOS, Scenario, names_scenario, read_scenario, scenario
@@ -111,10 +110,9 @@ def _load(options: MechanismOptions) -> tuple[Mechanism, Scenario | None, float]
     if subject in SCENARIOS:
         example = scenario(subject, **values)
     elif subject in zoo:
-        known = list(signature(zoo[subject]).parameters)
+        known = signature(zoo[subject]).parameters
         for key in values:
-            if key not in known:
-                raise ParameterError(f"{subject} has no number {key!r}{suggest(key, known)}")
+            require_known(key, known, f"{subject} has no number", ParameterError)
         return zoo[subject](**values), None, 2.0
     elif file.suffix != ".toml" and not file.exists():
         raise UnknownNameError(

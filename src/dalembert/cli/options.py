@@ -123,7 +123,6 @@ ROBOT = argument(
 )
 Q = numbers("Joint positions; default: the reference posture.")
 QD = numbers("Joint velocities; default: zero.")
-QDD = numbers("Joint accelerations; default: zero.")
 TAU = numbers("Joint torques and forces; default: zero.")
 TIP_WRENCH = numbers(
     "Force and moment the tool exerts on its environment, in the tool frame, N and N m."
@@ -133,7 +132,6 @@ ACCELERATION = numbers("Acceleration limits; default: none.")
 TORQUE = numbers("Torque limits; default: the robot's.")
 FORMULATION = option(None, "Formulation; default: the fastest.")
 DEGREES = flag("--deg", "Read angles in degrees; results stay in SI units.")
-TIP = option(None, "The frame that is the tool.", metavar="FRAME", show_default=False)
 PAYLOAD = numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
 LOCK = option(None, "Lock a joint; may be repeated.", metavar="JOINT=POSITION", show_default=False)
 ROW_TIME = option(None, "Seconds between rows, where no column has times.")

@@ -6,13 +6,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -33,27 +33,9 @@ def say(screen: Console, *pieces: str | tuple[str, str], soft_wrap: bool = False
     screen.print(Text.assemble(*plain), soft_wrap=soft_wrap)
 
 
-class Words(Table):
-    """A table whose strings are shown literally: only a `Text` has markup and styles."""
-
-    def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
-        super().add_column(_cell(header), *args, **options)
-
-    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
-        super().add_row(*(None if cell is None else _cell(cell) for cell in cells), **options)
-
-
-def _cell(content: RenderableType) -> RenderableType:
+def literal(content: str | Text) -> Text:
+    """A cell of a table: strings are shown as they are, only a `Text` has styles."""
     return Text(visible(content)) if isinstance(content, str) else content
-
-
-def table(title: str | None, *columns: str, left: int = 1) -> Table:
-    """An empty table; the first `left` columns are left-aligned texts, the others numbers."""
-    heading = None if title is None else Text(visible(title), style="bold")
-    rows = Words(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
-    for number, column in enumerate(columns):
-        rows.add_column(column, justify="left" if number < left else "right", header_style="cyan")
-    return rows
 
 
 def show(screen: Console, rows: Table) -> None:
@@ -68,13 +50,24 @@ def show_table(
     screen: Console,
     title: str | None,
     heads: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
+    rows: Iterable[Sequence[str | Text] | None],
     left: int = 1,
+    words: Collection[int] = (),
 ) -> None:
-    """Print a whole table of these rows."""
-    listing = table(title, *heads, left=left)
+    """Print a whole table of these rows, None for a line across.
+
+    The first `left` columns and those of `words` are left-aligned texts, the others numbers.
+    """
+    heading = None if title is None else Text(visible(title), style="bold")
+    listing = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
+    for k, head in enumerate(heads):
+        justify: Literal["left", "right"] = "left" if k < left or k in words else "right"
+        listing.add_column(literal(head), justify=justify, header_style="cyan")
     for row in rows:
-        listing.add_row(*row)
+        if row is None:
+            listing.add_section()
+        else:
+            listing.add_row(*map(literal, row))
     show(screen, listing)
 
 
@@ -125,14 +118,10 @@ def print_json(data: Mapping[str, object] | Sequence[object]) -> None:
 
 
 def _plain(data: object) -> object:
+    if isinstance(data, np.ndarray | np.generic):
+        data = data.tolist()
     if isinstance(data, dict):
         return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, np.ndarray):
-        return _plain(data.tolist())
     if isinstance(data, list | tuple):
         return [_plain(value) for value in data]
-    if isinstance(data, np.generic):
-        return _plain(data.item())
-    if isinstance(data, float) and not math.isfinite(data):
-        return None
-    return data
+    return None if isinstance(data, float) and not math.isfinite(data) else data

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from timeit import Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import typer
 
 import dalembert
 from dalembert.cli.inputs import load
-from dalembert.cli.output import console, integer, print_json, say, show, table
+from dalembert.cli.output import console, integer, print_json, say, show_table
 from dalembert.errors import DalembertError
 from dalembert.kernels.call import cache as kernel_cache
 from dalembert.kernels.call import vector_width
@@ -34,20 +35,16 @@ def bench(options: BenchOptions) -> None:
     if options.json:
         print_json({"robot": options.robot, "results": results})
         return
+    rows: list[tuple[str, ...] | None] = []
+    for row in results:
+        cells = (row["quantity"].replace("_", " "), row["formulation"], integer(row["states"]))
+        if rows and rows[-1] and rows[-1][0] != cells[0]:
+            rows.append(None)
+        speed = (f"{row['ns_per_state']:,.1f}", integer(row["states_per_second"]))
+        rows.append((*cells, str(row["threads"]), *speed))
     title = f"{options.robot}, float64, row-major (N, {system.nv})"
     heads = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
-    rows = table(title, *heads, left=2)
-    for row in results:
-        rows.add_row(
-            row["quantity"].replace("_", " "),
-            row["formulation"],
-            integer(row["states"]),
-            str(row["threads"]),
-            f"{row['ns_per_state']:,.1f}",
-            integer(row["states_per_second"]),
-            end_section=row["states"] > 1 and row["threads"] == dalembert.get_num_threads(),
-        )
-    show(console(), rows)
+    show_table(console(), title, heads, rows, left=2)
 
 
 def measure(system: System, quantity: str, states: int) -> Iterator[dict[str, Any]]:
@@ -87,18 +84,12 @@ def arguments(system: System, names: tuple[str, ...], size: int | None) -> list[
 
 def fastest(call: Callable[[], Any]) -> float:
     """Seconds of one call: the least over groups that are long enough for the clock."""
-    repeat, best = 1, np.inf
-    end = time.perf_counter() + SECONDS
-    while True:
-        start = time.perf_counter()
-        for _ in range(repeat):
-            call()
-        stop = time.perf_counter()
-        best = min(best, (stop - start) / repeat)
-        if stop - start < 1e-3:
-            repeat *= 2
-        if stop >= end:
-            return best
+    timer, end = Timer(call), time.perf_counter() + SECONDS
+    best = timer.timeit(1)
+    while time.perf_counter() < end:
+        repeat = 1 + int(1e-3 / max(best, 1e-9))  # groups long enough for the clock
+        best = min(best, timer.timeit(repeat) / repeat)
+    return best
 
 
 @contextmanager

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dalembert.cli.app import DemoOptions, ReportOptions
 import signal
 import webbrowser
+from contextlib import ExitStack, suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -159,8 +160,11 @@ def studio(options: StudioOptions) -> None:
     def stop(*_: object) -> None:
         raise Stopped
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    signals = (signal.SIGINT, signal.SIGTERM)
+    with ExitStack() as stack:
+        for number in signals:
+            stack.callback(signal.signal, number, signal.signal(number, stop))
+        stack.enter_context(suppress(Stopped))
         try:
             server = Server(options.port, options.file, list(TRUSTED), options.limit)
         except OSError as error:
@@ -168,20 +172,13 @@ def studio(options: StudioOptions) -> None:
                 f"port {options.port} cannot be opened: {error.strerror}; "
                 "choose another, or none for a free one"
             ) from None
-        try:
-            server.pool.warm()
-            screen = console()
-            say(screen, "The studio is at ", (server.address, "bold"), soft_wrap=True)
-            say(screen, "Ctrl-C ends it.")
-            if options.browser:
-                Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
-            server.serve_forever(poll_interval=0.25)
-        finally:
-            for number in before:
-                signal.signal(number, signal.SIG_IGN)  # closing is not interrupted again
-            server.close()
-    except Stopped:
-        pass
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        stack.callback(server.close)
+        for number in signals:  # closing is not interrupted again
+            stack.callback(signal.signal, number, signal.SIG_IGN)
+        server.pool.warm()
+        screen = console()
+        say(screen, "The studio is at ", (server.address, "bold"), soft_wrap=True)
+        say(screen, "Ctrl-C ends it.")
+        if options.browser:
+            Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+        server.serve_forever(poll_interval=0.25)

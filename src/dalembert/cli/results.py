@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from dalembert.cli.output import console, say
 from dalembert.errors import DalembertError, SettingError, SimulationError
 from dalembert.files import atomic_file, atomic_folder, write_files
-from dalembert.logs.tables import write_log, write_table
+from dalembert.logs.tables import write_log
 from dalembert.simulation.results import zarr_files
 from dalembert.systems.system import System
 from dalembert.text import file_name
 
 if TYPE_CHECKING:
     import xarray
+
+    from dalembert.cli.app import ExciteOptions, PathOptions
 
 FOLDER = Path("out")
 MOTIONS = (".csv", ".nc", ".zarr")
@@ -84,34 +82,33 @@ def _write_run(run: xarray.Dataset, path: Path) -> None:
         part.write_bytes(content)
 
 
-def write_motion(run: xarray.Dataset, out: Path) -> None:
-    """A table that `read_log` understands, or all of it as netCDF or Zarr."""
-    if out.suffix != ".csv":
-        write(run, out)
-        return
-    with writing(out):
-        write_log(run, out)
+def write_results(
+    run: xarray.Dataset, system: System, options: PathOptions | ExciteOptions, name: str
+) -> dict[str, Path]:
+    """Write a motion and its page, where the options request them; the files by their options.
+
+    As .csv the motion is a table that `read_log` understands, else all of it as netCDF or Zarr.
+    """
+    paths: dict[str, Path] = {}
+    if options.out is not None:
+        paths["out"] = options.out
+        if options.out.suffix == ".csv":
+            write_log(run, options.out)
+        else:
+            write(run, options.out)
+    if options.report:
+        paths["report"] = write_run_page(run, system, options.out, name)
+    return paths
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of --out whole or not at all."""
-    with writing(path, DalembertError), atomic_file(path) as part:
-        part.write_text(text, encoding="utf-8")
-
-
-def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
-    """A line of names, then rows (n, columns), each column in its format, such as ``%.16g``."""
-    with writing(path):
-        write_table(path, head, rows, forms)
-
-
-@contextmanager
-def writing(path: Path, kind: type[DalembertError] = SettingError) -> Iterator[None]:
-    """Turn an operating-system error about a file of --out into an error of one line."""
+    """Write a file of --out whole or not at all, making its folder."""
     try:
-        yield
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise kind(f"--out {path} cannot be written: {error.strerror}") from None
+        raise DalembertError(f"--out {path} cannot be written: {error.strerror}") from None
 
 
 def write_run_page(run: xarray.Dataset, system: System | None, out: Path | None, name: str) -> Path:
@@ -130,11 +127,11 @@ def path_names(**paths: Path | None) -> dict[str, str]:
     return {name: str(path) for name, path in paths.items() if path is not None}
 
 
-def say_written(out: Path | None, page: Path | None = None) -> None:
+def say_written(out: Path | None = None, report: Path | None = None) -> None:
     """Print the files that were written: of the result, and of its page."""
     screen = console()
     if out is not None:
         say(screen, f"written: {out}")
-    if page is not None:
-        lead = f"{page.stat().st_size / 1e6:.1f} MB, works without network. Now open "
-        say(screen, lead, (str(page), "bold"), soft_wrap=True)
+    if report is not None:
+        lead = f"{report.stat().st_size / 1e6:.1f} MB, works without network. Now open "
+        say(screen, lead, (str(report), "bold"), soft_wrap=True)

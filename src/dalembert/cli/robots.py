@@ -14,21 +14,20 @@ from rich.text import Text
 
 from dalembert.cli.inputs import load
 from dalembert.cli.output import (
-    Words,
     console,
     integer,
+    literal,
     number,
     print_json,
     say,
     show,
     show_table,
-    table,
 )
-from dalembert.errors import DalembertError, FormulationError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.references import with_titles
 from dalembert.report.facts import describe, range_text
 from dalembert.systems.export import export as write_source
+from dalembert.text import require_known
 from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
 
 if TYPE_CHECKING:
@@ -59,14 +58,14 @@ def zoo(options: ZooOptions) -> None:
     if options.json:
         print_json([*listed, *others])
         return
-    rows = table(None, "name", "joints", "dof", "title", "source")
-    for column in rows.columns[3:]:
-        column.justify = "left"
-    other_rows = table("Other systems", "name", "kind", "title", "source", left=4)
-    for facts, listing in ((listed, rows), (others, other_rows)):
-        for name, *cells in (row.values() for row in facts):
-            listing.add_row(Text(name, style="bold"), *map(str, cells))
-        show(console(), listing)
+    tables = (
+        (None, ("name", "joints", "dof", "title", "source"), listed, (3, 4)),
+        ("Other systems", ("name", "kind", "title", "source"), others, (1, 2, 3)),
+    )
+    for title, heads, facts, words in tables:
+        cells = (map(str, row.values()) for row in facts)
+        rows: list[list[str | Text]] = [[Text(name, style="bold"), *row] for name, *row in cells]
+        show_table(console(), title, heads, rows, words=words)
 
 
 def info(options: InfoOptions) -> None:
@@ -85,16 +84,17 @@ def show_facts(screen: Console, facts: dict[str, Any]) -> None:
     say(screen, (heading, "bold"), f"  ({facts['name']})")
     if facts["citation"]:
         say(screen, (facts["citation"], "dim"))
-    show(screen, _joint_table(facts))
-    listing = Words.grid(padding=(0, 2))
-    listing.add_row("degrees of freedom", str(facts["freedoms"]))
+    _show_joints(screen, facts)
+    listed = {"degrees of freedom": str(facts["freedoms"])}
     if facts["total_mass"] is not None:
-        listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
-        listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
-        listing.add_row("tool", facts["tool"])
-    for title in ("constraints", "frames", "actuators", "parameters"):
-        if facts[title]:
-            listing.add_row(title, ", ".join(facts[title]))
+        listed["moving mass"] = f"{number(facts['total_mass'])} kg"
+        listed["gravity"] = f"({', '.join(map(number, facts['gravity']))}) m/s²"
+        listed["tool"] = facts["tool"]
+    names = ("constraints", "frames", "actuators", "parameters")
+    listed |= {title: ", ".join(facts[title]) for title in names if facts[title]}
+    listing = Table.grid(padding=(0, 2))
+    for row in listed.items():
+        listing.add_row(*map(literal, row))
     show(screen, listing)
     # notes of reading the file: warnings first, all of them
     for warning in facts["warnings"]:
@@ -128,25 +128,21 @@ def show_facts(screen: Console, facts: dict[str, Any]) -> None:
     show_table(screen, "Operations per state", heads, rows, left=2)
 
 
-def _joint_table(facts: dict[str, Any]) -> Table:
-    """The tree of joints, or the coordinates of a system without links."""
+def _show_joints(screen: Console, facts: dict[str, Any]) -> None:
+    """Print the tree of joints, or the coordinates of a system without links."""
     if not facts["joints"]:
-        rows = table(None, "coordinate", "kind", left=2)
-        for coordinate in facts["coordinates"]:
-            rows.add_row(coordinate["name"], coordinate["kind"])
-        return rows
-    rows = table(None, "joint", "type", "link", "mass kg", "range", "speed", "effort", left=3)
+        pairs = [(entry["name"], entry["kind"]) for entry in facts["coordinates"]]
+        show_table(screen, None, ("coordinate", "kind"), pairs, left=2)
+        return
+    rows = []
     for joint in facts["joints"]:
+        name = "  " * joint["depth"] + "└ " + joint["name"]
+        kind = joint["type"] + (", follows" if joint["follows"] else "")
         limits = (joint["velocity_limit"], "qd"), (joint["effort_limit"], "tau")
-        rows.add_row(
-            "  " * joint["depth"] + "└ " + joint["name"],
-            joint["type"] + (", follows" if joint["follows"] else ""),
-            joint["link"],
-            number(joint["mass"]),
-            range_text(joint),
-            *(f"{x:.4g} {joint['units'][k]}" if np.isfinite(x) else "–" for x, k in limits),
-        )
-    return rows
+        cells = (f"{x:.4g} {joint['units'][k]}" if np.isfinite(x) else "–" for x, k in limits)
+        rows.append((name, kind, joint["link"], number(joint["mass"]), range_text(joint), *cells))
+    heads = ("joint", "type", "link", "mass kg", "range", "speed", "effort")
+    show_table(screen, None, heads, rows, left=3)
 
 
 def count(options: CountOptions) -> None:
@@ -211,7 +207,7 @@ def export(options: ExportOptions) -> None:
 
 def equations(options: EquationsOptions) -> None:
     """Derive, check and print equations of motion, or write them to the file of --out."""
-    from dalembert.cli.results import write_text, writing
+    from dalembert.cli.results import write_text
     from dalembert.symbolic.quantities import SOURCES
     from dalembert.zoo.symbolic_models import symbolic_model, with_symbols
 
@@ -220,9 +216,7 @@ def equations(options: EquationsOptions) -> None:
     if options.recursion is not None and form not in ("text", "latex"):
         raise UnknownNameError(f"--recursion is written as text or LaTeX, not as {form}")
     for quantity in options.quantity or () if options.recursion is None else ():
-        if quantity not in SOURCES:
-            hint = suggest(quantity, list(SOURCES))
-            raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
+        require_known(quantity, SOURCES, "there are no equations of")
     robot, note = options.robot, ""
     model = symbolic_model(robot) if is_known(robot) else with_symbols(load(robot))
     system = model.compiled
@@ -246,8 +240,6 @@ def equations(options: EquationsOptions) -> None:
     if options.out is None:
         typer.echo(text)
     else:
-        with writing(options.out, DalembertError):
-            options.out.parent.mkdir(parents=True, exist_ok=True)
         write_text(options.out, text)
         say(console(), f"equations: {options.out}")
     if note:

@@ -15,10 +15,10 @@ from dalembert.cli.inputs import coordinates, load, parse_coordinates, state
 from dalembert.cli.output import console, number, print_json, say, show_table
 from dalembert.cli.results import path_names, require_writable, write
 from dalembert.errors import ImportFileError, SettingError, UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.importers.safe_parsing import MAX_TOML_BYTES, parse_toml, read_file
 from dalembert.simulation.settings import whole_steps
 from dalembert.systems.system import System
+from dalembert.text import require_known, suggest
 
 if TYPE_CHECKING:
     from dalembert.cli.app import SimulateOptions, SweepOptions
@@ -98,9 +98,7 @@ def _controller(system: System, q: np.ndarray, options: SimulateOptions) -> Any:
         if options.target is not None:
             raise SettingError("--target needs a --controller that goes there")
         return None
-    if kind not in CONTROLLERS:
-        hint = suggest(kind, ["none", *CONTROLLERS])
-        raise UnknownNameError(f"there is no controller {kind!r}{hint}")
+    require_known(kind, ["none", *CONTROLLERS], "there is no controller")
     if options.target is not None:
         goal = parse_coordinates(system, "q", options.target, options.deg, "--target")
     path = dalembert.control.quintic(q, goal, 0.8 * options.duration)
@@ -174,9 +172,7 @@ def read_study(file: Path) -> Arguments:
         controller = content["controller"]
         _require_known(controller, ("kind", "target", "kp", "kd", "ki"), file, "controller.")
         kind = controller.get("kind", "pd_gravity")
-        if kind not in CONTROLLERS:
-            hint = suggest(kind, list(CONTROLLERS))
-            raise UnknownNameError(f"{file}: no controller {kind!r}{hint}")
+        require_known(kind, CONTROLLERS, f"{file}: no controller")
         settings = {"target": system.neutral(), "kp": 100.0, "kd": 20.0} | controller
         settings.pop("kind", None)
         simulate["tau"] = getattr(dalembert.control, CONTROLLERS[kind])(system, **settings)

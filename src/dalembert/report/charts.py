@@ -138,13 +138,12 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     """Charts by quantity: q, qd, tau, energy, then those that only constrained systems have."""
     run = one_sample(run, sample)
     charts: dict[str, list[Plot]] = {}
-    for name in VECTORS:
+    for name, title in VECTORS.items():
         if name in run:
             field, symbol = run[name], SYMBOLS[name]
             labels = [str(x) for x in field[field.dims[-1]].values]
             units = units_of(field, len(labels))
             stepped = name == "tau" and "control_dt" in run.attrs
-            title = VECTORS[name]
             charts[name] = _charts_by_unit(title, symbol, labels, units, field.values, stepped)
     charts |= _limit_charts(run)
     energies = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
@@ -169,8 +168,8 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
         else:
             labels = [str(k + 1) for k in range(len(columns))]
         series = [Series(text, y.astype(float)) for text, y in zip(labels, columns, strict=True)]
-        title = str(field.attrs.get("long_name", name))
-        heading = title[:1].upper() + title[1:]
+        long_name = str(field.attrs.get("long_name", name))
+        heading = long_name[:1].upper() + long_name[1:]
         axis = _axis_label(SYMBOLS.get(name, name), str(field.attrs.get("units", "")))
         charts[name] = [Plot(heading, axis, tuple(series))]
     return charts

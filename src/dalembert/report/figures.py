@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle, groupby
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +30,7 @@ from dalembert.report.motion import SampledMotion
 from dalembert.report.scene import Part, posture_parts
 from dalembert.systems.robot import Robot
 from dalembert.text import picture as label_text
+from dalembert.text import require_known
 
 if TYPE_CHECKING:
     import xarray
@@ -40,7 +43,7 @@ GHOSTS = 7  # postures of a robot in one picture
 LINK, DRUM = np.array([0.80, 0.84, 0.89]), np.array([0.16, 0.42, 0.68])
 COLOURS = {"link": LINK, "tip": LINK, "rail": np.array([0.93, 0.58, 0.2])}  # of parts; else DRUM
 INK, FAINT = "#22303c", "#8a97a3"
-STYLE: dict[str, Any] = {
+STYLE: Any = {  # of matplotlib
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
@@ -51,18 +54,6 @@ STYLE: dict[str, Any] = {
 }
 
 
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.backends.backend_agg
-        import matplotlib.figure
-    except ImportError:
-        raise DalembertError(
-            "pictures need matplotlib: pip install matplotlib pillow (the extra [view])"
-        ) from None
-    return matplotlib
-
-
 def new_figure(
     width: float,
     height: float,
@@ -70,16 +61,28 @@ def new_figure(
     dpi: int = 110,
 ) -> Figure:
     """An empty figure that needs no screen; sizes in inches."""
-    matplotlib = _matplotlib()
-    size = (width, height)
-    figure: Figure = matplotlib.figure.Figure(size, dpi, layout=layout, facecolor="white")
-    matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DalembertError(
+            "pictures need matplotlib: pip install matplotlib pillow (the extra [view])"
+        ) from None
+    figure = Figure((width, height), dpi, layout=layout, facecolor="white")
+    FigureCanvasAgg(figure)
     return figure
 
 
-def plot_style() -> Any:
-    """A context in which artists get the style of the package's figures."""
-    return _matplotlib().rc_context(STYLE)
+@contextmanager
+def styled_figure(
+    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> Iterator[Figure]:
+    """An empty figure; artists that are added in the block get the style of the package."""
+    figure = new_figure(width, height, layout)
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        yield figure
 
 
 # postures of robots
@@ -91,8 +94,7 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
     postures = posture_parts(robot, motion.q[samples])
     tool_path = robot.pose(motion.q, frame="tool")[:, :3, 3]
     low, high = _limits(postures)
-    figure = new_figure(13.0, 6.6, layout=None)
-    with plot_style():
+    with styled_figure(13.0, 6.6, layout=None) as figure:
         grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), hspace=0.32, wspace=0.17)
         grid.update(left=-0.02, right=0.875, top=0.86, bottom=0.085)
         # postures along the motion, the last one solid, and the path of the tool
@@ -237,8 +239,7 @@ def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int
         if name not in by_name:
             raise UnknownNameError(f"the run has no {name!r} to plot; it has: {', '.join(by_name)}")
     charts = [chart for name in names for chart in by_name[name]]
-    figure = new_figure(8.5, 2.1 * len(charts) + 0.5)
-    with plot_style():
+    with styled_figure(8.5, 2.1 * len(charts) + 0.5) as figure:
         panels = figure.subplots(len(charts), 1, sharex=True, squeeze=False)[:, 0]
         for axes, chart in zip(panels, charts, strict=True):
             _draw_chart(axes, t, chart)
@@ -255,13 +256,11 @@ def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None
                              "quaternions among these coordinates")  # fmt: skip
     names = [str(x) for x in run["joint"].values]
     joint = joint or names[0]
-    if joint not in names:
-        raise UnknownNameError(f"no joint is called {joint!r}; there are: {', '.join(names)}")
+    require_known(joint, names, "no joint is called")
     k = names.index(joint)
     batch = run if sample is None else one_sample(run, sample)
     q, qd = (batch[name].values[..., k].reshape(len(batch["time"]), -1) for name in ("q", "qd"))
-    figure = new_figure(6.4, 5.2)
-    with plot_style():
+    with styled_figure(6.4, 5.2) as figure:
         axes = figure.subplots()
         for s in range(q.shape[1]):
             axes.plot(q[:, s], qd[:, s], color=PALETTE[s % len(PALETTE)], linewidth=1.2)
@@ -319,8 +318,7 @@ def plot_ellipsoids(
     (posture,), centre = posture_parts(robot, q[None]), robot.pose(q, frame)[:3, 3]
     low, high = _limits([posture])
     longest = SHARE * float((high - low).max())
-    figure = new_figure(6.4, 6.0, layout=None)
-    with plot_style():
+    with styled_figure(6.4, 6.0, layout=None) as figure:
         rectangle = (-0.03, 0.0, 0.98, 0.9)
         axes: Axes3D = figure.add_axes(rectangle, projection="3d", computed_zorder=False)
         _set_box(axes, np.minimum(low, centre - longest), np.maximum(high, centre + longest))
@@ -389,8 +387,7 @@ def animate(
     postures = posture_parts(robot, q[samples])
     tool_path = robot.pose(q, frame="tool")[:, :3, 3]
     low, high = _limits(postures)
-    figure = new_figure(4.2, 4.2, layout=None)
-    with plot_style():
+    with styled_figure(4.2, 4.2, layout=None) as figure:
         axes = figure.add_axes((-0.03, 0.0, 0.98, 0.95), projection="3d", computed_zorder=False)
         _set_box(axes, low, high)
     label = figure.text(0.04, 0.94, "", fontsize=10)
@@ -463,8 +460,7 @@ def draw_mechanism(
     t, size = few.time.values, mechanism.description.space.dimension
     samples = np.linspace(0, run.sizes["time"] - 1, POSTURES).round().astype(int)
     postures = posture_parts(mechanism, run.q.values[samples])
-    with plot_style():
-        figure = new_figure(16.0, 8.6, layout="constrained")
+    with styled_figure(16.0, 8.6) as figure:
         grid = figure.add_gridspec(3, 3, width_ratios=(1.25, 1.0, 1.0))
         axes = figure.add_subplot(grid[:, 0], **({} if size == 2 else {"projection": "3d"}))
         for number, parts in enumerate(postures):
@@ -473,19 +469,15 @@ def draw_mechanism(
         _set_limits(axes, postures, size)
         for k, chart in enumerate(mechanism_charts(few)):
             own = figure.add_subplot(grid[k // 2, 1 + k % 2])
-            owners: dict[str, list[str]] = {}  # components by the name of their body or joint
-            for series in chart.series:
-                owner = series.name.partition(".")[0]
-                components = owners.setdefault(owner, [])
-                if len(owners) > MOST:
-                    break
-                colour, dashes = PALETTE[len(owners) - 1], DASHES[len(components)]
-                label = label_text(series.name)
-                own.plot(t, series.y, dashes, color=colour, label=label, linewidth=1.3)
-                components.append(series.name)
+            # a colour for each body or joint, and dashes for its components
+            owners = groupby(chart.series, key=lambda series: series.name.partition(".")[0])
+            for colour, (_, components) in zip(PALETTE[:MOST], owners, strict=False):
+                line: dict[str, Any] = {"color": colour, "linewidth": 1.3}
+                for dashes, series in zip(cycle(DASHES), components, strict=False):
+                    own.plot(t, series.y, dashes, label=label_text(series.name), **line)
             own.set_ylabel(chart.unit)
             own.set_xlim(float(t[0]), float(t[-1]))
-            if owners:
+            if chart.series:
                 legend = {"bbox_to_anchor": (1.0, 0.5), "fontsize": 7, "handlelength": 2.4}
                 own.legend(loc="center left", **legend)
             if k >= 4:
@@ -535,8 +527,7 @@ def animate_mechanism(mechanism: Mechanism, run: xarray.Dataset, path: Path) -> 
     size, t = mechanism.description.space.dimension, run.time.values
     samples = frame_samples(t)
     postures = posture_parts(mechanism, run.q.values[samples])
-    with plot_style():
-        figure = new_figure(4.6, 4.6, layout="constrained")
+    with styled_figure(4.6, 4.6) as figure:
         axes = figure.add_subplot(**({} if size == 2 else {"projection": "3d"}))
         _set_limits(axes, postures, size)
 

@@ -118,15 +118,6 @@ BY_ANGLES = {"M": ("kg", "kg m", "kg m²")} | dict.fromkeys("CG", ("N s/m", "N s
 TORQUES, ENERGIES = ("g", "psi", "e"), ("K", "U")
 
 
-class PrintedSymbol(NamedTuple):
-    """A symbol of the formulas: its MathML, its name as text, its unit, and its value."""
-
-    mathml: str
-    name: str
-    unit: str
-    value: sympy.Expr
-
-
 def balance_part(system: System) -> Part:
     """Kernels of M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state, beside those of every page."""
     dynamics = system.compiled.dynamics
@@ -179,13 +170,8 @@ def equations_part(system: System, page: PageEquations, t: np.ndarray, tau: np.n
                 units.append("")
         owners = [term.entry for term in terms]
         data["sections"].append({"units": units, "owners": owners})
-    symbols = list(_symbols(page.equations, dynamics))
-    values = {"values": [symbol.value for symbol in symbols]}
-    kernels["symbols"] = _program(page.equations, dynamics, "symbols", values)
-    for symbol in symbols:
-        # what a browser has in its element
-        text = "".join(ElementTree.fromstring(f"<mrow>{symbol.mathml}</mrow>").itertext())
-        data["symbols"].append({"text": text, "name": symbol.name, "unit": symbol.unit})
+    data["symbols"], values = map(list, zip(*_symbols(page.equations, dynamics), strict=True))
+    kernels["symbols"] = _program(page.equations, dynamics, "symbols", {"values": values})
     return Part(kernels, {"equations": data}, "numbers beside its equations")
 
 
@@ -220,13 +206,17 @@ def _program(
     return traced(function, [Port(key, shapes[key]) for key in needed], name)
 
 
-def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[PrintedSymbol]:
-    """Coordinates, rates, parameters, defined names, and c₂₃ for cos(θ₂ + θ₃)."""
+def _symbols(eq: Equations, dynamics: Dynamics) -> Iterator[tuple[dict[str, str], sympy.Expr]]:
+    """The data and values of coordinates, rates, parameters, defined names, and c₂₃."""
     from dalembert.symbolic.layout import angles
     from dalembert.symbolic.notation import MathML, Text
 
-    def printed(name: str, value: sympy.Expr, unit: str = "", dots: int = 0) -> PrintedSymbol:
-        return PrintedSymbol(MathML().name(name, dots), Text().name(name, dots), unit, value)
+    def printed(
+        name: str, value: sympy.Expr, unit: str = "", dots: int = 0
+    ) -> tuple[dict[str, str], sympy.Expr]:
+        element = ElementTree.fromstring(f"<mrow>{MathML().name(name, dots)}</mrow>")
+        text = "".join(element.itertext())  # what a browser has in its element
+        return {"text": text, "name": Text().name(name, dots), "unit": unit}, value
 
     for symbol, kind in zip(eq.q, dynamics.kinds.q, strict=True):
         yield printed(symbol.name, symbol, UNITS["q"][kind])

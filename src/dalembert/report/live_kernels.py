@@ -138,8 +138,7 @@ def basic_parts(system: System, tool: str | None = None) -> list[Part]:
         parts.append(Part(residuals, feature="errors of the constraints"))
     for name, feature in QUANTITIES.items():
         if name in dynamics.catalogue and not (dynamics.rows and name in OF_TREES):
-            takes_time = "t" in dynamics.catalogue[name].optional
-            parts.append(Part({name: dict(time) if takes_time else {}}, feature=feature))
+            parts.append(Part({name: time_choice(system, name)}, feature=feature))
     if dynamics.frames:
         parts.append(Part({"poses": {}}, feature="poses of frames"))
     if tool is not None:

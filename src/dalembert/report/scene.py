@@ -74,9 +74,8 @@ def posture_parts(system: System, q: np.ndarray) -> list[list[Part]]:
 
 def numeric_model(robot: Robot) -> Model:
     """The model with the default values of its parameters."""
-    model = robot.model
-    bound: Model = model.bind(model.parameter_values()) if model.parameters else model
-    return bound
+    model: Model = robot.model
+    return model.bind(model.parameter_values())
 
 
 def _slides(body: Body) -> bool:

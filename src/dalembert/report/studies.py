@@ -179,12 +179,11 @@ def _failures(reasons: list[tuple[int, str]], labels: np.ndarray, every: list[Co
         return "<p>None.</p>"
     varied = [column for column in every if column.varied]
     head = ("run", "why", *(html(f"{c.name} {c.entry}".strip()) for c in varied))
-    order = np.argsort(labels)
+    index = {run: k for k, run in enumerate(labels.tolist())}
     rows = []
     for run, text in reasons[:LISTED]:
-        index = order[np.searchsorted(labels, run, sorter=order)]
         button = f'<button class="run" type="button" data-run="{run}">{run}</button>'
-        rows.append((button, html(text), *(f"{c.values[index]:.5g}" for c in varied)))
+        rows.append((button, html(text), *(f"{c.values[index[run]]:.5g}" for c in varied)))
     lead = f"<p>{len(reasons):,} failed"
     lead += f"; the first {LISTED} are listed.</p>" if len(reasons) > LISTED else ".</p>"
     return lead + table(head, rows, left=2)

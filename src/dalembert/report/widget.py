@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
+from dalembert.errors import DalembertError, ParameterError, ShapeError
 from dalembert.report import asset
 from dalembert.report.motion import free_start, postures
 from dalembert.report.page import stage_page
 from dalembert.systems.system import System
-from dalembert.text import suggest
+from dalembert.text import require_known
 
 try:
     import anywidget
@@ -93,10 +93,8 @@ class Widget(anywidget.AnyWidget):
     def _named(self, proposal: Any) -> Mapping[str, float]:
         parameters, values = self.system.named_parameters, {}
         for name, value in proposal["value"].items():
-            if parameters and name not in parameters:
-                raise UnknownNameError(
-                    f"{self.system.name} has no parameter {name!r}{suggest(name, list(parameters))}"
-                )
+            if parameters:
+                require_known(name, parameters, f"{self.system.name} has no parameter")
             if value is not None:
                 values[name] = self._number(value, f"parameter {name!r}")
         return values

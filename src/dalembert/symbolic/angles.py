@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.polys.rings import PolyElement
 
-from dalembert.symbolic.polynomials import Angle, Polynomials, _reduce, reduce_sines
+from dalembert.symbolic.polynomials import Angle, Polynomials, _reduce, reduce_sines, split
 
 SAMPLE = 6  # polynomials on which a sum of two angles is tried before it is used everywhere
 
@@ -139,15 +139,9 @@ class Angles:
         a, b = self.angles[move.a], self.angles[move.b]
         if not (_contains(f, a) and _contains(f, b)):
             return None
-        parts: dict[tuple[int, int], dict[tuple[int, ...], Any]] = {}
-        for monomial, coefficient in f.items():
-            rest = list(monomial)
-            rest[b.cos] = rest[b.sin] = 0
-            powers = (monomial[b.cos], monomial[b.sin])
-            parts.setdefault(powers, {})[tuple(rest)] = coefficient
         total = f.ring.zero
-        for powers, part in parts.items():
-            total += f.new(part) * self._power(move, *powers)
+        for powers, part in split(f, (b.cos, b.sin)).items():
+            total += part * self._power(move, powers[b.cos], powers[b.sin])
         return reduce_sines(total, (a, b))
 
     def _power(self, move: Move, i: int, j: int) -> PolyElement:

@@ -17,6 +17,7 @@ from dalembert.symbolic.operations import entries_of, exact, number
 from dalembert.symbolic.page import Section, html_page, sections
 from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS, Symbols
 from dalembert.symbolic.writer import GREEK
+from dalembert.text import require_known
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,10 +93,7 @@ class Equations(Symbols):
         """
         known = {s.name: s for s in (*self.q, *self.qd, *self.tau, *self.t, *self.parameters)}
         for name in numbers:
-            if name not in known:
-                raise EquationError(
-                    f"{self.name} has no symbol {name!r}; it has: {', '.join(known)}"
-                )
+            require_known(name, known, f"{self.name} has no symbol", EquationError)
         values: dict[sympy.Expr, sympy.Expr] = {
             known[name]: number(exact(float(value))) for name, value in numbers.items()
         }
@@ -132,9 +130,9 @@ class Equations(Symbols):
             t: float = 0.0,
             **parameters: float,
         ) -> np.ndarray:
+            known = [s.name for s in self.parameters]
             for name in parameters:
-                if name not in [s.name for s in self.parameters]:
-                    raise EquationError(f"{self.name} has no parameter {name!r}")
+                require_known(name, known, f"{self.name} has no parameter", EquationError)
             numbers = []
             for symbol in self.parameters:
                 number = parameters.get(symbol.name, self.defaults.get(symbol.name))

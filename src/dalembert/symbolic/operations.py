@@ -178,46 +178,31 @@ def entries_of(value: Any) -> list[sympy.Expr]:
     return [value]
 
 
-Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
-
-
-def affine_forms(program: Program) -> list[Affine | None]:
-    """Every value as Σ a_i x_i + b over the inputs, None where it is not.
+def affine_forms(program: Program) -> list[np.ndarray]:
+    """Every value as Σ a_i x_i + b over the inputs: (a_1, a_2, …, b), NaN where it is not.
 
     >>> from dalembert.kernels.program.trace import trace
     >>> affine_forms(trace(lambda q: q[0] + q[1], {"q": (2,)}))[-1]
-    ({0: Fraction(1, 1), 1: Fraction(1, 1)}, Fraction(0, 1))
+    array([1, 1, 0], dtype=object)
     """
-    forms: list[Affine | None] = []
+    units = np.eye(sum(port.size for port in program.inputs) + 1, dtype=int).astype(object)
+    nothing = np.full(len(units), np.nan, dtype=object)
+    forms: list[np.ndarray] = []
     for op, a, b in program.rows:
+        form = nothing
         if op == Op.INPUT:
-            forms.append(({a: Fraction(1)}, Fraction(0)))
+            form = units[a]
         elif op == Op.CONST:
-            forms.append(({}, exact(float(program.constants[a]))))
+            form = exact(float(program.constants[a])) * units[-1]
         elif op == Op.NEG:
-            forms.append(_scaled(forms[a], -1))
-        elif op in (Op.ADD, Op.SUB):
-            forms.append(_sum(forms[a], _scaled(forms[b], 1 if op == Op.ADD else -1)))
-        elif op == Op.MUL:
-            x, y = forms[a], forms[b]
-            if x is not None and y is not None and not (x[0] and y[0]):
-                forms.append(_scaled(x, y[1]) if not y[0] else _scaled(y, x[1]))
-            else:
-                forms.append(None)
-        else:
-            forms.append(None)
+            form = -forms[a]
+        elif op == Op.ADD:
+            form = forms[a] + forms[b]
+        elif op == Op.SUB:
+            form = forms[a] - forms[b]
+        elif op == Op.MUL and not forms[b][:-1].any():
+            form = forms[a] * forms[b][-1]
+        elif op == Op.MUL and not forms[a][:-1].any():
+            form = forms[b] * forms[a][-1]
+        forms.append(form)
     return forms
-
-
-def _sum(x: Affine | None, y: Affine | None) -> Affine | None:
-    if x is None or y is None:
-        return None
-    keys = [*x[0], *(k for k in y[0] if k not in x[0])]
-    sums = {k: x[0].get(k, Fraction(0)) + y[0].get(k, Fraction(0)) for k in keys}
-    return {k: c for k, c in sums.items() if c}, x[1] + y[1]
-
-
-def _scaled(x: Affine | None, scale: Fraction | int) -> Affine | None:
-    if x is None:
-        return None
-    return {k: scale * c for k, c in x[0].items() if scale}, scale * x[1]

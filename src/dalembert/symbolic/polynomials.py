@@ -55,20 +55,15 @@ class Polynomials:
     reciprocals: Mapping[int, PolyElement] = field(default_factory=dict)
 
     def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
-        """Where these symbols are among the generators."""
-        return tuple(self.generators.index(symbol) for symbol in symbols)
+        """Where those of these symbols that are generators are among them."""
+        return tuple(self.generators.index(s) for s in symbols if s in self.generators)
 
     def widened(self, count: int) -> Polynomials:
         """The same with `count` more angles, which no entry has yet."""
         size = len(self.generators)
         ring = PolyRing([f"x{k}" for k in range(size + 2 * count)], QQ, "lex")
-        free = (0,) * (2 * count)
-
-        def lifted(f: PolyElement) -> PolyElement:
-            return ring.from_dict({m + free: c for m, c in f.items()})
-
-        entries = tuple(map(lifted, self.entries))
-        below = {k: lifted(f) for k, f in self.reciprocals.items()}
+        entries = tuple(f.set_ring(ring) for f in self.entries)
+        below = {k: f.set_ring(ring) for k, f in self.reciprocals.items()}
         pairs = [(size + 2 * k, size + 2 * k + 1) for k in range(count)]
         angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
         # an angle of zero until it gets a meaning
@@ -99,7 +94,7 @@ def linear_parameters(
     """Candidates that occur, in the first degree only and never two of them in one product."""
     monomials = {m for f in source.entries for m in f}
     linear: list[int] = []
-    for k in source.positions([s for s in candidates if s in source.generators]):
+    for k in source.positions(candidates):
         own = [m for m in monomials if m[k]]
         if own and all(m[k] == 1 and not any(m[j] for j in linear) for m in own):
             linear.append(k)
@@ -190,10 +185,10 @@ class _PolynomialInterpreter:
         self.meaning[at], self.meaning[at + 1] = sympy.cos(argument), sympy.sin(argument)
 
     def _angle_keys(self, argument: int) -> list[tuple[str, int]]:
-        form = self.affine[argument]
-        if form and not form[1] and all(c.denominator == 1 for c in form[0].values()):
-            return [("input", k) for k in form[0]]
-        return [("value", argument)]
+        *coefficients, offset = self.affine[argument]
+        if offset or any(c % 1 for c in coefficients):  # NaN where it is not affine
+            return [("value", argument)]
+        return [("input", k) for k, c in enumerate(coefficients) if c]
 
     def _step(self, k: int) -> PolyElement:
         op, a, b = self.code[k]
@@ -238,14 +233,13 @@ class _PolynomialInterpreter:
     def _cos_sin(self, argument: int) -> tuple[PolyElement, PolyElement]:
         """(cos, sin) of a value: of an integer sum of angles by their addition."""
         keys = self._angle_keys(argument)
-        form = self.affine[argument]
-        if keys[0][0] == "value" or form is None:
+        if keys and keys[0][0] == "value":
             k = self.angle_numbers[keys[0]]
             self._name_angle(k, to_expression(self.values[argument], self.meaning))
             return self.ring.gens[self.angles[k].cos], self.ring.gens[self.angles[k].sin]
         cos, sin = self.ring.one, self.ring.zero
         for key in keys:
-            times = int(form[0][key[1]])
+            times = int(self.affine[argument][key[1]])
             angle = self.angles[self.angle_numbers[key]]
             c, s = self.ring.gens[angle.cos], self.ring.gens[angle.sin]
             s = s if times > 0 else -s
@@ -259,13 +253,7 @@ def _without_common(f: PolyElement) -> tuple[Any, tuple[int, ...], PolyElement]:
     """The number and the powers that all terms have in common, and f without them."""
     content, primitive = f.primitive()
     common = tuple(map(min, zip(*primitive, strict=True)))
-    if not any(common):
-        return content, common, primitive
-    terms = {
-        tuple(e - c for e, c in zip(monomial, common, strict=True)): coefficient
-        for monomial, coefficient in primitive.items()
-    }
-    return content, common, primitive.new(terms)
+    return content, common, primitive.quo_term((common, f.ring.domain.one))
 
 
 def to_expression(f: PolyElement, meaning: Sequence[sympy.Expr]) -> sympy.Expr:
@@ -338,18 +326,10 @@ def product(f: PolyElement, deep: bool) -> Product:
         return _signed(Product(Fraction(1), monomial, ((rest * content, 1),)))
     if deep and len(rest) <= FACTORED_TERMS and not _surely_irreducible(rest):
         # factors over the rationals, computed in the ring of the generators that occur
-        used = [k for k in range(f.ring.ngens) if any(m[k] for m in rest)]
-        small = PolyRing([f"x{k}" for k in used], QQ, "lex")
-        narrow = small.from_dict({tuple(m[k] for k in used): c for m, c in rest.items()})
-        unit, irreducible = narrow.factor_list()
+        used = [x for k, x in enumerate(f.ring.symbols) if any(m[k] for m in rest)]
+        unit, irreducible = rest.set_ring(PolyRing(used, QQ, "lex")).factor_list()
         scale *= fraction(unit)
-        factors = []
-        for g, power in irreducible:
-            terms: dict[tuple[int, ...], Any] = {}
-            for exponents, coefficient in g.items():
-                powers = dict(zip(used, exponents, strict=True))
-                terms[tuple(powers.get(k, 0) for k in range(f.ring.ngens))] = coefficient
-            factors.append((f.ring.zero.new(terms), power))
+        factors = [(g.set_ring(f.ring), power) for g, power in irreducible]
     return _signed(Product(scale, monomial, tuple(factors)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -26,7 +27,6 @@ from dalembert.symbolic.operations import (
 from dalembert.symbolic.polynomials import (
     Quotient,
     TooLargeError,
-    fraction,
     linear_parameters,
     multiple,
     polynomials,
@@ -36,6 +36,7 @@ from dalembert.symbolic.polynomials import (
 )
 from dalembert.symbolic.quantities import SOURCES, TITLES, SymbolicSystem, Symbols, quantity_key
 from dalembert.symbolic.writer import Constants, Writer
+from dalembert.text import require_known
 from dalembert.tracing.program import Program
 
 STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
@@ -170,10 +171,9 @@ class _Writing:
         return result if self.has_names else result.with_needed_constants()
 
     def _program(self, name: str) -> Program:
-        try:
-            return self.system.programs[name]
-        except KeyError:
-            raise EquationError(f"{self.system.name} has no program of {name!r}") from None
+        programs = self.system.programs
+        require_known(name, programs, f"{self.system.name} has no program of", EquationError)
+        return programs[name]
 
     def _writer(self, name: str) -> Writer | None:
         """The writer of a program; None if it is too large to be multiplied out."""
@@ -219,8 +219,7 @@ class _Writing:
         if len(f) > READABLE or self.budget.exhausted():
             return []
         whole = quotient(writer.source, f)
-        known = writer.source.generators
-        forces = [known.index(s) for s in self.system.tau if s in known]
+        forces = writer.source.positions(self.system.tau)
         if whole is None or not forces:
             return [] if whole is None else [whole]
         parts = split(f, forces).items()
@@ -259,12 +258,9 @@ class _Writing:
             if not f:
                 continue
             for base, rates in groups:
-                if f == base:
-                    rates.append(rate)
-                    break
-                scale = multiple(f, base) if isinstance(f, PolyElement) else None
-                if scale is not None and scale.denominator == 1:
-                    rates.append(sympy.Integer(fraction(scale).numerator) * rate)
+                scale = multiple(f, base) if isinstance(f, PolyElement) else Fraction(f == base)
+                if scale and scale.denominator == 1:
+                    rates.append(int(scale.numerator) * rate)
                     break
             else:
                 groups.append((f, [rate]))

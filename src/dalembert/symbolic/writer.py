@@ -105,8 +105,8 @@ class Writer:
         self.budget = budget
         self.deep = deep
         self.angles = Angles(source)
-        self.linear = frozenset(source.positions([s for s in linear if s in source.generators]))
-        self.constant = frozenset(source.positions([s for s in constant if s in source.generators]))
+        self.linear = frozenset(source.positions(linear))
+        self.constant = frozenset(source.positions(constant))
         trig = [p for angle in source.angles for p in (angle.cos, angle.sin)]
         moving = {k for k, g in enumerate(source.generators) if k not in self.constant}
         # sines and cosines whose argument contains no moving symbol; unused ones may get one later
@@ -116,12 +116,11 @@ class Writer:
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
         self.moving = frozenset(range(len(source.generators))) - self.constant
-        self._parts: dict[PolyElement, dict[tuple[int, ...], PolyElement]] = {}
         if like is not None:
             self.angles.adopt(like.angles)
         elif not budget.exhausted():
             self.angles.learn(
-                c for f in set(source.entries) for c in self._coefficients(f).values()
+                c for f in set(source.entries) for c in split(f, self.linear).values()
             )
         self._known: dict[tuple[PolyElement, str], sympy.Expr] = {}
 
@@ -155,11 +154,6 @@ class Writer:
         powers = [[k for k, e in enumerate(m) if e] for m in moving]
         return all(sum(m) <= 1 for m in moving) and all(k in self.trig for p in powers for k in p)
 
-    def _coefficients(self, f: PolyElement) -> dict[tuple[int, ...], PolyElement]:
-        if f not in self._parts:
-            self._parts[f] = split(f, self.linear)
-        return self._parts[f]
-
     def _form(self, f: PolyElement) -> Form:
         if self.budget.exhausted():
             return Form(f, tuple(angle.argument for angle in self.source.angles))
@@ -187,7 +181,7 @@ class Writer:
     def _shared(self, f: PolyElement) -> list[tuple[PolyElement, PolyElement]]:
         """Sums of parameters with the coefficient they share: (m + 2 m_tip) × l cos θ."""
         groups: list[tuple[PolyElement, PolyElement]] = []
-        for monomial, coefficient in self._coefficients(f).items():
+        for monomial, coefficient in split(f, self.linear).items():
             own = f.new({monomial: f.ring.domain.one})
             for k, (parameters, other) in enumerate(groups):
                 ratio = multiple(coefficient, other)
@@ -204,7 +198,7 @@ class Writer:
         """Sums times sums or sines stand alone; other terms are collected by sines and cosines."""
         terms: list[sympy.Expr] = []
         pool: dict[sympy.Expr, PolyElement] = {}
-        for monomial, coefficient in self._coefficients(f).items():
+        for monomial, coefficient in split(f, self.linear).items():
             form = self._form(coefficient)
             meaning = form.meaning(self.source)
             parameter = f.new({monomial: f.ring.domain.one})

@@ -194,7 +194,7 @@ class Tabs:
                 folder.mkdir(mode=0o700, exist_ok=True)
                 tab = Tab(folder)
             self.tabs[number] = tab
-            old = [] if len(self.tabs) <= MAX_TABS else [next(iter(self.tabs))]
+            old = list(self.tabs)[:-MAX_TABS]
         for other in old:
             self.close(other)
         return tab

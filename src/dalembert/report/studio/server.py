@@ -45,11 +45,12 @@ class Refusal(Exception):
 
 
 class Action(NamedTuple):
-    """An action: the content type of its body, the largest number of bytes, and its function."""
+    """An action: the content type and largest size of its body, its function, and its failure."""
 
     kind: str
-    most: int
+    most: int  # bytes
     act: Callable[[Server, Json, Handler], None]
+    failed: HTTPStatus = HTTPStatus.BAD_REQUEST
 
 
 def make(studio: Server, arguments: Json, handler: Handler) -> None:
@@ -113,10 +114,7 @@ def save(studio: Server, arguments: Json, handler: Handler) -> None:
     text, stamp = arguments.get("text"), arguments.get("stamp")
     if not isinstance(text, str) or not isinstance(stamp, str):
         raise Refusal(HTTPStatus.BAD_REQUEST, "Give the text and its stamp.")
-    try:
-        handler.reply({"stamp": _edited_file(studio).save(text, stamp)})
-    except DalembertError as error:
-        raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
+    handler.reply({"stamp": _edited_file(studio).save(text, stamp)})
 
 
 def restore(studio: Server, arguments: Json, handler: Handler) -> None:
@@ -124,11 +122,8 @@ def restore(studio: Server, arguments: Json, handler: Handler) -> None:
     stamp, file = arguments.get("stamp"), _edited_file(studio)
     if not isinstance(stamp, str):
         raise Refusal(HTTPStatus.BAD_REQUEST, "Give the stamp of the file.")
-    try:
-        file.restore(stamp)
-        text, stamp = file.read()
-    except DalembertError as error:
-        raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
+    file.restore(stamp)
+    text, stamp = file.read()
     handler.reply({"text": text, "stamp": stamp})
 
 
@@ -148,8 +143,8 @@ JSON, BYTES = "application/json", "application/octet-stream"
 ACTIONS = {
     "/make": Action(JSON, 2 * MAX_BYTES, make),
     "/keep": Action(BYTES, MAX_FILE, keep),
-    "/save": Action(JSON, 2 * MAX_BYTES, save),
-    "/restore": Action(JSON, 2**12, restore),
+    "/save": Action(JSON, 2 * MAX_BYTES, save, HTTPStatus.CONFLICT),
+    "/restore": Action(JSON, 2**12, restore, HTTPStatus.CONFLICT),
     "/close": Action(JSON, 2**12, close),
 }
 
@@ -332,11 +327,12 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 arguments = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 arguments["data"] = body
-            action.act(self.server, arguments, self)
+            try:
+                action.act(self.server, arguments, self)
+            except DalembertError as error:
+                raise Refusal(action.failed, str(error)) from None
         except Refusal as refusal:
             self._refuse(refusal)
-        except DalembertError as error:
-            self._refuse(Refusal(HTTPStatus.BAD_REQUEST, str(error)))
         except OSError:
             pass  # whoever asked is gone
 
