@@ -150,29 +150,21 @@ class _HybridController(TracedController):
 
     def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Output:
         """(λ to command, ż as a function of λ), with all velocities driven."""
-        model = self.model
         lam: Array = constants["lam"]
-
-        def effective() -> Array:
-            """λ (rows,) of least norm with the same force Aᵀλ."""
-            if model.balanced:
-                return lam
-            _, remainder = row_space(model.at(q, None, t).A, model.known_rank).coordinates(lam)
-            least: Array = lam - remainder
-            return least
-
-        return self._force(z, constants, effective)
-
-    def _force(self, z: Array, constants: Constants, attained: Callable[[], Array]) -> Output:
-        """λ_d − K_I z with ż = λ − λ_d, a function of λ.
-
-        `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
-        difference must not be integrated.
-        """
         if self.ki is None:
-            return constants["lam"], np.zeros(0)
-        best = attained()
-        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
+            return lam, np.zeros(0)
+        if not self.model.balanced:  # λ of least norm with the same force Aᵀλ
+            A = self.model.at(q, None, t).A
+            lam = lam - row_space(A, self.model.known_rank).coordinates(lam)[1]
+        return self._integrated(z, constants, lam)
+
+    def _integrated(self, z: Array, constants: Constants, attained: Array) -> Output:
+        """λ_d − K_I z with ż = λ − `attained`, a function of λ.
+
+        λ_d leads to `attained`: with redundant rows or few actuators another one, whose difference
+        must not be integrated.
+        """
+        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - attained
 
     @property
     def initial(self) -> np.ndarray:
@@ -361,6 +353,7 @@ class RedundantActuation(Hybrid):
         def torques(lam: Array | None) -> tuple[Array, Array]:
             return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
 
-        lam, zdot = self._force(z, constants, lambda: torques(constants["lam"])[1])
-        tau, _ = torques(None if self.lam is None and self.ki is None else lam)
-        return tau, (zdot if self.ki is not None else np.zeros(0))
+        if self.ki is None:
+            return torques(None if self.lam is None else constants["lam"])[0], np.zeros(0)
+        lam, zdot = self._integrated(z, constants, torques(constants["lam"])[1])
+        return torques(lam)[0], zdot

@@ -276,30 +276,25 @@ def _rest_to_rest(
         return Trajectory(np.array([begin, begin + 1.0]), q0[None, None, :])
     if straight:
         moving = distance > 0.0
-        share = Limits(*(float((x[moving] / distance[moving]).min()) for x in limits))
-        breaks, c = _rest_pieces(1.0, share)
-        coefficients = c[:, :, None] * (q1 - q0)
+        share = Limits(*((x[moving] / distance[moving]).min(keepdims=True) for x in limits))
+        along = _rest_to_rest(np.zeros(1), np.ones(1), share, False, begin)
+        coefficients = along.coefficients * (q1 - q0)
         coefficients[:, 0] += q0
-        return Trajectory(begin + breaks, coefficients)
-    longest = float(rest_to_rest(distance, limits)[1].max())
-    joints = []
-    for j in range(len(q0)):
+        return Trajectory(along.breaks, coefficients)
+    peaks, durations = rest_to_rest(distance, limits)
+    longest, joints = float(durations.max()), []
+    for j, (peak, duration) in enumerate(zip(peaks, durations, strict=True)):
         breaks, c = np.array([0.0, longest]), np.zeros((1, 4))
         if distance[j]:
-            breaks, c = _rest_pieces(distance[j], Limits(*(float(x[j]) for x in limits)))
+            own = Limits(*(float(x[j]) for x in limits))
+            cruise = duration - 2.0 * float(change_time(peak, own))
+            breaks, c = _pieces(0.0, 0.0, Profile(peak, cruise, duration), own)
             slower = longest / breaks[-1]
             breaks = slower * breaks
             c *= np.sign(q1[j] - q0[j]) / slower ** np.arange(4.0)
         c[:, 0] += q0[j]
         joints.append((breaks, c))
     return _joined(joints, begin)
-
-
-def _rest_pieces(distance: float, limits: Limits) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces of the fastest profile from rest to rest."""
-    peak, duration = (float(x) for x in rest_to_rest(np.asarray(distance), limits))
-    cruise = duration - 2.0 * float(change_time(peak, limits))
-    return _pieces(0.0, 0.0, Profile(peak, cruise, duration), limits)
 
 
 def _pieces(
