@@ -26,6 +26,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.files import atomic_file, require_regular
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.simulation.settings import Grid
 
 FORMAT = 3
@@ -136,7 +137,7 @@ class Run(Protocol):
     @property
     def grid(self) -> Grid: ...
     @property
-    def moving(self) -> int: ...  # entries of q and q̇, which come first
+    def plant(self) -> SimulatedPlant: ...
     @property
     def torque_error(self) -> str: ...  # message about torques that are not finite
     def start(self, x: np.ndarray) -> State: ...
@@ -279,7 +280,8 @@ def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Which samples (...,) are not finite, or larger than `FAR` times the first state."""
     if np.abs(x).max(initial=0.0) <= FAR:
         return np.zeros(x.shape[:-1], dtype=bool)
-    size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
+    moving = run.plant.nq + run.plant.nv
+    size, now = (np.abs(y[..., :moving]).max(axis=-1, initial=1.0) for y in (first, x))
     finite: np.ndarray = np.isfinite(x).all(axis=-1) & (now <= FAR * size)
     return ~finite
 
