@@ -33,7 +33,6 @@ from dalembert.errors import (
     ParameterError,
     ShapeError,
 )
-from dalembert.formulations.registry import suggest
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms import description
 from dalembert.mechanisms.description import (
@@ -54,6 +53,7 @@ from dalembert.systems.bodies.body_set import Bodies
 from dalembert.systems.bodies.space import Kind, Space
 from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.system import System
+from dalembert.text import require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -508,10 +508,7 @@ class Mechanism(System):
         names = self._description.actuators
         efforts = dict(torques or {})
         for name in efforts:
-            if name not in names:
-                raise ParameterError(
-                    f"{self.name} has no open actuator {name!r}{suggest(name, list(names))}"
-                )
+            require_known(name, names, f"{self.name} has no open actuator", ParameterError)
         return np.array([float(efforts.get(name, 0.0)) for name in names])
 
     def _require_time(self, t: float) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import xarray
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
+KEYWORDS = {"torque": "tau", "control": "controls"}  # of `simulate`
 NUMBERS = "biuf"  # kinds of arrays that are real numbers
 
 
@@ -162,12 +163,11 @@ def not_finite(
 
 
 def torques(
-    tau: Any, shape: tuple[int, ...], names: tuple[str, ...], what: str = "tau"
+    tau: Any, shape: tuple[int, ...], names: tuple[str, ...], kind: str
 ) -> tuple[Torques, Controller | None]:
     """`tau` for velocities (or controls) of this shape, (n,) or (N, n), and its controller if any."""
-    if tau is None:
-        return Constant(np.zeros(shape[-1])), None
-    if hasattr(tau, "command"):
+    what = KEYWORDS[kind]
+    if tau is None or hasattr(tau, "command"):
         return Constant(np.zeros(shape[-1])), tau
     if hasattr(tau, "law"):
         raise SettingError(
@@ -181,7 +181,7 @@ def torques(
             f"{type(tau).__name__} is a digital controller, called once a sample: give control_dt="
         )
     if callable(tau):
-        return Computed(tau, shape, "torque" if what == "tau" else "control", names), None
+        return Computed(tau, shape, kind, names), None
     value = np.asarray(tau, dtype=float)
     _require(value.shape, shape, what)
     if not np.isfinite(value).all():
@@ -226,11 +226,9 @@ class Sampled:
 
     def until_change(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, float]:
         """(the command that acts from t on, time of the next sample or command)."""
-        number = self.sampling.latest(t)
-        moment = self.sampling.moment(number)
-        if moment.takes == self.taken:
+        if self.sampling.latest(t) == self.taken:
             self._take(t, q, qd)
-        return self._command(moment.acts), self.sampling.moment(number + 1).time
+        return self._command(int(self.sampling.acting(t))), self.sampling.change(t)
 
     def applied(self, times: np.ndarray) -> np.ndarray:
         """Commands (K, ..., n) that act from these times on."""
@@ -257,7 +255,7 @@ class Sampled:
             self.unsaved.append(Sample(t, *truth, command))
         self.samples[self.taken] = Sample(t, q, qd, command)
         self.taken += 1
-        past = self.taken - 3 - self.sampling.lag[0]  # the one after it may still act
+        past = self.taken - 3 - self.sampling.lag  # the one after it may still act
         if self.recorded is not None and past not in self.recorded:
             self.samples.pop(past, None)
 
@@ -360,8 +358,8 @@ def sampled(
         controller = Discrete(controller, system, sampling.period)
     elif not callable(controller):
         raise SettingError(
-            f"control_dt= samples a controller: {'tau' if kind == 'torque' else 'controls'}= must be a "
-            "function (t, q, q̇) or a controller, not numbers"
+            f"control_dt= samples a controller: {KEYWORDS[kind]}= must be a function (t, q, q̇) or "
+            "a controller, not numbers"
         )
     if (settings.encoder is not None or settings.noise is not None) and system.nq != system.nv:
         raise ModelError(
@@ -413,21 +411,22 @@ def inputs(
 
     A controller passed as `tau` may act beside controls.
     """
-    joints = system.dynamics.velocities
-    if settings.controls is None:
-        if settings.sampling is not None:
-            return sampled(tau, system, settings, shape, joints, "torque"), None
-        return torques(tau, shape, joints)
-    controls = control_vector(system.dynamics, settings.controls)
-    controller = tau if hasattr(tau, "command") else None
-    if tau is not None and (controller is None or settings.sampling is not None):
-        raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
-    shape, names = (*shape[:-1], len(system.actuators)), tuple(system.actuators)
-    if hasattr(controls, "command"):
-        raise SettingError("a controller computes torques: give it as tau=, not as controls=")
+    controller, kind, names = None, "torque", system.dynamics.velocities
+    if settings.controls is not None:
+        controls = control_vector(system.dynamics, settings.controls)
+        controller = tau if hasattr(tau, "command") else None
+        if tau is not None and (controller is None or settings.sampling is not None):
+            raise SettingError(
+                "give torques (tau=) or controls of the actuators (controls=), not both"
+            )
+        if hasattr(controls, "command"):
+            raise SettingError("a controller computes torques: give it as tau=, not as controls=")
+        tau, kind, names = controls, "control", tuple(system.actuators)
+        shape = (*shape[:-1], len(names))
     if settings.sampling is not None:
-        return sampled(controls, system, settings, shape, names, "control"), None
-    return torques(controls, shape, names, "controls")[0], controller
+        return sampled(tau, system, settings, shape, names, kind), None
+    given, own = torques(tau, shape, names, kind)
+    return given, controller if own is None else own
 
 
 def initial_activation(
