@@ -92,16 +92,15 @@ class _HybridController(TracedController):
         """Convert the target, these gains and the desired forces to arrays; check the task."""
         if not isinstance(self.target, Trajectory):
             object.__setattr__(self, "target", hold(self.target))
-        for name in self.GAINS:
-            value = gain(getattr(self, name), self.target.size, name, matrix=True)
-            object.__setattr__(self, name, value)
         system, q, rows = self.system, self.system.neutral(), self.system.rows
+        for name in self.GAINS:
+            size, value = rows if name == "ki" else self.target.size, getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, gain(value, size, name, matrix=True))
         lam = np.zeros(rows) if self.lam is None else np.asarray(self.lam, dtype=float)
         if lam.shape != (rows,) or not np.isfinite(lam).all():
             raise ShapeError(f"lam must have the shape ({rows},), not {lam.shape}")
         object.__setattr__(self, "desired", lam)
-        if self.ki is not None:
-            object.__setattr__(self, "ki", gain(self.ki, rows, "ki", matrix=True))
         # the task must have as many coordinates as there are freedoms, and determine the motion
         task = self.task(q, np.zeros(system.nv))
         size = len(task.value)
@@ -134,9 +133,7 @@ class _HybridController(TracedController):
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains, desired forces and target."""
-        gains = {name: np.asarray(getattr(self, name)) for name in self.GAINS}
-        force = {"lam": self.desired, **({} if self.ki is None else {"ki": np.asarray(self.ki)})}
-        return {**gains, **force, **self.target.constants}
+        return {"lam": self.desired, **super().constants}
 
     def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
@@ -210,7 +207,7 @@ class Hybrid(_HybridController):
     (True, True)
     """
 
-    GAINS = ("kp", "kd")
+    GAINS = ("kp", "kd", "ki")
 
     system: Constrained
     coordinates: Coordinates
@@ -273,7 +270,7 @@ class HybridVelocity(_HybridController):
         Initial ∫(λ − λ_d) (rows,); default zero.
     """
 
-    GAINS = ("kp",)
+    GAINS = ("kp", "ki")
 
     system: Constrained
     velocities: Coordinates
