@@ -12,7 +12,7 @@ from dalembert.errors import TrajectoryError, UnknownNameError
 from dalembert.model.actuators import Actuator
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.events import KINDS as EVENT_KINDS
-from dalembert.simulation.plant import Function, Shapes, SimulatedPlant, Time
+from dalembert.simulation.plant import Function, SimulatedPlant, Time
 from dalembert.systems.dynamics import UNITS, Dynamics
 from dalembert.systems.system import System
 from dalembert.tracing import is_symbolic
@@ -71,7 +71,7 @@ _FIELDS = {
 ENERGIES = ("kinetic", "potential", "work", "dissipated", "balance", "jacobi")
 
 
-def outputs(plant: SimulatedPlant, inputs: Shapes) -> Function:
+def outputs(plant: SimulatedPlant) -> Function:
     """(x, t, τ, …) → the fields named by `output_names`."""
 
     def function(x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray) -> dict[str, Time]:
@@ -92,7 +92,8 @@ def outputs(plant: SimulatedPlant, inputs: Shapes) -> Function:
             values["eta"], values["eta_dot"] = bare.contact_state(q, qd, t)
         return values
 
-    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),), **inputs}
+    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),)}
+    shapes |= plant.fixed_inputs
     return plant.built("outputs", function, shapes)
 
 

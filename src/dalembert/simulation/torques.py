@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 KEYWORDS = {"torque": "tau", "control": "controls"}  # of `simulate`
 NUMBERS = "biuf"  # kinds of arrays that are real numbers
-
-
-class Torques(Protocol):
-    """τ (..., nv) at a time and state."""
-
-    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray: ...
-    @property
-    def identity(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,6 +297,9 @@ class Sampled:
         return f"sampled {self.controller.identity} {sensor_digest}"
 
 
+Torques = Constant | Samples | Computed | Sampled  # τ (..., nv) at a time and state
+
+
 class Discrete:
     """A traceable controller as a digital one: its state z changes by ż · period at every sample."""
 
@@ -377,11 +372,6 @@ def sampled(
 
 
 SENSORS = ("encoder", "noise", "velocity_noise")
-_ABOUT = {
-    "sampled_q": "configuration as it was sampled",
-    "sampled_qd": "velocity as it was sampled",
-    "commanded": "command of the controller at the sample",
-}
 
 
 def with_samples(run: xarray.Dataset, plant: SimulatedPlant, digital: Sampled) -> xarray.Dataset:
@@ -389,19 +379,20 @@ def with_samples(run: xarray.Dataset, plant: SimulatedPlant, digital: Sampled) -
     if not digital.samples:
         return run
     times, q, qd, commands = (np.array(x) for x in zip(*digital.samples.values(), strict=True))
-    batch = ("tick", *run.q.dims[1:-1])
-    driving = "actuator" if plant.controlled else "joint"
-    attributes = run["controls" if plant.controlled else "tau"].attrs
-    values = {
-        "sampled_q": ((*batch, run.q.dims[-1]), q, run.q.attrs),
-        "sampled_qd": ((*batch, "joint"), qd, run.qd.attrs),
-        "commanded": ((*batch, driving), commands, attributes),
-    }
     fields = {
-        name: (dims, value, {**attrs, "long_name": _ABOUT[name]})
-        for name, (dims, value, attrs) in values.items()
+        "sampled_q": (q, run["q"], "configuration as it was sampled"),
+        "sampled_qd": (qd, run["qd"], "velocity as it was sampled"),
+        "commanded": (
+            commands,
+            run["controls" if plant.controlled else "tau"],
+            "command of the controller at the sample",
+        ),
     }
-    return run.assign_coords(tick=("tick", times, {"units": "s"})).assign(fields)
+    described = {
+        name: (("tick", *like.dims[1:]), value, {**like.attrs, "long_name": long_name})
+        for name, (value, like, long_name) in fields.items()
+    }
+    return run.assign_coords(tick=("tick", times, {"units": "s"})).assign(described)
 
 
 def inputs(
@@ -425,8 +416,8 @@ def inputs(
         shape = (*shape[:-1], len(names))
     if settings.sampling is not None:
         return sampled(tau, system, settings, shape, names, kind), None
-    given, own = torques(tau, shape, names, kind)
-    return given, controller if own is None else own
+    source, own = torques(tau, shape, names, kind)
+    return source, controller if own is None else own
 
 
 def initial_activation(
