@@ -44,7 +44,7 @@ from dalembert.mechanisms.description import (
     stretch,
     vector,
 )
-from dalembert.mechanisms.motions import Constant
+from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.tables import build
@@ -310,7 +310,8 @@ class Mechanism(System):
         force = Force(measure(d, name, on, between), open=value is None)
         if value is not None:
             path = motion_of(value)
-            force = replace(force, value=path if callable(path) else Constant(float(path)))
+            path = path if callable(path) else ConstantSpeed(float(path), float(path))
+            force = replace(force, value=path)
         return self._with_description(description.with_force(d, force, "actuator"))
 
     def force(
@@ -401,19 +402,24 @@ class Mechanism(System):
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
     ) -> Self:
         """Close all joints from an approximate posture, and project the velocities."""
-        d = self._description
         self._require_time(t)
-        q = self._posture(t, q)
-        speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
-        v, n = self._solver.velocity(t, q, speed), len(d.bodies)
-        parts = zip(d.bodies, np.split(q, n), np.split(v, n), strict=True)
+        d, n = self._description, len(self.bodies)
+        at, rates = (np.split(x, n) for x in self._closed(t, q, v))
+        parts = zip(d.bodies, at, rates, strict=True)
         bodies = tuple(replace(body, start=at, velocity=rate) for body, at, rate in parts)
         return self._with_description(replace(d, bodies=bodies))
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0."""
-        q = self._posture(0.0, None)
-        return q, self._solver.velocity(0.0, q, self._description.start_velocity())
+        return self._closed(0.0, None, None)
+
+    def _closed(
+        self, t: float, q: ArrayLike | None, v: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posture and velocity brought onto the constraints at t; by default those given at first."""
+        at = self._posture(t, q)
+        speed = self._description.start_velocity() if v is None else self._read(v, self.nv, "v")
+        return at, self._solver.velocity(t, at, speed)
 
     def _posture(self, t: float, q: ArrayLike | None) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
