@@ -63,34 +63,22 @@ class KanePlant(SimulatedPlant):
 
     # between (q, q̇) and (q, v_r)
 
-    def _frame(
-        self,
-        t: Time,
-        q: np.ndarray,
-        near: np.ndarray,
-        v_r: np.ndarray,
-        qd: np.ndarray,
-        inputs: Inputs,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """N (nv, m) at a posture, the speeds Nᵀ M q̇ (m,) and the velocity N v_r + n (nv,)."""
-        bare, _ = self.bound(inputs)
-        N = bare.compute("basis", q=q, t=t, near=near)
-        velocity = N @ v_r
-        if not bare.resting:  # add n, which is due to b
-            velocity = bare.compute("project_velocity", q=q, qd=velocity, t=t)
-        return N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), velocity
-
     def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
         near = z[self.own :].reshape(self.nv, self.freedoms)
-        N, v_r, _ = self._frame(t, q, near, np.zeros(self.freedoms), qd, inputs)
+        bare, _ = self.bound(inputs)
+        N = bare.compute("basis", q=q, t=t, near=near)
+        v_r = N.T @ (bare.at_time(t).mass_matrix(q) @ qd)
         return np.concatenate([q, v_r, z[: self.own], N.ravel(), energy])
 
     def leave(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
         q, v_r, z, near, energy = self._inner(y)
-        _, _, qd = self._frame(t, q, near, v_r, np.zeros(self.nv), inputs)
+        bare, _ = self.bound(inputs)
+        qd = bare.compute("basis", q=q, t=t, near=near) @ v_r
+        if not bare.resting:  # add n, which is due to b
+            qd = bare.compute("project_velocity", q=q, qd=qd, t=t)
         return np.concatenate([q, qd, z, near.ravel(), energy])
 
     def project(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:

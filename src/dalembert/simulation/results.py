@@ -399,12 +399,11 @@ def peaks(run: xarray.Dataset) -> xarray.Dataset:
     if "tau" not in run or "sample" in run.dims:
         raise TrajectoryError("peaks are of one motion with torques: torques_along, or one sample")
     power = run["power"] if "power" in run else run["tau"] * run["qd"]
+    run = run.assign(power=power.assign_attrs(units="W"))
     fields: dict[str, Any] = {}
     for name, (source, *limit) in PEAKS.items():
-        values = np.asarray((power if source == "power" else run[source]).values)
-        at, units = np.abs(values).argmax(axis=0), "W"
-        if source != "power":
-            units = run[source].attrs.get("units", "")
+        values, units = run[source].values, run[source].attrs.get("units", "")
+        at = np.abs(values).argmax(axis=0)
         largest = np.take_along_axis(values, at[None], axis=0)[0]
         fields[name] = ("joint", largest, {"units": units})
         fields[f"{name}_time"] = ("joint", run["time"].values[at], {"units": "s"})

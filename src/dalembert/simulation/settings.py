@@ -260,16 +260,13 @@ class Settings:
         stepped = batch or self.sampling is not None
         chosen = find(self.method or ("rk4" if stepped else "DOP853"))
         if not isinstance(chosen, AdaptiveMethod):
-            if self.sampling is not None:
-                # samples and commands must be at the ends of steps
-                times = {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
-                for name, length in times.items():
-                    if whole(length, self.dt) is None:
-                        raise SettingError(
-                            f"{name} {length:g} s is not a whole number of steps of "
-                            f"dt = {self.dt:g} s; take another dt, or an adaptive method, which "
-                            "stops where it must"
-                        )
+            # samples and commands must be at the ends of steps
+            for name in ("control_dt", "control_delay") if self.sampling else ():
+                if whole(length := getattr(self, name), self.dt) is None:
+                    raise SettingError(
+                        f"{name} {length:g} s is not a whole number of steps of dt = {self.dt:g} s; "
+                        "take another dt, or an adaptive method, which stops where it must"
+                    )
             return chosen
         if batch:
             raise SettingError(

@@ -307,9 +307,8 @@ class Discrete:
         self.controller, self.period = controller, period
         self.constants = packed_constants(controller)
         self.z = np.array(controller.initial, dtype=float)
-        others = {"z": self.z.shape, "law": self.constants.shape[-1:]}
         shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
-        shapes |= {name: shape for name, shape in others.items() if shape[0]}
+        shapes |= {"z": self.z.shape, "law": self.constants.shape[-1:]}
         self.kernel: Callable[..., Any] = PlainKernel(self._outputs, shapes)
         if system.dynamics.traces:
             with compile_errors(controller):
