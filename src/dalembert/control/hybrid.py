@@ -46,14 +46,13 @@ class Task(NamedTuple):
 
 def _entries(
     system: Constrained, requested: Sequence[str], names: Sequence[str], kind: str
-) -> tuple[list[int], bool]:
-    """(indices among `names` and the contacts behind them, whether contacts occur)."""
+) -> list[int]:
+    """Indices among `names` and the contacts behind them."""
     if not len(requested):
         plural = "velocities" if kind == "velocity" else f"{kind}s"
         raise ShapeError(f"{system.name}: name at least one of its {plural} for the task")
     known = (*names, *system.dynamics.contact_names)
-    entries = [index(known, name, f"{system.name} has no {kind}") for name in requested]
-    return entries, any(k >= len(names) for k in entries)
+    return [index(known, name, f"{system.name} has no {kind}") for name in requested]
 
 
 def stacked_solve(task: Task, A: Array, r: Array) -> Array:
@@ -223,9 +222,9 @@ class Hybrid(_HybridController):
         if callable(self.coordinates):
             value = self.coordinates(q)
         else:
-            entries, contacts = _entries(self.system, self.coordinates, names, "coordinate")
+            entries = _entries(self.system, self.coordinates, names, "coordinate")
             values = q
-            if contacts:
+            if max(entries) >= len(names):
                 values = np.concatenate([q, system.contact_state(q, np.zeros(system.nv))[0]])
             value = np.stack([values[k] for k in entries])
         return value, tracing.directional(value, q, system.dynamics.rate(q, v))
@@ -285,9 +284,9 @@ class HybridVelocity(_HybridController):
         if callable(self.velocities):
             matrix = self.velocities(q)
         else:
-            entries, contacts = _entries(self.system, self.velocities, names, "velocity")
+            entries = _entries(self.system, self.velocities, names, "velocity")
             rows = np.eye(system.nv)
-            if contacts:
+            if max(entries) >= len(names):
                 u = tracing.symbol("u", system.nv)
                 rows = np.concatenate([rows, tracing.jacobian(system.contact_state(q, u)[1], u)])
             matrix = np.stack([rows[k] for k in entries])

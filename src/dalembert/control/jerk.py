@@ -196,30 +196,26 @@ def jerk_limited(
     """
     q0, q1 = start_and_goal(start, goal)
     limits = limits_of(q0.size, velocity, acceleration, jerk)
-    speeds = [
-        _speeds(x, limits, name)
-        for name, x in (("start_velocity", start_velocity), ("goal_velocity", goal_velocity))
-    ]
-    if np.any(speeds):
-        if straight:
-            raise TrajectoryError("straight=True is for motions from rest to rest")
-        v0, v1 = speeds
-        own = [Limits(*(float(x[j]) for x in limits)) for j in range(len(q0))]
-        motions = list(zip((q1 - q0).tolist(), v0.tolist(), v1.tolist(), own, strict=True))
-        profiles = [fastest(*motion) for motion in motions]
-        duration, profiles = synchronised(profiles, motions)
-        if duration == 0.0:
-            raise TrajectoryError(
-                "start and goal are the same, with the same velocities: the motion would take no time"
-            )
-        joints = []
-        for q, profile, (_, first, last, limit) in zip(q0, profiles, motions, strict=True):
-            breaks, c = _pieces(first, last, profile, limit)
-            breaks[-1] = duration
-            c[:, 0] += q
-            joints.append((breaks, c))
-        return _joined(joints, begin)
-    return _rest_to_rest(q0, q1, limits, straight, begin)
+    v0 = _speeds(start_velocity, limits, "start_velocity")
+    v1 = _speeds(goal_velocity, limits, "goal_velocity")
+    if not (v0.any() or v1.any()):
+        return _rest_to_rest(q0, q1, limits, straight, begin)
+    if straight:
+        raise TrajectoryError("straight=True is for motions from rest to rest")
+    own = [Limits(*(float(x[j]) for x in limits)) for j in range(len(q0))]
+    motions = list(zip((q1 - q0).tolist(), v0.tolist(), v1.tolist(), own, strict=True))
+    duration, profiles = synchronised([fastest(*motion) for motion in motions], motions)
+    if duration == 0.0:
+        raise TrajectoryError(
+            "start and goal are the same, with the same velocities: the motion would take no time"
+        )
+    joints = []
+    for q, profile, (_, first, last, limit) in zip(q0, profiles, motions, strict=True):
+        breaks, c = _pieces(first, last, profile, limit)
+        breaks[-1] = duration
+        c[:, 0] += q
+        joints.append((breaks, c))
+    return _joined(joints, begin)
 
 
 def jerk_limited_duration(

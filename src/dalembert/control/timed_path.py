@@ -308,12 +308,10 @@ def timed(
     c = path.taylor(grid[:-1])  # (N, d+1, n)
     count, terms, n = c.shape
     coefficients = np.zeros((count, 2 * terms - 1, n))
-    power = np.zeros((count, 2 * terms - 1))  # of σ^j
-    power[:, 0] = 1.0
-    for j in range(terms):
-        coefficients += power[:, :, None] * c[:, j, None, :]
-        product = np.zeros_like(power)
-        product[:, 1:] += speed[:-1, None] * power[:, :-1]
-        product[:, 2:] += 0.5 * acceleration[:, None] * power[:, :-2]
-        power = product
+    for own in np.moveaxis(c, 1, 0)[::-1]:  # Horner's rule, in powers of t
+        times_sigma = np.zeros_like(coefficients)
+        times_sigma[:, 1:] += speed[:-1, None, None] * coefficients[:, :-1]
+        times_sigma[:, 2:] += 0.5 * acceleration[:, None, None] * coefficients[:, :-2]
+        coefficients = times_sigma
+        coefficients[:, 0] += own
     return TimedPath(breaks, coefficients, path, grid, speed, limits, system)

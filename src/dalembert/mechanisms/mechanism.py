@@ -41,14 +41,13 @@ from dalembert.mechanisms.description import (
     End,
     Ends,
     measure,
-    stretch,
     vector,
 )
 from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.tables import build
-from dalembert.systems.bodies.body import Element, Force
+from dalembert.systems.bodies.body import Element, Force, Load
 from dalembert.systems.bodies.body_set import Bodies
 from dalembert.systems.bodies.space import Kind, Space
 from dalembert.systems.evaluator import Evaluator
@@ -287,8 +286,8 @@ class Mechanism(System):
             raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
         d = self._description
         element = measure(d, name, on, between)
-        if free == 0.0 and damping == 0.0:
-            element = stretch(d, element)
+        if element.kind.name == "length" and free == damping == 0.0:  # which may be zero
+            element = replace(element, kind=description.measures(d)["stretch"])
         force = Force(element, stiffness, free, damping)
         return self._with_description(description.with_force(d, force, "spring"))
 
@@ -321,8 +320,16 @@ class Mechanism(System):
 
         The moment is a number in the plane and (3,) in space.
         """
-        d = self._description
-        return self._with_description(description.with_load(d, name, on, force, moment, follows))
+        d, where = self._description, f"force {name!r}"
+        body, point = description.read_end(d, on, f"{where}: ")
+        if body == 0:
+            raise ModelError(f"{where} acts on the ground, which does not move")
+        description.require_own_name(d, name)
+        n, turns = d.space.dimension, d.space.nv - d.space.dimension
+        about = np.zeros(turns) if np.ndim(moment) == 0 and not moment else np.atleast_1d(moment)
+        F, M = vector(force, n, where), vector(about, turns, f"{where}: moment")
+        load = Load(name, body, point, F, M, follows)
+        return self._with_description(replace(d, loads=(*d.loads, load)))
 
     def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
         """A constant moment on a body, N m: counter-clockwise, or (3,) in world axes."""

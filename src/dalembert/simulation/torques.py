@@ -424,18 +424,15 @@ def initial_activation(
 ) -> np.ndarray:
     """Activations (..., na) at the start, from an array or by name; zero by default."""
     names = system.activations
-    value = np.zeros(len(names))
     if isinstance(activation, Mapping):
-        unknown = [name for name in activation if name not in names]
-        if unknown:
-            known = ", ".join(names) or "none has one"
-            raise SettingError(
-                f"{system.name}: activation of {unknown[0]!r}, which has none; those with one: {known}"
-            )
-        for name, entry in activation.items():
-            value[names.index(name)] = entry
-    elif activation is not None:
-        value = np.asarray(activation, dtype=float)
+        for name in activation:
+            if name not in names:
+                known = ", ".join(names) or "none has one"
+                raise SettingError(
+                    f"{system.name}: activation of {name!r}, which has none; those with one: {known}"
+                )
+        activation = [activation.get(name, 0.0) for name in names]
+    value = np.zeros(len(names)) if activation is None else np.asarray(activation, dtype=float)
     batch = (*shape[:-1], len(names))
     if value.shape not in (batch, batch[-1:]):
         raise ShapeError(f"activation has the shape {value.shape}; it must be {batch[-1:]}")
