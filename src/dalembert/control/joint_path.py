@@ -116,7 +116,7 @@ class _Samples:
         k2 = self.rate(q + 0.5 * h * k1, share + 0.5 * h)
         k3 = self.rate(q + 0.5 * h * k2, share + 0.5 * h)
         k4 = self.rate(q + h * k3, share + h)
-        return q + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        return np.asarray(q + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
 
     def rate(self, q: np.ndarray, share: float) -> np.ndarray:
         """dq/dσ = J⁺ V (n,), V (6,) = (linear, angular) along the world's axes."""

@@ -45,15 +45,15 @@ class Source:
 
     def line(self, table: str | None, number: int = 0, key: str | None = None) -> int | None:
         """Line of a key in the n-th table of a name, or of the table itself."""
-        wanted = None if table is None else (table, number)
+        section = None if table is None else (table, number)
         here, start, counts = None, None, Counter[str]()
         for k, text in enumerate(self.text.splitlines(), 1):
             header, entry = HEADER.match(text), KEY.match(text)
             if header and "=" not in text.partition("]")[0]:
                 here = header[1], counts[header[1]]
                 counts[header[1]] += 1
-                start = k if here == wanted else start
-            elif here == wanted and entry and entry[1] == key:
+                start = k if here == section else start
+            elif here == section and entry and entry[1] == key:
                 return k
         return start
 

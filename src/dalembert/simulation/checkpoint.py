@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dalembert.simulation.fixed_step import FixedRun
     from dalembert.simulation.torques import Sampled
 
-    Run = AdaptiveRun | FixedRun
+    Run: TypeAlias = "AdaptiveRun | FixedRun"
 
 FORMAT = 3
 HEADER = "run.json"
