@@ -46,8 +46,9 @@ def test_a_line_turns_by_the_shortest_way_at_an_even_rate() -> None:
 def test_an_arc_goes_through_its_three_points() -> None:
     path = CartesianPath.arc(A, B, C)
     T = path(np.linspace(0.0, 1.0, 20001))
-    center = path.segments[0].center
-    radius = np.linalg.norm(T[:, :3, 3] - center, axis=1)
+    v, w = np.split(path.segments[0].twist, 2)
+    on_axis = np.cross(w, v) / (w @ w)
+    radius = np.linalg.norm(T[:, :3, 3] - on_axis, axis=1)
     np.testing.assert_allclose(radius, radius[0], rtol=1e-12)
     np.testing.assert_allclose(T[-1], C, atol=1e-12)
     assert np.linalg.norm(T[:, :3, 3] - B[:3, 3], axis=1).min() < 1e-4
@@ -56,9 +57,9 @@ def test_an_arc_goes_through_its_three_points() -> None:
 def test_an_arc_of_more_than_half_a_circle_takes_the_long_way() -> None:
     points = [pose(p=[np.cos(a), np.sin(a), 0.0]) for a in (0.0, 2.5, 5.0)]
     segment = CartesianPath.arc(*points).segments[0]
-    np.testing.assert_allclose(segment.turn, [0.0, 0.0, 5.0], atol=1e-12)
+    np.testing.assert_allclose(segment.twist[3:], [0.0, 0.0, 5.0], atol=1e-12)
     back = CartesianPath.arc(*points[::-1]).segments[0]
-    np.testing.assert_allclose(back.turn, [0.0, 0.0, -5.0], atol=1e-12)
+    np.testing.assert_allclose(back.twist[3:], [0.0, 0.0, -5.0], atol=1e-12)
 
 
 @pytest.mark.parametrize("twist", [[0.1, 0.2, 0.3, 0.4, -0.5, 1.0], [0.1, 0.2, 0.3, 0.0, 0.0, 0.0]])

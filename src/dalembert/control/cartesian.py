@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from dalembert.control.path import Path, blended
 from dalembert.control.trajectory import Array, Constants, Scalar, Trajectory, quintic, trapezoidal
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import exp_so3, log_so3
-from dalembert.spatial.se3 import interpolate_poses, rotation_between, rotations_about, stack_poses
+from dalembert.spatial.se3 import rotation_between, rotations_about, stack_poses
 from dalembert.systems.ik.targets import with_nearest_rotations
 
 if TYPE_CHECKING:
@@ -102,86 +102,48 @@ def checked_pose(pose: ArrayLike, name: str) -> np.ndarray:
 RADIUS = 0.25  # m that count as much as a turn of one radian
 
 
-class Segment(Protocol):
-    """A smooth piece of a path: its length, and poses (k, 4, 4) at shares (k,) of it."""
-
-    @property
-    def length(self) -> float: ...
-    def poses(self, share: np.ndarray) -> np.ndarray: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Straight:
-    """p₀ + σ (p₁ − p₀), R₀ exp(σ log(R₀ᵀ R₁))."""
-
-    start: np.ndarray
-    goal: np.ndarray
-
-    @property
-    def displacement(self) -> np.ndarray:
-        """(6,): p₁ − p₀, and the turn log(R₀ᵀ R₁) in the moving frame."""
-        step = self.goal[:3, 3] - self.start[:3, 3]
-        return np.concatenate([step, rotation_between(self.start, self.goal)])
-
-    @property
-    def length(self) -> float:
-        """Distance and turn together."""
-        return _length(self.displacement)
-
-    def poses(self, share: np.ndarray) -> np.ndarray:
-        """Poses (k, 4, 4)."""
-        return interpolate_poses(self.start, self.goal, share)
-
-
-@dataclass(frozen=True, eq=False)
-class Arc:
-    """The origin turns about an axis (3,) through a centre (3,), the frame from start to goal."""
-
-    start: np.ndarray
-    goal: np.ndarray
-    center: np.ndarray
-    turn: np.ndarray  # axis times angle, along the world's axes
-
-    @property
-    def length(self) -> float:
-        """Distance and turn together."""
-        radius = np.linalg.norm(np.cross(unit(self.turn), self.start[:3, 3] - self.center))
-        arc = radius * np.linalg.norm(self.turn)
-        return _length(np.array([arc, 0.0, 0.0, *rotation_between(self.start, self.goal)]))
-
-    def poses(self, share: np.ndarray) -> np.ndarray:
-        """Poses (k, 4, 4)."""
-        p = self.center + rotations_about(self.turn, share) @ (self.start[:3, 3] - self.center)
-        return stack_poses(
-            self.start[:3, :3] @ rotations_about(rotation_between(self.start, self.goal), share), p
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Screw:
-    """exp(σ ξ̂ θ) T₀: a turn about an axis fixed in the world, with a shift along it."""
+    """The origin moves by exp(σ ξ̂ θ), R = R₀ exp(σ ŵ): lines, arcs and screw motions of the frame.
+
+    On a line ξ has no turn, on an arc it is a turn about the centre; w = R₀ᵀ ω θ where the whole
+    frame moves by the screw.
+    """
 
     start: np.ndarray
     twist: np.ndarray  # ξ θ (6,), (linear, angular), along the world's axes at its origin
+    turn: np.ndarray  # w (3,), axis times angle of the frame, along its own axes
+
+    @property
+    def displacement(self) -> np.ndarray:
+        """(6,): rate of the origin with σ at the start, which has the length of its way, and w."""
+        v, w = self.twist[:3], self.twist[3:]
+        return np.concatenate([v + np.cross(w, self.start[:3, 3]), self.turn])
 
     @property
     def length(self) -> float:
         """Distance and turn together."""
-        v, w = self.twist[:3], self.twist[3:]
-        return _length(np.concatenate([v + np.cross(w, self.start[:3, 3]), w]))
+        linear, angular = np.linalg.norm(self.displacement.reshape(2, 3), axis=1)
+        return float(np.hypot(linear, RADIUS * angular))
 
     def poses(self, share: np.ndarray) -> np.ndarray:
         """Poses (k, 4, 4)."""
         v, w = self.twist[:3], self.twist[3:]
-        angle = np.linalg.norm(w)
-        R, shift = rotations_about(w, share), share[:, None] * v
+        angle, shift = np.linalg.norm(w), share[:, None] * v
         if angle > 0.0:
             # ∫ exp(σ ŵ) v dσ; a point of the axis would be far away where w is small
             axis, phi = w / angle, (share * angle)[:, None]
             aside = np.cross(axis, v)
             shift = shift + 2.0 * np.sin(0.5 * phi) ** 2 / angle * aside
             shift = shift + (phi - np.sin(phi)) / angle * np.cross(axis, aside)
-        return stack_poses(R @ self.start[:3, :3], R @ self.start[:3, 3] + shift)
+        R = self.start[:3, :3] @ rotations_about(self.turn, share)
+        return stack_poses(R, rotations_about(w, share) @ self.start[:3, 3] + shift)
+
+
+def straight(start: np.ndarray, goal: np.ndarray) -> Screw:
+    """p₀ + σ (p₁ − p₀), R₀ exp(σ log(R₀ᵀ R₁))."""
+    twist = np.concatenate([goal[:3, 3] - start[:3, 3], np.zeros(3)])
+    return Screw(start, twist, rotation_between(start, goal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,16 +175,7 @@ class Corner:
         return stack_poses(R, self.at[:3, 3] + shift)
 
 
-def _length(displacement: np.ndarray) -> float:
-    linear, angular = np.linalg.norm(displacement[:3]), np.linalg.norm(displacement[3:])
-    return float(np.hypot(linear, RADIUS * angular))
-
-
-def unit(v: np.ndarray) -> np.ndarray:
-    """v of length 1."""
-    return np.asarray(v / np.linalg.norm(v))
-
-
+Segment = Screw | Corner  # a smooth piece: its length, and poses (k, 4, 4) at shares (k,) of it
 SAME = 1e-6  # m and rad, between the end of a segment and the begin of the next
 
 
@@ -249,8 +202,8 @@ class CartesianPath:
     @staticmethod
     def line(start: ArrayLike, goal: ArrayLike) -> CartesianPath:
         """A straight line from pose to pose (4, 4), turning about one axis."""
-        line = Straight(checked_pose(start, "start"), checked_pose(goal, "goal"))
-        return CartesianPath((line,))
+        ends = checked_pose(start, "start"), checked_pose(goal, "goal")
+        return CartesianPath((straight(*ends),))
 
     @staticmethod
     def lines(poses: Sequence[ArrayLike] | np.ndarray, blend: float = 0.0) -> CartesianPath:
@@ -261,7 +214,7 @@ class CartesianPath:
         if len(poses) < 2 or not (np.isfinite(blend) and blend >= 0.0):
             raise TrajectoryError("lines need two poses or more, and a blend of at least 0 m")
         checked = [checked_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
-        lines = [Straight(a, b) for a, b in pairwise(checked)]
+        lines = [straight(a, b) for a, b in pairwise(checked)]
         path = CartesianPath(tuple(lines))  # an error for lines without length
         if blend == 0.0:
             return path
@@ -270,11 +223,11 @@ class CartesianPath:
             k = int(a)
             if b <= k + 1.0:  # inside one line
                 begin, end = lines[k].poses(np.array([a - k, b - k]))
-                segments.append(Straight(begin, end))
+                segments.append(straight(begin, end))
                 continue
             before, after = (line.displacement / line.length for line in lines[k : k + 2])
             size = (b - k - 1.0) * lines[k + 1].length
-            segments.append(Corner(lines[k].goal, before, after, size))
+            segments.append(Corner(checked[k + 1], before, after, size))
         return CartesianPath(tuple(segments))
 
     @staticmethod
@@ -288,8 +241,8 @@ class CartesianPath:
         middle = middle[:3, 3] if middle.shape == (4, 4) else middle
         if middle.shape != (3,) or not np.isfinite(middle).all():
             raise TrajectoryError("via must be a pose (4, 4) or a position (3,) of finite numbers")
-        center, turn = _circle(first[:3, 3], middle, last[:3, 3])
-        return CartesianPath((Arc(first, last, center, turn),))
+        twist = _circle(first[:3, 3], middle, last[:3, 3])
+        return CartesianPath((Screw(first, twist, rotation_between(first, last)),))
 
     @staticmethod
     def circle(start: ArrayLike, center: ArrayLike, axis: ArrayLike, angle: float) -> CartesianPath:
@@ -300,8 +253,8 @@ class CartesianPath:
                 raise TrajectoryError(f"{name} must be (3,) finite numbers")
         if not direction.any():
             raise TrajectoryError("axis must have a direction")
-        w = unit(direction) * angle
-        return CartesianPath.screw(start, np.concatenate([np.cross(point, w), w]))
+        w = direction / np.linalg.norm(direction)
+        return CartesianPath.screw(start, np.concatenate([np.cross(point, w), w]), angle)
 
     @staticmethod
     def screw(start: ArrayLike, twist: ArrayLike, angle: float = 1.0) -> CartesianPath:
@@ -309,7 +262,8 @@ class CartesianPath:
         xi = np.asarray(twist, dtype=float) * angle
         if xi.shape != (6,) or not np.isfinite(xi).all():
             raise TrajectoryError("twist must be (6,) finite numbers, linear before angular")
-        return CartesianPath((Screw(checked_pose(start, "start"), xi),))
+        first = checked_pose(start, "start")
+        return CartesianPath((Screw(first, xi, first[:3, :3].T @ xi[3:]),))
 
     def __add__(self, other: CartesianPath) -> CartesianPath:
         end, begin = self(1.0), other(0.0)
@@ -374,15 +328,15 @@ class CartesianPath:
         return joint_path(robot, self, q0, frame, tolerance)
 
 
-def _circle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centre (3,) and turn (3,), axis times angle, of the arc from a through b to c."""
+def _circle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Twist (6,) of the turn along the arc from a through b to c."""
     u, v = b - a, c - a
     normal = np.cross(u, v)
     if np.linalg.norm(normal) < 1e-9 * max(u @ u, v @ v):
         raise TrajectoryError("the three poses of an arc are on a line: take a line instead")
     away = np.cross((u @ u) * v - (v @ v) * u, normal) / (2.0 * (normal @ normal))
-    center, axis = a + away, unit(normal)
+    center, axis = a + away, normal / np.linalg.norm(normal)
     first, last = a - center, c - center
     # from a counter-clockwise about the normal, b comes before c
-    angle = np.arctan2(axis @ np.cross(first, last), first @ last) % (2.0 * np.pi)
-    return center, axis * angle
+    turn = axis * (np.arctan2(axis @ np.cross(first, last), first @ last) % (2.0 * np.pi))
+    return np.concatenate([np.cross(center, turn), turn])

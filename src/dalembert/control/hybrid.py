@@ -46,14 +46,13 @@ class Task(NamedTuple):
 
 def _entries(
     system: Constrained, requested: Sequence[str], names: Sequence[str], kind: str
-) -> tuple[list[int], bool]:
-    """(indices among `names` and the contacts behind them, whether contacts occur)."""
+) -> list[int]:
+    """Indices among `names` and the contacts behind them."""
     if not len(requested):
         plural = "velocities" if kind == "velocity" else f"{kind}s"
         raise ShapeError(f"{system.name}: name at least one of its {plural} for the task")
     known = (*names, *system.dynamics.contact_names)
-    entries = [index(known, name, f"{system.name} has no {kind}") for name in requested]
-    return entries, any(k >= len(names) for k in entries)
+    return [index(known, name, f"{system.name} has no {kind}") for name in requested]
 
 
 def stacked_solve(task: Task, A: Array, r: Array) -> Array:
@@ -92,16 +91,15 @@ class _HybridController(TracedController):
         """Convert the target, these gains and the desired forces to arrays; check the task."""
         if not isinstance(self.target, Trajectory):
             object.__setattr__(self, "target", hold(self.target))
-        for name in self.GAINS:
-            value = gain(getattr(self, name), self.target.size, name, matrix=True)
-            object.__setattr__(self, name, value)
         system, q, rows = self.system, self.system.neutral(), self.system.rows
+        for name in self.GAINS:
+            size, value = rows if name == "ki" else self.target.size, getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, gain(value, size, name, matrix=True))
         lam = np.zeros(rows) if self.lam is None else np.asarray(self.lam, dtype=float)
         if lam.shape != (rows,) or not np.isfinite(lam).all():
             raise ShapeError(f"lam must have the shape ({rows},), not {lam.shape}")
         object.__setattr__(self, "desired", lam)
-        if self.ki is not None:
-            object.__setattr__(self, "ki", gain(self.ki, rows, "ki", matrix=True))
         # the task must have as many coordinates as there are freedoms, and determine the motion
         task = self.task(q, np.zeros(system.nv))
         size = len(task.value)
@@ -134,9 +132,7 @@ class _HybridController(TracedController):
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains, desired forces and target."""
-        gains = {name: np.asarray(getattr(self, name)) for name in self.GAINS}
-        force = {"lam": self.desired, **({} if self.ki is None else {"ki": np.asarray(self.ki)})}
-        return {**gains, **force, **self.target.constants}
+        return {"lam": self.desired, **super().constants}
 
     def command(self, t: Scalar, q: Array, qd: Array, z: Array, constants: Constants) -> Output:
         """(τ, ż as a function of λ), traceable."""
@@ -150,29 +146,21 @@ class _HybridController(TracedController):
 
     def commanded_force(self, t: Scalar, q: Array, z: Array, constants: Constants) -> Output:
         """(λ to command, ż as a function of λ), with all velocities driven."""
-        model = self.model
         lam: Array = constants["lam"]
-
-        def effective() -> Array:
-            """λ (rows,) of least norm with the same force Aᵀλ."""
-            if model.balanced:
-                return lam
-            _, remainder = row_space(model.at(q, None, t).A, model.known_rank).coordinates(lam)
-            least: Array = lam - remainder
-            return least
-
-        return self._force(z, constants, effective)
-
-    def _force(self, z: Array, constants: Constants, attained: Callable[[], Array]) -> Output:
-        """λ_d − K_I z with ż = λ − λ_d, a function of λ.
-
-        `attained()` is the λ that λ_d leads to: with redundant rows or few actuators another one, whose
-        difference must not be integrated.
-        """
         if self.ki is None:
-            return constants["lam"], np.zeros(0)
-        best = attained()
-        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
+            return lam, np.zeros(0)
+        if not self.model.balanced:  # λ of least norm with the same force Aᵀλ
+            A = self.model.at(q, None, t).A
+            lam = lam - row_space(A, self.model.known_rank).coordinates(lam)[1]
+        return self._integrated(z, constants, lam)
+
+    def _integrated(self, z: Array, constants: Constants, attained: Array) -> Output:
+        """λ_d − K_I z with ż = λ − `attained`, a function of λ.
+
+        λ_d leads to `attained`: with redundant rows or few actuators another one, whose difference
+        must not be integrated.
+        """
+        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - attained
 
     @property
     def initial(self) -> np.ndarray:
@@ -218,7 +206,7 @@ class Hybrid(_HybridController):
     (True, True)
     """
 
-    GAINS = ("kp", "kd")
+    GAINS = ("kp", "kd", "ki")
 
     system: Constrained
     coordinates: Coordinates
@@ -234,9 +222,9 @@ class Hybrid(_HybridController):
         if callable(self.coordinates):
             value = self.coordinates(q)
         else:
-            entries, contacts = _entries(self.system, self.coordinates, names, "coordinate")
+            entries = _entries(self.system, self.coordinates, names, "coordinate")
             values = q
-            if contacts:
+            if max(entries) >= len(names):
                 values = np.concatenate([q, system.contact_state(q, np.zeros(system.nv))[0]])
             value = np.stack([values[k] for k in entries])
         return value, tracing.directional(value, q, system.dynamics.rate(q, v))
@@ -281,7 +269,7 @@ class HybridVelocity(_HybridController):
         Initial ∫(λ − λ_d) (rows,); default zero.
     """
 
-    GAINS = ("kp",)
+    GAINS = ("kp", "ki")
 
     system: Constrained
     velocities: Coordinates
@@ -296,9 +284,9 @@ class HybridVelocity(_HybridController):
         if callable(self.velocities):
             matrix = self.velocities(q)
         else:
-            entries, contacts = _entries(self.system, self.velocities, names, "velocity")
+            entries = _entries(self.system, self.velocities, names, "velocity")
             rows = np.eye(system.nv)
-            if contacts:
+            if max(entries) >= len(names):
                 u = tracing.symbol("u", system.nv)
                 rows = np.concatenate([rows, tracing.jacobian(system.contact_state(q, u)[1], u)])
             matrix = np.stack([rows[k] for k in entries])
@@ -361,6 +349,7 @@ class RedundantActuation(Hybrid):
         def torques(lam: Array | None) -> tuple[Array, Array]:
             return inverse_dynamics(self.model.at_time(t), q, qd, qdd, lam, None, self._names)
 
-        lam, zdot = self._force(z, constants, lambda: torques(constants["lam"])[1])
-        tau, _ = torques(None if self.lam is None and self.ki is None else lam)
-        return tau, (zdot if self.ki is not None else np.zeros(0))
+        if self.ki is None:
+            return torques(None if self.lam is None else constants["lam"])[0], np.zeros(0)
+        lam, zdot = self._integrated(z, constants, torques(constants["lam"])[1])
+        return torques(lam)[0], zdot

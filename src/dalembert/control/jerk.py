@@ -196,30 +196,26 @@ def jerk_limited(
     """
     q0, q1 = start_and_goal(start, goal)
     limits = limits_of(q0.size, velocity, acceleration, jerk)
-    speeds = [
-        _speeds(x, limits, name)
-        for name, x in (("start_velocity", start_velocity), ("goal_velocity", goal_velocity))
-    ]
-    if np.any(speeds):
-        if straight:
-            raise TrajectoryError("straight=True is for motions from rest to rest")
-        v0, v1 = speeds
-        own = [Limits(*(float(x[j]) for x in limits)) for j in range(len(q0))]
-        motions = list(zip((q1 - q0).tolist(), v0.tolist(), v1.tolist(), own, strict=True))
-        profiles = [fastest(*motion) for motion in motions]
-        duration, profiles = synchronised(profiles, motions)
-        if duration == 0.0:
-            raise TrajectoryError(
-                "start and goal are the same, with the same velocities: the motion would take no time"
-            )
-        joints = []
-        for q, profile, (_, first, last, limit) in zip(q0, profiles, motions, strict=True):
-            breaks, c = _pieces(first, last, profile, limit)
-            breaks[-1] = duration
-            c[:, 0] += q
-            joints.append((breaks, c))
-        return _joined(joints, begin)
-    return _rest_to_rest(q0, q1, limits, straight, begin)
+    v0 = _speeds(start_velocity, limits, "start_velocity")
+    v1 = _speeds(goal_velocity, limits, "goal_velocity")
+    if not (v0.any() or v1.any()):
+        return _rest_to_rest(q0, q1, limits, straight, begin)
+    if straight:
+        raise TrajectoryError("straight=True is for motions from rest to rest")
+    own = [Limits(*(float(x[j]) for x in limits)) for j in range(len(q0))]
+    motions = list(zip((q1 - q0).tolist(), v0.tolist(), v1.tolist(), own, strict=True))
+    duration, profiles = synchronised([fastest(*motion) for motion in motions], motions)
+    if duration == 0.0:
+        raise TrajectoryError(
+            "start and goal are the same, with the same velocities: the motion would take no time"
+        )
+    joints = []
+    for q, profile, (_, first, last, limit) in zip(q0, profiles, motions, strict=True):
+        breaks, c = _pieces(first, last, profile, limit)
+        breaks[-1] = duration
+        c[:, 0] += q
+        joints.append((breaks, c))
+    return _joined(joints, begin)
 
 
 def jerk_limited_duration(
@@ -276,30 +272,25 @@ def _rest_to_rest(
         return Trajectory(np.array([begin, begin + 1.0]), q0[None, None, :])
     if straight:
         moving = distance > 0.0
-        share = Limits(*(float((x[moving] / distance[moving]).min()) for x in limits))
-        breaks, c = _rest_pieces(1.0, share)
-        coefficients = c[:, :, None] * (q1 - q0)
+        share = Limits(*((x[moving] / distance[moving]).min(keepdims=True) for x in limits))
+        along = _rest_to_rest(np.zeros(1), np.ones(1), share, False, begin)
+        coefficients = along.coefficients * (q1 - q0)
         coefficients[:, 0] += q0
-        return Trajectory(begin + breaks, coefficients)
-    longest = float(rest_to_rest(distance, limits)[1].max())
-    joints = []
-    for j in range(len(q0)):
+        return Trajectory(along.breaks, coefficients)
+    peaks, durations = rest_to_rest(distance, limits)
+    longest, joints = float(durations.max()), []
+    for j, (peak, duration) in enumerate(zip(peaks, durations, strict=True)):
         breaks, c = np.array([0.0, longest]), np.zeros((1, 4))
         if distance[j]:
-            breaks, c = _rest_pieces(distance[j], Limits(*(float(x[j]) for x in limits)))
+            own = Limits(*(float(x[j]) for x in limits))
+            cruise = duration - 2.0 * float(change_time(peak, own))
+            breaks, c = _pieces(0.0, 0.0, Profile(peak, cruise, duration), own)
             slower = longest / breaks[-1]
             breaks = slower * breaks
             c *= np.sign(q1[j] - q0[j]) / slower ** np.arange(4.0)
         c[:, 0] += q0[j]
         joints.append((breaks, c))
     return _joined(joints, begin)
-
-
-def _rest_pieces(distance: float, limits: Limits) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces of the fastest profile from rest to rest."""
-    peak, duration = (float(x) for x in rest_to_rest(np.asarray(distance), limits))
-    cruise = duration - 2.0 * float(change_time(peak, limits))
-    return _pieces(0.0, 0.0, Profile(peak, cruise, duration), limits)
 
 
 def _pieces(

@@ -18,7 +18,6 @@ from dalembert.control.trajectory import on_pieces, spline_pieces
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.ik.targets import pose_errors
-from dalembert.systems.runge_kutta import TABLEAUX
 
 if TYPE_CHECKING:
     from dalembert.control.cartesian import CartesianPath, Segment
@@ -108,20 +107,16 @@ class _Samples:
             elif step > SMALLEST:
                 step *= 0.5
             else:
-                s = self.s(at[-1])
-                jump = here - qs[-1] if solved else None
-                raise _Stopped(_failure(self.robot, qs[-1], self.frame, s, jump), s)
+                raise self.stopped(qs[-1], at[-1], here - qs[-1] if solved else None)
         self.at, self.q = np.array(at), np.array(qs)
 
-    def predicted(self, q: np.ndarray, share: float, step: float) -> np.ndarray:
-        """q after a step along dq/dσ = J⁺ V, of fourth order."""
-        tableau = TABLEAUX["rk4"]
-        rate, total = np.zeros_like(q), np.zeros_like(q)
-        factor = 0.0  # of the rate of the stage before
-        for c, (following, weight) in zip(tableau.c, tableau.rows, strict=True):
-            rate = self.rate(q + step * factor * rate, share + step * c)
-            total, factor = total + weight * rate, following
-        return q + step * total
+    def predicted(self, q: np.ndarray, share: float, h: float) -> np.ndarray:
+        """q after a step h along dq/dσ = J⁺ V, of fourth order."""
+        k1 = self.rate(q, share)
+        k2 = self.rate(q + 0.5 * h * k1, share + 0.5 * h)
+        k3 = self.rate(q + 0.5 * h * k2, share + 0.5 * h)
+        k4 = self.rate(q + h * k3, share + h)
+        return np.asarray(q + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
 
     def rate(self, q: np.ndarray, share: float) -> np.ndarray:
         """dq/dσ = J⁺ V (n,), V (6,) = (linear, angular) along the world's axes."""
@@ -146,38 +141,35 @@ class _Samples:
             )
             if not solution.found.all():
                 k = np.flatnonzero(wrong)[np.argmin(solution.found)]
-                s = self.s(self.at[k])
-                raise _Stopped(_failure(self.robot, self.q[k], self.frame, s, None), s)
+                raise self.stopped(self.q[k], self.at[k], None)
             order = np.argsort(np.concatenate([self.at, middles[wrong]]))
             self.at = np.concatenate([self.at, middles[wrong]])[order]
             self.q = np.concatenate([self.q, solution.q])[order]
         k = int(np.argmax(away))
-        s, jump = self.s(self.at[k]), self.q[k + 1] - self.q[k]
-        raise _Stopped(_failure(self.robot, self.q[k], self.frame, s, jump), s)
+        raise self.stopped(self.q[k], self.at[k], self.q[k + 1] - self.q[k])
 
-    def s(self, share: float) -> float:
-        """s of the whole path."""
-        return float(self.stretch[0] + share * (self.stretch[1] - self.stretch[0]))
+    def stopped(self, q: np.ndarray, share: float, jump: np.ndarray | None) -> _Stopped:
+        """The error of a path that cannot be followed beyond a share, from the last posture."""
+        s = float(self.stretch[0] + share * (self.stretch[1] - self.stretch[0]))
+        where = f"the path cannot be followed beyond s = {s:.4g}"
+        return _Stopped(f"{where}: {_cause(self.robot, q, self.frame, jump)}", s)
 
 
-def _failure(robot: Robot, q: np.ndarray, frame: str, s: float, jump: np.ndarray | None) -> str:
-    """Message with the cause why the path cannot be followed beyond s, from the last posture."""
+def _cause(robot: Robot, q: np.ndarray, frame: str, jump: np.ndarray | None) -> str:
+    """Why a path cannot be followed from this posture."""
     names = robot.dynamics.velocities
-    where = f"the path cannot be followed beyond s = {s:.4g}"
     near = np.minimum(q - robot.lower, robot.upper - q)
     j = int(np.argmin(near))
     if near[j] < LIMIT:
         side = "upper" if robot.upper[j] - q[j] < LIMIT else "lower"
-        return (
-            f"{where}: joint {names[j]!r} is at its {side} limit of {getattr(robot, side)[j]:.4g}"
-        )
+        return f"joint {names[j]!r} is at its {side} limit of {getattr(robot, side)[j]:.4g}"
     _, sizes, turns = np.linalg.svd(robot.jacobian(q, frame, expressed_in="world"))
     rank = min(robot.nv, 6)
     k = int(np.argmax(np.abs(turns[rank - 1])))
     if sizes[rank - 1] < SINGULAR * sizes[0]:
         fast = f"joint {names[k]!r} would have to turn without bound"
-        return f"{where}: the posture is singular there, {fast}"
+        return f"the posture is singular there, {fast}"
     if jump is not None:
         k = int(np.argmax(np.abs(jump)))
-        return f"{where}: joint {names[k]!r} would jump by {jump[k]:.3g}; begin from another q0"
-    return f"{where}: the next poses are out of reach of {robot.name}"
+        return f"joint {names[k]!r} would jump by {jump[k]:.3g}; begin from another q0"
+    return f"the next poses are out of reach of {robot.name}"

@@ -44,12 +44,6 @@ def gain(value: ArrayLike, size: int, name: str, matrix: bool = False) -> np.nda
     return array if array.ndim == 2 else np.broadcast_to(array, (size,)).copy()
 
 
-def controller_model(system: System) -> Dynamics:
-    """The dynamics of a controller: without constraints and Coulomb friction, parameters set."""
-    require_one_degree(system)
-    return system.dynamics.bound().free.without_coulomb()
-
-
 def require_one_degree(system: System) -> None:
     """An error for quaternions, whose configurations have no differences."""
     if system.nq != system.nv:
@@ -75,6 +69,11 @@ class TracedController(Portable):
     system: System
     target: Any
     command: Callable[..., Output]
+
+    @cached_property
+    def model(self) -> Dynamics:
+        """The dynamics in its equations: without constraints and Coulomb friction, parameters set."""
+        return self.system.dynamics.bound().free.without_coulomb()
 
     @property
     def initial(self) -> np.ndarray:
@@ -107,11 +106,6 @@ class JointController(TracedController):
         for name in self.GAINS:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, gain(getattr(self, name), self.system.nv, name))
-
-    @cached_property
-    def model(self) -> Dynamics:
-        """The dynamics in the controller's equations."""
-        return controller_model(self.system)
 
     def with_model(self, model: Dynamics) -> Self:
         """The controller with these dynamics in its equations, whose numbers may be symbols."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from dalembert.control.joint_space import TracedController, gain
 from dalembert.control.trajectory import Array, Constants, Output, Scalar
 from dalembert.errors import ConvergenceError, ParameterError, ShapeError
-from dalembert.formulations.registry import suggest
 from dalembert.systems.system import System
+from dalembert.text import require_known
 
 BALANCED = 1e-6  # relative torque of a joint without drive at an equilibrium
 
@@ -106,8 +106,7 @@ def drives(system: System, driven: Sequence[str] | None) -> np.ndarray:
     """Entries of the velocities with these names, default all."""
     names = system.dynamics.velocities
     for name in () if driven is None else driven:
-        if name not in names:
-            raise ParameterError(f"driven: no velocity {name!r}{suggest(name, list(names))}")
+        require_known(name, names, "driven: no velocity", ParameterError)
     return np.arange(len(names)) if driven is None else np.array([names.index(x) for x in driven])
 
 

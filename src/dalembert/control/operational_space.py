@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.control.cartesian import Line, Waypoint
-from dalembert.control.joint_space import (
-    TracedController,
-    controller_model,
-    gain,
-    require_one_degree,
-)
+from dalembert.control.joint_space import TracedController, gain, require_one_degree
 from dalembert.control.trajectory import Array, Constants, Output, Scalar, hold
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.formulations.kinematics.operational import task_mobility
 from dalembert.linalg.factorisations import cholesky_solve
 from dalembert.spatial.rotations import exp_so3, left_jacobian_inverse_so3, log_so3
-from dalembert.systems.system import Dynamics, System
+from dalembert.systems.system import System
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +86,6 @@ class OperationalSpace(TracedController):
     def rows(self) -> int:
         """Number of task coordinates."""
         return 3 if self.position_only else 6
-
-    @cached_property
-    def model(self) -> Dynamics:
-        """The dynamics in the controller's equations."""
-        return controller_model(self.robot)
 
     @property
     def system(self) -> System:  # type: ignore[override]

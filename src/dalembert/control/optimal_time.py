@@ -30,6 +30,7 @@ from dalembert.kernels.llvm.envelope import backward, forward, pad_lines
 from dalembert.systems.ik.paths import PathWarning
 from dalembert.systems.system import System
 
+Ends = tuple[float, float]  # ṡ at the begin and the end of a path, 1/s
 TINY = 1e-13  # relative to the other coefficient of a line
 FAR = 1e30  # no line
 ROUNDING = 1e-12  # relative amount by which a set may be empty
@@ -228,15 +229,15 @@ def time_optimal(
     for name, value in (("start", start), ("end", end)):
         if not (np.isfinite(value) and value >= 0.0):
             raise TrajectoryError(f"{name} must be a speed ṡ of at least 0, not {value!r}")
-    points = _grid(path, INTERVALS if grid is None else grid)
-    motion = _solved(path, points, limits, system, start, end)
+    points, ends = _grid(path, INTERVALS if grid is None else grid), (start, end)
+    motion = _solved(path, points, limits, system, ends)
     for iteration in range(ROUNDS if grid is None else 0):
         used = np.max([x.max(axis=(1, 2)) for x in _used_inside(motion).values()], axis=0)
         wrong = (used > 1.0 + EXCESS) | ((used < 1.0 - IDLE) & (iteration < IDLE_ROUNDS))
         if not wrong.any():
             break
         points = np.sort(np.concatenate([points, 0.5 * (points[1:] + points[:-1])[wrong]]))
-        motion = _solved(path, points, limits, system, start, end)
+        motion = _solved(path, points, limits, system, ends)
     if grid is None and start == end == 0.0:
         # slowed as a whole, velocities fall by the factor and accelerations by its square; torques
         # approach those at rest, which are feasible
@@ -333,27 +334,20 @@ def _grid(path: Path, grid: ArrayLike) -> np.ndarray:
 
 
 def _solved(
-    path: Path,
-    grid: np.ndarray,
-    limits: MotionLimits,
-    system: System | None,
-    start: float,
-    end: float,
+    path: Path, grid: np.ndarray, limits: MotionLimits, system: System | None, ends: Ends
 ) -> TimedPath:
     """The fastest motion on a grid; viscous friction by tangents at the motion before."""
     constraints = rows(path, grid, limits, system)
-    x = _speeds(constraints, grid, start, end, system)
+    x = _speeds(constraints, ends)
     for _ in range(TANGENTS if constraints.f.any() else 0):
         before = x
-        x, share = _with_friction(constraints, grid, x, start, end, system)
+        x, share = _with_friction(constraints, x, ends)
         if share == 1.0 and np.abs(x - before).max() <= CONVERGED * x.max():
             break
     return timed(path, grid, x, limits, system)
 
 
-def _with_friction(
-    limits: Rows, grid: np.ndarray, x: np.ndarray, start: float, end: float, system: System | None
-) -> tuple[np.ndarray, float]:
+def _with_friction(limits: Rows, x: np.ndarray, ends: Ends) -> tuple[np.ndarray, float]:
     """(ṡ² with tangents at a share of x, that share): 1, or small enough to be feasible.
 
     A tangent of √x is above it, most of all at rest: with one at too large an x not even a slow
@@ -362,21 +356,19 @@ def _with_friction(
     share = 1.0
     while True:
         at = share * x
-        at[0], at[-1] = start**2, end**2
+        at[0], at[-1] = ends[0] ** 2, ends[1] ** 2
         try:
             tangent = limits.tangent(np.stack([at[:-1], at[1:]], axis=1))
-            return _speeds(tangent, grid, start, end, system), share
+            return _speeds(tangent, ends), share
         except TrajectoryError:
             share *= 0.25
             if share < SLOWEST:
                 raise
 
 
-def _speeds(
-    limits: Rows, grid: np.ndarray, start: float, end: float, system: System | None
-) -> np.ndarray:
+def _speeds(limits: Rows, ends: Ends) -> np.ndarray:
     """ṡ² (N+1,) of the fastest motion."""
-    lines = limits.lines(np.diff(grid))
+    lines, (start, end) = limits.lines, ends
     x = None
     for whole in (False, True):
         sets = controllable_sets(*lines, end**2, whole)
@@ -385,7 +377,7 @@ def _speeds(
             x = fastest(*lines, sets, min(max(start**2, sets.low[0]), sets.high[0]))
             break
     if sets.empty is not None:
-        raise TrajectoryError(_infeasible_limits(limits, lines, grid, sets, system))
+        raise TrajectoryError(_infeasible_limits(limits, lines, sets))
     if x is None:
         raise TrajectoryError(
             f"with ṡ = {start:g} at its start the path cannot be followed: between {low:.4g} and "
@@ -394,35 +386,25 @@ def _speeds(
     at_rest = np.flatnonzero(x[1:] + x[:-1] <= 0.0)
     if at_rest.size:
         raise TrajectoryError(
-            f"the motion comes to rest at s = {grid[at_rest[0]]:.4g} and cannot go on with so few "
-            "intervals: give a larger grid"
+            f"the motion comes to rest at s = {limits.grid[at_rest[0]]:.4g} and cannot go on with so "
+            "few intervals: give a larger grid"
         )
     return x
 
 
-def _infeasible_limits(
-    limits: Rows,
-    lines: tuple[np.ndarray, ...],
-    grid: np.ndarray,
-    sets: Sets,
-    system: System | None,
-) -> str:
+def _infeasible_limits(limits: Rows, lines: tuple[np.ndarray, ...], sets: Sets) -> str:
     """Message naming the limits that cannot be met together in the first infeasible interval."""
     from scipy.optimize import linprog
 
     i = int(sets.empty or 0)
-    last = max((j for _, j in limits.labels), default=-1)
-    names = [f"joint {j + 1}" for j in range(last + 1)]
-    if system is not None:
-        names = list(system.dynamics.velocities)
-    where = f"at s = {grid[i]:.4g}"
+    where = f"at s = {limits.grid[i]:.4g}"
     # the torque at rest alone
     over = np.maximum(-limits.upper[i], limits.lower[i])
     end, k = np.unravel_index(np.argmax(over), over.shape)
     if over[end, k] > 0.0:
-        kind, j = limits.labels[k]
+        kind, joint = limits.labels[k]
         return (
-            f"joint {names[j]!r} needs {over[end, k]:.4g} more {kind} than its limit only to hold "
+            f"joint {joint!r} needs {over[end, k]:.4g} more {kind} than its limit only to hold "
             f"the arm {where}: no speed makes this path feasible"
         )
     # x, y and the least amount by which all lines must be moved
@@ -432,9 +414,9 @@ def _infeasible_limits(
     box = [(None, None), (sets.low[i + 1], sets.high[i + 1]), (0.0, None)]
     solution = linprog([0.0, 0.0, 1.0], table, C / size, bounds=box, method="highs")
     # kind and joint of each of the lines
-    labels = (*limits.labels * 4, *(("velocity", -1),) * 4)
+    labels = (*limits.labels * 4, *(("velocity", ""),) * 4)
     tight = {labels[k] for k in np.flatnonzero(solution.ineqlin.marginals < 0.0)}
-    named = sorted(f"{kind} of {names[j]!r}" if j >= 0 else kind for kind, j in tight)
+    named = sorted(f"{kind} of {joint!r}" if joint else kind for kind, joint in tight)
     return (
         f"{where} no speed meets the limits together ({', '.join(named)}): the path behind needs "
         "another speed than is possible there; slow down at the end, or give the path less curvature"

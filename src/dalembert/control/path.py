@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -145,25 +144,18 @@ def _blended_lines(q: np.ndarray, blend: float) -> Path:
     """Straight lines through points (m, n), their corners rounded by parabolas."""
     steps = np.diff(q, axis=0)
     lengths = np.linalg.norm(steps, axis=1)
-    pieces: list[tuple[float, Sequence[np.ndarray]]] = []  # length, coefficients
+    pieces = []  # length and coefficients
     for a, b in blended(lengths, blend):
         k = int(a)
-        start = q[k] + (a - k) * steps[k]
-        direction = steps[k] / lengths[k]
-        if b <= k + 1.0:  # inside one line
-            pieces.append(((b - a) * lengths[k], (start, direction)))
-            continue
-        r = (b - k - 1.0) * lengths[k + 1]
-        turn = steps[k + 1] / lengths[k + 1] - direction
-        pieces.append((2.0 * r, (start, direction, turn / (4.0 * r))))
-    total = sum(length for length, _ in pieces)
-    terms = max(len(c) for _, c in pieces)
-    coefficients = np.zeros((len(pieces), terms, q.shape[1]))
-    for k, (_, c) in enumerate(pieces):
-        for j, term in enumerate(c):
-            coefficients[k, j] = term * total**j
-    breaks = np.cumsum([0.0, *(length for length, _ in pieces)]) / total
-    return Path(breaks, coefficients)
+        start, direction = q[k] + (a - k) * steps[k], steps[k] / lengths[k]
+        length, curvature = (b - a) * lengths[k], np.zeros_like(start)
+        if b > k + 1.0:  # around a corner
+            length = 2.0 * (b - k - 1.0) * lengths[k + 1]
+            curvature = (steps[k + 1] / lengths[k + 1] - direction) / (2.0 * length)
+        pieces.append((length, start, direction, curvature))
+    along, *terms = (np.array(x) for x in zip(*pieces, strict=True))
+    breaks, powers = np.cumsum([0.0, *along]), np.arange(3.0)[:, None]
+    return Path(breaks / breaks[-1], np.stack(terms, axis=1) * breaks[-1] ** powers)
 
 
 def blended(lengths: np.ndarray, blend: float) -> list[tuple[float, float]]:

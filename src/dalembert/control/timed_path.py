@@ -11,6 +11,7 @@ All four come from inverse dynamics at the points of the path, in one batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -64,7 +65,8 @@ class Rows:
     lower: np.ndarray
     upper: np.ndarray
     top: np.ndarray
-    labels: tuple[tuple[str, int], ...]  # kind and joint of each row
+    labels: tuple[tuple[str, str], ...]  # kind and joint of each row
+    grid: np.ndarray  # (N+1,) ends of the intervals
 
     def tangent(self, x: np.ndarray) -> Rows:
         """The rows with f ṡ replaced by its tangent at ṡ² = x (N, 2); without f at rest.
@@ -78,8 +80,10 @@ class Rows:
         lower, upper = self.lower - value, self.upper - value
         return replace(self, b=self.b + self.f * derivative, lower=lower, upper=upper)
 
-    def lines(self, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A x + B y ≤ C (N, m) for ṡ² = x and y at the ends of intervals of these lengths (N,)."""
+    @property
+    def lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A x + B y ≤ C (N, m) for ṡ² = x and y at the ends of the intervals."""
+        step = np.diff(self.grid)
         d = 2.0 * step[:, None]
         begin = d * self.b[:, 0] - self.a[:, 0], self.a[:, 0]
         end = -self.a[:, 1], self.a[:, 1] + d * self.b[:, 1]
@@ -104,7 +108,8 @@ def rows(path: Path, grid: np.ndarray, limits: MotionLimits, system: System | No
     dq, ddq, bound = point.dq[..., limited], point.ddq[..., limited], limits.acceleration[limited]
     parts = [(dq, ddq, 0.0 * dq)]
     lower, upper = (np.broadcast_to(x, dq.shape) for x in (-bound, bound))
-    labels = [("acceleration", int(j)) for j in limited]
+    names = joint_names(path.size, system)
+    labels = [("acceleration", names[j]) for j in limited]
     if system is not None and np.isfinite(limits.torque).any():
         driven = np.flatnonzero(np.isfinite(limits.torque))
         terms = Torques(*(x[..., driven] for x in torque_terms(system, point)))
@@ -114,7 +119,7 @@ def rows(path: Path, grid: np.ndarray, limits: MotionLimits, system: System | No
         tau = limits.torque[driven]
         lower = np.concatenate([lower, -tau - terms.rest - least], axis=-1)
         upper = np.concatenate([upper, tau - terms.rest - largest], axis=-1)
-        labels += [("torque", int(j)) for j in driven]
+        labels += [("torque", names[j]) for j in driven]
     a, b, f = (np.concatenate(x, axis=-1) for x in zip(*parts, strict=True))
     # the largest ṡ² (N, 2): by velocities, and none in corners
     with np.errstate(divide="ignore"):
@@ -123,7 +128,14 @@ def rows(path: Path, grid: np.ndarray, limits: MotionLimits, system: System | No
     corner = np.isin(grid, path.corners)
     top[corner[:-1], 0] = 0.0
     top[corner[1:], 1] = 0.0
-    return Rows(a, b, f, lower, upper, top, tuple(labels))
+    return Rows(a, b, f, lower, upper, top, tuple(labels), grid)
+
+
+def joint_names(size: int, system: System | None) -> tuple[str, ...]:
+    """Names of the coordinates: those of the system, else by number."""
+    if system is None:
+        return tuple(f"joint {j + 1}" for j in range(size))
+    return tuple(system.dynamics.velocities)
 
 
 def torque_terms(system: System, point: PathPoint) -> Torques:
@@ -205,31 +217,30 @@ class TimedPath(Trajectory):
         x = self.speed**2
         return np.asarray(0.5 * np.diff(x) / np.diff(self.grid))
 
+    @cached_property
+    def timing(self) -> Trajectory:
+        """s(t), of one coordinate."""
+        stretches = np.stack([self.grid[:-1], self.speed[:-1], 0.5 * self.acceleration], axis=1)
+        return Trajectory(self.breaks, stretches[:, :, None])
+
     @property
     def constants(self) -> dict[str, np.ndarray]:
         """Inputs of a kernel."""
-        stretches = np.stack([self.grid[:-1], self.speed[:-1], 0.5 * self.acceleration], axis=1)
         rows = self.path.coefficients.reshape(-1, self.size)
-        times = {"breaks": self.breaks, "stretches": stretches.reshape(-1, 1)}
+        times = {"breaks": self.breaks, "stretches": self.timing.constants["coefficients"]}
         return {**times, "path_breaks": self.path.breaks, "path": rows}
 
     def at(self, t: Scalar, constants: Constants) -> Point:
         """The point at one time; `t` and the constants may be symbols."""
-        breaks, count = constants["breaks"], len(self.grid) - 1
-        s, ds, dds = (x[0] for x in on_traced_pieces(breaks, constants["stretches"], t, (count, 3)))
-        inside = (t >= breaks[0]) * (t < breaks[count])
-        ds, dds = inside * ds, inside * dds
+        own = {"breaks": constants["breaks"], "coefficients": constants["stretches"]}
+        s, ds, dds = (x[0] for x in self.timing.at(t, own))
         shape = self.path.coefficients.shape[:2]
         q, dq, ddq = on_traced_pieces(constants["path_breaks"], constants["path"], s, shape)
         return Point(q, dq * ds, dq * dds + ddq * ds * ds)
 
     def s(self, t: ArrayLike) -> np.ndarray:
         """Path parameter s (...) at times t (...)."""
-        t = np.clip(np.asarray(t, dtype=float), self.breaks[0], self.breaks[-1])
-        k = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.grid) - 2)
-        since = t - self.breaks[k]
-        s = self.grid[k] + since * (self.speed[k] + 0.5 * since * self.acceleration[k])
-        return np.asarray(s)
+        return np.asarray(self.timing(t).q[..., 0])
 
     def torque(self, t: ArrayLike) -> np.ndarray:
         """τ (..., n) of the system's drives at times t (...)."""
@@ -283,9 +294,7 @@ class TimedPath(Trajectory):
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of the coordinates."""
-        if self.system is None:
-            return tuple(f"joint {j + 1}" for j in range(self.size))
-        return tuple(self.system.dynamics.velocities)
+        return joint_names(self.size, self.system)
 
 
 def timed(
@@ -299,12 +308,10 @@ def timed(
     c = path.taylor(grid[:-1])  # (N, d+1, n)
     count, terms, n = c.shape
     coefficients = np.zeros((count, 2 * terms - 1, n))
-    power = np.zeros((count, 2 * terms - 1))  # of σ^j
-    power[:, 0] = 1.0
-    for j in range(terms):
-        coefficients += power[:, :, None] * c[:, j, None, :]
-        product = np.zeros_like(power)
-        product[:, 1:] += speed[:-1, None] * power[:, :-1]
-        product[:, 2:] += 0.5 * acceleration[:, None] * power[:, :-2]
-        power = product
+    for own in np.moveaxis(c, 1, 0)[::-1]:  # Horner's rule, in powers of t
+        times_sigma = np.zeros_like(coefficients)
+        times_sigma[:, 1:] += speed[:-1, None, None] * coefficients[:, :-1]
+        times_sigma[:, 2:] += 0.5 * acceleration[:, None, None] * coefficients[:, :-2]
+        coefficients = times_sigma
+        coefficients[:, 0] += own
     return TimedPath(breaks, coefficients, path, grid, speed, limits, system)

@@ -71,11 +71,9 @@ def step_operation(
 
 
 def _ports(plant: SimulatedPlant, inertia: bool) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    sizes = {
-        "q": plant.nq,
-        "qd": plant.nv,
-        **({"z": plant.controller_size} if plant.controller_size else {}),
-    }
+    sizes = {"q": plant.nq, "qd": plant.nv}
+    if plant.controller_size:
+        sizes["z"] = plant.controller_size
     shapes: dict[str, tuple[int, ...]] = {name: (size,) for name, size in sizes.items()}
     if plant.controller is None:
         shapes["tau"] = (plant.nv,)
@@ -85,10 +83,9 @@ def _ports(plant: SimulatedPlant, inertia: bool) -> tuple[tuple[Port, ...], tupl
     if plant.dynamics.moving or plant.controller is not None:
         shapes["t"] = ()
     shapes["dt"] = ()
-    others = {
-        **plant.fixed_inputs,
-        **({"inertia": np.shape(plant.dynamics.inertia)} if inertia else {}),
-    }
+    others = dict(plant.fixed_inputs)
+    if inertia:
+        others["inertia"] = np.shape(plant.dynamics.inertia)
     # parameters last, as in every operation
     shapes |= {name: others[name] for name in ("width", "inertia", "parameters") if name in others}
     outputs = tuple(Port(f"{name}_next", (size,)) for name, size in sizes.items())

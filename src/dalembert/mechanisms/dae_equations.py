@@ -213,13 +213,11 @@ def _equations(
         if moments:
             inertia = moments[0] if len(moments) == 1 else np.diag(np.stack(moments))
         symbolic.append(replace(body, mass=known.get(f"m{mark}", body.mass), inertia=inertia))
-    gravity = d.gravity
-    if known and gravity.any():
-        named = {axis: value for axis, value in zip("xyz", gravity, strict=False) if value}
-        components: dict[str, Any] = {axis: known.get(f"g{axis}") for axis in named}
-        if len(named) == 1:
-            components = {axis: np.sign(value) * known["g"] for axis, value in named.items()}
-        gravity = np.stack([components.get(axis, 0.0) for axis in "xyz"[: len(gravity)]])
+    if "g" in known:
+        gravity = np.sign(d.gravity) * known["g"]
+    else:
+        axes = zip("xyz", d.gravity, strict=False)
+        gravity = np.stack([known.get(f"g{axis}", value) for axis, value in axes])
     bodies = replace(d.free, bodies=tuple(symbolic), gravity=gravity)
     Q = bodies.generalized_forces(q, qd, t) - bodies.bias(q, qd)
     if d.actuators:

@@ -19,7 +19,7 @@ from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS, equivalent_name
 from dalembert.pickling import Portable
 from dalembert.systems.bodies import planar, spatial
 from dalembert.systems.bodies.batch import BodyUnits, element_units
-from dalembert.systems.bodies.body import Body, Element, Force, Load, Prescribed, digest
+from dalembert.systems.bodies.body import Body, Element, Force, Prescribed, digest
 from dalembert.systems.bodies.body_set import BodySet
 from dalembert.systems.bodies.space import Kind
 from dalembert.systems.dynamics import Dynamics
@@ -261,13 +261,6 @@ def measure(d: Description, name: str, on: str | None, between: Ends = None) -> 
     return Element(name, own["component"], (number,), numbers, (point,))
 
 
-def stretch(d: Description, element: Element) -> Element:
-    """The distance of two points as a measure that may be zero."""
-    if element.kind.name != "length":
-        return element
-    return replace(element, kind=measures(d)["stretch"])
-
-
 def measures(d: Description) -> dict[str, Kind]:
     """What can be measured in this space, by name."""
     return planar.MEASURES if d.space.dimension == 2 else spatial.MEASURES
@@ -319,19 +312,6 @@ def with_force(d: Description, force: Force, what: str) -> Description:
         raise ModelError(f"{what} {force.name!r} acts along one quantity, such as 'body.P.x'")
     require_own_name(d, force.name)
     return replace(d, forces=(*d.forces, force))
-
-
-def with_load(
-    d: Description, name: str, on: End, force: ArrayLike, moment: ArrayLike, follows: bool
-) -> Description:
-    body, point = read_end(d, on, f"force {name!r}: ")
-    if body == 0:
-        raise ModelError(f"force {name!r} acts on the ground, which does not move")
-    require_own_name(d, name)
-    n, turns = d.space.dimension, d.space.nv - d.space.dimension
-    about = np.zeros(turns) if np.ndim(moment) == 0 and not moment else np.atleast_1d(moment)
-    F, M = vector(force, n, f"force {name!r}"), vector(about, turns, f"force {name!r}: moment")
-    return replace(d, loads=(*d.loads, Load(name, body, point, F, M, follows)))
 
 
 def require_own_name(d: Description, name: str) -> None:

@@ -33,7 +33,6 @@ from dalembert.errors import (
     ParameterError,
     ShapeError,
 )
-from dalembert.formulations.registry import suggest
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms import description
 from dalembert.mechanisms.description import (
@@ -42,18 +41,18 @@ from dalembert.mechanisms.description import (
     End,
     Ends,
     measure,
-    stretch,
     vector,
 )
-from dalembert.mechanisms.motions import Constant
+from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.tables import build
-from dalembert.systems.bodies.body import Element, Force
+from dalembert.systems.bodies.body import Element, Force, Load
 from dalembert.systems.bodies.body_set import Bodies
 from dalembert.systems.bodies.space import Kind, Space
 from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.system import System
+from dalembert.text import require_known
 from dalembert.version import deprecated
 
 if TYPE_CHECKING:
@@ -287,8 +286,8 @@ class Mechanism(System):
             raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
         d = self._description
         element = measure(d, name, on, between)
-        if free == 0.0 and damping == 0.0:
-            element = stretch(d, element)
+        if element.kind.name == "length" and free == damping == 0.0:  # which may be zero
+            element = replace(element, kind=description.measures(d)["stretch"])
         force = Force(element, stiffness, free, damping)
         return self._with_description(description.with_force(d, force, "spring"))
 
@@ -310,7 +309,8 @@ class Mechanism(System):
         force = Force(measure(d, name, on, between), open=value is None)
         if value is not None:
             path = motion_of(value)
-            force = replace(force, value=path if callable(path) else Constant(float(path)))
+            path = path if callable(path) else ConstantSpeed(float(path), float(path))
+            force = replace(force, value=path)
         return self._with_description(description.with_force(d, force, "actuator"))
 
     def force(
@@ -320,8 +320,16 @@ class Mechanism(System):
 
         The moment is a number in the plane and (3,) in space.
         """
-        d = self._description
-        return self._with_description(description.with_load(d, name, on, force, moment, follows))
+        d, where = self._description, f"force {name!r}"
+        body, point = description.read_end(d, on, f"{where}: ")
+        if body == 0:
+            raise ModelError(f"{where} acts on the ground, which does not move")
+        description.require_own_name(d, name)
+        n, turns = d.space.dimension, d.space.nv - d.space.dimension
+        about = np.zeros(turns) if np.ndim(moment) == 0 and not moment else np.atleast_1d(moment)
+        F, M = vector(force, n, where), vector(about, turns, f"{where}: moment")
+        load = Load(name, body, point, F, M, follows)
+        return self._with_description(replace(d, loads=(*d.loads, load)))
 
     def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
         """A constant moment on a body, N m: counter-clockwise, or (3,) in world axes."""
@@ -401,19 +409,24 @@ class Mechanism(System):
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
     ) -> Self:
         """Close all joints from an approximate posture, and project the velocities."""
-        d = self._description
         self._require_time(t)
-        q = self._posture(t, q)
-        speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
-        v, n = self._solver.velocity(t, q, speed), len(d.bodies)
-        parts = zip(d.bodies, np.split(q, n), np.split(v, n), strict=True)
+        d, n = self._description, len(self.bodies)
+        at, rates = (np.split(x, n) for x in self._closed(t, q, v))
+        parts = zip(d.bodies, at, rates, strict=True)
         bodies = tuple(replace(body, start=at, velocity=rate) for body, at, rate in parts)
         return self._with_description(replace(d, bodies=bodies))
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0."""
-        q = self._posture(0.0, None)
-        return q, self._solver.velocity(0.0, q, self._description.start_velocity())
+        return self._closed(0.0, None, None)
+
+    def _closed(
+        self, t: float, q: ArrayLike | None, v: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posture and velocity brought onto the constraints at t; by default those given at first."""
+        at = self._posture(t, q)
+        speed = self._description.start_velocity() if v is None else self._read(v, self.nv, "v")
+        return at, self._solver.velocity(t, at, speed)
 
     def _posture(self, t: float, q: ArrayLike | None) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
@@ -508,10 +521,7 @@ class Mechanism(System):
         names = self._description.actuators
         efforts = dict(torques or {})
         for name in efforts:
-            if name not in names:
-                raise ParameterError(
-                    f"{self.name} has no open actuator {name!r}{suggest(name, list(names))}"
-                )
+            require_known(name, names, f"{self.name} has no open actuator", ParameterError)
         return np.array([float(efforts.get(name, 0.0)) for name in names])
 
     def _require_time(self, t: float) -> None:

@@ -36,16 +36,6 @@ def motion(path: Any) -> Any:
     return PathMotion(path) if isinstance(path, Trajectory | Line) else path
 
 
-@dataclass(frozen=True)
-class Constant:
-    """s(t) that does not change."""
-
-    value: float
-
-    def __call__(self, t: Any) -> Any:
-        return self.value + 0.0 * t
-
-
 class Polynomial:
     """A motion along a `path` of `dalembert.control`: (n,), or a number."""
 

@@ -6,8 +6,8 @@ columns are unit forces and couples and whose rows are Σ F_x = m ẍ, Σ F_y = 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,63 +40,54 @@ class FreeBodies:
         return -both if self.state.description.index(on) == first else both
 
 
-@dataclass
-class _Diagram:
-    """Columns of the distribution matrix: unit forces and couples on numbered bodies."""
+def _column(
+    state: State, bodies: Sequence[int], F: np.ndarray, at: np.ndarray | None
+) -> np.ndarray:
+    """The column (3 n,) of F (2,) at a point, or a couple (1,), on the last body and −F on the first.
 
-    state: State
-    names: list[str] = field(default_factory=list)
-    columns: list[np.ndarray] = field(default_factory=list)
+    A single body receives F alone.
+    """
+    column = np.zeros((len(state.description.bodies), 3))
+    for body, sign in zip(reversed(bodies), (1.0, -1.0), strict=False):
+        if body and at is None:
+            column[body - 1, 2] += sign * F[0]
+        elif body:
+            arm = at - state.q[3 * body - 3 : 3 * body - 1]
+            column[body - 1] += sign * np.array([*F, arm[0] * F[1] - arm[1] * F[0]])
+    return column.ravel()
 
-    def add(
-        self, name: str, bodies: Sequence[int], F: np.ndarray, at: np.ndarray | None = None
-    ) -> None:
-        """An unknown: F (2,) at a point, or a couple (1,), on the last body and −F on the first.
 
-        A single body receives F alone.
-        """
-        column = np.zeros((len(self.state.description.bodies), 3))
-        for body, sign in zip(reversed(bodies), (1.0, -1.0), strict=False):
-            if body and at is None:
-                column[body - 1, 2] += sign * F[0]
-            elif body:
-                arm = at - self.state.q[3 * body - 3 : 3 * body - 1]
-                column[body - 1] += sign * np.array([*F, arm[0] * F[1] - arm[1] * F[0]])
-        self.names.append(name)
-        self.columns.append(column)
-
-    def add_element(self, e: Element) -> None:
-        """The unknown forces of one joint, driver or motor."""
-        state, kind, bodies, p = self.state, e.kind.name, e.bodies, e.parameters
-        names = [state.description.names[k] for k in bodies]
-        points = [state.point((name, s)) for name, s in zip(names, e.at, strict=True)]
-        axes, couple = {"x": np.array([1.0, 0.0]), "y": np.array([0.0, 1.0])}, np.ones(1)
-        u = np.zeros(2)
-        if kind in ("prismatic", "point_on_line", "rack", "slide"):  # the direction in body a
-            u = state.rotation(names[0]) @ np.array([np.cos(p[4]), np.sin(p[4])])
-        elif kind in ("distance", "length", "gear"):
-            u = (points[1] - points[0]) / np.linalg.norm(points[1] - points[0])
-        if kind in ("revolute", "rigid", "position"):
-            for label, axis in axes.items():
-                self.add(f"{e.name}.{label}", bodies, axis, points[-1])
-        elif kind in ("prismatic", "point_on_line"):
-            self.add(f"{e.name}.N", bodies, np.array([-u[1], u[0]]), points[1])
-        elif kind in ("distance", "length", "slide"):
-            self.add(e.name, bodies, u, points[1])
-        elif kind == "gear":
-            line = u * np.sign(p[4] + p[5])
-            self.add(e.name, bodies, np.array([-line[1], line[0]]), points[0] + p[4] * line)
-        elif kind == "rack":
-            # the pitch line runs at the radius to the side where rolling along u turns clockwise
-            self.add(e.name, bodies, u, points[1] + p[5] * np.array([u[1], -u[0]]))
-        elif kind in ("angle", "orientation"):
-            self.add(e.name, bodies, couple)
-        elif kind == "component":
-            self.add(e.name, bodies, p[2:4], points[0])
-        else:
-            raise FormulationError(f"{e.name!r}: no free-body diagram is known for its equation")
-        if kind in ("rigid", "prismatic"):
-            self.add(f"{e.name}.M", bodies, couple)
+def _unknowns(state: State, e: Element) -> Iterator[tuple[str, np.ndarray, np.ndarray | None]]:
+    """Name, unit force and its point of the unknowns of one joint, driver or motor."""
+    kind, p = e.kind.name, e.parameters
+    names = [state.description.names[k] for k in e.bodies]
+    points = [state.point((name, s)) for name, s in zip(names, e.at, strict=True)]
+    couple, u = np.ones(1), np.zeros(2)
+    if kind in ("prismatic", "point_on_line", "rack", "slide"):  # the direction in body a
+        u = state.rotation(names[0]) @ np.array([np.cos(p[4]), np.sin(p[4])])
+    elif kind in ("distance", "length", "gear"):
+        u = (points[1] - points[0]) / np.linalg.norm(points[1] - points[0])
+    if kind in ("revolute", "rigid", "position"):
+        yield f"{e.name}.x", np.array([1.0, 0.0]), points[-1]
+        yield f"{e.name}.y", np.array([0.0, 1.0]), points[-1]
+    elif kind in ("prismatic", "point_on_line"):
+        yield f"{e.name}.N", np.array([-u[1], u[0]]), points[1]
+    elif kind in ("distance", "length", "slide"):
+        yield e.name, u, points[1]
+    elif kind == "gear":
+        line = u * np.sign(p[4] + p[5])
+        yield e.name, np.array([-line[1], line[0]]), points[0] + p[4] * line
+    elif kind == "rack":
+        # the pitch line runs at the radius to the side where rolling along u turns clockwise
+        yield e.name, u, points[1] + p[5] * np.array([u[1], -u[0]])
+    elif kind in ("angle", "orientation"):
+        yield e.name, couple, None
+    elif kind == "component":
+        yield e.name, p[2:4], points[0]
+    else:
+        raise FormulationError(f"{e.name!r}: no free-body diagram is known for its equation")
+    if kind in ("rigid", "prismatic"):
+        yield f"{e.name}.M", couple, None
 
 
 def free_bodies(
@@ -109,16 +100,16 @@ def free_bodies(
     d = state.description
     if d.space.dimension != 2:
         raise FormulationError("free-body diagrams are drawn for planar mechanisms")
-    diagram = _Diagram(state)
     driving = [driver.name for driver in d.drivers] if drivers is None else drivers
     motors = [measure(d, f"T_{name}", name) for name in torques]
+    names, columns = [], []
     for element in (*d.joints, *map(d.element, driving), *motors):
-        diagram.add_element(element)
-    matrix = np.stack([column.ravel() for column in diagram.columns], axis=1)
+        for name, F, at in _unknowns(state, element):
+            names.append(name)
+            columns.append(_column(state, element.bodies, F, at))
+    matrix = np.stack(columns, axis=1)
     right = state.inertial()
     values, residual = least_squares(matrix, right, ROUNDING)
     if np.abs(residual).max(initial=0.0) > 1e-7 * max(1.0, np.abs(right).max(initial=0.0)):
-        raise ConstraintError(
-            f"{d.name}: forces {', '.join(diagram.names)} cannot cause this motion"
-        )
-    return FreeBodies(state, tuple(diagram.names), matrix, right, values)
+        raise ConstraintError(f"{d.name}: forces {', '.join(names)} cannot cause this motion")
+    return FreeBodies(state, tuple(names), matrix, right, values)

@@ -70,9 +70,7 @@ def simulate(
         chosen = explicit.baumgarte(*stabilise)
     elif name == "generalized_alpha":
         chosen = generalized_alpha.generalized_alpha(rho)
-    d, solver = mechanism.description, mechanism._solver
-    at = solver.position(0.0, d.start() if q is None else mechanism._read(q, d.nq, "q"))
-    speed = d.start_velocity() if v is None else mechanism._read(v, d.nv, "v")
+    d = mechanism.description
     # commands of a digital controller at its samples
     commands: list[np.ndarray] | None = None if settings.get("control_dt") is None else []
     tau = None
@@ -85,7 +83,7 @@ def simulate(
             return d.batch.actuation(q, values)
 
     options = {"duration": duration, "dt": dt, "method": chosen, "save_every": every, **settings}
-    start = (at, solver.velocity(0.0, at, speed), tau)
+    start = (*mechanism._closed(0.0, q, v), tau)
     if compiled is None:
         small = 0 < d.rows <= MOST_ROWS and torques is None
         fixed = isinstance(chosen, FixedMethod) and chosen.traces and chosen.closes

@@ -183,12 +183,10 @@ class State:
                 f"{d.name}: torques at {', '.join(joints)} cannot replace {', '.join(names)} here "
                 f"(left: {gap:.2g} N); name as many joints as there are driven motions"
             )
-        multipliers, start = np.zeros_like(self.multipliers), 0
-        for element in remaining:
-            own = d.rows_of(element.name)
-            multipliers[own] = solution[start : start + element.kind.rows]
-            start += element.kind.rows
-        return solution[start:], replace(self, multipliers=multipliers)
+        rows = [k for e in remaining for k in range(*d.rows_of(e.name).indices(d.rows))]
+        multipliers = np.zeros_like(self.multipliers)
+        multipliers[rows] = solution[: len(rows)]
+        return solution[len(rows) :], replace(self, multipliers=multipliers)
 
     def _jacobian(self, element: Element) -> np.ndarray:
         """J (rows, nv) of one element over the whole mechanism."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -44,18 +45,15 @@ class Source:
 
     def line(self, table: str | None, number: int = 0, key: str | None = None) -> int | None:
         """Line of a key in the n-th table of a name, or of the table itself."""
-        current, count, start = None, -1, None
+        section = None if table is None else (table, number)
+        here, start, counts = None, None, Counter[str]()
         for k, text in enumerate(self.text.splitlines(), 1):
-            header = HEADER.match(text)
+            header, entry = HEADER.match(text), KEY.match(text)
             if header and "=" not in text.partition("]")[0]:
-                current = header[1]
-                count += current == table
-                if current == table and count == number:
-                    start = k
-                continue
-            here = current == table and (table is None or count == number)
-            match = KEY.match(text)
-            if here and key is not None and match and match[1] == key:
+                here = header[1], counts[header[1]]
+                counts[header[1]] += 1
+                start = k if here == section else start
+            elif here == section and entry and entry[1] == key:
                 return k
         return start
 

@@ -31,7 +31,6 @@ class Progress:
 
     end: float  # s
     size: int  # of the state: evaluations of one Jacobian by differences
-    message: str = field(default="", init=False)
     time: float = field(default=0.0, init=False)  # end of the last accepted step, s
     evaluations: int = field(default=0, init=False)  # of the present step
     _steps: int = field(default=0, init=False)
@@ -43,24 +42,23 @@ class Progress:
         self.evaluations = self._steps = 0
         self._times = deque([t], maxlen=max(MOST_STEPS) + 1)
 
-    def count_step(self, t: float) -> bool:
-        """Count a step up to t; whether the run would need too many more of them."""
+    def count_step(self, t: float) -> str:
+        """Count a step up to t; a message where the run would need too many more of them, or ""."""
         self.time, self.evaluations = t, 0
         self._steps += 1
         if self._steps % INTERVAL:
-            return False
+            return ""
         self._times.append(t)
         for intervals, most in MOST_STEPS.items():
             if len(self._times) <= intervals:
                 continue
             steps, gained = intervals * INTERVAL, t - self._times[-1 - intervals]
             if (self.end - t) * steps > most * gained:
-                self.message = (
+                return (
                     f"{steps} steps gained {gained:.2g} s, with {self.end - t:.3g} s to go, so "
                     "that it would not end"
                 )
-                return True
-        return False
+        return ""
 
 
 AFTER = 1e-6  # of dt: after a time at which a torque may jump
@@ -107,11 +105,6 @@ class AdaptiveRun:
     def plant(self) -> SimulatedPlant:
         """The integrated plant."""
         return self.flow.plant
-
-    @property
-    def moving(self) -> int:
-        """Entries of q and q̇."""
-        return self.plant.nq + self.plant.nv
 
     def start(self, x: np.ndarray) -> State:
         """The state at t = 0, with modes that agree with the forces."""
@@ -233,8 +226,8 @@ class AdaptiveRun:
             solver.f = self._rate(solver.t, solver.y)
         event = self._events.first(solver.t_old, solver.t, dense)
         segment = Segment(solver.t, solver.y, dense) if event is None else self._cut(dense, *event)
-        if self._progress.count_step(segment.end):
-            raise Stalled(self._stall_message(segment.end, self._progress.message))
+        if message := self._progress.count_step(segment.end):
+            raise Stalled(self._stall_message(segment.end, message))
         return segment
 
     def _stall_message(self, t: float, reason: str) -> str:

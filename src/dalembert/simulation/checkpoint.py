@@ -20,13 +20,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.files import atomic_file, require_regular
-from dalembert.simulation.settings import Grid
+
+if TYPE_CHECKING:
+    from dalembert.simulation.adaptive import AdaptiveRun
+    from dalembert.simulation.fixed_step import FixedRun
+    from dalembert.simulation.torques import Sampled
+
+    Run: TypeAlias = "AdaptiveRun | FixedRun"
 
 FORMAT = 3
 HEADER = "run.json"
@@ -130,28 +136,6 @@ State = dict[str, np.ndarray]
 FAR = 1e15  # of the size of the first state: from there on rounding is larger than that size
 
 
-class Run(Protocol):
-    """A method applied to a plant: a state of arrays, advanced from one saved time to the next."""
-
-    @property
-    def grid(self) -> Grid: ...
-    @property
-    def moving(self) -> int: ...  # entries of q and q̇, which come first
-    @property
-    def torque_error(self) -> str: ...  # message about torques that are not finite
-    def start(self, x: np.ndarray) -> State: ...
-    def observe(self, state: State) -> np.ndarray: ...
-    def advance(self, state: State, index: int) -> State: ...
-    def explain(self, state: State, index: int) -> str: ...
-
-
-class Memory(Protocol):
-    """State of a run besides that of the plant: the memory of a digital controller."""
-
-    def stored(self) -> State: ...  # since the last call
-    def replay(self, stored: State) -> None: ...
-
-
 class Finished(Exception):
     """A terminal event; its state is the last one of the run."""
 
@@ -193,7 +177,7 @@ def drive(
     x0: np.ndarray,
     checkpoint: Checkpoint | None = None,
     progress: AbstractContextManager[Callable[[float], None]] | None = None,
-    memory: Memory | None = None,
+    memory: Sampled | None = None,
 ) -> Record:
     """All saved states of a run, as far as it gets.
 
@@ -279,7 +263,8 @@ def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Which samples (...,) are not finite, or larger than `FAR` times the first state."""
     if np.abs(x).max(initial=0.0) <= FAR:
         return np.zeros(x.shape[:-1], dtype=bool)
-    size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
+    moving = run.plant.nq + run.plant.nv
+    size, now = (np.abs(y[..., :moving]).max(axis=-1, initial=1.0) for y in (first, x))
     finite: np.ndarray = np.isfinite(x).all(axis=-1) & (now <= FAR * size)
     return ~finite
 
@@ -291,7 +276,7 @@ def _advance(
     record: Record,
     report: Callable[[float], None],
     stop: Callable[[], bool],
-    memory: Memory | None,
+    memory: Sampled | None,
 ) -> None:
     grid, first = run.grid, record.states[0]
     for index in range(len(record.times) - 1, grid.saves - 1):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dalembert.errors import ConstraintError, SettingError, ShapeError, SimulationError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.adaptive import AdaptiveRun
-from dalembert.simulation.checkpoint import Checkpoint, Failed, Record, Run, drive
+from dalembert.simulation.checkpoint import Checkpoint, Failed, Record, drive
 from dalembert.simulation.events import Joints
 from dalembert.simulation.fixed_step import FixedRun, Stepper
 from dalembert.simulation.kane import KanePlant
@@ -303,7 +303,7 @@ def _run(
     arguments: Inputs,
     settings: Settings,
     friction: str,
-) -> Run:
+) -> FixedRun | AdaptiveRun:
     """The method applied to this plant."""
     if isinstance(method, FixedMethod):
         stepper = _cached((plant, method), lambda: Stepper(plant, method))
@@ -399,9 +399,8 @@ def _result(
             with suppress(Failed):  # NaN where a function of the user raises
                 row[...] = torques.at(t_k, q_k, qd_k)
     tau = tau.astype(states.dtype, copy=False)
-    shapes = {name: value.shape[-1:] for name, value in arguments.items()}
     # λ by the default formulation, which has no pivots that could be wrong at a saved state
-    kernel = _cached((plain, "outputs"), lambda: outputs(plain, shapes))
+    kernel = _cached((plain, "outputs"), lambda: outputs(plain))
     t = times.reshape(-1, *[1] * (states.ndim - 2)).astype(states.dtype)
     computed = kernel(visible, t, tau, *arguments.values())
     attributes = {**attributes, "status": record.status, "message": record.message}

@@ -127,9 +127,9 @@ class FixedRun:
     grid: Grid
 
     @property
-    def moving(self) -> int:
-        """Entries of q and q̇."""
-        return self.stepper.plant.nq + self.stepper.plant.nv
+    def plant(self) -> SimulatedPlant:
+        """The integrated plant."""
+        return self.stepper.plant
 
     def start(self, x: np.ndarray) -> State:
         """The inner state at t = 0."""
@@ -148,14 +148,14 @@ class FixedRun:
         # the kernel adds up t; here it is set, so that no rounding gathers over a long run
         x[-1] = first * self.grid.dt
         for part, k, steps in self._stretches(x, first, count):
-            before = x.copy() if self.stepper.plant.switches else x
+            before = x.copy() if self.plant.switches else x
             if x.ndim == 1:
                 part.move(x, slice(None), k, steps)
             else:
                 part._move_blocks(x, k, steps)
-            if self.stepper.plant.switches:
+            if self.plant.switches:
                 part._switch(before, x, k, steps)
-        if self.stepper.plant.closed and self.stepper.method.projects:
+        if self.plant.closed and self.stepper.method.projects:
             self._require_closed(state["x"], x, self.grid.time(index + 1))
         return {"x": x}
 
@@ -188,7 +188,7 @@ class FixedRun:
             return
         while k < end:
             t, state = k * self.grid.dt, self.observe({"x": x})
-            q, qd, *_ = self.stepper.plant.parts(state)
+            q, qd, *_ = self.plant.parts(state)
             if self.stepper.method.remembers and torques.sampling.jumps(t):
                 x[...] = self.stepper.enter(state, t, *self.inputs.values()).T
             command, change = torques.until_change(t, q, qd)
@@ -198,7 +198,7 @@ class FixedRun:
 
     def _switch(self, before: np.ndarray, x: np.ndarray, first: int, count: int) -> None:
         """Repeat the steps of samples that are not finite, with pivots chosen at their start."""
-        plant, t = self.stepper.plant, first * self.grid.dt
+        plant, t = self.plant, first * self.grid.dt
         old, new = before.reshape(len(x), -1), x.reshape(len(x), -1)  # one sample: a view too
         attempted: set[str | None] = set()
         for k in np.flatnonzero(~np.isfinite(new).all(axis=0)):
@@ -221,9 +221,9 @@ class FixedRun:
 
     def _require_closed(self, before: np.ndarray, x: np.ndarray, t: float) -> None:
         """States that could not be projected onto the constraints become NaN, or end the run."""
-        plant, states = self.stepper.plant, self.observe({"x": x})
+        plant, states = self.plant, self.observe({"x": x})
         # relative to the positions before: a step that diverges would enlarge its own tolerance
-        q, qd = self.observe({"x": before})[..., : plant.nq], states[..., plant.nq : self.moving]
+        q, qd = self.observe({"x": before})[..., : plant.nq], plant.parts(states)[1]
         with np.errstate(invalid="ignore"):
             state = plant.without_basis(states)
             errors = plant.errors_of(state, t, *self.inputs.values())  # (..., 2)
@@ -239,7 +239,7 @@ class FixedRun:
 
     def explain(self, state: State, index: int) -> str:
         """Repeat the steps after the saved state `index`, to report what fails and when."""
-        grid, plant = self.grid, self.stepper.plant
+        grid, plant = self.grid, self.plant
         first = index * grid.save_every
         last = min(first + grid.save_every, grid.steps)
         x = np.ascontiguousarray(state["x"].T)
@@ -255,8 +255,7 @@ class FixedRun:
         if message := torque_failure(plant, times, before, self.inputs):
             return message
         advice = self.torques.advice if isinstance(self.torques, Sampled) else "take a smaller dt"
-        speeds = np.abs(before[plant.nq : plant.nq + plant.nv])
-        fastest = plant.dynamics.velocities[int(np.argmax(speeds))]
+        fastest = plant.dynamics.velocities[int(np.argmax(np.abs(plant.parts(before)[1])))]
         return (
             f"the motion is not finite or beyond all bounds, joint {fastest!r} fastest, at "
             f"t = {times[1]:g} s; {advice}"
@@ -276,7 +275,7 @@ class FixedRun:
                 self.stepper.kernel(x, self.grid.dt, u0, u1, *inputs.values(), out=x)
             return
         # torques are computed at the time and state of every stage
-        plant, dt, flow = self.stepper.plant, self.grid.dt, self.stepper.stages
+        plant, dt, flow = self.plant, self.grid.dt, self.stepper.stages
         for k in range(first, first + count):
             t = k * dt
 
@@ -308,6 +307,6 @@ class FixedRun:
                 yield before, u
         else:
             for k in range(first, first + count):
-                q, qd, *_ = self.stepper.plant.parts(self.stepper.leave(x, *inputs.values()))
+                q, qd, *_ = self.plant.parts(self.stepper.leave(x, *inputs.values()))
                 u = torques.at(k * dt, q, qd)
                 yield u, u

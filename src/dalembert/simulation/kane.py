@@ -63,34 +63,22 @@ class KanePlant(SimulatedPlant):
 
     # between (q, q̇) and (q, v_r)
 
-    def _frame(
-        self,
-        t: Time,
-        q: np.ndarray,
-        near: np.ndarray,
-        v_r: np.ndarray,
-        qd: np.ndarray,
-        inputs: Inputs,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """N (nv, m) at a posture, the speeds Nᵀ M q̇ (m,) and the velocity N v_r + n (nv,)."""
-        bare, _ = self.bound(inputs)
-        N = bare.compute("basis", q=q, t=t, near=near)
-        velocity = N @ v_r
-        if not bare.resting:  # add n, which is due to b
-            velocity = bare.compute("project_velocity", q=q, qd=velocity, t=t)
-        return N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), velocity
-
     def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
         near = z[self.own :].reshape(self.nv, self.freedoms)
-        N, v_r, _ = self._frame(t, q, near, np.zeros(self.freedoms), qd, inputs)
+        bare, _ = self.bound(inputs)
+        N = bare.compute("basis", q=q, t=t, near=near)
+        v_r = N.T @ (bare.at_time(t).mass_matrix(q) @ qd)
         return np.concatenate([q, v_r, z[: self.own], N.ravel(), energy])
 
     def leave(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
         q, v_r, z, near, energy = self._inner(y)
-        _, _, qd = self._frame(t, q, near, v_r, np.zeros(self.nv), inputs)
+        bare, _ = self.bound(inputs)
+        qd = bare.compute("basis", q=q, t=t, near=near) @ v_r
+        if not bare.resting:  # add n, which is due to b
+            qd = bare.compute("project_velocity", q=q, qd=qd, t=t)
         return np.concatenate([q, qd, z, near.ravel(), energy])
 
     def project(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
@@ -100,51 +88,26 @@ class KanePlant(SimulatedPlant):
     # the same on numbers, by kernels
 
     @cached_property
-    def frame_of(self) -> Function:
-        """(t, q, near (nv·m,), v_r, q̇, …) → (N, v_r, q̇), compiled."""
+    def enter_of(self) -> Function:
+        """(x, t, …) → y, compiled."""
+        return self._of_state("enter", self.enter, self.size)
 
-        def function(
-            t: Time,
-            q: np.ndarray,
-            near: np.ndarray,
-            v_r: np.ndarray,
-            qd: np.ndarray,
-            **inputs: np.ndarray,
-        ) -> dict[str, np.ndarray]:
-            matrix = near.reshape(self.nv, self.freedoms)
-            N, speeds, velocity = self._frame(t, q, matrix, v_r, qd, inputs)
-            return {"N": N, "v_r": speeds, "qd": velocity}
-
-        sizes = {"q": self.nq, "near": self.nv * self.freedoms, "v_r": self.freedoms, "qd": self.nv}
-        shapes = {"t": (), **{name: (size,) for name, size in sizes.items()}}
-        return self.built("frame", function, {**shapes, **self.fixed_inputs})
-
-    def entered(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
-        q, qd, z, energy = self.parts(x)
-        own, near = z[..., : self.own], z[..., self.own :]
-        zero = np.zeros(self.freedoms)
-        N, v_r, _ = self.frame_of(t, q, near, zero, qd, *inputs.values())
-        return np.concatenate([q, v_r, own, N.reshape(near.shape), energy], axis=-1)
-
-    def left(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
-        ends = np.cumsum([self.nq, self.freedoms, self.own, self.nv * self.freedoms])
-        q, v_r, own, near, energy = np.split(y, ends, axis=-1)
-        _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *inputs.values())
-        return np.concatenate([q, qd, own, near, energy], axis=-1)
+    @cached_property
+    def leave_of(self) -> Function:
+        """(y, t, …) → x, compiled."""
+        return self._of_state("leave", self.leave, self.inner)
 
     @cached_property
     def project_of(self) -> Function:
-        assert self.plain is not None
-        plain, end = self.plain.project_of, self.nq + self.nv + self.own
+        return self._of_state("project", self.project, self.inner)
 
-        def function(y: np.ndarray, t: Time, *values: np.ndarray) -> np.ndarray:
-            inputs = dict(zip(self.fixed_inputs, values, strict=True))
-            x = self.left(y, t, inputs)
-            moved = plain(self.without_basis(x), t, *values)
-            whole = np.concatenate([moved[..., :-2], x[..., end:-2], moved[..., -2:]], axis=-1)
-            return self.entered(whole, t, inputs)
+    def entered(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
+        y: np.ndarray = self.enter_of(x, t, *inputs.values())
+        return y
 
-        return function
+    def left(self, y: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
+        x: np.ndarray = self.leave_of(y, t, *inputs.values())
+        return x
 
     def without_basis(self, x: np.ndarray) -> np.ndarray:
         end = self.nq + self.nv + self.own

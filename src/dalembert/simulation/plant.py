@@ -49,7 +49,9 @@ class SimulatedPlant(Plant):
     @cached_property
     def errors_of(self) -> Function:
         """(x, t, …) → (2,) largest |h| and |A q̇ − b| of the constraints, compiled; x a plain state."""
-        return self.plain.errors_of if self.plain else self._of_state("errors", self.errors)
+        if self.plain:
+            return self.plain.errors_of
+        return self._of_state("errors", self.errors, self.size)
 
     @cached_property
     def closing_tolerance(self) -> float:
@@ -62,10 +64,13 @@ class SimulatedPlant(Plant):
     @cached_property
     def project_of(self) -> Function:
         """(y, t, …) → the integrated state projected onto the constraints, compiled."""
-        return self.plain.project_of if self.plain else self._of_state("project", self.project)
+        if self.plain:
+            return self.plain.project_of
+        return self._of_state("project", self.project, self.size)
 
-    def _of_state(self, name: str, method: Function) -> Function:
-        shapes = {"x": (self.size,), "t": (), **self.fixed_inputs}
+    def _of_state(self, name: str, method: Function, size: int) -> Function:
+        """A method (x (size,), t, inputs), compiled as (x, t, …)."""
+        shapes = {"x": (size,), "t": (), **self.fixed_inputs}
         return self.built(name, lambda x, t, **inputs: method(x, t, inputs), shapes)
 
     def switched(self, q: np.ndarray, t: float, inputs: Inputs) -> SimulatedPlant:

@@ -12,7 +12,7 @@ from dalembert.errors import TrajectoryError, UnknownNameError
 from dalembert.model.actuators import Actuator
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.events import KINDS as EVENT_KINDS
-from dalembert.simulation.plant import Function, Shapes, SimulatedPlant, Time
+from dalembert.simulation.plant import Function, SimulatedPlant, Time
 from dalembert.systems.dynamics import UNITS, Dynamics
 from dalembert.systems.system import System
 from dalembert.tracing import is_symbolic
@@ -38,36 +38,41 @@ def _control_unit(names: Dynamics, actuator: Actuator) -> str:
     return UNITS["tau"][kind] if gain[0] == 1.0 and not np.any(bias) else ""
 
 
-_LONG = {
-    "q": "configuration",
-    "qd": "velocity",
-    "qdd": "acceleration",
-    "tau": "torque or force of the drives",
-    "tau_measured": "torque or force that was recorded",
-    "power": "power of the drives, τ q̇",
-    "kinetic": "kinetic energy",
-    "potential": "potential energy",
-    "work": "work of the drives since the start",
-    "jacobi": "Jacobi's energy T₂ − T₀ + V",
-    "dissipated": "energy taken by friction, impacts and other forces without potential",
-    "balance": "work − dissipated − change of kinetic and potential (or Jacobi's) energy",
-    "controller": "the controller's own state",
-    "controls": "controls of the actuators, as they were given",
-    "activation": "activations of the actuators that have one",
-    "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
-    "residual": "largest error of the constraints on positions",
-    "velocity_residual": "largest error of the constraints on velocities",
-    "eta": "coordinates of both surfaces at the contacts, and the angle between their charts",
-    "eta_dot": "rates of the contact coordinates",
+# fields of a run in their order: axis behind time and sample, long name
+_FIELDS = {
+    "q": ("coordinate", "configuration"),
+    "qd": ("joint", "velocity"),
+    "qdd": ("joint", "acceleration"),
+    "tau": ("joint", "torque or force of the drives"),
+    "tau_measured": ("joint", "torque or force that was recorded"),
+    "power": ("joint", "power of the drives, τ q̇"),
+    "kinetic": ("", "kinetic energy"),
+    "potential": ("", "potential energy"),
+    "work": ("", "work of the drives since the start"),
+    "dissipated": ("", "energy taken by friction, impacts and other forces without potential"),
+    "balance": ("", "work − dissipated − change of kinetic and potential (or Jacobi's) energy"),
+    "jacobi": ("", "Jacobi's energy T₂ − T₀ + V"),
+    "lambda": ("row", "forces of the constraints, M q̈ + h + Aᵀλ = τ"),
+    "residual": ("", "largest error of the constraints on positions"),
+    "velocity_residual": ("", "largest error of the constraints on velocities"),
+    "eta": (
+        "contact",
+        "coordinates of both surfaces at the contacts, and the angle between their charts",
+    ),
+    "eta_dot": ("contact", "rates of the contact coordinates"),
+    "controller": ("state", "the controller's own state"),
+    "controls": ("actuator", "controls of the actuators, as they were given"),
+    "activation": ("active", "activations of the actuators that have one"),
+    "lower": ("joint", "lowest position"),
+    "upper": ("joint", "highest position"),
+    "velocity_limit": ("joint", "highest speed"),
+    "effort_limit": ("joint", "highest torque of the drive"),
 }
+ENERGIES = ("kinetic", "potential", "work", "dissipated", "balance", "jacobi")
 
 
-def outputs(plant: SimulatedPlant, inputs: Shapes) -> Function:
-    """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints.
-
-    Of coordinates that move by themselves Jacobi's energy T₂ − T₀ + V comes after U. Contacts of two
-    surfaces add their coordinates η and η̇.
-    """
+def outputs(plant: SimulatedPlant) -> Function:
+    """(x, t, τ, …) → the fields named by `output_names`."""
 
     def function(x: np.ndarray, t: Time, tau: np.ndarray, **inputs: np.ndarray) -> dict[str, Time]:
         q, qd, z, _ = plant.parts(x)
@@ -87,8 +92,20 @@ def outputs(plant: SimulatedPlant, inputs: Shapes) -> Function:
             values["eta"], values["eta_dot"] = bare.contact_state(q, qd, t)
         return values
 
-    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),), **inputs}
+    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),)}
+    shapes |= plant.fixed_inputs
     return plant.built("outputs", function, shapes)
+
+
+def output_names(plant: SimulatedPlant) -> list[str]:
+    """τ with the controller's part, K, U; Jacobi's energy of coordinates that move by themselves.
+
+    Constraints add λ, |h| and |A q̇ − b|, contacts of two surfaces their coordinates η and η̇.
+    """
+    names = ["tau", "kinetic", "potential"]
+    names += ["jacobi"] if plant.dynamics.has_chart_energy else []
+    names += ["lambda", "residual", "velocity_residual"] if plant.closed else []
+    return names + (["eta", "eta_dot"] if plant.dynamics.contact_names else [])
 
 
 def dataset(
@@ -103,54 +120,30 @@ def dataset(
     """States (time, [sample,] size) under `applied` torques or controls as an `xarray.Dataset`."""
     import xarray
 
-    batch = ["sample"] if states.ndim == 3 else []
+    batch = {"sample": np.arange(states.shape[1])} if states.ndim == 3 else {}
     names = plant.dynamics
-    coords = _axes(names, times)
-    if batch:
-        coords["sample"] = np.arange(states.shape[1])
     q, qd, z, energy = plant.parts(states)
-    tau, kinetic, potential, *others = computed
-    jacobi = others.pop(0) if plant.dynamics.has_chart_energy else None
-    dims = ("time", *batch)
-    fields = _vectors(names, {"q": q, "qd": qd, "tau": tau}, dims)
+    values = {"q": q, "qd": qd, **dict(zip(output_names(plant), computed, strict=True))}
     # in coordinates that move by themselves work changes Jacobi's energy instead of K + U
-    total = kinetic + potential if jacobi is None else jacobi
+    total = values.get("jacobi", values["kinetic"] + values["potential"])
     work, dissipated = energy[..., 0], energy[..., 1]
     with np.errstate(all="ignore"):  # of samples that have diverged
         balance = work - dissipated - (total - total[:1])
-    energies = {"kinetic": kinetic, "potential": potential, "work": work}
-    energies |= {"dissipated": dissipated, "balance": balance}
-    if jacobi is not None:
-        energies["jacobi"] = jacobi
-    fields |= {name: (dims, value, {"units": "J"}) for name, value in energies.items()}
+    values |= {"work": work, "dissipated": dissipated, "balance": balance}
+    coords = _axes(names, times) | batch
     if plant.closed:
         coords["row"] = list(names.row_names)
-        units = unit_attribute(names.row_units) if any(names.row_units) else {}
-        fields["lambda"] = ((*dims, "row"), others[0], units)
-        fields["residual"] = (dims, others[1], {})
-        fields["velocity_residual"] = (dims, others[2], {})
-        if names.contact_names:
-            coords["contact"] = list(names.contact_names)
-            fields["eta"] = ((*dims, "contact"), others[3], {})
-            fields["eta_dot"] = ((*dims, "contact"), others[4], {})
+    if names.contact_names:
+        coords["contact"] = list(names.contact_names)
     if plant.controller_size:
-        fields["controller"] = ((*dims, "state"), z[..., : plant.controller_size], {})
+        values["controller"] = z[..., : plant.controller_size]
     if plant.controlled:
-        coords["actuator"] = list(plant.driving)
-        control_units = []
-        for actuator in names.driven_by.actuators:
-            unit = _control_unit(names, actuator)
-            # the control of an integrator is the rate of w
-            rate = unit and actuator.dynamics == "integrator"
-            control_units.append(f"{unit}/s" if rate else unit)
-        units = unit_attribute(tuple(control_units))
-        fields["controls"] = ((*dims, "actuator"), applied, units)
+        coords["actuator"], values["controls"] = list(plant.driving), applied
     if plant.own > plant.controller_size:
-        coords["active"] = [a.name for a in names.driven_by.active]
-        units = unit_attribute(tuple(_control_unit(names, a) for a in names.driven_by.active))
-        fields["activation"] = ((*dims, "active"), z[..., plant.controller_size :], units)
-    for name, entry in fields.items():
-        entry[2]["long_name"] = _LONG[name]
+        coords["active"] = [actuator.name for actuator in names.driven_by.active]
+        values["activation"] = z[..., plant.controller_size :]
+    ordered = {name: values[name] for name in _FIELDS if name in values}
+    fields = _described(names, ordered, ("time", *batch))
     if events is not None and len(events):
         joints = [plant.dynamics.velocities[int(joint)] for joint in events[:, 1]]
         fields |= {
@@ -170,50 +163,62 @@ def labelled(
     """Vectors (time, n) of any motion, with names and units."""
     import xarray
 
-    fields = _vectors(names, values, ("time",))
-    for name, entry in fields.items():
-        entry[2]["long_name"] = _LONG[name]
+    fields = _described(names, values, ("time",))
     return xarray.Dataset(fields, _axes(names, times), dict(attributes))
 
 
 def blank(names: Dynamics, attributes: Mapping[str, Any]) -> xarray.Dataset:
     """A run of no instants: names, dimensions and units of q, q̇, τ and the energies."""
     sizes = {"q": names.nq, "qd": names.nv, "tau": names.nv}
-    empty = {name: np.zeros((0, size)) for name, size in sizes.items()}
-    energies = {
-        name: ("time", np.zeros(0), {"units": "J", "long_name": _LONG[name]})
-        for name in ("kinetic", "potential", "work", "dissipated", "balance", "jacobi")
-        if name != "jacobi" or names.has_chart_energy
-    }
-    return labelled(names, np.zeros(0), empty, attributes).assign(energies)
+    empty: dict[str, np.ndarray] = {name: np.zeros((0, size)) for name, size in sizes.items()}
+    energies = ENERGIES if names.has_chart_energy else ENERGIES[:-1]
+    empty |= {name: np.zeros(0) for name in energies}
+    return labelled(names, np.zeros(0), empty, attributes)
 
 
 def _axes(names: Dynamics, times: np.ndarray) -> dict[str, Any]:
     """Coordinates of every result: times, joints, and coordinates where they differ from joints."""
-    along = "joint" if names.nq == names.nv else "coordinate"
-    coords: dict[str, Any] = {"time": ("time", times, {"units": "s"})}
-    return coords | {"joint": list(names.velocities)} | {along: list(names.coordinates)}
+    coords: dict[str, Any] = {"time": ("time", times, {"units": "s"}), "joint": [*names.velocities]}
+    return coords | {_along(names): list(names.coordinates)}
 
 
-def _vectors(
+def _along(names: Dynamics) -> str:
+    """The axis of q."""
+    return "joint" if names.nq == names.nv else "coordinate"
+
+
+def _described(
     names: Dynamics, values: Mapping[str, np.ndarray], dims: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Fields of q, qd, qdd, torques and their power, along `dims` and the joints."""
-    along = "joint" if names.nq == names.nv else "coordinate"
-    units = {name: names.units(name.partition("_")[0]) for name in values if name != "power"}
-    return {
-        name: (
-            (*dims, along if name == "q" else "joint"),
-            value,
-            unit_attribute(units.get(name, ("W",))),
-        )
-        for name, value in values.items()
-    }
+    """Fields along `dims` and axes of their own, with units and long names."""
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        axis, long_name = _FIELDS[name]
+        own = (_along(names) if name == "q" else axis,) if axis else ()
+        units = _units(names, name)
+        different = units[:1] if len(set(units)) == 1 else units
+        attributes = {"units": ", ".join(different)} if units else {}
+        fields[name] = ((*dims, *own), value, {**attributes, "long_name": long_name})
+    return fields
 
 
-def unit_attribute(units: tuple[str, ...]) -> dict[str, str]:
-    """The attribute `units` of a field: one, or one for each entry where they differ."""
-    return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
+def _units(names: Dynamics, name: str) -> tuple[str, ...]:
+    """Units of the entries of a field; none where it has none."""
+    if name in ENERGIES:
+        return ("J",)
+    if name == "power":
+        return ("W",)
+    if name == "lambda":
+        return names.row_units if any(names.row_units) else ()
+    if name == "activation":
+        return tuple(_control_unit(names, a) for a in names.driven_by.active)
+    if name == "controls":  # the control of an integrator is the rate of w
+        units = [(_control_unit(names, a), a.dynamics) for a in names.driven_by.actuators]
+        return tuple(f"{u}/s" if u and kind == "integrator" else u for u, kind in units)
+    if name in ("lower", "upper"):
+        return tuple(UNITS["q"][kind] for kind in names.kinds.v)
+    of = {"velocity_limit": "qd", "effort_limit": "tau"}.get(name, name.partition("_")[0])
+    return names.units(of) if _FIELDS[name][0] in ("coordinate", "joint") else ()
 
 
 LIMIT_KINDS = ("position", "velocity", "effort")
@@ -222,19 +227,8 @@ SLACK = 1e-9  # of a limit: stops and saturated drives are at their limits, but 
 
 def limit_fields(system: System) -> dict[str, Any]:
     """Fields of a run with the limits of its joints and drives, (joint,) each."""
-    dynamics = system.dynamics
-    position_units = tuple(UNITS["q"][kind] for kind in dynamics.kinds.v)
-    torque_units = dynamics.units("tau")
-    limits = {
-        "lower": (system.lower, position_units, "lowest position"),
-        "upper": (system.upper, position_units, "highest position"),
-        "velocity_limit": (system.velocity_limit, dynamics.units("qd"), "highest speed"),
-        "effort_limit": (system.effort_limit, torque_units, "highest torque of the drive"),
-    }
-    return {
-        name: ("joint", value, {**unit_attribute(units), "long_name": long_name})
-        for name, (value, units, long_name) in limits.items()
-    }
+    names = ("lower", "upper", "velocity_limit", "effort_limit")
+    return _described(system.dynamics, {name: getattr(system, name) for name in names}, ())
 
 
 def with_limits_passed(
@@ -244,14 +238,9 @@ def with_limits_passed(
 
     Torques of a controller beyond the limits of the drives give one warning.
     """
-    bounds = np.stack(
-        [
-            np.stack([system.lower, system.upper]),
-            np.stack([-system.velocity_limit, system.velocity_limit]),
-            np.stack([-system.effort_limit, system.effort_limit]),
-        ],
-        axis=-1,
-    )  # (2, nv, kinds)
+    speed, effort = system.velocity_limit, system.effort_limit
+    sides = (system.lower, -speed, -effort), (system.upper, speed, effort)
+    bounds = np.stack([np.stack(side, axis=-1) for side in sides])  # (2, nv, kinds)
     if not np.isfinite(bounds).any():
         return run
     if by_controller and "saturate" not in run.attrs:
@@ -410,12 +399,11 @@ def peaks(run: xarray.Dataset) -> xarray.Dataset:
     if "tau" not in run or "sample" in run.dims:
         raise TrajectoryError("peaks are of one motion with torques: torques_along, or one sample")
     power = run["power"] if "power" in run else run["tau"] * run["qd"]
+    run = run.assign(power=power.assign_attrs(units="W"))
     fields: dict[str, Any] = {}
     for name, (source, *limit) in PEAKS.items():
-        values = np.asarray((power if source == "power" else run[source]).values)
-        at, units = np.abs(values).argmax(axis=0), "W"
-        if source != "power":
-            units = run[source].attrs.get("units", "")
+        values, units = run[source].values, run[source].attrs.get("units", "")
+        at = np.abs(values).argmax(axis=0)
         largest = np.take_along_axis(values, at[None], axis=0)[0]
         fields[name] = ("joint", largest, {"units": units})
         fields[f"{name}_time"] = ("joint", run["time"].values[at], {"units": "s"})

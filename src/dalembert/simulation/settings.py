@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.errors import SettingError, ShapeError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.systems.runge_kutta import TABLEAUX
 from dalembert.systems.system import Dynamics
-from dalembert.text import short
+from dalembert.text import require_known, short
 
 WHOLE = 1e-9  # of a length of time: how far from a whole number of steps it may be
 
@@ -36,20 +34,12 @@ def whole(length: float, step: float) -> int | None:
     return count if abs(count * step - length) <= WHOLE * max(length, step) else None
 
 
-class Moment(NamedTuple):
-    """A time at which a digital controller samples, or a command begins to act."""
-
-    time: float
-    takes: int | None  # number of the sample taken then
-    acts: int  # number of the sample whose command acts from then on; negative: none yet
-
-
 @dataclass(frozen=True)
 class Sampling:
     """Samples at k · `period`; the command of each acts from `delay` later until the next one does.
 
-    >>> Sampling(0.01, delay=0.025).moment(5)
-    Moment(time=0.025, takes=None, acts=0)
+    >>> Sampling(0.01, delay=0.025).acting(np.array([0.02, 0.03, 0.04]))
+    array([-1,  0,  1])
     """
 
     period: float  # s
@@ -61,39 +51,28 @@ class Sampling:
         if not (np.isfinite(self.delay) and self.delay >= 0.0):
             raise SettingError(f"control_delay must be a time in s, not {self.delay!r}")
 
-    @cached_property
-    def lag(self) -> tuple[int, float]:
-        """The delay as whole periods and a remainder in s."""
-        count = whole(self.delay, self.period)
-        if count is not None:
-            return count, 0.0
-        count = floor(self.delay / self.period)
-        return count, self.delay - count * self.period
-
-    def moment(self, number: int) -> Moment:
-        """The moments in order: samples, and between them commands that act late."""
-        lag, rest = self.lag
-        if not rest:
-            return Moment(number * self.period, number, number - lag)
-        k, late = divmod(number, 2)
-        if late:
-            return Moment(k * self.period + rest, None, k - lag)
-        return Moment(k * self.period, k, k - lag - 1)
+    @property
+    def lag(self) -> int:
+        """Whole periods in the delay."""
+        return floor(self.delay / self.period + WHOLE)
 
     def latest(self, t: float) -> int:
-        """The number of the last moment that is not after t."""
-        k, rest = floor(t / self.period + WHOLE), self.lag[1]
-        if not rest:
-            return k
-        return 2 * k + int(t - k * self.period >= rest - WHOLE * self.period)
+        """The number of the last sample that is not after t."""
+        return floor(t / self.period + WHOLE)
+
+    def acting(self, times: ArrayLike) -> np.ndarray:
+        """(...) the samples whose commands act from these times on; negative where none does yet."""
+        since = np.asarray(times) - self.delay
+        return np.floor(since / self.period + WHOLE).astype(int)
+
+    def change(self, t: float) -> float:
+        """The time after t of the next sample or command."""
+        sample, command = self.latest(t) + 1, int(self.acting(t)) + 1
+        return min(sample * self.period, command * self.period + self.delay)
 
     def jumps(self, t: float) -> bool:
-        """Whether a command begins to act at t."""
-        return abs(t - self.moment(self.latest(t)).time) <= WHOLE * self.period
-
-    def acting(self, times: np.ndarray) -> np.ndarray:
-        """(K,) the samples whose commands act from these times on; negative where none does yet."""
-        return np.array([self.moment(self.latest(t)).acts for t in times.tolist()], dtype=int)
+        """Whether a sample is taken or a command begins to act at t."""
+        return any(whole(since, self.period) is not None for since in (t, t - self.delay))
 
 
 @dataclass(eq=False)
@@ -250,10 +229,8 @@ class Settings:
             raise SettingError(f"smoothing must be a positive velocity, not {self.smoothing!r}")
         if self.restitution is not None and not 0.0 <= self.restitution <= 1.0:
             raise SettingError(f"restitution must lie between 0 and 1, not {self.restitution!r}")
-        if self.friction is not None and self.friction not in FRICTION:
-            raise UnknownNameError(
-                f"no friction {self.friction!r}{suggest(self.friction, list(FRICTION))}"
-            )
+        if self.friction is not None:
+            require_known(self.friction, FRICTION, "no friction")
         if self.method is not None:
             find(self.method)
         if self.sampling is None:
@@ -270,9 +247,7 @@ class Settings:
     @property
     def sampling(self) -> Sampling | None:
         """Sampling of a digital controller; None for continuous controllers."""
-        if self.control_dt is None:
-            return None
-        return Sampling(self.control_dt, self.control_delay)
+        return None if self.control_dt is None else Sampling(self.control_dt, self.control_delay)
 
     @property
     def grid(self) -> Grid:
@@ -285,16 +260,13 @@ class Settings:
         stepped = batch or self.sampling is not None
         chosen = find(self.method or ("rk4" if stepped else "DOP853"))
         if not isinstance(chosen, AdaptiveMethod):
-            if self.sampling is not None:
-                # samples and commands must be at the ends of steps
-                times = {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
-                for name, length in times.items():
-                    if whole(length, self.dt) is None:
-                        raise SettingError(
-                            f"{name} {length:g} s is not a whole number of steps of "
-                            f"dt = {self.dt:g} s; take another dt, or an adaptive method, which "
-                            "stops where it must"
-                        )
+            # samples and commands must be at the ends of steps
+            for name in ("control_dt", "control_delay") if self.sampling else ():
+                if whole(length := getattr(self, name), self.dt) is None:
+                    raise SettingError(
+                        f"{name} {length:g} s is not a whole number of steps of dt = {self.dt:g} s; "
+                        "take another dt, or an adaptive method, which stops where it must"
+                    )
             return chosen
         if batch:
             raise SettingError(
@@ -337,8 +309,7 @@ class Settings:
                 )
         formulations = system.quantity("forward_dynamics").formulations
         names = [*(each.name for each in formulations), *({KANE} & set(system.catalogue))]
-        if name not in names:
-            raise UnknownNameError(f"no formulation {name!r}{suggest(name, names)}")
+        require_known(name, names, "no formulation")
 
     def friction_for(self, adaptive: bool, closed: bool) -> str:
         """How Coulomb friction enters: "events", "smooth" or "plain"."""

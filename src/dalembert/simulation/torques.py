@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,15 +33,8 @@ if TYPE_CHECKING:
     import xarray
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
+KEYWORDS = {"torque": "tau", "control": "controls"}  # of `simulate`
 NUMBERS = "biuf"  # kinds of arrays that are real numbers
-
-
-class Torques(Protocol):
-    """τ (..., nv) at a time and state."""
-
-    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray: ...
-    @property
-    def identity(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,12 +155,11 @@ def not_finite(
 
 
 def torques(
-    tau: Any, shape: tuple[int, ...], names: tuple[str, ...], what: str = "tau"
+    tau: Any, shape: tuple[int, ...], names: tuple[str, ...], kind: str
 ) -> tuple[Torques, Controller | None]:
     """`tau` for velocities (or controls) of this shape, (n,) or (N, n), and its controller if any."""
-    if tau is None:
-        return Constant(np.zeros(shape[-1])), None
-    if hasattr(tau, "command"):
+    what = KEYWORDS[kind]
+    if tau is None or hasattr(tau, "command"):
         return Constant(np.zeros(shape[-1])), tau
     if hasattr(tau, "law"):
         raise SettingError(
@@ -181,7 +173,7 @@ def torques(
             f"{type(tau).__name__} is a digital controller, called once a sample: give control_dt="
         )
     if callable(tau):
-        return Computed(tau, shape, "torque" if what == "tau" else "control", names), None
+        return Computed(tau, shape, kind, names), None
     value = np.asarray(tau, dtype=float)
     _require(value.shape, shape, what)
     if not np.isfinite(value).all():
@@ -226,11 +218,9 @@ class Sampled:
 
     def until_change(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, float]:
         """(the command that acts from t on, time of the next sample or command)."""
-        number = self.sampling.latest(t)
-        moment = self.sampling.moment(number)
-        if moment.takes == self.taken:
+        if self.sampling.latest(t) == self.taken:
             self._take(t, q, qd)
-        return self._command(moment.acts), self.sampling.moment(number + 1).time
+        return self._command(int(self.sampling.acting(t))), self.sampling.change(t)
 
     def applied(self, times: np.ndarray) -> np.ndarray:
         """Commands (K, ..., n) that act from these times on."""
@@ -257,7 +247,7 @@ class Sampled:
             self.unsaved.append(Sample(t, *truth, command))
         self.samples[self.taken] = Sample(t, q, qd, command)
         self.taken += 1
-        past = self.taken - 3 - self.sampling.lag[0]  # the one after it may still act
+        past = self.taken - 3 - self.sampling.lag  # the one after it may still act
         if self.recorded is not None and past not in self.recorded:
             self.samples.pop(past, None)
 
@@ -307,6 +297,9 @@ class Sampled:
         return f"sampled {self.controller.identity} {sensor_digest}"
 
 
+Torques = Constant | Samples | Computed | Sampled  # τ (..., nv) at a time and state
+
+
 class Discrete:
     """A traceable controller as a digital one: its state z changes by ż · period at every sample."""
 
@@ -314,9 +307,8 @@ class Discrete:
         self.controller, self.period = controller, period
         self.constants = packed_constants(controller)
         self.z = np.array(controller.initial, dtype=float)
-        others = {"z": self.z.shape, "law": self.constants.shape[-1:]}
         shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
-        shapes |= {name: shape for name, shape in others.items() if shape[0]}
+        shapes |= {"z": self.z.shape, "law": self.constants.shape[-1:]}
         self.kernel: Callable[..., Any] = PlainKernel(self._outputs, shapes)
         if system.dynamics.traces:
             with compile_errors(controller):
@@ -360,8 +352,8 @@ def sampled(
         controller = Discrete(controller, system, sampling.period)
     elif not callable(controller):
         raise SettingError(
-            f"control_dt= samples a controller: {'tau' if kind == 'torque' else 'controls'}= must be a "
-            "function (t, q, q̇) or a controller, not numbers"
+            f"control_dt= samples a controller: {KEYWORDS[kind]}= must be a function (t, q, q̇) or "
+            "a controller, not numbers"
         )
     if (settings.encoder is not None or settings.noise is not None) and system.nq != system.nv:
         raise ModelError(
@@ -379,11 +371,6 @@ def sampled(
 
 
 SENSORS = ("encoder", "noise", "velocity_noise")
-_ABOUT = {
-    "sampled_q": "configuration as it was sampled",
-    "sampled_qd": "velocity as it was sampled",
-    "commanded": "command of the controller at the sample",
-}
 
 
 def with_samples(run: xarray.Dataset, plant: SimulatedPlant, digital: Sampled) -> xarray.Dataset:
@@ -391,19 +378,20 @@ def with_samples(run: xarray.Dataset, plant: SimulatedPlant, digital: Sampled) -
     if not digital.samples:
         return run
     times, q, qd, commands = (np.array(x) for x in zip(*digital.samples.values(), strict=True))
-    batch = ("tick", *run.q.dims[1:-1])
-    driving = "actuator" if plant.controlled else "joint"
-    attributes = run["controls" if plant.controlled else "tau"].attrs
-    values = {
-        "sampled_q": ((*batch, run.q.dims[-1]), q, run.q.attrs),
-        "sampled_qd": ((*batch, "joint"), qd, run.qd.attrs),
-        "commanded": ((*batch, driving), commands, attributes),
-    }
     fields = {
-        name: (dims, value, {**attrs, "long_name": _ABOUT[name]})
-        for name, (dims, value, attrs) in values.items()
+        "sampled_q": (q, run["q"], "configuration as it was sampled"),
+        "sampled_qd": (qd, run["qd"], "velocity as it was sampled"),
+        "commanded": (
+            commands,
+            run["controls" if plant.controlled else "tau"],
+            "command of the controller at the sample",
+        ),
     }
-    return run.assign_coords(tick=("tick", times, {"units": "s"})).assign(fields)
+    described = {
+        name: (("tick", *like.dims[1:]), value, {**like.attrs, "long_name": long_name})
+        for name, (value, like, long_name) in fields.items()
+    }
+    return run.assign_coords(tick=("tick", times, {"units": "s"})).assign(described)
 
 
 def inputs(
@@ -413,21 +401,22 @@ def inputs(
 
     A controller passed as `tau` may act beside controls.
     """
-    joints = system.dynamics.velocities
-    if settings.controls is None:
-        if settings.sampling is not None:
-            return sampled(tau, system, settings, shape, joints, "torque"), None
-        return torques(tau, shape, joints)
-    controls = control_vector(system.dynamics, settings.controls)
-    controller = tau if hasattr(tau, "command") else None
-    if tau is not None and (controller is None or settings.sampling is not None):
-        raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
-    shape, names = (*shape[:-1], len(system.actuators)), tuple(system.actuators)
-    if hasattr(controls, "command"):
-        raise SettingError("a controller computes torques: give it as tau=, not as controls=")
+    controller, kind, names = None, "torque", system.dynamics.velocities
+    if settings.controls is not None:
+        controls = control_vector(system.dynamics, settings.controls)
+        controller = tau if hasattr(tau, "command") else None
+        if tau is not None and (controller is None or settings.sampling is not None):
+            raise SettingError(
+                "give torques (tau=) or controls of the actuators (controls=), not both"
+            )
+        if hasattr(controls, "command"):
+            raise SettingError("a controller computes torques: give it as tau=, not as controls=")
+        tau, kind, names = controls, "control", tuple(system.actuators)
+        shape = (*shape[:-1], len(names))
     if settings.sampling is not None:
-        return sampled(controls, system, settings, shape, names, "control"), None
-    return torques(controls, shape, names, "controls")[0], controller
+        return sampled(tau, system, settings, shape, names, kind), None
+    source, own = torques(tau, shape, names, kind)
+    return source, controller if own is None else own
 
 
 def initial_activation(
@@ -435,18 +424,15 @@ def initial_activation(
 ) -> np.ndarray:
     """Activations (..., na) at the start, from an array or by name; zero by default."""
     names = system.activations
-    value = np.zeros(len(names))
     if isinstance(activation, Mapping):
-        unknown = [name for name in activation if name not in names]
-        if unknown:
-            known = ", ".join(names) or "none has one"
-            raise SettingError(
-                f"{system.name}: activation of {unknown[0]!r}, which has none; those with one: {known}"
-            )
-        for name, entry in activation.items():
-            value[names.index(name)] = entry
-    elif activation is not None:
-        value = np.asarray(activation, dtype=float)
+        for name in activation:
+            if name not in names:
+                known = ", ".join(names) or "none has one"
+                raise SettingError(
+                    f"{system.name}: activation of {name!r}, which has none; those with one: {known}"
+                )
+        activation = [activation.get(name, 0.0) for name in names]
+    value = np.zeros(len(names)) if activation is None else np.asarray(activation, dtype=float)
     batch = (*shape[:-1], len(names))
     if value.shape not in (batch, batch[-1:]):
         raise ShapeError(f"activation has the shape {value.shape}; it must be {batch[-1:]}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.simulation.methods import explicit, generalized_alpha, variational
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
+from dalembert.text import require_known
 
 _SCIPY = (
     AdaptiveMethod("DOP853", 8, "Dormand and Prince, order 8 (Hairer et al. 1993)", True, False),
@@ -32,6 +31,5 @@ def find(name: str | Method) -> Method:
     """
     if not isinstance(name, str):
         return name
-    if name not in METHODS:
-        raise UnknownNameError(f"no method {name!r}{suggest(name, list(METHODS))}")
+    require_known(name, METHODS, "no method")
     return METHODS[name]

@@ -123,20 +123,16 @@ class Variational:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(p₀, p₁) from m = ∂L/∂v and g = ∂L/∂q + f, joint by joint."""
         joints = getattr(self.plant.dynamics.description, "joints", ())
-        # joints whose configuration ends in a quaternion
-        groups = {j.v.start: j.v for j in joints if j.q.stop - j.q.start != j.v.stop - j.v.start}
-        starts, ends = [], []
-        k = 0
-        while k < self.plant.nv:
-            own = groups.get(k, slice(k, k + 1))
-            if k in groups:
-                pair = _group_momenta(h, v[own], m[own], g[own])
-            else:
-                pair = m[own] - 0.5 * h * g[own], m[own] + 0.5 * h * g[own]
-            starts.append(pair[0])
-            ends.append(pair[1])
-            k = own.stop
-        return np.concatenate(starts), np.concatenate(ends)
+        starts, ends = m - 0.5 * h * g, m + 0.5 * h * g
+        for joint in joints:
+            own = joint.v
+            if joint.q.stop - joint.q.start == own.stop - own.start:
+                continue
+            # its configuration ends in a quaternion
+            start, end = _group_momenta(h, v[own], m[own], g[own])
+            starts = np.concatenate([starts[: own.start], start, starts[own.stop :]])
+            ends = np.concatenate([ends[: own.start], end, ends[own.stop :]])
+        return starts, ends
 
 
 def _group_momenta(
