@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.file_access import Roots
+from dalembert.importers.loops_file import Frames, loop_of
 from dalembert.importers.mjcf_compile import CompiledModel
 from dalembert.importers.mjcf_forces import rotation_of
 from dalembert.importers.visuals import mjcf_visuals
-from dalembert.model.notes import Equality, Notes, Rows4, pose_rows
+from dalembert.model.notes import Equality, Notes
 from dalembert.spatial.se3 import pose
 
 KINDS = {
@@ -40,9 +41,9 @@ def equalities(m: CompiledModel) -> tuple[list[Equality], list[tuple[str, str]]]
             continue
         active, data = enforced and bool(m.eq_active0[i]), tuple(map(float, m.eq_data[i]))
         if kind in ("connect", "weld"):
-            ends = _frames(m, i, kind)
-            kind = "connect" if ends["directions"] == "point" else "weld"
-            known.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
+            holds_rotation = kind == "weld" and data[TORQUE_SCALE] != 0.0
+            loop = loop_of(name, _frames(m, i, kind), "weld" if holds_rotation else "point")
+            known.append(replace(loop, active=active, data=data))
             continue
         # x₁ = x₁₀ + Σ c_k (x₂ − x₂₀)ᵏ as a polynomial of x₂; without a second, x₁ = x₁₀ + c₀
         names = m.names[kind]
@@ -56,22 +57,18 @@ def equalities(m: CompiledModel) -> tuple[list[Equality], list[tuple[str, str]]]
     return known, others
 
 
-def _frames(m: CompiledModel, i: int, kind: str) -> dict[str, Any]:
-    """Keywords of an `Equality`: links and the frames in them; a site is a frame of its body."""
+def _frames(m: CompiledModel, i: int, kind: str) -> Frames:
+    """Links, and the frames in them that are held; a site is a frame of its body."""
     pair, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if int(m.eq_objtype[i]) == m.mujoco.mjtObj.mjOBJ_SITE:
-        poses = [_rows(m.site_pos[k], m.site_quat[k]) for k in pair]
+        poses = [_pose(m.site_pos[k], m.site_quat[k]) for k in pair]
         pair = (int(m.site_bodyid[pair[0]]), int(m.site_bodyid[pair[1]]))
     elif kind == "weld":  # the anchor is fixed in the second body, relpose in the first
-        poses = [_rows(data[3:6], data[6:10]), _rows(data[0:3])]
+        poses = [_pose(data[3:6], data[6:10]), _pose(data[0:3])]
     else:
-        poses = [_rows(data[0:3]), _rows(data[3:6])]
-    first, second = (m.names["body"][k] if k > 0 else None for k in pair)
-    turns = kind == "weld" and data[TORQUE_SCALE] != 0.0
-    return {
-        **{"first": first, "second": second, "directions": "weld" if turns else "point"},
-        **{"pose_first": poses[0], "pose_second": poses[1]},
-    }
+        poses = [_pose(data[0:3]), _pose(data[3:6])]
+    links = [m.names["body"][k] if k > 0 else None for k in pair]
+    return list(zip(links, poses, strict=True))
 
 
 def shifted(coefficients: list[float], x0: float) -> list[float]:
@@ -86,10 +83,10 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
     ]
 
 
-def _rows(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> Rows4:
-    """A pose (4, 4) of rows, from a position and a quaternion (w, x, y, z)."""
+def _pose(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
+    """A pose (4, 4) from a position and a quaternion (w, x, y, z)."""
     R = rotation_of(np.asarray(quaternion) / np.linalg.norm(quaternion))
-    return pose_rows(pose(R, np.array(position)))
+    return pose(R, np.array(position))
 
 
 def report(m: CompiledModel, source: str, roots: Roots) -> Notes:

@@ -16,7 +16,15 @@ import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
 from dalembert.importers.file_access import Roots, Trust
-from dalembert.importers.safe_parsing import Document, Element, Source, excerpt, read_xml
+from dalembert.importers.loops_file import WORLD
+from dalembert.importers.safe_parsing import (
+    Document,
+    Element,
+    Source,
+    excerpt,
+    read_xml,
+    require_root,
+)
 from dalembert.importers.urdf_links_and_joints import (
     Log,
     UrdfJoint,
@@ -38,7 +46,6 @@ from dalembert.spatial.rotations import snap
 from dalembert.text import nearest, short
 
 MAX_LINKS = 2000
-WORLD = "world"
 ORDER = "dalembert:order"
 ROOT_JOINT = "root_joint"
 ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", ORDER, *LOOP_PARTS})
@@ -122,16 +129,8 @@ def _meshes(links: Sequence[UrdfLink]) -> Iterator[Mesh]:
 
 def _require_urdf(document: Document) -> None:
     """The root is <robot>, and no macro is left in it."""
-    robot = document.root
-    if robot.tag != "robot":
-        hint = {
-            "mujoco": "; this is MJCF: use from_mjcf",
-            "mujocoinclude": "; this is a part of an MJCF: load the file that includes it",
-            "sdf": "; this is SDF, which is not supported",
-            "html": "; this is a web page: download the raw file",
-        }.get(robot.tag.lower(), "")
-        raise robot.error(f"the root element is <{robot.tag[:60]}>, not <robot>{hint}")
-    for element in robot.walk():
+    require_root(document.root, "robot")
+    for element in document.root.walk():
         if element.tag.startswith("xacro:"):
             from shlex import quote
 

@@ -341,14 +341,12 @@ def double_pendulum(
 ) -> Scenario:
     """No actuators: let go at (φ₂, θ), from the horizontal if nothing is said (004, p.6)."""
     mechanism = arm.mechanism("double_pendulum", checked(phi_start, "phi_start"))
-    return Scenario(
-        "double_pendulum",
-        arm,
-        mechanism,
-        delta_t,
-        False,
-        lambda state: arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2)),
-    )
+
+    def acceleration(state: State) -> np.ndarray:
+        q, qd = relative(state.q), relative(state.v)
+        return np.asarray(arm.robot.forward_dynamics(q, qd, np.zeros(2)))
+
+    return Scenario("double_pendulum", arm, mechanism, delta_t, False, acceleration)
 
 
 def proximal_driven(
