@@ -143,11 +143,7 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
         Op.MIN: lambda x, y: casadi.if_else(x < y, x, casadi.if_else(y <= x, y, x + y)),
         Op.MAX: lambda x, y: casadi.if_else(x > y, x, casadi.if_else(y >= x, y, x + y)),
     }
-    values = _columns(program, flat, extremes)
-    outputs = []
-    for port, column in zip(program.outputs, values, strict=True):
-        m, n = _matrix(port)
-        outputs.append(casadi.reshape(column, n, m).T)
+    outputs = _outputs(program, flat, extremes)
     names_in, names_out = (
         [port.name for port in side] for side in (program.inputs, program.outputs)
     )
@@ -159,8 +155,8 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
 Meaning = dict[int, Callable[..., Any]]
 
 
-def _columns(program: Program, flat: casadi.SX, instead: Meaning) -> list[casadi.SX]:
-    """Every output as one column, from all inputs as one column, both in C order.
+def _outputs(program: Program, flat: casadi.SX, instead: Meaning) -> list[casadi.SX]:
+    """Every output as a matrix, from all inputs as one column in C order.
 
     `instead` has functions of symbols for operations that are to be spelled otherwise.
     """
@@ -168,7 +164,11 @@ def _columns(program: Program, flat: casadi.SX, instead: Meaning) -> list[casadi
 
     meaning: Meaning = {op: partial(_apply, op) for op in Op}
     results = walk(program, meaning | instead, [*map(casadi.SX, program.constants)])(flat)
-    return [casadi.vertcat(*results[own]) for own in port_slices(program.outputs)]
+    columns = [casadi.vertcat(*results[own]) for own in port_slices(program.outputs)]
+    return [
+        casadi.reshape(column, *_matrix(port)[::-1]).T
+        for column, port in zip(columns, program.outputs, strict=True)
+    ]
 
 
 def _matrix(port: Port) -> tuple[int, int]:
@@ -267,6 +267,4 @@ def exported(value: object) -> casadi.SX:
     for symbol in met:
         if symbol not in _expressions:
             _pair(symbol, casadi.SX.sym(symbol.name))
-    column = _columns(program_written, casadi.vertcat(*(_expressions[x] for x in met)), {})[0]
-    rows, columns = _matrix(Port("out", shape_of(value)))
-    return casadi.reshape(column, columns, rows).T
+    return _outputs(program_written, casadi.vertcat(*(_expressions[x] for x in met)), {})[0]
