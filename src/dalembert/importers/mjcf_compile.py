@@ -320,15 +320,6 @@ class Dropped:
     assets: dict[str, Asset] = field(default_factory=dict)
     shapes: dict[str, Asset] = field(default_factory=dict)  # meshes by their name in the model
 
-    def ignored(self) -> list[str]:
-        """Removed elements that dynamics does not need, counted."""
-        return [f"{what} ({count})" for what, count in sorted(self.counts.items()) if count]
-
-    def left_out(self) -> list[LeftOut]:
-        """Removed elements that exert forces."""
-        effect = "its forces are not computed"
-        return [LeftOut("plugin", name, effect) for name in sorted(self.forces)]
-
     def meshes(self, m: CompiledModel) -> Iterator[Mesh]:
         """The files of meshes that bodies show."""
         kinds, bodies = m.mujoco.mjtGeom, m.names["body"]

@@ -102,12 +102,14 @@ def report(m: CompiledModel, source: str, roots: Roots) -> Notes:
     warnings += [f"MuJoCo: {' '.join(text.split())}" for text in m.warnings]
     counts = {"geom": m.ngeom, "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}
     counts["mocap body"] = m.nmocap
-    ignored = [f"{what} ({count})" for what, count in counts.items() if count]
+    ignored = [*counts.items(), *sorted(m.dropped.counts.items())]
     if m.nflex:
         m.leave_out("flex", f"{m.nflex} of them", "deformable bodies do not deform")
     effect = "stands still at its pose, and so does what is welded to it"
     for i in np.flatnonzero(m.body_mocapid >= 0).tolist():
         m.leave_out("motion of a mocap body", bodies[i], effect)
+    for name in sorted(m.dropped.forces):
+        m.leave_out("plugin", name, "its forces are not computed")
     postures = {"reference": m.qpos0}
     for k in range(m.nkey):
         postures.setdefault(m.name_of("key", k) or f"keyframe{k}", m.key_qpos[k])
@@ -123,11 +125,11 @@ def report(m: CompiledModel, source: str, roots: Roots) -> Notes:
     return Notes(
         source=source,
         merged=tuple(f"{bodies[i]} into {bodies[welded[i]]}" for i in moving if welded[i] != i),
-        ignored=(*ignored, *m.dropped.ignored()),
+        ignored=tuple(f"{what} ({count})" for what, count in ignored if count),
         warnings=tuple(warnings),
         equalities=tuple(known),
         postures=tuple(configurations),
-        left_out=(*m.left_out, *m.dropped.left_out()),
+        left_out=tuple(m.left_out),
         meshes=tuple(m.dropped.meshes(m)),
         visuals=tuple(mjcf_visuals(m, roots)),
     )

@@ -43,6 +43,7 @@ from dalembert.model.notes import Mesh, Notes
 from dalembert.model.tool import Mount, Tool, default_tool
 from dalembert.model.validation import mapping
 from dalembert.spatial.rotations import snap
+from dalembert.spatial.se3 import pose
 from dalembert.text import nearest, short
 
 MAX_LINKS = 2000
@@ -379,19 +380,16 @@ def _resolved_mimic(
 
 def _locked(joint: UrdfJoint, value: Any) -> UrdfJoint:
     """The joint fixed at its value (None: its neutral value)."""
-    pose = np.eye(4)
+    moved = np.eye(4)
     charts = factors(joint.kind, joint.axis, None, 0.0)
-    size = sum(chart.nq for _, chart in charts)
     if value is not None:
-        q = _numbers(value, size, joint.name)
+        q = _numbers(value, sum(chart.nq for _, chart in charts), joint.name)
         for axis, chart in charts:
             alignment = align(axis)
             rotation, translation = chart.transform(q[: chart.nq])
             q = q[chart.nq :]
-            step = np.eye(4)
-            step[:3, :3], step[:3, 3] = alignment @ rotation @ alignment.T, alignment @ translation
-            pose = pose @ step
-    origin = joint.origin @ pose
+            moved = moved @ pose(alignment @ rotation @ alignment.T, alignment @ translation)
+    origin = joint.origin @ moved
     origin[:3, :3] = snap(origin[:3, :3])
     return replace(joint, kind="fixed", origin=origin, numbers={}, mimic=None)
 

@@ -20,7 +20,16 @@ from math import pi, sqrt
 
 import numpy as np
 
-from dalembert.tracing.arrays import array, constant, flat, of_keys, shape_of, symbols, table_with
+from dalembert.tracing.arrays import (
+    array,
+    constant,
+    cut,
+    flat,
+    of_keys,
+    shape_of,
+    symbols,
+    table_with,
+)
 from dalembert.tracing.program import Op
 from dalembert.tracing.scalars import scalar
 from dalembert.tracing.table import Signed, Table
@@ -348,14 +357,10 @@ def at(
     """
     table, (inputs, replacements, *rows) = table_with(flat(symbols), flat(values), *results)
     mapping = {k: value for (k, _), value in zip(inputs, replacements, strict=True)}
-    flattened = table.substituted([key for row in rows for key in row], mapping)
-    arrays, start = [], 0
-    for row, result in zip(rows, results, strict=True):
-        substituted = of_keys(table, flattened[start : start + len(row)], shape_of(result))
-        numbers = constant(substituted)
-        arrays.append(substituted if numbers is None else numbers)
-        start += len(row)
-    return tuple(arrays)
+    keys = table.substituted([key for row in rows for key in row], mapping)
+    arrays = cut(of_keys(table, keys, (len(keys),)), map(shape_of, results))
+    numbers = map(constant, arrays)
+    return tuple(x if y is None else y for x, y in zip(arrays, numbers, strict=True))
 
 
 def depends_on(y: object, x: object) -> bool:
