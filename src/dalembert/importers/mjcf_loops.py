@@ -21,11 +21,7 @@ from dalembert.importers.visuals import mjcf_visuals
 from dalembert.model.notes import Equality, Notes
 from dalembert.spatial.se3 import pose
 
-KINDS = {
-    **{"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld"},
-    **{"mjEQ_JOINT": "joint", "mjEQ_TENDON": "tendon"},
-}
-
+KINDS = ("connect", "weld", "joint", "tendon")
 TORQUE_SCALE = 10  # its place in the data of a weld
 
 
@@ -34,10 +30,9 @@ def equalities(m: CompiledModel) -> tuple[list[Equality], list[tuple[str, str]]]
     known, others = [], []
     enforced = not m.disabled("EQUALITY", "CONSTRAINT")
     for i, name in enumerate(m.names["equality"]):
-        word = m.mujoco.mjtEq(int(m.eq_type[i])).name
-        kind = KINDS.get(word)
-        if kind is None:
-            others.append((word.removeprefix("mjEQ_").lower(), name))
+        kind = m.mujoco.mjtEq(int(m.eq_type[i])).name.removeprefix("mjEQ_").lower()
+        if kind not in KINDS:
+            others.append((kind, name))
             continue
         active, data = enforced and bool(m.eq_active0[i]), tuple(map(float, m.eq_data[i]))
         if kind in ("connect", "weld"):

@@ -176,6 +176,7 @@ def _dynamics(model: Model, body: Body) -> list[str]:
 def _loop(equality: Equality, root: str) -> list[str]:
     """Two frames that are held; `root` is the link that stands for the world."""
     kind = equality.directions
+    more: dict[str, str | float | None]
     if equality.kind == "distance":
         tag, more = "dalembert:distance", {"length": equality.length}
     elif isinstance(kind, str) and kind in TYPES:

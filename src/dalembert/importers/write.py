@@ -82,7 +82,8 @@ def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
     body = model.bodies[i]
     moved = body.chart.transform(model.tree.neutral()[body.q] + body.offset)
     here = in_link(placed, body.parent, pose(body.rotation, body.translation))
-    return here @ pose(*moved) @ placed[i].frame
+    origin: np.ndarray = here @ pose(*moved) @ placed[i].frame
+    return origin
 
 
 def inertia_of(body: Massive, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

@@ -95,8 +95,8 @@ def interpret(program: Program, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def walk(
-    program: Program, meaning: Mapping[int, Callable[..., Any]], constants: Sequence[Any]
-) -> Callable[[Sequence[Any]], list[Any]]:
+    program: Program, meaning: Mapping[Any, Callable[..., Any]], constants: Any
+) -> Callable[[Any], list[Any]]:
     """A function from all inputs to all results that does one instruction after the other.
 
     Its values are whatever `meaning` takes: numbers, arrays, expressions.
@@ -107,7 +107,7 @@ def walk(
     steps = [(k, meaning[op], a, b) for k, (op, a, b) in rows if op > Op.INPUT]
     results = program.results.tolist()
 
-    def run(inputs: Sequence[Any]) -> list[Any]:
+    def run(inputs: Any) -> list[Any]:
         values: list[Any] = start.copy()
         for k, position in positions:
             values[k] = inputs[position]

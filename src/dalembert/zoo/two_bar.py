@@ -202,10 +202,8 @@ class Scenario:
         if len(later):
             count = round(float(later[-1] / np.diff(later, prepend=0.0).min()))
             steps = np.round(later / later[-1] * count).astype(int)
-            even = count <= MOST_SAMPLES and np.allclose(
-                steps * (later[-1] / count), later, rtol=1e-14, atol=0.0
-            )
-            if even:
+            sampled = steps * (later[-1] / count)
+            if count <= MOST_SAMPLES and np.allclose(sampled, later, rtol=1e-14, atol=0.0):
                 states += self._integrated(float(later[-1]), count, steps)
             else:
                 states += [self._integrated(float(t), 1, np.array([1]))[0] for t in later]
