@@ -303,7 +303,7 @@ class Asset:
     shift: np.ndarray = field(init=False)
     turn: np.ndarray = field(init=False)  # quaternion (x, y, z, w)
 
-    def place(self, mesh: Any) -> None:
+    def read_placement(self, mesh: Any) -> None:
         """s Rᵀ (x − p), with the reference pose R, p of the asset and its scale s."""
         scale = np.array(mesh.scale, dtype=float)
         self.turn = conjugate(np.roll(np.array(mesh.refquat, dtype=float), -1))
@@ -383,7 +383,7 @@ def reduce_spec(
             continue
         if asset.element.tag == "mesh":
             dropped.shapes[shape.name] = asset
-            asset.place(shape)
+            asset.read_placement(shape)
         if shape.name in needed:
             shape.file = str(_readable(asset, roots))
             continue
