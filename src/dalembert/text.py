@@ -19,7 +19,8 @@ from dalembert.errors import DalembertError, ModelError, UnknownNameError
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 # characters that change the writing direction of the following text
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_UNSAFE_DATA = re.compile(f"[<>&]|{_UNPRINTABLE.pattern}|{_TURNING.pattern}")  # inside a <script>
+_UNSHOWN = re.compile(f"{_UNPRINTABLE.pattern}|{_TURNING.pattern}")
+_UNSAFE_DATA = re.compile(f"[<>&]|{_UNSHOWN.pattern}")  # inside a <script>
 _PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}
 _PLAIN |= {"²": "^2", "³": "^3", "§": "sec. ", "–": "-", "λ": "lam"}
 _LATEX = {
@@ -107,10 +108,7 @@ def visible(text: object) -> str:
     'a\\\\nb\\\\x1b[2J'
     """
 
-    def spelled(match: re.Match[str]) -> str:
-        return match[0].encode("unicode_escape").decode("ascii")
-
-    return _TURNING.sub(spelled, _UNPRINTABLE.sub(spelled, str(text)))
+    return _UNSHOWN.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), str(text))
 
 
 def plain_ascii(text: str) -> str:

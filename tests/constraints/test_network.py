@@ -7,8 +7,8 @@ from scipy.integrate import solve_ivp
 import dalembert as dl
 from dalembert.constraints.network import Network
 from dalembert.errors import ConstraintError, FormulationError, ShapeError
-from dalembert.zoo.constrained_loops import dense
 from tests.constraints.states import ROUTES, consistent_states
+from tests.zoo.ladders import dense
 
 
 def leaning(N: int, angle: float, speed: float) -> tuple[np.ndarray, np.ndarray]:

@@ -55,7 +55,19 @@ PARTS = {
     "distance": ("name", "length", *FRAMES),
 }
 WORLD = "world"
+Frames = list[tuple[str | None, np.ndarray]]  # links, and the poses (4, 4) of frames in them
 MAX_LOOPS = 2000
+
+
+def loop_of(
+    name: str, frames: Frames, directions: str | tuple[str, ...] = "point", length: Any = None
+) -> Equality:
+    """Two frames that are held along and about `directions`, or points at a `length`, m."""
+    kind = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
+    kind = kind if length is None else "distance"
+    (first, here), (second, there) = ((link, pose_rows(at)) for link, at in frames)
+    loop = Equality(kind, name, first, second, pose_first=here, pose_second=there)
+    return replace(loop, directions=directions, length=length)
 
 
 @dataclass(frozen=True)
@@ -107,24 +119,22 @@ def _equality(kind: str, table: Mapping[str, Any], number: int) -> Equality:
         factors = _by_joint(table.get("factors", {}), f"{what}: factors", f"{what}: factor")
         coupling = Equality("joint", name, follower, leader, polynomial=powers)
         return replace(coupling, factors=tuple(factors.items()))
-    ends = [_word(table, end, what) for end in ("first", "second")]
-    first, second = (None if end == WORLD else end for end in ends)
-    poses = []
+    frames: Frames = []
     for end in ("first", "second"):
+        link = _word(table, end, what)
         xyz, rpy = (
             _numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
             for part in ("xyz", "rpy")
         )
-        poses.append(pose_rows(pose(rotation_from_rpy(rpy), np.array(xyz))))
-    loop = Equality("loop", name, first, second, pose_first=poses[0], pose_second=poses[1])
+        at = pose(rotation_from_rpy(rpy), np.array(xyz))
+        frames.append((None if link == WORLD else link, at))
     if kind == "distance":
         (length,) = _numbers(table.get("length"), 1, f"{what}: length")
-        return replace(loop, kind="distance", length=length)
+        return loop_of(name, frames, length=length)
     directions = table.get("directions", "point")
     if isinstance(directions, list):
         directions = tuple(str(word) for word in directions)
-    word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-    return replace(loop, kind=word, directions=directions)
+    return loop_of(name, frames, directions)
 
 
 def _word(table: Mapping[str, Any], key: str, what: str) -> str:

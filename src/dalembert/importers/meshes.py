@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from dalembert.importers.file_access import remedy
 from dalembert.importers.safe_parsing import Element, excerpt, parse_xml, read_file
 from dalembert.model.notes import Numbers, SearchPaths, Visual
 from dalembert.spatial.rotations import exp_so3
+from dalembert.spatial.se3 import pose
 
 MAX_BYTES = 96 * 2**20  # of one file
 FURTHEST = 1e4  # m from the origin: a point beyond is a mistake
@@ -65,22 +67,21 @@ def read_stl(data: bytes, path: Path) -> list[Piece]:
 def read_obj(data: bytes, path: Path) -> list[Piece]:
     """A piece for each colour; colours are those of the .mtl beside the file."""
     lines = data.replace(b"\\\n", b" ").splitlines()
-    vertices = [line.split()[1:4] for line in lines if line.startswith((b"v ", b"v\t"))]
-    points = np.array([[float(x) for x in vertex] for vertex in vertices]).reshape(-1, 3)
     colours = _materials(lines, path)
+    vertices: list[list[float]] = []
     faces: dict[str, list[tuple[int, int, int]]] = {}
     own = faces.setdefault("", [])
-    vertex_count = 0
     for line in lines:
         if line.startswith((b"v ", b"v\t")):
-            vertex_count += 1
+            vertices.append([float(x) for x in line.split()[1:4]])
         elif line.startswith((b"f ", b"f\t")):
             # 7/1/3 is vertex 7 with its texture and normal; −1 is the last vertex so far
             corners = [int(word.partition(b"/")[0]) for word in line.split()[1:]]
-            corners = [k - 1 if k > 0 else vertex_count + k for k in corners]
+            corners = [k - 1 if k > 0 else len(vertices) + k for k in corners]
             own.extend((corners[0], b, c) for b, c in pairwise(corners[1:]))
         elif line.startswith(b"usemtl"):
             own = faces.setdefault(_name(line), [])
+    points = np.array(vertices).reshape(-1, 3)
     return [
         Piece(points, np.array(triangles).reshape(-1, 3), colours.get(name))
         for name, triangles in faces.items()
@@ -108,12 +109,15 @@ def _materials(lines: list[bytes], path: Path) -> dict[str, Numbers]:
             if key == "newmtl":
                 name = rest
                 continue
-            try:
-                red, green, blue = (min(1.0, max(0.0, float(word))) for word in rest.split()[:3])
-                colours[name] = (red, green, blue, 1.0)
-            except ValueError:
-                continue
+            with suppress(ValueError):
+                red, green, blue = map(float, rest.split()[:3])
+                colours[name] = _colour(red, green, blue)
     return colours
+
+
+def _colour(*rgb: float) -> Numbers:
+    """An opaque colour; numbers beyond the range from 0 to 1 are at its ends."""
+    return (*(min(1.0, max(0.0, x)) for x in rgb), 1.0)
 
 
 def read_dae(data: bytes, path: Path) -> list[Piece]:
@@ -125,19 +129,20 @@ def read_dae(data: bytes, path: Path) -> list[Piece]:
     for element in root.walk():
         element.tag = element.tag.rpartition(":")[2]
     file = _File(root)
-    unit = next((node for node in root.walk() if node.tag == "unit"), None)
-    metre = float(unit.attributes.get("meter", 1.0)) if unit is not None else 1.0
+    metre = next((float(x.attributes.get("meter", 1.0)) for x in _inside(root, "unit")), 1.0)
     scale = np.diag([metre, metre, metre, 1.0])
-    scenes = [node for node in root.walk() if node.tag == "visual_scene"]
     pieces: list[Piece] = []
-    for scene in scenes[:1]:
-        for node in scene.all("node"):
-            pieces += file.pieces(node, scale, 0)
-    if not scenes:
-        for geometry in root.walk():
-            if geometry.tag == "geometry":
-                pieces += file.faces(geometry, scale, {})
+    scene = next(_inside(root, "visual_scene"), None)
+    for node in scene.all("node") if scene is not None else ():
+        pieces += file.pieces(node, scale, 0)
+    for geometry in _inside(root, "geometry") if scene is None else ():
+        pieces += file.faces(geometry, scale, {})
     return pieces
+
+
+def _inside(element: Element | None, tag: str) -> Iterator[Element]:
+    """Elements with this tag in an element, if there is one, in document order."""
+    return (x for x in element.walk() if x.tag == tag) if element is not None else iter(())
 
 
 class _File:
@@ -162,9 +167,9 @@ class _File:
             target = self.named(part.attributes.get("url", ""))
             if part.tag == "instance_geometry" and target is not None:
                 colours = {}  # by the symbols that groups of faces use
-                for use in part.walk():
+                for use in _inside(part, "instance_material"):
                     colour = self.colour(use.attributes.get("target", ""))
-                    if use.tag == "instance_material" and colour is not None:
+                    if colour is not None:
                         colours[use.attributes.get("symbol", "")] = colour
                 yield from self.faces(target, here, colours)
             elif part.tag == "instance_node" and target is not None:
@@ -174,20 +179,15 @@ class _File:
 
     def colour(self, reference: str) -> Numbers | None:
         """The diffuse colour of a material."""
-        material = self.named(reference)
-        effects = material.walk() if material is not None else ()
-        for use in effects:
-            effect = self.named(use.attributes.get("url", ""))
-            if use.tag == "instance_effect" and effect is not None:
-                for part in effect.walk():
-                    if part.tag == "diffuse":
-                        for colour in part.all("color"):
-                            numbers = [min(1.0, max(0.0, x)) for x in _floats(colour).tolist()]
-                            return (*numbers[:3], 1.0) if len(numbers) >= 3 else None
+        for use in _inside(self.named(reference), "instance_effect"):
+            for diffuse in _inside(self.named(use.attributes.get("url", "")), "diffuse"):
+                for colour in diffuse.all("color"):
+                    rgb = _floats(colour)[:3].tolist()
+                    return _colour(*rgb) if len(rgb) == 3 else None
         return None
 
     def faces(
-        self, geometry: Element, pose: np.ndarray, colours: dict[str, Numbers]
+        self, geometry: Element, above: np.ndarray, colours: dict[str, Numbers]
     ) -> Iterator[Piece]:
         """The groups of faces of a geometry, placed."""
         for mesh in geometry.all("mesh"):
@@ -200,28 +200,28 @@ class _File:
                 points = self.points(group)
                 symbol = group.attributes.get("material", "")
                 colour = colours.get(symbol) or self.colour(symbol)
-                flipped = bool(np.linalg.det(pose[:3, :3]) < 0.0)
-                placed = points @ pose[:3, :3].T + pose[:3, 3]
+                flipped = bool(np.linalg.det(above[:3, :3]) < 0.0)
+                placed = points @ above[:3, :3].T + above[:3, 3]
                 triangles = _corners(group)
                 yield Piece(placed, triangles[:, ::-1] if flipped else triangles, colour)
 
     def points(self, group: Element) -> np.ndarray:
         """(n, 3) positions that the indices of a group mean."""
-        for use in group.all("input"):
-            if use.attributes.get("semantic") != "VERTEX":
-                continue
-            vertices = self.named(use.attributes.get("source", ""))
-            for inner in vertices.all("input") if vertices is not None else ():
-                if inner.attributes.get("semantic") == "POSITION":
-                    source = self.named(inner.attributes.get("source", ""))
-                    if source is not None:
-                        numbers = _floats(source.one("float_array"))
-                        accessors = [n for n in source.walk() if n.tag == "accessor"]
-                        strides = [int(n.attributes.get("stride", 3)) for n in accessors]
-                        stride = max([3, *strides[:1]])
-                        count = len(numbers) // stride
-                        return numbers[: count * stride].reshape(-1, stride)[:, :3]
+        for vertices in self.sources(group, "VERTEX"):
+            for source in self.sources(vertices, "POSITION"):
+                numbers = _floats(source.one("float_array"))
+                strides = [int(x.attributes.get("stride", 3)) for x in _inside(source, "accessor")]
+                stride = max([3, *strides[:1]])
+                count = len(numbers) // stride
+                return numbers[: count * stride].reshape(-1, stride)[:, :3]
         raise ValueError("faces without positions")
+
+    def sources(self, element: Element, semantic: str) -> Iterator[Element]:
+        """What the inputs of this meaning refer to."""
+        for use in element.all("input"):
+            source = self.named(use.attributes.get("source", ""))
+            if use.attributes.get("semantic") == semantic and source is not None:
+                yield source
 
 
 def _corners(group: Element) -> np.ndarray:
@@ -259,17 +259,13 @@ def _transform(node: Element) -> np.ndarray:
         if part.tag == "matrix":
             transform = transform @ _floats(part).reshape(4, 4)
         elif part.tag == "translate":
-            step = np.eye(4)
-            step[:3, 3] = _floats(part)
-            transform = transform @ step
+            transform = transform @ pose(p=_floats(part))
         elif part.tag == "scale":
             transform = transform @ np.diag([*_floats(part), 1.0])
         elif part.tag == "rotate":
             *axis, angle = _floats(part)[:4]
-            turn = np.eye(4)
             length = max(float(np.linalg.norm(axis)), 1e-300)
-            turn[:3, :3] = exp_so3(np.array(axis) / length * np.deg2rad(angle))
-            transform = transform @ turn
+            transform = transform @ pose(exp_so3(np.array(axis) / length * np.deg2rad(angle)))
     return transform
 
 

@@ -25,7 +25,7 @@ from dalembert.importers.mjcf_forces import (
     tendon,
 )
 from dalembert.importers.mjcf_loops import report
-from dalembert.importers.safe_parsing import LARGEST, Source, read_xml
+from dalembert.importers.safe_parsing import LARGEST, Source, read_xml, require_root
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
 from dalembert.model.joint import JOINT_KINDS
@@ -41,15 +41,8 @@ _NUMBERS = (
     *("site_pos", "site_quat", "actuator_armature", "actuator_damping", "actuator_gear"),
     *("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly", "qpos_spring", "body_gravcomp"),
     *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
-    *(
-        "tendon_lengthspring",
-        "tendon_armature",
-        "wrap_prm",
-        "geom_pos",
-        "geom_quat",
-        "geom_size",
-        "geom_fluid",
-    ),
+    *("tendon_lengthspring", "tendon_armature", "wrap_prm"),
+    *("geom_pos", "geom_quat", "geom_size", "geom_fluid"),
 )
 KIND = {kind.mjcf: kind.name for kind in JOINT_KINDS.values()}
 
@@ -65,12 +58,7 @@ def model_from_mjcf(
 ) -> Model:
     """A model from a path or text; see `Robot.from_mjcf`. With `loops` "ignore", a warning says so."""
     document = read_xml(source)
-    tag = document.root.tag
-    if tag != "mujoco":
-        part = "; this is a part: load the file that includes it"
-        hints = {"robot": "; this is URDF: use from_urdf", "mujocoinclude": part}
-        hint = hints.get(tag, "")
-        raise document.root.error(f"the root element is <{tag[:60]}>, not <mujoco>{hint}")
+    require_root(document.root, "mujoco")
     try:
         import mujoco
     except ImportError:

@@ -15,22 +15,12 @@ from dalembert.model.actuators import ANY, Actuation, Actuator, Range, wraps
 from dalembert.model.model import Model
 
 SUPPORTED = {
-    "transmission": {
-        "mjTRN_JOINT": "joint",
-        "mjTRN_JOINTINPARENT": "joint_in_parent",
-        "mjTRN_TENDON": "tendon",
-        "mjTRN_SITE": "site",
-        "mjTRN_SLIDERCRANK": "crank",
-    },
-    "dynamics": {
-        "mjDYN_NONE": "none",
-        "mjDYN_INTEGRATOR": "integrator",
-        "mjDYN_FILTER": "filter",
-        "mjDYN_FILTEREXACT": "filterexact",
-    },
-    "gain": {"mjGAIN_FIXED": "fixed", "mjGAIN_AFFINE": "affine"},
-    "bias": {"mjBIAS_NONE": "none", "mjBIAS_AFFINE": "affine"},
+    "transmission": ("joint", "joint_in_parent", "tendon", "site", "crank"),
+    "dynamics": ("none", "integrator", "filter", "filterexact"),
+    "gain": ("fixed", "affine"),
+    "bias": ("none", "affine"),
 }
+_RENAMED = {"jointinparent": "joint_in_parent", "slidercrank": "crank"}  # names of MuJoCo's
 LEAST = 1e-15  # mjMINVAL, the shortest time constant
 
 
@@ -64,20 +54,20 @@ def actuation(m: CompiledModel, model: Model) -> Actuation:
 
 
 def _kinds(m: CompiledModel, i: int) -> dict[str, str]:
-    """MuJoCo's names of what an actuator is made of."""
-    kinds = {"transmission": ("Trn", "trn"), "dynamics": ("Dyn", "dyn")}
-    kinds |= {"gain": ("Gain", "gain"), "bias": ("Bias", "bias")}
-    return {
-        what: getattr(m.mujoco, f"mjt{enum}")(int(getattr(m, f"actuator_{field}type")[i])).name
-        for what, (enum, field) in kinds.items()
-    }
+    """The kinds of what an actuator is made of."""
+    kinds = {}
+    for what, word in zip(SUPPORTED, ("trn", "dyn", "gain", "bias"), strict=True):
+        enum = getattr(m.mujoco, f"mjt{word.capitalize()}")
+        kind = enum(int(getattr(m, f"actuator_{word}type")[i])).name.partition("_")[2].lower()
+        kinds[what] = _RENAMED.get(kind, kind)
+    return kinds
 
 
 def _unsupported(m: CompiledModel, i: int) -> str:
     """Why an actuator is not a general one; empty if it is."""
     for what, kind in _kinds(m, i).items():
         if kind not in SUPPORTED[what]:
-            return f"its {what} is of the kind {kind.partition('_')[2].lower()}"
+            return f"its {what} is of the kind {kind}"
     if int(m.actuator_plugin[i]) >= 0:
         return "a plugin computes it"
     controls = int(m.of_actuator("ctrlnum", i, 1))
@@ -89,13 +79,13 @@ def _unsupported(m: CompiledModel, i: int) -> str:
 def _actuator(m: CompiledModel, i: int) -> Actuator:
     """Actuator i, which is a general one."""
     kinds = _kinds(m, i)
-    transmission, dynamics = (SUPPORTED[what][kinds[what]] for what in ("transmission", "dynamics"))
+    transmission, dynamics = kinds["transmission"], kinds["dynamics"]
     # MuJoCo 4 numbers controls and outputs apart from actuators
     control, output = (int(m.of_actuator(key, i, i)) for key in ("ctrladr", "outadr"))
     gain, bias = np.array(m.actuator_gainprm[i, :3]), np.array(m.actuator_biasprm[i, :3])
-    if kinds["gain"] == "mjGAIN_FIXED":
+    if kinds["gain"] == "fixed":
         gain[1:] = 0.0
-    if kinds["bias"] == "mjBIAS_NONE":
+    if kinds["bias"] == "none":
         bias[:] = 0.0
     free = m.disabled("CLAMPCTRL") or not m.actuator_ctrllimited[control]
     # two sites, or one joint or tendon

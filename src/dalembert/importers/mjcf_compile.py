@@ -290,29 +290,25 @@ _TETRAHEDRON = [-1.0, -1.0, -3.0, 1.0, 1.0, -3.0, 1.0, -1.0, 3.0, -1.0, 1.0, 3.0
 
 @dataclass
 class Asset:
-    """A mesh or height field: its element, the name of its file, where MuJoCo looks for it."""
+    """A mesh or height field: its element, the name of its file, where MuJoCo looks for it.
+
+    In the model a mesh has the points of its file scaled, then turned and shifted.
+    """
 
     element: Element
     name: str
     folders: list[Path]
     written: str = ""  # name with meshdir before it
+    scale: tuple[float, ...] = field(init=False)
+    shift: np.ndarray = field(init=False)
+    turn: np.ndarray = field(init=False)  # quaternion (x, y, z, w)
 
-
-@dataclass(frozen=True)
-class FromFile:
-    """How a mesh stands in the model: the points of its file scaled, then turned and shifted."""
-
-    scale: tuple[float, ...]
-    shift: np.ndarray
-    turn: np.ndarray  # quaternion (x, y, z, w)
-
-    @classmethod
-    def of(cls, shape: Any) -> FromFile:
+    def read_placement(self, mesh: Any) -> None:
         """s Rᵀ (x − p), with the reference pose R, p of the asset and its scale s."""
-        scale = np.array(shape.scale, dtype=float)
-        turn = conjugate(np.roll(np.array(shape.refquat, dtype=float), -1))
-        shift = -scale * (matrix_from_quaternion(turn) @ np.array(shape.refpos, dtype=float))
-        return cls(tuple(float(x) for x in scale), shift, turn)
+        scale = np.array(mesh.scale, dtype=float)
+        self.turn = conjugate(np.roll(np.array(mesh.refquat, dtype=float), -1))
+        self.shift = -scale * (matrix_from_quaternion(self.turn) @ np.array(mesh.refpos))
+        self.scale = tuple(scale.tolist())
 
 
 @dataclass
@@ -323,16 +319,6 @@ class Dropped:
     forces: Counter[str] = field(default_factory=Counter)  # elements that push, by plugin
     assets: dict[str, Asset] = field(default_factory=dict)
     shapes: dict[str, Asset] = field(default_factory=dict)  # meshes by their name in the model
-    scales: dict[str, FromFile] = field(default_factory=dict)  # of the same
-
-    def ignored(self) -> list[str]:
-        """Removed elements that dynamics does not need, counted."""
-        return [f"{what} ({count})" for what, count in sorted(self.counts.items()) if count]
-
-    def left_out(self) -> list[LeftOut]:
-        """Removed elements that exert forces."""
-        effect = "its forces are not computed"
-        return [LeftOut("plugin", name, effect) for name in sorted(self.forces)]
 
     def meshes(self, m: CompiledModel) -> Iterator[Mesh]:
         """The files of meshes that bodies show."""
@@ -397,7 +383,7 @@ def reduce_spec(
             continue
         if asset.element.tag == "mesh":
             dropped.shapes[shape.name] = asset
-            dropped.scales[shape.name] = FromFile.of(shape)
+            asset.read_placement(shape)
         if shape.name in needed:
             shape.file = str(_readable(asset, roots))
             continue

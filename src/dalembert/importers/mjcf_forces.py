@@ -102,8 +102,6 @@ def reflected(m: CompiledModel) -> tuple[np.ndarray, np.ndarray]:
     the gear.
     """
     at_joints, at_tendons = np.zeros((2, m.nv)), np.zeros((2, m.ntendon))
-    kinds = m.mujoco.mjtJoint
-    degrees = {kinds.mjJNT_FREE: 6, kinds.mjJNT_BALL: 3}
     for i, name in enumerate(m.names["actuator"]):
         own = np.array([float(m.of_actuator(word, i)) for word in ("armature", "damping")])
         if np.any(m.of_actuator("dampingpoly", i)):
@@ -115,10 +113,8 @@ def reflected(m: CompiledModel) -> tuple[np.ndarray, np.ndarray]:
         ratio = float(m.actuator_gear[m.of_actuator("outadr", i, i), 0]) ** 2
         if kind == m.mujoco.mjtTrn.mjTRN_TENDON:
             at_tendons[:, target] += ratio * own
-            continue
-        first = int(m.jnt_dofadr[target])
-        last = first + degrees.get(int(m.jnt_type[target]), 1)
-        at_joints[:, first:last] += ratio * own[:, None]
+        else:
+            at_joints[:, m.dof_jntid == target] += ratio * own[:, None]
     return at_joints, at_tendons
 
 

@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.file_access import Roots
+from dalembert.importers.loops_file import Frames, loop_of
 from dalembert.importers.mjcf_compile import CompiledModel
 from dalembert.importers.mjcf_forces import rotation_of
 from dalembert.importers.visuals import mjcf_visuals
-from dalembert.model.notes import Equality, Notes, Rows4, pose_rows
+from dalembert.model.notes import Equality, Notes
 from dalembert.spatial.se3 import pose
 
-KINDS = {
-    **{"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld"},
-    **{"mjEQ_JOINT": "joint", "mjEQ_TENDON": "tendon"},
-}
-
+KINDS = ("connect", "weld", "joint", "tendon")
 TORQUE_SCALE = 10  # its place in the data of a weld
 
 
@@ -33,16 +30,15 @@ def equalities(m: CompiledModel) -> tuple[list[Equality], list[tuple[str, str]]]
     known, others = [], []
     enforced = not m.disabled("EQUALITY", "CONSTRAINT")
     for i, name in enumerate(m.names["equality"]):
-        word = m.mujoco.mjtEq(int(m.eq_type[i])).name
-        kind = KINDS.get(word)
-        if kind is None:
-            others.append((word.removeprefix("mjEQ_").lower(), name))
+        kind = m.mujoco.mjtEq(int(m.eq_type[i])).name.removeprefix("mjEQ_").lower()
+        if kind not in KINDS:
+            others.append((kind, name))
             continue
         active, data = enforced and bool(m.eq_active0[i]), tuple(map(float, m.eq_data[i]))
         if kind in ("connect", "weld"):
-            ends = _frames(m, i, kind)
-            kind = "connect" if ends["directions"] == "point" else "weld"
-            known.append(Equality(kind=kind, name=name, active=active, data=data, **ends))
+            holds_rotation = kind == "weld" and data[TORQUE_SCALE] != 0.0
+            loop = loop_of(name, _frames(m, i, kind), "weld" if holds_rotation else "point")
+            known.append(replace(loop, active=active, data=data))
             continue
         # x₁ = x₁₀ + Σ c_k (x₂ − x₂₀)ᵏ as a polynomial of x₂; without a second, x₁ = x₁₀ + c₀
         names = m.names[kind]
@@ -56,22 +52,18 @@ def equalities(m: CompiledModel) -> tuple[list[Equality], list[tuple[str, str]]]
     return known, others
 
 
-def _frames(m: CompiledModel, i: int, kind: str) -> dict[str, Any]:
-    """Keywords of an `Equality`: links and the frames in them; a site is a frame of its body."""
+def _frames(m: CompiledModel, i: int, kind: str) -> Frames:
+    """Links, and the frames in them that are held; a site is a frame of its body."""
     pair, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if int(m.eq_objtype[i]) == m.mujoco.mjtObj.mjOBJ_SITE:
-        poses = [_rows(m.site_pos[k], m.site_quat[k]) for k in pair]
+        poses = [_pose(m.site_pos[k], m.site_quat[k]) for k in pair]
         pair = (int(m.site_bodyid[pair[0]]), int(m.site_bodyid[pair[1]]))
     elif kind == "weld":  # the anchor is fixed in the second body, relpose in the first
-        poses = [_rows(data[3:6], data[6:10]), _rows(data[0:3])]
+        poses = [_pose(data[3:6], data[6:10]), _pose(data[0:3])]
     else:
-        poses = [_rows(data[0:3]), _rows(data[3:6])]
-    first, second = (m.names["body"][k] if k > 0 else None for k in pair)
-    turns = kind == "weld" and data[TORQUE_SCALE] != 0.0
-    return {
-        **{"first": first, "second": second, "directions": "weld" if turns else "point"},
-        **{"pose_first": poses[0], "pose_second": poses[1]},
-    }
+        poses = [_pose(data[0:3]), _pose(data[3:6])]
+    links = [m.names["body"][k] if k > 0 else None for k in pair]
+    return list(zip(links, poses, strict=True))
 
 
 def shifted(coefficients: list[float], x0: float) -> list[float]:
@@ -86,10 +78,10 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
     ]
 
 
-def _rows(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> Rows4:
-    """A pose (4, 4) of rows, from a position and a quaternion (w, x, y, z)."""
+def _pose(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
+    """A pose (4, 4) from a position and a quaternion (w, x, y, z)."""
     R = rotation_of(np.asarray(quaternion) / np.linalg.norm(quaternion))
-    return pose_rows(pose(R, np.array(position)))
+    return pose(R, np.array(position))
 
 
 def report(m: CompiledModel, source: str, roots: Roots) -> Notes:
@@ -105,12 +97,14 @@ def report(m: CompiledModel, source: str, roots: Roots) -> Notes:
     warnings += [f"MuJoCo: {' '.join(text.split())}" for text in m.warnings]
     counts = {"geom": m.ngeom, "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}
     counts["mocap body"] = m.nmocap
-    ignored = [f"{what} ({count})" for what, count in counts.items() if count]
+    ignored = [*counts.items(), *sorted(m.dropped.counts.items())]
     if m.nflex:
         m.leave_out("flex", f"{m.nflex} of them", "deformable bodies do not deform")
     effect = "stands still at its pose, and so does what is welded to it"
     for i in np.flatnonzero(m.body_mocapid >= 0).tolist():
         m.leave_out("motion of a mocap body", bodies[i], effect)
+    for name in sorted(m.dropped.forces):
+        m.leave_out("plugin", name, "its forces are not computed")
     postures = {"reference": m.qpos0}
     for k in range(m.nkey):
         postures.setdefault(m.name_of("key", k) or f"keyframe{k}", m.key_qpos[k])
@@ -126,11 +120,11 @@ def report(m: CompiledModel, source: str, roots: Roots) -> Notes:
     return Notes(
         source=source,
         merged=tuple(f"{bodies[i]} into {bodies[welded[i]]}" for i in moving if welded[i] != i),
-        ignored=(*ignored, *m.dropped.ignored()),
+        ignored=tuple(f"{what} ({count})" for what, count in ignored if count),
         warnings=tuple(warnings),
         equalities=tuple(known),
         postures=tuple(configurations),
-        left_out=(*m.left_out, *m.dropped.left_out()),
+        left_out=tuple(m.left_out),
         meshes=tuple(m.dropped.meshes(m)),
         visuals=tuple(mjcf_visuals(m, roots)),
     )

@@ -22,9 +22,9 @@ from dalembert.importers.mjcf_write_forces import (
 )
 from dalembert.importers.write import (
     Placed,
-    attributes,
     body_of,
     comments,
+    in_link,
     inertia_of,
     numbers,
     origin_of,
@@ -36,11 +36,12 @@ from dalembert.importers.write import (
     site_line,
     unique,
 )
+from dalembert.importers.write import mjcf_attributes as attributes
 from dalembert.model.body import Massive
 from dalembert.model.joint import JOINT_KINDS, Ball, Free
 from dalembert.model.model import Body, Model
 from dalembert.model.notes import Equality
-from dalembert.spatial.se3 import inverse, pose
+from dalembert.spatial.se3 import pose
 from dalembert.text import xml_comment
 
 EPSILON = np.finfo(float).eps
@@ -65,7 +66,7 @@ def mjcf_from_model(
         for end in (a.target, a.reference) if a.transmission in ("site", "crank") else ():
             if end is not None and end not in known:
                 frame = model.frame(end)
-                here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
+                here = in_link(placed, frame.body, pose(*frame.placement))
                 sites[frame.body].append(site_line(end, here))
                 known.add(end)
     loops = LoopLines(model, placed, equalities)
@@ -249,12 +250,13 @@ class LoopLines:
         pairs = ((equality.first, equality.pose_first), (equality.second, equality.pose_second))
         for end, (link, offset) in zip(("first", "second"), pairs, strict=True):
             site = unique(f"{name}_{end}", self.taken)
-            site_pose = np.eye(4) if link is None else pose(*self.model.frame(link).placement)
-            site_pose = site_pose if offset is None else site_pose @ np.array(offset)
-            body = -1 if link is None else self.model.frame(link).body
-            link_pose = inverse(self.placed[body].frame) if body >= 0 else np.eye(4)
-            site_pose = link_pose @ site_pose if far is None else link_pose @ site_pose @ far
-            self.sites[body].append(site_line(site, site_pose))
+            body, here = -1, np.eye(4)
+            if link is not None:
+                frame = self.model.frame(link)
+                body, here = frame.body, pose(*frame.placement)
+            here = here if offset is None else here @ np.array(offset)
+            here = in_link(self.placed, body, here)
+            self.sites[body].append(site_line(site, here if far is None else here @ far))
             names.append(site)
         return names
 

@@ -15,17 +15,18 @@ from dalembert.errors import ModelError
 from dalembert.importers.mjcf_forces import COULOMB, ON_TWIST, POINT
 from dalembert.importers.write import (
     Placed,
-    attributes,
     friction_of,
+    in_link,
     inertia_of,
     pose_words,
     unique,
 )
+from dalembert.importers.write import mjcf_attributes as attributes
 from dalembert.model.actuators import Actuator, Range
 from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap
 from dalembert.model.model import Model
 from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.spatial.se3 import inverse, pose
+from dalembert.spatial.se3 import pose
 
 # Actuators as MJCF: each a <general>, which says everything the shorthands do.
 
@@ -115,7 +116,7 @@ def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
         geoms[i] = [] if shapes else [_POINT]
         for shape in shapes:
             if len(shape.coefficients):
-                pose_in_body = inverse(placed[i].frame) @ pose(shape.rotation, shape.center)
+                pose_in_body = in_link(placed, i, pose(shape.rotation, shape.center))
                 geometry = attributes(size=shape.size) + pose_words(pose_in_body)
                 drag = attributes(fluidshape="ellipsoid", fluidcoef=shape.coefficients[:5])
                 geoms[i].append(f'<geom type="ellipsoid"{geometry}{drag} {_LOOSE}/>')
@@ -255,19 +256,15 @@ class ForceLines:
             share, last = segment.share, segment.end
         return lines
 
-    def _local(self, body: int, pose_in_body: np.ndarray) -> np.ndarray:
-        """A pose in the body frame, seen from the frame that the file has of it."""
-        return pose_in_body if body < 0 else inverse(self.placed[body].frame) @ pose_in_body
-
     def _site(self, tendon: Tendon, anchor: Anchor) -> str:
         name = unique(f"{tendon.name} point", self.taken)
-        at = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))[:3, 3]
+        at = in_link(self.placed, anchor.body, pose(p=anchor.point))[:3, 3]
         self.parts[anchor.body].append(f"<site{attributes(name=name, pos=at)}/>")
         return name
 
     def _geom(self, tendon: Tendon, around: Wrap) -> str:
         name = unique(f"{tendon.name} {around.kind}", self.taken)
-        pose_in_body = self._local(around.body, pose(around.rotation, around.center))
+        pose_in_body = in_link(self.placed, around.body, pose(around.rotation, around.center))
         size = [around.radius] * (1 if around.kind == "sphere" else 2)
         text = attributes(name=name, type=around.kind, size=size) + pose_words(pose_in_body)
         self.parts[around.body].append(f"<geom{text} {_LOOSE}/>")

@@ -130,6 +130,22 @@ class Document:
     path: Path | None
 
 
+_OTHERS = {
+    "mujoco": "; this is MJCF: use from_mjcf",
+    "robot": "; this is URDF: use from_urdf",
+    "mujocoinclude": "; this is a part of an MJCF: load the file that includes it",
+    "sdf": "; this is SDF, which is not supported",
+    "html": f"; {_WEB_PAGE}",
+}
+
+
+def require_root(root: Element, tag: str) -> None:
+    """An error unless this is the root element of a format; others that are known are named."""
+    if root.tag != tag:
+        hint = _OTHERS.get(root.tag.lower(), "")
+        raise root.error(f"the root element is <{root.tag[:60]}>, not <{tag}>{hint}")
+
+
 def read_xml(source: Source) -> Document:
     """Parse a path, or text that starts with "<"."""
     if not isinstance(source, (str, bytes, Path)):

@@ -16,7 +16,15 @@ import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
 from dalembert.importers.file_access import Roots, Trust
-from dalembert.importers.safe_parsing import Document, Element, Source, excerpt, read_xml
+from dalembert.importers.loops_file import WORLD
+from dalembert.importers.safe_parsing import (
+    Document,
+    Element,
+    Source,
+    excerpt,
+    read_xml,
+    require_root,
+)
 from dalembert.importers.urdf_links_and_joints import (
     Log,
     UrdfJoint,
@@ -35,10 +43,10 @@ from dalembert.model.notes import Mesh, Notes
 from dalembert.model.tool import Mount, Tool, default_tool
 from dalembert.model.validation import mapping
 from dalembert.spatial.rotations import snap
+from dalembert.spatial.se3 import pose
 from dalembert.text import nearest, short
 
 MAX_LINKS = 2000
-WORLD = "world"
 ORDER = "dalembert:order"
 ROOT_JOINT = "root_joint"
 ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", ORDER, *LOOP_PARTS})
@@ -122,16 +130,8 @@ def _meshes(links: Sequence[UrdfLink]) -> Iterator[Mesh]:
 
 def _require_urdf(document: Document) -> None:
     """The root is <robot>, and no macro is left in it."""
-    robot = document.root
-    if robot.tag != "robot":
-        hint = {
-            "mujoco": "; this is MJCF: use from_mjcf",
-            "mujocoinclude": "; this is a part of an MJCF: load the file that includes it",
-            "sdf": "; this is SDF, which is not supported",
-            "html": "; this is a web page: download the raw file",
-        }.get(robot.tag.lower(), "")
-        raise robot.error(f"the root element is <{robot.tag[:60]}>, not <robot>{hint}")
-    for element in robot.walk():
+    require_root(document.root, "robot")
+    for element in document.root.walk():
         if element.tag.startswith("xacro:"):
             from shlex import quote
 
@@ -380,19 +380,16 @@ def _resolved_mimic(
 
 def _locked(joint: UrdfJoint, value: Any) -> UrdfJoint:
     """The joint fixed at its value (None: its neutral value)."""
-    pose = np.eye(4)
+    moved = np.eye(4)
     charts = factors(joint.kind, joint.axis, None, 0.0)
-    size = sum(chart.nq for _, chart in charts)
     if value is not None:
-        q = _numbers(value, size, joint.name)
+        q = _numbers(value, sum(chart.nq for _, chart in charts), joint.name)
         for axis, chart in charts:
             alignment = align(axis)
             rotation, translation = chart.transform(q[: chart.nq])
             q = q[chart.nq :]
-            step = np.eye(4)
-            step[:3, :3], step[:3, 3] = alignment @ rotation @ alignment.T, alignment @ translation
-            pose = pose @ step
-    origin = joint.origin @ pose
+            moved = moved @ pose(alignment @ rotation @ alignment.T, alignment @ translation)
+    origin = joint.origin @ moved
     origin[:3, :3] = snap(origin[:3, :3])
     return replace(joint, kind="fixed", origin=origin, numbers={}, mimic=None)
 

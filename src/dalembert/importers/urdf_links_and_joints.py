@@ -25,6 +25,7 @@ from dalembert.spatial.arrays import ArrayLike
 from dalembert.spatial.inertia import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy, snap
+from dalembert.spatial.se3 import pose
 
 # parts of other tools' URDF that hold or drive a mechanism, as their names say
 MECHANICAL = re.compile(
@@ -146,7 +147,8 @@ def read_link(element: Element, log: Log) -> UrdfLink:
     if inertial is None:
         return UrdfLink(name, element)
     log.unknown_parts(inertial, frozenset({"origin", "mass", "inertia"}), what)
-    pose = read_origin(log.first(inertial, "origin", what), log, what)
+    origin = read_origin(log.first(inertial, "origin", what), log, what)
+    rotation, com = origin[:3, :3], origin[:3, 3]
     mass, tensor = 0.0, np.zeros((3, 3))
     mass_element = log.first(inertial, "mass", what)
     if mass_element is None or "value" not in mass_element.attributes:
@@ -164,30 +166,27 @@ def read_link(element: Element, log: Log) -> UrdfLink:
             log.warn(moments, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
         ixx, ixy, ixz, iyy, iyz, izz = (moments.number(key, 0.0, what) for key in MOMENTS)
         tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    turned = pose[:3, :3] @ tensor @ pose[:3, :3].T
+    turned = rotation @ tensor @ rotation.T
     # exporters leave rounding where they mean zero: no link of 1 kg has 1e-12 kg m²
     if np.abs(tensor).max() > 1e-12 * mass:
-        for fault in inertia_faults(mass, pose[:3, 3], tensor):
+        for fault in inertia_faults(mass, com, tensor):
             log.warn(inertial, f"{what}: {fault}")
-    return UrdfLink(name, element, mass, pose[:3, 3], 0.5 * (turned + turned.T))
+    return UrdfLink(name, element, mass, com, 0.5 * (turned + turned.T))
 
 
 def read_origin(element: Element | None, log: Log, what: str) -> np.ndarray:
     """The pose (4, 4) of an <origin>; none is the identity."""
-    pose = np.eye(4)
     if element is None:
-        return pose
+        return np.eye(4)
     log.unknown_attributes(element, ("xyz", "rpy", "quat_xyzw"), what)
-    pose[:3, 3] = element.numbers("xyz", 3, (0.0, 0.0, 0.0), what)
+    position = element.numbers("xyz", 3, (0.0, 0.0, 0.0), what)
     if "quat_xyzw" in element.attributes:
         quaternion = np.array(element.numbers("quat_xyzw", 4, None, what))
         if "rpy" in element.attributes or not 0.5 < np.linalg.norm(quaternion) < 2.0:
             raise element.error(f"{what}: give rpy, or a quat_xyzw of length one")
-        pose[:3, :3] = snap(matrix_from_quaternion(quaternion))
-    else:
-        rpy = element.numbers("rpy", 3, (0.0, 0.0, 0.0), what)
-        pose[:3, :3] = snap(rotation_from_rpy([quarter_turn(angle) for angle in rpy]))
-    return pose
+        return pose(snap(matrix_from_quaternion(quaternion)), position)
+    rpy = element.numbers("rpy", 3, (0.0, 0.0, 0.0), what)
+    return pose(snap(rotation_from_rpy([quarter_turn(angle) for angle in rpy])), position)
 
 
 def quarter_turn(angle: float) -> float:

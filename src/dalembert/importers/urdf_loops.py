@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
+from dalembert.importers.loops_file import WORLD, Frames, loop_of
 from dalembert.importers.safe_parsing import Element, excerpt
 from dalembert.importers.urdf_links_and_joints import (
     KINDS,
@@ -29,7 +30,7 @@ from dalembert.importers.urdf_links_and_joints import (
 )
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import AXES, align
-from dalembert.model.notes import Equality, LeftOut, pose_rows
+from dalembert.model.notes import Equality, LeftOut
 from dalembert.spatial.rotations import rotation_from_rpy
 from dalembert.spatial.se3 import inverse, pose
 
@@ -39,9 +40,6 @@ LOOP_PARTS = frozenset(
 DIRECTIONS = {name: kind.loop for name, kind in KINDS.items() if kind.loop is not None}
 ENDS = ("predecessor", "successor", "link1", "link2", "parent", "child")
 ONE_DEGREE = ("revolute", "continuous", "prismatic")
-WORLD = "world"
-Directions = str | tuple[str, ...]
-Frames = list[tuple[str | None, np.ndarray]]  # links, and the poses (4, 4) of frames in them
 
 
 class Loops:
@@ -94,18 +92,19 @@ class Loops:
             own = Element(end.tag, plain, end.line, end.file)
             frames.append((link, read_origin(inside or beside or own, self.log, what)))
         if kind == "rod":
-            self._add_loop(name, "point", frames, element.number("length", None, what))
+            length = element.number("length", None, what)
+            self.equalities.append(loop_of(name, frames, length=length))
             return
         if "dalembert:directions" in element.attributes:
             words = tuple(element.word("dalembert:directions", what).split())
             is_word = len(words) == 1 and words[0] not in AXES
-            self._add_loop(name, words[0] if is_word else words, frames)
+            self.equalities.append(loop_of(name, frames, words[0] if is_word else words))
             return
         axis = element.one("axis")
         xyz = X if axis is None else axis.numbers("xyz", 3, X, what)
         turn = pose(align(unit_axis(axis or element, xyz, what)))
         turned = [(link, here @ turn) for link, here in frames]
-        self._add_loop(name, _directions(element, what), turned)
+        self.equalities.append(loop_of(name, turned, _directions(element, what)))
 
     def _link(self, element: Element, name: str, what: str) -> str | None:
         """A link of the file; "world", where no link is called so, is None."""
@@ -114,15 +113,6 @@ class Loops:
         if name == WORLD:
             return None
         raise element.error(f"{what}: {excerpt(name)} is no link of the file")
-
-    def _add_loop(
-        self, name: str, directions: Directions, frames: Frames, length: float | None = None
-    ) -> None:
-        kind = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
-        kind = kind if length is None else "distance"
-        (first, here), (second, there) = ((link, pose_rows(at)) for link, at in frames)
-        loop = Equality(kind, name, first, second, pose_first=here, pose_second=there)
-        self.equalities.append(replace(loop, directions=directions, length=length))
 
     # joints that follow others
 
@@ -241,7 +231,7 @@ class Loops:
             turn = align(unit_axis(element, local, what))
         frame = here @ pose(turn)
         frames = [(ends[0], inverse(at[0]) @ at[1] @ frame), (ends[1], frame)]
-        self._add_loop(name, _directions(element, what), frames)
+        self.equalities.append(loop_of(name, frames, _directions(element, what)))
 
     def _plugin(self, element: Element) -> None:
         """The plugin that lets a joint mimic another, where the URDF's own <mimic> does not."""

@@ -15,10 +15,10 @@ import numpy as np
 from dalembert.errors import ImportFileError
 from dalembert.importers.safe_parsing import Element, excerpt
 from dalembert.importers.urdf_links_and_joints import Log
-from dalembert.importers.write import numbers, unique
+from dalembert.importers.write import attributes, numbers, unique
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.model import Model
-from dalembert.text import is_plain, xml_attribute
+from dalembert.text import is_plain
 
 # no standard names exist: Drake's, and the ones found in files
 ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
@@ -100,10 +100,10 @@ def motor_lines(model: Model) -> list[str]:
     for a in model.driven_by.actuators:
         plain = np.array_equal(a.gain, _ONLY) and not np.any(a.bias) and not a.active
         if a.transmission == "joint" and plain and not np.any(a.gear[1:]):
-            name, joint = xml_attribute(a.name), xml_attribute(a.target)
+            name, joint = attributes(name=a.name), attributes(name=a.target)
             lines += [
-                f"  <transmission name={name}><type>transmission_interface/{SIMPLE}</type>",
-                f"    <joint name={joint}/><actuator name={name}>",
+                f"  <transmission{name}><type>transmission_interface/{SIMPLE}</type>",
+                f"    <joint{joint}/><actuator{name}>",
                 f"      <{REDUCTION}>{numbers(a.gear[:1])}</{REDUCTION}></actuator></transmission>",
             ]
     return lines

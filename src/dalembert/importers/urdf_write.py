@@ -16,11 +16,11 @@ from dalembert.importers.urdf import ORDER
 from dalembert.importers.urdf_transmissions import motor_lines
 from dalembert.importers.write import (
     Placed,
+    attributes,
     body_of,
     comments,
     friction_of,
     inertia_of,
-    numbers,
     origin_element,
     origin_of,
     other_frames,
@@ -33,7 +33,6 @@ from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.joint import JOINT_KINDS, Free
 from dalembert.model.model import Body, Model
 from dalembert.model.notes import Equality
-from dalembert.text import xml_attribute
 
 UNLIMITED = 1e16  # URDF has no infinity; the reader takes what is beyond 1e15 as none
 # the types of URDF+, and "spherical" as Isaac Sim calls a point; a hinge without limits
@@ -61,10 +60,10 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
         raise ModelError(f"{model.name}: URDF has no {', '.join(lacking)}; try to_mjcf")
     placed = place_bodies(model, on_axis=True)
     root = _root(model, placed)
-    lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
+    lines = [f"<robot{attributes(name=model.name)} {NAMESPACES}>"]
     lines += [f"  {line}" for line in comments(model)]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
-        lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
+        lines.append(f"  <dalembert:gravity{attributes(xyz=model.gravity)}/>")
     # a reader of the URDF gets the coordinates depth first: every body on the line of the last one
     lasts = zip(model.supports, model.bodies[1:], strict=False)
     if not all(body.parent in (-1, *line) for line, body in lasts):
@@ -78,11 +77,11 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     for name, at, pose in other_frames(model, placed):
         if name != root:
             parent = placed[at].name if at >= 0 else root
-            child, joint = xml_attribute(name), xml_attribute(unique(f"{name}_fixed", taken))
+            joint = attributes(name=unique(f"{name}_fixed", taken), type="fixed")
             lines += [
-                f"  <link name={child}/>",
-                f'  <joint name={joint} type="fixed">',
-                f"    <parent link={xml_attribute(parent)}/><child link={child}/>",
+                f"  <link{attributes(name=name)}/>",
+                f"  <joint{joint}>",
+                f"    <parent{attributes(link=parent)}/><child{attributes(link=name)}/>",
                 f"    {origin_element(pose)}",
                 "  </joint>",
             ]
@@ -109,13 +108,13 @@ def _root(model: Model, placed: Sequence[Placed]) -> str:
 def _link(body: Massive, name: str, frame: np.ndarray) -> list[str]:
     mass, com, I = inertia_of(body, frame)
     if mass == 0.0 and not I.any():
-        return [f"  <link name={xml_attribute(name)}/>"]
-    moments = f'ixx="{numbers([I[0, 0]])}" iyy="{numbers([I[1, 1]])}" izz="{numbers([I[2, 2]])}"'
-    products = f'ixy="{numbers([I[0, 1]])}" ixz="{numbers([I[0, 2]])}" iyz="{numbers([I[1, 2]])}"'
+        return [f"  <link{attributes(name=name)}/>"]
+    entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    tensor = {f"i{'xyz'[a]}{'xyz'[b]}": I[a, b] for a, b in entries}
     return [
-        f"  <link name={xml_attribute(name)}>",
-        f'    <inertial><origin xyz="{numbers(com)}"/><mass value="{numbers([mass])}"/>',
-        f"      <inertia {moments} {products}/></inertial>",
+        f"  <link{attributes(name=name)}>",
+        f"    <inertial><origin{attributes(xyz=com)}/><mass{attributes(value=mass)}/>",
+        f"      <inertia{attributes(**tensor)}/></inertial>",
         "  </link>",
     ]
 
@@ -129,31 +128,29 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
     if kind == "revolute" and not np.isfinite(limits).any():
         kind = "continuous"
     lines = [
-        f"  <joint name={xml_attribute(item.joint)} type={xml_attribute(kind)}>",
-        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(item.name)}/>",
+        f"  <joint{attributes(name=item.joint, type=kind)}>",
+        f"    <parent{attributes(link=parent)}/><child{attributes(link=item.name)}/>",
         f"    {origin_element(origin_of(model, placed, i))}",
     ]
     if kind != "floating":
-        lines.append(f'    <axis xyz="{numbers(item.frame[2, :3])}"/>')
-        ratio = model.followers.get(item.joint)
         lower, upper = np.clip(limits, -UNLIMITED, UNLIMITED)
         effort, velocity = (min(x, UNLIMITED) for x in (info.effort_limit, info.velocity_limit))
-        position = f'lower="{numbers([lower])}" upper="{numbers([upper])}"'
-        rate = f'effort="{numbers([effort])}" velocity="{numbers([velocity])}"'
-        lines.append(f"    <limit {position} {rate}/>")
+        limit = attributes(lower=lower, upper=upper, effort=effort, velocity=velocity)
+        lines += [f"    <axis{attributes(xyz=item.frame[2, :3])}/>", f"    <limit{limit}/>"]
         lines += _dynamics(model, body)
-        if ratio is not None:
-            line = f'multiplier="{numbers([ratio.multiplier])}" offset="{numbers([ratio.offset])}"'
-            lines.append(f"    <mimic joint={xml_attribute(ratio.leader)} {line}/>")
+        follow = model.followers.get(item.joint)
+        if follow is not None:
+            mimic = {"joint": follow.leader, "multiplier": follow.multiplier}
+            lines.append(f"    <mimic{attributes(**mimic, offset=follow.offset)}/>")
     lines.append("  </joint>")
     rotor = np.asarray(model.drive.rotor, float)[body.v]
     if rotor.any():
         if len(rotor) > 1:
             raise ModelError(f"joint {item.joint!r}: URDF cannot hold the rotor of a free joint")
-        name, joint = xml_attribute(f"{item.joint}_transmission"), xml_attribute(item.joint)
-        inertia = f'<drake:rotor_inertia value="{numbers(rotor)}"/>'
+        name, joint = attributes(name=f"{item.joint}_transmission"), attributes(name=item.joint)
+        inertia = f"<drake:rotor_inertia{attributes(value=rotor)}/>"
         lines += [
-            f"  <transmission name={name}><joint name={joint}/><actuator name={name}>",
+            f"  <transmission{name}><joint{joint}/><actuator{name}>",
             f'    <drake:gear_ratio value="1.0"/>{inertia}',
             "  </actuator></transmission>",
         ]
@@ -161,69 +158,62 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
 
 
 def _dynamics(model: Model, body: Body) -> list[str]:
-    drive, v = model.drive, body.v.start
-    viscous, (positive, negative) = float(drive.viscous[v]), friction_of(model, v)
-    own = ""  # spring and drag of the joint, in our namespace
+    v = body.v.start
+    viscous, (positive, negative) = float(model.drive.viscous[v]), friction_of(model, v)
+    own = {}  # spring and drag of the joint, in our namespace
     for spring in model.elements.springs:
         if model.bodies[spring.body] is body:
-            own += f' dalembert:stiffness="{numbers(spring.stiffness)}"'
-            own += f' dalembert:rest="{numbers(spring.rest)}"'
+            own = {"dalembert:stiffness": spring.stiffness, "dalembert:rest": spring.rest}
     for drag in model.elements.drags:
         if model.bodies[drag.body] is body:
-            own += f' dalembert:drag="{numbers(drag.coefficients)}"'
+            own["dalembert:drag"] = drag.coefficients
     if viscous == positive == negative == 0.0 and not own:
         return []
-    text = f'    <dynamics damping="{numbers([viscous])}" friction="{numbers([positive])}"'
-    if negative != -positive:
-        text += f' dalembert:friction_negative="{numbers([negative])}"'
-    return [f"{text}{own}/>"]
+    uneven = {} if negative == -positive else {"dalembert:friction_negative": negative}
+    return [f"    <dynamics{attributes(damping=viscous, friction=positive, **uneven, **own)}/>"]
 
 
 def _loop(equality: Equality, root: str) -> list[str]:
     """Two frames that are held; `root` is the link that stands for the world."""
-    name = xml_attribute(equality.name)
+    kind = equality.directions
+    more: dict[str, str | float | None]
     if equality.kind == "distance":
-        assert equality.length is not None
-        head = f'dalembert:distance name={name} length="{numbers([equality.length])}"'
-    elif isinstance(equality.directions, str) and equality.directions in TYPES:
-        head = f'loop name={name} type="{TYPES[equality.directions]}"'
+        tag, more = "dalembert:distance", {"length": equality.length}
+    elif isinstance(kind, str) and kind in TYPES:
+        tag, more = "loop", {"type": TYPES[kind]}
     else:
-        directions = equality.directions
-        words = directions if isinstance(directions, str) else " ".join(directions)
-        head = f"loop name={name} dalembert:directions={xml_attribute(words)}"
-    axis = ['    <axis xyz="0 0 1"/>'] if "type=" in head else []
+        words = kind if isinstance(kind, str) else " ".join(kind)
+        tag, more = "loop", {"dalembert:directions": words}
+    lines = [f"  <{tag}{attributes(name=equality.name, **more)}>"]
     ends = (
         ("predecessor", equality.first, equality.pose_first),
         ("successor", equality.second, equality.pose_second),
     )
-    lines = []
-    for tag, link, pose in ends:
-        name = xml_attribute(root if link is None else link)
+    for end, link, pose in ends:
         origin = origin_element(np.eye(4) if pose is None else np.array(pose))
-        lines.append(f"    <{tag} link={name}>{origin}</{tag}>")
-    return [f"  <{head}>", *lines, *axis, f"  </{head.split()[0]}>"]
+        lines.append(
+            f"    <{end}{attributes(link=root if link is None else link)}>{origin}</{end}>"
+        )
+    axis = ['    <axis xyz="0 0 1"/>'] if "type" in more else []
+    return [*lines, *axis, f"  </{tag}>"]
 
 
 def _coupling(model: Model, placed: Sequence[Placed], equality: Equality) -> str:
     """URDF+'s coupling for one ratio of two joints on one link, else a polynomial and terms."""
     ends = [name for name in (equality.first, equality.second) if name is not None]
     bodies = [body_of(model, name, "a URDF") for name in ends]
-    name, terms = xml_attribute(equality.name), equality.polynomial
+    name, terms = attributes(name=equality.name), equality.polynomial
     siblings = len(bodies) == 2 and model.bodies[bodies[0]].parent == model.bodies[bodies[1]].parent
-    siblings = siblings and not equality.factors
-    if siblings and len(terms) == 2 and terms[0] == 0.0:
-        follower, leader = (xml_attribute(placed[i].name) for i in bodies)
-        links = f"<predecessor link={leader}/><successor link={follower}/>"
-        ratio = f'<ratio value="{numbers([terms[1]])}"/>'
-        return f"  <coupling name={name}>{links}{ratio}</coupling>"
-    joints = [xml_attribute(placed[i].joint) for i in bodies]
-    leader = f" leader={joints[1]}" if len(joints) == 2 else ""
-    polynomial = f'polynomial="{numbers(terms)}"'
-    head = f"dalembert:coupling name={name} follower={joints[0]}{leader} {polynomial}"
+    if siblings and not equality.factors and len(terms) == 2 and terms[0] == 0.0:
+        follower, leader = (attributes(link=placed[i].name) for i in bodies)
+        links = f"<predecessor{leader}/><successor{follower}/>"
+        return f"  <coupling{name}>{links}<ratio{attributes(value=terms[1])}/></coupling>"
+    joints = dict(zip(("follower", "leader"), (placed[i].joint for i in bodies), strict=False))
+    head = f"dalembert:coupling{name}{attributes(**joints, polynomial=terms)}"
     if not equality.factors:
         return f"  <{head}/>"
     further = ""
     for coordinate, factor in equality.factors:
-        joint = xml_attribute(placed[body_of(model, coordinate, "a URDF")].joint)
-        further += f'<term joint={joint} factor="{numbers([factor])}"/>'
+        joint = placed[body_of(model, coordinate, "a URDF")].joint
+        further += f"<term{attributes(joint=joint, factor=factor)}/>"
     return f"  <{head}>{further}</dalembert:coupling>"

@@ -50,11 +50,11 @@ def mjcf_visuals(m: CompiledModel, roots: Roots) -> Iterator[Visual]:
             name = m.name_of("mesh", index)
             if name not in m.dropped.shapes:
                 continue  # its points stand in the file itself
-            asset, from_file = m.dropped.shapes[name], m.dropped.scales[name]
+            asset = m.dropped.shapes[name]
             turn = product(turn, conjugate(np.roll(m.mesh_quat[index], -1)))
             position = position - matrix_from_quaternion(turn) @ m.mesh_pos[index]
-            position = position + matrix_from_quaternion(turn) @ from_file.shift
-            turn, size, file = product(turn, from_file.turn), from_file.scale, asset.name
+            position = position + matrix_from_quaternion(turn) @ asset.shift
+            turn, size, file = product(turn, asset.turn), asset.scale, asset.name
             folders = () if home is None else tuple(map(str, asset.folders))
             paths = SearchPaths(home, allowed, folders)
         pose = tuple(float(x) for x in (*position, *turn))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,21 +48,25 @@ def place_bodies(
         joint = info.name
         if len(info.bodies) > 1:
             joint = unique(f"{joint}_{number + 1}", joints)
-        frame = model.frames.get(body.name)
-        if frame is None or frame.body != i:
-            name = unique(body.name, taken) if body.name in model.frames else body.name
-            placed.append(Placed(name, np.eye(4), joint, info, number))
-            continue
-        here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
-        if isinstance(body.chart, Screw):
-            fits = not on_axis or not here[:3, 3].any()
-        else:
-            fits = bool(np.array_equal(here, np.eye(4)))
-        name = body.name
-        if not fits or name in reserved:
-            name = unique(name if fits else f"{name}_at_joint", taken)
-        placed.append(Placed(name, here if fits else np.eye(4), joint, info, number))
+        frame, name, here = model.frames.get(body.name), body.name, np.eye(4)
+        if frame is not None and frame.body != i:
+            name = unique(name, taken)
+        elif frame is not None:
+            here = pose(*frame.placement)
+            if isinstance(body.chart, Screw):
+                fits = not on_axis or not here[:3, 3].any()
+            else:
+                fits = bool(np.array_equal(here, np.eye(4)))
+            if not fits or name in reserved:
+                name = unique(name if fits else f"{name}_at_joint", taken)
+            here = here if fits else np.eye(4)
+        placed.append(Placed(name, here, joint, info, number))
     return placed
+
+
+def in_link(placed: Sequence[Placed], body: int, here: np.ndarray) -> np.ndarray:
+    """A pose (4, 4) in a body's frame (−1: the world), in the file's frame of that body."""
+    return here if body < 0 else inverse(placed[body].frame) @ here
 
 
 def screw_kind(body: Body) -> str | None:
@@ -75,33 +80,28 @@ def screw_kind(body: Body) -> str | None:
 def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
     """The file's frame of body i at q = 0, in that of its parent."""
     body = model.bodies[i]
-    zero = np.asarray(body.offset, float) if isinstance(body.chart, Screw) else body.chart.neutral()
-    rotation, translation = body.chart.transform(zero)
-    here = pose(np.asarray(body.rotation, float), np.asarray(body.translation, float))
-    parent = placed[body.parent].frame if body.parent >= 0 else np.eye(4)
-    origin: np.ndarray = inverse(parent) @ here @ pose(rotation, translation) @ placed[i].frame
+    moved = body.chart.transform(model.tree.neutral()[body.q] + body.offset)
+    here = in_link(placed, body.parent, pose(body.rotation, body.translation))
+    origin: np.ndarray = here @ pose(*moved) @ placed[i].frame
     return origin
 
 
 def inertia_of(body: Massive, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, centre and central tensor of a body in the file's link frame."""
     rotation, translation = frame[:3, :3], frame[:3, 3]
-    com = rotation.T @ (np.asarray(body.center, float) - translation)
-    tensor = rotation.T @ np.asarray(body.inertia_about_center, float) @ rotation
+    com = rotation.T @ (body.center - translation)
+    tensor = rotation.T @ body.inertia_about_center @ rotation
     return float(body.mass), com, 0.5 * (tensor + tensor.T)
 
 
 def other_frames(model: Model, placed: list[Placed]) -> list[tuple[str, int, np.ndarray]]:
     """(name, body, pose in the file's frame of that body) of frames that are no link frames."""
     link_names = {item.name for item in placed}
-    frames = []
-    for name, frame in model.frames.items():
-        if name in link_names:
-            continue
-        link_frame = placed[frame.body].frame if frame.body >= 0 else np.eye(4)
-        pose_in_body = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
-        frames.append((name, frame.body, inverse(link_frame) @ pose_in_body))
-    return frames
+    return [
+        (name, frame.body, in_link(placed, frame.body, pose(*frame.placement)))
+        for name, frame in model.frames.items()
+        if name not in link_names
+    ]
 
 
 def friction_of(model: Model, v: int) -> tuple[float, float]:
@@ -159,8 +159,8 @@ def quoted(name: str) -> str:
     return xml_attribute(name)
 
 
-def attributes(**values: Any) -> str:
-    """Attributes of MJCF from names and numbers; None and empty arrays are left out.
+def attributes(quote: Callable[[str], str] = xml_attribute, /, **values: Any) -> str:
+    """Attributes from names and numbers; None and empty arrays are left out.
 
     >>> attributes(joint="elbow", coef=[1.0, 0.5], tendon=None)
     ' joint="elbow" coef="1.0 0.5"'
@@ -168,10 +168,13 @@ def attributes(**values: Any) -> str:
     text = ""
     for key, value in values.items():
         if isinstance(value, str):
-            text += f" {key}={quoted(value)}"
+            text += f" {key}={quote(value)}"
         elif value is not None and np.size(value):
             text += f' {key}="{numbers(np.ravel(value))}"'
     return text
+
+
+mjcf_attributes = partial(attributes, quoted)
 
 
 def pose_words(here: np.ndarray) -> str:
@@ -182,10 +185,9 @@ def pose_words(here: np.ndarray) -> str:
 
 def site_line(name: str, here: np.ndarray) -> str:
     """MJCF's <site> at a pose (4, 4)."""
-    return f"<site{attributes(name=name)}{pose_words(here)}/>"
+    return f"<site{mjcf_attributes(name=name)}{pose_words(here)}/>"
 
 
 def origin_element(here: np.ndarray) -> str:
     """URDF's <origin> of a pose (4, 4)."""
-    rpy = numbers(rpy_from_rotation(here[:3, :3]))
-    return f'<origin xyz="{numbers(here[:3, 3])}" rpy="{rpy}"/>'
+    return f"<origin{attributes(xyz=here[:3, 3], rpy=rpy_from_rotation(here[:3, :3]))}/>"

@@ -6,7 +6,7 @@ changed. Instruction lists are copied in and out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 from dalembert.errors import CompileError
 from dalembert.tracing.arrays import array, of_identities, shape_of, table_with
 from dalembert.tracing.function import program_of
+from dalembert.tracing.interpreter import walk
 from dalembert.tracing.program import BINARY, Op, Port, Program, port_slices, program
 from dalembert.tracing.scalars import is_casadi, scalar
 from dalembert.tracing.table import Symbol, simplify
@@ -138,15 +139,11 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
     inputs = [casadi.SX.sym(port.name, *_matrix(port)) for port in program.inputs]
     flat = casadi.vertcat(*(casadi.vec(x.T) for x in inputs))
     # NaN where one operand is NaN, for which casadi.fmin and fmax give the other one
-    extremes = {
+    extremes: Meaning = {
         Op.MIN: lambda x, y: casadi.if_else(x < y, x, casadi.if_else(y <= x, y, x + y)),
         Op.MAX: lambda x, y: casadi.if_else(x > y, x, casadi.if_else(y >= x, y, x + y)),
     }
-    values = _evaluate(program, flat, extremes)
-    outputs = []
-    for port, column in zip(program.outputs, values, strict=True):
-        m, n = _matrix(port)
-        outputs.append(casadi.reshape(column, n, m).T)
+    outputs = _outputs(program, flat, extremes)
     names_in, names_out = (
         [port.name for port in side] for side in (program.inputs, program.outputs)
     )
@@ -155,28 +152,22 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
     return casadi.Function(name or program.name, inputs, outputs, names_in, names_out)
 
 
-def _evaluate(
-    program: Program, flat: casadi.SX, instead: Mapping[Op, Callable[..., Any]] | None = None
-) -> list[casadi.SX]:
-    """Every output as one column, from all inputs as one column, both in C order.
+Meaning = dict[int, Callable[..., Any]]
+
+
+def _outputs(program: Program, flat: casadi.SX, instead: Meaning) -> list[casadi.SX]:
+    """Every output as a matrix, from all inputs as one column in C order.
 
     `instead` has functions of symbols for operations that are to be spelled otherwise.
     """
     import casadi
 
-    values: list[casadi.SX] = []
-    for (code, a, _), operands in zip(program.rows, program.operands, strict=True):
-        op = Op(code)
-        if op == Op.INPUT:
-            values.append(flat[a])
-        elif op == Op.CONST:
-            values.append(casadi.SX(float(program.constants[a])))
-        else:
-            apply = (instead or {}).get(op) or partial(_apply, op)
-            values.append(apply(*(values[j] for j in operands)))
+    meaning: Meaning = {op: partial(_apply, op) for op in Op}
+    results = walk(program, meaning | instead, [*map(casadi.SX, program.constants)])(flat)
+    columns = [casadi.vertcat(*results[own]) for own in port_slices(program.outputs)]
     return [
-        casadi.vertcat(*(values[k] for k in program.results[own]))
-        for own in port_slices(program.outputs)
+        casadi.reshape(column, *_matrix(port)[::-1]).T
+        for column, port in zip(columns, program.outputs, strict=True)
     ]
 
 
@@ -276,6 +267,4 @@ def exported(value: object) -> casadi.SX:
     for symbol in met:
         if symbol not in _expressions:
             _pair(symbol, casadi.SX.sym(symbol.name))
-    column = _evaluate(program_written, casadi.vertcat(*(_expressions[x] for x in met)))[0]
-    rows, columns = _matrix(Port("out", shape_of(value)))
-    return casadi.reshape(column, columns, rows).T
+    return _outputs(program_written, casadi.vertcat(*(_expressions[x] for x in met)), {})[0]

@@ -20,7 +20,16 @@ from math import pi, sqrt
 
 import numpy as np
 
-from dalembert.tracing.arrays import array, constant, flat, of_keys, shape_of, symbols, table_with
+from dalembert.tracing.arrays import (
+    array,
+    constant,
+    cut,
+    flat,
+    of_keys,
+    shape_of,
+    symbols,
+    table_with,
+)
 from dalembert.tracing.program import Op
 from dalembert.tracing.scalars import scalar
 from dalembert.tracing.table import Signed, Table
@@ -29,24 +38,27 @@ Map = Callable[[Signed], Signed]
 Rule = Callable[[Table, Signed, Signed, Signed], tuple[Map | None, ...]]
 
 
-def _factor(factor: Callable[[Table, Signed, Signed], Signed]) -> Rule:
+Combination = Callable[[Table, Signed, Signed], Signed]
+
+
+def _factor(factor: Combination, apply: Combination = Table.product) -> Rule:
     """A function of one operand: f′(x), from x and f."""
 
     def rule(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
         derivative = factor(t, x, f)
-        return (lambda s: t.product(derivative, s),)
+        return (lambda s: apply(t, derivative, s),)
 
     return rule
 
 
-def _over(divisor: Callable[[Table, Signed, Signed], Signed]) -> Rule:
+def _over(divisor: Combination) -> Rule:
     """The same where 1 / f′(x) is at hand."""
+    return _factor(divisor, lambda t, inverse, s: t.binary(Op.DIV, s, inverse))
 
-    def rule(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
-        inverse = divisor(t, x, f)
-        return (lambda s: t.binary(Op.DIV, s, inverse),)
 
-    return rule
+def _ratio(t: Table, x: Signed, y: Signed) -> Map:
+    """The factor x / y."""
+    return lambda s: t.product(t.binary(Op.DIV, x, y), s)
 
 
 def _negative(x: Signed) -> Signed:
@@ -75,10 +87,8 @@ def _power(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map | None, ...]:
 def _atan2(t: Table, y: Signed, x: Signed, f: Signed) -> tuple[Map, ...]:
     """d atan2(y, x) = (x dy − y dx) / (x² + y²)."""
     length = t.sum(_square(t, x), _square(t, y))
-    return (
-        lambda s: t.product(t.binary(Op.DIV, x, length), s),
-        lambda s: _negative(t.product(t.binary(Op.DIV, y, length), s)),
-    )
+    against = _ratio(t, y, length)
+    return _ratio(t, x, length), lambda s: _negative(against(s))
 
 
 def _chosen(comparison: Callable[[Table, Signed, Signed], tuple[Signed, Signed]]) -> Rule:
@@ -87,10 +97,7 @@ def _chosen(comparison: Callable[[Table, Signed, Signed], tuple[Signed, Signed]]
     def rule(t: Table, x: Signed, y: Signed, f: Signed) -> tuple[Map, ...]:
         first, second = comparison(t, x, y)
         both = t.sum(first, second)
-        return (
-            lambda s: t.product(t.binary(Op.DIV, first, both), s),
-            lambda s: t.product(t.binary(Op.DIV, second, both), s),
-        )
+        return _ratio(t, first, both), _ratio(t, second, both)
 
     return rule
 
@@ -139,10 +146,7 @@ LOCAL: dict[int, Rule] = {
     Op.LOG: _over(lambda t, x, f: x),
     Op.LOG1P: _over(lambda t, x, f: _one_plus(t, x)),
     Op.POW: _power,
-    Op.HYPOT: lambda t, x, y, f: (
-        lambda s: t.product(t.binary(Op.DIV, x, f), s),
-        lambda s: t.product(t.binary(Op.DIV, y, f), s),
-    ),
+    Op.HYPOT: lambda t, x, y, f: (_ratio(t, x, f), _ratio(t, y, f)),
     Op.ERF: _factor(
         lambda t, x, f: t.product(
             t.constant(2.0 / sqrt(pi)), t.unary(Op.EXP, _negative(_square(t, x)))
@@ -353,14 +357,10 @@ def at(
     """
     table, (inputs, replacements, *rows) = table_with(flat(symbols), flat(values), *results)
     mapping = {k: value for (k, _), value in zip(inputs, replacements, strict=True)}
-    flattened = table.substituted([key for row in rows for key in row], mapping)
-    arrays, start = [], 0
-    for row, result in zip(rows, results, strict=True):
-        substituted = of_keys(table, flattened[start : start + len(row)], shape_of(result))
-        numbers = constant(substituted)
-        arrays.append(substituted if numbers is None else numbers)
-        start += len(row)
-    return tuple(arrays)
+    keys = table.substituted([key for row in rows for key in row], mapping)
+    arrays = cut(of_keys(table, keys, (len(keys),)), map(shape_of, results))
+    numbers = map(constant, arrays)
+    return tuple(x if y is None else y for x, y in zip(arrays, numbers, strict=True))
 
 
 def depends_on(y: object, x: object) -> bool:

@@ -195,15 +195,16 @@ class Function:
         sizes = [prod(shape) for shape in self.inputs]
         if len(arrays) != len(sizes):
             raise CompileError(f"expected {len(sizes)} arrays, got {len(arrays)}")
-        if any(map(is_symbolic, arrays)):
-            listed = [self._filled(entries_of(x), n) for x, n in zip(arrays, sizes, strict=True)]
-            table, (keys,) = table_with([x for entries in listed for x in entries])
-            results = table.replayed(self.program, keys)
-            return tuple(cut(of_keys(table, results, (len(results),)), self.shapes))
-        flat: list[float] = []
+        has_symbols = any(map(is_symbolic, arrays))
+        entries: list[Any] = []
         for x, n in zip(arrays, sizes, strict=True):
-            flat += self._filled(np.asarray(x, dtype=float).ravel().tolist(), n)
-        return tuple(cut(np.array(self._evaluator(flat)), self.shapes))
+            own = entries_of(x) if has_symbols else np.asarray(x, dtype=float).ravel().tolist()
+            entries += self._filled(own, n)
+        if not has_symbols:
+            return tuple(cut(np.array(self._evaluator(entries)), self.shapes))
+        table, (keys,) = table_with(entries)
+        results = table.replayed(self.program, keys)
+        return tuple(cut(of_keys(table, results, (len(results),)), self.shapes))
 
     @staticmethod
     def _filled(entries: list[Any], size: int) -> list[Any]:

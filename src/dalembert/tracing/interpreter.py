@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,27 +84,38 @@ def interpret(program: Program, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         flat.extend(entries[..., k] for k in range(port.size))
     batch = np.broadcast_shapes(*leads)
     with np.errstate(all="ignore"):
-        values = _evaluate(program, flat, dtype)
+        results = walk(program, MEANING, program.constants.astype(dtype))(flat)
     outputs = []
     for port, own in zip(program.outputs, port_slices(program.outputs), strict=True):
         out = np.empty((*batch, port.size), dtype)
-        for entry, k in enumerate(program.results[own]):
-            out[..., entry] = values[k]
+        for entry, result in enumerate(results[own]):
+            out[..., entry] = result
         outputs.append(out.reshape((*batch, *port.shape)))
     return tuple(outputs)
 
 
-def _evaluate(program: Program, flat: list[np.ndarray], dtype: Any = float) -> list[np.ndarray]:
-    constants = program.constants.astype(dtype)
-    values: list[np.ndarray] = []
-    for (op, a, _), operands in zip(program.rows, program.operands, strict=True):
-        if op == Op.CONST:
-            values.append(constants[a])
-        elif op == Op.INPUT:
-            values.append(flat[a])
-        else:
-            values.append(MEANING[Op(op)](*(values[j] for j in operands)))
-    return values
+def walk(
+    program: Program, meaning: Mapping[Any, Callable[..., Any]], constants: Any
+) -> Callable[[Any], list[Any]]:
+    """A function from all inputs to all results that does one instruction after the other.
+
+    Its values are whatever `meaning` takes: numbers, arrays, expressions.
+    """
+    rows = list(enumerate(program.rows))
+    start = [constants[a] if op == Op.CONST else None for _, (op, a, _) in rows]
+    positions = [(k, a) for k, (op, a, _) in rows if op == Op.INPUT]
+    steps = [(k, meaning[op], a, b) for k, (op, a, b) in rows if op > Op.INPUT]
+    results = program.results.tolist()
+
+    def run(inputs: Any) -> list[Any]:
+        values: list[Any] = start.copy()
+        for k, position in positions:
+            values[k] = inputs[position]
+        for k, function, a, b in steps:
+            values[k] = function(values[a]) if b < 0 else function(values[a], values[b])
+        return [values[k] for k in results]
+
+    return run
 
 
 _STANDARD = {op: getattr(math, op.name.lower(), None) for op in Op}
@@ -154,34 +165,17 @@ class Evaluator:
         self._calls += 1
         if self._function is None or self._calls == _FEW:
             is_worth = self._calls >= _FEW and len(self.program) <= _LONGEST
-            self._function = _written(self.program) if is_worth else _walk(self.program)
+            if is_worth:
+                self._function = _written(self.program)
+            else:
+                self._function = walk(self.program, _SCALAR, self.program.constants.tolist())
         try:
             return self._function(inputs)
         except (ArithmeticError, ValueError):
             # all results of one state, from all its inputs
             flat = [np.asarray(x, dtype=float) for x in inputs]
             with np.errstate(all="ignore"):
-                values = _evaluate(self.program, flat)
-            return [float(values[k]) for k in self.program.results.tolist()]
-
-
-def _walk(program: Program) -> Callable[[Sequence[float]], list[float]]:
-    """A function that does one instruction after the other."""
-    rows, constants = list(enumerate(program.rows)), program.constants.tolist()
-    start = [constants[a] if op == Op.CONST else 0.0 for _, (op, a, _) in rows]
-    positions = [(k, a) for k, (op, a, _) in rows if op == Op.INPUT]
-    steps = [(k, _SCALAR[op], a, b) for k, (op, a, b) in rows if op > Op.INPUT]
-    results = program.results.tolist()
-
-    def run(inputs: Sequence[float]) -> list[float]:
-        values = start.copy()
-        for k, position in positions:
-            values[k] = inputs[position]
-        for k, function, a, b in steps:
-            values[k] = function(values[a]) if b < 0 else function(values[a], values[b])
-        return [values[k] for k in results]
-
-    return run
+                return list(map(float, walk(self.program, MEANING, self.program.constants)(flat)))
 
 
 def _written(program: Program) -> Callable[[Sequence[float]], list[float]]:

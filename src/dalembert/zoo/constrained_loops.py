@@ -12,7 +12,7 @@ from dalembert.errors import ModelError
 from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot
 from dalembert.zoo.constrained_spatial import ARM
-from dalembert.zoo.entry import Keywords, pinned, pose_at, register, rod
+from dalembert.zoo.entry import Keywords, pose_at, register, rod
 
 Z = (0.0, 0.0, 1.0)
 
@@ -146,21 +146,3 @@ def build(N: int = 40) -> Network:
     last = Robot.from_links(units[:1], frames=tip, gravity=DOWN, name="last_rod")
     links = [(k, k + 1, _next_tip) for k in range(N)]
     return Network([unit] * N + [last], links, name="n_four_bar")
-
-
-def dense(N: int = 2) -> Constrained:
-    """The same ladder as one robot closed by N pins; its cost grows as N³."""
-    links, frames, loops = [], {}, []
-    for k in range(N + 1):
-        rod = pinned(f"rod{k}", None, (float(k), 0.0), 1.0, 1.0)
-        links.append(rod)
-        frames[f"rod_tip{k}"] = (rod["name"], pose_at((1.0, 0.0, 0.0)))
-        if k < N:
-            coupler = pinned(f"coupler{k}", rod["name"], (1.0, 0.0), 1.0, 1.0)
-            links.append(coupler)
-            frames[f"coupler_tip{k}"] = (coupler["name"], pose_at((1.0, 0.0, 0.0)))
-            pins = (f"rod_tip{k + 1}", f"coupler_tip{k}")
-            loops.append(Loop(*pins, "pin", along="world", name=f"pin{k}"))
-    robot = Robot.from_links(links, frames=frames, gravity=DOWN, name="n_four_bar")
-    guess = np.array([np.pi / 2, -np.pi / 2] * N + [np.pi / 2])
-    return Constrained(robot, loops, guess=guess, independent=("rod0",))

@@ -18,7 +18,7 @@ from dalembert.model import Model
 from dalembert.model.joint import Screw
 from dalembert.model.parameter import Parameter
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Keywords
+from dalembert.zoo.entry import Keywords, symmetric
 
 # constrained models whose builders take parameters
 WITH_SYMBOLS = (
@@ -103,17 +103,14 @@ def _symbolic_link(model: Model, i: int) -> Keywords:
             stiffness = [_symbol(f"k{number}", spring.stiffness[0]), *spring.stiffness[1:]]
             springs = {"stiffness": stiffness, "rest": _symbol(f"r{number}", spring.rest[0])}
             break
-    central, tensor = body.inertia_about_center, [[0.0] * 3 for _ in range(3)]
-    for a in range(3):
-        for b in range(a, 3):
-            name = f"I{'xyz'[a]}{'xyz'[b]}{number}"
-            tensor[a][b] = tensor[b][a] = _symbol(name, central[a, b])
+    central, entries = body.inertia_about_center, ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    tensor = [_symbol(f"I{'xyz'[a]}{'xyz'[b]}{number}", central[a, b]) for a, b in entries]
     return {
         "name": body.name,
         "parent": model.bodies[body.parent].name if body.parent >= 0 else None,
         "mass": _symbol(f"m{number}", body.mass),
         "com": _symbols([f"{axis}{number}" for axis in "xyz"], body.center),
-        "inertia": tensor,
+        "inertia": symmetric(*tensor),
         "joint": {
             "name": f"joint{number}",
             "type": "revolute" if body.chart.turn else "prismatic",

@@ -202,10 +202,8 @@ class Scenario:
         if len(later):
             count = round(float(later[-1] / np.diff(later, prepend=0.0).min()))
             steps = np.round(later / later[-1] * count).astype(int)
-            even = count <= MOST_SAMPLES and np.allclose(
-                steps * (later[-1] / count), later, rtol=1e-14, atol=0.0
-            )
-            if even:
+            sampled = steps * (later[-1] / count)
+            if count <= MOST_SAMPLES and np.allclose(sampled, later, rtol=1e-14, atol=0.0):
                 states += self._integrated(float(later[-1]), count, steps)
             else:
                 states += [self._integrated(float(t), 1, np.array([1]))[0] for t in later]
@@ -341,14 +339,12 @@ def double_pendulum(
 ) -> Scenario:
     """No actuators: let go at (φ₂, θ), from the horizontal if nothing is said (004, p.6)."""
     mechanism = arm.mechanism("double_pendulum", checked(phi_start, "phi_start"))
-    return Scenario(
-        "double_pendulum",
-        arm,
-        mechanism,
-        delta_t,
-        False,
-        lambda state: arm.robot.forward_dynamics(relative(state.q), relative(state.v), np.zeros(2)),
-    )
+
+    def acceleration(state: State) -> np.ndarray:
+        q, qd = relative(state.q), relative(state.v)
+        return np.asarray(arm.robot.forward_dynamics(q, qd, np.zeros(2)))
+
+    return Scenario("double_pendulum", arm, mechanism, delta_t, False, acceleration)
 
 
 def proximal_driven(
