@@ -63,8 +63,8 @@ class QuantityDerivative:
         self.varying = tuple(Port(name, shapes[name]) for name in self.wrt)
         self.ports_of = {
             "inputs": tuple(port for port in self.inputs if port.name != "parameters"),
-            "weights": tuple(Port(f"bar_{port.name}", port.shape) for port in self.results),
-            "directions": tuple(Port(f"d_{port.name}", port.shape) for port in self.varying),
+            "weights": _prefixed("bar_", self.results),
+            "directions": _prefixed("d_", self.varying),
         }
 
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
@@ -108,12 +108,11 @@ class QuantityDerivative:
         """Extra inputs and the outputs of this mode."""
         weights, directions = self.ports_of["weights"], self.ports_of["directions"]
         if self.mode == "jvp":
-            return directions, tuple(Port(f"d_{port.name}", port.shape) for port in self.results)
+            return directions, _prefixed("d_", self.results)
         if self.mode == "vjp":
-            return weights, tuple(Port(f"bar_{port.name}", port.shape) for port in self.varying)
+            return weights, _prefixed("bar_", self.varying)
         if self.mode == "hvp":
-            gradient = tuple(Port(f"d_bar_{port.name}", port.shape) for port in self.varying)
-            return (*weights, *directions), gradient
+            return (*weights, *directions), _prefixed("d_bar_", self.varying)
         along = self.varying[0].shape
         return (), tuple(Port(port.name, (*port.shape, *along)) for port in self.results)
 
@@ -137,6 +136,11 @@ class QuantityDerivative:
             return derive(**inputs)
 
         return at_point
+
+
+def _prefixed(prefix: str, ports: Iterable[Port]) -> tuple[Port, ...]:
+    """Ports of the same shapes, with longer names."""
+    return tuple(Port(prefix + port.name, port.shape) for port in ports)
 
 
 def quantity_derivative(
@@ -195,15 +199,13 @@ class Operation:
 
     def jvp(self, wrt: tuple[int, ...]) -> Operation:
         """The derivative along a direction of each input in `wrt`, which are inputs added last."""
-        seeds = [Port(f"d_{self.inputs[i].name}", self.inputs[i].shape) for i in wrt]
-        results = [Port(f"d_{port.name}", port.shape) for port in self.outputs]
-        return self._derived(("jvp", wrt), seeds, results)
+        seeds = _prefixed("d_", [self.inputs[i] for i in wrt])
+        return self._derived(("jvp", wrt), seeds, _prefixed("d_", self.outputs))
 
     def vjp(self, wrt: tuple[int, ...]) -> Operation:
         """Σ weight · ∂output/∂input for each input in `wrt`; the weights are inputs added last."""
-        seeds = [Port(f"bar_{port.name}", port.shape) for port in self.outputs]
-        results = [Port(f"bar_{self.inputs[i].name}", self.inputs[i].shape) for i in wrt]
-        return self._derived(("vjp", wrt), seeds, results)
+        results = _prefixed("bar_", [self.inputs[i] for i in wrt])
+        return self._derived(("vjp", wrt), _prefixed("bar_", self.outputs), results)
 
     @property
     def linear(self) -> tuple[int, ...]:
@@ -252,12 +254,11 @@ class Operation:
         inputs = tuple(Port(f"x{i}", port.shape) for i, port in enumerate(self.inputs))
         return inputs, tuple(Port(f"y{i}", port.shape) for i, port in enumerate(self.outputs))
 
-    def _derived(self, step: Step, seeds: list[Port], results: list[Port]) -> Operation:
-        cache = _operations(self.system)
-        key = (self.label, step)
+    def _derived(self, step: Step, seeds: tuple[Port, ...], results: tuple[Port, ...]) -> Operation:
+        cache, key = _operations(self.system), (self.label, step)
         if key not in cache:
             inputs, steps = (*self.inputs, *seeds), (*self.steps, step)
-            cache[key] = Operation(self.system, self.root, inputs, tuple(results), steps, self)
+            cache[key] = Operation(self.system, self.root, inputs, results, steps, self)
         return cache[key]
 
     def _function(self) -> Traceable:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dalembert import tracing
+from dalembert.formulations.catalogue import results_of
 from dalembert.formulations.forward.solve import implicit
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.linalg.factorisations import cholesky_solve, ldl
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 
 CITATION = "000 p.8, p.22–24; 002"
-VECTOR, SQUARE, CUBE = ("nv",), ("nv", "nv"), ("nv", "nv", "nv")
 POINTS: tuple[Size, ...] = ("particles", "dimension")
 MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",), "t": ()}
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,20 +43,24 @@ _PARTICLES: dict[str, Quantity] = {}  # quantities of particles alone
 
 
 def _quantity(
+    results: str,
     summary: str,
     name: str,
     method: str,
     catalogue: dict[str, Quantity] = LAGRANGIAN,
     inverts_mass: bool = False,
-    **outputs: tuple[Size, ...],
 ) -> Callable[[Function], Function]:
-    """Decorator: a function is the quantity of its name, by the formulation `name`."""
+    """Decorator: a function is the quantity of its name, by the formulation `name`.
+
+    `results` are names and shapes, "M(nv, nv)".
+    """
 
     def declare(function: Function) -> Function:
-        own, (_, *inputs) = function.__name__, signature(function).parameters
-        formulations = (Formulation(name, function, CITATION, method),)
+        own, (_, *inputs) = function.__name__, tuple(signature(function).parameters)
+        by = (Formulation(name, function, CITATION, method),)
+        outputs = results_of(results)
         catalogue[own] = Quantity(
-            own, summary, tuple(inputs), outputs, formulations, inverts_mass=inverts_mass
+            own, summary, tuple(inputs), outputs, by, inverts_mass=inverts_mass
         )
         return function
 
@@ -76,6 +80,7 @@ def _formulation(quantity: str, name: str, method: str) -> Callable[[Function], 
 
 
 _of_particles = partial(_quantity, catalogue=_PARTICLES)
+_solved = partial(_quantity, inverts_mass=True)  # does not exist where M(q) is singular
 
 
 def _mass_matrix(s: Symbols) -> Array:
@@ -104,7 +109,7 @@ def _residual(s: Symbols) -> Array:
     return tau
 
 
-@_quantity("forces of a motion", "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q − ψ", tau=VECTOR)
+@_quantity("tau(nv)", "forces of a motion", "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q − ψ")
 def inverse_dynamics(energies: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """τ (n,) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
     return energies.evaluate(_residual, q=q, qd=qd, qdd=qdd)
@@ -123,7 +128,7 @@ def solve(energies: Energies, q: Array, tau: Array) -> Array:
     return ldl(mass_matrix(energies, q)).solve(tau)
 
 
-@_quantity("accelerations under forces", "ldl", "M = L D Lᵀ", inverts_mass=True, qdd=VECTOR)
+@_solved("qdd(nv)", "accelerations under forces", "ldl", "M = L D Lᵀ")
 @implicit(inverse_dynamics, solve)
 def forward_dynamics(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
     """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ."""
@@ -139,13 +144,13 @@ def forward_dynamics_by_cholesky(energies: Energies, q: Array, qd: Array, tau: A
     return cholesky_solve(M, tau + generalized_forces(energies, q, qd) - bias(energies, q, qd))
 
 
-@_quantity("M(q)", "hessian", "∂²K/∂q̇²", M=SQUARE)
+@_quantity("M(nv, nv)", "M(q)", "hessian", "∂²K/∂q̇²")
 def mass_matrix(energies: Energies, q: Array) -> Array:
     """M_ij (n, n) = ∂²K/∂q̇_i ∂q̇_j (000 p.22)."""
     return energies.evaluate(_mass_matrix, q=q)
 
 
-@_quantity("C q̇ + N", "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0", h=VECTOR)
+@_quantity("h(nv)", "C q̇ + N", "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0")
 def bias(energies: Energies, q: Array, qd: Array) -> Array:
     """h (n,) = d/dt ∂L/∂q̇ |_{q̈=0} − ∂L/∂q = C q̇ + G q̇ + N + e."""
     return energies.evaluate(_bias, q=q, qd=qd)
@@ -160,19 +165,19 @@ def bias_by_christoffel(energies: Energies, q: Array, qd: Array) -> Array:
     return h
 
 
-@_quantity("N(q) = ∂U/∂q", "gradient", "∂U/∂q", N=VECTOR)
+@_quantity("N(nv)", "N(q) = ∂U/∂q", "gradient", "∂U/∂q")
 def gravity_torque(energies: Energies, q: Array) -> Array:
     """N (n,) = ∂U/∂q."""
     return energies.evaluate(lambda s: tracing.gradient(s["potential"], s["q"]), q=q)
 
 
-@_quantity("ψ(q, q̇), the forces without potential", "given", "as given, or Σ f·∂r/∂q", psi=VECTOR)
+@_quantity("psi(nv)", "ψ(q, q̇), the forces without potential", "given", "as given, or Σ f·∂r/∂q")
 def generalized_forces(energies: Energies, q: Array, qd: Array) -> Array:
     """ψ (n,): the forces that come from no potential."""
     return energies.evaluate("forces", q=q, qd=qd)
 
 
-@_quantity("Γ_ijk(q)", "hessian", "derivatives of ∂²K/∂q̇²", Gamma=CUBE)
+@_quantity("Gamma(nv, nv, nv)", "Γ_ijk(q)", "hessian", "derivatives of ∂²K/∂q̇²")
 def christoffel(energies: Energies, q: Array) -> Array:
     """Γ_ijk (n, n, n) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
     D = energies.evaluate(lambda s: tracing.jacobian(_mass_matrix(s), s["q"]), q=q)
@@ -180,14 +185,14 @@ def christoffel(energies: Energies, q: Array) -> Array:
     return Gamma
 
 
-@_quantity("C(q, q̇), Ṁ − 2C skew", "christoffel", "Σ Γ_ijk q̇_k", C=SQUARE)
+@_quantity("C(nv, nv)", "C(q, q̇), Ṁ − 2C skew", "christoffel", "Σ Γ_ijk q̇_k")
 def coriolis_matrix(energies: Energies, q: Array, qd: Array) -> Array:
     """C_ij (n, n) = Σ_k Γ_ijk q̇_k, for which Ṁ − 2C is skew (000 p.23–24)."""
     C: Array = christoffel(energies, q) @ qd
     return C
 
 
-@_quantity("G(q), skew: the forces G q̇ of a part aᵀq̇ of L", "curl", "∂a/∂q − (∂a/∂q)ᵀ", G=SQUARE)
+@_quantity("G(nv, nv)", "G(q), skew: the forces G q̇ of a part aᵀq̇ of L", "curl", "∂a/∂q − (∂a/∂q)ᵀ")
 def gyroscopic_matrix(energies: Energies, q: Array) -> Array:
     """G (n, n) = ∂a/∂q − (∂a/∂q)ᵀ, skew: gyroscopic and magnetic forces do no work."""
 
@@ -199,7 +204,7 @@ def gyroscopic_matrix(energies: Energies, q: Array) -> Array:
     return energies.evaluate(curl, q=q)
 
 
-@_quantity("the part of the bias due to moving coordinates", "slope", "∂(M q̇ + a)/∂t", e=VECTOR)
+@_quantity("e(nv)", "the part of the bias due to moving coordinates", "slope", "∂(M q̇ + a)/∂t")
 def chart_force(energies: Energies, q: Array, qd: Array) -> Array:
     """e (n,) = ∂(M q̇ + a)/∂t: the part of the bias due to moving coordinates."""
     return energies.evaluate(lambda s: tracing.jacobian(_momentum(s), s["t"]), q=q, qd=qd)
@@ -214,43 +219,40 @@ def chart_power(energies: Energies, q: Array, qd: Array) -> Array:
     )
 
 
-@_quantity("T", "given", "as given", K=())
+@_quantity("K()", "T", "given", "as given")
 def kinetic_energy(energies: Energies, q: Array, qd: Array) -> Array:
     """T = T₂ + T₁ + T₀, joules."""
     return energies.evaluate(lambda s: s["kinetic"] + s["T1"] + s["T0"], q=q, qd=qd)
 
 
 @_quantity(
+    "T2(), T1(), T0()",
     "T₂, T₁ and T₀, of degree 2, 1 and 0 in q̇",
     "degrees",
     "½ q̇ᵀM q̇, ∂T/∂q̇ and T at rest",
-    T2=(),
-    T1=(),
-    T0=(),
 )
 def kinetic_energy_parts(energies: Energies, q: Array, qd: Array) -> tuple[Array, ...]:
     """(T₂, T₁, T₀): ½ q̇ᵀM q̇, linear in q̇, and without q̇, joules."""
     return tuple(energies.evaluate(part, q=q, qd=qd) for part in ("kinetic", "T1", "T0"))
 
 
-@_quantity("V", "given", "as given, at q̇ = 0", U=())
+@_quantity("U()", "V", "given", "as given, at q̇ = 0")
 def potential_energy(energies: Energies, q: Array) -> Array:
     """V at q̇ = 0, joules."""
     return energies.evaluate(lambda s: s["potential"] + s["T0"], q=q)
 
 
-@_quantity("∂K/∂q̇", "gradient", "∂K/∂q̇", p=VECTOR)
+@_quantity("p(nv)", "∂K/∂q̇", "gradient", "∂K/∂q̇")
 def generalized_momentum(energies: Energies, q: Array, qd: Array) -> Array:
     """p (n,) = ∂L/∂q̇ = M q̇ + a (000 p.7)."""
     return energies.evaluate(_momentum, q=q, qd=qd)
 
 
-@_quantity(
+@_solved(
+    "H()",
     "H = T₂ − T₀ + V of coordinates and momenta",
     "ldl",
     "½ (p − a)ᵀM⁻¹(p − a) + U, M = L D Lᵀ",
-    inverts_mass=True,
-    H=(),
 )
 def hamiltonian(energies: Energies, q: Array, p: Array) -> Array:
     """H = T₂ − T₀ + V = ½ (p − a)ᵀM⁻¹(p − a) + U, joules (Hamilton 1835)."""
@@ -260,13 +262,11 @@ def hamiltonian(energies: Energies, q: Array, p: Array) -> Array:
     return H
 
 
-@_quantity(
+@_solved(
+    "qd(nv), pd(nv)",
     "q̇ = ∂H/∂p and ṗ = −∂H/∂q + τ + ψ",
     "ldl",
     "M⁻¹(p − a), and ∂L/∂q at these velocities",
-    inverts_mass=True,
-    qd=VECTOR,
-    pd=VECTOR,
 )
 def canonical_equations(energies: Energies, q: Array, p: Array, tau: Array) -> tuple[Array, Array]:
     """q̇ = ∂H/∂p = M⁻¹(p − a) and ṗ = −∂H/∂q + τ + ψ, each (n,).
@@ -283,10 +283,10 @@ def canonical_equations(energies: Energies, q: Array, p: Array, tau: Array) -> t
 
 
 @_quantity(
+    "S()",
     "S = ½ ∫ a·a dm but for terms without q̈",
     "kinetic_energy",
     "from ∂S/∂q̈ = d/dt ∂T/∂q̇ − ∂T/∂q",
-    S=(),
 )
 def acceleration_energy(energies: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """½ q̈ᵀM q̈ + q̈·(d/dt ∂T/∂q̇ |_{q̈=0} − ∂T/∂q): S but for terms without q̈, which T leaves open."""
@@ -302,25 +302,23 @@ def _acceleration_energy(s: Symbols) -> Array:
     return S
 
 
-@_quantity("q + step", "sum", "coordinates of a vector space", q=("nq",))
+@_quantity("q(nq)", "q + step", "sum", "coordinates of a vector space")
 def integrate(energies: Energies, q: Array, step: Array) -> Array:
     """q (nq,) moved by `step` (nv,)."""
     return energies.integrate(q, step)
 
 
-@_quantity("to − q", "difference", "coordinates of a vector space", step=VECTOR)
+@_quantity("step(nv)", "to − q", "difference", "coordinates of a vector space")
 def difference(energies: Energies, q: Array, to: Array) -> Array:
     """The step (nv,) from q to another configuration."""
     return energies.difference(q, to)
 
 
 @_quantity(
+    "dtau_dq(nv, nv), dtau_dqd(nv, nv), M(nv, nv)",
     "∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈",
     "euler_lagrange",
     "of d/dt ∂L/∂q̇ − ∂L/∂q − ψ",
-    dtau_dq=SQUARE,
-    dtau_dqd=SQUARE,
-    M=SQUARE,
 )
 def inverse_dynamics_derivatives(
     energies: Energies, q: Array, qd: Array, qdd: Array
@@ -332,14 +330,11 @@ def inverse_dynamics_derivatives(
     return by_position, by_velocity, mass_matrix(energies, q)
 
 
-@_quantity(
+@_solved(
+    "dqdd_dq(nv, nv), dqdd_dqd(nv, nv), M_inverse(nv, nv)",
     "∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ",
     "ldl",
     "−M⁻¹ times those of τ",
-    inverts_mass=True,
-    dqdd_dq=SQUARE,
-    dqdd_dqd=SQUARE,
-    M_inverse=SQUARE,
 )
 def forward_dynamics_derivatives(
     energies: Energies, q: Array, qd: Array, tau: Array
@@ -372,19 +367,19 @@ def _dalembert(s: Symbols) -> Array:
     return residual
 
 
-@_of_particles("r_i(q)", "given", "as given", r=POINTS)
+@_of_particles("r(particles, dimension)", "r_i(q)", "given", "as given")
 def positions(points: Energies, q: Array) -> Array:
     """r_i (k, d), metres."""
     return points.evaluate("positions", q=q)
 
 
-@_of_particles("ṙ_i = Σ ∂r_i/∂q_j q̇_j", "chain_rule", "∂r/∂q q̇", v=POINTS)
+@_of_particles("v(particles, dimension)", "ṙ_i = Σ ∂r_i/∂q_j q̇_j", "chain_rule", "∂r/∂q q̇")
 def velocities(points: Energies, q: Array, qd: Array) -> Array:
     """ṙ_i (k, d) = Σ ∂r_i/∂q_j q̇_j + ∂r_i/∂t."""
     return points.evaluate(_velocities, q=q, qd=qd)
 
 
-@_of_particles("r̈_i", "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇", a=POINTS)
+@_of_particles("a(particles, dimension)", "r̈_i", "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇")
 def accelerations(points: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """r̈_i (k, d)."""
     return points.evaluate(_accelerations, q=q, qd=qd, qdd=qdd)
@@ -397,13 +392,15 @@ def acceleration_energy_of_particles(points: Energies, q: Array, qd: Array, qdd:
     return S
 
 
-@_of_particles("f_i(q, q̇), weight included", "given", "weight and the forces given", f=POINTS)
+@_of_particles(
+    "f(particles, dimension)", "f_i(q, q̇), weight included", "given", "weight and the forces given"
+)
 def applied_forces(points: Energies, q: Array, qd: Array) -> Array:
     """f_i (k, d): weight and the forces given, newtons."""
     return points.evaluate("applied", q=q, qd=qd)
 
 
-@_of_particles("δr_i = Σ ∂r_i/∂q_j δq_j", "chain_rule", "∂r/∂q δq", dr=POINTS)
+@_of_particles("dr(particles, dimension)", "δr_i = Σ ∂r_i/∂q_j δq_j", "chain_rule", "∂r/∂q δq")
 def virtual_displacements(points: Energies, q: Array, dq: Array) -> Array:
     """δr_i (k, d) = Σ ∂r_i/∂q_j δq_j."""
     return points.evaluate(
@@ -411,7 +408,7 @@ def virtual_displacements(points: Energies, q: Array, dq: Array) -> Array:
     )
 
 
-@_of_particles("Σ f_i·δr_i", "definition", "Σ f_i·δr_i", work=())
+@_of_particles("work()", "Σ f_i·δr_i", "definition", "Σ f_i·δr_i")
 def virtual_work(points: Energies, q: Array, forces: Array, dq: Array) -> Array:
     """Σ f_i·δr_i for forces (k, d), joules."""
     work: Array = forces.ravel() @ virtual_displacements(points, q, dq).ravel()
@@ -419,10 +416,10 @@ def virtual_work(points: Energies, q: Array, forces: Array, dq: Array) -> Array:
 
 
 @_of_particles(
+    "residual(nv)",
     "Σ (f_i − m_i r̈_i)·∂r_i/∂q_j",
     "definition",
     "from forces and accelerations of the particles",
-    residual=VECTOR,
 )
 def dalembert(points: Energies, q: Array, qd: Array, qdd: Array) -> Array:
     """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (n,): zero along a motion that nothing else drives."""
@@ -448,16 +445,14 @@ def _timed(quantity: Quantity) -> Quantity:
     if quantity.name in _MANIFOLD:
         return quantity
 
-    def at_time(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def timed(energies: Energies, t: Time = None, **inputs: Array) -> Any:
-            return function(energies if t is None else energies.at_time(t), **inputs)
+    def timed(entry: Formulation) -> Formulation:
+        @wraps(entry.function)
+        def call(energies: Energies, t: Time = None, **inputs: Array) -> Any:
+            return entry.function(energies if t is None else energies.at_time(t), **inputs)
 
-        return timed
+        return replace(entry, implementation=call)
 
-    formulations = tuple(
-        replace(entry, implementation=at_time(entry.function)) for entry in quantity.formulations
-    )
+    formulations = tuple(map(timed, quantity.formulations))
     return replace(quantity, formulations=formulations, optional=(*quantity.optional, "t"))
 
 

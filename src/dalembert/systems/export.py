@@ -113,16 +113,12 @@ def export(
     if target == "casadi":
         function = system.casadi_function(quantity, formulation, **choices)
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
-    kinds = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
-    endings = kinds[target]
-    contents: dict[str, str | bytes] = {
-        f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
-        for kind, ending in endings.items()
-    }
+    endings = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
     writers = {}
-    for name, content in contents.items():
+    for kind, ending in endings[target].items():
+        content = system.source(quantity, kind, dtype, formulation, layout, **choices)
         data = content if isinstance(content, bytes) else content.encode("ascii")
-        writers[name] = partial(Path.write_bytes, data=data)
+        writers[f"{stem}.{ending}"] = partial(Path.write_bytes, data=data)
     return _written(Path(folder), writers)
 
 

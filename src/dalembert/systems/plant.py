@@ -206,20 +206,6 @@ class Plant:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], inputs["width"] if self.smooth else None)
 
-    def drive(
-        self,
-        t: Time,
-        q: Array,
-        qd: Array,
-        z: Array,
-        tau: Array | None,
-        friction: Array,
-        inputs: Inputs,
-    ) -> Drive:
-        """Torques at a state, `friction` (2, nv) that of `bound`."""
-        total, zdot = self.torque(t, q, qd, z, tau, inputs)
-        return Drive(total, zdot, self.coulomb_torque(qd, friction, inputs))
-
     # motion
 
     def motion(
@@ -227,7 +213,8 @@ class Plant:
     ) -> Response:
         """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
         bare, friction = self.bound(inputs)
-        drive = self.drive(t, q, qd, z, tau, friction, inputs)
+        loss = self.coulomb_torque(qd, friction, inputs)
+        drive = Drive(*self.torque(t, q, qd, z, tau, inputs), loss)
         if self.formulation is None:
             qdd, lam = bare.motion(t, q, qd, drive.left)
         else:

@@ -90,9 +90,6 @@ class Recursion:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.values
-
     def link(self, name: str) -> dict[str, Any]:
         """All terms of one link, each (..., *shape)."""
         require_known(name, self.links, f"{self.name} has no link")
@@ -271,18 +268,16 @@ class RecordedDynamics:
         noted = tuple(Port(term.name, (count, *term.shape)) for term in self.terms)
         return inputs, (*noted, *torques)
 
-    def function(self, parameters: Any = None, **inputs: Any) -> dict[str, Any]:
-        """One state: the values of every term, and τ."""
-        return self._run(self.robot.dynamics, parameters, **inputs)
-
     def program(self) -> Program:
         """The straight-line program of the whole table, without the jumps of Coulomb friction."""
-        smooth = partial(self._run, self.robot.dynamics.without_coulomb())
+        smooth = partial(self.function, dynamics=self.robot.dynamics.without_coulomb())
         return traced(smooth, self.ports[0], f"recursion_{self.variant.formulation.name}")
 
-    def _run(
-        self, dynamics: Dynamics, parameters: np.ndarray | None = None, **inputs: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def function(
+        self, parameters: Any = None, dynamics: Dynamics | None = None, **inputs: Any
+    ) -> dict[str, Any]:
+        """One state: the values of every term, and τ."""
+        dynamics = self.robot.dynamics if dynamics is None else dynamics
         dynamics = dynamics if parameters is None else dynamics.bind(parameters)
         model, record, static = dynamics.description, Recorder(), dict(self.variant.static)
         tau = self.variant.formulation.function(model, **inputs, **static, record=record)

@@ -248,11 +248,6 @@ def iteration(
     return step.iteration(method, work, table, scalars, stage, finish, projection)
 
 
-def require_friction(friction: str) -> None:
-    """Raise for an unknown treatment of Coulomb friction."""
-    require_known(friction, FRICTION, "no friction")
-
-
 def rollout_iteration(
     system: System,
     method: str,
@@ -266,15 +261,15 @@ def rollout_iteration(
 
     Steps that are not `projected` may drift from the constraints.
     """
-    require_friction(friction)
-    dynamics = require_rollout(system, method)
+    dynamics = require_rollout(system, method, friction)
     dynamics = dynamics if open_parameters else dynamics.bound()
     with compile_errors(controller):
         return iteration(dynamics, method, friction, controlled, projected, controller)
 
 
-def require_rollout(system: System, method: str) -> Dynamics:
+def require_rollout(system: System, method: str, friction: str) -> Dynamics:
     """The dynamics of a system; an error for one that rollouts cannot integrate."""
+    require_known(friction, FRICTION, "no friction")
     dynamics = system.dynamics
     if not dynamics.traces:
         raise FormulationError(
@@ -334,8 +329,8 @@ class AdaptiveStep(FixedStep):
         weights = [(values[name], [i]) for i, name in enumerate(self.scalars[:-1])]
         d = values["h"] * weighted_sum(weights, [values[name] for name in self.window])
         now = values["t"] + values["c"] * values["h"]
-        flow = self.plant.flow(self.inputs(values))
-        return (flow.derivative(self.state(values), d, now, values.get("tau")),)
+        state, inputs = self.state(values), self.inputs(values)
+        return (self.plant.derivative(state, d, now, values.get("tau"), inputs),)
 
     def finish(self, **values: Any) -> Arrays:
         """The base values after an accepted or rejected step."""

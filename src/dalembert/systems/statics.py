@@ -63,6 +63,17 @@ class StaticBalance:
     def moved(self, q: Array, step: Array) -> Array:
         return np.asarray(self.system.integrate(q, step), dtype=float)
 
+    def starts(self, guess: ArrayLike, count: int) -> Iterator[Array]:
+        """The guess, then random configurations about it."""
+        first = np.asarray(guess, dtype=float)
+        if first.shape != (self.system.nq,):
+            expected = f"expected ({self.system.nq},)"
+            raise ShapeError(f"{self.system.name}: guess has shape {first.shape}, {expected}")
+        yield first
+        rng = np.random.default_rng(0)
+        for _ in range(count):
+            yield self.moved(first, rng.uniform(-np.pi, np.pi, self.system.nv))
+
     def close(self, q: Array) -> tuple[Array, float]:
         """(The configuration on h = 0 near q, the residual of h)."""
 
@@ -266,7 +277,8 @@ def equilibrium(
     array([9.81])
     """
     nearest: NewtonPoint | None = None
-    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+    problem = StaticBalance(system.dynamics, tau, parameters, t)
+    for q in problem.starts(system.neutral() if guess is None else guess, starts):
         point, balanced = problem.solve(q)
         if point is not None and balanced:
             return _equilibrium(problem, point)
@@ -329,30 +341,12 @@ def equilibria(
     ['stable', 'unstable']
     """
     results: list[tuple[NewtonPoint, Equilibrium]] = []
-    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+    problem = StaticBalance(system.dynamics, tau, parameters, t)
+    for q in problem.starts(system.neutral() if guess is None else guess, starts):
         new, balanced = problem.solve(q)
         if new is not None and balanced and not any(problem.same(new, old) for old, _ in results):
             results.append((new, _equilibrium(problem, new)))
     return tuple(sorted((rest for _, rest in results), key=lambda rest: rest.potential_energy))
-
-
-def _attempts(
-    system: System,
-    guess: ArrayLike | None,
-    tau: ArrayLike | None,
-    parameters: Parameters,
-    starts: int,
-    t: float,
-) -> Iterator[tuple[StaticBalance, Array]]:
-    """The problem with each starting posture."""
-    problem = StaticBalance(system.dynamics, tau, parameters, t)
-    first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
-    if first.shape != (system.nq,):
-        raise ShapeError(f"{system.name}: guess has shape {first.shape}, expected ({system.nq},)")
-    yield problem, first
-    rng = np.random.default_rng(0)
-    for _ in range(starts):
-        yield problem, problem.moved(first, rng.uniform(-np.pi, np.pi, system.nv))
 
 
 def _equilibrium(problem: StaticBalance, at: NewtonPoint) -> Equilibrium:

@@ -137,11 +137,6 @@ class IKSolutions(_Solutions):
 
     incomplete: np.ndarray  # (...) bool
 
-    def __new__(cls, q: Array, number: Array, incomplete: Array) -> IKSolutions:
-        solutions = super().__new__(cls, q, number)
-        solutions.incomplete = incomplete
-        return solutions
-
 
 def all_solutions(
     system: System,
@@ -188,9 +183,9 @@ def all_solutions(
     q = np.full((len(rows), int(np.max(count, initial=0)), system.nq), np.nan)
     for k, (x, _) in enumerate(solutions):
         q[k, : len(x)] = x[np.lexsort(x.round(4).T[::-1])]
-    return IKSolutions(
-        q.reshape(*batch, -1, system.nq), count.reshape(batch), incomplete.reshape(batch)
-    )
+    result = IKSolutions(q.reshape(*batch, -1, system.nq), count.reshape(batch))
+    result.incomplete = incomplete.reshape(batch)
+    return result
 
 
 def _task_jacobian(solver: IKSolver, q: Array) -> Array:
