@@ -149,14 +149,12 @@ class Plant:
 
     def bound(self, inputs: Inputs) -> tuple[Dynamics, Array]:
         """(dynamics without Coulomb friction, (2, nv) friction at positive, negative velocity)."""
-        if "inertia" in inputs:
-            here = {name: x for name, x in inputs.items() if name != "inertia"}
-            bare, friction = self.bound(here)
-            return bare.with_inertia(inputs["inertia"]), friction
-        if "parameters" not in inputs:
-            return self._with_defaults
-        whole = self.dynamics.bind(inputs["parameters"])
-        return whole.without_coulomb(), whole.coulomb
+        if "parameters" in inputs:
+            whole = self.dynamics.bind(inputs["parameters"])
+            bare, friction = whole.without_coulomb(), whole.coulomb
+        else:
+            bare, friction = self._with_defaults
+        return bare.with_inertia(inputs["inertia"]) if "inertia" in inputs else bare, friction
 
     @cached_property
     def _with_defaults(self) -> tuple[Dynamics, Array]:
