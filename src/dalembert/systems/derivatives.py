@@ -50,7 +50,7 @@ class QuantityDerivative:
         self, evaluator: Evaluator, variant: Variant, mode: str, wrt: Sequence[str] | None = None
     ) -> None:
         self.evaluator, self.variant, self.mode = evaluator, variant, mode
-        self.inputs, self.results = evaluator.ports(variant)
+        self.inputs, results = evaluator.ports(variant)
         self.wrt = variant.inputs if wrt is None else tuple(wrt)
         shapes = {port.name: port.shape for port in self.inputs}  # of what may vary
         if "q" in shapes:
@@ -60,12 +60,21 @@ class QuantityDerivative:
         for name in self.wrt:
             message = f"{variant.quantity.name} does not depend on"
             require_known(name, shapes, message, DalembertError)
-        self.varying = tuple(Port(name, shapes[name]) for name in self.wrt)
+        varying = [Port(name, shapes[name]) for name in self.wrt]
+        weights, directions = _prefixed("bar_", results), _prefixed("d_", varying)
         self.ports_of = {
             "inputs": tuple(port for port in self.inputs if port.name != "parameters"),
-            "weights": _prefixed("bar_", self.results),
-            "directions": _prefixed("d_", self.varying),
+            "weights": weights,
+            "directions": directions,
         }
+        along = varying[0].shape
+        # the extra inputs and the outputs of each mode
+        self.seeds, self.outputs = {
+            "jvp": (directions, _prefixed("d_", results)),
+            "vjp": (weights, _prefixed("bar_", varying)),
+            "hvp": ((*weights, *directions), _prefixed("d_bar_", varying)),
+            "jacobian": ((), tuple(Port(y.name, (*y.shape, *along)) for y in results)),
+        }[mode]
 
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
         """The derivatives at `inputs`, with `weights` of the outputs, `directions` of the inputs."""
@@ -95,26 +104,13 @@ class QuantityDerivative:
         variant = self.variant
         if variant.quantity.inverts_mass:
             self.evaluator.dynamics.require_regular()
-        seeds, outputs = self._ports()
         return self.evaluator.build(
             (*variant.key, self.mode, self.wrt),
             self._function(),
-            ((*self.inputs, *seeds), outputs),
+            ((*self.inputs, *self.seeds), self.outputs),
             f"{variant.quantity.name}_{self.mode}",
             f"{self.mode} of {variant.quantity.summary} with respect to {', '.join(self.wrt)}",
         )
-
-    def _ports(self) -> Ports:
-        """Extra inputs and the outputs of this mode."""
-        weights, directions = self.ports_of["weights"], self.ports_of["directions"]
-        if self.mode == "jvp":
-            return directions, _prefixed("d_", self.results)
-        if self.mode == "vjp":
-            return weights, _prefixed("bar_", self.varying)
-        if self.mode == "hvp":
-            return (*weights, *directions), _prefixed("d_bar_", self.varying)
-        along = self.varying[0].shape
-        return (), tuple(Port(port.name, (*port.shape, *along)) for port in self.results)
 
     def _function(self) -> Traceable:
         names = [_STEP if name == "q" else name for name in self.wrt]

@@ -249,10 +249,35 @@ class Kind(Portable):
         )
 
 
-def safe_length(d: Array) -> Array:
-    """|d| with the derivative zero at d = 0, where a length has no direction."""
+def kinds(*entries: Kind) -> dict[str, Kind]:
+    """Kinds by their names."""
+    return {kind.name: kind for kind in entries}
+
+
+# of the vector d = between(q, p) from one point to another
+
+
+def distance(between: Function, q: Array, p: Array) -> Array:
+    """(|d|² − l²) / 2l for a massless rod of length l = p[-1]: its multiplier is the axial force."""
+    d, l = between(q, p), p[-1]
+    return np.stack([(d @ d - l * l) / (2.0 * l)])
+
+
+def length(between: Function, q: Array, p: Array) -> Array:
+    """Distance of two points."""
+    d = between(q, p)
+    return np.stack([np.sqrt(d @ d)])
+
+
+def stretch(between: Function, q: Array, p: Array) -> Array:
+    """Distance of two points that may coincide: what a spring without free length pulls along.
+
+    Its derivative is zero at d = 0, where it has no direction.
+    """
+    d = between(q, p)
     square = d @ d
-    return np.where(square > 0.0, np.sqrt(np.where(square > 0.0, square, 1.0)), 0.0)
+    size = np.where(square > 0.0, np.sqrt(np.where(square > 0.0, square, 1.0)), 0.0)
+    return np.stack([size])
 
 
 def near(about: float | Array, sine: Array, cosine: Array) -> Array:
