@@ -22,7 +22,7 @@ from dalembert import tracing
 from dalembert.errors import ModelError, SingularMassMatrixError
 from dalembert.formulations import Quantity
 from dalembert.systems import euler_lagrange
-from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time, packages
 from dalembert.systems.euler_lagrange import CATALOGUES, MORE_INPUTS, mass_matrix
 
 ARGUMENTS = ("q", "qd", "parameters", "t")  # of the function of a system's energies
@@ -61,12 +61,7 @@ class Energies(Dynamics):
     clock: float | Array = 0.0
     derived: dict[Any, tracing.Function] = field(default_factory=dict, repr=False)
 
-    traced_from: ClassVar = (
-        "dalembert.tracing",
-        "dalembert.linalg",
-        "dalembert.formulations",
-        "dalembert.systems",
-    )
+    traced_from: ClassVar = packages("tracing", "linalg", "formulations", "systems")
     inputs: ClassVar = MORE_INPUTS
 
     @property

@@ -116,7 +116,7 @@ def export(
     endings = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
     writers = {}
     for kind, ending in endings[target].items():
-        content = system.source(quantity, kind, dtype, formulation, layout, **choices)
+        content: str | bytes = system.source(quantity, kind, dtype, formulation, layout, **choices)
         data = content if isinstance(content, bytes) else content.encode("ascii")
         writers[f"{stem}.{ending}"] = partial(Path.write_bytes, data=data)
     return _written(Path(folder), writers)

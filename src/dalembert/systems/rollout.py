@@ -19,7 +19,7 @@ from dalembert.errors import SettingError, ShapeError, SimulationError
 from dalembert.kernels.call.arguments import on_device
 from dalembert.kernels.call.iterations import AdaptiveLoop, AdaptiveResult, RolloutLoop
 from dalembert.kernels.cuda.device import DeviceAdaptive, DeviceRollout, common_device
-from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.iteration import Iteration, lead
 from dalembert.systems.actuators import control_vector
 from dalembert.systems.controller import (
     Controller,
@@ -49,6 +49,7 @@ from dalembert.systems.status import (
     select,
 )
 from dalembert.text import require_known, short
+from dalembert.tracing.program import port_slices
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Dynamics
@@ -365,7 +366,7 @@ class AdaptiveRun(_Run):
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
             finite_number(name, getattr(self, name))
-        if not 3e-14 <= self.rtol < 1.0 or not (np.isfinite(self.atol) and self.atol > 0.0):
+        if not 3e-14 <= self.rtol < 1.0 or not self.atol > 0.0:
             raise SettingError(
                 f"rtol={self.rtol!r} must lie between 3e-14 and 1, atol={self.atol!r} be positive"
             )
@@ -397,14 +398,8 @@ class AdaptiveRun(_Run):
         inputs = here.inputs()
         if self.has_width:
             inputs["width"] = smoothing_width(system, None, self.smoothing)
-        leads = []
-        for port in (*step.base, *step.fixed):
-            if port.name in inputs:
-                shape = np.shape(inputs[port.name])
-                if shape[len(shape) - 1 :] != port.shape:
-                    raise ShapeError(f"{port.name} must be (..., {port.size}), not {shape}")
-                leads.append(shape[:-1])
-        batch = np.broadcast_shapes(*leads)
+        declared = [port for port in (*step.base, *step.fixed) if port.name in inputs]
+        batch = np.broadcast_shapes(*(lead(port, inputs[port.name]) for port in declared))
         saves, interval = steps // every, every * dt
         inputs |= {"rtol": np.array(self.rtol), "atol": np.array(self.atol)}
         inputs |= {"most": np.array(float(self.max_steps)), "end": np.array(saves * interval)}
@@ -453,9 +448,8 @@ class AdaptiveRun(_Run):
     @property
     def _columns(self) -> dict[str, slice]:
         """Columns of the base values by name."""
-        stops = np.cumsum([port.size for port in self.iteration.base]).tolist()
-        pairs = zip(self.iteration.base, stops, strict=True)
-        return {port.name: slice(stop - port.size, stop) for port, stop in pairs}
+        base = self.iteration.base
+        return {port.name: own for port, own in zip(base, port_slices(base), strict=True)}
 
     def _stop_message(self, system: System, ends: Array, lost: Array) -> str:
         """Which run ended early, or has states that are lost, when and why."""

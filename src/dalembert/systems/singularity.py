@@ -128,8 +128,7 @@ def _point_reason(lines: Lines, point: Array, what: str, names: list[str], toler
 
 def rank_of(A: Array, tolerance: float) -> int:
     """Singular values above `tolerance` of the largest."""
-    sizes = np.linalg.svd(A, compute_uv=False)
-    return int((sizes > tolerance * max(sizes.max(initial=0.0), 1e-300)).sum())
+    return int(np.linalg.matrix_rank(A, rtol=tolerance))
 
 
 def direction(wrench: Array, length: float) -> str:

@@ -27,7 +27,7 @@ from dalembert.systems.bodies.body import (
     weight_energy,
 )
 from dalembert.systems.bodies.space import Space
-from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time, packages
 from dalembert.systems.system import System
 from dalembert.text import require_known
 
@@ -72,13 +72,6 @@ BODIES = {
 }
 
 
-TRACED_FROM = (
-    "dalembert.tracing",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.systems",
-)
 Effort = Callable[[Force, Array, Array], Value]  # τ of a force from s and ṡ that it measures
 
 
@@ -88,7 +81,7 @@ class BodySet(Dynamics):
 
     catalogue: ClassVar[Mapping[str, Quantity]] = BODIES
     inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = {**INPUTS, "t": ()}
-    traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
+    traced_from: ClassVar = packages("tracing", "linalg", "spatial", "model", "systems")
 
     name: str
     space: Space

@@ -184,10 +184,7 @@ class RowFunction:
         inputs = [Port(name, shape) for name, shape in self.shapes.items()]
         sizes = {"phi": (self.rows,), "jacobian": (self.rows, self.nv), "drift": (self.rows,)}
         outputs = [Port(name, shape) for name, shape in sizes.items()]
-        if self.key is not None:
-            return build(self.key, self._program, inputs, outputs, self.name)
-        program = self._program()
-        return build(program.digest, lambda: program, inputs, outputs, self.name)
+        return build(self.digest, self._program, inputs, outputs, self.name)
 
     def _program(self) -> Program:
         def named(q: Array, v: Array, p: Array) -> dict[str, Array]:
