@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,12 +225,9 @@ def _digits(x: float, largest: float = 0.0) -> str:
 def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -> list[str]:
     from dalembert.symbolic.layout import TableEntry, entry_text
 
-    return [
-        entry_text(
-            TableEntry(symbol + str(k + 1).translate(_SUBSCRIPTS), value), table.rates, width
-        )
-        for k, value in enumerate(values)
-    ]
+    names = (symbol + str(k).translate(_SUBSCRIPTS) for k in count(1))
+    entries = map(TableEntry, names, values)
+    return [entry_text(entry, table.rates, width) for entry in entries]
 
 
 def _expressions(values: Any) -> np.ndarray:
@@ -264,8 +262,7 @@ class RecordedDynamics:
     def ports(self) -> Ports:
         """Inputs, and for every term (links, *shape); the torques last."""
         inputs, torques = self.robot.evaluator.ports(self.variant)
-        count = len(self.links)
-        noted = tuple(Port(term.name, (count, *term.shape)) for term in self.terms)
+        noted = (Port(term.name, (len(self.links), *term.shape)) for term in self.terms)
         return inputs, (*noted, *torques)
 
     def program(self) -> Program:

@@ -45,17 +45,21 @@ class NewtonPoint:
         return float(np.abs(self.r).max(initial=0.0))
 
 
+def _vector(system: Dynamics, name: str, x: ArrayLike, size: int) -> Array:
+    """x (size,) as numbers."""
+    vector = np.asarray(x, dtype=float)
+    if vector.shape != (size,):
+        raise ShapeError(f"{system.name}: {name} has shape {vector.shape}, expected ({size},)")
+    return vector
+
+
 class StaticBalance:
     """The static equilibrium of one system under forces τ (nv,), with the constraints at time t."""
 
     def __init__(
         self, system: Dynamics, tau: ArrayLike | None, parameters: Parameters, t: float
     ) -> None:
-        self.tau = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
-        if self.tau.shape != (system.nv,):
-            raise ShapeError(
-                f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
-            )
+        self.tau = np.zeros(system.nv) if tau is None else _vector(system, "tau", tau, system.nv)
         self.system = system.on_symbols.bound(parameters)
         self._forces, self._derivatives, self.relevant = _functions(self.system, t)
         self.scale = 1e-300  # the largest force met
@@ -65,10 +69,7 @@ class StaticBalance:
 
     def starts(self, guess: ArrayLike, count: int) -> Iterator[Array]:
         """The guess, then random configurations about it."""
-        first = np.asarray(guess, dtype=float)
-        if first.shape != (self.system.nq,):
-            expected = f"expected ({self.system.nq},)"
-            raise ShapeError(f"{self.system.name}: guess has shape {first.shape}, {expected}")
+        first = _vector(self.system, "guess", guess, self.system.nq)
         yield first
         rng = np.random.default_rng(0)
         for _ in range(count):
