@@ -1,5 +1,8 @@
 """All postures of a target, counted against closed forms."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -109,6 +112,15 @@ def test_scara_planar_and_shapes():
     T[0, 3] += 5.0
     q, number = robot.all_postures(np.stack([T, T]))
     assert q.shape == (2, 0, 4) and (number == 0).all()
+
+
+def test_results_are_copied_and_sent_to_other_processes_whole():
+    """Pickling and copying once failed for want of the third field."""
+    robot = dl.load("scara")
+    result = robot.all_postures(robot.pose([0.3, 0.8, 0.2, 0.1]))
+    for other in (pickle.loads(pickle.dumps(result)), copy.copy(result)):
+        np.testing.assert_array_equal(other.q, result.q)
+        assert other.number == 2 and other.incomplete == result.incomplete
 
 
 def test_arms_that_can_move_at_the_target_are_refused():

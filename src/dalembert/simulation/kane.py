@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.simulation.plant import Function, SimulatedPlant
 from dalembert.systems.dynamics import Time
-from dalembert.systems.plant import Inputs, Response
+from dalembert.systems.plant import Drive, Inputs, Response
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,8 @@ class KanePlant(SimulatedPlant):
         bare, friction = self.bound(inputs)
         state: dict[str, Any] = {"q": q, "v_r": v_r, "t": t, "near": near}
         qd, unforced, N = bare.compute("kane", tau=np.zeros(self.nv), **state)
-        drive = self.drive(t, q, qd, z, tau, friction, inputs)
+        loss = self.coulomb_torque(qd, friction, inputs)
+        drive = Drive(*self.torque(t, q, qd, z, tau, inputs), loss)
         v_r_dot = unforced + N.T @ drive.left
         # λ costs another solution: it is computed only where it is used
         needs_lambda = callable(drive.zdot) or not bare.resting

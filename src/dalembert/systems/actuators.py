@@ -97,9 +97,8 @@ def required_efforts(
     q, qd, qdd = (
         np.broadcast_to(x, (*f.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays
     )
-    bad = ~np.isfinite(f).all(axis=-1).ravel()
-    for values in (q, qd, qdd):
-        bad &= np.isfinite(values).all(axis=-1)
+    known = np.isfinite(np.concatenate([q, qd, qdd], axis=-1)).all(axis=-1)
+    bad = known & ~np.isfinite(f).all(axis=-1).ravel()
     if not bad.any():
         return result
     k, t = int(np.argmax(bad)), float(np.max(options.get("t", 0.0)))

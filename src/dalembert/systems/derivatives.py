@@ -50,7 +50,7 @@ class QuantityDerivative:
         self, evaluator: Evaluator, variant: Variant, mode: str, wrt: Sequence[str] | None = None
     ) -> None:
         self.evaluator, self.variant, self.mode = evaluator, variant, mode
-        self.inputs, self.results = evaluator.ports(variant)
+        self.inputs, results = evaluator.ports(variant)
         self.wrt = variant.inputs if wrt is None else tuple(wrt)
         shapes = {port.name: port.shape for port in self.inputs}  # of what may vary
         if "q" in shapes:
@@ -60,12 +60,21 @@ class QuantityDerivative:
         for name in self.wrt:
             message = f"{variant.quantity.name} does not depend on"
             require_known(name, shapes, message, DalembertError)
-        self.varying = tuple(Port(name, shapes[name]) for name in self.wrt)
+        varying = [Port(name, shapes[name]) for name in self.wrt]
+        weights, directions = _prefixed("bar_", results), _prefixed("d_", varying)
         self.ports_of = {
             "inputs": tuple(port for port in self.inputs if port.name != "parameters"),
-            "weights": tuple(Port(f"bar_{port.name}", port.shape) for port in self.results),
-            "directions": tuple(Port(f"d_{port.name}", port.shape) for port in self.varying),
+            "weights": weights,
+            "directions": directions,
         }
+        along = varying[0].shape
+        # the extra inputs and the outputs of each mode
+        self.seeds, self.outputs = {
+            "jvp": (directions, _prefixed("d_", results)),
+            "vjp": (weights, _prefixed("bar_", varying)),
+            "hvp": ((*weights, *directions), _prefixed("d_bar_", varying)),
+            "jacobian": ((), tuple(Port(y.name, (*y.shape, *along)) for y in results)),
+        }[mode]
 
     def __call__(self, **lists: Sequence[ArrayLike]) -> Any:
         """The derivatives at `inputs`, with `weights` of the outputs, `directions` of the inputs."""
@@ -95,27 +104,13 @@ class QuantityDerivative:
         variant = self.variant
         if variant.quantity.inverts_mass:
             self.evaluator.dynamics.require_regular()
-        seeds, outputs = self._ports()
         return self.evaluator.build(
             (*variant.key, self.mode, self.wrt),
             self._function(),
-            ((*self.inputs, *seeds), outputs),
+            ((*self.inputs, *self.seeds), self.outputs),
             f"{variant.quantity.name}_{self.mode}",
             f"{self.mode} of {variant.quantity.summary} with respect to {', '.join(self.wrt)}",
         )
-
-    def _ports(self) -> Ports:
-        """Extra inputs and the outputs of this mode."""
-        weights, directions = self.ports_of["weights"], self.ports_of["directions"]
-        if self.mode == "jvp":
-            return directions, tuple(Port(f"d_{port.name}", port.shape) for port in self.results)
-        if self.mode == "vjp":
-            return weights, tuple(Port(f"bar_{port.name}", port.shape) for port in self.varying)
-        if self.mode == "hvp":
-            gradient = tuple(Port(f"d_bar_{port.name}", port.shape) for port in self.varying)
-            return (*weights, *directions), gradient
-        along = self.varying[0].shape
-        return (), tuple(Port(port.name, (*port.shape, *along)) for port in self.results)
 
     def _function(self) -> Traceable:
         names = [_STEP if name == "q" else name for name in self.wrt]
@@ -137,6 +132,11 @@ class QuantityDerivative:
             return derive(**inputs)
 
         return at_point
+
+
+def _prefixed(prefix: str, ports: Iterable[Port]) -> tuple[Port, ...]:
+    """Ports of the same shapes, with longer names."""
+    return tuple(Port(prefix + port.name, port.shape) for port in ports)
 
 
 def quantity_derivative(
@@ -195,15 +195,13 @@ class Operation:
 
     def jvp(self, wrt: tuple[int, ...]) -> Operation:
         """The derivative along a direction of each input in `wrt`, which are inputs added last."""
-        seeds = [Port(f"d_{self.inputs[i].name}", self.inputs[i].shape) for i in wrt]
-        results = [Port(f"d_{port.name}", port.shape) for port in self.outputs]
-        return self._derived(("jvp", wrt), seeds, results)
+        seeds = _prefixed("d_", [self.inputs[i] for i in wrt])
+        return self._derived(("jvp", wrt), seeds, _prefixed("d_", self.outputs))
 
     def vjp(self, wrt: tuple[int, ...]) -> Operation:
         """Σ weight · ∂output/∂input for each input in `wrt`; the weights are inputs added last."""
-        seeds = [Port(f"bar_{port.name}", port.shape) for port in self.outputs]
-        results = [Port(f"bar_{self.inputs[i].name}", self.inputs[i].shape) for i in wrt]
-        return self._derived(("vjp", wrt), seeds, results)
+        results = _prefixed("bar_", [self.inputs[i] for i in wrt])
+        return self._derived(("vjp", wrt), _prefixed("bar_", self.outputs), results)
 
     @property
     def linear(self) -> tuple[int, ...]:
@@ -252,12 +250,11 @@ class Operation:
         inputs = tuple(Port(f"x{i}", port.shape) for i, port in enumerate(self.inputs))
         return inputs, tuple(Port(f"y{i}", port.shape) for i, port in enumerate(self.outputs))
 
-    def _derived(self, step: Step, seeds: list[Port], results: list[Port]) -> Operation:
-        cache = _operations(self.system)
-        key = (self.label, step)
+    def _derived(self, step: Step, seeds: tuple[Port, ...], results: tuple[Port, ...]) -> Operation:
+        cache, key = _operations(self.system), (self.label, step)
         if key not in cache:
             inputs, steps = (*self.inputs, *seeds), (*self.steps, step)
-            cache[key] = Operation(self.system, self.root, inputs, tuple(results), steps, self)
+            cache[key] = Operation(self.system, self.root, inputs, results, steps, self)
         return cache[key]
 
     def _function(self) -> Traceable:

@@ -51,6 +51,15 @@ ParameterValues = Mapping[str, float] | np.ndarray | None
 ProjectionStep = Callable[..., tuple[Array, Array]]  # (system, q, q̇, t) → (q, q̇)
 
 
+def packages(*names: str) -> tuple[str, ...]:
+    """Packages of the library as `Dynamics.traced_from` has them.
+
+    >>> packages("spatial", "model")
+    ('dalembert.spatial', 'dalembert.model')
+    """
+    return tuple(f"dalembert.{name}" for name in names)
+
+
 class Rows(NamedTuple):
     """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
 

@@ -22,30 +22,22 @@ from dalembert import tracing
 from dalembert.errors import ModelError, SingularMassMatrixError
 from dalembert.formulations import Quantity
 from dalembert.systems import euler_lagrange
-from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time, packages
 from dalembert.systems.euler_lagrange import CATALOGUES, MORE_INPUTS, mass_matrix
 
-
-class Symbols:
-    """Symbols of every input a formula may use, and the system's own functions of them."""
-
-    def __init__(self, energies: Energies) -> None:
-        for name in ("q", "qd", "qdd", "tau", "dq"):
-            setattr(self, name, tracing.symbol(name, energies.nq))
-        self.parameters = tracing.symbol("parameters", *energies.function.inputs[2])
-        self.t = tracing.symbol("t")
-        self.linear = np.zeros(energies.nq)
-        self.T1 = self.T0 = np.zeros(())
-        values = energies.function(self["q"], self["qd"], self.parameters, self.t)
-        for name, value in zip(energies.function.names, values, strict=True):
-            setattr(self, name, value)
-
-    def __getitem__(self, name: str) -> Array:
-        symbol: Array = getattr(self, name)
-        return symbol
-
-
+ARGUMENTS = ("q", "qd", "parameters", "t")  # of the function of a system's energies
+Symbols = Mapping[str, Array]
 Formula = Callable[[Symbols], Array]
+
+
+def symbols_of(energies: Energies) -> Symbols:
+    """Symbols of every input a formula may use, and the system's own functions of them."""
+    n, function = energies.nq, energies.function
+    s = {name: tracing.symbol(name, n) for name in ("q", "qd", "qdd", "tau", "dq")}
+    s |= {"parameters": tracing.symbol("parameters", *function.inputs[2]), "t": tracing.symbol("t")}
+    s |= {"linear": np.zeros(n), "T1": np.zeros(()), "T0": np.zeros(())}
+    values = function(*(s[name] for name in ARGUMENTS))
+    return s | dict(zip(function.names, values, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +61,7 @@ class Energies(Dynamics):
     clock: float | Array = 0.0
     derived: dict[Any, tracing.Function] = field(default_factory=dict, repr=False)
 
-    traced_from: ClassVar = (
-        "dalembert.tracing",
-        "dalembert.linalg",
-        "dalembert.formulations",
-        "dalembert.systems",
-    )
+    traced_from: ClassVar = packages("tracing", "linalg", "formulations", "systems")
     inputs: ClassVar = MORE_INPUTS
 
     @property
@@ -92,8 +79,8 @@ class Energies(Dynamics):
 
     @property
     def printed(self) -> tuple[str, ...]:
-        own = Symbols(self)
-        here = self.bind(own.parameters).at_time(own.t)
+        own = symbols_of(self)
+        here = self.bind(own["parameters"]).at_time(own["t"])
         chart_force = euler_lagrange.chart_force(here, own["q"], own["qd"])
         more = {
             "G": not tracing.is_zero(euler_lagrange.gyroscopic_matrix(here, own["q"])),
@@ -153,8 +140,8 @@ class Energies(Dynamics):
         # a lambda is a new object in every call, its code is not
         key = (getattr(formula, "__code__", formula), *inputs)
         if key not in self.derived:
-            symbols = Symbols(self)
-            arguments = [*(symbols[name] for name in inputs), symbols.parameters, symbols.t]
+            symbols = symbols_of(self)
+            arguments = [symbols[name] for name in (*inputs, "parameters", "t")]
             expression = symbols[formula] if isinstance(formula, str) else formula(symbols)
             self.derived[key] = tracing.Function(arguments, [expression])
         value: Array = self.derived[key](*inputs.values(), self.values, self.clock)[0]
@@ -242,7 +229,7 @@ def split_by_degree(energies: Energies) -> Energies:
 
     Raise where L is no polynomial of second degree in q̇; a plain K and U are not changed.
     """
-    s = Symbols(energies)
+    s = symbols_of(energies)
     velocities = list(zip(energies.coordinates, s["qd"], strict=True))
     in_potential = [name for name, rate in velocities if tracing.depends_on(s["potential"], rate)]
     if not _has_more(energies, s, in_potential):
@@ -264,7 +251,7 @@ def split_by_degree(energies: Energies) -> Energies:
     parts |= {name: s[name] for name in energies.function.names if name not in SPLIT}
     if not tracing.is_zero(a):
         parts["linear"] = a
-    function = tracing.Function([s["q"], s["qd"], s.parameters, s.t], parts)
+    function = tracing.Function([s[name] for name in ARGUMENTS], parts)
     return replace(energies, function=function, derived={})
 
 
@@ -273,7 +260,7 @@ def _has_more(energies: Energies, s: Symbols, in_potential: list[str]) -> bool:
     momentum = tracing.gradient(s["kinetic"], s["qd"])
     M = tracing.jacobian(momentum, s["qd"])
     curvature = tracing.hessian(s["potential"], s["qd"])
-    inputs = [s["q"], s["qd"], s.parameters, s.t]
+    inputs = [s[name] for name in ARGUMENTS]
     probe = tracing.Function(inputs, [s["kinetic"], momentum, M, s["potential"], curvature])
     finite, more = 0, bool(in_potential)
     for q, qd, values, t in sample_states(energies):

@@ -79,11 +79,8 @@ class Variant:
                 raise FormulationError(f"{entry.name} by {chosen.name} has no choice of {name!r}")
             dynamics.require_option(name, value)
         # an optional input is an array, or True to name it without a value
-        optional = tuple(
-            name
-            for name in entry.optional
-            if choices.get(name) is not None and choices[name] is not False
-        )
+        present = {name for name, x in choices.items() if x is not None and x is not False}
+        optional = tuple(name for name in entry.optional if name in present)
         return Variant(entry, chosen, static, optional)
 
     @cached_property

@@ -68,9 +68,7 @@ def _entries(dynamics: Dynamics, variant: Variant) -> list[str]:
     lines: list[str] = []
 
     def table(title: str, rows: Iterable[tuple[str, ...]]) -> None:
-        numbered = [
-            f"  [{k}] {', '.join(word for word in row if word)}" for k, row in enumerate(rows)
-        ]
+        numbered = [f"  [{k}] {', '.join(filter(None, row))}" for k, row in enumerate(rows)]
         lines.extend([title, *numbered] if numbered else [])
 
     if "nq" in sizes:
@@ -83,13 +81,9 @@ def _entries(dynamics: Dynamics, variant: Variant) -> list[str]:
         table("Entries of u, by actuator:", ((each.name,) for each in actuators))
     if "lam" in (*variant.inputs, *variant.quantity.outputs):
         table("Entries of lam:", zip(dynamics.row_names, dynamics.row_units, strict=False))
-    table(
-        "Entries of parameters, SI units:",
-        (
-            (name, "no default" if value is None else f"default {value:.17g}")
-            for name, value in dynamics.parameters.items()
-        ),
-    )
+    names, values = dynamics.parameters.keys(), dynamics.parameters.values()
+    defaults = ("no default" if x is None else f"default {x:.17g}" for x in values)
+    table("Entries of parameters, SI units:", zip(names, defaults, strict=True))
     return lines
 
 
@@ -113,16 +107,12 @@ def export(
     if target == "casadi":
         function = system.casadi_function(quantity, formulation, **choices)
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
-    kinds = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
-    endings = kinds[target]
-    contents: dict[str, str | bytes] = {
-        f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
-        for kind, ending in endings.items()
-    }
+    endings = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
     writers = {}
-    for name, content in contents.items():
+    for kind, ending in endings[target].items():
+        content: str | bytes = system.source(quantity, kind, dtype, formulation, layout, **choices)
         data = content if isinstance(content, bytes) else content.encode("ascii")
-        writers[name] = partial(Path.write_bytes, data=data)
+        writers[f"{stem}.{ending}"] = partial(Path.write_bytes, data=data)
     return _written(Path(folder), writers)
 
 

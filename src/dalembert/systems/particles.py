@@ -327,8 +327,7 @@ def _parts(
             for i, row in enumerate(rows, 1)
             for x in row
         ]
-        array: Array = tracing.flat(read).reshape(len(rows), len(gravity))
-        return array
+        return tracing.flat(read).reshape(len(rows), len(gravity))
 
     m = table([[mass] * len(gravity) for mass in masses], "the mass")
     for i, mass in enumerate(map(tracing.constant, m[:, 0]), 1):

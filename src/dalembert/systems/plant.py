@@ -149,14 +149,12 @@ class Plant:
 
     def bound(self, inputs: Inputs) -> tuple[Dynamics, Array]:
         """(dynamics without Coulomb friction, (2, nv) friction at positive, negative velocity)."""
-        if "inertia" in inputs:
-            here = {name: x for name, x in inputs.items() if name != "inertia"}
-            bare, friction = self.bound(here)
-            return bare.with_inertia(inputs["inertia"]), friction
-        if "parameters" not in inputs:
-            return self._with_defaults
-        whole = self.dynamics.bind(inputs["parameters"])
-        return whole.without_coulomb(), whole.coulomb
+        if "parameters" in inputs:
+            whole = self.dynamics.bind(inputs["parameters"])
+            bare, friction = whole.without_coulomb(), whole.coulomb
+        else:
+            bare, friction = self._with_defaults
+        return bare.with_inertia(inputs["inertia"]) if "inertia" in inputs else bare, friction
 
     @cached_property
     def _with_defaults(self) -> tuple[Dynamics, Array]:
@@ -206,20 +204,6 @@ class Plant:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], inputs["width"] if self.smooth else None)
 
-    def drive(
-        self,
-        t: Time,
-        q: Array,
-        qd: Array,
-        z: Array,
-        tau: Array | None,
-        friction: Array,
-        inputs: Inputs,
-    ) -> Drive:
-        """Torques at a state, `friction` (2, nv) that of `bound`."""
-        total, zdot = self.torque(t, q, qd, z, tau, inputs)
-        return Drive(total, zdot, self.coulomb_torque(qd, friction, inputs))
-
     # motion
 
     def motion(
@@ -227,7 +211,8 @@ class Plant:
     ) -> Response:
         """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
         bare, friction = self.bound(inputs)
-        drive = self.drive(t, q, qd, z, tau, friction, inputs)
+        loss = self.coulomb_torque(qd, friction, inputs)
+        drive = Drive(*self.torque(t, q, qd, z, tau, inputs), loss)
         if self.formulation is None:
             qdd, lam = bare.motion(t, q, qd, drive.left)
         else:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,9 +90,6 @@ class Recursion:
 
     def __len__(self) -> int:
         return len(self.values)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.values
 
     def link(self, name: str) -> dict[str, Any]:
         """All terms of one link, each (..., *shape)."""
@@ -227,12 +225,9 @@ def _digits(x: float, largest: float = 0.0) -> str:
 def _written(table: Recursion, symbol: str, values: Iterable[Any], width: int) -> list[str]:
     from dalembert.symbolic.layout import TableEntry, entry_text
 
-    return [
-        entry_text(
-            TableEntry(symbol + str(k + 1).translate(_SUBSCRIPTS), value), table.rates, width
-        )
-        for k, value in enumerate(values)
-    ]
+    names = (symbol + str(k).translate(_SUBSCRIPTS) for k in count(1))
+    entries = map(TableEntry, names, values)
+    return [entry_text(entry, table.rates, width) for entry in entries]
 
 
 def _expressions(values: Any) -> np.ndarray:
@@ -267,22 +262,19 @@ class RecordedDynamics:
     def ports(self) -> Ports:
         """Inputs, and for every term (links, *shape); the torques last."""
         inputs, torques = self.robot.evaluator.ports(self.variant)
-        count = len(self.links)
-        noted = tuple(Port(term.name, (count, *term.shape)) for term in self.terms)
+        noted = (Port(term.name, (len(self.links), *term.shape)) for term in self.terms)
         return inputs, (*noted, *torques)
-
-    def function(self, parameters: Any = None, **inputs: Any) -> dict[str, Any]:
-        """One state: the values of every term, and τ."""
-        return self._run(self.robot.dynamics, parameters, **inputs)
 
     def program(self) -> Program:
         """The straight-line program of the whole table, without the jumps of Coulomb friction."""
-        smooth = partial(self._run, self.robot.dynamics.without_coulomb())
+        smooth = partial(self.function, dynamics=self.robot.dynamics.without_coulomb())
         return traced(smooth, self.ports[0], f"recursion_{self.variant.formulation.name}")
 
-    def _run(
-        self, dynamics: Dynamics, parameters: np.ndarray | None = None, **inputs: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def function(
+        self, parameters: Any = None, dynamics: Dynamics | None = None, **inputs: Any
+    ) -> dict[str, Any]:
+        """One state: the values of every term, and τ."""
+        dynamics = self.robot.dynamics if dynamics is None else dynamics
         dynamics = dynamics if parameters is None else dynamics.bind(parameters)
         model, record, static = dynamics.description, Recorder(), dict(self.variant.static)
         tau = self.variant.formulation.function(model, **inputs, **static, record=record)

@@ -21,7 +21,7 @@ from dalembert.model.validation import (
     row_text,
 )
 from dalembert.spatial import se3
-from dalembert.systems.dynamics import COORDINATES, Array, Dynamics, delegates
+from dalembert.systems.dynamics import COORDINATES, Array, Dynamics, delegates, packages
 from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
 
 CHUNK, CHECKED = 8192, 16  # rows at once; doubtful rows that are checked one by one
-# the packages whose sources decide what a traced program computes
-TRACED_FROM = (
-    "dalembert.tracing",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.formulations",
-)
 
 
 @delegates("model", "name content parameters" + COORDINATES)
@@ -54,7 +46,7 @@ class RobotDynamics(Dynamics):
 
         return {**QUANTITIES, **actuator_quantities(self.model)}
 
-    traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
+    traced_from: ClassVar = packages("tracing", "linalg", "spatial", "model", "formulations")
 
     @property
     def description(self) -> Any:

@@ -19,7 +19,7 @@ from dalembert.errors import SettingError, ShapeError, SimulationError
 from dalembert.kernels.call.arguments import on_device
 from dalembert.kernels.call.iterations import AdaptiveLoop, AdaptiveResult, RolloutLoop
 from dalembert.kernels.cuda.device import DeviceAdaptive, DeviceRollout, common_device
-from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.iteration import Iteration, lead
 from dalembert.systems.actuators import control_vector
 from dalembert.systems.controller import (
     Controller,
@@ -33,7 +33,6 @@ from dalembert.systems.rollout_kernels import (
     METHODS,
     OPEN,
     adaptive_iteration,
-    require_friction,
     require_rollout,
     rollout_iteration,
 )
@@ -50,6 +49,7 @@ from dalembert.systems.status import (
     select,
 )
 from dalembert.text import require_known, short
+from dalembert.tracing.program import port_slices
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Dynamics
@@ -86,7 +86,6 @@ def rollout(
             f"..., {system.nv}), a controller that has a law, or take dl.simulate"
         )
     require_known(method, (*METHODS, *PAIRS), "there is no method")
-    require_friction(friction)
     steps, every = whole_number("steps", steps), whole_number("every", every)
     dt = finite_number("dt", dt)
     if every > steps:
@@ -96,19 +95,19 @@ def rollout(
     if controls is None:
         if tau is None or activation is not None:
             raise SettingError("a rollout takes torques, or controls= with their activation=")
-        driven: tuple[Any, ...] = (np.zeros(0) if controller is not None else tau,)
+        drive: dict[str, Any] = {"tau": np.zeros(0) if controller is not None else tau}
     else:
         if tau is not None or not system.actuators:
             reason = "give tau=None with controls=" if system.actuators else "it has no actuators"
             raise SettingError(f"{system.name}: {reason}")
-        driven = (control_vector(system.dynamics, controls),)
+        drive = {"controls": control_vector(system.dynamics, controls)}
         if system.activations:
             dtype = getattr(q, "dtype", np.dtype(float))
             zero = np.zeros(len(system.activations), dtype)
-            driven = (*driven, zero if activation is None else activation)
-    state = _state_arrays(system.dynamics, (q, qd, *driven))
+            drive["activation"] = zero if activation is None else activation
+    state = _state_arrays(system.dynamics, {"q": q, "qd": qd, **drive})
     kernels = _kernels(system, method, friction, controls is not None, controller)
-    settings = (state, controller, (steps, every, dt), smoothing, controls is not None)
+    settings = (state, controller, (steps, every, dt), smoothing)
     require_smoothing(smoothing)
     if method in PAIRS:
         return AdaptiveRun(kernels, *settings, *accuracy).run(system, errors)
@@ -136,7 +135,7 @@ def _kernels(
         step = rollout_iteration(system, method, friction, controlled, controller=controller)
         cache[key] = RolloutLoop(step), DeviceRollout(step, method)
     else:
-        dynamics = require_rollout(system, method).bound()
+        dynamics = require_rollout(system, method, friction).bound()
         if friction == "plain" and has_coulomb(dynamics):
             raise SettingError(
                 f"{method} gets stuck on the plain sign of the velocity; take friction='smooth'"
@@ -173,46 +172,44 @@ def finite_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _state_arrays(dynamics: Dynamics, state: tuple[Any, ...]) -> tuple[Array, ...]:
-    """The state as arrays of numbers that broadcast, quaternions of length one.
+def _state_arrays(dynamics: Dynamics, state: dict[str, Any]) -> dict[str, Array]:
+    """Start and drive by the names of their arguments: arrays of numbers that broadcast.
 
-    `state` is q, q̇, τ or controls (with a leading time axis, or empty under a controller), w.
+    Torques or controls have a leading time axis, or are empty under a controller. Quaternions are
+    made of length one.
     """
-    arrays = []
-    for name, x in _by_argument(state).items():
+    for name, x in state.items():
         if not on_device((x,)):
             try:
-                x = np.asarray(x)
+                x = state[name] = np.asarray(x)
             except ValueError:
                 raise ShapeError(f"{name} has rows of different lengths") from None
             if x.dtype.kind not in "iuf":
                 raise ShapeError(f"{name} must be real numbers, not {x.dtype}")
-        arrays.append(x)
-    q, qd, tau, *w = arrays
-    per_step = tau.ndim > max(q.ndim, qd.ndim)
-    leads = [x.shape[:-1] for x in (q, qd, *w)] + [tau.shape[1 if per_step else 0 : -1]]
+    q, qd, tau, *w = state.values()
+    leads = [x.shape[:-1] for x in (q, qd, *w)] + [tau.shape[_is_per_step(state) : -1]]
     try:
         np.broadcast_shapes(*leads)
     except ValueError:
-        shapes = ", ".join(f"{name} {x.shape}" for name, x in _by_argument(arrays).items())
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in state.items())
         raise ShapeError(f"{shapes}: the axes before the last do not fit together") from None
     if dynamics.nq != dynamics.nv and q.shape[-1:] == (dynamics.nq,) and not on_device((q,)):
         with np.errstate(all="ignore"):  # a quaternion of length zero is NaN, refused later
-            q = np.asarray(dynamics.normalised(q))
-    return q, qd, tau, *w
+            state["q"] = np.asarray(dynamics.normalised(q))
+    return state
 
 
-def _by_argument(state: Any, controlled: bool = False) -> dict[str, Array]:
-    """Start and drive of a rollout, by the names of its arguments."""
-    names = ("q", "qd", "controls" if controlled else "tau", "activation")
-    return dict(zip(names, state, strict=False))
+def _is_per_step(state: dict[str, Array]) -> bool:
+    """Whether torques or controls have a leading time axis."""
+    q, qd, tau, *_ = state.values()
+    return tau.ndim > max(q.ndim, qd.ndim)
 
 
-def _has_finite_drive(state: tuple[Array, ...]) -> Array:
+def _has_finite_drive(state: dict[str, Array]) -> Array:
     """Which runs (...) have torques or controls, and activations, that are finite throughout."""
-    q, qd, tau, *w = state
+    _, _, tau, *w = state.values()
     finite: Any = on_host(finite_states(tau))
-    if tau.ndim > max(q.ndim, qd.ndim):
+    if _is_per_step(state):
         finite = finite.all(axis=0)
     return np.asarray(finite & on_host(finite_states(w[0])) if w else finite)
 
@@ -232,11 +229,10 @@ class _Run:
     """The kernels, start, drive and length of a batch of runs."""
 
     kernels: Any
-    state: tuple[np.ndarray, ...]  # q, q̇, τ or controls or nothing, activations if any
+    state: dict[str, np.ndarray]  # q, qd, tau (empty under a controller) or controls, activation
     controller: Controller | None
     counts: tuple[int, int, float]  # steps, every, dt
     smoothing: float | None
-    controlled: bool  # τ stands for controls
 
     @property
     def iteration(self) -> Iteration:
@@ -249,10 +245,21 @@ class _Run:
         """Whether smoothed friction is part of the step."""
         return any(port.name == "width" for port in self.iteration.fixed)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the results."""
+        names = {"q": "q", "qd": "qd", "w": "activation" if self.controller is None else "z"}
+        return tuple(names[port.name] for port in self.iteration.base if port.name in names)
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether some of the arrays are on a GPU."""
+        return on_device(tuple(self.state.values()))
+
     def inputs(self, dtype: Any = float) -> dict[str, Array]:
         """State, torques and the controller's constants by the names of their ports."""
-        q, qd, tau, *w = self.state
-        inputs = {"q": q, "qd": qd, "tau": tau, **({"w": w[0]} if w else {})}
+        ports = {"controls": "tau", "activation": "w"}
+        inputs = {ports.get(name, name): x for name, x in self.state.items()}
         if self.controller is not None:
             inputs["law"] = packed_constants(self.controller).astype(dtype)
             inputs["w"] = np.asarray(self.controller.initial, dtype)
@@ -260,8 +267,8 @@ class _Run:
 
     def not_finite_message(self, dynamics: Dynamics) -> str:
         """Which argument of which run has entries that are not finite; empty where none has."""
-        states = max(x.ndim for x in self.state[:2])
-        for name, x in _by_argument(self.state, self.controlled).items():
+        states = max(self.state["q"].ndim, self.state["qd"].ndim)
+        for name, x in self.state.items():
             bad: Any = ~on_host(finite_states(x))
             bad = bad.any(axis=0) if x.ndim > states else bad  # torques of all steps
             if not bad.any():
@@ -283,23 +290,16 @@ class FixedStepRun(_Run):
 
     kernels: RolloutKernels
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the results."""
-        names = [port.name for port in self.iteration.base if port.name != "t"]
-        further = "activation" if self.controller is None else "z"
-        return tuple(further if name == "w" else name for name in names)
-
     def run(self, system: System, errors: str | None) -> tuple[Array, ...]:
         """Saved states; an error for runs that are lost, or a status for every run.
 
         A state that is not finite stays so, so the last states are looked at. Those on a GPU are not
         there yet, and are waited for only if `errors` says so, or where constraints are to be met.
         """
-        if errors is None and not system.dynamics.rows and on_device(self.state):
+        if errors is None and not system.dynamics.rows and self.is_on_device:
             return self._states(system)
         refuse = errors != "flag"
-        q, qd = self.state[:2]
+        q, qd = self.state["q"], self.state["qd"]
         start = system._first_status(q, qd)
         ok = start == int(Status.OK)  # CuPy compares with plain numbers only
         if refuse and not bool(ok.all()):
@@ -319,18 +319,17 @@ class FixedStepRun(_Run):
     def _states(self, system: System) -> tuple[Array, ...]:
         """Saved states (saves, ..., n), as many arrays as there are names."""
         # numbers from the host follow the precision of q
-        dtype = np.float32 if str(self.state[0].dtype).endswith("float32") else float
+        dtype = np.float32 if str(self.state["q"].dtype).endswith("float32") else float
         inputs = {**self.inputs(dtype), "t": np.zeros((), dtype)}
         if self.has_width:
             # velocities over which friction rises; per step where the torques are
-            q, qd, tau, *_ = self.state
-            width = smoothing_width(system, self.counts[2], self.smoothing)
-            per_step = self.controller is None and tau.ndim > max(q.ndim, qd.ndim)
+            tau, width = inputs["tau"], smoothing_width(system, self.counts[2], self.smoothing)
+            per_step = self.controller is None and _is_per_step(self.state)
             steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if per_step else ()
             inputs["width"] = np.broadcast_to(width, (*steps, *width.shape)).astype(dtype)
         step = self.iteration
         base, fixed = ([inputs[p.name] for p in ports] for ports in (step.base, step.fixed))
-        kernel = self.kernels[1 if on_device(self.state) else 0]
+        kernel = self.kernels[1 if self.is_on_device else 0]
         return tuple(kernel(base, fixed, *self.counts)[: len(self.names)])
 
     def _lost_message(self, system: System, q: Any, lost: Array) -> str:
@@ -342,7 +341,7 @@ class FixedStepRun(_Run):
         index, run, more = _first_run(gone)
         path = on_host(q[(slice(None), *index)])
         count = int(np.isfinite(path).all(axis=-1).argmin())  # the first that is not finite
-        first = on_host(array_like(self.state[0], q) + 0.0 * q[0])
+        first = on_host(array_like(self.state["q"], q) + 0.0 * q[0])
         last = np.broadcast_to(first, gone.shape + path.shape[1:])[index]
         last = path[count - 1] if count else last
         cause = dead_point(system, last) if np.isfinite(last).all() else ""
@@ -367,7 +366,7 @@ class AdaptiveRun(_Run):
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
             finite_number(name, getattr(self, name))
-        if not 3e-14 <= self.rtol < 1.0 or not (np.isfinite(self.atol) and self.atol > 0.0):
+        if not 3e-14 <= self.rtol < 1.0 or not self.atol > 0.0:
             raise SettingError(
                 f"rtol={self.rtol!r} must lie between 3e-14 and 1, atol={self.atol!r} be positive"
             )
@@ -378,9 +377,9 @@ class AdaptiveRun(_Run):
 
         Arrays on a GPU stay there; in double precision, as on the host.
         """
-        if not on_device(self.state):
+        if not self.is_on_device:
             return self._run(system, self.kernels[0], errors != "flag")
-        with common_device(list(_by_argument(self.state)), self.state):
+        with common_device(list(self.state), list(self.state.values())):
             return self._run(system, self.kernels[1], errors != "flag")
 
     def _run(
@@ -388,9 +387,9 @@ class AdaptiveRun(_Run):
     ) -> tuple[Array, ...]:
         steps, every, dt = self.counts
         step = self.iteration
-        here = replace(self, state=tuple(loop.asarray(x) for x in self.state))
-        q, qd, tau, *_ = here.state
-        if self.controller is None and tau.ndim > max(q.ndim, qd.ndim):
+        here = replace(self, state={name: loop.asarray(x) for name, x in self.state.items()})
+        q, qd, tau, *_ = here.state.values()
+        if self.controller is None and _is_per_step(here.state):
             raise SettingError(
                 f"tau {tau.shape} has one axis more than the states: torques of their own for every "
                 "step need steps of one length, method='rk4', as here they hold throughout; several "
@@ -399,14 +398,8 @@ class AdaptiveRun(_Run):
         inputs = here.inputs()
         if self.has_width:
             inputs["width"] = smoothing_width(system, None, self.smoothing)
-        leads = []
-        for port in (*step.base, *step.fixed):
-            if port.name in inputs:
-                shape = np.shape(inputs[port.name])
-                if shape[len(shape) - 1 :] != port.shape:
-                    raise ShapeError(f"{port.name} must be (..., {port.size}), not {shape}")
-                leads.append(shape[:-1])
-        batch = np.broadcast_shapes(*leads)
+        declared = [port for port in (*step.base, *step.fixed) if port.name in inputs]
+        batch = np.broadcast_shapes(*(lead(port, inputs[port.name]) for port in declared))
         saves, interval = steps // every, every * dt
         inputs |= {"rtol": np.array(self.rtol), "atol": np.array(self.atol)}
         inputs |= {"most": np.array(float(self.max_steps)), "end": np.array(saves * interval)}
@@ -434,11 +427,8 @@ class AdaptiveRun(_Run):
             on_host(ended.ends[:, columns[name]][:, 0]).reshape(batch)
             for name in ("ended", "tries")
         )
-        names = [port.name for port in self.iteration.base]
-        saved = [
-            ended.saved[:, :, columns[name]].swapaxes(0, 1)
-            for name in names[: names.index("slope")]
-        ]
+        base = self.iteration.base[: len(self.names)]
+        saved = [ended.saved[:, :, columns[port.name]].swapaxes(0, 1) for port in base]
         states = [x.reshape(len(x), *batch, x.shape[2]) for x in saved]
         finite_end = finite_states(ended.ends[:, : columns["slope"].start])
         finite_end = on_host(finite_end).reshape(batch)
@@ -449,20 +439,17 @@ class AdaptiveRun(_Run):
                 raise SimulationError(self._stop_message(system, ended.ends, ~ok))
             return tuple(states)
         unfinished = finite_end & (over != ARRIVED) & (over != OPEN)
-        status = np.where(unfinished, int(Status.UNFINISHED), int(Status.LOST))
-        status = np.where(ok, int(Status.OK), status)
-        status = np.where(start != Status.OK, start, status).astype(np.int8)
-        further = ["z" if self.controller is not None else "activation"] * (len(states) - 2)
-        counts = array_like(np.nan_to_num(attempts).astype(np.int64), ended.saved)
-        labels = ("q", "qd", *further, "attempts", "status")
-        return Flagged(labels, (*states, counts, array_like(status, ended.saved)))
+        numbers = (start, int(Status.OK), int(Status.UNFINISHED))
+        status = np.select((start != Status.OK, ok, unfinished), numbers, int(Status.LOST))
+        counts = np.nan_to_num(attempts).astype(np.int64)
+        further = [array_like(x, ended.saved) for x in (counts, status.astype(np.int8))]
+        return Flagged((*self.names, "attempts", "status"), (*states, *further))
 
     @property
     def _columns(self) -> dict[str, slice]:
         """Columns of the base values by name."""
-        stops = np.cumsum([port.size for port in self.iteration.base]).tolist()
-        pairs = zip(self.iteration.base, stops, strict=True)
-        return {port.name: slice(stop - port.size, stop) for port, stop in pairs}
+        base = self.iteration.base
+        return {port.name: own for port, own in zip(base, port_slices(base), strict=True)}
 
     def _stop_message(self, system: System, ends: Array, lost: Array) -> str:
         """Which run ended early, or has states that are lost, when and why."""

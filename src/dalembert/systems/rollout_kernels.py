@@ -18,7 +18,7 @@ accepted step whose end cannot be projected onto the constraints is undone and r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +63,18 @@ CONSTANTS = ("rtol", "atol", "end", "most")
 
 Values = Mapping[str, np.ndarray]  # of one state, by the names of their ports
 Arrays = tuple[np.ndarray, ...]
+Table = tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]
+Work = list[tuple[Port, str | None]]  # running values, each with the port that it starts from
 
 
 @dataclass(frozen=True, eq=False)
 class FixedStep:
-    """The state of a plant as ports: q, q̇, w if the controller or actuators have a state, t."""
+    """A step of a chained Runge–Kutta method, by functions of one state by name.
 
+    Its ports are q, q̇, w if the controller or actuators have a state, and t if it is `timed`.
+    """
+
+    method: str
     plant: Plant
     timed: bool = False
 
@@ -103,20 +109,23 @@ class FixedStep:
         after = first + self.plant.nv
         return [x[:first], x[first:after], *([x[after:]] if self.plant.nz else [])]
 
-    # methods that are one program
+    # the running point and sums of the stages
 
-    def step(self, advance: Advance, **values: Any) -> Arrays:
-        """The state a step later."""
-        t, dt = values.get("t", 0.0), values["dt"]
-        flow = self.plant.flow(self.inputs(values))
-        x = advance(flow, self.state(values), t, dt, lambda c, x, d: values.get("tau"))
-        return *self.split(x, self.plant.nq), *([t + dt] if self.timed else [])
+    @property
+    def work(self) -> Work:
+        """Ports of the running values, with the state that they start from, or zero."""
+        begins = {} if self.is_vector else {"q": None}
+        shapes: dict[str, tuple[int, ...]] = {**self.states, "q": (self.plant.nv,)}
+        return [
+            (Port(f"{kind}{_RUNNING[name]}", shape), begins.get(name, name))
+            for kind in ("", "sum_")
+            for name, shape in shapes.items()
+        ]
 
-    def stepped(self, **values: Array) -> Arrays:
-        """The result of `step`."""
-        return tuple(values[f"{name}_next"] for name in self.states)
-
-    # a stage of a Runge–Kutta method
+    @property
+    def table(self) -> Table:
+        """Names of the coefficients of a stage, and a row of them for each."""
+        return ("reach", "weight"), TABLEAUX[self.method].rows
 
     def stage(self, **values: Any) -> Arrays:
         """Point and time of the next stage, and the sums with this one."""
@@ -139,7 +148,7 @@ class FixedStep:
             ahead, sums = [*ahead, values["t"] + step], [*sums, values["sum_now"] + weight]
         return *ahead, *sums
 
-    def summed(self, **values: Array) -> Arrays:
+    def finish(self, **values: Array) -> Arrays:
         """The state after all stages, from their sums."""
         q, *rest = (values[f"sum_{_RUNNING[name]}"] for name in self.states)
         return q if self.is_vector else self.plant.dynamics.integrate(values["q"], q), *rest
@@ -156,25 +165,17 @@ class FixedStep:
             q, qd = q + mark, qd + mark
         return q, qd, *(values[name] for name in list(self.states)[2:])
 
-    def iteration(
-        self,
-        method: str,
-        work: Sequence[tuple[Port, str | None]],
-        table: tuple[tuple[float, ...], ...],
-        scalars: Sequence[str],
-        stage: Callable[..., Arrays],
-        finish: Callable[..., Arrays],
-        projection: Sequence[tuple[ProjectionStep, int]],
-        between: Callable[..., Arrays] | None = None,
-    ) -> Iteration:
-        """The iteration of these functions; with one for times `between` all stages are kept."""
+    def iteration(self, projection: Sequence[tuple[ProjectionStep, int]]) -> Iteration:
+        """The iteration of its functions; with one for times `between` all stages are kept."""
         # torques, controls or the constants of the controller, and the other inputs
         shapes = self.plant.fixed_inputs
         driven = [] if self.plant.controller else [Port("tau", (len(self.plant.driving),))]
         others = [name for name in ("law", "width", "parameters") if name in shapes]
         fixed = (*driven, *(Port(name, shapes[name]) for name in others))
-        base, keeps_stages = self.base, between is not None
-        names, results = [port.name for port in base], [port.name for port, _ in work]
+        base, work, (scalars, table) = self.base, self.work, self.table
+        between = getattr(self, "between", None)
+        names = [port.name for port in base]
+        results = [port.name for port, _ in (work[:1] if between else work)]
         ports = (*base, *(port for port, _ in work))
         inputs = (*ports, *fixed, *(Port(name, ()) for name in scalars))
         closing = [partial(self.project, one, one is projection[-1][0]) for one, _ in projection]
@@ -184,18 +185,39 @@ class FixedStep:
             work=tuple(work),
             fixed=fixed,
             table=table,
-            stage=_trace(
-                stage, inputs, results[:1] if keeps_stages else results, f"{method}_stage"
-            ),
-            finish=_trace(finish, ports, names, f"{method}_finish"),
+            stage=_trace(self.stage, inputs, results, f"{self.method}_stage"),
+            finish=_trace(self.finish, ports, names, f"{self.method}_finish"),
             closing=tuple(
                 (_trace(one, (*base, *fixed), names, f"closing_{k}"), count)
                 for k, (one, (_, count)) in enumerate(zip(closing, projection, strict=True))
             ),
-            stores_stages=keeps_stages,
-            between=between and _trace(between, times, names, f"{method}_between"),
-            plain=(stage, finish, *closing),
+            stores_stages=between is not None,
+            between=between and _trace(between, times, names, f"{self.method}_between"),
+            plain=(self.stage, self.finish, *closing),
         )
+
+
+class OneStep(FixedStep):
+    """A step of a method that is one function of the plant's flow."""
+
+    @property
+    def work(self) -> Work:
+        return [(Port(f"{port.name}_next", port.shape), port.name) for port in self.base]
+
+    @property
+    def table(self) -> Table:
+        return ("dt",), ((1.0,),)
+
+    def stage(self, **values: Any) -> Arrays:
+        """The state a step later."""
+        t, dt = values.get("t", 0.0), values["dt"]
+        flow, advance = self.plant.flow(self.inputs(values)), ONE_STEP[self.method]
+        x = advance(flow, self.state(values), t, dt, lambda c, x, d: values.get("tau"))
+        return *self.split(x, self.plant.nq), *([t + dt] if self.timed else [])
+
+    def finish(self, **values: Array) -> Arrays:
+        """The result of the stage."""
+        return tuple(values[f"{name}_next"] for name in self.states)
 
 
 def _trace(
@@ -227,30 +249,9 @@ def iteration(
     require_known(method, METHODS, "there is no method")
     smooth = friction == "smooth" and has_coulomb(dynamics)
     plant = Plant(dynamics, controller, smooth, controlled, energies=False)
-    step = FixedStep(plant, dynamics.moving or controller is not None)
-    work: list[tuple[Port, str | None]]
-    stage: Callable[..., Arrays] = step.stage
-    if method in ONE_STEP:
-        table: tuple[tuple[float, ...], ...] = ((1.0,),)
-        scalars, stage, finish = ["dt"], partial(step.step, ONE_STEP[method]), step.stepped
-        work = [(Port(f"{port.name}_next", port.shape), port.name) for port in step.base]
-    else:
-        table, scalars = TABLEAUX[method].rows, ["reach", "weight"]
-        finish = step.summed
-        shapes: dict[str, tuple[int, ...]] = {**step.states, "q": (dynamics.nv,)}
-        begins = {"q": None} if not step.is_vector else {}
-        work = [
-            (Port(f"{kind}{_RUNNING[name]}", shape), begins.get(name, name))
-            for kind in ("", "sum_")
-            for name, shape in shapes.items()
-        ]
-    projection = dynamics.projection_steps if projected else ()
-    return step.iteration(method, work, table, scalars, stage, finish, projection)
-
-
-def require_friction(friction: str) -> None:
-    """Raise for an unknown treatment of Coulomb friction."""
-    require_known(friction, FRICTION, "no friction")
+    kind = OneStep if method in ONE_STEP else FixedStep
+    step = kind(method, plant, dynamics.moving or controller is not None)
+    return step.iteration(dynamics.projection_steps if projected else ())
 
 
 def rollout_iteration(
@@ -266,15 +267,15 @@ def rollout_iteration(
 
     Steps that are not `projected` may drift from the constraints.
     """
-    require_friction(friction)
-    dynamics = require_rollout(system, method)
+    dynamics = require_rollout(system, method, friction)
     dynamics = dynamics if open_parameters else dynamics.bound()
     with compile_errors(controller):
         return iteration(dynamics, method, friction, controlled, projected, controller)
 
 
-def require_rollout(system: System, method: str) -> Dynamics:
+def require_rollout(system: System, method: str, friction: str) -> Dynamics:
     """The dynamics of a system; an error for one that rollouts cannot integrate."""
+    require_known(friction, FRICTION, "no friction")
     dynamics = system.dynamics
     if not dynamics.traces:
         raise FormulationError(
@@ -294,7 +295,10 @@ def require_rollout(system: System, method: str) -> Dynamics:
 class AdaptiveStep(FixedStep):
     """The functions of one attempted step of an embedded pair, of one state by name."""
 
-    pair: Tableau = field(kw_only=True)
+    @cached_property
+    def pair(self) -> Tableau:
+        """Coefficients of both methods."""
+        return pair(self.method)
 
     @property
     def base(self) -> tuple[Port, ...]:
@@ -314,15 +318,17 @@ class AdaptiveStep(FixedStep):
         return tuple(f"k{i}" for i in range(len(self.pair.b)))
 
     @property
-    def scalars(self) -> tuple[str, ...]:
-        """Names of the coefficients of a stage: of the stages but the last, and its time."""
-        return *(f"a{i}" for i in range(len(self.pair.b) - 1)), "c"
+    def work(self) -> Work:
+        size, (first, *others) = (self.plant.flat,), self.window
+        return [(Port(first, size), "slope"), *((Port(name, size), None) for name in others)]
 
     @property
-    def table(self) -> tuple[tuple[float, ...], ...]:
-        """Coefficients of all stages but the first."""
+    def table(self) -> Table:
+        """Coefficients of all stages but the first: of the stages before, and the time."""
+        names = (*(f"a{i}" for i in range(len(self.pair.a))), "c")
         rows = zip(self.pair.a, self.pair.c[1:].tolist(), strict=True)
-        return tuple((*row, *[0.0] * (len(self.pair.a) - len(row)), c) for row, c in rows)
+        padded = ((*row, *[0.0] * (len(self.pair.a) - len(row)), c) for row, c in rows)
+        return names, tuple(padded)
 
     def moved(self, weights: Any, values: Values) -> list[Array]:
         """(q, q̇, w) of x ⊞ h Σ w_i k_i."""
@@ -331,11 +337,11 @@ class AdaptiveStep(FixedStep):
 
     def stage(self, **values: Any) -> Arrays:
         """The derivative k_i of this stage."""
-        weights = [(values[name], [i]) for i, name in enumerate(self.scalars[:-1])]
+        weights = [(values[f"a{i}"], [i]) for i in range(len(self.pair.a))]
         d = values["h"] * weighted_sum(weights, [values[name] for name in self.window])
         now = values["t"] + values["c"] * values["h"]
-        flow = self.plant.flow(self.inputs(values))
-        return (flow.derivative(self.state(values), d, now, values.get("tau")),)
+        state, inputs = self.state(values), self.inputs(values)
+        return (self.plant.derivative(state, d, now, values.get("tau"), inputs),)
 
     def finish(self, **values: Any) -> Arrays:
         """The base values after an accepted or rejected step."""
@@ -429,8 +435,4 @@ def adaptive_iteration(
 ) -> Iteration:
     """An attempted step of a pair; `ended` of its base values says when a run is over."""
     plant = Plant(dynamics, controller, has_coulomb(dynamics), controlled, energies=False)
-    step = AdaptiveStep(plant, pair=pair(method))
-    names, size = step.window, (plant.flat,)
-    work = [(Port(name, size), "slope" if name == names[0] else None) for name in names]
-    functions = (step.stage, step.finish, dynamics.projection_steps, step.between)
-    return step.iteration(method, work, step.table, step.scalars, *functions)
+    return AdaptiveStep(method, plant).iteration(dynamics.projection_steps)

@@ -128,8 +128,7 @@ def _point_reason(lines: Lines, point: Array, what: str, names: list[str], toler
 
 def rank_of(A: Array, tolerance: float) -> int:
     """Singular values above `tolerance` of the largest."""
-    sizes = np.linalg.svd(A, compute_uv=False)
-    return int((sizes > tolerance * max(sizes.max(initial=0.0), 1e-300)).sum())
+    return int(np.linalg.matrix_rank(A, rtol=tolerance))
 
 
 def direction(wrench: Array, length: float) -> str:
@@ -275,12 +274,13 @@ def analyse(
     """The lost motions of J (6, k), compared with other configurations; sets of dependent columns."""
     rows = TASKS[task]
     length = max(np.linalg.norm(x[:3], axis=0).max() for x in usual) or 1.0  # m: the longest lever
-    scale = np.array([length] * 3 + [1.0] * 3)[rows]
-    here = J[rows] / scale[:, None]
-    most = max(rank_of(x[rows] / scale[:, None], tolerance) for x in usual)
+    scale = np.array([length] * 3 + [1.0] * 3)[rows, None]
+    here = J[rows] / scale
+    usual, nearby = ([x[rows] / scale for x in those] for those in (usual, nearby))
+    most = max(rank_of(x, tolerance) for x in usual)
     U, sizes, Vt = np.linalg.svd(here)
     # a frame of one direction is lost beside what it moves elsewhere
-    elsewhere = np.median([np.linalg.norm(x[rows] / scale[:, None], 2) for x in usual])
+    elsewhere = np.median([np.linalg.norm(x, 2) for x in usual])
     largest = max(sizes[0], float(elsewhere), 1e-300)
     rank = int((sizes > tolerance * largest).sum())
     smallest = float(sizes[most - 1] / largest) if most else 0.0
@@ -290,14 +290,12 @@ def analyse(
     if singular:
         # wrenches of the span of what is missing that are not lost nearby
         missing = U[:, rank:]
-        image, _, _ = np.linalg.svd(
-            np.hstack([missing.T @ (x[rows] / scale[:, None]) for x in nearby])
-        )
+        image, _, _ = np.linalg.svd(np.hstack([missing.T @ x for x in nearby]))
         lost = np.zeros((most - rank, 6))
-        lost[:, rows] = (missing @ image[:, : most - rank]).T / scale
+        lost[:, rows] = (missing @ image[:, : most - rank]).T / scale.T
         signs = np.sign(np.take_along_axis(lost, np.abs(lost).argmax(axis=1)[:, None], 1))
         lost = lost / np.linalg.norm(lost, axis=1, keepdims=True) * signs
-        sets = _dependent(here, [x[rows] / scale[:, None] for x in usual], max(tolerance, LOOSE))
+        sets = _dependent(here, usual, max(tolerance, LOOSE))
     parts = (frame, task, singular, rank, most, smallest, float(length), lost, Vt[rank:])
     return Singularity(*parts), sets
 

@@ -45,23 +45,35 @@ class NewtonPoint:
         return float(np.abs(self.r).max(initial=0.0))
 
 
+def _vector(system: Dynamics, name: str, x: ArrayLike, size: int) -> Array:
+    """x (size,) as numbers."""
+    vector = np.asarray(x, dtype=float)
+    if vector.shape != (size,):
+        raise ShapeError(f"{system.name}: {name} has shape {vector.shape}, expected ({size},)")
+    return vector
+
+
 class StaticBalance:
     """The static equilibrium of one system under forces τ (nv,), with the constraints at time t."""
 
     def __init__(
         self, system: Dynamics, tau: ArrayLike | None, parameters: Parameters, t: float
     ) -> None:
-        self.tau = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
-        if self.tau.shape != (system.nv,):
-            raise ShapeError(
-                f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
-            )
+        self.tau = np.zeros(system.nv) if tau is None else _vector(system, "tau", tau, system.nv)
         self.system = system.on_symbols.bound(parameters)
         self._forces, self._derivatives, self.relevant = _functions(self.system, t)
         self.scale = 1e-300  # the largest force met
 
     def moved(self, q: Array, step: Array) -> Array:
         return np.asarray(self.system.integrate(q, step), dtype=float)
+
+    def starts(self, guess: ArrayLike, count: int) -> Iterator[Array]:
+        """The guess, then random configurations about it."""
+        first = _vector(self.system, "guess", guess, self.system.nq)
+        yield first
+        rng = np.random.default_rng(0)
+        for _ in range(count):
+            yield self.moved(first, rng.uniform(-np.pi, np.pi, self.system.nv))
 
     def close(self, q: Array) -> tuple[Array, float]:
         """(The configuration on h = 0 near q, the residual of h)."""
@@ -266,7 +278,8 @@ def equilibrium(
     array([9.81])
     """
     nearest: NewtonPoint | None = None
-    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+    problem = StaticBalance(system.dynamics, tau, parameters, t)
+    for q in problem.starts(system.neutral() if guess is None else guess, starts):
         point, balanced = problem.solve(q)
         if point is not None and balanced:
             return _equilibrium(problem, point)
@@ -329,30 +342,12 @@ def equilibria(
     ['stable', 'unstable']
     """
     results: list[tuple[NewtonPoint, Equilibrium]] = []
-    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+    problem = StaticBalance(system.dynamics, tau, parameters, t)
+    for q in problem.starts(system.neutral() if guess is None else guess, starts):
         new, balanced = problem.solve(q)
         if new is not None and balanced and not any(problem.same(new, old) for old, _ in results):
             results.append((new, _equilibrium(problem, new)))
     return tuple(sorted((rest for _, rest in results), key=lambda rest: rest.potential_energy))
-
-
-def _attempts(
-    system: System,
-    guess: ArrayLike | None,
-    tau: ArrayLike | None,
-    parameters: Parameters,
-    starts: int,
-    t: float,
-) -> Iterator[tuple[StaticBalance, Array]]:
-    """The problem with each starting posture."""
-    problem = StaticBalance(system.dynamics, tau, parameters, t)
-    first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
-    if first.shape != (system.nq,):
-        raise ShapeError(f"{system.name}: guess has shape {first.shape}, expected ({system.nq},)")
-    yield problem, first
-    rng = np.random.default_rng(0)
-    for _ in range(starts):
-        yield problem, problem.moved(first, rng.uniform(-np.pi, np.pi, system.nv))
 
 
 def _equilibrium(problem: StaticBalance, at: NewtonPoint) -> Equilibrium:

@@ -67,8 +67,7 @@ class SymbolTable:
             jumps = tracing.operations(value) & _JUMPS
             if smooth and jumps:
                 raise ModelError(_JUMP_MESSAGE.format(what, min(jumps).name.lower()))
-            expression: Array = tracing.at([value.reshape(())], symbols, ours)[0]
-            return expression
+            return tracing.at([value.reshape(())], symbols, ours)[0]
         if _library(value) == "casadi":
             raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
         try:

@@ -1554,9 +1554,8 @@ class System(Portable):
         if self.actuators:
             return self.required_controls(q, still, still, **options)
         result = self.inverse_dynamics(q, still, still, **options)
-        if isinstance(result, tuple):
-            return RequiredControls(result[0], lam=result[1])
-        return RequiredControls(result)
+        tau, lam = result if isinstance(result, tuple) else (result, np.zeros(0))
+        return RequiredControls(tau, lam=lam)
 
     def internal_efforts(self, q: ArrayLike, t: float = 0.0) -> Array:
         """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system.

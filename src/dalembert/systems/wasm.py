@@ -94,10 +94,9 @@ def _quantity(
     system: System, quantity: str, formulation: str | None = None, **choices: Any
 ) -> tuple[Program, dict[str, Any]]:
     variant = system._variant(quantity, formulation, choices)
-    formulation_name = variant.formulation.name
     note = {
         "quantity": quantity,
-        "formulation": formulation_name,
+        "formulation": variant.formulation.name,
         "summary": variant.quantity.summary,
         **({"choices": dict(variant.static)} if variant.static else {}),
     }

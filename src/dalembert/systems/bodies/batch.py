@@ -166,8 +166,6 @@ class BodyUnits:
 
     def psi(self, t: float, q: Array, v: Array) -> Array:
         """ψ (nv,): dampers, loads, and forces that are given as functions of time."""
-        if not (self.set.forces or self.set.loads):
-            return np.zeros(self.nv)
 
         def effort(group: _Forces, s: Array, speed: Array) -> Array:
             prescribed = np.array([float(self.set.forces[k].prescribed(t)) for k in group.which])

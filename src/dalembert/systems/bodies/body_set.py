@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.formulations.catalogue import results_of
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.model.model import CoordinateKinds
 from dalembert.spatial.rotations import hat
@@ -26,64 +27,51 @@ from dalembert.systems.bodies.body import (
     weight_energy,
 )
 from dalembert.systems.bodies.space import Space
-from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time
+from dalembert.systems.dynamics import Array, Dynamics, Scalar, Time, packages
 from dalembert.systems.system import System
 from dalembert.text import require_known
 
-VECTOR, STATE = ("nv",), ("q", "qd")
 
+def _quantity(signature: str, summary: str, optional: tuple[str, ...] = ()) -> Quantity:
+    """A quantity by "name(inputs) -> output(sizes), …"."""
+    head, _, results = signature.partition(" -> ")
+    name, _, arguments = head.rstrip(")").partition("(")
+    inputs = tuple(arguments.split(", "))
 
-def _quantity(
-    name: str,
-    summary: str,
-    inputs: tuple[str, ...],
-    outputs: dict[str, tuple[Size, ...]],
-    optional: tuple[str, ...] = (),
-) -> Quantity:
-    def function(bodies: BodySet, **arrays: Array) -> Array:
+    def function(bodies: BodySet, **arrays: Array) -> Any:
         options = {key: arrays[key] for key in optional if key in arrays}
-        result: Array = getattr(bodies, name)(*(arrays[key] for key in inputs), **options)
-        return result
+        return getattr(bodies, name)(*(arrays[key] for key in inputs), **options)
 
     formulation = Formulation("newton_euler", function, "Haug 1989, ch. 6 and 11", summary)
-    return Quantity(name, summary, inputs, outputs, (formulation,), optional)
+    return Quantity(name, summary, inputs, results_of(results), (formulation,), optional)
 
 
 BODIES = {
     quantity.name: quantity
     for quantity in (
-        _quantity("mass_matrix", "M, constant", ("q",), {"M": ("nv", "nv")}),
-        _quantity("bias", "gyroscopic moments, weight and springs", STATE, {"h": VECTOR}),
-        _quantity("generalized_forces", "ψ: dampers and loads", STATE, {"psi": VECTOR}),
-        _quantity("forward_dynamics", "M⁻¹ (τ + ψ − h)", (*STATE, "tau"), {"qdd": VECTOR}),
-        _quantity("kinetic_energy", "½ vᵀ M v", STATE, {"K": ()}),
-        _quantity("potential_energy", "of weight and springs", ("q",), {"U": ()}),
-        _quantity("integrate", "configuration after unit time", ("q", "step"), {"q": ("nq",)}),
-        _quantity("difference", "step to another configuration", ("q", "to"), {"step": VECTOR}),
-        _quantity("coriolis_matrix", "C, of ω × J ω", STATE, {"C": ("nv", "nv")}),
-        _quantity("christoffel", "Γ of C, constant", ("q",), {"Gamma": ("nv", "nv", "nv")}),
-        _quantity("inverse_dynamics", "M q̈ + h − ψ", (*STATE, "qdd"), {"tau": VECTOR}),
-        _quantity("gravity_torque", "of weight and springs", ("q",), {"N": VECTOR}),
-        _quantity("generalized_momentum", "M v", STATE, {"p": VECTOR}),
-        _quantity("hamiltonian", "½ pᵀ M⁻¹ p + U", ("q", "p"), {"H": ()}),
+        _quantity("mass_matrix(q) -> M(nv, nv)", "M, constant"),
+        _quantity("bias(q, qd) -> h(nv)", "gyroscopic moments, weight and springs"),
+        _quantity("generalized_forces(q, qd) -> psi(nv)", "ψ: dampers and loads"),
+        _quantity("forward_dynamics(q, qd, tau) -> qdd(nv)", "M⁻¹ (τ + ψ − h)"),
+        _quantity("kinetic_energy(q, qd) -> K()", "½ vᵀ M v"),
+        _quantity("potential_energy(q) -> U()", "of weight and springs"),
+        _quantity("integrate(q, step) -> q(nq)", "configuration after unit time"),
+        _quantity("difference(q, to) -> step(nv)", "step to another configuration"),
+        _quantity("coriolis_matrix(q, qd) -> C(nv, nv)", "C, of ω × J ω"),
+        _quantity("christoffel(q) -> Gamma(nv, nv, nv)", "Γ of C, constant"),
+        _quantity("inverse_dynamics(q, qd, qdd) -> tau(nv)", "M q̈ + h − ψ"),
+        _quantity("gravity_torque(q) -> N(nv)", "of weight and springs"),
+        _quantity("generalized_momentum(q, qd) -> p(nv)", "M v"),
+        _quantity("hamiltonian(q, p) -> H()", "½ pᵀ M⁻¹ p + U"),
         _quantity(
-            "canonical_equations",
+            "canonical_equations(q, p, tau) -> qd(nv), pd(nv)",
             "q̇ = M⁻¹ p and ṗ = τ + ψ − h",
-            ("q", "p", "tau"),
-            {"qd": VECTOR, "pd": VECTOR},
             ("t",),
         ),
     )
 }
 
 
-TRACED_FROM = (
-    "dalembert.tracing",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.systems",
-)
 Effort = Callable[[Force, Array, Array], Value]  # τ of a force from s and ṡ that it measures
 
 
@@ -93,7 +81,7 @@ class BodySet(Dynamics):
 
     catalogue: ClassVar[Mapping[str, Quantity]] = BODIES
     inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = {**INPUTS, "t": ()}
-    traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
+    traced_from: ClassVar = packages("tracing", "linalg", "spatial", "model", "systems")
 
     name: str
     space: Space

@@ -6,9 +6,20 @@ Each is Φ(q) = 0 for the second body seen from the first, as in {r₃}^B − {r
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from dalembert.systems.bodies.space import PLANAR, Array, Kind, near, safe_length
+from dalembert.systems.bodies.space import (
+    PLANAR,
+    Array,
+    Kind,
+    distance,
+    kinds,
+    length,
+    near,
+    stretch,
+)
 
 
 def point(body: Array, s: Array) -> Array:
@@ -44,12 +55,6 @@ def point_on_line(q: Array, p: Array) -> Array:
     """The second point lies on the line through the first with direction p[4] (pin in slot)."""
     _, normal = direction(q[0], p[4])
     return np.stack([normal @ between(q, p)])
-
-
-def distance(q: Array, p: Array) -> Array:
-    """(|d|² − l²) / 2l for a massless rod of length p[4]: its multiplier is the axial force."""
-    d = between(q, p)
-    return np.stack([(d @ d - p[4] * p[4]) / (2.0 * p[4])])
 
 
 def gear(q: Array, p: Array) -> Array:
@@ -96,38 +101,21 @@ def orientation(q: Array, p: Array) -> Array:
     return np.stack([q[0, 2]])
 
 
-def length(q: Array, p: Array) -> Array:
-    """Distance of two points."""
-    d = between(q, p)
-    return np.stack([np.sqrt(d @ d)])
-
-
-def stretch(q: Array, p: Array) -> Array:
-    """Distance of two points that may coincide: what a spring without free length pulls along."""
-    return np.stack([safe_length(between(q, p))])
-
-
-JOINTS = {
-    kind.name: kind
-    for kind in (
-        Kind("revolute", PLANAR, 2, 2, between),  # the points coincide
-        Kind("prismatic", PLANAR, 2, 2, prismatic, ("direction", "turn")),
-        Kind("rigid", PLANAR, 2, 3, rigid, ("turn",)),
-        Kind("point_on_line", PLANAR, 2, 1, point_on_line, ("direction",)),
-        Kind("distance", PLANAR, 2, 1, distance, ("length",)),
-        Kind("gear", PLANAR, 2, 1, gear, ("radius_a", "radius_b", "phase")),
-        Kind("rack", PLANAR, 2, 1, rack, ("direction", "radius", "phase")),
-    )
-}
-MEASURES = {
-    kind.name: kind
-    for kind in (
-        Kind("angle", PLANAR, 2, 1, angle),
-        Kind("slide", PLANAR, 2, 1, slide, ("direction",)),
-        Kind("position", PLANAR, 1, 2, position, points=2),
-        Kind("component", PLANAR, 1, 1, component, ("x", "y"), points=2),
-        Kind("orientation", PLANAR, 1, 1, orientation, points=2),
-        Kind("length", PLANAR, 2, 1, length),
-        Kind("stretch", PLANAR, 2, 1, stretch),
-    )
-}
+JOINTS = kinds(
+    Kind("revolute", PLANAR, 2, 2, between),  # the points coincide
+    Kind("prismatic", PLANAR, 2, 2, prismatic, ("direction", "turn")),
+    Kind("rigid", PLANAR, 2, 3, rigid, ("turn",)),
+    Kind("point_on_line", PLANAR, 2, 1, point_on_line, ("direction",)),
+    Kind("distance", PLANAR, 2, 1, partial(distance, between), ("length",)),
+    Kind("gear", PLANAR, 2, 1, gear, ("radius_a", "radius_b", "phase")),
+    Kind("rack", PLANAR, 2, 1, rack, ("direction", "radius", "phase")),
+)
+MEASURES = kinds(
+    Kind("angle", PLANAR, 2, 1, angle),
+    Kind("slide", PLANAR, 2, 1, slide, ("direction",)),
+    Kind("position", PLANAR, 1, 2, position, points=2),
+    Kind("component", PLANAR, 1, 1, component, ("x", "y"), points=2),
+    Kind("orientation", PLANAR, 1, 1, orientation, points=2),
+    Kind("length", PLANAR, 2, 1, partial(length, between)),
+    Kind("stretch", PLANAR, 2, 1, partial(stretch, between)),
+)

@@ -14,7 +14,7 @@ p are the numbers that tell one joint from another of its kind, so that all of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -22,14 +22,13 @@ import numpy as np
 from dalembert import tracing
 from dalembert.kernels import Kernel, Port, Program, build, source_digest
 from dalembert.kernels.program.trace import trace
-from dalembert.model.joint import Ball
+from dalembert.model.joint import Ball, Chart, Screw
 from dalembert.pickling import Portable
 from dalembert.spatial import se3
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import hat, rotation_z
 
 Array = np.ndarray  # of floats or of symbols
-TURN = Ball()
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Space:
     coordinates: tuple[str, ...]
     velocities: tuple[str, ...]
     dimension: int
+    turn: Chart = field(repr=False)  # of the rotation, q behind the position
 
     @property
     def nq(self) -> int:
@@ -54,42 +54,37 @@ class Space:
     @property
     def reference(self) -> Array:
         """The coordinates (nq,) of the ground."""
-        return np.zeros(3) if self.dimension == 2 else np.array([0.0, 0, 0, 0, 0, 0, 1])
+        return np.concatenate([np.zeros(self.dimension), self.turn.neutral()])
 
     @property
     def kinds(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The kind of each entry of q and of the velocity of a body."""
-        if self.dimension == 2:
-            return ("length", "length", "angle"), ("length", "length", "angle")
-        return ("length",) * 3 + ("quaternion",) * 4, ("length",) * 3 + ("angle",) * 3
+        lengths, of_q = ("length",) * self.dimension, "quaternion" if self.turn.nq == 4 else "angle"
+        return lengths + (of_q,) * self.turn.nq, lengths + ("angle",) * self.turn.nv
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇ (nq,) of one body with velocity v (nv,)."""
-        return v if self.dimension == 2 else np.concatenate([v[:3], TURN.rate(q[3:7], v[3:6])])
+        n = self.dimension
+        return np.concatenate([v[:n], self.turn.rate(q[n:], v[n:])])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """Coordinates (nq,) after unit time at the velocity `step` (nv,)."""
-        if self.dimension == 2:
-            moved: Array = q + step
-            return moved
-        return np.concatenate([q[:3] + step[:3], TURN.integrate(q[3:7], step[3:6])])
+        n = self.dimension
+        return np.concatenate([q[:n] + step[:n], self.turn.integrate(q[n:], step[n:])])
 
     def difference(self, q: Array, to: Array) -> Array:
         """The shortest step (nv,) with integrate(q, step) = to."""
-        if self.dimension == 2:
-            step: Array = to - q
-            return step
-        return np.concatenate([to[:3] - q[:3], TURN.difference(q[3:7], to[3:7])])
+        n = self.dimension
+        return np.concatenate([to[:n] - q[:n], self.turn.difference(q[n:], to[n:])])
 
     def pull_back(self, step: Array, velocity: Array) -> Array:
         """The rate (nv,) of the step Ω at which integrate(q, Ω) moves with the velocity."""
-        if self.dimension == 2:
-            return velocity
-        return np.concatenate([velocity[:3], TURN.pull_back(step[3:6], velocity[3:6])])
+        n = self.dimension
+        return np.concatenate([velocity[:n], self.turn.pull_back(step[n:], velocity[n:])])
 
     def normalised(self, q: Array) -> Array:
         """q (nq,) with its quaternion of unit length."""
-        return q if self.dimension == 2 else np.concatenate([q[:3], TURN.normalised(q[3:7])])
+        return np.concatenate([q[: self.dimension], self.turn.normalised(q[self.dimension :])])
 
     def rotation(self, q: Array) -> Array:
         """Axes of a body in the world, as columns: (2, 2) or (3, 3)."""
@@ -135,12 +130,13 @@ class Space:
         return np.concatenate([linear + 0.0 * q[0], angular + 0.0 * q[0]])
 
 
-PLANAR = Space("planar", ("x", "y", "phi"), ("vx", "vy", "omega"), 2)
+PLANAR = Space("planar", ("x", "y", "phi"), ("vx", "vy", "omega"), 2, Screw())
 SPATIAL = Space(
     "spatial",
     ("x", "y", "z", "qx", "qy", "qz", "qw"),
     ("vx", "vy", "vz", "omega_x", "omega_y", "omega_z"),
     3,
+    Ball(),
 )
 
 
@@ -188,10 +184,7 @@ class RowFunction:
         inputs = [Port(name, shape) for name, shape in self.shapes.items()]
         sizes = {"phi": (self.rows,), "jacobian": (self.rows, self.nv), "drift": (self.rows,)}
         outputs = [Port(name, shape) for name, shape in sizes.items()]
-        if self.key is not None:
-            return build(self.key, self._program, inputs, outputs, self.name)
-        program = self._program()
-        return build(program.digest, lambda: program, inputs, outputs, self.name)
+        return build(self.digest, self._program, inputs, outputs, self.name)
 
     def _program(self) -> Program:
         def named(q: Array, v: Array, p: Array) -> dict[str, Array]:
@@ -253,10 +246,35 @@ class Kind(Portable):
         )
 
 
-def safe_length(d: Array) -> Array:
-    """|d| with the derivative zero at d = 0, where a length has no direction."""
+def kinds(*entries: Kind) -> dict[str, Kind]:
+    """Kinds by their names."""
+    return {kind.name: kind for kind in entries}
+
+
+# of the vector d = between(q, p) from one point to another
+
+
+def distance(between: Function, q: Array, p: Array) -> Array:
+    """(|d|² − l²) / 2l for a massless rod of length l = p[-1]: its multiplier is the axial force."""
+    d, l = between(q, p), p[-1]
+    return np.stack([(d @ d - l * l) / (2.0 * l)])
+
+
+def length(between: Function, q: Array, p: Array) -> Array:
+    """Distance of two points."""
+    d = between(q, p)
+    return np.stack([np.sqrt(d @ d)])
+
+
+def stretch(between: Function, q: Array, p: Array) -> Array:
+    """Distance of two points that may coincide: what a spring without free length pulls along.
+
+    Its derivative is zero at d = 0, where it has no direction.
+    """
+    d = between(q, p)
     square = d @ d
-    return np.where(square > 0.0, np.sqrt(np.where(square > 0.0, square, 1.0)), 0.0)
+    size = np.where(square > 0.0, np.sqrt(np.where(square > 0.0, square, 1.0)), 0.0)
+    return np.stack([size])
 
 
 def near(about: float | Array, sine: Array, cosine: Array) -> Array:

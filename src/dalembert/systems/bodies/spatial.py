@@ -13,7 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.systems.bodies.space import SPATIAL, Array, Kind, near, safe_length
+from dalembert.systems.bodies.space import (
+    SPATIAL,
+    Array,
+    Kind,
+    distance,
+    kinds,
+    length,
+    near,
+    stretch,
+)
 
 
 def axes(body: Array) -> Array:
@@ -45,8 +54,8 @@ def parallel(j: Pair) -> Array:
     return dots((j.A[:, 0], j.B[:, 2]), (j.A[:, 1], j.B[:, 2]))
 
 
-def spherical(q: Array, p: Array) -> Array:
-    """The points coincide."""
+def between(q: Array, p: Array) -> Array:
+    """From the point of the first body to that of the second, (3,)."""
     return pair(q, p).d
 
 
@@ -85,12 +94,6 @@ def fixed(q: Array, p: Array) -> Array:
     """No motion."""
     j = pair(q, p)
     return np.concatenate([j.d, parallel(j), dots((j.A[:, 0], j.B[:, 1]))])
-
-
-def distance(q: Array, p: Array) -> Array:
-    """(|d|² − l²) / 2l, l = p[24]."""
-    d, length = pair(q, p).d, p[24]
-    return np.stack([(d @ d - length * length) / (2.0 * length)])
 
 
 def turned(j: Pair, about: float | Array) -> Array:
@@ -153,44 +156,27 @@ def component(q: Array, p: Array) -> Array:
     return np.stack([p[3:6] @ position(q, p[0:3])])
 
 
-def length(q: Array, p: Array) -> Array:
-    """Distance of two points."""
-    d = pair(q, p).d
-    return np.stack([np.sqrt(d @ d)])
-
-
-def stretch(q: Array, p: Array) -> Array:
-    """Distance of two points that may coincide: what a spring without free length pulls along."""
-    return np.stack([safe_length(pair(q, p).d)])
-
-
-JOINTS = {
-    kind.name: kind
-    for kind in (
-        Kind("spherical", SPATIAL, 2, 3, spherical),
-        Kind("revolute", SPATIAL, 2, 5, revolute),
-        Kind("cylindrical", SPATIAL, 2, 4, cylindrical),
-        Kind("prismatic", SPATIAL, 2, 5, prismatic),
-        Kind("universal", SPATIAL, 2, 4, universal),
-        Kind("planar", SPATIAL, 2, 3, planar),
-        Kind("fixed", SPATIAL, 2, 6, fixed),
-        Kind("distance", SPATIAL, 2, 1, distance, ("length",)),
-        Kind("screw", SPATIAL, 2, 5, screw, ("lead",)),
-        Kind("gear", SPATIAL, 3, 1, gear, ("teeth_a", "teeth_b", "radius"), points=48),
-    )
-}
-MEASURES = {
-    kind.name: kind
-    for kind in (
-        Kind("angle", SPATIAL, 2, 1, angle, ("about",), near=True),
-        Kind("slide", SPATIAL, 2, 1, partial(slide, 2)),
-        Kind("x", SPATIAL, 2, 1, partial(slide, 0)),
-        Kind("y", SPATIAL, 2, 1, partial(slide, 1)),
-        Kind("first", SPATIAL, 2, 1, first, ("about",), near=True),
-        Kind("second", SPATIAL, 2, 1, second, ("about",), near=True),
-        Kind("position", SPATIAL, 1, 3, position, points=3),
-        Kind("component", SPATIAL, 1, 1, component, ("x", "y", "z"), points=3),
-        Kind("length", SPATIAL, 2, 1, length),
-        Kind("stretch", SPATIAL, 2, 1, stretch),
-    )
-}
+JOINTS = kinds(
+    Kind("spherical", SPATIAL, 2, 3, between),  # the points coincide
+    Kind("revolute", SPATIAL, 2, 5, revolute),
+    Kind("cylindrical", SPATIAL, 2, 4, cylindrical),
+    Kind("prismatic", SPATIAL, 2, 5, prismatic),
+    Kind("universal", SPATIAL, 2, 4, universal),
+    Kind("planar", SPATIAL, 2, 3, planar),
+    Kind("fixed", SPATIAL, 2, 6, fixed),
+    Kind("distance", SPATIAL, 2, 1, partial(distance, between), ("length",)),
+    Kind("screw", SPATIAL, 2, 5, screw, ("lead",)),
+    Kind("gear", SPATIAL, 3, 1, gear, ("teeth_a", "teeth_b", "radius"), points=48),
+)
+MEASURES = kinds(
+    Kind("angle", SPATIAL, 2, 1, angle, ("about",), near=True),
+    Kind("slide", SPATIAL, 2, 1, partial(slide, 2)),
+    Kind("x", SPATIAL, 2, 1, partial(slide, 0)),
+    Kind("y", SPATIAL, 2, 1, partial(slide, 1)),
+    Kind("first", SPATIAL, 2, 1, first, ("about",), near=True),
+    Kind("second", SPATIAL, 2, 1, second, ("about",), near=True),
+    Kind("position", SPATIAL, 1, 3, position, points=3),
+    Kind("component", SPATIAL, 1, 1, component, ("x", "y", "z"), points=3),
+    Kind("length", SPATIAL, 2, 1, partial(length, between)),
+    Kind("stretch", SPATIAL, 2, 1, partial(stretch, between)),
+)

@@ -137,11 +137,6 @@ class IKSolutions(_Solutions):
 
     incomplete: np.ndarray  # (...) bool
 
-    def __new__(cls, q: Array, number: Array, incomplete: Array) -> IKSolutions:
-        solutions = super().__new__(cls, q, number)
-        solutions.incomplete = incomplete
-        return solutions
-
 
 def all_solutions(
     system: System,
@@ -188,9 +183,9 @@ def all_solutions(
     q = np.full((len(rows), int(np.max(count, initial=0)), system.nq), np.nan)
     for k, (x, _) in enumerate(solutions):
         q[k, : len(x)] = x[np.lexsort(x.round(4).T[::-1])]
-    return IKSolutions(
-        q.reshape(*batch, -1, system.nq), count.reshape(batch), incomplete.reshape(batch)
-    )
+    result = IKSolutions(q.reshape(*batch, -1, system.nq), count.reshape(batch))
+    result.incomplete = incomplete.reshape(batch)
+    return result
 
 
 def _task_jacobian(solver: IKSolver, q: Array) -> Array:
@@ -202,14 +197,12 @@ def _task_jacobian(solver: IKSolver, q: Array) -> Array:
 
 def _near_singular(solver: IKSolver, configurations: list[Array]) -> Array:
     """Whether one of the configurations (m, nq) of each target is at or near a singular one."""
-    near = np.zeros(len(configurations), dtype=bool)
-    for k, q in enumerate(configurations):
-        for one in q:
-            sizes = np.linalg.svd(_task_jacobian(solver, one), compute_uv=False)
-            if sizes[solver.system.nv - 1] <= NEAR_SINGULAR * sizes[0]:
-                near[k] = True
-                break
-    return near
+
+    def is_near(q: Array) -> bool:
+        sizes = np.linalg.svd(_task_jacobian(solver, q), compute_uv=False)
+        return bool(sizes[solver.system.nv - 1] <= NEAR_SINGULAR * sizes[0])
+
+    return np.array([any(map(is_near, q)) for q in configurations], dtype=bool)
 
 
 def _merged(solver: IKSolver, q: Array, hits: Array, ends: Array) -> tuple[Array, Array]:
