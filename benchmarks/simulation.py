@@ -17,7 +17,7 @@ from rich.table import Table
 
 import dalembert as dl
 from benchmarks.optional import optional
-from dalembert.zoo.classic_arms import puma_rows
+from dalembert.zoo.six_joint_arms import puma_rows
 
 mujoco = optional("mujoco")
 pin = optional("pinocchio")

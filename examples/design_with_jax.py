@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dalembert as dl
-from dalembert.zoo.constrained_planar import build_four_bar
+from dalembert.zoo.constrained_loops import build_four_bar
 
 jax.config.update("jax_enable_x64", True)
 

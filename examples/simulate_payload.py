@@ -4,7 +4,7 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.control import ComputedTorque, quintic
-from dalembert.zoo.classic_arms import puma_rows
+from dalembert.zoo.six_joint_arms import puma_rows
 
 
 def puma(payload: float) -> dl.Robot:

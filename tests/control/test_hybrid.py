@@ -15,11 +15,11 @@ from dalembert.control import (
     quintic,
 )
 from dalembert.errors import ShapeError
-from dalembert.zoo import constrained_planar, constrained_spatial, constrained_textbook
+from dalembert.zoo import constrained_loops, constrained_spatial, constrained_textbook
 from dalembert.zoo.entry import REGISTERED
 from tests.constraints.test_rank import ALONG, parallel_cranks
 
-MODULES = (constrained_textbook, constrained_planar, constrained_spatial, constrained_textbook)
+MODULES = (constrained_textbook, constrained_loops, constrained_spatial, constrained_textbook)
 FILES = {module.__name__ for module in MODULES}
 ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 # coordinates θ of every holonomic model: as many as it has freedoms

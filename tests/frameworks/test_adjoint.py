@@ -6,7 +6,7 @@ import pytest
 import dalembert as dl
 from dalembert.systems.derivatives import quantity_operation
 from dalembert.tracing.interpreter import interpret
-from dalembert.zoo.constrained_planar import build_four_bar
+from dalembert.zoo.constrained_loops import build_four_bar
 from tests.constraints.test_contact_friction import slider
 from tests.constraints.test_near_singular import ALONG, SYSTEMS, TORQUE
 from tests.frameworks.six import system

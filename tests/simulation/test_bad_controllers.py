@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.zoo.constrained_planar import build_slider_crank
+from dalembert.zoo.constrained_loops import build_slider_crank
 
 SYSTEMS = {
     "open": (lambda: dl.load("pendulum"), "link1_joint"),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.zoo import constrained_loops, constrained_planar, constrained_textbook
+from dalembert.zoo import constrained_loops, constrained_textbook
 from dalembert.zoo.entry import REGISTERED
 
-MODULES = (constrained_textbook, constrained_planar, constrained_textbook)
+MODULES = (constrained_textbook, constrained_loops, constrained_textbook)
 FILES = {module.__name__ for module in MODULES}
 ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 

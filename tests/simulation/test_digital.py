@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.zoo.constrained_planar import build_slider_crank
+from dalembert.zoo.constrained_loops import build_slider_crank
 from tests.simulation.plain_pid import PID, wheel
 
 METHODS = ("rk4", "heun", "semi_implicit", "DOP853", "RK45", "Radau", "LSODA")

@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.zoo import names
-from dalembert.zoo.classic_arms import puma_rows
+from dalembert.zoo.six_joint_arms import puma_rows
 
 
 @pytest.mark.parametrize("name", names())

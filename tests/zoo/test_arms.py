@@ -10,7 +10,7 @@ import pytest
 
 from dalembert import zoo
 from dalembert.systems.robot import Robot
-from dalembert.zoo.classic_arms import puma_rows
+from dalembert.zoo.six_joint_arms import puma_rows
 
 DATA = Path(__file__).parent / "data"
 MOTOR = ("rotor_inertia", "gear_ratio", "viscous_motor", "coulomb_motor")

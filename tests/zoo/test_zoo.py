@@ -5,7 +5,7 @@ import pytest
 
 from dalembert import zoo
 from dalembert.errors import UnknownNameError
-from dalembert.zoo import classic_arms as arms
+from dalembert.zoo import six_joint_arms as arms
 
 
 @pytest.mark.parametrize("name", zoo.names())

@@ -31,8 +31,14 @@ from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.rank import Pivots, pivots, weakest
 from dalembert.model.parameter import collect
 from dalembert.spatial.arrays import Array, Scalar
-from dalembert.systems import robot_dynamics
-from dalembert.systems.dynamics import Dynamics, ProjectionStep, Rows, WrappedDynamics, delegates
+from dalembert.systems.dynamics import (
+    Dynamics,
+    ProjectionStep,
+    Rows,
+    WrappedDynamics,
+    delegates,
+    packages,
+)
 
 if TYPE_CHECKING:
     from dalembert.systems.evaluator import Variant
@@ -108,7 +114,9 @@ def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], ou
     return tuple(results) if several else results[0]
 
 
-TRACED_FROM = (*robot_dynamics.TRACED_FROM, "dalembert.systems", "dalembert.constraints")
+TRACED_FROM = packages(
+    "tracing", "linalg", "spatial", "model", "formulations", "systems", "constraints"
+)
 
 WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal

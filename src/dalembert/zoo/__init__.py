@@ -35,15 +35,14 @@ def _in_modules(*rows: tuple[str, str]) -> dict[str, str]:
 
 _ROBOTS = _in_modules(
     ("textbook", "pendulum planar_2r elbow_3r rp two_bar_arm scara"),
-    ("classic_arms", "stanford puma560 rx90"),
-    ("universal_robots", "ur3 ur5 ur10"),
+    ("six_joint_arms", "stanford puma560 rx90 ur3 ur5 ur10"),
     ("seven_joint_arms", "panda iiwa14 xarm7 kinova_gen3"),
 )
 _SYSTEMS = _in_modules(("energies", "particle spherical_pendulum"))
 _MECHANISMS = _in_modules(
     ("constrained_textbook", "pendulum_constrained spherical_pendulum_constrained rolling_disk"),
     ("constrained_textbook", "knife_edge chaplygin_sleigh snakeboard"),
-    ("constrained_planar", "four_bar slider_crank parallel_3rr"),
+    ("constrained_loops", "four_bar slider_crank parallel_3rr"),
     ("constrained_spatial", "arm_on_sphere arm_rolling_on_sphere stewart_platform"),
     ("constrained_loops", "bennett two_arms_with_box n_four_bar"),
     ("robotiq_2f85", "robotiq_2f85"),
