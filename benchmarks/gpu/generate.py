@@ -88,27 +88,26 @@ def rollouts(robot: dl.Robot, folder: Path) -> list[dict[str, Any]]:
             np.save(folder / f"{name}.npy", x)
         made_of = iteration(robot.dynamics, method)
         for dtype in DTYPES:
-            for layout in LAYOUTS:
-                source = cuda_rollout(made_of, method, dtype, layout)
-                file = f"{method}_{dtype}_{layout}.cu"
-                (folder / file).write_text(source.text)
-                entries.append(
-                    {
-                        "kind": "rollout",
-                        "quantity": method,
-                        "file": file,
-                        "name": source.name,
-                        "threads": source.threads,
-                        "dtype": dtype,
-                        "layout": layout,
-                        "inputs": [robot.nq, robot.nv, robot.nv],
-                        "outputs": [robot.nq, robot.nv],
-                        "arrays": arrays,
-                        "steps": STEPS,
-                        "dt": DT,
-                        "operations": count(made_of.stage).total * len(made_of.table),
-                    }
-                )
+            source = cuda_rollout(made_of, method, dtype)
+            file = f"{method}_{dtype}_row.cu"
+            (folder / file).write_text(source.text)
+            entries.append(
+                {
+                    "kind": "rollout",
+                    "quantity": method,
+                    "file": file,
+                    "name": source.name,
+                    "threads": source.threads,
+                    "dtype": dtype,
+                    "layout": "row",
+                    "inputs": [robot.nq, robot.nv, robot.nv],
+                    "outputs": [robot.nq, robot.nv],
+                    "arrays": arrays,
+                    "steps": STEPS,
+                    "dt": DT,
+                    "operations": count(made_of.stage).total * len(made_of.table),
+                }
+            )
     return entries
 
 
