@@ -8,7 +8,7 @@ the base, or the weight of every link (001 §1.3, step 3).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dalembert.formulations.parts.recursion_table import nothing
 from dalembert.formulations.parts.rigid_body import acceleration_matrix, inertial_wrench
 from dalembert.formulations.parts.sweeps import inward, outward, project
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix3, Vector, Vector3
+from dalembert.spatial.arrays import Matrix3, Twist, Vector, Vector3
 from dalembert.spatial.se3 import Force, Motion
 
 
@@ -97,12 +97,16 @@ def inverse_dynamics(inputs: Inputs) -> Vector:
 joint_wrenches = joint_wrenches_of(joint_forces)
 
 
-def bias(model: Model, q: Vector, qd: Vector, **base: Any) -> Vector:
-    """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction.
-
-    `base` are `base_twist` and `base_acceleration` where it moves.
-    """
-    inputs = Inputs(model.minimal, q, qd, np.zeros(model.nv), **base)
+def bias(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
+    """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
+    base, still = (base_twist, base_acceleration), np.zeros(model.nv)
+    inputs = Inputs(model.minimal, q, qd, still, None, *base)
     tau = project(inputs.model, link_wrenches(inputs, motions(inputs, None)))
     return with_element_bias(model, tau, q, qd)
 

@@ -11,7 +11,7 @@ where, as in the source, the stacked ad_{ξθ̇} and ad_Vᵀ carry their minus s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from dalembert.formulations.parts.sweeps import outward
 from dalembert.linalg.factorisations import symmetric
 from dalembert.model import Model
 from dalembert.spatial import se3
-from dalembert.spatial.arrays import Matrix, Vector
+from dalembert.spatial.arrays import Matrix, Twist, Vector
 from dalembert.spatial.se3 import Force
 
 
@@ -151,13 +151,17 @@ def inverse_dynamics(inputs: Inputs) -> Vector:
     return inputs.with_joint_torques(op.xi.T @ stacked_wrenches(inputs, op) + N)
 
 
-def bias(model: Model, q: Vector, qd: Vector, **base: Any) -> Vector:
-    """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction.
-
-    `base` are `base_twist` and `base_acceleration` where it moves.
-    """
-    op = operators(model, q)
-    h = op.xi.T @ stacked_wrenches(Inputs(model, q, qd, np.zeros(model.nv), **base), op)
+def bias(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
+    """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
+    op, still = operators(model, q), np.zeros(model.nv)
+    inputs = Inputs(model, q, qd, still, None, base_twist, base_acceleration)
+    h = op.xi.T @ stacked_wrenches(inputs, op)
     return with_element_bias(model, h, q, qd)
 
 
