@@ -191,9 +191,9 @@ def estimate(
             deviations.append(np.sqrt(misfit / max(1.0, count - used)))
         noise = np.maximum(noise * np.maximum(deviations, 1e-12), min_noise)
     A, b = _whiten(triangles, equations, noise)
-    beta, inverse, unknown, *observability = _solve(A, b, prior)
+    beta, inverse, unknown, unobserved, condition = _solve(A, b, prior)
     covariance = _sandwich(equations, noise, beta, inverse) + unknown
-    return Estimate(beta, covariance, noise, A, b, *observability, equations.y.size)
+    return Estimate(beta, covariance, noise, A, b, unobserved, condition, equations.y.size)
 
 
 def _whiten(

@@ -51,7 +51,7 @@ class Memory:
     def begin(self, first: Chunk) -> None:
         """Allocate the variables that a first chunk has."""
         self.labels, self.first = _labels(first.results), first.results.data_vars
-        for name, x in self.first.items():
+        for name, x in first.arrays.items():
             shape = self.study.design.runs, *x.shape[1:]
             self.arrays[name] = np.full(shape, missing_value(x.dtype), x.dtype)
 

@@ -86,7 +86,7 @@ def _pickled(work: Work) -> bytes:
         from cloudpickle import dumps
     except ImportError:
         from pickle import dumps
-    return dumps(work)
+    return cast(bytes, dumps(work))
 
 
 def compute(pickled: bytes, index: int, rows: Mapping[str, Any]) -> Chunk:
