@@ -4,17 +4,19 @@ arms that hold a box, and the N-four-bar ladder.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.constraints import Constrained, Loop
-from dalembert.constraints.network import Network
 from dalembert.errors import ModelError
 from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot
 from dalembert.zoo.constrained_spatial import ARM
 from dalembert.zoo.entry import LECTURE, Keywords, pinned, pose_at, register, rod, shift
+
+if TYPE_CHECKING:
+    from dalembert.constraints.network import Network
 
 DOWN = (0.0, -9.81, 0.0)
 Z = (0.0, 0.0, 1.0)
@@ -201,6 +203,8 @@ def build(N: int = 40) -> Network:
     Unit i is rod i with the coupler on its tip, its own ground as origin; the last is a rod alone.
     All angles zero is the upright ladder with its couplers level.
     """
+    from dalembert.constraints.network import Network
+
     upright = np.eye(4)
     upright[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
     level = upright.T.copy()
