@@ -29,8 +29,7 @@ DOCUMENTS = {
         "Lecture 11: Dynamics: Euler–Lagrange Equations, lecture notes",
     ),
     "003": Document(
-        "Robotics Engineering RBE 3005",
-        "Robotics Engineering RBE 3005 (lecture notes), dynamics",
+        "Robotics Engineering RBE 3005", "Robotics Engineering RBE 3005 (lecture notes), dynamics"
     ),
     "004": Document(
         "DAE for Anthropomorphic Manipulator",

@@ -68,10 +68,7 @@ def suggest(name: object, names: Sequence[str]) -> str:
 
 
 def require_known(
-    name: object,
-    names: Iterable[str],
-    message: str,
-    error: type[DalembertError] = UnknownNameError,
+    name: object, names: Iterable[str], message: str, error: type[DalembertError] = UnknownNameError
 ) -> None:
     """Raise unless `name` is one of `names`: the message, the name, the nearest one, and all of them.
 

@@ -7,24 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.cli.inputs import (
-    WRENCH,
-    coordinates,
-    known_frame,
-    load,
-    load_changed,
-    parse,
-    state,
-)
-from dalembert.cli.output import (
-    column,
-    console,
-    number,
-    print_json,
-    say,
-    show_array,
-    show_table,
-)
+from dalembert.cli.inputs import WRENCH, coordinates, known_frame, load, load_changed, parse, state
+from dalembert.cli.output import column, console, number, print_json, say, show_array, show_table
 from dalembert.cli.results import (
     MOTIONS,
     path_names,

@@ -20,13 +20,7 @@ from dalembert.cli.inputs import (
 )
 from dalembert.cli.options import FAILURE, complain
 from dalembert.cli.output import console, number, print_json, say, show_table
-from dalembert.cli.results import (
-    MOTIONS,
-    path_names,
-    require_writable,
-    say_written,
-    write_results,
-)
+from dalembert.cli.results import MOTIONS, path_names, require_writable, say_written, write_results
 from dalembert.errors import FormulationError, SettingError, TrajectoryError
 from dalembert.logs.columns import match_columns
 from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite, write_table

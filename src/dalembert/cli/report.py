@@ -123,9 +123,7 @@ def demo(options: DemoOptions) -> None:
 
 
 def _show_checks(
-    screen: Console,
-    rows: Sequence[comparison.Agreement],
-    identities: Sequence[comparison.Identity],
+    screen: Console, rows: Sequence[comparison.Agreement], identities: Sequence[comparison.Identity]
 ) -> int:
     """Print the tables of agreement; the number of rows that do not agree."""
 

@@ -150,11 +150,7 @@ def inverse_dynamics_derivatives(
 
 
 def _parts(
-    system: ConstrainedDynamics,
-    maps: Metric,
-    turned: list[Array],
-    by_x: Array,
-    by_lam: Array,
+    system: ConstrainedDynamics, maps: Metric, turned: list[Array], by_x: Array, by_lam: Array
 ) -> tuple[Array, ...]:
     """Columns (·, 3 nv) by the three inputs; NaN where a row is lost, as nothing is smooth there."""
     if not system.balanced:  # (1 − A A⁺) A′ y

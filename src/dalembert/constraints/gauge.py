@@ -136,10 +136,7 @@ def singular_values(
 
 
 gauge = partial(
-    solved,
-    "Gamma(nv, nv)",
-    "Γ with v̇ + Γ v = u, without the constraints",
-    depends_on_time=False,
+    solved, "Gamma(nv, nv)", "Γ with v̇ + Γ v = u, without the constraints", depends_on_time=False
 )
 
 

@@ -219,11 +219,7 @@ def jerk_limited(
 
 
 def jerk_limited_duration(
-    start: ArrayLike,
-    goal: ArrayLike,
-    velocity: ArrayLike,
-    acceleration: ArrayLike,
-    jerk: ArrayLike,
+    start: ArrayLike, goal: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike, jerk: ArrayLike
 ) -> np.ndarray:
     """The least time (...) of `jerk_limited` from rest to rest, for q (..., n) to q (..., n).
 

@@ -13,15 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.control.trajectory import (
-    Array,
-    Constants,
-    Output,
-    Point,
-    Scalar,
-    Trajectory,
-    hold,
-)
+from dalembert.control.trajectory import Array, Constants, Output, Point, Scalar, Trajectory, hold
 from dalembert.errors import ModelError, ParameterError, ShapeError
 from dalembert.pickling import Portable
 from dalembert.systems.controller import controller_digest

@@ -248,9 +248,7 @@ class Op:
         return registered
 
 
-def _functions(
-    op: Op,
-) -> tuple[type[torch.autograd.Function], type[torch.autograd.Function]]:
+def _functions(op: Op) -> tuple[type[torch.autograd.Function], type[torch.autograd.Function]]:
     """The `autograd.Function` of an op: for plain tensors, and for transforms of `torch.func`.
 
     They differ in who saves the inputs: PyTorch takes thrice the time where it is not `forward`.

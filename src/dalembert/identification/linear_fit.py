@@ -16,12 +16,7 @@ import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError
 from dalembert.identification.energy import energy_equations
-from dalembert.identification.least_squares import (
-    Estimate,
-    LinearEquations,
-    decimate,
-    estimate,
-)
+from dalembert.identification.least_squares import Estimate, LinearEquations, decimate, estimate
 from dalembert.identification.record import Record, rounding_floor, samples_between
 from dalembert.identification.regressor import BaseParameters, Regressor, expected_sign
 from dalembert.identification.residuals import remove_spikes, residuals

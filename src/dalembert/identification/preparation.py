@@ -142,10 +142,7 @@ def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Re
 
 
 def prepare(
-    system: System,
-    log: xarray.Dataset,
-    cutoff: float | None = None,
-    delay: float = 0.0,
+    system: System, log: xarray.Dataset, cutoff: float | None = None, delay: float = 0.0
 ) -> tuple[Record, ...]:
     """Records of a log, one for each stretch without a pause.
 

@@ -14,12 +14,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf_loops import shifted
-from dalembert.importers.mjcf_write_forces import (
-    ForceLines,
-    actuator_line,
-    fluid_geoms,
-    options,
-)
+from dalembert.importers.mjcf_write_forces import ForceLines, actuator_line, fluid_geoms, options
 from dalembert.importers.write import (
     Placed,
     body_of,

@@ -13,14 +13,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf_forces import COULOMB, ON_TWIST, POINT
-from dalembert.importers.write import (
-    Placed,
-    friction_of,
-    in_link,
-    inertia_of,
-    pose_words,
-    unique,
-)
+from dalembert.importers.write import Placed, friction_of, in_link, inertia_of, pose_words, unique
 from dalembert.importers.write import mjcf_attributes as attributes
 from dalembert.model.actuators import Actuator, Range
 from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap

@@ -35,14 +35,7 @@ from dalembert.errors import (
 )
 from dalembert.linalg.rank import ROUNDING, least_squares
 from dalembert.mechanisms import description
-from dalembert.mechanisms.description import (
-    Description,
-    Driven,
-    End,
-    Ends,
-    measure,
-    vector,
-)
+from dalembert.mechanisms.description import Description, Driven, End, Ends, measure, vector
 from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.mechanisms.state import State

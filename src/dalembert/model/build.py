@@ -231,10 +231,7 @@ def moments_of(frame: Placement, mass: Scalar, com: Vector3, tensor: Matrix3) ->
 def with_added_moments(body: B, mass: Scalar, moment: Vector3, inertia: Matrix3) -> B:
     """The body with more mass on it; moments about one point add."""
     return replace(
-        body,
-        mass=body.mass + mass,
-        moment=body.moment + moment,
-        inertia=body.inertia + inertia,
+        body, mass=body.mass + mass, moment=body.moment + moment, inertia=body.inertia + inertia
     )
 
 

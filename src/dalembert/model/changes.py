@@ -47,11 +47,7 @@ Shape = TypeVar("Shape", Submerged, Wrap)
 
 
 def with_payload(
-    model: Mechanism,
-    mass: NumberLike,
-    com: NumberLike,
-    inertia: NumberLike,
-    frame: str | None,
+    model: Mechanism, mass: NumberLike, com: NumberLike, inertia: NumberLike, frame: str | None
 ) -> Mechanism:
     """The mechanism with a rigid body fixed to a frame: `com` (3,) and `inertia` (3, 3) there."""
     tree = model.tree

@@ -265,10 +265,7 @@ JOINT_KINDS = {
             coordinates=("slide", "angle"),
         ),
         JointKind(
-            "universal",
-            (REVOLUTE, REVOLUTE),
-            spatial="universal",
-            coordinates=("first", "second"),
+            "universal", (REVOLUTE, REVOLUTE), spatial="universal", coordinates=("first", "second")
         ),
         JointKind(
             "planar",

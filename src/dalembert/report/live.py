@@ -157,9 +157,7 @@ def live_motion(
 
 
 def fitting_module(
-    system: System,
-    more: Sequence[Part] = (),
-    features: Sequence[Feature] | None = None,
+    system: System, more: Sequence[Part] = (), features: Sequence[Feature] | None = None
 ) -> tuple[bytes, list[Part], list[str]]:
     """The module, the parts that are in it, and the features that are left out as too large."""
     basic, mechanism = basic_parts(system, _moving_tool(system)), mechanism_of(system)

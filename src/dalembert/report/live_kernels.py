@@ -67,9 +67,7 @@ def kernel_of(
 
 
 def page_kernels(
-    system: System,
-    tool: str | None = None,
-    more: Mapping[str, Any] = MappingProxyType({}),
+    system: System, tool: str | None = None, more: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
     """A WebAssembly module: dynamics, energies, poses of all frames, and RK4 steps (`rollout`).
 

@@ -30,13 +30,7 @@ from dalembert.report.facts import describe
 from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, live_data, live_motion
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live_equations import equations_part, page_equations
-from dalembert.report.motion import (
-    SECONDS,
-    SampledMotion,
-    free_motion,
-    move,
-    path,
-)
+from dalembert.report.motion import SECONDS, SampledMotion, free_motion, move, path
 from dalembert.report.scene import mechanism_of, numeric_model, system_scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
 from dalembert.report.visuals import Visuals, visuals_of
@@ -337,9 +331,7 @@ def write_page(text: str, path: Path) -> None:
 
 
 def write_report(
-    system: System,
-    path: str | PathLike[str] | None = None,
-    progress: Progress = lambda step: None,
+    system: System, path: str | PathLike[str] | None = None, progress: Progress = lambda step: None
 ) -> Path:
     """Write the page of a system, which computes in the browser, and return its path.
 

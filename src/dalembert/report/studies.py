@@ -61,9 +61,7 @@ FIRST_PART = (
 
 
 def study_page(
-    result: xarray.Dataset,
-    study: Study | None = None,
-    progress: Progress = lambda step: None,
+    result: xarray.Dataset, study: Study | None = None, progress: Progress = lambda step: None
 ) -> str:
     """The page of a result of `dl.sweep`; with the study, or in the process that ran it, it moves.
 

@@ -6,11 +6,4 @@ from dalembert.simulation.provenance import system_of
 from dalembert.simulation.results import peaks, torques_along
 from dalembert.simulation.torques import Samples
 
-__all__ = [
-    "Samples",
-    "SimulationWarning",
-    "peaks",
-    "simulate",
-    "system_of",
-    "torques_along",
-]
+__all__ = ["Samples", "SimulationWarning", "peaks", "simulate", "system_of", "torques_along"]

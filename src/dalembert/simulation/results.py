@@ -297,10 +297,7 @@ PEAKS = {"speed": ("qd", "velocity_limit"), "torque": ("tau", "effort_limit"), "
 
 
 def torques_along(
-    system: System,
-    log: xarray.Dataset,
-    actuators: Sequence[str] | None = None,
-    **options: Any,
+    system: System, log: xarray.Dataset, actuators: Sequence[str] | None = None, **options: Any
 ) -> xarray.Dataset:
     """Torques and power along the motion of a log.
 

@@ -442,10 +442,7 @@ def initial_activation(
 
 
 def torque_failure(
-    plant: SimulatedPlant,
-    times: tuple[float, ...],
-    x: np.ndarray,
-    inputs: Mapping[str, np.ndarray],
+    plant: SimulatedPlant, times: tuple[float, ...], x: np.ndarray, inputs: Mapping[str, np.ndarray]
 ) -> str:
     """A message naming the torque of a compiled controller that is not finite at x (size,), or ""."""
     if plant.controller is None or any(value.ndim > 1 for value in inputs.values()):

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dalembert.symbolic.layout import (
-    NAMES,
-    PAGE_WIDTH,
-    Block,
-    Form,
-    PrintedLine,
-    blocks,
-    title_of,
-)
+from dalembert.symbolic.layout import NAMES, PAGE_WIDTH, Block, Form, PrintedLine, blocks, title_of
 from dalembert.symbolic.notation import Ledger, MathML, dotted
 from dalembert.text import html
 
@@ -21,34 +14,8 @@ if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
 
 # of formulas on any page; browsers set an accent onto its symbol, where a dot touches the serifs
-FORMULAS = """
-math[display="block"] { display: block math; margin: 0; text-align: left; width: max-content; }
-mtable.matrix { border-left: 1.5px solid; border-right: 1.5px solid; border-radius: 7px;
-  padding: .1em .35em; margin-left: .2em; }
-mtable.matrix mtd { padding: .28em .6em; text-align: center; }
-mtable.lines mtd { padding: .22em .25em; text-align: left; vertical-align: baseline; }
-mtable.lines mtd:first-child { text-align: right; white-space: nowrap; }
-mover[accent="true"] > mo:last-child { padding-bottom: .1em; }
-"""
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --paper: #fbfbf9; --box: #ffffff;
-  --line: #dcdfe4; --faint: #667085; --accent: #2456a6; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ec; --paper: #14171c; --box: #1b1f26; --line: #323844; --faint: #98a2b3;
-    --accent: #8ab4f8; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.6 system-ui, "Segoe UI", "Helvetica Neue", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
-h2 { font-size: 1.05rem; margin: 2.2rem 0 .6rem; color: var(--accent); font-weight: 600; }
-p { color: var(--faint); margin: .4rem 0; }
-.box { background: var(--box); border: 1px solid var(--line); border-radius: 10px;
-  padding: 1rem 1.25rem; overflow-x: auto; }
-math { font-size: 1.12rem; font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math",
-  "Libertinus Math", math, serif; }
-.head math { font-size: 1.2rem; }
-"""
+FORMULAS = Path(__file__).with_name("formulas.css").read_text(encoding="utf-8")
+_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 _OPEN, _CLOSE = MathML.opening, MathML.closing
 _Q, _RATE, _ACCELERATION = "<mi>q</mi>", dotted("<mi>q</mi>"), dotted("<mi>q</mi>", "¨")

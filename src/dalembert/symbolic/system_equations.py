@@ -17,13 +17,7 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
-from dalembert.symbolic.operations import (
-    container,
-    entries_of,
-    exact,
-    number,
-    to_sympy,
-)
+from dalembert.symbolic.operations import container, entries_of, exact, number, to_sympy
 from dalembert.symbolic.polynomials import (
     Quotient,
     TooLargeError,

@@ -18,14 +18,7 @@ from dalembert.systems.energies import (
     singular,
     split_by_degree,
 )
-from dalembert.systems.evaluator import (
-    Argument,
-    OptionalArray,
-    Out,
-    Parameters,
-    Results,
-    Variant,
-)
+from dalembert.systems.evaluator import Argument, OptionalArray, Out, Parameters, Results, Variant
 from dalembert.systems.symbols import SymbolTable, UserExpr, entries, symbol_table
 from dalembert.systems.system import System
 

@@ -141,10 +141,7 @@ DIGEST_FORMAT = 2  # of what `Function.serialize` gives; 1 was text of CasADi's
 
 
 def program_of(
-    name: str,
-    inputs: Sequence[object],
-    outputs: Mapping[str, object],
-    names: Sequence[str] = (),
+    name: str, inputs: Sequence[object], outputs: Mapping[str, object], names: Sequence[str] = ()
 ) -> Program:
     """The program from arrays of symbols to arrays made of them."""
     labels = names or [f"in{k}" for k in range(len(inputs))]

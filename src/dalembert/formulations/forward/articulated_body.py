@@ -77,11 +77,7 @@ def _with_tendon_inertia(model: Model, q: Vector, qdd: Vector) -> Vector:
 
 
 def _accelerations(
-    model: Model,
-    q: Vector,
-    placements: Sequence[Placement],
-    biases: Sequence[Force],
-    drive: Vector,
+    model: Model, q: Vector, placements: Sequence[Placement], biases: Sequence[Force], drive: Vector
 ) -> Vector:
     """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
 

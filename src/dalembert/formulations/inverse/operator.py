@@ -55,9 +55,7 @@ def operators(model: Model, q: Vector) -> Operators:
     unit, zero = np.eye(6 * n), np.zeros((6, 6))
     # G = I + Γ G, one block row after the other
     rows = outward(
-        model,
-        np.zeros((6, 6 * n)),
-        lambda i, body, parent: unit[6 * i : 6 * i + 6] + A[i] @ parent,
+        model, np.zeros((6, 6 * n)), lambda i, body, parent: unit[6 * i : 6 * i + 6] + A[i] @ parent
     )
     return Operators(
         xi=diagonal([body.subspace for body in model.bodies]),

@@ -41,15 +41,7 @@ from dalembert.model import Body, Model
 from dalembert.model.elements import Submerged, Tendon
 from dalembert.model.joint import Free
 from dalembert.spatial import quaternions
-from dalembert.spatial.arrays import (
-    Array,
-    Matrix,
-    Scalar,
-    Vector,
-    Vector3,
-    Wrench,
-    polynomial,
-)
+from dalembert.spatial.arrays import Array, Matrix, Scalar, Vector, Vector3, Wrench, polynomial
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Force, Motion, Placement
 from dalembert.tracing import is_symbolic
@@ -340,8 +332,7 @@ def fluid_torque(model: Model, q: Vector, qd: Vector) -> Vector:
     totals = inward(
         model,
         lambda i, body, children: sum(
-            (placements[child].act(wrench) for child, wrench in children),
-            own.get(i, Force.zero()),
+            (placements[child].act(wrench) for child, wrench in children), own.get(i, Force.zero())
         ),
     )
     wrenches = zip(model.bodies, totals, strict=True)

@@ -14,11 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import jacobian
-from dalembert.formulations.parts.base_motion import (
-    gravity_in_links,
-    is_by_base,
-    weight_torque,
-)
+from dalembert.formulations.parts.base_motion import gravity_in_links, is_by_base, weight_torque
 from dalembert.formulations.parts.elements import with_joint_torques
 from dalembert.formulations.parts.joint_wrenches import in_link_frames
 from dalembert.formulations.parts.recursion_table import Record, nothing

@@ -184,10 +184,7 @@ WARP_STATES = (
     f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
     f"const bool full = states == {LANES};",
 )
-STATES_PER_WARP = (
-    *WARP_STATES,
-    "const long long state = first + (lane < states ? lane : 0);",
-)
+STATES_PER_WARP = (*WARP_STATES, "const long long state = first + (lane < states ? lane : 0);")
 
 
 # where entry k of a port's own state is, in the array of a batch

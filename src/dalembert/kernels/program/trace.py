@@ -17,9 +17,7 @@ _UNTRACEABLE = (NotImplementedError, RuntimeError, TypeError, AttributeError, Va
 
 
 def trace(
-    function: Callable[..., Any],
-    inputs: Mapping[str, tuple[int, ...]],
-    name: str = "program",
+    function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], name: str = "program"
 ) -> Program:
     """The arithmetic that `function` does on arrays of these shapes, called by keyword.
 

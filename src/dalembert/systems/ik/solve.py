@@ -22,12 +22,7 @@ from dalembert.systems.ik.solver import (
     IKSolver,
     initial_configurations,
 )
-from dalembert.systems.ik.targets import (
-    common_batch,
-    require_settings,
-    target_poses,
-    task_weights,
-)
+from dalembert.systems.ik.targets import common_batch, require_settings, target_poses, task_weights
 from dalembert.text import require_known
 
 if TYPE_CHECKING:
