@@ -15,10 +15,10 @@ arm = dl.Robot.from_dh(rows, convention="standard", gravity=(0.0, -9.81, 0.0), n
 
 q = np.radians([40.0, -70.0, 20.0])
 loads = np.linspace(0.0, 5.0, 6)[:, None]
-holding = arm.gravity_torque(q, parameters=loads)  # one call for all loads
-for kg, tau in zip(loads[:, 0], holding, strict=True):
+static = arm.gravity_torque(q, parameters=loads)  # one call for all loads
+for kg, tau in zip(loads[:, 0], static, strict=True):
     print(f"{kg:.0f} kg: shoulder {tau[0]:6.2f} N m, elbow {tau[1]:6.2f} N m")
 
 # each kilogram adds g times the horizontal distance of the wrist
 levers = 9.81 * arm.jacobian(q, expressed_in="world", parameters={"load": 1.0})[1]
-assert np.allclose(np.diff(holding, axis=0), levers)
+assert np.allclose(np.diff(static, axis=0), levers)

@@ -39,7 +39,7 @@ def test_controls_give_back_the_motion_they_were_asked_for(dynamics):
 def test_batches_and_limits():
     robot = ARM.with_actuators(servos(*ARM.model.velocities, control_range=(-1.0, 1.0)))
     q = np.stack([Q, np.zeros(2), Q + 2.0])
-    demand = robot.holding(q)
+    demand = robot.static_controls(q)
     assert demand.controls.shape == (3, 2) and demand.within.shape == (3, 2)
     np.testing.assert_array_equal(demand.within, abs(demand.controls) <= 1.0)
     assert demand.within.any() and not demand.within.all()
@@ -96,7 +96,7 @@ def test_loops_are_held_by_one_actuator_with_the_forces_of_the_loop():
     tau, lam = closed.inverse_dynamics(q, qd, qdd, actuators=closed.robot.model.velocities[:1])
     np.testing.assert_allclose(demand.tau, tau, atol=1e-9)
     np.testing.assert_allclose(demand.lam, lam, atol=1e-8)
-    still = closed.holding(np.stack([q, q]))
+    still = closed.static_controls(np.stack([q, q]))
     assert still.lam.shape == (2, closed.rows)
     qdd_still, _ = closed.forward_dynamics(q, 0 * q, still.tau[0])
     np.testing.assert_allclose(qdd_still, 0.0, atol=1e-9)
@@ -120,9 +120,11 @@ def test_redundant_drives_of_a_loop_have_internal_efforts():
 
 
 def test_a_system_without_actuators_is_held_by_torques():
-    np.testing.assert_allclose(ARM.holding(Q).tau, ARM.gravity_torque(Q), atol=1e-12)
+    np.testing.assert_allclose(ARM.static_controls(Q).tau, ARM.gravity_torque(Q), atol=1e-12)
+    with pytest.warns(DeprecationWarning, match="static_controls"):
+        assert np.array_equal(ARM.holding(Q).tau, ARM.static_controls(Q).tau)
     linkage = dl.load("four_bar")
-    required = linkage.holding(linkage.neutral())
+    required = linkage.static_controls(linkage.neutral())
     qdd, _ = linkage.forward_dynamics(linkage.neutral(), np.zeros(linkage.nv), required.tau)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
 
@@ -140,12 +142,14 @@ def test_actuators_of_a_file_that_closes_a_chain_drive_the_closed_chain(tmp_path
     path.write_text(text)
     closed = dl.load(path)
     assert closed.actuators == ("drive",) and closed.freedoms == 1
-    required = closed.holding(closed.neutral())
+    required = closed.static_controls(closed.neutral())
     qdd, _ = closed.forward_dynamics(closed.neutral(), np.zeros(3), required.tau)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
     np.testing.assert_allclose(required.tau[1:], 0.0)
     path.write_text(closed.to_mjcf())
-    np.testing.assert_allclose(dl.load(path).holding(closed.neutral()).controls, required.controls)
+    np.testing.assert_allclose(
+        dl.load(path).static_controls(closed.neutral()).controls, required.controls
+    )
     from dalembert.report.facts import describe
 
     assert describe(closed)["actuators"] == ["drive"]

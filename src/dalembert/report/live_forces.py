@@ -263,7 +263,7 @@ def controllers_part(system: System) -> Part:
         return Part()
     n, pieces = dynamics.nv, POINTS - 1
     shapes = {"path_times": (POINTS,), "path_points": (POINTS, n), "path_passed": (POINTS,)}
-    holding = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
+    controller = PDGravity(system, np.zeros(n), kp=1.0, kd=1.0)
     target = Trajectory(np.arange(POINTS), np.zeros((pieces, TERMS, n)))
     following = ComputedTorque(system, target, kp=1.0, kd=1.0)
 
@@ -275,9 +275,9 @@ def controllers_part(system: System) -> Part:
         """τ (nv,) of `PDGravity` at a posture, gains ω² and 2 ω times the diagonal of M(goal)."""
         M = dynamics.mass_matrix(goal)
         inertia = np.stack([M[k, k] for k in range(n)])
-        posture = {"breaks": holding.target.breaks, "coefficients": goal.reshape(1, n)}
+        posture = {"breaks": controller.target.breaks, "coefficients": goal.reshape(1, n)}
         gains = {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
-        bound = holding.with_model(dynamics)
+        bound = controller.with_model(dynamics)
         return {"tau": bound.command(0.0, q, qd, np.zeros(0), {**gains, **posture})[0]}
 
     def follow(

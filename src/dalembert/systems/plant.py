@@ -243,7 +243,7 @@ class Plant:
     ) -> Response:
         """The same with joints stuck (`locked` 0 or 1) or slipping in the `direction` −1, 0, 1.
 
-        Rows and columns of stuck joints leave M; their holding torque is the rest of their equation.
+        Rows and columns of stuck joints leave M; their static torque is the rest of their equation.
         """
         bare, friction = self.bound(inputs)
         bare = bare.at_time(t)

@@ -45,7 +45,7 @@ from dalembert.systems.evaluator import (
 )
 from dalembert.systems.fast_path import record_call
 from dalembert.text import plain_name
-from dalembert.version import renamed_arguments
+from dalembert.version import deprecated, renamed_arguments
 
 if TYPE_CHECKING:
     import casadi
@@ -1524,7 +1524,7 @@ class System(Portable):
         pair = result if isinstance(result, tuple) else (result, np.zeros(0))
         return required_controls(self, q, qd, pair, parameters)
 
-    def holding(self, q: ArrayLike, **options: Argument) -> RequiredControls:
+    def static_controls(self, q: ArrayLike, **options: Argument) -> RequiredControls:
         """The static torques at q (..., nq), and the controls of its actuators that exert them.
 
         Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
@@ -1545,7 +1545,7 @@ class System(Portable):
         Examples
         --------
         >>> import dalembert as dl
-        >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
+        >>> dl.load("pendulum").static_controls([np.pi / 2]).tau  # m g l
         array([9.81])
         """
         from dalembert.systems.actuators import RequiredControls
@@ -1556,6 +1556,11 @@ class System(Portable):
         result = self.inverse_dynamics(q, still, still, **options)
         tau, lam = result if isinstance(result, tuple) else (result, np.zeros(0))
         return RequiredControls(tau, lam=lam)
+
+    def holding(self, q: ArrayLike, **options: Argument) -> RequiredControls:
+        """`static_controls` by its old name, which warns."""
+        deprecated("holding is now static_controls", gone="0.3.0")
+        return self.static_controls(q, **options)
 
     def internal_efforts(self, q: ArrayLike, t: float = 0.0) -> Array:
         """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system.
