@@ -14,7 +14,8 @@ from tests.markers import MARKED
 settings.register_profile(
     "default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+# the mutations of tools/mutations.toml are noticed with ten examples
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, max_examples=30)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=1000)
 

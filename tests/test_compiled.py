@@ -61,9 +61,9 @@ def test_zoo(name):
 
 @pytest.mark.parametrize("part", range(4))
 @given(seed=seeds)
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_random_trees(part, seed):
-    """Two hundred trees of all joint types, in four parts that may run side by side.
+    """A hundred and twenty trees of all joint types, in four parts that may run side by side.
 
     Each is traced for every quantity and compiled for one of them, in turn.
     """

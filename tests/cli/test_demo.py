@@ -58,7 +58,8 @@ def test_demo_fails_when_a_check_fails(tmp_path, monkeypatch):
 
 
 def test_demo_without_matplotlib_names_the_package(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in ("matplotlib", "matplotlib.backends.backend_agg"):
+        monkeypatch.setitem(sys.modules, name, None)
     result = run("--out", str(tmp_path), "--robot", "pendulum", "--states", "100")
     assert result.exit_code == 1
     assert "pip install matplotlib" in result.stderr

@@ -32,7 +32,8 @@ COMMANDS = {
 }
 # M of seven joints takes ten seconds to write, their gravity one; M of six is written too
 SEVEN = ("panda",)
-# other numbers for mechanisms that are here anyway, or larger ones of the same kind: `info` only
+# other numbers for mechanisms that are here anyway, or larger ones of the same kind (two arms with a
+# box are spatial loops, like a Stewart platform): `info` only
 SIMILAR = (
     "ur3",
     "ur10",
@@ -42,6 +43,7 @@ SIMILAR = (
     "kinova_gen3",
     "double_four_bar",
     "hanging_chain",
+    "two_arms_with_box",
 )
 CASES = [
     (command, name)

@@ -1,4 +1,4 @@
-"""Hybrid position/force control: poles, integral rate, composite error, and how the laws relate."""
+"""Hybrid position/force control: poles, integral rate, composite error, equal controllers."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,8 @@ from dalembert.control import (
     quintic,
 )
 from dalembert.errors import ShapeError
-from dalembert.zoo import constrained_loops, constrained_spatial, constrained_textbook
-from dalembert.zoo.entry import REGISTERED
 from tests.constraints.test_rank import ALONG, parallel_cranks
 
-MODULES = (constrained_textbook, constrained_loops, constrained_spatial, constrained_textbook)
-FILES = {module.__name__ for module in MODULES}
-ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 # coordinates θ of every holonomic model: as many as it has freedoms
 HOLONOMIC = {
     "pendulum_constrained": ("x",),
@@ -43,7 +38,7 @@ NONHOLONOMIC = {
 
 def posed(name: str) -> tuple[dl.Constrained, list[int], np.ndarray]:
     """The system, where its task coordinates are in q, and an assembled posture."""
-    system = ZOO[name].build()
+    system = dl.load(name)
     names = list(system.description.dynamics.coordinates)
     return system, [names.index(n) for n in HOLONOMIC[name]], system.neutral()
 
@@ -75,7 +70,7 @@ def test_geometric_law_has_its_poles_and_its_integral_rate(name: str) -> None:
 
 @pytest.mark.parametrize("name", NONHOLONOMIC)
 def test_geometric_law_of_velocities(name: str) -> None:
-    system = ZOO[name].build()
+    system = dl.load(name)
     u = NONHOLONOMIC[name] or independent(system)
     desired, lam = np.linspace(0.3, 0.6, len(u)), np.linspace(1.0, 2.0, system.rows)
     controller = HybridVelocity(
