@@ -119,7 +119,10 @@ def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chu
             if todo:
                 running.add(submit())
             yield chunk
-    except (CommClosedError, CancelledError) as error:
+    except (OSError, CancelledError) as error:
+        # what a chunk raised in a worker may be an OSError, too: then the scheduler is still there
+        if client.status == "running" and not isinstance(error, CommClosedError | CancelledError):
+            raise
         raise SimulationError(
             "the scheduler of the client was lost; with a store the same call goes on"
         ) from error
