@@ -12,6 +12,7 @@ grows at no singular configuration; within a block nothing is squared.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +41,7 @@ UNSURE = 1e-8  # of a distance, to count where no rank is expected
 
 
 @dataclass(frozen=True)
-class Basis:
+class Basis(ABC):
     """B = L P with orthogonal rows P, lengths being √Σ w x² with the weights W."""
 
     P: np.ndarray  # (r, n)
@@ -49,13 +50,13 @@ class Basis:
     squares: list[np.ndarray]  # of the original rows
     lost: np.ndarray | float  # whether fewer of them than usual are independent
 
+    @abstractmethod
     def coordinates(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(y of least squares with L y = r, residual of r), for r (m,) or (m, k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def spread(self, z: np.ndarray) -> np.ndarray:
         """The shortest x (m,) or (m, k) with Lᵀ x = z."""
-        raise NotImplementedError
 
     def scaled(self, y: np.ndarray) -> np.ndarray:
         """(P W Pᵀ)⁻¹ y."""
