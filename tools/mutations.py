@@ -1,6 +1,6 @@
 """Break the code on purpose, one line at a time, and see whether the named tests notice.
 
-    python tools/mutations.py                 # all of tools/mutations.toml, some 15 minutes
+    python tools/mutations.py                 # all of tools/mutations.toml, some three minutes
     python tools/mutations.py kinetic seal    # those whose names contain one of these words
 
 Each mutation is made in a copy of the repository, and its tests must fail there.
