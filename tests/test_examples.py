@@ -1,4 +1,4 @@
-"""Every script of examples/ runs by itself; they assert what they claim."""
+"""Every script of dalembert/examples runs by itself; they assert what they claim."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+SCRIPTS = sorted((Path(__file__).parents[1] / "src" / "dalembert" / "examples").glob("*.py"))
 
 
 def test_there_are_examples():

@@ -320,3 +320,26 @@ def test_doctor_fails_where_kernels_are_wrong(monkeypatch):
     assert result.exit_code == 1
     assert "computes wrong numbers" in result.stderr
     assert "dalembert cache --clear" in result.stderr
+
+
+# examples
+
+
+def test_examples_are_listed():
+    rows = run_json("example")
+    assert len(rows) >= 19
+    assert all(row["summary"].endswith(".") for row in rows)
+    assert "swing" in run("example")
+
+
+def test_an_example_is_shown_copied_and_run(tmp_path, capfd):
+    assert "solve_ivp" in run("example", "swing", "--show")
+    run("example", "swing", "--copy", tmp_path / "mine")
+    copy = tmp_path / "mine" / "swing.py"
+    assert copy.read_text() == run("example", "swing", "--show")
+    again = CliRunner().invoke(app, ["example", "swing", "--copy", str(copy.parent)])
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+    assert "energy drift" in run("example", "swing")
+    wrong = CliRunner().invoke(app, ["example", "swings"])
+    assert "there is no example 'swings'; did you mean 'swing'?" in " ".join(wrong.stderr.split())

@@ -530,6 +530,20 @@ class ExportOptions:
     formulation: str | None = FORMULATION
 
 
+@command("examples")
+class ExampleOptions:
+    """Run an example, show its code or copy it; without a name, list them all.
+
+    Examples: dalembert example; dalembert example swing; dalembert example swing --copy .
+    """
+
+    name: str | None = argument(None, "The example.", metavar="[NAME]")
+    _: KW_ONLY
+    show: bool = flag("--show", "Print its code instead of running it.")
+    copy: Path | None = option(None, "Copy it into this folder instead of running it.")
+    json: bool = JSON
+
+
 @command("performance")
 class DoctorOptions:
     """Check this installation: versions, processor, cache, GPU, and a test of the kernels.

@@ -197,7 +197,7 @@ def _version(package: str) -> str | None:
 def _gpu() -> str:
     """The names of the CUDA devices that CuPy can use."""
     if find_spec("cupy") is None:
-        return "not used: pip install 'dalembert[gpu]' for CUDA"
+        return "not used: pip install cupy-cuda12x (the extra [gpu]) for CUDA"
     import cupy
 
     try:

@@ -1,6 +1,6 @@
 """Export two functions of the UR5 as C and build the 1 kHz loop of main.c with them.
 
-python examples/control_loop_c/build.py [FOLDER]
+python src/dalembert/examples/control_loop_c/build.py [FOLDER]
 """
 
 from __future__ import annotations
