@@ -150,7 +150,13 @@ class Constrained(System):
         )
 
     def neutral(self) -> Array:
-        """An assembled configuration (nq,), solved from the guess."""
+        """An assembled configuration (nq,), solved from the guess.
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+        """
         return self._reference.copy()
 
     @property
@@ -538,6 +544,11 @@ class Constrained(System):
             State (..., nq), (..., nv) and acceleration (..., nv).
         basis : array_like
             (..., nv, freedoms): independent columns v with A v = 0.
+
+        Returns
+        -------
+        ndarray
+            (..., freedoms).
 
         Raises
         ------
@@ -1503,7 +1514,20 @@ class Constrained(System):
         return _around(self, lambda s: s.with_base(pose), moved="the world")
 
     def with_joint_locked(self, name: str, value: Any = 0.0) -> NoReturn:
-        """An error: in a closed chain a joint is held by one more constraint."""
+        """An error: in a closed chain a joint is held by one more constraint.
+
+        Parameters
+        ----------
+        name : str
+            A coordinate.
+        value : float
+            Its value, rad or m.
+
+        Raises
+        ------
+        ModelError
+            Always, with the constraint to add instead.
+        """
         k = index(self.coordinates, name, f"{self.name} has no coordinate")
         raise ModelError(
             f"{self.name}: hold {name!r} of a closed chain by one more constraint: "
@@ -1511,11 +1535,37 @@ class Constrained(System):
         )
 
     def merge(self, other: Any, at: str | None = None, prefix: str = "") -> NoReturn:
-        """An error: trees are merged, and then closed."""
+        """An error: trees are merged, and then closed.
+
+        Parameters
+        ----------
+        other : System
+            The other one.
+        at : str, optional
+            A frame.
+        prefix : str
+            Of its names.
+
+        Raises
+        ------
+        ModelError
+            Always.
+        """
         raise ModelError(f"{self.name}: merge the trees first (its .system), then close the chains")
 
     def subtree(self, link: str) -> NoReturn:
-        """An error: a part of a closed chain is a part of its tree."""
+        """An error: a part of a closed chain is a part of its tree.
+
+        Parameters
+        ----------
+        link : str
+            The root of the part.
+
+        Raises
+        ------
+        ModelError
+            Always.
+        """
         raise ModelError(f"{self.name}: take the part of its tree, .system.subtree({link!r})")
 
     # files
@@ -1523,6 +1573,12 @@ class Constrained(System):
     def to_mjcf(self) -> str:
         """This mechanism as MJCF text: its robot, loops as equalities, its posture as a keyframe.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> "<connect" in dl.load("robotiq_2f85").to_mjcf()
         True
@@ -1535,6 +1591,12 @@ class Constrained(System):
     def to_urdf(self) -> str:
         """This mechanism as URDF text: its robot, and loops in the form of URDF+.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("robotiq_2f85").to_urdf().count("<loop ")
         2
@@ -1546,6 +1608,12 @@ class Constrained(System):
     def to_loops(self) -> str:
         """Its constraints alone, as the TOML that `dl.load` reads beside the robot's own file.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
         ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']

@@ -386,6 +386,12 @@ class Robot(System):
 
         Motors are written as transmissions; URDF has no place for other actuators.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> Robot.from_urdf(robot.to_urdf()).nv
@@ -396,7 +402,12 @@ class Robot(System):
         return urdf_from_model(self.model)
 
     def to_mjcf(self) -> str:
-        """This robot as MJCF text: bodies, joints, inertias, drives, gravity; frames as sites."""
+        """This robot as MJCF text: bodies, joints, inertias, drives, gravity; frames as sites.
+
+        Returns
+        -------
+        str
+        """
         from dalembert.importers.mjcf_write import mjcf_from_model
 
         return mjcf_from_model(self.model)
@@ -1584,6 +1595,13 @@ class Robot(System):
     def base_values(self) -> Array:
         """β (base,): the values of the base parameters.
 
+        Returns
+        -------
+        ndarray
+            (base,).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> state = [0.3, 0.4], [1.0, 2.0], [3.0, 4.0]
@@ -1604,6 +1622,12 @@ class Robot(System):
         really is (joint wrenches, momentum, centre of mass) is not. A link may have moments without
         mass, which formulations about centres of mass refuse.
 
+        Returns
+        -------
+        Robot
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("rx90")
         >>> robot.reduced().operation_count("inverse_dynamics").multiplications <= 253

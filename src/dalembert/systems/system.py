@@ -155,6 +155,10 @@ class System(Portable):
         """Its live page in a notebook: `q`, `qd` and `t` of the widget follow it, and it follows them.
 
         There is one for each system, created on first use; `dl.Widget(system)` is another one.
+
+        Returns
+        -------
+        Widget
         """
         return views.widget(self)
 
@@ -185,7 +189,13 @@ class System(Portable):
         return written
 
     def neutral(self) -> Array:
-        """The reference configuration q (nq,)."""
+        """The reference configuration q (nq,).
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+        """
         return self.dynamics.neutral()
 
     def random_state(
@@ -1558,7 +1568,19 @@ class System(Portable):
         return RequiredControls(tau, lam=lam)
 
     def holding(self, q: ArrayLike, **options: Argument) -> RequiredControls:
-        """`static_controls` by its old name, which warns."""
+        """`static_controls` by its old name, which warns.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) a configuration.
+        **options :
+            As for `static_controls`.
+
+        Returns
+        -------
+        RequiredControls
+        """
         deprecated("holding is now static_controls", gone="0.3.0")
         return self.static_controls(q, **options)
 
@@ -2008,13 +2030,45 @@ class System(Portable):
         return self.evaluator.variant(quantity, formulation, choices)
 
     def ports(self, variant: Variant) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-        """Inputs of a variant's kernel, the open parameters last, and its results."""
+        """Inputs of a variant's kernel, the open parameters last, and its results.
+
+        Parameters
+        ----------
+        variant : Variant
+            A quantity by one formulation.
+
+        Returns
+        -------
+        tuple
+            Ports of the inputs and of the results.
+        """
         return self.evaluator.ports(variant)
 
     def call(
         self, kernel: Kernel, what: str, arguments: Sequence[Argument], out: Out = None
     ) -> Results:
-        """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
+        """A kernel on arrays; NumPy's errors are raised again in the user's terms.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            A compiled quantity.
+        what : str
+            Its name in messages.
+        arguments : sequence of array_like
+            Its inputs, in order.
+        out : ndarray, optional
+            Where the first result goes.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+
+        Raises
+        ------
+        ShapeError
+            Naming the input whose shape does not fit.
+        """
         return self.evaluator.call(kernel, what, arguments, out)
 
     def _evaluate(
