@@ -72,11 +72,18 @@ def test_it_builds_without_warnings(tmp_path):
     pytest.importorskip("sphinx", reason="the extra docs is not installed")
     pytest.importorskip("furo", reason="the extra docs is not installed")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    # the chapters of the course run one by one in tests/docs; the listings of all modules, most of
-    # the work, only repeat them
+    # chapters of the course run one by one in tests/docs, examples in test_examples.py; the listings
+    # of all modules, most of the work, only repeat them
     settings = runpy.run_path(str(DOCS / "conf.py"))["extensions"]
     extensions = [name for name in settings if name != "sphinx.ext.viewcode"]
-    left_out = ["-D", "run_pages=0", "-D", f"extensions={','.join(extensions)}"]
+    left_out = [
+        "-D",
+        "run_pages=0",
+        "-D",
+        "plot_gallery=0",
+        "-D",
+        f"extensions={','.join(extensions)}",
+    ]
     built = subprocess.run(
         [*command, *left_out, "-d", str(tmp_path / "trees"), str(DOCS), tmp_path / "html"],
         capture_output=True,

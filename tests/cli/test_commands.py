@@ -327,8 +327,8 @@ def test_doctor_fails_where_kernels_are_wrong(monkeypatch):
 
 def test_examples_are_listed():
     rows = run_json("example")
-    assert len(rows) >= 19
-    assert all(row["summary"].endswith(".") for row in rows)
+    assert len(rows) >= 25
+    assert all(row["summary"] for row in rows)
     assert "swing" in run("example")
 
 

@@ -541,6 +541,7 @@ class ExampleOptions:
     _: KW_ONLY
     show: bool = flag("--show", "Print its code instead of running it.")
     copy: Path | None = option(None, "Copy it into this folder instead of running it.")
+    out: Path = option(Path("out"), "Folder for its figure.")
     json: bool = JSON
 
 

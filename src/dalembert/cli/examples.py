@@ -29,7 +29,7 @@ def summaries() -> dict[str, str]:
 
 
 def example(options: ExampleOptions) -> None:
-    """List the examples; or run, show or copy one."""
+    """List the examples; or show, copy or run one, and write the figure that it draws."""
     known = summaries()
     if options.name is None:
         if options.json:
@@ -49,4 +49,8 @@ def example(options: ExampleOptions) -> None:
             part.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
         say(console(), f"{copy}")
     else:
-        runpy.run_path(str(path), run_name="__main__")
+        names = runpy.run_path(str(path), run_name="__main__")
+        if hasattr(names.get("figure"), "savefig"):
+            with output_file(options.out / f"{options.name}.png") as part:
+                names["figure"].savefig(part, format="png", dpi=150)
+            say(console(), f"figure: {options.out / options.name}.png")

@@ -1,4 +1,8 @@
-"""A system from its energies: a pendulum on a cart, derived, compiled and let go."""
+"""A system from its energies
+==========================
+
+A system from its energies: a pendulum on a cart, derived, compiled and let go.
+"""
 
 import numpy as np
 import sympy
@@ -27,3 +31,5 @@ momentum = 1.2 * v + 0.2 * 0.5 * w * np.cos(run.q.values[:, 1])  # along x, noth
 print(f"energy drift {np.ptp(energy):.1e} J, momentum drift {np.ptp(momentum):.1e} kg m/s")
 assert np.ptp(energy) < 1e-8
 assert np.abs(momentum).max() < 1e-8
+
+figure = run.dl.plot(["q", "energy"])

@@ -1,4 +1,8 @@
-"""Computed torque along a quintic path: the error dies away at the poles that were chosen."""
+"""Computed-torque control
+=======================
+
+Computed torque along a quintic path: the error dies away at the poles that were chosen.
+"""
 
 import numpy as np
 
@@ -16,3 +20,5 @@ expected = 0.05 * (1 + 10 * t) * np.exp(-10 * t)
 for k in range(0, len(t), 25):
     print(f"t = {t[k]:.2f} s   error {error[k, 0]:.2e} rad   expected {expected[k]:.2e} rad")
 assert np.allclose(error, expected[:, None], atol=1e-7)
+
+figure = run.dl.plot(["q", "tau"])

@@ -1,7 +1,12 @@
-"""Identification in JAX: a payload and a friction found by gradients through a simulation."""
+"""Identification through a simulation in JAX
+==========================================
+
+A payload and a friction from measured motions, by gradients through a simulation.
+"""
 
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -45,5 +50,12 @@ x = jnp.array([0.5, 0.1])
 for iteration in range(6):
     print(f"{iteration}: load {x[0]:.4f} kg, friction {x[1]:.4f} N m s/rad")
     x = x - jnp.linalg.lstsq(jacobian(x), misfit(x))[0]  # Gauss–Newton
-print(f"found {x[0]:.4f} kg and {x[1]:.4f} N m s/rad; the truth is 1.7 and 0.8")
+print(f"fitted {x[0]:.4f} kg and {x[1]:.4f} N m s/rad; the truth is 1.7 and 0.8")
 assert jnp.abs(x - truth).max() < 0.02
+
+figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+t = 0.1 * np.arange(1, 7)
+for k, color in ((0, "C0"), (5, "C1"), (10, "C2")):
+    axes.plot(t, measured[:, k], "o", color=color, fillstyle="none")
+    axes.plot(t, motion(x)[:, k], color=color)
+axes.set(xlabel="time / s", ylabel="q / rad", title="measured (circles) and fitted")

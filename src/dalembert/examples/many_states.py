@@ -1,7 +1,12 @@
-"""A million states at once: kernels are NumPy ufuncs, with batches, broadcasting and out=."""
+"""A million states at once
+========================
+
+A million states at once: kernels are NumPy ufuncs, with batches, broadcasting and out=.
+"""
 
 import timeit
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -20,3 +25,9 @@ print("bias of all pairs:", h.shape)
 kernel = robot.kernel("inverse_dynamics")
 print("the kernel is a", type(kernel).__name__, "with signature", kernel.signature)
 assert isinstance(kernel, np.ufunc)
+
+figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+for k, joint in enumerate(robot.joints):
+    axes.hist(tau[:, k], bins=200, range=(-80, 80), histtype="step", label=joint.name)
+axes.set(xlabel="torque of random motions / N m", ylabel="states", yscale="log")
+axes.legend(fontsize="small")

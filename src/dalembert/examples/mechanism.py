@@ -1,5 +1,10 @@
-"""A slider-crank in absolute coordinates: torque, pin forces, and the same by free-body diagrams."""
+"""A mechanism in absolute coordinates
+===================================
 
+A slider-crank in absolute coordinates: torque, pin forces, and the same by free-body diagrams.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -24,3 +29,12 @@ for t in (0.005, 0.010, 0.015):
         f"t = {1e3 * t:2.0f} ms: torque {torque:7.2f} N m, wrist pin on the piston {pin.round(1)} N"
     )
     assert abs(free_bodies(state)["motor"] - torque) < 1e-8
+
+t = np.linspace(0.0, 0.05, 201)
+states = engine.inverse_dynamics(t)
+figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(6.4, 4.2), layout="constrained")
+above.plot(1e3 * t, [state.torque("motor") for state in states])
+above.set_ylabel("torque / N m")
+below.plot(1e3 * t, [state.force("P", on="piston") for state in states], label=["along", "across"])
+below.set(xlabel="time / ms", ylabel="wrist pin / N")
+below.legend()

@@ -1,5 +1,10 @@
-"""An arm from a Denavit–Hartenberg table, with a payload that stays a parameter."""
+"""An arm from a Denavit–Hartenberg table
+======================================
 
+An arm with a payload that stays a parameter: gravity compensation for many payloads in one call.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -22,3 +27,8 @@ for kg, tau in zip(loads[:, 0], static, strict=True):
 # each kilogram adds g times the horizontal distance of the wrist
 levers = 9.81 * arm.jacobian(q, expressed_in="world", parameters={"load": 1.0})[1]
 assert np.allclose(np.diff(static, axis=0), levers)
+
+figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+axes.plot(loads, static, label=[joint.name for joint in arm.joints])
+axes.set(xlabel="payload / kg", ylabel="static torque / N m")
+axes.legend()

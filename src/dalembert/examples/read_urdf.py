@@ -1,5 +1,10 @@
-"""An arm from URDF text: joints, drives, limits, and the torques of a motion."""
+"""An arm from URDF
+================
 
+An arm from URDF text: joints, drives, limits, and the torques of a motion.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -28,3 +33,11 @@ tau = robot.inverse_dynamics(q, qd, qdd)
 print("torques:", tau.round(3), "N m")
 assert np.allclose(robot.forward_dynamics(q, qd, tau), qdd)
 assert np.allclose(dl.Robot.from_urdf(robot.to_urdf()).inverse_dynamics(q, qd, qdd), tau)
+
+# static torques over the whole workspace, in one call
+angles = np.linspace(-2.0, 2.0, 161)
+static = robot.gravity_torque(np.stack(np.meshgrid(angles, angles), axis=-1))
+figure, axes = plt.subplots(figsize=(5.2, 4.0), layout="constrained")
+lines = axes.contourf(angles, angles, static[..., 0], levels=20, cmap="RdBu")
+axes.set(xlabel="shoulder / rad", ylabel="elbow / rad", title="gravity torque of the shoulder")
+figure.colorbar(lines, label="N m")

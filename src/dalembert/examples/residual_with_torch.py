@@ -1,4 +1,8 @@
-"""What a model leaves out, learnt in PyTorch: a network adds its torque to those of the equations."""
+"""Learning a residual torque in PyTorch
+=====================================
+
+What a model leaves out, learnt in PyTorch: a network adds its torque to those of the equations.
+"""
 
 import numpy as np
 import torch

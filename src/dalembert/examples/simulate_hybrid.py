@@ -1,4 +1,8 @@
-"""Hybrid control of the redundant parallel manipulator: a circle, and a prescribed internal force."""
+"""Hybrid control of a redundant parallel manipulator
+==================================================
+
+Hybrid control of the redundant parallel manipulator: a circle, and a prescribed internal force.
+"""
 
 import numpy as np
 
@@ -22,3 +26,5 @@ error = np.abs(run.q.values[:, task] - path(run.time.values).q).max()
 print(f"tracking error {error:.1e} rad, constraints met within {float(run.residual.max()):.1e}")
 print(f"internal force {run['lambda'][50].values} N, wanted {force} N")
 assert error < 1e-7 and np.allclose(run["lambda"], force, atol=1e-5)
+
+figure = run.dl.plot(["q", "lambda"])

@@ -1,5 +1,10 @@
-"""Derivatives are quantities like any other: natural frequencies of an arm held by springs."""
+"""Natural frequencies from derivatives
+====================================
 
+Derivatives of the dynamics are quantities like any other: natural frequencies of an arm on springs.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -22,3 +27,13 @@ central = [
     for e in np.eye(6)
 ]
 assert np.allclose(dtau_dq, np.transpose(central), atol=1e-6)
+
+# along a motion of the elbow, all postures in one call
+angles = np.linspace(0.0, np.pi / 2, 91)
+postures = np.tile(q, (91, 1))
+postures[:, 2] = angles
+dtau_dq, _, M = robot.inverse_dynamics_derivatives(postures, 0 * postures, 0 * postures)
+squares = np.linalg.eigvals(np.linalg.solve(M, springs + dtau_dq)).real
+figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+axes.semilogy(np.degrees(angles), np.sort(np.sqrt(squares), axis=1) / (2 * np.pi))
+axes.set(xlabel="elbow / °", ylabel="natural frequency / Hz")

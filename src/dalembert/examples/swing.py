@@ -1,5 +1,10 @@
-"""An arm let go: forward dynamics integrated by SciPy, and its energy stays what it was."""
+"""Forward dynamics in SciPy's integrator
+======================================
 
+An arm let go: forward dynamics integrated by SciPy, and its energy stays what it was.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -22,3 +27,8 @@ for t, posture, E in zip(run.t, q, energy, strict=True):
     print(f"t = {t:.2f} s   q = {np.array2string(posture, precision=3, sign=' ')}   E = {E:.9f} J")
 print(f"energy drift: {np.ptp(energy):.1e} J in {run.nfev} evaluations")
 assert np.ptp(energy) < 1e-7
+
+figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+axes.plot(run.t, q, "o-", label=[joint.name for joint in robot.joints])
+axes.set(xlabel="time / s", ylabel="q / rad")
+axes.legend()

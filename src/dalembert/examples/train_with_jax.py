@@ -1,7 +1,12 @@
-"""Controller gains trained in JAX, by gradients through the motion of a batch of arms."""
+"""Training a policy through a simulation in JAX
+=============================================
+
+A small network that brings a batch of arms to rest, trained by gradients through their motion.
+"""
 
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 
 import dalembert as dl
@@ -49,3 +54,7 @@ for iteration in range(150):
         print(f"{iteration:3d}: cost {value:.4f}")
 print(f"cost {costs[0]:.4f} before, {costs[-1]:.4f} after {len(costs)} steps of descent")
 assert costs[-1] < 0.5 * costs[0]
+
+figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+axes.semilogy(costs)
+axes.set(xlabel="step of descent", ylabel="cost")
