@@ -1,5 +1,6 @@
 """The documentation: its code runs page by page, its links lead somewhere, it builds quietly."""
 
+import json
 import re
 import runpy
 import subprocess
@@ -43,6 +44,21 @@ def test_code_runs(path, tmp_path, monkeypatch, request):
         # line numbers of errors are those of the page
         shifted = "\n" * text.count("\n", 0, match.start(1)) + match.group(1)
         exec(compile(shifted, str(path), "exec"), names)
+
+
+def test_notebooks_are_those_of_their_pages():
+    """Their code is that of the pages, which runs above; `python tools/notebooks.py` writes them."""
+    tool = runpy.run_path(str(DOCS.parent / "tools" / "notebooks.py"))
+    assert len(tool["PAGES"]) >= 6
+    for page in tool["PAGES"]:
+        path = DOCS / "notebooks" / f"{Path(page).stem}.ipynb"
+        assert path.read_text(encoding="utf-8") == tool["written"](DOCS / page), page
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        assert code == [x.strip() for x in BLOCK.findall((DOCS / page).read_text("utf-8"))]
+        links = re.findall(r"\]\(([^)#\s]+)", "".join(x for c in cells for x in c["source"]))
+        files = [x for x in links if "://" not in x]
+        assert [x for x in files if not (path.parent / x).exists()] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
