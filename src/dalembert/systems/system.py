@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert import tracing, views
-from dalembert.errors import FormulationError, ShapeError
+from dalembert.errors import FormulationError, ParameterError, ShapeError
 from dalembert.kernels.call.arguments import needs_mapping, on_device
 from dalembert.model.model import CoordinateKinds
 from dalembert.pickling import Portable
@@ -2126,6 +2126,11 @@ class System(Portable):
         if evaluator.has_parameters:
             arguments = (*arguments, evaluator.parameters_beside(arguments, parameters))
         elif parameters is not None:
+            if not isinstance(parameters, Mapping) and np.size(parameters):
+                raise ParameterError(
+                    f"{self.dynamics.name} has no named parameters: expected none, got an array of "
+                    f"shape {np.shape(parameters)}; pass further inputs by name, or leave them out"
+                )
             self.dynamics.parameter_values(dict(parameters))
         if not on_device(arguments):
             kernel = evaluator.kernel(variant)
