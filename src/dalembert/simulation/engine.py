@@ -99,8 +99,9 @@ def simulate(
     method
         "DOP853" (default for one state), "RK45", "RK23", "Radau", "BDF", "LSODA" adapt their steps to
         `rtol` and `atol`; "rk4" (default for batches and digital controllers), "heun", "euler",
-        "semi_implicit", "variational" (symplectic), "generalized_alpha" (implicit, index 3) and
-        "baumgarte" (stabilised constraints) step by `dt`.
+        "semi_implicit", "variational", "stormer_verlet" and "implicit_midpoint" (symplectic, the last
+        two in coordinates and momenta), "generalized_alpha" (implicit, index 3) and "baumgarte"
+        (stabilised constraints) step by `dt`.
     dt, save_every
         States are saved every `save_every`·`dt` seconds.
     rtol, atol

@@ -8,7 +8,7 @@ done in the modules that they import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dalembert.systems.dynamics import Result
     from dalembert.systems.ik.solve import IKSolutions
     from dalembert.systems.ik.solver import IKResult
+    from dalembert.systems.poisson import Conservation, PhaseFunction, PoissonBracket
     from dalembert.systems.robot import Robot
 
 __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
@@ -810,6 +811,81 @@ class System(Portable):
         options: dict[str, Argument] = {"tip_wrench": tip_wrench, "t": t}
         inputs = (q, p, tau)
         return tuple(self._evaluate("canonical_equations", inputs, None, parameters, **options))
+
+    def poisson_bracket(self, f: PhaseFunction, g: PhaseFunction) -> PoissonBracket:
+        """{f, g} of two functions of coordinates, momenta and time, as such a function again.
+
+        {f, g} = Σ (∂f/∂q_i ∂g/∂p_i − ∂f/∂p_i ∂g/∂q_i). At ball and free joints p are momenta of body
+        velocities, and the bracket has the Lie–Poisson terms −π·(∂f/∂π × ∂g/∂π) of their group (Marsden
+        and Ratiu 1999, ch. 13). Constraints do not change it: ḟ then has −∂f/∂p·Aᵀλ besides {f, H}.
+
+        Parameters
+        ----------
+        f, g : callable
+            (q, p) or (q, p, t) → a number, in NumPy; methods such as `hamiltonian`, and brackets.
+
+        Returns
+        -------
+        PoissonBracket
+            A function (q, p, t=0) of states (..., nq), (..., nv) or of symbols.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> arm = dl.load("planar_2r")
+        >>> q, p = [0.1, 0.7], [0.3, -0.2]
+        >>> rate = arm.poisson_bracket(lambda q, p: q[1], arm.hamiltonian)  # q̇₂ = {q₂, H}
+        >>> bool(np.isclose(rate(q, p), arm.canonical_equations(q, p, [0.0, 0.0])[0][1]))
+        True
+        """
+        from dalembert.systems.poisson import PoissonBracket
+
+        return PoissonBracket(self, f, g)
+
+    def is_conserved(
+        self,
+        f: PhaseFunction,
+        tau: ArrayLike | Callable[..., ArrayLike] | None = None,
+        *,
+        parameters: Parameters = None,
+        tol: float = 1e-9,
+        seed: int = 0,
+    ) -> Conservation:
+        """Whether f(q, p, t) stays constant along every motion: ḟ = 0 at random states.
+
+        ḟ = {f, H} + ∂f/∂t + ∂f/∂p·(τ + ψ − Aᵀλ) is computed by the canonical equations, and its size
+        compared with the sum of the sizes of its terms.
+
+        Parameters
+        ----------
+        f : callable
+            (q, p) or (q, p, t) → a number, in NumPy.
+        tau : array_like or callable, optional
+            Applied forces (nv,), or a function (t, q, qd) of them; default zero.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        tol : float
+            Largest ḟ, beside its terms, that counts as rounding.
+        seed : int
+            Of the random states.
+
+        Returns
+        -------
+        Conservation
+            True or false, with the largest residual and its state.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> pendulum = dl.load("spherical_pendulum")
+        >>> bool(pendulum.is_conserved(pendulum.hamiltonian))
+        True
+        >>> [bool(pendulum.is_conserved(lambda q, p: p[k])) for k in (0, 1)]
+        [False, True]
+        """
+        from dalembert.systems.poisson import conservation
+
+        return conservation(self, f, tau, parameters, tol, np.random.default_rng(seed))
 
     def acceleration_energy(
         self,

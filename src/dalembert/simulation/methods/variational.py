@@ -50,7 +50,8 @@ class Variational:
         if dynamics.moving or dynamics.gyroscopic:
             raise SettingError(
                 f"{dynamics.name}: method='variational' takes L = K − U with K quadratic in "
-                "the velocities and no time in it; take 'rk4' or an adaptive method"
+                "the velocities and no time in it; take 'implicit_midpoint', the same rule in "
+                "momenta, 'rk4' or an adaptive method"
             )
 
     @property
@@ -80,14 +81,14 @@ class Variational:
         names = self.plant.dynamics.parameters
         return {"parameters": (len(names),)} if names else {}
 
-    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """The inner state: p = ∂L/∂q̇, and q̇ as a first guess of v."""
         q, qd, z, energy = self.plant.parts(x)
         parameters = {name: inputs[name] for name in self._parameters}
         p = self.gradients(q=q, v=qd, **parameters)[self.plant.nv :]
         return np.concatenate([q, p, z, energy, qd, qd, np.zeros(1)])
 
-    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
+    def leave(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """(q, q̇, z, W, H) with q̇ = M⁻¹ p."""
         q, p, z, energy = self.plant.parts(x[: self.plant.size])
         bare, _ = self.plant.bound(inputs)
