@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dalembert.systems.ik.solver import IKResult
     from dalembert.systems.poisson import Conservation, PhaseFunction, PoissonBracket
     from dalembert.systems.robot import Robot
+    from dalembert.systems.routh import Routhian
 
 __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
 
@@ -886,6 +887,54 @@ class System(Portable):
         from dalembert.systems.poisson import conservation
 
         return conservation(self, f, tau, parameters, tol, np.random.default_rng(seed))
+
+    def routh(
+        self, cyclic: str | Sequence[str] | None = None, momenta: Mapping[str, float] | None = None
+    ) -> Routhian:
+        """The system without its cyclic coordinates, by Routh's reduction: a `Lagrangian` again.
+
+        A coordinate is cyclic where ∂L/∂q_i ≡ 0 and no force acts on it. Its momentum is constant and
+        becomes a named parameter ``p_name``; R = L − Σ p_i q̇_i is the Lagrangian of the others, with
+        terms linear in their velocities (Routh 1860; Pars 1965, ch. 10). Nothing may drive what is left
+        out: `tau` of the reduced system acts on the remaining coordinates.
+
+        Parameters
+        ----------
+        cyclic : str or sequence of str, optional
+            Coordinates to leave out; default all that are cyclic.
+        momenta : mapping, optional
+            Momenta by coordinate, kg m/s or kg m²/s; without one a momentum is given at the call.
+
+        Returns
+        -------
+        Routhian
+            The reduced system; `cyclic_velocities` returns the rates of what was left out.
+
+        Raises
+        ------
+        ModelError
+            If a coordinate is not cyclic, with the energy or force that depends on it.
+
+        Examples
+        --------
+        The azimuth of a spherical pendulum is cyclic; its momentum gives the effective potential:
+
+        >>> import dalembert as dl
+        >>> pendulum = dl.load("spherical_pendulum")
+        >>> q, qd = [0.7, 0.2], [0.3, 1.1]
+        >>> reduced = pendulum.routh()
+        >>> reduced.coordinates, reduced.cyclic, reduced.momenta
+        (('theta',), ('phi',), ('p_phi',))
+        >>> p = reduced.momenta_of(q, qd)
+        >>> reduced.cyclic_velocities([0.7], [0.3], p)
+        array([1.1])
+        >>> whole = pendulum.forward_dynamics(q, qd, [0.0, 0.0])
+        >>> bool(np.isclose(reduced.forward_dynamics([0.7], [0.3], [0.0], parameters=p), whole[0]))
+        True
+        """
+        from dalembert.systems.routh import Routhian
+
+        return Routhian(self, cyclic, momenta)
 
     def acceleration_energy(
         self,
