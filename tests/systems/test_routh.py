@@ -164,8 +164,8 @@ def test_reduced_systems_pickle_and_may_be_reduced_further():
     args = ([0.1, 0.7], [0.3, 0.2])
     np.testing.assert_array_equal(again.cyclic_velocities(*args), reduced.cyclic_velocities(*args))
     once = heavy_top().routh()
-    twice = reduced.routh("phi")
+    again = reduced.routh("phi")
     p = {"p_phi": 0.3, "p_psi": 0.5}
     np.testing.assert_allclose(
-        twice.potential_energy([0.6], parameters=p), once.potential_energy([0.6], parameters=p)
+        again.potential_energy([0.6], parameters=p), once.potential_energy([0.6], parameters=p)
     )

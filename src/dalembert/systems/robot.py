@@ -1064,6 +1064,48 @@ class Robot(System):
         """
         return self._evaluate("momentum", (q, qd), None, parameters, out)
 
+    def noether_momenta(
+        self, q: ArrayLike, qd: ArrayLike, parameters: Parameters = None
+    ) -> dict[str, Array]:
+        """The components of `momentum` that are conserved by symmetry, by name.
+
+        ξ·(P, L_O) is conserved where moving the robot as a whole by the twist ξ changes neither its
+        energies nor meets the ground (Noether 1918). A floating base without gravity has six such
+        momenta; under gravity the two horizontal ones and the moment about the vertical remain, however
+        the joints are driven. A base that turns freely about a vertical axis conserves the moment about
+        it. Torques of the base joints themselves, if there are any, change what is listed here.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        dict
+            Momenta (...) by name, "linear_x" in kg m/s, "angular_z" in kg m²/s about the world's
+            origin; directions that are no axes by their components. Empty where none is conserved.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> base = {"name": "base", "joint": {"type": "free"}, "mass": 2.0, "com": (0, 0, 0.1)}
+        >>> robot = dl.Robot.from_links([{**base, "inertia": np.eye(3)}])
+        >>> momenta = robot.noether_momenta(robot.neutral(), [0.5, 0, 1.0, 0, 0, 3.0])
+        >>> {name: round(float(value), 6) for name, value in momenta.items()}
+        {'angular_z': 3.0, 'linear_x': 1.0, 'linear_y': 0.0}
+        """
+        from dalembert.systems.noether import symmetries
+
+        stored = self.__dict__.setdefault("_symmetries", {})
+        if parameters is None and not stored:
+            stored["defaults"] = symmetries(self)
+        twists = stored["defaults"] if parameters is None else symmetries(self, parameters)
+        momentum = self.momentum(q, qd, parameters)
+        return {name: momentum @ twist for name, twist in twists.items()}
+
     # matrices
 
     def mass_matrix_derivative(
