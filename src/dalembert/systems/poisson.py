@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 PhaseFunction = Callable[..., Any]  # (q, p) or (q, p, t) → a number
 STATES = 24
-TOLERANCE = 1e-9  # of ḟ beside the sum of its terms; M⁻¹ in q̇ costs digits
 
 
 def structure_constants(dynamics: Dynamics) -> Array:
@@ -108,7 +107,7 @@ class Conservation:
     Attributes
     ----------
     residual : float
-        The largest |ḟ| at the random states, over the sum of the sizes of its terms.
+        The largest |ḟ| at the random states, over |∂f/∂q| |q̇| + |∂f/∂p| (|ṗ| + |p| |q̇|) + |∂f/∂t|.
     tolerance : float
         Up to which residual f counts as conserved.
     q, p, t : ndarray
@@ -161,9 +160,12 @@ def conservation(
     residuals = np.zeros(STATES)
     for k, state in enumerate(zip(q, p, times, strict=True)):
         f_q, f_p, f_t = derivatives(*state)
-        terms = np.concatenate([f_q * velocity[k], f_p * rate[k], [f_t]])
-        size = np.abs(terms).sum()
-        residuals[k] = abs(terms.sum()) / size if size > 0.0 else 0.0
+        change = f_q @ velocity[k] + f_p @ rate[k] + f_t
+        # ṗ may itself be what rounding leaves of terms of the size p v, as π × ω is
+        speed = np.linalg.norm(velocity[k])
+        force = np.linalg.norm(rate[k]) + np.linalg.norm(p[k]) * speed
+        size = np.linalg.norm(f_q) * speed + np.linalg.norm(f_p) * force + abs(f_t)
+        residuals[k] = abs(change) / size if size > 0.0 else 0.0
     worst = int(np.nanargmax(residuals)) if np.isfinite(residuals).any() else 0
     state = (q[worst], p[worst], float(times[worst]))
     return Conservation(float(residuals[worst]), tolerance, *state)

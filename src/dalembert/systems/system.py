@@ -855,7 +855,7 @@ class System(Portable):
         """Whether f(q, p, t) stays constant along every motion: ḟ = 0 at random states.
 
         ḟ = {f, H} + ∂f/∂t + ∂f/∂p·(τ + ψ − Aᵀλ) is computed by the canonical equations, and its size
-        compared with the sum of the sizes of its terms.
+        compared with the sizes of what it is the sum of.
 
         Parameters
         ----------
@@ -866,7 +866,7 @@ class System(Portable):
         parameters : mapping or array_like, optional
             Values of the named parameters.
         tol : float
-            Largest ḟ, beside its terms, that counts as rounding.
+            Largest ḟ, in that comparison, that counts as rounding.
         seed : int
             Of the random states.
 
