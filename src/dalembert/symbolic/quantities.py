@@ -35,6 +35,9 @@ QUANTITIES = (
     Quantity("psi", "generalized_forces", is_vector=True),
     Quantity("G", "gyroscopic_matrix"),
     Quantity("e", "chart_force", "Force of the moving coordinates", is_vector=True),
+    Quantity("H", "hamiltonian"),
+    Quantity("H_p", "velocities_of_momenta", "Canonical equations", "q̇ = ∂H/∂p", True),
+    Quantity("H_q", "momentum_rates", "Canonical equations", "ṗ = −∂H/∂q + τ + ψ − Aᵀλ", True),
     Quantity("h", "constraints", equation="h = 0", is_vector=True),
     Quantity("A", "constraint_matrix", equation="A q̇ = b"),
     Quantity("gamma", "constraint_drift", "Right side of the accelerations", is_vector=True),
@@ -77,6 +80,7 @@ class Symbols:
     parameters: tuple[sympy.Symbol, ...] = ()
     defaults: Mapping[str, float | None] = field(default_factory=dict)
     tau: tuple[sympy.Symbol, ...] = ()
+    p: tuple[sympy.Symbol, ...] = ()  # the momenta, where the Hamiltonian is written
     t: tuple[sympy.Symbol, ...] = ()
     independent: tuple[sympy.Symbol, ...] = ()
     moving: tuple[str, ...] = ()  # which of "G" and "e" the equations of motion have
@@ -86,7 +90,7 @@ class Symbols:
 class SymbolicSystem(Symbols):
     """The programs that equations are written from, by the name of their quantity, and their symbols.
 
-    Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
+    Inputs of the programs are named "q", "qd", "p", "tau", "t" and "parameters". `linear` are the
     parameters in which M is linear, masses and moments; with None they are determined from M.
     """
 
@@ -96,7 +100,7 @@ class SymbolicSystem(Symbols):
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
         """The symbols of a program's inputs."""
         known = {"q": self.q, "qd": self.qd, "tau": self.tau, "t": self.t}
-        known["parameters"] = self.parameters
+        known |= {"p": self.p, "parameters": self.parameters}
         return {port.name: known[port.name] for port in program.inputs}
 
 

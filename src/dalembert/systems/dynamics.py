@@ -426,6 +426,16 @@ class Dynamics(Portable):
         """U, joules."""
         return self.compute("potential_energy", q=q)
 
+    def lagrangian_parts(self, q: Array) -> tuple[Array, Array, Scalar]:
+        """(M (nv, nv), a (nv,), U) of L = ½ q̇ᵀM q̇ + aᵀq̇ − U; U = V − T₀ where coordinates move."""
+        rest = np.zeros(self.nv)
+        a: Array = self.compute("generalized_momentum", q=q, qd=rest)
+        return (
+            self.mass_matrix(q),
+            a,
+            self.potential_energy(q) - self.kinetic_energy_parts(q, rest)[2],
+        )
+
     @property
     def inertia(self) -> Array:
         """θ (10 bodies,): inertial parameters to differentiate by; empty without bodies."""

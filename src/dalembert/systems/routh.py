@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from dalembert import tracing
 from dalembert.errors import FormulationError, ModelError, ParameterError
 from dalembert.kernels.call.kernel import PlainKernel
-from dalembert.linalg.factorisations import ldl
+from dalembert.linalg.factorisations import adjugate, cholesky_inverse
 from dalembert.systems.energies import ROUNDING, Energies, sample_states
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.systems.system import System
@@ -33,6 +33,9 @@ from dalembert.text import require_known
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Dynamics
     from dalembert.systems.evaluator import OptionalArray, Parameters
+
+
+FEW = 3
 
 
 class Parts(NamedTuple):
@@ -168,6 +171,15 @@ def _require_coordinates(dynamics: Dynamics) -> None:
         )
 
 
+def _inverse(M: Array) -> Array:
+    """M_cc⁻¹; of few coordinates by Cramer's rule, so that printed equations have one denominator."""
+    if len(M) > FEW:
+        return cholesky_inverse(M)
+    adjoint, determinant = adjugate(M)
+    inverse: Array = adjoint / determinant
+    return inverse
+
+
 class _Whole:
     """The parts of L of a system at symbols, and what they depend on."""
 
@@ -176,13 +188,9 @@ class _Whole:
         self.q, self.qd = tracing.symbol("q", n), tracing.symbol("qd", n)
         self.p, self.t = tracing.symbol("parameters", len(dynamics.parameters)), tracing.symbol("t")
         here = dynamics.bind(self.p) if dynamics.parameters else dynamics
-        here, rest = here.at_time(self.t), np.zeros(n)
-        self.parts = Parts(
-            here.mass_matrix(self.q),
-            here.compute("generalized_momentum", q=self.q, qd=rest),
-            here.potential_energy(self.q) - here.kinetic_energy_parts(self.q, rest)[2],
-            here.generalized_forces(self.q, self.qd),
-        )
+        here = here.at_time(self.t)
+        forces = here.generalized_forces(self.q, self.qd)
+        self.parts = Parts(*here.lagrangian_parts(self.q), forces)
 
     def is_zero(self, *arrays: Array) -> bool:
         """Whether expressions vanish identically, at random states where that is not seen."""
@@ -226,13 +234,13 @@ class _Whole:
         # nothing depends on the cyclic coordinates: zero is as good as any value
         where = filled(s, np.zeros(len(cyclic)))
         M, a, U = tracing.at(self.parts[:3], [self.q, self.p], [where, own])
-        inertia, w = ldl(M[np.ix_(cyclic, cyclic)]), p_c - a[cyclic]
-        M_cs, along = M[np.ix_(cyclic, others)], inertia.solve(w)
-        rates = along - inertia.solve(M_cs @ v)
+        inverse, w = _inverse(M[np.ix_(cyclic, cyclic)]), p_c - a[cyclic]
+        M_cs, along = M[np.ix_(cyclic, others)], inverse @ w
+        rates = along - inverse @ (M_cs @ v)
         (psi,) = tracing.at(
             [self.parts.psi], [self.q, self.qd, self.p], [where, filled(v, rates), own]
         )
-        M_r = M[np.ix_(others, others)] - M_cs.T @ inertia.solve(M_cs)
+        M_r = M[np.ix_(others, others)] - M_cs.T @ (inverse @ M_cs)
         linear = a[others] + M_cs.T @ along
         parts = {"kinetic": 0.5 * (v @ (M_r @ v)), "potential": U + 0.5 * (w @ along)}
         parts |= {"forces": psi[others]}

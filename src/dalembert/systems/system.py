@@ -2095,8 +2095,9 @@ class System(Portable):
         """The equations of motion as SymPy matrices in textbook form, from its programs.
 
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
-        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems
-        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
+        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates), "H", "H_p" and
+        "H_q" (Hamiltonian, q̇ = ∂H/∂p, ṗ = −∂H/∂q + τ + ψ − Aᵀλ; of ball and free joints H_q has the
+        Lie–Poisson term −π × ω too); of systems under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
         "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
         coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
         that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
