@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from dalembert.systems.lagrangian import Lagrangian as Lagrangian
     from dalembert.systems.particles import Particles as Particles
     from dalembert.systems.robot import Robot as Robot
+    from dalembert.systems.routh import routh as routh
     from dalembert.systems.statics import equilibria as equilibria
     from dalembert.systems.statics import equilibrium as equilibrium
     from dalembert.systems.statics import virtual_work as virtual_work
@@ -150,6 +151,7 @@ _MODULES = {
     "dalembert.systems.lagrangian": "Lagrangian",
     "dalembert.systems.particles": "Particles",
     "dalembert.systems.robot": "Robot",
+    "dalembert.systems.routh": "routh",
     "dalembert.systems.statics": "equilibria equilibrium virtual_work",
     "dalembert.systems.system": "System",
     "dalembert.zoo": "load",

@@ -84,7 +84,7 @@ def test_how_they_are_printed():
     assert "H_q = [ m g l sin θ ]" in pendulum.text()
     spherical = dl.load("spherical_pendulum").equations(["H_q"]).text()
     assert "9.81 sin θ − p_φ² cos θ/(sin³ θ)" in spherical
-    reduced = heavy_top().routh().equations(["g"]).text()
+    reduced = dl.routh(heavy_top()).equations(["g"]).text()
     assert "/(sin³ θ)" in reduced and len(reduced) < 130
     assert pendulum.where(p_theta=2.0, m=1.0).H.free_symbols == pendulum.where(
         m=1.0

@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 
 
 class Routhian(Lagrangian):
-    """A system without its cyclic coordinates, whose momenta are named parameters; see `System.routh`.
+    """A system without its cyclic coordinates, whose momenta are named parameters; see `routh`.
 
     Attributes
     ----------
@@ -155,6 +155,59 @@ class Routhian(Lagrangian):
         p = self.whole.generalized_momentum(q, qd, parameters=parameters, t=t)
         columns = [self.whole.coordinates.index(name) for name in self.cyclic]
         return {name: p[..., k] for name, k in zip(self.momenta, columns, strict=True)}
+
+
+def routh(
+    system: System,
+    cyclic: str | Sequence[str] | None = None,
+    momenta: Mapping[str, float] | None = None,
+) -> Routhian:
+    """The system without its cyclic coordinates, by Routh's reduction: a `Lagrangian` again.
+
+    A coordinate is cyclic where ∂L/∂q_i ≡ 0 and no force acts on it. Its momentum is constant and
+    becomes a named parameter ``p_name``; R = L − Σ p_i q̇_i is the Lagrangian of the others, with
+    terms linear in their velocities (Routh 1860; Pars 1965, ch. 10). Nothing may drive what is left
+    out: `tau` of the reduced system acts on the remaining coordinates.
+
+    Parameters
+    ----------
+    system : System
+        A `Lagrangian`, a robot with joints of one degree each, or any other free system in coordinates.
+    cyclic : str or sequence of str, optional
+        Coordinates to leave out; default all that are cyclic.
+    momenta : mapping, optional
+        Momenta by coordinate, kg m/s or kg m²/s; without one a momentum is given at the call.
+
+    Returns
+    -------
+    Routhian
+        The reduced system; `cyclic_velocities` returns the rates of what was left out.
+
+    Raises
+    ------
+    ModelError
+        If a coordinate is not cyclic, with the energy or force that depends on it.
+    FormulationError
+        If the system has constraints, or ball or free joints.
+
+    Examples
+    --------
+    The azimuth of a spherical pendulum is cyclic; its momentum gives the effective potential:
+
+    >>> import dalembert as dl
+    >>> pendulum = dl.load("spherical_pendulum")
+    >>> q, qd = [0.7, 0.2], [0.3, 1.1]
+    >>> reduced = dl.routh(pendulum)
+    >>> reduced.coordinates, reduced.cyclic, reduced.momenta
+    (('theta',), ('phi',), ('p_phi',))
+    >>> p = reduced.momenta_of(q, qd)
+    >>> reduced.cyclic_velocities([0.7], [0.3], p)
+    array([1.1])
+    >>> whole = pendulum.forward_dynamics(q, qd, [0.0, 0.0])
+    >>> bool(np.isclose(reduced.forward_dynamics([0.7], [0.3], [0.0], parameters=p), whole[0]))
+    True
+    """
+    return Routhian(system, cyclic, momenta)
 
 
 def _require_coordinates(dynamics: Dynamics) -> None:

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from dalembert.systems.ik.solver import IKResult
     from dalembert.systems.poisson import Conservation, PhaseFunction, PoissonBracket
     from dalembert.systems.robot import Robot
-    from dalembert.systems.routh import Routhian
 
 __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
 
@@ -887,54 +886,6 @@ class System(Portable):
         from dalembert.systems.poisson import conservation
 
         return conservation(self, f, tau, parameters, tol, np.random.default_rng(seed))
-
-    def routh(
-        self, cyclic: str | Sequence[str] | None = None, momenta: Mapping[str, float] | None = None
-    ) -> Routhian:
-        """The system without its cyclic coordinates, by Routh's reduction: a `Lagrangian` again.
-
-        A coordinate is cyclic where ∂L/∂q_i ≡ 0 and no force acts on it. Its momentum is constant and
-        becomes a named parameter ``p_name``; R = L − Σ p_i q̇_i is the Lagrangian of the others, with
-        terms linear in their velocities (Routh 1860; Pars 1965, ch. 10). Nothing may drive what is left
-        out: `tau` of the reduced system acts on the remaining coordinates.
-
-        Parameters
-        ----------
-        cyclic : str or sequence of str, optional
-            Coordinates to leave out; default all that are cyclic.
-        momenta : mapping, optional
-            Momenta by coordinate, kg m/s or kg m²/s; without one a momentum is given at the call.
-
-        Returns
-        -------
-        Routhian
-            The reduced system; `cyclic_velocities` returns the rates of what was left out.
-
-        Raises
-        ------
-        ModelError
-            If a coordinate is not cyclic, with the energy or force that depends on it.
-
-        Examples
-        --------
-        The azimuth of a spherical pendulum is cyclic; its momentum gives the effective potential:
-
-        >>> import dalembert as dl
-        >>> pendulum = dl.load("spherical_pendulum")
-        >>> q, qd = [0.7, 0.2], [0.3, 1.1]
-        >>> reduced = pendulum.routh()
-        >>> reduced.coordinates, reduced.cyclic, reduced.momenta
-        (('theta',), ('phi',), ('p_phi',))
-        >>> p = reduced.momenta_of(q, qd)
-        >>> reduced.cyclic_velocities([0.7], [0.3], p)
-        array([1.1])
-        >>> whole = pendulum.forward_dynamics(q, qd, [0.0, 0.0])
-        >>> bool(np.isclose(reduced.forward_dynamics([0.7], [0.3], [0.0], parameters=p), whole[0]))
-        True
-        """
-        from dalembert.systems.routh import Routhian
-
-        return Routhian(self, cyclic, momenta)
 
     def acceleration_energy(
         self,
@@ -2097,10 +2048,11 @@ class System(Portable):
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
         "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates), "H", "H_p" and
         "H_q" (Hamiltonian, q̇ = ∂H/∂p, ṗ = −∂H/∂q + τ + ψ − Aᵀλ; of ball and free joints H_q has the
-        Lie–Poisson term −π × ω too); of systems under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
-        "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
-        coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
-        that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
+        Lie–Poisson term −π × ω too); of systems under constraints also "h", "A", "gamma", "lambda"
+        (forces of the constraints), "P_omega", "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r",
+        "tau_r" (reduced to independent coordinates) and "Delta" (the term that the constrained
+        Lagrangian loses). By default those that say all of the motion: M, C, g, and what else there is
+        of G, e, psi and A.
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
         written a few seconds after that is given as the program computes it, which `note` says. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
