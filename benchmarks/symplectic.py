@@ -63,9 +63,9 @@ def plotted(curves: dict[str, tuple[np.ndarray, np.ndarray]], path: Path) -> Non
 
     figure, axes = plt.subplots(figsize=(6.6, 3.2), constrained_layout=True)
     for method, (t, error) in curves.items():
-        shown = np.unique(np.geomspace(1, len(t) - 1, 200).astype(int))
+        indices = np.unique(np.geomspace(1, len(t) - 1, 200).astype(int))
         largest = np.maximum.accumulate(np.abs(error))
-        axes.loglog(t[shown] / DT, largest[shown], label=method)
+        axes.loglog(t[indices] / DT, largest[indices], label=method)
     axes.set(xlabel="steps of 0.05 s", ylabel="largest relative error of the energy")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert import tracing
 from dalembert.simulation.methods import METHODS
 from dalembert.simulation.plant import SimulatedPlant
 from dalembert.systems.poisson import structure_constants
+from dalembert.zoo.symbolic_models import symbolic_model
 from tests.simulation.test_orders import arm, thrown, top
 from tests.systems.test_time_and_gyroscopic import everything, magnetic, shaken_pendulum
 
@@ -152,20 +154,40 @@ def test_energy_is_bounded_where_rk4_drifts(method):
     assert drift[method] < 1.05 and drift["rk4"] > 5.0, drift
 
 
-def test_a_batch_is_the_runs_of_its_rows():
-    system, q0, qd0 = arm()
-    q = np.array([q0, [0.1, 0.2, 0.3]])
-    qd = np.array([qd0, [0.0, 0.5, -0.5]])
-    together = run(system, q, qd, "stormer_verlet", 0.01)
+def test_a_batch_with_parameters_is_the_runs_of_its_rows():
+    system = symbolic_model("planar_2r")
+    names = list(system.named_parameters)
+    q, qd = np.array([[0.3, 0.2], [0.1, -0.4]]), np.array([[1.0, -0.5], [0.2, 0.6]])
+    values = np.random.default_rng(0).uniform(0.5, 1.0, (2, len(names)))
+    together = run(system, q, qd, "stormer_verlet", 0.01, parameters=values)
     for k in range(2):
-        alone = run(system, q[k], qd[k], "stormer_verlet", 0.01)
+        own = dict(zip(names, values[k], strict=True))
+        alone = run(system, q[k], qd[k], "stormer_verlet", 0.01, parameters=own)
         np.testing.assert_allclose(together.q[:, k], alone.q, atol=1e-14)
+    # equations solved to rounding are in double precision, wherever the run starts
+    single = run(system, *np.float32([q, qd]), "stormer_verlet", 0.01, parameters=values)
+    assert single.q.dtype == float and single.attrs["status"] == "complete"
+
+
+def test_bodies_in_absolute_coordinates():
+    """Velocities of the centre along the world's axes, ω along the body's."""
+    body = {"mass": 1.3, "inertia": (0.2, 0.3, 0.4)}
+    bodies = dl.SpatialMechanism("one", gravity=(0.0, 0.0, -9.81)).body("a", **body).system
+    q, qd, _ = bodies.random_state(np.random.default_rng(0))
+    exact = run(bodies, q, qd, "DOP853", 0.4, rtol=1e-12, atol=1e-13)
+    runs = [run(bodies, q, qd, "stormer_verlet", dt) for dt in (1e-2, 5e-3)]
+    errors = [np.abs(x.qd[-1] - exact.qd[-1]).max() for x in runs]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
 @pytest.mark.parametrize("method", NAMES)
 def test_what_the_methods_refuse(method):
     with pytest.raises(dl.DalembertError, match=f"{method} method does not hold the constraints"):
         run(dl.load("four_bar"), None, None, method, 0.01)
+    x, y = dynamicsymbols("x y")
+    weightless = dl.Lagrangian([x, y], (x.diff() - y.diff()) ** 2)
+    with pytest.raises(dl.SingularMassMatrixError, match=r"velocity along x \+ y"):
+        run(weightless, None, None, method, 0.01)
     # a step too long for its equations is reported, and not computed wrongly
     system, q0, _ = arm()
     with pytest.warns(dl.SimulationWarning, match="smaller dt"):

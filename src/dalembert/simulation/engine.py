@@ -90,7 +90,8 @@ def simulate(
         Any system.
     q0, qd0
         (nq,), (nv,) initial state, by default neutral and at rest. (N, nq), (N, nv) are a batch: one
-        kernel, all threads. From float32, fixed steps without constraints are in single precision.
+        kernel, all threads. From float32, fixed steps without constraints are in single precision,
+        but for those of methods that solve equations to rounding.
     tau
         Torques: (nv,) or (N, nv) constant; `Samples` over time; a function (t, q, q̇) → torques; or a
         controller, which is compiled into the same kernel as the dynamics.
@@ -216,8 +217,8 @@ def _simulate(
     if closed:
         _require_closed(plant, plant.without_basis(x0), arguments)
     attributes = _attributes(plant, controller, friction, arguments) | settings.attributes(method)
-    fixed_steps = isinstance(method, FixedMethod)
-    if is_single(start) and fixed_steps and system.dynamics.traces and not closed:
+    in_single = isinstance(method, FixedMethod) and method.single and is_single(start)
+    if in_single and system.dynamics.traces and not closed:
         x0 = x0.astype(np.float32)
         arguments = {name: value.astype(np.float32) for name, value in arguments.items()}
         attributes["precision"] = "float32"

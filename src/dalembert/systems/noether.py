@@ -55,7 +55,7 @@ def _samples(robot: Robot, parameters: Parameters) -> tuple[_Sample, _Sample]:
     dynamics, rng = robot.dynamics.bound(parameters), np.random.default_rng(0)
     q, qd, _ = robot.random_state(rng, STATES)
     tau = rng.normal(size=qd.shape)
-    tau[:, _base(robot.dynamics.model)] = 0.0
+    tau[:, _base(robot.description)] = 0.0
     qdd = robot.forward_dynamics(q, qd, tau, parameters=parameters)
     x, v = tracing.symbol("q", dynamics.nq), tracing.symbol("qd", dynamics.nv)
     L = dynamics.compute("momentum", q=x, qd=v)
@@ -87,7 +87,8 @@ def _base(model: Any) -> Array:
             on_ground.add(k)
             moved[body.v] = True
     own: Array = model.G if hasattr(model, "G") else np.eye(tree.nv)  # joints that follow others
-    return np.flatnonzero(np.abs(own[moved]).sum(axis=0))
+    velocities: Array = np.flatnonzero(np.abs(own[moved]).sum(axis=0))
+    return velocities
 
 
 def _echelon(A: Array) -> Array:

@@ -22,16 +22,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert import tracing
-from dalembert.errors import FormulationError, ModelError, ParameterError
+from dalembert.errors import (
+    FormulationError,
+    ModelError,
+    ParameterError,
+    SingularMassMatrixError,
+)
 from dalembert.kernels.call.kernel import PlainKernel
 from dalembert.linalg.factorisations import adjugate, cholesky_inverse
-from dalembert.systems.energies import ROUNDING, Energies, sample_states
+from dalembert.systems.energies import (
+    RELATIVE_INERTIA,
+    ROUNDING,
+    Energies,
+    least_inertia,
+    sample_states,
+)
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.systems.system import System
 from dalembert.text import require_known
 
 if TYPE_CHECKING:
-    from dalembert.systems.dynamics import Array, Dynamics
+    from dalembert.systems.dynamics import Array, Dynamics, Scalar
     from dalembert.systems.evaluator import OptionalArray, Parameters
 
 
@@ -43,7 +54,7 @@ class Parts(NamedTuple):
 
     M: Array  # (n, n)
     a: Array  # (n,)
-    U: Array  # ()
+    U: Scalar  # ()
     psi: Array  # (n,), a function of q̇ too
 
 
@@ -268,6 +279,19 @@ class _Whole:
                 return f"the force on {name} depends on it"
         return ""
 
+    def require_inertia(self, cyclic: list[int]) -> None:
+        """Raise where momenta do not determine the cyclic velocities, at any of some states."""
+        M_cc = tracing.Function([self.q, self.p, self.t], [self.parts.M[np.ix_(cyclic, cyclic)]])
+        for q, _, values, t in sample_states(self.dynamics):  # type: ignore[arg-type]
+            inertia, _ = least_inertia(M_cc(q, values, t)[0])
+            if inertia > RELATIVE_INERTIA:
+                return
+        names = ", ".join(self.dynamics.coordinates[k] for k in cyclic)
+        raise SingularMassMatrixError(
+            f"{self.dynamics.name}: the kinetic energy does not grow with the velocities of the cyclic "
+            f"coordinates ({names}), which their momenta therefore do not determine; leave out others"
+        )
+
     def reduced(
         self, cyclic: list[int], momenta: Mapping[str, float | None]
     ) -> tuple[Energies, tracing.Function]:
@@ -287,6 +311,7 @@ class _Whole:
         # nothing depends on the cyclic coordinates: zero is as good as any value
         where = filled(s, np.zeros(len(cyclic)))
         M, a, U = tracing.at(self.parts[:3], [self.q, self.p], [where, own])
+        self.require_inertia(cyclic)
         inverse, w = _inverse(M[np.ix_(cyclic, cyclic)]), p_c - a[cyclic]
         M_cs, along = M[np.ix_(cyclic, others)], inverse @ w
         rates = along - inverse @ (M_cs @ v)

@@ -68,6 +68,7 @@ class Canonical:
                 f"{dynamics.name} is evaluated on numbers only, and the methods in canonical "
                 "variables solve equations that are derived from it; take 'rk4'"
             )
+        dynamics.require_regular()
 
     def _momentum(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """p = ∂L/∂q̇ (nv,) of a state (q, q̇, …)."""
@@ -117,10 +118,10 @@ class StormerVerlet(Canonical):
 
     def _dual(self, coefficients: list[float], omega: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Σ c_k (ad_Ωᵀ)ᵏ p (nv,) by Horner's rule; c_0 p in a vector space."""
+        value: np.ndarray = coefficients[-1] * p
         if not self.constants.any():
             return coefficients[0] * p
         transposed = np.tensordot(self.constants, omega, axes=([1], [0])).T
-        value = coefficients[-1] * p
         for c in reversed(coefficients[:-1]):
             value = transposed @ value + c * p
         return value
@@ -232,7 +233,9 @@ def _converged(change: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 METHODS = tuple(
-    FixedMethod(name, 2, summary, make, one_torque=True, closes=False, by_derivatives=False)
+    FixedMethod(
+        name, 2, summary, make, one_torque=True, closes=False, by_derivatives=False, single=False
+    )
     for name, summary, make in (
         ("stormer_verlet", "symplectic, in (q, p) (Hairer et al. 2006)", StormerVerlet),
         ("implicit_midpoint", "symplectic, in (q, p) (Hairer et al. 2006)", ImplicitMidpoint),

@@ -70,6 +70,7 @@ class FixedMethod(_NamedMethod):
     projects: bool = True  # its states are projected onto constraints after every step
     by_derivatives: bool = True  # integrates the derivatives of the plant, by any formulation
     remembers: bool = False  # stores accelerations, which change where a torque jumps
+    single: bool = True  # in single precision where the start is
 
 
 @dataclass(frozen=True)
