@@ -8,6 +8,7 @@ from sympy.physics.mechanics import dynamicsymbols
 import dalembert as dl
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.systems.poisson import structure_constants
+from tests.formulations.mechanisms import random_model
 from tests.simulation.test_orders import thrown, top
 
 
@@ -56,6 +57,22 @@ def test_the_bracket_with_the_hamiltonian_gives_the_canonical_equations(make):
     for k in range(system.nq):
         bracket = system.poisson_bracket(lambda q, p, k=k: q[k], system.hamiltonian)
         assert abs(bracket(q, p) - dq[k]) <= 1e-12 * (1.0 + np.abs(dq).max())
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8])
+def test_random_trees(seed):
+    """ṗ = {p, H} + τ + ψ with every kind of joint, springs, tendons and friction."""
+    rng = np.random.default_rng(seed)
+    robot = dl.Robot(random_model(rng, n=3))
+    q, qd, tau = robot.random_state(rng)
+    p = robot.generalized_momentum(q, qd)
+    velocity, rate = robot.canonical_equations(q, p, tau)
+    weights = rng.normal(size=robot.nv)
+    bracket = robot.poisson_bracket(lambda q, p: weights @ p, robot.hamiltonian)
+    applied = tau + robot.generalized_forces(q, velocity)
+    rounding = 1e-13 * np.linalg.cond(robot.mass_matrix(q))
+    expected = weights @ (rate - applied)
+    assert abs(bracket(q, p) - expected) <= rounding * (1.0 + np.abs(rate).max() + np.abs(p).max())
 
 
 def test_lie_poisson_bracket_of_a_ball_joint():
