@@ -8,6 +8,7 @@ from sympy.physics.mechanics import dynamicsymbols
 import dalembert as dl
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.systems.poisson import structure_constants
+from dalembert.zoo.symbolic_models import symbolic_model
 from tests.formulations.mechanisms import random_model
 from tests.simulation.test_orders import thrown, top
 
@@ -157,6 +158,16 @@ def test_functions_of_time_and_explicit_time():
 def test_constraint_forces_do_no_work(name, conserved):
     system = dl.load(name)
     assert bool(system.is_conserved(system.hamiltonian)) is conserved
+
+
+def test_parameters_are_those_of_the_motion():
+    system = symbolic_model("planar_2r")
+    values = dict(zip(system.named_parameters, np.linspace(0.4, 1.1, 8), strict=True))
+    assert system.is_conserved(system.hamiltonian, parameters=values)
+    q, p = np.array([0.3, 0.8]), np.array([0.2, -0.1])
+    bracket = system.poisson_bracket(lambda q, p: q[1], system.hamiltonian, values)
+    velocity, _ = system.canonical_equations(q, p, np.zeros(2), parameters=values)
+    assert bracket(q, p) == pytest.approx(velocity[1], rel=1e-12)
 
 
 def test_friction_is_no_constant_of_the_motion():

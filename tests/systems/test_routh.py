@@ -133,6 +133,13 @@ def test_what_is_not_cyclic_is_refused_with_its_reason():
             dl.routh(system, [name])
     with pytest.raises(dl.ModelError, match="no cyclic coordinate: theta: the potential energy"):
         dl.routh(dl.Lagrangian([THETA], THETA.diff() ** 2, sympy.cos(THETA)))
+    p = sympy.Symbol("p_y")
+    named = dl.Lagrangian([X, Y], (X.diff() ** 2 + p * Y.diff() ** 2), X**2, parameters={p: 2.0})
+    with pytest.raises(dl.ParameterError, match="parameter 'p_y'"):
+        dl.routh(named)
+    weightless = dl.Lagrangian([X, Y], X.diff() ** 2 + X * Y.diff())
+    with pytest.raises(dl.SingularMassMatrixError, match=r"cyclic coordinates \(y\)"):
+        dl.routh(weightless)
     with pytest.raises(dl.UnknownNameError, match="no coordinate"):
         dl.routh(heavy_top(), "chi")
     with pytest.raises(dl.ModelError, match="2 of 2 coordinates"):

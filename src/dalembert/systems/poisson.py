@@ -48,12 +48,19 @@ def structure_constants(dynamics: Dynamics) -> Array:
     return c
 
 
-def evaluated(system: System, f: PhaseFunction, q: Array, p: Array, t: Array) -> Array:
-    """The value () of a function of the state at symbols; t is passed where it has that argument."""
-    # methods of systems have an argument t, which those that do not depend on time refuse
+def evaluated(
+    system: System, f: PhaseFunction, state: tuple[Array, Array, Array], parameters: Parameters
+) -> Array:
+    """The value () of a function of (q, p, t) at symbols; t is passed where it has that argument."""
+    q, p, t = state
+    names, more = signature(f).parameters, {}
+    # methods of systems: those that do not depend on time refuse t, and others need parameters
     own = getattr(getattr(f, "__self__", None), "dynamics", None)
-    takes_time = "t" in signature(f).parameters and (own is None or own.moving)
-    value = f(q, p, t=t) if takes_time else f(q, p)
+    if "t" in names and (own is None or own.moving):
+        more["t"] = t
+    if "parameters" in names and own is not None and parameters is not None:
+        more["parameters"] = parameters
+    value = f(q, p, **more)
     shape = tracing.shape_of(value)
     if int(np.prod(shape)) != 1:
         raise ShapeError(
@@ -73,14 +80,18 @@ class PoissonBracket:
         The system whose coordinates and momenta are meant.
     f, g : callable
         (q, p) or (q, p, t) → a number, in NumPy.
+    parameters : mapping or array_like, optional
+        Values of the named parameters, for methods of the system.
     """
 
-    def __init__(self, system: System, f: PhaseFunction, g: PhaseFunction) -> None:
+    def __init__(
+        self, system: System, f: PhaseFunction, g: PhaseFunction, parameters: Parameters = None
+    ) -> None:
         dynamics = system.dynamics
         q, p = tracing.symbol("q", dynamics.nq), tracing.symbol("p", dynamics.nv)
         t, v = tracing.symbol("t"), tracing.symbol("v", dynamics.nv)
         frame = tracing.jacobian(dynamics.rate(q, v), v)  # X_i in its columns
-        values = [evaluated(system, function, q, p, t) for function in (f, g)]
+        values = [evaluated(system, function, (q, p, t), parameters) for function in (f, g)]
         f_q, g_q = (frame.T @ tracing.gradient(value, q) for value in values)
         f_p, g_p = (tracing.gradient(value, p) for value in values)
         value = f_q @ g_p - f_p @ g_q
@@ -139,7 +150,7 @@ def conservation(
         tracing.symbol("p", dynamics.nv),
         tracing.symbol("t"),
     )
-    value = evaluated(system, f, x, y, s)
+    value = evaluated(system, f, (x, y, s), parameters)
     by_q, by_p, by_t = (tracing.jacobian(value, symbol) for symbol in (x, y, s))
     v = tracing.symbol("v", dynamics.nv)
     by_motion = tracing.jacobian(dynamics.rate(x, v), v).T @ by_q

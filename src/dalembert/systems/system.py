@@ -812,7 +812,9 @@ class System(Portable):
         inputs = (q, p, tau)
         return tuple(self._evaluate("canonical_equations", inputs, None, parameters, **options))
 
-    def poisson_bracket(self, f: PhaseFunction, g: PhaseFunction) -> PoissonBracket:
+    def poisson_bracket(
+        self, f: PhaseFunction, g: PhaseFunction, parameters: Parameters = None
+    ) -> PoissonBracket:
         """{f, g} of two functions of coordinates, momenta and time, as such a function again.
 
         {f, g} = Σ (∂f/∂q_i ∂g/∂p_i − ∂f/∂p_i ∂g/∂q_i). At ball and free joints p are momenta of body
@@ -823,6 +825,8 @@ class System(Portable):
         ----------
         f, g : callable
             (q, p) or (q, p, t) → a number, in NumPy; methods such as `hamiltonian`, and brackets.
+        parameters : mapping or array_like, optional
+            Values of the named parameters, for methods such as `hamiltonian`.
 
         Returns
         -------
@@ -840,7 +844,7 @@ class System(Portable):
         """
         from dalembert.systems.poisson import PoissonBracket
 
-        return PoissonBracket(self, f, g)
+        return PoissonBracket(self, f, g, parameters)
 
     def is_conserved(
         self,
@@ -859,7 +863,7 @@ class System(Portable):
         Parameters
         ----------
         f : callable
-            (q, p) or (q, p, t) → a number, in NumPy.
+            (q, p) or (q, p, t) → a number, in NumPy; methods such as `hamiltonian`, and brackets.
         tau : array_like or callable, optional
             Applied forces (nv,), or a function (t, q, qd) of them; default zero.
         parameters : mapping or array_like, optional
