@@ -158,8 +158,9 @@ def _canonical_acceleration(s: Symbols) -> Array:
     H = 0.5 * (momentum @ ldl(_mass_matrix(s)).solve(momentum)) + s["potential"]
     velocity, rate = tracing.gradient(H, s["p"]), s["tau"] - tracing.gradient(H, s["q"])
     by_state = tracing.directional(velocity, s["q"], velocity)
-    qdd: Array = by_state + tracing.directional(velocity, s["p"], rate)
-    return qdd + tracing.jacobian(velocity, s["t"])
+    by_state = by_state + tracing.directional(velocity, s["p"], rate)
+    qdd: Array = by_state + tracing.jacobian(velocity, s["t"])
+    return qdd
 
 
 @_quantity("M(nv, nv)", "M(q)", "hessian", "∂²K/∂q̇²")

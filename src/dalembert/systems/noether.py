@@ -107,9 +107,9 @@ def _echelon(A: Array) -> Array:
         done += 1
     # directions of unit length, angular where there is such a part
     leading = np.array([r[:3] if np.abs(r[:3]).max() > NEGLIGIBLE else r[3:] for r in rows])
-    rows = rows / np.linalg.norm(leading.reshape(-1, 3), axis=1, keepdims=True)
-    rows[np.abs(rows) <= NEGLIGIBLE] = 0.0
-    return rows
+    unit: Array = rows / np.linalg.norm(leading.reshape(-1, 3), axis=1, keepdims=True)
+    unit[np.abs(unit) <= NEGLIGIBLE] = 0.0
+    return unit
 
 
 def _name(twist: Array) -> str:

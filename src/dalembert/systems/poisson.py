@@ -53,7 +53,8 @@ def evaluated(
 ) -> Array:
     """The value () of a function of (q, p, t) at symbols; t is passed where it has that argument."""
     q, p, t = state
-    names, more = signature(f).parameters, {}
+    names = signature(f).parameters
+    more: dict[str, Any] = {}
     # methods of systems: those that do not depend on time refuse t, and others need parameters
     own = getattr(getattr(f, "__self__", None), "dynamics", None)
     if "t" in names and (own is None or own.moving):

@@ -130,7 +130,8 @@ class StormerVerlet(Canonical):
         """g (nv,): ṗ less the Lie–Poisson term ad_ξᵀ m."""
         if not self.constants.any():
             return rates.pd
-        return rates.pd - self._dual([0.0, 1.0], rates.qd, m)
+        g: np.ndarray = rates.pd - self._dual([0.0, 1.0], rates.qd, m)
+        return g
 
     def advance(self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque) -> np.ndarray:
         """x at t + h."""
