@@ -118,12 +118,12 @@ class StormerVerlet(Canonical):
 
     def _dual(self, coefficients: list[float], omega: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Σ c_k (ad_Ωᵀ)ᵏ p (nv,) by Horner's rule; c_0 p in a vector space."""
-        value: np.ndarray = coefficients[-1] * p
-        if not self.constants.any():
-            return coefficients[0] * p
-        transposed = np.tensordot(self.constants, omega, axes=([1], [0])).T
-        for c in reversed(coefficients[:-1]):
-            value = transposed @ value + c * p
+        value: np.ndarray = coefficients[0] * p
+        if self.constants.any():
+            transposed = np.tensordot(self.constants, omega, axes=([1], [0])).T
+            value = coefficients[-1] * p
+            for c in reversed(coefficients[:-1]):
+                value = transposed @ value + c * p
         return value
 
     def _force(self, rates: Rates, m: np.ndarray) -> np.ndarray:
