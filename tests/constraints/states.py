@@ -5,7 +5,7 @@ import numpy as np
 import dalembert as dl
 from dalembert.constraints import Constrained
 
-ROUTES = ("multiplier", "elimination", "projection", "gauge")
+ROUTES = ("multiplier", "elimination", "projection", "gauge", "boltzmann_hamel")
 SMALL = (
     "pendulum_constrained",
     "spherical_pendulum_constrained",

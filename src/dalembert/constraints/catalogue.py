@@ -6,6 +6,7 @@ from itertools import starmap
 from types import ModuleType
 
 from dalembert.constraints import (  # noqa: F401  # all of them register quantities
+    boltzmann_hamel,
     contact,
     coulomb_friction,
     derivatives,
@@ -30,6 +31,11 @@ ROUTES = (
     (elimination, "000 p.58–60", "Lagrange–d'Alembert in independent coordinates"),
     (projection, "Liu and Li 2002; 000 p.65–74", "dynamics in T*Q and T*Q⊥ by P_ω"),
     (gauge, "Aghili 2009; 000 p.82–88", "M = W Wᵀ and an orthonormal V"),
+    (
+        boltzmann_hamel,
+        "Neimark and Fufaev 1972, ch. III; Greenwood 2003, §4.1",
+        "d/dt ∂L*/∂u − ∂L*/∂π + γ u ∂L*/∂u = Q, u the independent velocities and A q̇",
+    ),
 )
 
 

@@ -1,0 +1,222 @@
+"""The equations of Boltzmann and Hamel, in quasi-velocities u = Y(q, t) q̇.
+
+Lagrange's central equation d/dt(p_k δπ_k) = δL* + Q_k δπ_k, p = ∂L*/∂u, with δπ = Y δq and the
+transitivity relation δu − d/dt δπ = −γ u δπ − … gives, for every direction i that virtual
+displacements have,
+
+    d/dt ∂L*/∂u_i − ∂L*/∂π_i + Σ_kj γᵏ_ij u_j ∂L*/∂u_k + Σ_k γᵏ_i0 ∂L*/∂u_k = Q_i,
+
+    ∂/∂π_i = Σ_a (Y⁻¹)_ai ∂/∂q_a,    Q = Y⁻ᵀ (τ + ψ),
+    γᵏ_ij = Σ_ab (∂Y_ka/∂q_b − ∂Y_kb/∂q_a + Σ_c Y_kc cᶜ_ab) (Y⁻¹)_ai (Y⁻¹)_bj,
+    γᵏ_i0 = Σ_a ∂Y_ka/∂t (Y⁻¹)_ai.
+
+The sign: [E_i, E_j] = Σ_k γᵏ_ij E_k of the fields E_i = ∂/∂π_i, and [E_i, ∂_t] = Σ_k γᵏ_i0 E_k. Where
+q̇ are no velocities (ball and free joints) ∂/∂q_a are the fields X_a along which q moves with one unit
+velocity, and cᶜ_ab their structure constants, [X_a, X_b] = cᶜ_ab X_c: with Y = 1 that is Euler's ω × p.
+L*(q, u, t) = L(q, Y⁻¹u, t) is differentiated by all u. Only then the constraints are inserted, the
+last u = A q̇ = b: their equations have Q_i − λ_i on the right, so they give λ.
+
+The equations and signs are those of Neimark and Fufaev (1972, ch. III) and of Greenwood (2003, §4.1).
+What is shared with the other routes are M q̈ + h nowhere, ψ, A, and the choice of pivots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from dalembert import tracing
+from dalembert.constraints import multiplier
+from dalembert.constraints.elimination import completed
+from dalembert.errors import ConstraintError
+from dalembert.linalg.factorisations import LU, ldl, lu
+from dalembert.linalg.rank import Pivots
+from dalembert.spatial.arrays import Array, Scalar
+from dalembert.systems.dynamics import Dynamics
+
+if TYPE_CHECKING:
+    from dalembert.constraints.dynamics import ConstrainedDynamics
+
+
+class Factors(Protocol):
+    """A square matrix, by which is divided."""
+
+    def solve(self, B: Array) -> Array:
+        """X with Y X = B."""
+
+    def transpose_solve(self, B: Array) -> Array:
+        """X with Yᵀ X = B."""
+
+
+class ColumnLU(NamedTuple):
+    """Y with its columns in another order, so that their pivots are known not to vanish."""
+
+    factors: LU
+    order: list[int]
+
+    def solve(self, B: Array) -> Array:
+        X: Array = self.factors.solve(B)[np.argsort(self.order)]
+        return X
+
+    def transpose_solve(self, B: Array) -> Array:
+        return self.factors.transpose_solve(B[self.order])
+
+
+class Inverse(NamedTuple):
+    """Y by its inverse."""
+
+    W: Array
+
+    def solve(self, B: Array) -> Array:
+        X: Array = self.W @ B
+        return X
+
+    def transpose_solve(self, B: Array) -> Array:
+        X: Array = self.W.T @ B
+        return X
+
+
+class Quasi(NamedTuple):
+    """Quasi-velocities u = Y(q, t) q̇."""
+
+    matrix: Callable[[Array, Scalar], Array]  # (q, t) → Y (nv, nv)
+    factors: Callable[[Array], Factors]  # of Y
+
+
+class Frame(NamedTuple):
+    """Y and its derivatives on symbols x of q and t."""
+
+    Y: Array  # (nv, nv)
+    factors: Factors
+    fields: Array  # (nq, nv): X_a as columns, q̇ per unit velocity
+    curls: Array  # (nv, nv, nv): k, a, b of the bracket in γᵏ_ij
+
+    @staticmethod
+    def of(plant: Dynamics, quasi: Quasi, x: Array, t: Array) -> Frame:
+        """The frame of a plant on its symbols."""
+        Y, v = quasi.matrix(x, t), tracing.symbol("v", plant.nv)
+        fields = tracing.jacobian(plant.rate(x, v), v)
+        by_field = tracing.jacobian(Y, x) @ fields  # X_b Y_ka as k, a, b
+        c = structure_constants(plant)
+        curls = by_field - np.swapaxes(by_field, 1, 2) + np.einsum("kc,cab->kab", Y, c)
+        return Frame(Y, quasi.factors(Y), fields, curls)
+
+
+def structure_constants(plant: Dynamics) -> Array:
+    """c (nv, nv, nv) as c[k, a, b]: [X_a, X_b] = Σ c[k, a, b] X_k of the fields of unit velocities.
+
+    Zero but at ball and free joints, where they are those of SO(3) and SE(3) in body velocities.
+
+    >>> import dalembert as dl
+    >>> body = {"name": "ball", "joint": {"type": "ball"}, "mass": 1.0, "inertia": np.eye(3)}
+    >>> structure_constants(dl.Robot.from_links([body]).dynamics)[2, 0, 1]  # [X₁, X₂] = X₃
+    np.float64(1.0)
+    """
+    n, x, v = plant.nv, tracing.symbol("x", plant.nq), tracing.symbol("v", plant.nv)
+    fields = tracing.jacobian(plant.rate(x, v), v)
+    change = tracing.jacobian(fields, x)  # ∂X_a/∂q as row, a, coordinate
+    if tracing.is_zero(change):
+        return np.zeros((n, n, n))
+    function, rng = tracing.Function([x], [fields, change]), np.random.default_rng(0)
+    constants = []
+    for _ in range(2):
+        X, DX = function(plant.integrate(plant.neutral(), rng.uniform(-1.0, 1.0, n)))
+        ahead = np.einsum("rbx,xa->rab", DX, X)  # DX_b X_a
+        brackets = ahead - np.swapaxes(ahead, 1, 2)
+        constants.append(np.einsum("kr,rab->kab", np.linalg.pinv(X), brackets))
+        left = np.einsum("rk,kab->rab", X, constants[-1]) - brackets
+        if np.abs(left).max() > 1e-9 or np.abs(constants[-1] - constants[0]).max() > 1e-9:
+            raise ConstraintError(
+                f"{plant.name}: the velocities have no group with structure constants; expected "
+                "joint velocities, got others; take the multiplier route"
+            )
+    whole = np.rint(constants[0])
+    return np.where(np.abs(constants[0] - whole) < 1e-9, whole, constants[0])
+
+
+def hamel_coefficients(plant: Dynamics, quasi: Quasi, q: Array, t: Scalar) -> tuple[Array, Array]:
+    """(γᵏ_ij (nv, nv, nv) as [k, i, j], γᵏ_i0 (nv, nv) as [k, i]) at a configuration."""
+    x, now = tracing.symbol("x", plant.nq), tracing.symbol("t")
+    frame = Frame.of(plant, quasi, x, now)
+    W = frame.factors.solve(np.eye(plant.nv))
+    gamma = np.einsum("kaj,ai->kij", np.einsum("kab,bj->kaj", frame.curls, W), W)
+    moving = tracing.jacobian(frame.Y, now) @ W
+    gamma, moving = tracing.at([gamma, moving], [x, now], [q, t])
+    return gamma, moving
+
+
+def lagrangian(plant: Dynamics, q: Array, v: Array) -> Scalar:
+    """L = T − V, J, with what is linear in the velocities."""
+    V = plant.potential_energy(q)
+    if not (plant.gyroscopic or plant.has_chart_energy):
+        L: Scalar = plant.kinetic_energy(q, v) - V
+        return L
+    T2, _, T0 = plant.kinetic_energy_parts(q, v)
+    a = plant.compute("generalized_momentum", q=q, qd=np.zeros(plant.nv))
+    L = T2 + a @ v + T0 - V
+    return L
+
+
+class Sides(NamedTuple):
+    """M_u u̇ + h_u = Q of every direction, before constraints are inserted."""
+
+    M_u: Array  # (nv, nv) ∂²L*/∂u²
+    h_u: Array  # (nv,) the left side at u̇ = 0
+    Y: Array  # (nv, nv)
+    turn: Array  # Ẏ q̇ (nv,) = u̇ − Y q̈
+
+
+def left_side(plant: Dynamics, quasi: Quasi, q: Array, u: Array, t: Scalar) -> Sides:
+    """The left side of the equations, from derivatives of L*(q, u, t)."""
+    x, w, now = tracing.symbol("x", plant.nq), tracing.symbol("u", plant.nv), tracing.symbol("t")
+    frame = Frame.of(plant, quasi, x, now)
+    v = frame.factors.solve(w)
+    rate = frame.fields @ v
+    L = lagrangian(plant.at_time(now), x, v)
+    p = tracing.gradient(L, w)
+    p_rate = tracing.directional(p, x, rate) + tracing.jacobian(p, now)
+    Y_now = tracing.jacobian(frame.Y, now)
+    # Σ_kb p_k (X_b Y_ka − X_a Y_kb + …) v_b, and what Y itself changes by
+    turned = np.stack([p @ (row @ v) for row in np.swapaxes(frame.curls, 0, 1)]) + Y_now.T @ p
+    along = frame.fields.T @ tracing.gradient(L, x)
+    h_u = p_rate + frame.factors.transpose_solve(turned - along)
+    turn = (tracing.directional(frame.Y, x, rate) + Y_now) @ v
+    return Sides(
+        *tracing.at([tracing.jacobian(p, w), h_u, frame.Y, turn], [x, w, now], [q, u, t])
+    )
+
+
+def solved(sides: Sides, force: Array, held_rate: Array) -> tuple[Array, Array]:
+    """(u̇ (nv,), λ of the rows that are the last u): these have u̇ = `held_rate` and Q_i − λ_i."""
+    m = len(force) - len(held_rate)
+    M, unbalanced = sides.M_u, force - sides.h_u
+    pushed = unbalanced - M[:, m:] @ held_rate
+    free_rate = ldl(M[:m, :m]).solve(pushed[:m]) if m else np.zeros(0)
+    return np.concatenate([free_rate, held_rate]), pushed[m:] - M[m:, :m] @ free_rate
+
+
+def forward_dynamics(
+    system: ConstrainedDynamics, q: Array, qd: Array, tau: Array, pivots: str | None = None
+) -> tuple[Array, Array]:
+    """(q̈ (nv,), λ (rows,)), u the independent velocities of elimination and A q̇; NaN as there."""
+    if not system.rank:  # there is nothing to insert
+        return multiplier.forward_dynamics(system, q, qd, tau)
+    chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
+    rows, columns = list(chosen.rows), list(chosen.columns)
+    free = [k for k in range(system.nv) if k not in columns]
+    order, unit = [*free, *columns], np.eye(system.nv)[free]
+    quasi = Quasi(
+        lambda x, t: np.concatenate([unit, system.at(x, None, t).A[rows]]),
+        lambda Y: ColumnLU(lu(Y[:, order]), order),
+    )
+    plant, at = system.dynamics, system.at(q, qd)
+    Y = quasi.matrix(q, system.now)
+    sides, factors = left_side(plant, quasi, q, Y @ qd, system.now), quasi.factors(Y)
+    force = factors.transpose_solve(tau + system.generalized_forces(q, qd))
+    # ḃ of A q̇ = b, where A q̈ is the drift
+    u_rate, basic = solved(sides, force, at.drift[rows] + sides.turn[len(free) :])
+    qdd = factors.solve(u_rate - sides.turn)
+    M = plant.mass_matrix(q)
+    return completed(system, chosen, M, at.A, at.drift, qdd, basic)
