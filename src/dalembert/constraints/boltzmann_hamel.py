@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
 
 
+# of a pivot beside its row: Y⁻¹ is differentiated, which loses twice the digits of a solution by it
+STEEP = 0.01
+
+
 class Factors(Protocol):
     """A square matrix, by which is divided."""
 
@@ -183,9 +187,7 @@ def left_side(plant: Dynamics, quasi: Quasi, q: Array, u: Array, t: Scalar) -> S
     along = frame.fields.T @ tracing.gradient(L, x)
     h_u = p_rate + frame.factors.transpose_solve(turned - along)
     turn = (tracing.directional(frame.Y, x, rate) + Y_now) @ v
-    return Sides(
-        *tracing.at([tracing.jacobian(p, w), h_u, frame.Y, turn], [x, w, now], [q, u, t])
-    )
+    return Sides(*tracing.at([tracing.jacobian(p, w), h_u, frame.Y, turn], [x, w, now], [q, u, t]))
 
 
 def solved(sides: Sides, force: Array, held_rate: Array) -> tuple[Array, Array]:
@@ -219,4 +221,4 @@ def forward_dynamics(
     u_rate, basic = solved(sides, force, at.drift[rows] + sides.turn[len(free) :])
     qdd = factors.solve(u_rate - sides.turn)
     M = plant.mass_matrix(q)
-    return completed(system, chosen, M, at.A, at.drift, qdd, basic)
+    return completed(system, chosen, M, at.A, at.drift, qdd, basic, STEEP)

@@ -18,6 +18,7 @@ from dalembert.constraints import (  # noqa: F401  # all of them register quanti
     projection,
     quantities,
     reduced,
+    voronec,
 )
 from dalembert.constraints.kkt import implicit
 from dalembert.constraints.quantities import loaded

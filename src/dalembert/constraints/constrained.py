@@ -900,6 +900,7 @@ class Constrained(System):
         parameters: Parameters = None,
         errors: str = "raise",
         tolerance: float | Array | None = None,
+        formulation: str | None = None,
     ) -> Any:
         """The motion in independent velocities ẋ: M_r ẍ + h_r = Nᵀ(τ + ψ), q̇ = N ẋ + n.
 
@@ -911,11 +912,21 @@ class Constrained(System):
             Names of the velocities ẋ; default those of the property `independent`.
         t, errors, tolerance
             As for `forward_dynamics`.
+        formulation : str, optional
+            "direct" (default); "voronec", by derivatives of the Lagrangian with the constraints
+            inserted, in coordinates with b = 0; or "chaplygin", the same in the independent
+            coordinates alone.
 
         Returns
         -------
         Reduced
             M_r (..., k, k), h_r (..., k), N (..., nv, k) and n (..., nv) (000 p.58–62).
+
+        Raises
+        ------
+        ConstraintError
+            If ẋ do not determine the motion at a posture, or "chaplygin" is asked for where T, V, Q
+            or the constraints depend on a dependent coordinate.
 
         Examples
         --------
@@ -928,7 +939,7 @@ class Constrained(System):
         True
         """
         options = {"t": t, "independent": joined(independent)}
-        call = Call(self, "reduced", (q, qd), options, None, parameters)
+        call = Call(self, "reduced", (q, qd), options, formulation, parameters)
         return call.checked(errors, tolerance, Reduced)
 
     def frame_jacobian(

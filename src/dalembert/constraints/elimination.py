@@ -59,8 +59,12 @@ def completed(
     drift: Array,
     qdd: Array,
     basic: Array,
+    least: float = RESOLVED,
 ) -> tuple[Array, Array]:
-    """(q̈, λ of all rows of least norm) of `basic`, λ of the chosen rows; NaN where these are poor."""
+    """(q̈, λ of all rows of least norm) of `basic`, λ of the chosen rows; NaN where these are poor.
+
+    `least` is the smallest pivot beside the length of its row.
+    """
     rows, columns = list(chosen.rows), list(chosen.columns)
     free = [k for k in range(system.nv) if k not in columns]
     A2 = lu(A[rows][:, columns])
@@ -74,17 +78,10 @@ def completed(
         # another coordinate in place of a chosen one would have a pivot so many times as large
         B = A2.solve(A[rows][:, free])
         ok = ok * (WEAK_PIVOT * largest(B * size[columns].reshape(-1, 1) / size[free]) <= 1.0)
-    ok = ok * regular_pivots(chosen, A2, size, lengths)
-    return flagged(ok, qdd, lam)
-
-
-def regular_pivots(chosen: Pivots, A2: LU, size: Array, lengths: list[Scalar]) -> Scalar:
-    """Whether no pivot of A₂ is rounding, beside the `lengths` of the rows in columns over `size`."""
-    ok: Scalar = 1.0
-    for k, (row, column) in enumerate(zip(chosen.rows, chosen.columns, strict=True)):
+    for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
         pivot = np.abs(A2.U[k][k]) / size[column]
-        ok = ok * (pivot >= RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths)))
-    return ok
+        ok = ok * (pivot >= least * lengths[row] + VANISHED * largest(np.stack(lengths)))
+    return flagged(ok, qdd, lam)
 
 
 def implied(K: Array, A2: LU, rows: list[int]) -> Array | None:

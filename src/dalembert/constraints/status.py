@@ -131,7 +131,11 @@ def others(bad: Array) -> str:
     return f'. So it is with {more} of the batch; errors="flag" gives all others their results'
 
 
-PIVOTED = ("elimination", "gauge", "boltzmann_hamel")  # routes that have no answer where their pivots are poor
+PIVOTED = (
+    "elimination",
+    "gauge",
+    "boltzmann_hamel",
+)  # routes that have no answer where their pivots are poor
 
 
 @dataclass(eq=False)  # not frozen: setting its fields would take a tenth of a plain call
