@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dalembert.constraints import Pfaffian as Pfaffian
     from dalembert.constraints import Plane as Plane
     from dalembert.constraints import PointOnSurface as PointOnSurface
+    from dalembert.constraints import QuasiVelocities as QuasiVelocities
     from dalembert.constraints import Rolling as Rolling
     from dalembert.constraints import Sliding as Sliding
     from dalembert.constraints import SoftFinger as SoftFinger
@@ -120,8 +121,9 @@ if TYPE_CHECKING:
 _MODULES = {
     "dalembert.constraints": """
         Constrained ContactBody Cylinder Distance Driver Ellipsoid Holonomic JointCoupling
-        Loop Pfaffian Plane PointOnSurface Rolling Sliding SoftFinger Sphere Status
-        Surface TendonCoupling Torus Touching early_substitution growth_vector is_holonomic
+        Loop Pfaffian Plane PointOnSurface QuasiVelocities Rolling Sliding SoftFinger Sphere
+        Status Surface TendonCoupling Torus Touching early_substitution growth_vector
+        is_holonomic
     """,
     "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",

@@ -53,6 +53,14 @@ QUANTITIES = (
     Quantity("h_r", "reduced_bias", is_vector=True),
     Quantity("tau_r", "reduced_forces", is_vector=True),
     Quantity("Delta", "difference_term", "", "lost when the constraint is put into L", True),
+    Quantity("Y", "quasi_velocities", "Quasi-velocities", "u = Y q̇"),
+    Quantity("S", "velocity_basis", "Permitted velocities", "q̇ = S u + s₀"),
+    Quantity("s_0", "velocity_offset", "Velocities at u = 0", is_vector=True),
+    Quantity("T_u", "quasi_kinetic_energy", "Kinetic energy in quasi-velocities"),
+    Quantity("gamma_H", "hamel_coefficients", equation="[E_i, E_j] = Σ γ_kij E_k"),
+    Quantity("M_u", "quasi_mass_matrix", "Mass matrix in quasi-velocities", "M_u u̇ + h_u = τ_u"),
+    Quantity("h_u", "quasi_bias", "Bias in quasi-velocities", is_vector=True),
+    Quantity("tau_u", "quasi_forces", "Forces on quasi-velocities", is_vector=True),
 )
 # of mechanisms in absolute coordinates, which are written from one program
 ABSOLUTE = (

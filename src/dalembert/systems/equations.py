@@ -47,7 +47,7 @@ def equations_of(
     names = subject.dynamics.printed if quantities is None else quantities
     keys = [quantity_key(name) for name in names]
     dynamics = subject.dynamics
-    q, qd = _coordinates(dynamics, coordinates)
+    q, qd = symbol_names(dynamics, coordinates)
     programs = {
         name: _program(subject, name)
         for name in dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
@@ -67,8 +67,8 @@ def equations_of(
         parameters=_symbols(dynamics.parameters),
         linear=None if linear is None else _symbols(linear),
         defaults=dynamics.parameters,
-        tau=_symbols(_forces(dynamics, q, "tau")) if "tau" in inputs else (),
-        p=_symbols(_forces(dynamics, q, "p")) if "p" in inputs else (),
+        tau=_symbols(force_names(dynamics, q, "tau")) if "tau" in inputs else (),
+        p=_symbols(force_names(dynamics, q, "p")) if "p" in inputs else (),
         t=_symbols("t") if "t" in inputs else (),
         independent=_symbols(independent),
         moving=tuple(key for key in dynamics.printed if key in ("G", "e")),
@@ -114,7 +114,7 @@ def _program(subject: System, name: str) -> Program:
         raise EquationError(f"{name} has no equations: {error}") from error
 
 
-def _forces(dynamics: Dynamics, q: Sequence[str], of: str) -> list[str]:
+def force_names(dynamics: Dynamics, q: Sequence[str], of: str = "tau") -> list[str]:
     """Names of τ or p: τ₁ for θ₁, τ_x for x."""
     if dynamics.nq != dynamics.nv:
         return [f"{of}{k + 1}" for k in range(dynamics.nv)]
@@ -193,7 +193,7 @@ def _canonical_program(dynamics: Dynamics, name: str) -> Program:
     return trace(function, shapes, name=name)
 
 
-def _coordinates(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
+def symbol_names(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
     if names is not None and len(names) != dynamics.nq:
         raise EquationError(f"{dynamics.name} has {dynamics.nq} coordinates, not {len(names)}")
@@ -224,7 +224,7 @@ def symbolic_recursion(
     A program too large to be expanded is written as it computes, with names for repeated values.
     """
     dynamics, program = recorded.robot.dynamics, recorded.program()
-    q, qd = map(_symbols, _coordinates(dynamics, None))
+    q, qd = map(_symbols, symbol_names(dynamics, None))
     qdd = _symbols(f"d{s.name}" for s in qd)
     parameters = _symbols(dynamics.parameters)
     symbols = {"q": q, "qd": qd, "qdd": qdd}
