@@ -13,6 +13,7 @@ displacements have,
 The sign: [E_i, E_j] = Σ_k γᵏ_ij E_k of the fields E_i = ∂/∂π_i, and [E_i, ∂_t] = Σ_k γᵏ_i0 E_k. Where
 q̇ are no velocities (ball and free joints) ∂/∂q_a are the fields X_a along which q moves with one unit
 velocity, and cᶜ_ab their structure constants, [X_a, X_b] = cᶜ_ab X_c: with Y = 1 that is Euler's ω × p.
+Momenta of rotors at such joints do not turn with their axes, and are left out there.
 L*(q, u, t) = L(q, Y⁻¹u, t) is differentiated by all u. Only then the constraints are inserted, the
 last u = A q̇ = b: their equations have Q_i − λ_i on the right, so they give λ.
 
@@ -95,6 +96,7 @@ class Frame(NamedTuple):
     Y: Array  # (nv, nv)
     factors: Factors
     fields: Array  # (nq, nv): X_a as columns, q̇ per unit velocity
+    constants: Array  # (nv, nv, nv) cᶜ_ab as c, a, b
     curls: Array  # (nv, nv, nv): k, a, b of the bracket in γᵏ_ij
 
     @staticmethod
@@ -105,7 +107,7 @@ class Frame(NamedTuple):
         by_field = tracing.jacobian(Y, x) @ fields  # X_b Y_ka as k, a, b
         c = structure_constants(plant)
         curls = by_field - np.swapaxes(by_field, 1, 2) + np.einsum("kc,cab->kab", Y, c)
-        return Frame(Y, quasi.factors(Y), fields, curls)
+        return Frame(Y, quasi.factors(Y), fields, c, curls)
 
 
 def structure_constants(plant: Dynamics) -> Array:
@@ -114,7 +116,7 @@ def structure_constants(plant: Dynamics) -> Array:
     Zero but at ball and free joints, where they are those of SO(3) and SE(3) in body velocities.
 
     >>> import dalembert as dl
-    >>> body = {"name": "ball", "joint": {"type": "ball"}, "mass": 1.0, "inertia": np.eye(3)}
+    >>> body = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
     >>> structure_constants(dl.Robot.from_links([body]).dynamics)[2, 0, 1]  # [X₁, X₂] = X₃
     np.float64(1.0)
     """
@@ -137,7 +139,8 @@ def structure_constants(plant: Dynamics) -> Array:
                 "joint velocities, got others; take the multiplier route"
             )
     whole = np.rint(constants[0])
-    return np.where(np.abs(constants[0] - whole) < 1e-9, whole, constants[0])
+    result: Array = np.where(np.abs(constants[0] - whole) < 1e-9, whole, constants[0])
+    return result
 
 
 def hamel_coefficients(plant: Dynamics, quasi: Quasi, q: Array, t: Scalar) -> tuple[Array, Array]:
@@ -184,19 +187,22 @@ def left_side(plant: Dynamics, quasi: Quasi, q: Array, u: Array, t: Scalar) -> S
     Y_now = tracing.jacobian(frame.Y, now)
     # Σ_kb p_k (X_b Y_ka − X_a Y_kb + …) v_b, and what Y itself changes by
     turned = np.stack([p @ (row @ v) for row in np.swapaxes(frame.curls, 0, 1)]) + Y_now.T @ p
+    # momenta of rotors keep their axes: no ω × p
+    rotors = plant.rotor_inertia * v
+    turned = turned - np.stack([rotors @ (row @ v) for row in np.swapaxes(frame.constants, 0, 1)])
     along = frame.fields.T @ tracing.gradient(L, x)
     h_u = p_rate + frame.factors.transpose_solve(turned - along)
     turn = (tracing.directional(frame.Y, x, rate) + Y_now) @ v
     return Sides(*tracing.at([tracing.jacobian(p, w), h_u, frame.Y, turn], [x, w, now], [q, u, t]))
 
 
-def solved(sides: Sides, force: Array, held_rate: Array) -> tuple[Array, Array]:
-    """(u̇ (nv,), λ of the rows that are the last u): these have u̇ = `held_rate` and Q_i − λ_i."""
-    m = len(force) - len(held_rate)
+def solved(sides: Sides, force: Array, constrained_rate: Array) -> tuple[Array, Array]:
+    """(u̇ (nv,), λ of the rows that are the last u): these have u̇ = `constrained_rate` and Q_i − λ_i."""
+    m = len(force) - len(constrained_rate)
     M, unbalanced = sides.M_u, force - sides.h_u
-    pushed = unbalanced - M[:, m:] @ held_rate
+    pushed = unbalanced - M[:, m:] @ constrained_rate
     free_rate = ldl(M[:m, :m]).solve(pushed[:m]) if m else np.zeros(0)
-    return np.concatenate([free_rate, held_rate]), pushed[m:] - M[m:, :m] @ free_rate
+    return np.concatenate([free_rate, constrained_rate]), pushed[m:] - M[m:, :m] @ free_rate
 
 
 def forward_dynamics(

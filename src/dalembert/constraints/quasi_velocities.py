@@ -62,7 +62,7 @@ class Here(NamedTuple):
     dynamics: Any  # of the constrained or free system
     quasi: Quasi
     t: Scalar
-    held: list[int]  # rows of the constraints that are the last quasi-velocities
+    rows: list[int]  # of the constraints, the last quasi-velocities
 
     @property
     def plant(self) -> Dynamics:
@@ -73,7 +73,7 @@ class Here(NamedTuple):
     @property
     def freedoms(self) -> int:
         """Number of free quasi-velocities."""
-        return int(self.dynamics.nv) - len(self.held)
+        return int(self.dynamics.nv) - len(self.rows)
 
     def matrix(self, q: Array) -> Array:
         """Y (nv, nv)."""
@@ -89,7 +89,7 @@ class Here(NamedTuple):
 
     def offset(self, q: Array) -> Array:
         """s₀ (nv,)."""
-        b = self.dynamics.at(q).b[self.held]
+        b = self.dynamics.at(q).b[self.rows]
         return self.factors(q).solve(np.concatenate([np.zeros(self.freedoms), b]))
 
     def spans(self, q: Array) -> Scalar:
@@ -130,14 +130,14 @@ def accelerations(
     system, factors, m = here.dynamics, here.factors(q), here.freedoms
     sides, at = by(here, q, qd), system.at(q, qd)
     # ḃ of A q̇ = b, where A q̈ is the drift
-    held_rate = at.drift[here.held] + sides.turn[m:]
+    constrained_rate = at.drift[here.rows] + sides.turn[m:]
     force = factors.transpose_solve(tau + system.generalized_forces(q, qd))
-    u_dot, lam = solved(sides, force, held_rate)
-    if here.held:
+    u_dot, lam = solved(sides, force, constrained_rate)
+    if here.rows:
         # rows that others imply: A Y⁻¹ is 1 at those that are quasi-velocities
-        one = np.eye(len(here.held))
+        one = np.eye(len(here.rows))
         K = at.A @ factors.solve(np.eye(system.nv)[:, m:])
-        lam = spread(implied(K, lu(one), here.held), here.held, lam)
+        lam = spread(implied(K, lu(one), here.rows), here.rows, lam)
     return u_dot, factors.solve(u_dot - sides.turn), lam
 
 
@@ -148,7 +148,7 @@ def motion(
     qd = here.basis(q) @ u + here.offset(q)
     u_dot, _, lam = accelerations(by, here, q, qd, tau)
     values = (u_dot[: here.freedoms], qd, lam)
-    return flagged(here.spans(q), *values[: 3 if here.held else 2])
+    return flagged(here.spans(q), *values[: 3 if here.rows else 2])
 
 
 def forward_dynamics(
@@ -156,7 +156,7 @@ def forward_dynamics(
 ) -> tuple[Array, ...]:
     """(q̈ (nv,), λ (rows,)), λ left out where there is none."""
     _, qdd, lam = accelerations(by, here, q, qd, tau)
-    return flagged(here.spans(q), *(qdd, lam)[: 2 if here.held else 1])
+    return flagged(here.spans(q), *(qdd, lam)[: 2 if here.rows else 1])
 
 
 FORMULATIONS = {"boltzmann_hamel": boltzmann_hamel, "maggi": maggi}
@@ -185,10 +185,10 @@ def inserted(here: Here, q: Array, qd: Array) -> tuple[Array, Array]:
     """(M_u, h_u) of the free directions, with u_c = b and u̇_c = ḃ."""
     m, v = here.freedoms, here.basis(q) @ qd[: here.freedoms] + here.offset(q)
     at = here.dynamics.at(q, v)
-    u = np.concatenate([qd[:m], at.b[here.held]])
+    u = np.concatenate([qd[:m], at.b[here.rows]])
     sides = left_side(here.plant, here.quasi, q, u, here.t)
-    held_rate = at.drift[here.held] + sides.turn[m:]
-    return sides.M_u[:m, :m], sides.h_u[:m] + sides.M_u[:m, m:] @ held_rate
+    constrained_rate = at.drift[here.rows] + sides.turn[m:]
+    return sides.M_u[:m, :m], sides.h_u[:m] + sides.M_u[:m, m:] @ constrained_rate
 
 
 def forces(here: Here, q: Array, qd: Array, tau: Array) -> Array:
@@ -257,18 +257,18 @@ class QuasiVelocities(Portable):
 
     def __init__(self, system: System, Y: Any, names: Sequence[str] | None = None) -> None:
         self.system = system
-        self._dynamics = dynamics = system.dynamics.on_symbols
+        dynamics: Any = system.dynamics.on_symbols  # with pivots where it has constraints
+        self._dynamics = dynamics
         require_smooth(dynamics, "quasi-velocities")
         self.freedoms = dynamics.freedoms
         # independent rows of the constraints, and the velocities they leave
         pivots = dynamics.require_pivots() if dynamics.rows else None
-        self._held = [] if pivots is None else sorted(pivots.rows)
+        self._constraint_rows = [] if pivots is None else sorted(pivots.rows)
         self._rows = self._read(Y)
         x, t = tracing.symbol("q", dynamics.nq), tracing.symbol("t")
         own = self._rows(x, t, np.zeros(len(dynamics.parameters)))[0]
         self._moving = dynamics.moving or tracing.depends_on(own, t)
         self._kernels: dict[str, CompiledFunction] = {}
-        self._require_rows()
         default = [f"u{k + 1}" for k in range(self.freedoms)]
         self.names = tuple(default if names is None else names)
         taken = {*dynamics.coordinates, *dynamics.parameters}
@@ -277,16 +277,17 @@ class QuasiVelocities(Portable):
                 f"{system.name}: names must be {self.freedoms} different ones, and none of a "
                 f"coordinate or parameter, got {', '.join(self.names)}"
             )
+        self._require_rows()
 
     def __repr__(self) -> str:
-        held = ", ".join(self.constrained)
-        tail = f"; constrained: {held}" if held else ""
+        listed = ", ".join(self.constrained)
+        tail = f"; constrained: {listed}" if listed else ""
         return f"<QuasiVelocities of {self.system.name}: {', '.join(self.names)}{tail}>"
 
     @property
     def constrained(self) -> tuple[str, ...]:
         """Names of the last quasi-velocities, which are rows of the constraints."""
-        return tuple(self._dynamics.row_names[k] for k in self._held)
+        return tuple(self._dynamics.row_names[k] for k in self._constraint_rows)
 
     # the matrix Y
 
@@ -316,7 +317,7 @@ class QuasiVelocities(Portable):
     def _matrix(self, dynamics: Dynamics, p: Array, q: Array, t: Scalar) -> Array:
         """Y (nv, nv), the rows of the constraints being theirs."""
         own: Array = self._rows(q, t, p)[0][: self.freedoms]
-        return np.concatenate([own, dynamics.at(q, None, t).A[self._held]])
+        return np.concatenate([own, dynamics.at(q, None, t).A[self._constraint_rows]])
 
     def _require_rows(self) -> None:
         """Raise where the last rows are not those of the constraints, or Y is singular everywhere."""
@@ -366,7 +367,8 @@ class QuasiVelocities(Portable):
         parameters : mapping or array_like, optional
             Values of the named parameters.
         """
-        return self._evaluate("matrix", {"q": q}, t, parameters)
+        result: Array = self._evaluate("matrix", {"q": q}, t, parameters)
+        return result
 
     def velocities(
         self, q: ArrayLike, qd: ArrayLike, t: Time = None, parameters: Parameters = None
@@ -382,7 +384,8 @@ class QuasiVelocities(Portable):
         parameters : mapping or array_like, optional
             Values of the named parameters.
         """
-        return self._evaluate("velocities", {"q": q, "qd": qd}, t, parameters)
+        result: Array = self._evaluate("velocities", {"q": q, "qd": qd}, t, parameters)
+        return result
 
     def hamel_coefficients(
         self, q: ArrayLike, t: Time = None, parameters: Parameters = None
@@ -401,7 +404,8 @@ class QuasiVelocities(Portable):
         parameters : mapping or array_like, optional
             Values of the named parameters.
         """
-        return self._evaluate("hamel_coefficients", {"q": q}, t, parameters)
+        result: Array = self._evaluate("hamel_coefficients", {"q": q}, t, parameters)
+        return result
 
     def motion(
         self,
@@ -509,7 +513,7 @@ class QuasiVelocities(Portable):
             p = np.zeros(0) if parameters is None else parameters
             dynamics = own if parameters is None else own.bind(parameters)
             quasi = Quasi(lambda q, t: self._matrix(dynamics, p, q, t), factors)
-            return function(Here(dynamics.at_time(t), quasi, t, self._held), **inputs)
+            return function(Here(dynamics.at_time(t), quasi, t, self._constraint_rows), **inputs)
 
         sizes = {"q": own.nq, "qd": own.nv, "tau": own.nv, "u": self.freedoms}
         shapes: dict[str, tuple[int, ...]] = {x: (sizes[x],) for x in names}
@@ -582,8 +586,8 @@ class QuasiVelocities(Portable):
             names = list(signature(SYMBOLIC[name]).parameters)[1:]
             programs[name] = trace(*self._traceable(SYMBOLIC[name], cramer, names), name)
         q, _ = symbol_names(own, None)
-        held = [f"u_{name}" for name in self.constrained]
-        symbols = {"q": q, "qd": [*self.names, *held], "tau": force_names(own, q)}
+        last = [f"u_{name}" for name in self.constrained]
+        symbols = {"q": q, "qd": [*self.names, *last], "tau": force_names(own, q)}
         symbols |= {"t": ["t"] if self._moving else [], "parameters": list(own.parameters)}
         system = SymbolicSystem(
             name=own.name,

@@ -155,7 +155,8 @@ def _reduced(
     ok = row_space(block, len(rows)).lost < 0.5
     ok = ok * (WEAK_PIVOT * largest(B * size[dependent].reshape(-1, 1) / size[free]) <= 1.0)
     n = np.zeros(system.nv) + np.where(ok, 0.0, np.nan)  # zeros that were multiplied would stay
-    return Reduced(*flagged(ok, M_r, constrained + difference, N), n)
+    M_r, h_r, N = flagged(ok, M_r, constrained + difference, N)
+    return Reduced(M_r, h_r, N, n)
 
 
 _as_reduced = partial(

@@ -446,6 +446,14 @@ class Dynamics(Portable):
         """Named parameters in which M is linear, masses and moments; None where unknown."""
         return None
 
+    @property
+    def rotor_inertia(self) -> Array:
+        """Inertias (nv,) that resist each velocity of a ball or free joint by itself.
+
+        They are part of M and T, but their momenta do not turn with the axes of the joint.
+        """
+        return np.zeros(self.nv)
+
     def with_inertia(self, theta: Array) -> Dynamics:
         """The same system with other inertial parameters θ, floats or symbols."""
         return self
@@ -534,7 +542,7 @@ COORDINATES = """
 """
 _INHERITED = """
     parameter_values require_physical require_regular size options
-    inertia has_chart_energy gyroscopic chart_power generalized_forces
+    inertia rotor_inertia has_chart_energy gyroscopic chart_power generalized_forces
     frames poses poses_apart pose frame_jacobian
 """
 
