@@ -228,8 +228,9 @@ class Constrained(System):
         t : float or array_like, optional
             Time, s.
         formulation : str, optional
-            "multiplier" (default), "elimination", "projection" or "gauge". States at which the pivots
-            of elimination and gauge are poor are solved by the multiplier method.
+            "multiplier" (default), "elimination", "projection", "gauge" or "boltzmann_hamel". States
+            at which the pivots of elimination, gauge and boltzmann_hamel are poor are solved by the
+            multiplier method.
         tip_wrench : array_like, optional
             (..., 6), exerted by the tool on its environment, in the tool frame.
         wrenches : mapping, optional
@@ -496,6 +497,37 @@ class Constrained(System):
         """
         return tuple(self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t))
 
+    def ambient_derivative(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        t: Time = None,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
+        """∇_q̇ q̇ (..., nv) = q̈ + M⁻¹ C q̇, of the metric M without constraints (000 p.71–74).
+
+        Where q̈ meets the constraints it is `covariant_derivative` + `second_fundamental_form`.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
+        """
+        return self._evaluate("ambient_derivative", (q, qd, qdd), None, parameters, out, t=t)
+
     def covariant_derivative(
         self,
         q: ArrayLike,
@@ -507,7 +539,7 @@ class Constrained(System):
     ) -> Array:
         """∇̃_q̇ q̇ (..., nv) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74).
 
-        With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
+        With `second_fundamental_form` it adds up to `ambient_derivative` where q̈ meets the constraints.
 
         Parameters
         ----------
