@@ -14,7 +14,7 @@ from the energy in quasi-velocities, which share with Maggi's T and V but no lin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -268,7 +268,6 @@ class QuasiVelocities(Portable):
         x, t = tracing.symbol("q", dynamics.nq), tracing.symbol("t")
         own = self._rows(x, t, np.zeros(len(dynamics.parameters)))[0]
         self._moving = dynamics.moving or tracing.depends_on(own, t)
-        self._kernels: dict[str, CompiledFunction] = {}
         default = [f"u{k + 1}" for k in range(self.freedoms)]
         self.names = tuple(default if names is None else names)
         taken = {*dynamics.coordinates, *dynamics.parameters}
@@ -288,6 +287,11 @@ class QuasiVelocities(Portable):
     def constrained(self) -> tuple[str, ...]:
         """Names of the last quasi-velocities, which are rows of the constraints."""
         return tuple(self._dynamics.row_names[k] for k in self._constraint_rows)
+
+    @cached_property
+    def _kernels(self) -> dict[str, CompiledFunction]:
+        """What has been compiled, by name."""
+        return {}
 
     # the matrix Y
 
