@@ -146,6 +146,85 @@ def test_the_upright_disk_in_symbols():
     assert eq.S[:2, 1] == sympy.Matrix([rho * sympy.cos(theta), rho * sympy.sin(theta)])
 
 
+def sleigh_by_hand():
+    """(L, s, B) with ṙ, ṡ as symbols dx, …"""
+    m, I, a, dx, dy, dtheta, theta = sympy.symbols("m I a dx dy dtheta theta")
+    centre = (dx - a * dtheta * sympy.sin(theta)) ** 2 + (dy + a * dtheta * sympy.cos(theta)) ** 2
+    return (m * centre + I * dtheta**2) / 2, "y", [[sympy.sin(theta) / sympy.cos(theta), 0]]
+
+
+def disk_by_hand():
+    m, I1, I2, rho, dx, dy, dtheta, dphi, theta = sympy.symbols(
+        "m I1 I2 rho dx dy dtheta dphi theta"
+    )
+    L = (m * (dx**2 + dy**2) + I1 * dtheta**2 + I2 * dphi**2) / 2
+    return L, "x y", [[0, rho * sympy.cos(theta)], [0, rho * sympy.sin(theta)]]
+
+
+def snakeboard_by_hand():
+    """The centre is where both axles' normals would have it: B of θ̇ alone, by Cramer's rule."""
+    m, J, J_r, J_w, l = sympy.symbols("m J J_rotor J_wheel l")
+    dx, dy, dt, dpsi, db, df = sympy.symbols("dx dy dtheta dpsi dphi_b dphi_f")
+    theta, b, f = sympy.symbols("theta phi_b phi_f")
+    L = m * (dx**2 + dy**2) + J * dt**2 + J_r * (dt + dpsi) ** 2
+    L += J_w * ((dt + db) ** 2 + (dt + df) ** 2)
+    cos, sin = sympy.cos, sympy.sin
+    x = l * (cos(b) * cos(theta + f) + cos(f) * cos(theta + b)) / sin(f - b)
+    y = l * (cos(b) * sin(theta + f) + cos(f) * sin(theta + b)) / sin(f - b)
+    return L / 2, "x y", [[x, 0, 0, 0], [y, 0, 0, 0]]
+
+
+def is_zero(e):
+    """Whether an expression vanishes exactly where tan θ/2 of its angles, and the rest, are rational."""
+    e, rng = sympy.expand_trig(e), np.random.default_rng(0)
+    angles = {f.args[0] for f in e.atoms(sympy.sin, sympy.cos)}
+    for _ in range(3):
+        values = {
+            x: sympy.Rational(int(rng.integers(1, 40)), 41) for x in sorted(e.free_symbols, key=str)
+        }
+        half = {}
+        for t, x in ((values[x], x) for x in angles):
+            half |= {sympy.sin(x): 2 * t / (1 + t**2), sympy.cos(x): (1 - t**2) / (1 + t**2)}
+        if e.xreplace(half).xreplace(values) != 0:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [
+        ("chaplygin_sleigh", sleigh_by_hand),
+        ("rolling_disk", disk_by_hand),
+        ("snakeboard", snakeboard_by_hand),
+    ],
+)
+def test_with_independent_velocities_they_are_chaplygins(name, by_hand):
+    """d/dt ∂L_c/∂ṙ_i − ∂L_c/∂r_i − θ_s (∂B_si/∂r_j − ∂B_sj/∂r_i) ṙ_j by SymPy alone."""
+    L, s, B = by_hand()
+    s, B = sympy.symbols(s, seq=True), sympy.Matrix(B)
+    closed = symbolic_model(name)
+    names = [x for x in closed.coordinates if x not in {str(x) for x in s}]
+    free = [closed.coordinates.index(x) for x in names]
+    quasi = dl.QuasiVelocities(closed, np.eye(closed.nv)[free], [f"d{x}" for x in names])
+    eq = quasi.equations(["M_u", "h_u"], progress=False)
+    r, rate = sympy.symbols(names), sympy.Matrix(sympy.symbols([f"d{x}" for x in names]))
+    s_rate = sympy.symbols([f"d{x}" for x in s])
+    inserted = dict(zip(s_rate, B * rate, strict=True))
+    L_c, theta = L.subs(inserted), [L.diff(x).subs(inserted) for x in s_rate]
+    p = sympy.Matrix([L_c.diff(x) for x in rate])
+    lost = [
+        sum(
+            theta[k] * (B[k, i].diff(r[j]) - B[k, j].diff(r[i])) * rate[j]
+            for k in range(len(s))
+            for j in range(len(r))
+        )
+        for i in range(len(r))
+    ]
+    h = p.jacobian(r) * rate - sympy.Matrix([L_c.diff(x) for x in r]) - sympy.Matrix(lost)
+    for written, expected in ((eq.M_u, p.jacobian(rate)), (eq.h_u, h)):
+        assert all(map(is_zero, written - expected))
+
+
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize(
     ("name", "Y"),
