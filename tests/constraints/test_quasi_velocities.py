@@ -175,7 +175,7 @@ def snakeboard_by_hand():
 
 
 def is_zero(e):
-    """Whether an expression vanishes exactly where tan θ/2 of its angles, and the rest, are rational."""
+    """Whether an expression vanishes, exactly, at rational tan θ/2 of its angles."""
     e, rng = sympy.expand_trig(e), np.random.default_rng(0)
     angles = {f.args[0] for f in e.atoms(sympy.sin, sympy.cos)}
     for _ in range(3):

@@ -256,7 +256,14 @@ class Call:
                 "project_velocity"
             )
         if is_chosen:
-            return f"the velocities chosen do not determine the motion at q = {q}; choose others"
+            chosen = self.options.get("independent", self.options.get("actuators"))
+            names = (
+                chosen.split(",") if chosen else [system.velocities[k] for k in system.free_columns]
+            )
+            return (
+                f"the velocities chosen ({', '.join(names)}) do not determine the motion at q = {q}: "
+                "the columns of the others in A are dependent there; choose others"
+            )
         if not is_met:
             return (
                 f"the constraints {names} contradict each other at q = {q}: no acceleration meets "
