@@ -8,7 +8,13 @@ from scipy.optimize import brentq
 import dalembert as dl
 from dalembert import tracing
 from dalembert.constraints.boltzmann_hamel import Inverse, Quasi, left_side, structure_constants
-from dalembert.errors import ConstraintError, EquationError, ModelError, UnknownNameError
+from dalembert.errors import (
+    ConstraintError,
+    EquationError,
+    ModelError,
+    SingularMassMatrixError,
+    UnknownNameError,
+)
 from dalembert.zoo.symbolic_models import symbolic_model
 from tests.constraints.states import load_states
 from tests.constraints.test_methods import redundant_set
@@ -407,6 +413,10 @@ def test_bad_input_is_refused_by_name(body):
         whole.motion(np.zeros(3), np.zeros(2), np.zeros(3), formulation="magi")
     with pytest.raises(EquationError, match="have no equations for"):
         whole.equations(["M"])
+    x, y, vx, vy = sympy.symbols("x y vx vy")
+    massless = dl.QuasiVelocities(dl.Lagrangian([x, y], vx**2, qd=[vx, vy]), np.eye(2))
+    with pytest.raises(SingularMassMatrixError, match="velocity along y"):
+        massless.motion(np.zeros(2), np.zeros(2), np.zeros(2))
     platform = dl.load("stewart_platform")
     quasi = dl.QuasiVelocities(platform, np.eye(24)[platform.dynamics.free_columns])
     with pytest.raises(EquationError, match="symbolic inverse is too long"):

@@ -31,7 +31,6 @@ import numpy as np
 from dalembert import tracing
 from dalembert.constraints import multiplier
 from dalembert.constraints.elimination import completed
-from dalembert.errors import ConstraintError
 from dalembert.linalg.factorisations import LU, ldl, lu
 from dalembert.linalg.rank import Pivots
 from dalembert.spatial.arrays import Array, Scalar
@@ -113,45 +112,30 @@ class Frame(NamedTuple):
 def structure_constants(plant: Dynamics) -> Array:
     """c (nv, nv, nv) as c[k, a, b]: [X_a, X_b] = Σ c[k, a, b] X_k of the fields of unit velocities.
 
-    Zero but at ball and free joints, where they are those of SO(3) and SE(3) in body velocities.
+    Around q the steps Ω of `integrate` are coordinates, in which X_b is the column b of the matrix
+    P(Ω) of `pull_back`, P(0) = 1: c_kab = ∂P_kb/∂Ω_a − ∂P_ka/∂Ω_b at Ω = 0. Zero but at ball and free
+    joints, where they are those of SO(3) and SE(3) in body velocities.
 
     >>> import dalembert as dl
     >>> body = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
     >>> structure_constants(dl.Robot.from_links([body]).dynamics)[2, 0, 1]  # [X₁, X₂] = X₃
     np.float64(1.0)
     """
-    n, x, v = plant.nv, tracing.symbol("x", plant.nq), tracing.symbol("v", plant.nv)
-    fields = tracing.jacobian(plant.rate(x, v), v)
-    change = tracing.jacobian(fields, x)  # ∂X_a/∂q as row, a, coordinate
-    if tracing.is_zero(change):
-        return np.zeros((n, n, n))
-    function, rng = tracing.Function([x], [fields, change]), np.random.default_rng(0)
-    constants = []
-    for _ in range(2):
-        X, DX = function(plant.integrate(plant.neutral(), rng.uniform(-1.0, 1.0, n)))
-        ahead = np.einsum("rbx,xa->rab", DX, X)  # DX_b X_a
-        brackets = ahead - np.swapaxes(ahead, 1, 2)
-        constants.append(np.einsum("kr,rab->kab", np.linalg.pinv(X), brackets))
-        left = np.einsum("rk,kab->rab", X, constants[-1]) - brackets
-        if np.abs(left).max() > 1e-9 or np.abs(constants[-1] - constants[0]).max() > 1e-9:
-            raise ConstraintError(
-                f"{plant.name}: the velocities have no group with structure constants; expected "
-                "joint velocities, got others; take the multiplier route"
-            )
-    whole = np.rint(constants[0])
-    result: Array = np.where(np.abs(constants[0] - whole) < 1e-9, whole, constants[0])
-    return result
+    n = plant.nv
+    step, v = tracing.symbol("step", n), tracing.symbol("v", n)
+    P = tracing.jacobian(plant.pull_back(step, v), v)
+    (changes,) = tracing.at([tracing.jacobian(P, step)], [step], [np.zeros(n)])
+    c: Array = np.asarray(np.transpose(changes, (0, 2, 1)) - changes, dtype=float)
+    return c
 
 
-def hamel_coefficients(plant: Dynamics, quasi: Quasi, q: Array, t: Scalar) -> tuple[Array, Array]:
-    """(γᵏ_ij (nv, nv, nv) as [k, i, j], γᵏ_i0 (nv, nv) as [k, i]) at a configuration."""
+def hamel_coefficients(plant: Dynamics, quasi: Quasi, q: Array, t: Scalar) -> Array:
+    """γᵏ_ij (nv, nv, nv) as [k, i, j] at a configuration."""
     x, now = tracing.symbol("x", plant.nq), tracing.symbol("t")
     frame = Frame.of(plant, quasi, x, now)
     W = frame.factors.solve(np.eye(plant.nv))
     gamma = np.einsum("kaj,ai->kij", np.einsum("kab,bj->kaj", frame.curls, W), W)
-    moving = tracing.jacobian(frame.Y, now) @ W
-    gamma, moving = tracing.at([gamma, moving], [x, now], [q, t])
-    return gamma, moving
+    return tracing.at([gamma], [x, now], [q, t])[0]
 
 
 def lagrangian(plant: Dynamics, q: Array, v: Array) -> Scalar:

@@ -102,7 +102,7 @@ class Here(NamedTuple):
 
 def hamel(here: Here, q: Array) -> Array:
     """γ (nv, nv, nv) as [k, i, j]."""
-    gamma, _ = hamel_coefficients(here.plant, here.quasi, q, here.t)
+    gamma = hamel_coefficients(here.plant, here.quasi, q, here.t)
     return gamma + np.where(here.spans(q), 0.0, np.nan)  # zeros that were multiplied would stay
 
 
@@ -206,7 +206,7 @@ SYMBOLIC: dict[str, Callable[..., Any]] = {
     "quasi_kinetic_energy": lambda here, q, qd: here.plant.kinetic_energy(
         q, here.factors(q).solve(qd)
     ),
-    "hamel_coefficients": lambda here, q: hamel_coefficients(here.plant, here.quasi, q, here.t)[0],
+    "hamel_coefficients": lambda here, q: hamel_coefficients(here.plant, here.quasi, q, here.t),
     "quasi_mass_matrix": lambda here, q: inserted(here, q, np.zeros(here.dynamics.nv))[0],
     "quasi_bias": lambda here, q, qd: inserted(here, q, qd)[1],
     "quasi_forces": forces,
