@@ -6,7 +6,7 @@ import sympy
 from scipy.optimize import brentq
 
 import dalembert as dl
-from dalembert import tracing
+from dalembert import tracing, zoo
 from dalembert.constraints.boltzmann_hamel import Inverse, Quasi, left_side, structure_constants
 from dalembert.errors import (
     ConstraintError,
@@ -16,7 +16,7 @@ from dalembert.errors import (
     UnknownNameError,
 )
 from dalembert.zoo.symbolic_models import symbolic_model
-from tests.constraints.states import load_states
+from tests.constraints.states import consistent_states, load_states
 from tests.constraints.test_methods import redundant_set
 from tests.formulations.mechanisms import KINDS, random_model, random_state, with_elements
 
@@ -421,3 +421,16 @@ def test_bad_input_is_refused_by_name(body):
     quasi = dl.QuasiVelocities(platform, np.eye(24)[platform.dynamics.free_columns])
     with pytest.raises(EquationError, match="symbolic inverse is too long"):
         quasi.equations(["gamma_H"])
+
+
+@pytest.mark.parametrize("name", [x for x in zoo.mechanisms() if x != "n_four_bar"])  # sparse
+def test_the_route_agrees_on_every_mechanism_of_the_zoo(name):
+    """By the plain function, where no answer is filled in by multipliers."""
+    closed = dl.load(name)
+    (q,), (qd,), (tau,) = consistent_states(closed, np.random.default_rng(0), 1, spread=0.1)
+    by = ("multiplier", "boltzmann_hamel")
+    expected, actual = (
+        closed.reference("forward_dynamics", q, qd, tau, formulation=route) for route in by
+    )
+    for x, y in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-12 * max(1.0, np.abs(y).max()))

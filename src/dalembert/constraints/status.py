@@ -257,11 +257,10 @@ class Call:
             )
         if is_chosen:
             chosen = self.options.get("independent", self.options.get("actuators"))
-            names = (
-                chosen.split(",") if chosen else [system.velocities[k] for k in system.free_columns]
-            )
+            usual = [system.velocities[k] for k in system.free_columns]
+            listed = ", ".join(chosen.split(",") if chosen else usual)
             return (
-                f"the velocities chosen ({', '.join(names)}) do not determine the motion at q = {q}: "
+                f"the velocities chosen ({listed}) do not determine the motion at q = {q}: "
                 "the columns of the others in A are dependent there; choose others"
             )
         if not is_met:
