@@ -409,6 +409,9 @@ def test_bad_input_is_refused_by_name(body):
         body.hamel_coefficients([0.1, np.pi / 2, 0.3])
     with pytest.raises(ModelError, match="names must be 2 different ones"):
         dl.QuasiVelocities(sleigh, along_the_blade, ["v", "theta"])
+    with pytest.raises(ConstraintError, match="leave nothing to move"):
+        dl.QuasiVelocities(dl.Constrained(sleigh, [dl.Pfaffian(np.eye(3)[[0, 2]])]), np.eye(3))
+    assert np.isnan(whole.motion(np.zeros(3), [np.nan, 1.0], np.zeros(3))[0]).any()  # asked for
     with pytest.raises(UnknownNameError, match="maggi"):
         whole.motion(np.zeros(3), np.zeros(2), np.zeros(3), formulation="magi")
     with pytest.raises(EquationError, match="have no equations for"):

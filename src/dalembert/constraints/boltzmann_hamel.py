@@ -1,8 +1,7 @@
 """The equations of Boltzmann and Hamel, in quasi-velocities u = Y(q, t) q̇.
 
-Lagrange's central equation d/dt(p_k δπ_k) = δL* + Q_k δπ_k, p = ∂L*/∂u, with δπ = Y δq and the
-transitivity relation δu − d/dt δπ = −γ u δπ − … gives, for every direction i that virtual
-displacements have,
+Lagrange's central equation d/dt(p_k δπ_k) = δL* + Q_k δπ_k with p = ∂L*/∂u and δπ = Y δq, where by
+d/dt δq = δq̇ one has δu_k − d/dt δπ_k = −Σ_ij γᵏ_ij u_j δπ_i − Σ_i γᵏ_i0 δπ_i, gives for every i
 
     d/dt ∂L*/∂u_i − ∂L*/∂π_i + Σ_kj γᵏ_ij u_j ∂L*/∂u_k + Σ_k γᵏ_i0 ∂L*/∂u_k = Q_i,
 
@@ -17,8 +16,9 @@ Momenta of rotors at such joints do not turn with their axes, and are left out t
 L*(q, u, t) = L(q, Y⁻¹u, t) is differentiated by all u. Only then the constraints are inserted, the
 last u = A q̇ = b: their equations have Q_i − λ_i on the right, so they give λ.
 
-The equations and signs are those of Neimark and Fufaev (1972, ch. III) and of Greenwood (2003, §4.1).
-What is shared with the other routes are M q̈ + h nowhere, ψ, A, and the choice of pivots.
+Source: Neimark and Fufaev, Dynamics of Nonholonomic Systems (1972), ch. III; Greenwood, Advanced
+Dynamics (2003), §4.1. The derivation shares T, V, ψ and A with the other routes, and the choice of
+pivots with elimination; M q̈ + h of the system does not enter.
 """
 
 from __future__ import annotations

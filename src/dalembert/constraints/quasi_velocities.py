@@ -7,8 +7,8 @@ The last u are A q̇ = b of the constraints, so that the others are free:
 Maggi's equations are Sᵀ (M q̈ + h − τ − ψ) = 0 with q̈ = S u̇_free + …: d'Alembert's principle in the
 directions of S (Maggi 1896; Neimark and Fufaev 1972, ch. III). With the independent velocities of
 elimination for u they are that route line by line, and with the rows NᵀM they are Kane's equations in
-the basis N; what is new is the choice of u. The other way round, `boltzmann_hamel` has the equations
-from the energy in quasi-velocities, which share with Maggi's T and V but no line.
+the basis N; what is new is the choice of u. `boltzmann_hamel` has the same equations from the energy in
+quasi-velocities: the two share Y, T and V, ψ and A, but neither M nor h.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from dalembert.constraints.boltzmann_hamel import (
 from dalembert.constraints.coulomb_friction import require_smooth
 from dalembert.constraints.elimination import implied, spread
 from dalembert.constraints.kinds import Pfaffian, Time
+from dalembert.constraints.reduced import columns
+from dalembert.constraints.status import without_result
 from dalembert.constraints.symbolic import LARGEST_INVERSE
 from dalembert.errors import ConstraintError, EquationError, ModelError
 from dalembert.kernels.functions import CompiledFunction, compile_function
@@ -44,7 +46,7 @@ from dalembert.pickling import Portable
 from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.energies import combination
-from dalembert.systems.status import finite_states, selected_states
+from dalembert.systems.status import selected_states
 from dalembert.systems.system import System
 from dalembert.text import require_known
 
@@ -261,8 +263,8 @@ class QuasiVelocities(Portable):
         self._dynamics = dynamics
         require_smooth(dynamics, "quasi-velocities")
         self.freedoms = dynamics.freedoms
-        # independent rows of the constraints, and the velocities they leave
-        pivots = dynamics.require_pivots() if dynamics.rows else None
+        # independent rows of the constraints; an error where they leave nothing to move
+        pivots = dynamics.require_pivots() if dynamics.rows and columns(dynamics, None) else None
         self._constraint_rows = [] if pivots is None else sorted(pivots.rows)
         self._rows = self._read(Y)
         x, t = tracing.symbol("q", dynamics.nq), tracing.symbol("t")
@@ -270,11 +272,11 @@ class QuasiVelocities(Portable):
         self._moving = dynamics.moving or tracing.depends_on(own, t)
         default = [f"u{k + 1}" for k in range(self.freedoms)]
         self.names = tuple(default if names is None else names)
-        taken = {*dynamics.coordinates, *dynamics.parameters}
+        taken = {*dynamics.coordinates, *dynamics.parameters, "t"}
         if len(set(self.names)) != self.freedoms or taken & set(self.names):
             raise ModelError(
                 f"{system.name}: names must be {self.freedoms} different ones, and none of a "
-                f"coordinate or parameter, got {', '.join(self.names)}"
+                f"coordinate, a parameter or t, got {', '.join(self.names)}"
             )
         self._require_rows()
 
@@ -370,6 +372,11 @@ class QuasiVelocities(Portable):
             Time, s.
         parameters : mapping or array_like, optional
             Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            Y (..., nv, nv).
         """
         result: Array = self._evaluate("matrix", {"q": q}, t, parameters)
         return result
@@ -387,6 +394,11 @@ class QuasiVelocities(Portable):
             Time, s.
         parameters : mapping or array_like, optional
             Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            u (..., freedoms).
         """
         result: Array = self._evaluate("velocities", {"q": q, "qd": qd}, t, parameters)
         return result
@@ -407,6 +419,11 @@ class QuasiVelocities(Portable):
             Time, s.
         parameters : mapping or array_like, optional
             Values of the named parameters.
+
+        Returns
+        -------
+        ndarray
+            γ (..., nv, nv, nv).
         """
         result: Array = self._evaluate("hamel_coefficients", {"q": q}, t, parameters)
         return result
@@ -432,6 +449,11 @@ class QuasiVelocities(Portable):
             "boltzmann_hamel" or "maggi".
         parameters : mapping or array_like, optional
             Values of the named parameters.
+
+        Returns
+        -------
+        u_dot, qd, lam : ndarray
+            (..., freedoms), (..., nv) and (..., rows).
 
         Raises
         ------
@@ -465,6 +487,11 @@ class QuasiVelocities(Portable):
         parameters : mapping or array_like, optional
             Values of the named parameters.
 
+        Returns
+        -------
+        qdd, lam : ndarray
+            (..., nv) and (..., rows).
+
         Raises
         ------
         ConstraintError
@@ -494,12 +521,17 @@ class QuasiVelocities(Portable):
             result = self._kernels[name](*numbers, *more)
         results = result if isinstance(result, tuple) else (result,)
         core = {"matrix": 2, "hamel_coefficients": 3}.get(name, 1)
-        finite = np.isfinite(results[0]).all(axis=tuple(range(-core, 0)))
-        bad = ~finite & finite_states(numbers[0])
+        bad, _ = without_result(results[0], numbers, core)
         if np.any(bad):
             q = selected_states(numbers[0], bad)[0]
             Y = self.matrix(q, None if t is None else selected_states(t, bad, 0)[0], parameters)
-            raise self._singular(null_space(unit(Y), own.nv - 1)[:, 0], q)
+            direction = null_space(unit(Y))
+            if direction.shape[1]:
+                raise self._singular(direction[:, 0], q)
+            raise ConstraintError(
+                f"{own.name}: no acceleration at q = {q}: expected a regular M and finite energies; "
+                "stay away from this configuration"
+            )
         if "tau" in arrays and not own.rows:
             return *results, np.zeros((*results[0].shape[:-1], 0))
         return result
