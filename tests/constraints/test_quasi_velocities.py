@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 import dalembert as dl
 from dalembert import tracing, zoo
-from dalembert.constraints.boltzmann_hamel import Inverse, Quasi, left_side, structure_constants
+from dalembert.constraints.boltzmann_hamel import Inverse, Quasi, left_side
 from dalembert.errors import (
     ConstraintError,
     EquationError,
@@ -15,6 +15,7 @@ from dalembert.errors import (
     SingularMassMatrixError,
     UnknownNameError,
 )
+from dalembert.systems.poisson import structure_constants
 from dalembert.zoo.symbolic_models import symbolic_model
 from tests.constraints.states import consistent_states, load_states
 from tests.constraints.test_methods import redundant_set

@@ -35,6 +35,7 @@ from dalembert.linalg.factorisations import LU, ldl, lu
 from dalembert.linalg.rank import Pivots
 from dalembert.spatial.arrays import Array, Scalar
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.poisson import structure_constants
 
 if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
@@ -107,26 +108,6 @@ class Frame(NamedTuple):
         c = structure_constants(plant)
         curls = by_field - np.swapaxes(by_field, 1, 2) + np.einsum("kc,cab->kab", Y, c)
         return Frame(Y, quasi.factors(Y), fields, c, curls)
-
-
-def structure_constants(plant: Dynamics) -> Array:
-    """c (nv, nv, nv) as c[k, a, b]: [X_a, X_b] = Σ c[k, a, b] X_k of the fields of unit velocities.
-
-    Around q the steps Ω of `integrate` are coordinates, in which X_b is the column b of the matrix
-    P(Ω) of `pull_back`, P(0) = 1: c_kab = ∂P_kb/∂Ω_a − ∂P_ka/∂Ω_b at Ω = 0. Zero but at ball and free
-    joints, where they are those of SO(3) and SE(3) in body velocities.
-
-    >>> import dalembert as dl
-    >>> body = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
-    >>> structure_constants(dl.Robot.from_links([body]).dynamics)[2, 0, 1]  # [X₁, X₂] = X₃
-    np.float64(1.0)
-    """
-    n = plant.nv
-    step, v = tracing.symbol("step", n), tracing.symbol("v", n)
-    P = tracing.jacobian(plant.pull_back(step, v), v)
-    (changes,) = tracing.at([tracing.jacobian(P, step)], [step], [np.zeros(n)])
-    c: Array = np.asarray(np.transpose(changes, (0, 2, 1)) - changes, dtype=float)
-    return c
 
 
 def hamel_coefficients(plant: Dynamics, quasi: Quasi, q: Array, t: Scalar) -> Array:
