@@ -14,7 +14,7 @@ from latex2mathml.converter import convert
 import dalembert
 from dalembert.references import with_titles
 
-sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py
+sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py, exercises.py
 
 project = "dalembert"
 version = release = dalembert.__version__
@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "executed",
     "equations",
+    "exercises",
     "sphinx_gallery.gen_gallery",
 ]
 

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from dalembert.constraints import is_holonomic as is_holonomic
     from dalembert.constraints.network import Network as Network
     from dalembert.control import time_optimal as time_optimal
+    from dalembert.course import exercise as exercise
+    from dalembert.course import exercises as exercises
     from dalembert.errors import CompileError as CompileError
     from dalembert.errors import ConstraintError as ConstraintError
     from dalembert.errors import ConvergenceError as ConvergenceError
@@ -127,6 +129,7 @@ _MODULES = {
     """,
     "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",
+    "dalembert.course": "exercise exercises",
     "dalembert.errors": """
         CompileError ConstraintError ConvergenceError DalembertError EquationError
         FormulationError IdentificationError ImportFileError InertiaError ModelError
