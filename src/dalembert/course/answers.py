@@ -149,9 +149,9 @@ class Comparison:
     def _wrong_entries(self, samples: Array, expected: Array, sampled: bool) -> str:
         """Which entries differ, where others are right."""
         limit = self.tolerance * _scale(expected)
-        differs, mirrored = np.abs(samples - expected) > limit, np.abs(samples + expected) > limit
-        if sampled:
-            differs, mirrored = differs.any(axis=0), mirrored.any(axis=0)
+        points = (0,) if sampled else ()
+        differs = (np.abs(samples - expected) > limit).any(axis=points)
+        mirrored = (np.abs(samples + expected) > limit).any(axis=points)
         if differs.all():
             return ""
         entries = [tuple(map(int, index)) for index in np.argwhere(differs)]
@@ -190,7 +190,7 @@ def _numbers(answer: Any) -> Array:
         ) from None
 
 
-def _without_column(array: Array) -> Array:
+def _without_column(array: NDArray[Any]) -> NDArray[Any]:
     """A column is a vector."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
@@ -243,7 +243,8 @@ def _expressions(answer: Any) -> NDArray[np.object_]:
 
 
 def _names(answer: Any) -> set[str]:
-    return {symbol.name for entry in _expressions(answer).flat for symbol in entry.free_symbols}
+    entries: list[Any] = _expressions(answer).ravel().tolist()
+    return {symbol.name for entry in entries for symbol in entry.free_symbols}
 
 
 def _without_time(expression: Any) -> Any:

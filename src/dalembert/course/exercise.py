@@ -133,10 +133,19 @@ def add(
 
     def register(answer: Answer) -> Answer:
         listed = REGISTERED[chapter]
-        texts = [cleandoc(text) for text in (question, hint, solution)]
         listed.append(
             Exercise(
-                chapter, len(listed) + 1, title, page, *texts, answer, tolerance, arguments, choices
+                chapter=chapter,
+                number=len(listed) + 1,
+                title=title,
+                page=page,
+                question=cleandoc(question),
+                hint=cleandoc(hint),
+                explanation=cleandoc(solution),
+                answer=answer,
+                tolerance=tolerance,
+                arguments=arguments,
+                choices=choices,
             )
         )
         return answer

@@ -110,7 +110,7 @@ def _disk_bracket() -> Parts:
     """,
 )
 def _sleigh() -> Parts:
-    trap = early_substitution(load("chaplygin_sleigh"), [0, 0, 0], [1.0, 0.0, 0.5])
+    trap = early_substitution(load("chaplygin_sleigh"), np.zeros(3), np.array([1.0, 0.0, 0.5]))
     right, wrong = np.asarray(trap.right_acceleration), np.asarray(trap.wrong_acceleration)
     return right, {
         "that follows from the constrained Lagrangian: substitute after differentiating": wrong,
