@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from sympy import Symbol, latex
 
 import dalembert as dl
 from dalembert.course import Exercise
@@ -35,14 +36,20 @@ def _value(task: Exercise) -> str:
     """The computed answer, mathematics as LaTeX, numbers with the digits that one reads."""
     value = task.solution.value
     if hasattr(value, "free_symbols"):
-        from sympy import latex
-
-        return f"$$ {latex(value)} $$"
+        names = {symbol: _dotted(symbol.name) for symbol in value.free_symbols}
+        return f"$$ {latex(value, symbol_names=names)} $$"
     if callable(value):
         return ""
     with np.printoptions(precision=5, suppress=True):
         text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return f"```text\n{text}\n```"
+
+
+def _dotted(name: str) -> str:
+    r"""LaTeX of a symbol's name: theta_ddot is \ddot{\theta}."""
+    base, _, dots = name.rpartition("_")
+    rate = dots in ("dot", "ddot")
+    return rf"\{dots}{{{latex(Symbol(base))}}}" if rate else latex(Symbol(name))
 
 
 # Sphinx

@@ -77,7 +77,7 @@ def test_the_page_shows_questions_and_folds_solutions():
     for task in listed:
         assert task.question in outside
         assert task.solution.text in page and task.solution.text not in outside
-    assert r"\left[\begin{matrix}" in page  # SymPy answers as mathematics
+    assert r"\left[\begin{matrix}" in page and r"\dot{\theta}" in page  # SymPy's as mathematics
 
 
 def test_an_unknown_chapter_or_number_lists_what_there_is():
