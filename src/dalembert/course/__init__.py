@@ -53,6 +53,7 @@ def exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
     lecture_energies 2: Sign of a product of inertia
     lecture_energies 3: A disc that rolls
     lecture_energies 4: Sign of the potential energy
+    lecture_energies 5: Energy of any body
     """
     if chapter is None:
         return tuple(one for name in _MODULES for one in exercises(name))

@@ -216,6 +216,41 @@ def _potential() -> Parts:
 
 
 @add(
+    "lecture_energies",
+    "Energies",
+    "Energy of any body",
+    question="""
+    A small project: write kinetic(m, I, R, v, omega), the kinetic energy of a body of mass m and
+    tensor I along its own axes, turned by R (3×3), with v and omega along fixed axes. Check that
+    turning all of R, v and omega alike changes nothing.
+    """,
+    hint="The tensor along fixed axes is R I Rᵀ; or take ω to the body, Rᵀω.",
+    solution="""
+    ½ m vᵀv + ½ ωᵀ R I Rᵀ ω. The tensor along fixed axes changes as the body turns, I does not.
+    """,
+    arguments=lambda rng: (
+        rng.uniform(1, 2),
+        np.diag([1.0, 1.3, 1.6]),
+        spatial.exp_so3(rng.normal(size=3)),
+        *rng.normal(size=(2, 3)),
+    ),
+)
+def _kinetic() -> Parts:
+    def kinetic(m: Any, I: Any, R: Any, v: Any, omega: Any) -> Any:
+        return 0.5 * m * v @ v + 0.5 * omega @ spatial.rotate_tensor(I, R) @ omega
+
+    return kinetic, {
+        "R and Rᵀ are exchanged: R takes components of the body to fixed ones": (
+            lambda m, I, R, v, omega: kinetic(m, I, R.T, v, omega)
+        ),
+        "ω is along fixed axes, I along those of the body": lambda m, I, R, v, omega: kinetic(
+            m, I, np.eye(3), v, omega
+        ),
+        "the halves are missing": lambda m, I, R, v, omega: 2 * kinetic(m, I, R, v, omega),
+    }
+
+
+@add(
     "lecture_motion",
     "Equations of motion",
     "The lost half",

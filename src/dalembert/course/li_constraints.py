@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import sympy
 from sympy import cos, sin, symbols
@@ -247,6 +249,40 @@ def _static_force() -> Parts:
 
 
 @add(
+    "li_geometric",
+    "p.70",
+    "Motion and force apart",
+    question="""
+    A small project: write split(M, A, F), which returns the two parts of a force, P_ω F and (1 −
+    P_ω) F, as an array of two rows; M positive definite, A of full row rank.
+    """,
+    hint="P_ω = 1 − Aᵀ(A M⁻¹ Aᵀ)⁻¹ A M⁻¹. Check that A M⁻¹ times the first part is zero.",
+    solution="""
+    With λ = (A M⁻¹ Aᵀ)⁻¹ A M⁻¹ F the second part is Aᵀλ and the first F − Aᵀλ: what remains
+    accelerates along the constraints, what is taken away is borne by them.
+    """,
+    arguments=lambda rng: (
+        (lambda B: B @ B.T + np.eye(4))(rng.normal(size=(4, 4))),
+        rng.normal(size=(2, 4)),
+        rng.normal(size=4),
+    ),
+)
+def _split() -> Parts:
+    def split(M: Any, A: Any, F: Any) -> Any:
+        sharp = np.linalg.inv(M)
+        borne = A.T @ np.linalg.solve(A @ sharp @ A.T, A @ sharp @ F)
+        return np.stack([F - borne, borne])
+
+    def by_ruler(M: Any, A: Any, F: Any) -> Any:
+        return split(np.eye(4), A, F)
+
+    return split, {
+        "that splits without the metric M: forces of constraints would move the system": by_ruler,
+        "the two parts are exchanged: P_ω F comes first": lambda M, A, F: split(M, A, F)[::-1],
+    }
+
+
+@add(
     "li_contact",
     "p.76",
     "Metric of a sphere",
@@ -471,4 +507,35 @@ def _gains() -> Parts:
         "B and B⁻¹ are exchanged": B @ kd @ np.linalg.inv(B) @ kp,
         "K̃_d must be transformed by B": kd @ kp,
         "that is K'_d": Kd,
+    }
+
+
+@add(
+    "li_gauge",
+    "p.87",
+    "The projection from any root",
+    question="""
+    A small project: write P(W, A), the projection P_ω = W V₂ V₂ᵀ W⁻¹ of forces for M = W Wᵀ, with
+    V₂ from a singular value decomposition of Λ = A W⁻ᵀ. Try it with two roots of one M: does the
+    result change?
+    """,
+    hint="`np.linalg.svd(Lambda)[2]` has the rows of V₁ᵀ first, then those of V₂ᵀ.",
+    solution="""
+    With W U in place of W, Λ U takes the place of Λ and Uᵀ V₂ that of V₂: the product stays. P_ω
+    knows M only, not its root, which is what gauge invariance means.
+    """,
+    arguments=lambda rng: (
+        rng.normal(size=(4, 4)) + 3 * np.eye(4),
+        rng.normal(size=(2, 4)),
+    ),
+)
+def _projection_from_a_root() -> Parts:
+    def P(W: Any, A: Any) -> Any:
+        V2 = np.linalg.svd(A @ np.linalg.inv(W).T)[2][len(A) :].T
+        return W @ V2 @ V2.T @ np.linalg.inv(W)
+
+    return P, {
+        "that is 1 − P_ω, from V₁": lambda W, A: np.eye(4) - P(W, A),
+        "that is the projection of velocities, P_T = P_ωᵀ": lambda W, A: P(W, A).T,
+        "that is V₂ V₂ᵀ, the projection of v": lambda W, A: np.linalg.inv(W) @ P(W, A) @ W,
     }
