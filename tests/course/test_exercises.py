@@ -92,6 +92,7 @@ def test_an_unknown_chapter_or_number_lists_what_there_is():
 def test_an_exercise_prints_without_its_answer_and_folds_it_in_a_notebook():
     task = dl.exercise("li_lagrange", 2)
     assert str(task).startswith("li_lagrange 2: Energy of a link on a turning link (Li, Manip")
+    assert repr(task) == "<Exercise li_lagrange 2: Energy of a link on a turning link>"
     assert "0.05" not in str(task) and task.solution.text not in str(task)
     html = task._repr_html_()
     assert html.count("<details>") == 2 and "Answer: 0.05" in html.partition("<details>")[2]

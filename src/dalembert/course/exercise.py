@@ -102,7 +102,8 @@ class Exercise:
     def __str__(self) -> str:
         return f"{self.name} ({self.source})\n\n{self.question}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"<Exercise {self.name}>"
 
     def _repr_html_(self) -> str:
         folded = "".join(
