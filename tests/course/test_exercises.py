@@ -35,7 +35,9 @@ def test_the_solution_is_accepted_and_listed_mistakes_are_refused(task):
 @pytest.mark.parametrize("task", ALL, ids=lambda task: f"{task.chapter}-{task.number}")
 def test_answers_of_another_kind_and_altered_ones_are_refused(task):
     value = task.solution.value
-    for wrong in ("", None, object(), [[[1.0]]], lambda: 0.0):
+    m = sympy.Symbol("m")
+    strange = [{1: 2}, {1}, sympy.Eq(m, 1), b"x", [1, [2]], [m, None], sympy.oo, sympy.I, 10**400]
+    for wrong in ("", None, object(), [[[1.0]]], lambda: 0.0, np.zeros((3, 0)), *strange):
         assert not task.check(wrong)
     if isinstance(value, str):
         return

@@ -84,7 +84,7 @@ class Comparison:
         return CheckResult(False, self.diagnosis(samples, expected, answer))
 
     def _check_choice(self, answer: Any) -> CheckResult:
-        word = answer.strip().lower() if isinstance(answer, str) else answer
+        word = answer.strip().lower() if isinstance(answer, str) else None
         if word not in self.choices:
             choices = ", ".join(map(repr, self.choices))
             return CheckResult(False, f"expected one of {choices}, got {answer!r}")
@@ -184,7 +184,7 @@ def _numbers(answer: Any) -> Array:
         if array.dtype.kind in "USc":
             raise TypeError
         return _without_column(np.asarray(array, float))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise _Unusable(
             f"expected a number or an array of numbers, got {str(answer)[:60]!r}"
         ) from None
@@ -234,9 +234,11 @@ def _expressions(answer: Any) -> NDArray[np.object_]:
         array = np.array(answer.tolist() if hasattr(answer, "tolist") else answer, dtype=object)
         result = np.empty(array.shape, dtype=object)
         for index, entry in np.ndenumerate(array):
-            result[index] = _without_time(sympy.sympify(entry))
+            result[index] = expression = _without_time(sympy.sympify(entry))
+            if not isinstance(expression, sympy.Expr):  # equations, truth values, sets
+                raise TypeError
         return _without_column(result)
-    except (sympy.SympifyError, AttributeError, ValueError):
+    except (sympy.SympifyError, AttributeError, TypeError, ValueError):
         raise _Unusable(
             f"expected a SymPy expression or matrix, got {str(answer)[:60]!r}"
         ) from None
