@@ -331,8 +331,8 @@ def _faster() -> Parts:
     """,
     hint="Ḋ − 2C is skew, so both are equal; Ḋ = (∂D/∂q₂) q̇₂.",
     solution="""
-    ½ q̇ᵀ Ḋ q̇ = −β sin q₂ q̇₂ (q̇₁² + q̇₁q̇₂) with β = ½ kg m²: the power at which the energy
-    changes when D shrinks.
+    ½ q̇ᵀ Ḋ q̇ = −β sin q₂ q̇₂ (q̇₁² + q̇₁q̇₂) with β = ½ kg m²: the rate at which the energy changes with
+    D while the rates stay.
     """,
 )
 def _power() -> Parts:

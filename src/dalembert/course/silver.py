@@ -265,8 +265,8 @@ def _partial_velocity() -> Parts:
     """,
     hint="∂I/∂q = ẑ × I − I × ẑ, as matrices ẑ̂ I − I ẑ̂.",
     solution="""
-    −2 both ways: (1, 1, 0) × (1, 3, 0) = (0, 0, 2). The derivative of the energy by posture is a
-    gyroscopic moment; so Lagrange's −∂K/∂q adds ω × Iω to İ ω.
+    −2 both ways: (1, 1, 0) × (1, 3, 0) = (0, 0, 2). The terms (3.5) and (3.7) cancel, so that the
+    gyroscopic moment of Newton and Euler is this part of −∂K/∂q.
     """,
 )
 def _energy_derivative() -> Parts:
@@ -348,7 +348,7 @@ def _counts() -> Parts:
     hint="Two dot products.",
     solution="""
     `m * v_dot @ dv + (I @ omega_dot + np.cross(omega, I @ omega)) @ dw`, summed over all links
-    behind the joint.
+    beyond the joint.
     """,
     arguments=lambda rng: (2.0, np.diag(rng.uniform(1, 2, 3)), *rng.normal(size=(5, 3))),
 )
