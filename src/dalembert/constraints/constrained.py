@@ -395,6 +395,11 @@ class Constrained(System):
         ndarray
             (..., position_count).
         """
+        if not self.dynamics.position_count:  # of velocities alone: an array without entries
+            q = np.asarray(q)
+            if q.shape[-1:] != (self.nq,):
+                raise ShapeError(f"{self.name}: q must have shape (..., {self.nq}), got {q.shape}")
+            return np.zeros((*q.shape[:-1], 0))
         return self._evaluate("residual", (q,), None, parameters, out, t=t)
 
     def velocity_residual(
