@@ -20,6 +20,7 @@ from dalembert.zoo.symbolic_models import symbolic_model
 from tests.constraints.states import consistent_states, load_states
 from tests.constraints.test_methods import redundant_set
 from tests.formulations.mechanisms import KINDS, random_model, random_state, with_elements
+from tests.systems.scenes import arms
 
 FORMULATIONS = ("boltzmann_hamel", "maggi")
 EPSILON = np.array(
@@ -104,12 +105,8 @@ def test_structure_constants_are_those_of_the_group(kind, of):
     np.testing.assert_array_equal(cyclic, np.zeros((of,) * 4))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_joint_kind_in_quasi_velocities(kind):
-    """Yᵀ (M_u u̇ + h_u) = M q̈ + h with u̇ = Y q̈ + Ẏ q̇: rotors, springs, tendons and lifts included."""
-    rng = np.random.default_rng(KINDS.index(kind))
-    robot = dl.Robot(with_elements(random_model(rng, (kind, "free", "spherical"), 2), rng))
-    q, qd, qdd = random_state(robot.model, rng)
+def assert_consistent(robot, q, qd, qdd, rng):
+    """Yᵀ (M_u u̇ + h_u) = M q̈ + h with u̇ = Y q̈ + Ẏ q̇, for a Y of q and t."""
     C = np.diag(rng.uniform(0.5, 1.5, robot.nv)) + 0.3 * np.eye(robot.nv, k=1)
     of_q, t = 0.2 * rng.normal(size=robot.nq), 0.7
 
@@ -121,6 +118,19 @@ def test_every_joint_kind_in_quasi_velocities(kind):
     actual = sides.Y.T @ (sides.M_u @ (sides.Y @ qdd + sides.turn) + sides.h_u)
     expected = robot.mass_matrix(q) @ qdd + robot.bias(q, qd)
     np.testing.assert_allclose(actual, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_joint_kind_in_quasi_velocities(kind):
+    """On random trees, with rotors, springs, tendons and lifted weights."""
+    rng = np.random.default_rng(KINDS.index(kind))
+    robot = dl.Robot(with_elements(random_model(rng, (kind, "free", "spherical"), 2), rng))
+    assert_consistent(robot, *random_state(robot.model, rng), rng)
+
+
+def test_joints_that_follow_others_in_quasi_velocities():
+    robot, rng = dl.Robot.from_urdf(arms(1, 3, mimic=(0,))), np.random.default_rng(0)
+    assert_consistent(robot, *rng.normal(size=(3, robot.nv)), rng)
 
 
 def test_the_sleigh_in_symbols():
