@@ -191,3 +191,18 @@ def test_bodies_in_absolute_coordinates():
         assert bracket(q, p) == pytest.approx(rate[k], rel=1e-12)
     assert bodies.is_conserved(bodies.hamiltonian)
     assert bodies.is_conserved(lambda q, p: p[0]) and not bodies.is_conserved(lambda q, p: p[2])
+
+
+def test_rotors_of_a_free_joint_keep_their_axes():
+    """Their momenta are part of p and do not turn with the body: as in the canonical equations."""
+    link = {"name": "body", "joint": {"type": "free", "rotor_inertia": 0.7}, "mass": 2.0}
+    body = dl.Robot.from_links(
+        [{**link, "com": (0.1, 0.2, 0.3), "inertia": np.diag([1.0, 1.2, 1.5])}]
+    )
+    q, qd, _ = body.random_state(np.random.default_rng(0))
+    p = body.generalized_momentum(q, qd)
+    _, rate = body.canonical_equations(q, p, np.zeros(6))
+    brackets = [body.poisson_bracket(lambda q, p, k=k: p[k], body.hamiltonian) for k in range(6)]
+    np.testing.assert_allclose([bracket(q, p) for bracket in brackets], rate, atol=1e-13)
+    symbolic = body.equations(["H_q"], progress=False, simplify="fast").lambdify("H_q")(q, p=p)
+    np.testing.assert_allclose(-np.ravel(symbolic), rate, atol=1e-12)

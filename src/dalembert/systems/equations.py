@@ -158,7 +158,9 @@ def _momentum_rates(dynamics: Dynamics, q: Array, p: Array) -> Array:
     (rates,) = tracing.at([by_q], [x, v], [q, _velocities(dynamics, q, p)])
     c = structure_constants(dynamics)
     if c.any():
-        rates = rates + np.tensordot(p, c, axes=1) @ _velocities(dynamics, q, p)
+        velocities = _velocities(dynamics, q, p)
+        turning = p - dynamics.rotor_inertia * velocities  # momenta of rotors keep their axes
+        rates = rates + np.tensordot(turning, c, axes=1) @ velocities
     return rates
 
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from dalembert import tracing
 from dalembert.errors import ShapeError
 from dalembert.kernels.call.kernel import PlainKernel
+from dalembert.linalg.factorisations import ldl
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Dynamics
@@ -98,7 +99,11 @@ class PoissonBracket:
         value = f_q @ g_p - f_p @ g_q
         c = structure_constants(dynamics)
         if c.any():
-            value = value - p @ ((c @ g_p) @ f_p)
+            turning = p
+            if np.any(dynamics.rotor_inertia):  # momenta of rotors keep their axes
+                M, a, _ = dynamics.lagrangian_parts(q)
+                turning = p - dynamics.rotor_inertia * ldl(M).solve(p - a)
+            value = value - turning @ ((c @ g_p) @ f_p)
         self._function = tracing.Function([q, p, t], [value])
         shapes = {"q": (dynamics.nq,), "p": (dynamics.nv,), "t": ()}
         self._on_numbers = PlainKernel(lambda q, p, t: self._function(q, p, t)[0], shapes)
