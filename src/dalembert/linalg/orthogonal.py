@@ -52,6 +52,36 @@ def householder(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return V[:, :r], V[:, r:]
 
 
+def reflected(A: np.ndarray, count: int) -> np.ndarray:
+    """H A (m, n) with zeros below the diagonal in the first `count` columns, H orthogonal.
+
+    H is the product of as many reflections (Householder 1958), each with determinant −1; columns of
+    zeros stay.
+
+    >>> reflected(np.array([[3.0, 5.0], [4.0, 0.0]]), 1).round(12) + 0.0
+    array([[-5., -3.],
+           [ 0., -4.]])
+    """
+    m, n = A.shape
+    X = [[A[i, j] for j in range(n)] for i in range(m)]
+    for k in range(min(count, m - 1)):
+        x = np.stack([X[i][k] for i in range(k, m)])
+        norm = np.sqrt(x @ x)
+        # away from x, so that nothing cancels
+        shift = np.where(x[0] >= 0.0, norm, -norm)
+        w = np.stack([x[0] + shift, *x[1:]])
+        half = norm * (norm + np.abs(x[0]))
+        scale = 1.0 / np.where(half > 0.0, half, 1.0)
+        for j in range(k + 1, n):
+            column = np.stack([X[i][j] for i in range(k, m)])
+            column = column - (scale * (w @ column)) * w
+            for i in range(k, m):
+                X[i][j] = column[i - k]
+        for i in range(k, m):
+            X[i][k] = -shift if i == k else 0.0
+    return np.stack([np.stack(row) for row in X])
+
+
 # they converge quadratically: six bring 18 rows of any length to rounding
 SWEEPS = 7
 
