@@ -357,10 +357,7 @@ def dialytic_joints(
     """
     A, none = equations_at(coefficients, cosine, sine), np.zeros((6, 3))
     rows = [np.concatenate([A, none], axis=1), np.concatenate([none, A], axis=1)]
-    R = reflected(np.concatenate(rows), 12)
-    sizes = [np.abs(R[k, k]) for k in range(12)]
-    diagonal = [np.where(size > TINY, R[k, k], TINY) for k, size in enumerate(sizes)]
-    U = np.stack([np.stack([*R[k, :k], diagonal[k], *R[k, k + 1 :]]) for k in range(12)])
+    U = _regular(reflected(np.concatenate(rows), 12), 12)
     x = np.ones(12)
     for _ in range(2):
         x = back_substitution(U, forward_substitution(U.T, x))
@@ -452,6 +449,19 @@ class Axes(NamedTuple):
         return (np.stack([l for l, _ in frame]).T, frame[0][1]), axes
 
 
+def residual(
+    directions: Matrix,
+    points: Matrix,
+    tool: Pose,
+    q: Vector,
+    target: Pose,
+    sliding: tuple[bool, ...],
+) -> tuple[Vector, Matrix]:
+    """(e (6,), J (6, 6)) of `ik_step.error` for an arm with these axes."""
+    axes = Axes(joints_of(directions, points, sliding), tool)
+    return ik_step.error(axes, q, target, POSE)
+
+
 def newton_step(
     directions: Matrix,
     points: Matrix,
@@ -461,17 +471,19 @@ def newton_step(
     sliding: tuple[bool, ...],
 ) -> tuple[Vector, Vector]:
     """(next q (6,), what q misses: distance and chord (2,)); no entry moves by more than one."""
-    axes = Axes(joints_of(directions, points, sliding), tool)
-    e, J = ik_step.error(axes, q, target, POSE)
+    e, J = residual(directions, points, tool, q, target, sliding)
     triangle = reflected(np.concatenate([J, e.reshape(6, 1)], axis=1), 6)
-    sizes = [np.abs(triangle[k, k]) for k in range(6)]
-    guarded = [np.where(x > TINY, triangle[k, k], TINY) for k, x in enumerate(sizes)]
-    U = np.stack(
-        [np.stack([*triangle[k, :k], guarded[k], *triangle[k, k + 1 : 6]]) for k in range(6)]
-    )
-    step = back_substitution(U, triangle[:, 6])
+    step = back_substitution(_regular(triangle, 6), triangle[:, 6])
     largest = np.abs(step[0])
     for k in range(1, 6):
         largest = np.maximum(largest, np.abs(step[k]))
     missed = np.sqrt(np.stack([e[:3] @ e[:3], e[3:] @ e[3:]]))
     return q + step / np.maximum(largest, 1.0), missed
+
+
+def _regular(triangle: Matrix, n: int) -> Matrix:
+    """The upper triangle (n, n) with a diagonal of at least `TINY`."""
+    sizes = [np.abs(triangle[k, k]) for k in range(n)]
+    diagonal = [np.where(size > TINY, triangle[k, k], TINY) for k, size in enumerate(sizes)]
+    rows = [[*triangle[k, :k], diagonal[k], *triangle[k, k + 1 : n]] for k in range(n)]
+    return np.stack([np.stack(row) for row in rows])

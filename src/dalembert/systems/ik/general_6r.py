@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ Sliding = tuple[bool, ...]
 Shapes = dict[str, tuple[int, ...]]
 _AXES: Shapes = {"directions": (6, 3), "points": (6, 3)}
 _PLACED: Shapes = {**_AXES, "R": (3, 3), "t": (3,)}
+_AT: Shapes = {**_AXES, "tool": (4, 4), "q": (6,), "target": (4, 4)}
 _EQUATIONS: Shapes = {"coefficients": (3, 6, 9), "cosine": (), "sine": ()}
 _HARMONICS = (2 * DEGREE + 1,)
 # by their names in `general_6r`: inputs and outputs of functions that do not ask which joints slide
@@ -54,10 +56,8 @@ _KINEMATICS: dict[str, tuple[Shapes, Shapes]] = {
     "dialytic_joints": (_EQUATIONS, {"out": (2,)}),
     "ratios": ({"products": (4, 3)}, {"out": (2,)}),
     "other_joints": ({**_PLACED, "middle": (3,)}, {"out": (6,)}),
-    "newton_step": (
-        {**_AXES, "tool": (4, 4), "q": (6,), "target": (4, 4)},
-        {"out0": (6,), "out1": (2,)},
-    ),
+    "residual": (_AT, {"out0": (6,), "out1": (6, 6)}),
+    "newton_step": (_AT, {"out0": (6,), "out1": (2,)}),
 }
 
 
@@ -77,11 +77,16 @@ def _kernel(name: str, sliding: Sliding | None = None) -> np.ufunc:
 
 
 class GeneralSolutions(NamedTuple):
-    """Solutions of general six-joint arms, and whether all roots were told apart."""
+    """All solutions of targets of a six-joint arm."""
 
     q: Array  # (N, 16, 6), NaN where there are fewer
-    valid: Array  # (N, 16) bool
-    simple: Array  # (N,) whether all solutions come from simple, well separated roots
+    multiplicity: Array  # (N, 16): 2 of double solutions, 0 where there are fewer
+    certain: Array  # (N,) whether the solutions account for all roots of the determinant
+
+    @property
+    def valid(self) -> Array:
+        """(N, 16) bool."""
+        return self.multiplicity > 0
 
 
 LARGEST_NOISE = 1e-6  # of determinants that say something
@@ -91,6 +96,14 @@ NEWTON_STEPS, PATIENT_STEPS = 8, 40
 TRIALS = 64  # random configurations by which arrangements are compared
 ATTEMPTS = 3  # arrangements of one target
 SAME = 1e-7  # rad, and parts of the size: configurations that count as one
+ABSORBED = 2e-6  # as far from a double solution, Newton's method ends at random
+UNSOLVED = -1
+# next to double roots: steps to the vertex, and their differences; the smallest second derivative and
+# singular value; distance of the start and of the roots from the vertex; rounding of the pose
+FOLD_STEPS, FOLD_STEP = 5, 1e-3
+FLAT = 1e-5
+BESIDE, PAIR = 1e-2, 1e-3
+ROUNDING = 1e-15
 PENCILS = 8  # angles at which the leading matrix of the pencil may stand
 NEAR_REAL = 1e-3  # rad: imaginary parts of roots that are tried
 SHARED, SMALL = 4, 1e-3  # solutions with the same root; relative size of their singular values
@@ -187,7 +200,7 @@ class _Candidates(NamedTuple):
     angle: Array  # (m,) of the root
     gap: Array  # (m,) distance to the next root
     certain: Array  # (m,) bool
-    doubtful: Array  # (N,) targets with roots whose kind is not certain
+    reliable: Array  # (N,) targets whose determinant has more than rounding
 
 
 def _candidates(arrangement: Arrangement, R: Array, t: Array) -> _Candidates:
@@ -197,22 +210,21 @@ def _candidates(arrangement: Arrangement, R: Array, t: Array) -> _Candidates:
     target, root = np.nonzero(kinds)
     angle, gap, certain = angles[target, root], gaps[target, root], kinds[target, root] == 2.0
     # real roots come in pairs
-    doubtful = ~(noise <= LARGEST_NOISE) | (np.count_nonzero(kinds, axis=1) % 2 == 1)
-    doubtful[target[~certain]] = True
+    reliable = (noise <= LARGEST_NOISE) & (np.count_nonzero(kinds, axis=1) % 2 == 0)
     c, s = np.cos(angle), np.sin(angle)
     middle = _kernel("dialytic_joints", arrangement.sliding)(coefficients[target], c, s)
     middle = np.concatenate([angle[:, None], middle], axis=1)
     q = arrangement.configurations(placed, target, middle)
-    return _Candidates(target, q, angle, gap, certain, doubtful)
+    return _Candidates(target, q, angle, gap, certain, reliable)
 
 
 def _polished(chain: SerialChain, T: Array, q: Array, steps: int) -> tuple[Array, Array]:
     """q (m, 6) after Newton's method for targets (m, 4, 4), and whether they are at them."""
-    step = _kernel("newton_step", tuple(bool(x) for x in chain.prismatic))
-    axes = chain.directions, chain.points, chain.tool
+    newton = _kernel("newton_step", tuple(bool(x) for x in chain.prismatic))
+    step = partial(newton, chain.directions, chain.points, chain.tool)
     ends, active, x, target = np.empty_like(q), np.arange(len(q)), q, T
     for k in range(steps):
-        after, _ = step(*axes, x, target)
+        after, _ = step(x, target)
         left = ~(np.abs(after - x).max(axis=1) <= SETTLED)
         if 8 * np.count_nonzero(left) <= 7 * len(left) or k == steps - 1:
             ends[active] = after
@@ -220,7 +232,7 @@ def _polished(chain: SerialChain, T: Array, q: Array, steps: int) -> tuple[Array
             if not len(active):
                 break
         x = after
-    return ends, (step(*axes, ends, T)[1] <= TOLERANCE).all(axis=1)
+    return ends, (step(ends, T)[1] <= TOLERANCE).all(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +266,9 @@ class GeneralSolver:
             with np.errstate(invalid="ignore"):
                 off = np.abs(_difference(unit, candidates.q, q[candidates.target])).max(axis=1)
             np.fmin.at(miss, candidates.target, off)
-            errors.append(float(np.mean(np.log(miss + 1e-16))) + 10.0 * candidates.doubtful.mean())
+            errors.append(
+                float(np.mean(np.log(miss + 1e-16))) + 10.0 * np.mean(~candidates.reliable)
+            )
         ranked = tuple(arrangements[k] for k in np.argsort(errors, kind="stable"))
         return GeneralSolver(unit, centre, size, ranked)
 
@@ -263,53 +277,102 @@ class GeneralSolver:
         unit = T.copy()
         unit[:, :3, 3] = (T[:, :3, 3] - self.centre) / self.size
         q = np.full((len(T), ROOTS, 6), np.nan)
-        simple = np.ones(len(T), dtype=bool)
+        result = GeneralSolutions(q, np.zeros(q.shape[:2], dtype=int), np.ones(len(T), dtype=bool))
         for start in range(0, len(T), CHUNK):
             own = slice(start, start + CHUNK)
-            self._solve(unit[own], q[own], simple[own])
+            self._solve(unit[own], GeneralSolutions(*(x[own] for x in result)))
         q[..., self.chain.prismatic] *= self.size
-        return GeneralSolutions(q, ~np.isnan(q[..., 0]), simple)
+        return result
 
-    def _solve(self, T: Array, q: Array, simple: Array) -> None:
-        """Fill in q (n, 16, 6) and `simple` for a chunk of targets."""
+    def _solve(self, T: Array, result: GeneralSolutions) -> None:
+        """Fill in the result of a chunk of targets."""
         R, t = _motions(self.chain, T)
-        remaining = np.arange(len(T))
-        pool: list[tuple[Array, Array]] = []  # solutions of targets that remain
+        left, pool = np.arange(len(T)), _Pool.empty()
         for arrangement in self.arrangements[:ATTEMPTS]:
-            candidates = _candidates(arrangement, R[remaining], t[remaining])
-            ends, solved = _polished(
-                self.chain, T[remaining[candidates.target]], candidates.q, NEWTON_STEPS
+            candidates = _candidates(arrangement, R[left], t[left])
+            target = candidates.target
+            ends, solved = _polished(self.chain, T[left[target]], candidates.q, NEWTON_STEPS)
+            moved = np.abs(_wrapped(ends[:, arrangement.order[2]] - candidates.angle))
+            plain = candidates.certain & solved & (moved <= 0.25 * candidates.gap)
+            clean = candidates.reliable.copy()
+            clean[target[~plain]] = False
+            rows = np.flatnonzero(clean[target])
+            first = np.searchsorted(target[rows], np.arange(len(left)))
+            entry = np.arange(len(rows)) - first[target[rows]]
+            result.q[left[target[rows]], entry] = ends[rows]
+            result.multiplicity[left[target[rows]], entry] = 1
+            # next to double roots: done if all roots near the circle are accounted for
+            rows = np.flatnonzero(~clean[target])
+            start = np.where(solved[rows, None], ends[rows], candidates.q[rows])
+            own = _Pool(target[rows], start, np.where(solved[rows], 1, UNSOLVED))
+            here = own.select(plain[rows]).joined(
+                _with_folds(self.chain, T[left], own.select(~plain[rows]))
             )
-            joint = arrangement.order[2]
-            moved = np.abs(_wrapped(ends[:, joint] - candidates.angle))
-            clean = ~candidates.doubtful
-            clean[candidates.target[~(solved & (moved <= 0.25 * candidates.gap))]] = False
-            own = solved & clean[candidates.target]
-            target = candidates.target[own]
-            first = np.searchsorted(target, np.arange(len(remaining)))
-            q[remaining[target], np.arange(len(target)) - first[target]] = ends[own]
-            others = solved & ~own
-            pool.append((remaining[candidates.target[others]], ends[others]))
-            remaining = remaining[~clean]
-            if not len(remaining):
+            here = here.merged(self.chain)
+            counts = np.bincount(
+                here.target, np.where(here.multiplicity == 0, 2, here.multiplicity), len(left)
+            )
+            roots = np.bincount(target, minlength=len(left))
+            resolved = ~clean & candidates.reliable & (counts == roots)
+            here.select(resolved[here.target]).at(left).write(result)
+            pool = pool.joined(here.select(~resolved[here.target]).at(left))
+            left = left[~clean & ~resolved]
+            if not len(left):
                 return
         for arrangement in self.arrangements[:ATTEMPTS]:
-            target, x = _eigenvalue_candidates(arrangement, R[remaining], t[remaining])
-            ends, solved = _polished(self.chain, T[remaining[target]], x, PATIENT_STEPS)
-            pool.append((remaining[target[solved]], ends[solved]))
-        targets, ends = (np.concatenate(x) for x in zip(*pool, strict=True))
-        for k in remaining:
-            different = self._merged(ends[targets == k])[:ROOTS]
-            q[k, : len(different)] = different
-        simple[remaining] = False
+            target, x = _eigenvalue_candidates(arrangement, R[left], t[left])
+            ends, solved = _polished(self.chain, T[left[target]], x, PATIENT_STEPS)
+            here = _Pool(target[solved], ends[solved], np.ones(np.count_nonzero(solved), dtype=int))
+            pool = pool.joined(_with_folds(self.chain, T[left], here.merged(self.chain)).at(left))
+        pool.select(np.isin(pool.target, left)).merged(self.chain).write(result)
+        result.certain[left] = False
 
-    def _merged(self, q: Array) -> Array:
-        """Different configurations among q (m, 6)."""
-        different: list[Array] = []
-        while len(q):
-            different.append(q[0])
-            q = q[np.abs(_difference(self.chain, q, q[0])).max(axis=1) > SAME]
-        return np.array(different).reshape(-1, 6)
+
+class _Pool(NamedTuple):
+    """Solutions of several targets."""
+
+    target: Array  # (m,)
+    q: Array  # (m, 6)
+    multiplicity: Array  # (m,); 0 for a complex pair next to q, or `UNSOLVED`
+
+    @staticmethod
+    def empty() -> _Pool:
+        """None."""
+        return _Pool(np.zeros(0, dtype=int), np.zeros((0, 6)), np.zeros(0, dtype=int))
+
+    def select(self, rows: Array) -> _Pool:
+        """Some of them."""
+        return _Pool(*(x[rows] for x in self))
+
+    def joined(self, other: _Pool) -> _Pool:
+        """These and others."""
+        return _Pool(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+    def at(self, target: Array) -> _Pool:
+        """The same solutions, targets counted otherwise."""
+        return self._replace(target=target[self.target])
+
+    def merged(self, chain: SerialChain) -> _Pool:
+        """Different solutions, by target; double ones stand for all that are next to them."""
+        order = np.lexsort((-self.multiplicity, self.target))
+        pool = self.select(order)
+        left = np.ones(len(order), dtype=bool)
+        edges = np.flatnonzero(np.diff(pool.target, prepend=-1, append=-1))
+        for a, b in pairwise(edges):
+            for k in range(a, b - 1):
+                if left[k]:
+                    off = np.abs(_difference(chain, pool.q[k + 1 : b], pool.q[k])).max(axis=1)
+                    left[k + 1 : b] &= off > (ABSORBED if pool.multiplicity[k] == 2 else SAME)
+        return pool.select(left)
+
+    def write(self, result: GeneralSolutions) -> None:
+        """Fill in the result, targets in order."""
+        pool = self.select(self.multiplicity > 0)
+        entry = np.arange(len(pool.target)) - np.searchsorted(pool.target, pool.target)
+        pool = pool.select(entry < ROOTS)
+        entry = entry[entry < ROOTS]
+        result.q[pool.target, entry] = pool.q
+        result.multiplicity[pool.target, entry] = pool.multiplicity
 
 
 def general_solutions(chain: SerialChain, T: Array) -> GeneralSolutions:
@@ -330,6 +393,69 @@ def _motions(chain: SerialChain, T: Array) -> tuple[Array, Array]:
     """(R, t) of G = T M⁻¹."""
     R = T[:, :3, :3] @ chain.tool[:3, :3].T
     return R, T[:, :3, 3] - R @ chain.tool[:3, 3]
+
+
+def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
+    """The pool with solutions next to double roots resolved: two of them, one double one, or none.
+
+    Where J has singular vectors u, v with a small singular value, the other five equations are
+    solved by a curve q(α) along v, and the sixth is g(α) = u · e(q(α)) (Lyapunov and Schmidt). Its
+    vertex, where the arm is singular, is well conditioned, and two roots are ±√(−2 g / g'') from it.
+    """
+    if not len(pool.target):
+        return pool
+    evaluate = partial(
+        _kernel("residual", tuple(bool(x) for x in chain.prismatic)),
+        chain.directions,
+        chain.points,
+        chain.tool,
+    )
+    target, q = T[pool.target], pool.q.copy()
+    with np.errstate(all="ignore"):
+        for _ in range(FOLD_STEPS):
+            e, J = evaluate(q, target)
+            U, s, Vt = np.linalg.svd(np.nan_to_num(J))
+            u, v = U[:, :, 5], Vt[:, 5]
+            inverse = np.swapaxes(Vt[:, :5], 1, 2) @ (
+                np.swapaxes(U[:, :, :5], 1, 2) / s[:, :5, None]
+            )
+
+            def on_curve(
+                x: Array, steps: int, inverse: Array = inverse
+            ) -> tuple[Array, Array, Array]:
+                for _ in range(steps):
+                    step = np.einsum("nij,nj->ni", inverse, evaluate(x, target)[0])
+                    x = x + step / np.maximum(1.0, np.abs(step).max(axis=1))[:, None]
+                return x, *evaluate(x, target)
+
+            q, e, J = on_curve(q, 3)
+            beside = [
+                np.einsum("ni,ni->n", u, on_curve(q + k * FOLD_STEP * v, 2)[1]) for k in (-1.0, 1.0)
+            ]
+            g = np.einsum("ni,ni->n", u, e)
+            second = (beside[0] - 2.0 * g + beside[1]) / FOLD_STEP**2
+            Jv = np.einsum("nij,nj->ni", J, v)
+            across = Jv - np.einsum("nij,njk,nk->ni", J, inverse, Jv)
+            alpha = np.einsum("ni,ni->n", u, across) / second
+            q = q + np.clip(alpha, -0.1, 0.1)[:, None] * v
+        g = g - 0.5 * second * alpha * alpha
+        square = -2.0 * g / second
+        is_fold = (np.abs(alpha) <= 1e-6) & (np.abs(second) >= FLAT) & (s[:, 4] >= FLAT)
+        is_fold &= np.abs(_difference(chain, q, pool.q)).max(axis=1) <= BESIDE
+        is_fold &= ~(square > PAIR**2)
+        rounding = (np.abs(g) <= ROUNDING) | (np.abs(square) <= (0.5 * SAME) ** 2)
+        double = is_fold & (rounding | ((square < 0.0) & (np.abs(g) <= TOLERANCE)))
+        pair = np.flatnonzero(is_fold & ~double & (square > 0.0))
+    none = is_fold & ~double & (square < 0.0)
+    result = _Pool(pool.target, q, np.where(double, 2, 0)).select(double | none)
+    result = result.joined(pool.select(~is_fold & (pool.multiplicity == 1)))
+    for side in (-1.0, 1.0):
+        x = q[pair] + side * np.sqrt(square[pair])[:, None] * v[pair]
+        ends, solved = _polished(chain, target[pair], x, PATIENT_STEPS)
+        near = solved & (np.abs(ends - x).max(axis=1) <= 0.5 * np.sqrt(square[pair]))
+        x = np.where(near[:, None], ends, x)
+        result = result.joined(_Pool(pool.target[pair], x, np.ones(len(pair), dtype=int)))
+    return result
 
 
 def _eigenvalue_candidates(arrangement: Arrangement, R: Array, t: Array) -> tuple[Array, Array]:
