@@ -140,7 +140,7 @@ def test_the_determinant_has_degree_eight_and_vanishes_at_solutions(
     assert distances(arm, back, q) <= 1e-10
 
 
-@pytest.mark.parametrize("sliding", [(), (0,), (1,), (2,), (3,), (4,), (5,)])
+@pytest.mark.parametrize("sliding", [(), (4,)])
 def test_complete_on_random_arms(sliding: tuple[int, ...]) -> None:
     rng = np.random.default_rng(2)
     for _ in range(1 if sliding else 6):

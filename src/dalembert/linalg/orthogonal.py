@@ -38,17 +38,7 @@ def householder(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     [array([[-5.]]), array([[0.]])]
     """
     r, n = rows.shape
-    X = rows.T
-    V = np.eye(n)
-    for k in range(r):
-        x = X[k:, k]
-        norm = np.sqrt(x @ x)
-        # away from x, so that nothing cancels
-        shift = np.where(x[0] >= 0.0, norm, -norm)
-        w = np.concatenate([np.zeros(k), np.stack([x[0] + shift]), x[1:]])
-        scale = 2.0 / (w @ w)
-        X = X - scale * np.outer(w, w @ X)
-        V = V - scale * np.outer(V @ w, w)
+    V = reflected(np.concatenate([rows.T, np.eye(n)], axis=1), r)[:, r:].T
     return V[:, :r], V[:, r:]
 
 
@@ -62,24 +52,19 @@ def reflected(A: np.ndarray, count: int) -> np.ndarray:
     array([[-5., -3.],
            [ 0., -4.]])
     """
-    m, n = A.shape
-    X = [[A[i, j] for j in range(n)] for i in range(m)]
+    m, X = A.shape[0], A
     for k in range(min(count, m - 1)):
-        x = np.stack([X[i][k] for i in range(k, m)])
+        x, right = X[k:, k], X[k:, k + 1 :]
         norm = np.sqrt(x @ x)
         # away from x, so that nothing cancels
         shift = np.where(x[0] >= 0.0, norm, -norm)
-        w = np.stack([x[0] + shift, *x[1:]])
+        w = np.concatenate([np.stack([x[0] + shift]), x[1:]])
         half = norm * (norm + np.abs(x[0]))
         scale = 1.0 / np.where(half > 0.0, half, 1.0)
-        for j in range(k + 1, n):
-            column = np.stack([X[i][j] for i in range(k, m)])
-            column = column - (scale * (w @ column)) * w
-            for i in range(k, m):
-                X[i][j] = column[i - k]
-        for i in range(k, m):
-            X[i][k] = -shift if i == k else 0.0
-    return np.stack([np.stack(row) for row in X])
+        right = right - np.outer(scale * w, w @ right)
+        column = np.concatenate([np.stack([-shift]), np.zeros(m - k - 1)]).reshape(-1, 1)
+        X = np.concatenate([X[:k], np.concatenate([X[k:, :k], column, right], axis=1)])
+    return X
 
 
 # they converge quadratically: six bring 18 rows of any length to rounding

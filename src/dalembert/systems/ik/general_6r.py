@@ -100,13 +100,15 @@ ABSORBED = 2e-6  # as far from a double solution, Newton's method ends at random
 UNSOLVED = -1
 # next to double roots: steps to the vertex, and their differences; the smallest second derivative and
 # singular value; distance of the start and of the roots from the vertex; rounding of the pose
-FOLD_STEPS, FOLD_STEP = 5, 1e-3
-FLAT = 1e-5
-BESIDE, PAIR = 1e-2, 1e-3
+FOLD_STEPS, FOLD_STEP = 6, 1e-2
+FLAT = 1e-10
+BESIDE, PAIR = 3e-2, 1e-3
+TOUCHING = 1e-5  # a complex pair so close counts as double where the pose is at its target
 ROUNDING = 1e-15
 PENCILS = 8  # angles at which the leading matrix of the pencil may stand
 NEAR_REAL = 1e-3  # rad: imaginary parts of roots that are tried
 SHARED, SMALL = 4, 1e-3  # solutions with the same root; relative size of their singular values
+DISTURBANCE = 1e-15  # of the pencil
 MIXED = 0.7  # rad: turns x₄ so that no root of a common arm lies at infinity
 
 
@@ -232,7 +234,10 @@ def _polished(chain: SerialChain, T: Array, q: Array, steps: int) -> tuple[Array
             if not len(active):
                 break
         x = after
-    return ends, (step(ends, T)[1] <= TOLERANCE).all(axis=1)
+    after, missed = step(ends, T)
+    settled = np.abs(after - ends).max(axis=1) <= SAME
+    exact = (missed <= 4.0 * ROUNDING).all(axis=1)
+    return ends, (missed <= TOLERANCE).all(axis=1) & (settled | exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,11 +445,12 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
             q = q + np.clip(alpha, -0.1, 0.1)[:, None] * v
         g = g - 0.5 * second * alpha * alpha
         square = -2.0 * g / second
-        is_fold = (np.abs(alpha) <= 1e-6) & (np.abs(second) >= FLAT) & (s[:, 4] >= FLAT)
+        is_fold = (np.abs(alpha) <= 1e-6) & (np.abs(second) >= FLAT) & (s[:, 4] >= 1e-6)
         is_fold &= np.abs(_difference(chain, q, pool.q)).max(axis=1) <= BESIDE
         is_fold &= ~(square > PAIR**2)
-        rounding = (np.abs(g) <= ROUNDING) | (np.abs(square) <= (0.5 * SAME) ** 2)
-        double = is_fold & (rounding | ((square < 0.0) & (np.abs(g) <= TOLERANCE)))
+        double = (np.abs(g) <= ROUNDING) | (np.abs(square) <= (0.5 * SAME) ** 2)
+        double |= (np.abs(g) <= TOLERANCE) & (square < 0.0) & (square > -(TOUCHING**2))
+        double &= is_fold
         pair = np.flatnonzero(is_fold & ~double & (square > 0.0))
     none = is_fold & ~double & (square < 0.0)
     result = _Pool(pool.target, q, np.where(double, 2, 0)).select(double | none)
@@ -471,10 +477,12 @@ def _eigenvalue_candidates(arrangement: Arrangement, R: Array, t: Array) -> tupl
     M[:, :, :6, :9] = M[:, :, 6:, 3:] = A
     size = np.linalg.norm(M, axis=(1, 3))
     M /= np.where(size > 0.0, size, 1.0)[:, None, :, None]
+    # a pencil that is singular for all θ₃ shows its roots when disturbed (Hochstenbach and others 2019)
+    M += DISTURBANCE * np.random.default_rng(0).normal(size=M.shape[1:])
     phi = 2.0 * np.pi * np.arange(PENCILS) / PENCILS + 0.3
     at = [M[:, 0] + np.cos(x) * M[:, 1] + np.sin(x) * M[:, 2] for x in phi]
     smallest = np.linalg.svd(np.stack(at, axis=1), compute_uv=False)[..., -1]
-    best, regular = np.argmax(smallest, axis=1), smallest.max(axis=1) > 0.0
+    best = np.argmax(smallest, axis=1)
     phi = phi[best] + np.pi
     c, s = np.cos(phi)[:, None, None], np.sin(phi)[:, None, None]
     cosine = c * M[:, 1] + s * M[:, 2]
@@ -483,13 +491,12 @@ def _eigenvalue_candidates(arrangement: Arrangement, R: Array, t: Array) -> tupl
         M[:, 0] + cosine,
         2.0 * (c * M[:, 2] - s * M[:, 1]),
     )
-    leading[~regular] = np.eye(12)
     companion = np.zeros((len(A), 24, 24))
     companion[:, :12, 12:] = np.eye(12)
     companion[:, 12:] = -np.linalg.solve(leading, np.concatenate([constant, middle], axis=2))
     with np.errstate(all="ignore"):
         roots = phi[:, None] + 2.0 * np.arctan(np.linalg.eigvals(companion).astype(complex))
-    target, root = np.nonzero((np.abs(roots.imag) <= NEAR_REAL) & regular[:, None])
+    target, root = np.nonzero(np.abs(roots.imag) <= NEAR_REAL)
     near = roots[target, root]
     # two real roots that rounding has made complex are as far apart as these are from the circle
     angle = np.concatenate([near.real + k * near.imag for k in (0.0, 1.0, -1.0)])
