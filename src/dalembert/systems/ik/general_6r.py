@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.errors import FormulationError, ShapeError
 from dalembert.formulations.inverse_kinematics import general_6r
 from dalembert.formulations.inverse_kinematics.general_6r import (
     ANGLES,
@@ -24,7 +25,7 @@ from dalembert.kernels.program.trace import trace
 from dalembert.spatial.arrays import Array, Vector
 from dalembert.systems.dynamics import packages
 
-CHUNK = 2048  # targets whose numbers stay in the processor's cache
+CHUNK, BLOCK = 2048, 64  # targets whose numbers stay in the processor's cache; with eigenvalues
 SWEEPS = 48  # of the roots of a polynomial
 TRACED_FROM = packages("formulations", "linalg", "spatial")
 
@@ -95,6 +96,7 @@ SETTLED = 1e-8  # of Newton steps after which one more changes nothing, rad
 NEWTON_STEPS, PATIENT_STEPS = 8, 40
 TRIALS = 64  # random configurations by which arrangements are compared
 ATTEMPTS = 3  # arrangements of one target
+STILL = 1e-5  # rad: added joints that may be at zero
 SAME = 1e-7  # rad, and parts of the size: configurations that count as one
 ABSORBED = 2e-6  # as far from a double solution, Newton's method ends at random
 UNSOLVED = -1
@@ -248,11 +250,19 @@ class GeneralSolver:
     centre: Vector
     size: float
     arrangements: tuple[Arrangement, ...]
+    joints: int = 6  # of the arm; those beyond are added and stay at zero
 
     @staticmethod
     @lru_cache(maxsize=64)
     def of(chain: SerialChain) -> GeneralSolver:
         """The solver of an arm."""
+        if chain.n > 6 or np.count_nonzero(chain.prismatic) > 1:
+            raise FormulationError(
+                "the general solver is for at most six joints, one of which may slide, got "
+                f"{chain.n} joints of which {np.count_nonzero(chain.prismatic)} slide; lock others, or "
+                "use the numerical search of inverse_kinematics"
+            )
+        joints, chain = chain.n, _completed(chain)
         turning = chain.points[~chain.prismatic]
         centre = turning.mean(axis=0) if len(turning) else np.zeros(3)
         size = float(np.linalg.norm(turning - centre, axis=1).max(initial=0.0)) or chain.size
@@ -275,7 +285,7 @@ class GeneralSolver:
                 float(np.mean(np.log(miss + 1e-16))) + 10.0 * np.mean(~candidates.reliable)
             )
         ranked = tuple(arrangements[k] for k in np.argsort(errors, kind="stable"))
-        return GeneralSolver(unit, centre, size, ranked)
+        return GeneralSolver(unit, centre, size, ranked, joints)
 
     def solve(self, T: Array) -> GeneralSolutions:
         """All solutions of targets (N, 4, 4), in chunks."""
@@ -286,8 +296,27 @@ class GeneralSolver:
         for start in range(0, len(T), CHUNK):
             own = slice(start, start + CHUNK)
             self._solve(unit[own], GeneralSolutions(*(x[own] for x in result)))
+        if self.joints < 6:
+            self._keep_added_at_zero(unit, result)
         q[..., self.chain.prismatic] *= self.size
-        return result
+        return result._replace(q=q[..., : self.joints])
+
+    def _keep_added_at_zero(self, T: Array, result: GeneralSolutions) -> None:
+        """Remove solutions that move added joints; the others by least squares without them."""
+        q, multiplicity, _ = result
+        with np.errstate(invalid="ignore"):
+            still = (np.abs(q[..., self.joints :]) <= STILL).all(axis=-1)
+        q[~still], multiplicity[~still] = np.nan, 0
+        target, entry = np.nonzero(still)
+        x = q[target, entry]
+        x[:, self.joints :] = 0.0
+        for _ in range(3):
+            e, J = _residual(self.chain, x, T[target])
+            step = np.linalg.pinv(J[:, :, : self.joints], rcond=1e-7) @ e[..., None]
+            x[:, : self.joints] += step[..., 0]
+        missed = np.abs(_residual(self.chain, x, T[target])[0]).max(axis=1) > TOLERANCE
+        q[target, entry] = np.where(missed[:, None], np.nan, x)
+        multiplicity[target[missed], entry[missed]] = 0
 
     def _solve(self, T: Array, result: GeneralSolutions) -> None:
         """Fill in the result of a chunk of targets."""
@@ -325,10 +354,12 @@ class GeneralSolver:
             if not len(left):
                 return
         for arrangement in self.arrangements[:ATTEMPTS]:
-            target, x = _eigenvalue_candidates(arrangement, R[left], t[left])
-            ends, solved = _polished(self.chain, T[left[target]], x, PATIENT_STEPS)
-            here = _Pool(target[solved], ends[solved], np.ones(np.count_nonzero(solved), dtype=int))
-            pool = pool.joined(_with_folds(self.chain, T[left], here.merged(self.chain)).at(left))
+            for start in range(0, len(left), BLOCK):
+                own = left[start : start + BLOCK]
+                target, x = _eigenvalue_candidates(arrangement, R[own], t[own])
+                ends, solved = _polished(self.chain, T[own[target]], x, PATIENT_STEPS)
+                here = _Pool(target[solved], ends[solved], np.ones(len(ends[solved]), dtype=int))
+                pool = pool.joined(_with_folds(self.chain, T[own], here.merged(self.chain)).at(own))
         pool.select(np.isin(pool.target, left)).merged(self.chain).write(result)
         result.certain[left] = False
 
@@ -380,9 +411,70 @@ class _Pool(NamedTuple):
         result.multiplicity[pool.target, entry] = pool.multiplicity
 
 
-def general_solutions(chain: SerialChain, T: Array) -> GeneralSolutions:
-    """All solutions of poses T (N, 4, 4) of a six-joint arm."""
-    return GeneralSolver.of(chain).solve(np.asarray(T, dtype=float))
+def general_solutions(chain: SerialChain, T: Array) -> tuple[Array, Array]:
+    """All solutions of poses of an arm with six joints in general position, or with fewer.
+
+    The angle of one joint is eliminated from the others as a polynomial of degree sixteen, see
+    `formulations.inverse_kinematics.general_6r`. Its real roots lead to configurations, which Newton's
+    method brings to rounding and the pose confirms; next to double roots, the singular configuration
+    between them tells them apart. Where solutions do not account for all roots, other joints are
+    eliminated, and at last eigenvalues of matrices do the same without determinants.
+
+    Joints that an arm with fewer than six lacks are added, with axes anywhere: solutions are those
+    where they stay at zero.
+
+    Parameters
+    ----------
+    chain : SerialChain
+        Axes of at most six joints, not more than one of which slides.
+    T : (N, 4, 4) array
+        Poses of the frame; positions in m.
+
+    Returns
+    -------
+    q : (N, 16, n) array
+        Solutions in rad and m, NaN where there are fewer. Poses are at their targets by 5e-13 of the
+        arm's size. Arms with special axes have targets with infinitely many: some are returned.
+    valid : (N, 16) array of bool
+        Where there is a solution.
+
+    Raises
+    ------
+    FormulationError
+        Where several joints slide, or there are more than six.
+    ShapeError
+        Where T are no poses.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> directions, points = rng.normal(size=(2, 6, 3))
+    >>> directions /= np.linalg.norm(directions, axis=1)[:, None]
+    >>> arm = SerialChain(directions, points, np.zeros(6, dtype=bool), np.eye(4))
+    >>> q = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> solutions, valid = general_solutions(arm, arm.pose(q)[None])
+    >>> int(valid.sum()), np.abs(solutions[valid] - q).max(axis=1).min().round(12)
+    (2, np.float64(0.0))
+    """
+    T = np.asarray(T, dtype=float)
+    if T.ndim != 3 or T.shape[1:] != (4, 4) or not np.isfinite(T).all():
+        raise ShapeError(f"T must be finite poses (N, 4, 4), got {T.shape}")
+    result = GeneralSolver.of(chain).solve(T)
+    return result.q, result.valid
+
+
+def _completed(chain: SerialChain) -> SerialChain:
+    """The arm with joints added to six, their axes anywhere near it."""
+    rng, extra = np.random.default_rng(0), 6 - chain.n
+    directions = rng.normal(size=(extra, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    points = chain.tool[:3, 3] + 0.5 * chain.size * rng.normal(size=(extra, 3))
+    return replace(
+        chain,
+        directions=np.concatenate([chain.directions, directions]),
+        points=np.concatenate([chain.points, points]),
+        prismatic=np.concatenate([chain.prismatic, np.zeros(extra, dtype=bool)]),
+    )
 
 
 def _wrapped(angle: Array) -> Array:
@@ -400,6 +492,12 @@ def _motions(chain: SerialChain, T: Array) -> tuple[Array, Array]:
     return R, T[:, :3, 3] - R @ chain.tool[:3, 3]
 
 
+def _residual(chain: SerialChain, q: Array, T: Array) -> tuple[Array, Array]:
+    """(e (m, 6), J (m, 6, 6)) as of `general_6r.residual`."""
+    kernel = _kernel("residual", tuple(bool(x) for x in chain.prismatic))
+    return kernel(chain.directions, chain.points, chain.tool, q, T)
+
+
 def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
     """The pool with solutions next to double roots resolved: two of them, one double one, or none.
 
@@ -409,35 +507,33 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
     """
     if not len(pool.target):
         return pool
-    evaluate = partial(
-        _kernel("residual", tuple(bool(x) for x in chain.prismatic)),
-        chain.directions,
-        chain.points,
-        chain.tool,
-    )
     target, q = T[pool.target], pool.q.copy()
+
+    def on_curve(x: Array, inverse: Array, steps: int) -> tuple[Array, Array, Array]:
+        """(x, e, J) after chord steps of the five equations."""
+        for _ in range(steps):
+            step = np.einsum("nij,nj->ni", inverse, _residual(chain, x, target)[0])
+            x = x + step / np.maximum(1.0, np.abs(step).max(axis=1))[:, None]
+        return x, *_residual(chain, x, target)
+
     with np.errstate(all="ignore"):
         for _ in range(FOLD_STEPS):
-            e, J = evaluate(q, target)
+            e, J = _residual(chain, q, target)
             U, s, Vt = np.linalg.svd(np.nan_to_num(J))
             u, v = U[:, :, 5], Vt[:, 5]
             inverse = np.swapaxes(Vt[:, :5], 1, 2) @ (
                 np.swapaxes(U[:, :, :5], 1, 2) / s[:, :5, None]
             )
 
-            def on_curve(
-                x: Array, steps: int, inverse: Array = inverse
-            ) -> tuple[Array, Array, Array]:
-                for _ in range(steps):
-                    step = np.einsum("nij,nj->ni", inverse, evaluate(x, target)[0])
-                    x = x + step / np.maximum(1.0, np.abs(step).max(axis=1))[:, None]
-                return x, *evaluate(x, target)
-
-            q, e, J = on_curve(q, 3)
-            beside = [
-                np.einsum("ni,ni->n", u, on_curve(q + k * FOLD_STEP * v, 2)[1]) for k in (-1.0, 1.0)
-            ]
-            g = np.einsum("ni,ni->n", u, e)
+            q, e, J = on_curve(q, inverse, 3)
+            g, *beside = (
+                np.einsum("ni,ni->n", u, error)
+                for error in (
+                    e,
+                    on_curve(q - FOLD_STEP * v, inverse, 2)[1],
+                    on_curve(q + FOLD_STEP * v, inverse, 2)[1],
+                )
+            )
             second = (beside[0] - 2.0 * g + beside[1]) / FOLD_STEP**2
             Jv = np.einsum("nij,nj->ni", J, v)
             across = Jv - np.einsum("nij,njk,nk->ni", J, inverse, Jv)
