@@ -37,6 +37,7 @@ backwards: `systems.ik.general_6r` chooses which joint of an arm is which.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,12 @@ class Line(NamedTuple):
         """The line with direction l through the point p."""
         lp, pp = l @ p, p @ p
         return Line(1.0, l, p, np.cross(p, l), pp * l - 2.0 * lp * p, lp, pp)
+
+    @staticmethod
+    def of(one: Scalar, vectors: Sequence[Vector3], lp: Scalar, pp: Scalar) -> Line:
+        """The fifteen numbers, (l, p, m, w) together."""
+        l, p, m, w = vectors
+        return Line(one, l, p, m, w, lp, pp)
 
     def shifted(self, t: Vector3) -> Line:
         """Moved by a translation t."""
@@ -141,11 +148,10 @@ class Joint(NamedTuple):
         along = [(d @ x) * d for x in about.vectors]
         across = [x - y for x, y in zip(about.vectors, along, strict=True)]
         turned = [np.cross(d, x) for x in about.vectors]
-        rest = (0.0, 0.0)
         return (
-            Line(about.one, *along, about.lp, about.pp).shifted(self.point),
-            Line(0.0, *across, *rest).shifted(self.point),
-            Line(0.0, *turned, *rest).shifted(self.point),
+            Line.of(about.one, along, about.lp, about.pp).shifted(self.point),
+            Line.of(0.0, across, 0.0, 0.0).shifted(self.point),
+            Line.of(0.0, turned, 0.0, 0.0).shifted(self.point),
         )
 
     def powers(self, line: Line) -> tuple[Line, Line, Line]:
@@ -207,12 +213,12 @@ def elimination(
     across = np.concatenate([_across_columns(right), np.eye(8)], axis=1)
     null_across = reflected(across, 6)[6:, 6:]
     rows = [
-        Line(-(r @ along[0]), *(np.stack([0.0, 0.0, r[k]]) for k in range(4)), r[4], r[5])
+        Line.of(-(r @ along[0]), [np.stack([0.0, 0.0, r[k]]) for k in range(4)], r[4], r[5])
         for r in null
     ]
     for r in null_across:
-        vectors = (np.stack([r[2 * k], r[2 * k + 1], 0.0]) for k in range(4))
-        rows.append(Line(0.0, *vectors, 0.0, 0.0))
+        vectors = [np.stack([r[2 * k], r[2 * k + 1], 0.0]) for k in range(4)]
+        rows.append(Line.of(0.0, vectors, 0.0, 0.0))
     # X₃ X₄ X₅ · axis, by powers of x₄ and x₅ and by functions of θ₃
     by_fifth = joints[4].powers(Line.through(joints[5].direction, joints[5].point))
     by_fourth = [joints[3].powers(line) for line in by_fifth]
@@ -227,7 +233,8 @@ def elimination(
 
 def equations_at(coefficients: Matrix, cosine: Scalar, sine: Scalar) -> Matrix:
     """(6, 9): the six equations at one θ₃."""
-    return coefficients[0] + cosine * coefficients[1] + sine * coefficients[2]
+    A: Matrix = coefficients[0] + cosine * coefficients[1] + sine * coefficients[2]
+    return A
 
 
 def determinant(coefficients: Matrix, cosine: Scalar, sine: Scalar) -> Scalar:
@@ -421,8 +428,6 @@ class Axes(NamedTuple):
 
     joints: list[Joint]
     tool: Pose
-
-    nv = 6
 
     def pose(self, q: Vector, frame: str = "") -> Pose:
         """(4, 4) of the frame."""

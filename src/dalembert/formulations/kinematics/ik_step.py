@@ -43,15 +43,20 @@ OPPOSITE = 1e-12  # of cos²(θ/2): nearer to half a turn the chord has no direc
 CLOSED, STRICT = 10.0, 1000.0
 
 
-class Mechanism(Protocol):
+class Framed(Protocol):
+    """What moves a frame."""
+
+    def pose(self, q: Vector, frame: str) -> Pose: ...
+    def frame_jacobian(self, q: Vector, frame: str, expressed_in: str = "world") -> Matrix: ...
+
+
+class Mechanism(Framed, Protocol):
     """The interface of a mechanism to a step: a robot, with or without constraints."""
 
     @property
     def nv(self) -> int: ...
     @property
     def description(self) -> Any: ...
-    def pose(self, q: Vector, frame: str) -> Pose: ...
-    def frame_jacobian(self, q: Vector, frame: str, expressed_in: str = "world") -> Matrix: ...
     def closing(self, q: Vector) -> tuple[Vector, Matrix]: ...
     def integrate(self, q: Vector, step: Vector) -> Vector: ...
     def difference(self, q: Vector, to: Vector) -> Vector: ...
@@ -85,7 +90,7 @@ class Task:
         return 6 if self.of in ("pose", "position_axis") else 3
 
 
-def error(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> tuple[Vector, Matrix]:
+def error(mechanism: Framed, q: Vector, target: Pose, task: Task) -> tuple[Vector, Matrix]:
     """(e, J): the displacement to the target, (linear, angular) along world axes; ė = −J q̇."""
     pose = mechanism.pose(q, task.frame)
     J = mechanism.frame_jacobian(q, task.frame, "world")

@@ -171,7 +171,7 @@ class Arrangement:
         """q (m, 6) of the arm for targets (m,) with joints 3, 4 and 5 (m, 3) of the elimination."""
         axes = [x[target] if x.ndim == 3 else x for x in placed[:2]]
         motion = [x[target] for x in placed[2:]]
-        values = _kernel("other_joints", self.sliding)(*axes, *motion, middle)
+        values: Array = _kernel("other_joints", self.sliding)(*axes, *motion, middle)
         return values[:, np.argsort(self.order)]
 
 
@@ -354,12 +354,13 @@ class GeneralSolver:
             if not len(left):
                 return
         for arrangement in self.arrangements[:ATTEMPTS]:
-            for start in range(0, len(left), BLOCK):
-                own = left[start : start + BLOCK]
-                target, x = _eigenvalue_candidates(arrangement, R[own], t[own])
-                ends, solved = _polished(self.chain, T[own[target]], x, PATIENT_STEPS)
+            for begin in range(0, len(left), BLOCK):
+                block = left[begin : begin + BLOCK]
+                target, x = _eigenvalue_candidates(arrangement, R[block], t[block])
+                ends, solved = _polished(self.chain, T[block[target]], x, PATIENT_STEPS)
                 here = _Pool(target[solved], ends[solved], np.ones(len(ends[solved]), dtype=int))
-                pool = pool.joined(_with_folds(self.chain, T[own], here.merged(self.chain)).at(own))
+                here = _with_folds(self.chain, T[block], here.merged(self.chain))
+                pool = pool.joined(here.at(block))
         pool.select(np.isin(pool.target, left)).merged(self.chain).write(result)
         result.certain[left] = False
 
@@ -495,7 +496,8 @@ def _motions(chain: SerialChain, T: Array) -> tuple[Array, Array]:
 def _residual(chain: SerialChain, q: Array, T: Array) -> tuple[Array, Array]:
     """(e (m, 6), J (m, 6, 6)) as of `general_6r.residual`."""
     kernel = _kernel("residual", tuple(bool(x) for x in chain.prismatic))
-    return kernel(chain.directions, chain.points, chain.tool, q, T)
+    e, J = kernel(chain.directions, chain.points, chain.tool, q, T)
+    return e, J
 
 
 def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
