@@ -102,7 +102,7 @@ ABSORBED = 2e-6  # as far from a double solution, Newton's method ends at random
 UNSOLVED = -1
 # next to double roots: steps to the vertex, and their differences; the smallest second derivative and
 # singular value; distance of the start and of the roots from the vertex; rounding of the pose
-FOLD_STEPS, FOLD_STEP = 6, 1e-2
+FOLD_STEPS, FOLD_STEP = 6, 1e-4
 FLAT = 1e-10
 BESIDE, PAIR = 3e-2, 1e-3
 TOUCHING = 1e-5  # a complex pair so close counts as double where the pose is at its target
@@ -527,19 +527,15 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
                 np.swapaxes(U[:, :, :5], 1, 2) / s[:, :5, None]
             )
 
+            # g, g' and g''; of g'' the difference is that of g', which J has exactly
             q, e, J = on_curve(q, inverse, 3)
-            g, *beside = (
-                np.einsum("ni,ni->n", u, error)
-                for error in (
-                    e,
-                    on_curve(q - FOLD_STEP * v, inverse, 2)[1],
-                    on_curve(q + FOLD_STEP * v, inverse, 2)[1],
-                )
+            beside = [on_curve(q + k * FOLD_STEP * v, inverse, 2)[2] for k in (-1.0, 1.0)]
+            first, *around = (
+                np.einsum("ni,nij,nj->n", u, J_here @ inverse @ J_here - J_here, v)
+                for J_here in (J, *beside)
             )
-            second = (beside[0] - 2.0 * g + beside[1]) / FOLD_STEP**2
-            Jv = np.einsum("nij,nj->ni", J, v)
-            across = Jv - np.einsum("nij,njk,nk->ni", J, inverse, Jv)
-            alpha = np.einsum("ni,ni->n", u, across) / second
+            g, second = np.einsum("ni,ni->n", u, e), (around[1] - around[0]) / (2.0 * FOLD_STEP)
+            alpha = -first / second
             q = q + np.clip(alpha, -0.1, 0.1)[:, None] * v
         g = g - 0.5 * second * alpha * alpha
         square = -2.0 * g / second
@@ -554,11 +550,14 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
     result = _Pool(pool.target, q, np.where(double, 2, 0)).select(double | none)
     result = result.joined(pool.select(~is_fold & (pool.multiplicity == 1)))
     for side in (-1.0, 1.0):
-        x = q[pair] + side * np.sqrt(square[pair])[:, None] * v[pair]
+        radius = np.sqrt(square[pair])
+        x = q[pair] + side * radius[:, None] * v[pair]
         ends, solved = _polished(chain, target[pair], x, PATIENT_STEPS)
-        near = solved & (np.abs(ends - x).max(axis=1) <= 0.5 * np.sqrt(square[pair]))
-        x = np.where(near[:, None], ends, x)
-        result = result.joined(_Pool(pool.target[pair], x, np.ones(len(pair), dtype=int)))
+        near = solved & (np.abs(ends - q[pair]).max(axis=1) <= 3.0 * radius)
+        x[near] = ends[near]
+        near |= np.abs(_residual(chain, x, target[pair])[0]).max(axis=1) <= TOLERANCE
+        ones = np.ones(len(pair), dtype=int)
+        result = result.joined(_Pool(pool.target[pair], x, ones).select(near))
     return result
 
 
