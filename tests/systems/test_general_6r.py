@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dalembert.errors import FormulationError, ShapeError
 from dalembert.formulations.inverse_kinematics import general_6r
 from dalembert.formulations.inverse_kinematics.general_6r import Joint, Line
 from dalembert.formulations.inverse_kinematics.geometry import SerialChain
@@ -216,3 +217,50 @@ def test_every_arrangement_has_the_same_solutions() -> None:
     for arrangement in solver.arrangements:
         alone = GeneralSolver(solver.chain, solver.centre, solver.size, (arrangement,))
         np.testing.assert_array_equal(alone.solve(T).valid.sum(axis=1), counts)
+
+
+def test_nearly_special_arms_are_complete() -> None:
+    # an anthropomorphic arm whose shoulder and wrist meet, and whose parallel axes are, up to 1e-4 …
+    rng = np.random.default_rng(7)
+    z, y, x = np.eye(3)[::-1]
+    directions = np.array([z, y, y, x, y, x])
+    points = np.array(
+        [[0, 0, 0], [0, 0, 0.4], [0.5, 0, 0.4], [0.5, 0, 0.4], [1, 0, 0.4], [1, 0, 0.4]]
+    )
+    tool = np.eye(4)
+    tool[:3, 3] = [1.2, 0.0, 0.4]
+    for size in (1e-4, 1e-7, 1e-10):
+        off = directions + size * rng.normal(size=(6, 3))
+        off /= np.linalg.norm(off, axis=1)[:, None]
+        disturbed = points + size * rng.normal(size=(6, 3))
+        arm = SerialChain(off, disturbed, np.zeros(6, dtype=bool), tool)
+        q = rng.uniform(-np.pi, np.pi, (12, 6))
+        solutions, valid = general_solutions(arm, poses(arm, q))
+        off = np.where(valid, distances(arm, solutions, q[:, None]), np.inf).min(axis=1)
+        assert off.max() <= 1e-8
+        assert valid.sum(axis=1).min() >= 4
+
+
+@pytest.mark.parametrize("joints", [3, 4, 5])
+def test_arms_of_fewer_joints(joints: int) -> None:
+    rng = np.random.default_rng(8)
+    arm = random_arm(rng)
+    arm = SerialChain(*(x[:joints] for x in (arm.directions, arm.points, arm.prismatic)), arm.tool)
+    q = rng.uniform(-np.pi, np.pi, (20, joints))
+    T = poses(arm, q)
+    solutions, valid = general_solutions(arm, T)
+    off = np.where(valid, distances(arm, solutions, q[:, None]), np.inf).min(axis=1)
+    assert solutions.shape == (20, 16, joints) and off.max() <= 1e-9
+    which, _ = np.nonzero(valid)
+    assert np.abs(poses(arm, solutions[valid]) - T[which]).max() <= 1e-11
+    # poses that no configuration has
+    T[:, 0, 3] += 0.1
+    assert not general_solutions(arm, T)[1].any()
+
+
+def test_bad_input_is_refused() -> None:
+    arm = random_arm(np.random.default_rng(9), (1, 4))
+    with pytest.raises(FormulationError, match="2 slide"):
+        general_solutions(arm, np.eye(4)[None])
+    with pytest.raises(ShapeError, match=r"\(N, 4, 4\), got \(4, 4\)"):
+        general_solutions(random_arm(np.random.default_rng(9)), np.eye(4))
