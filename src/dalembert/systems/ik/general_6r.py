@@ -105,6 +105,7 @@ UNSOLVED = -1
 FOLD_STEPS, FOLD_STEP = 6, 1e-4
 FLAT = 1e-10
 BESIDE, PAIR = 3e-2, 1e-3
+REGULAR = 3e-2  # singular value from which on no double root is so near
 TOUCHING = 1e-5  # a complex pair so close counts as double where the pose is at its target
 ROUNDING = 1e-15
 PENCILS = 8  # angles at which the leading matrix of the pencil may stand
@@ -507,8 +508,12 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
     solved by a curve q(α) along v, and the sixth is g(α) = u · e(q(α)) (Lyapunov and Schmidt). Its
     vertex, where the arm is singular, is well conditioned, and two roots are ±√(−2 g / g'') from it.
     """
+    _, J = _residual(chain, pool.q, T[pool.target])
+    regular = np.linalg.svd(np.nan_to_num(J), compute_uv=False)[:, 5] > REGULAR
+    result = pool.select(regular & (pool.multiplicity == 1))
+    pool = pool.select(~regular)
     if not len(pool.target):
-        return pool
+        return result
     target, q = T[pool.target], pool.q.copy()
 
     def on_curve(x: Array, inverse: Array, steps: int) -> tuple[Array, Array, Array]:
@@ -547,7 +552,7 @@ def _with_folds(chain: SerialChain, T: Array, pool: _Pool) -> _Pool:
         double &= is_fold
         pair = np.flatnonzero(is_fold & ~double & (square > 0.0))
     none = is_fold & ~double & (square < 0.0)
-    result = _Pool(pool.target, q, np.where(double, 2, 0)).select(double | none)
+    result = result.joined(_Pool(pool.target, q, np.where(double, 2, 0)).select(double | none))
     result = result.joined(pool.select(~is_fold & (pool.multiplicity == 1)))
     for side in (-1.0, 1.0):
         radius = np.sqrt(square[pair])
@@ -596,8 +601,10 @@ def _eigenvalue_candidates(arrangement: Arrangement, R: Array, t: Array) -> tupl
     target, root = np.nonzero(np.abs(roots.imag) <= NEAR_REAL)
     near = roots[target, root]
     # two real roots that rounding has made complex are as far apart as these are from the circle
-    angle = np.concatenate([near.real + k * near.imag for k in (0.0, 1.0, -1.0)])
-    target = np.tile(target, 3)
+    apart = np.flatnonzero(np.abs(near.imag) > 1e-9)
+    sides = [near.real[apart] + k * near.imag[apart] for k in (1.0, -1.0)]
+    angle = np.concatenate([near.real, *sides])
+    target = np.concatenate([target, target[apart], target[apart]])
     c, s = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
     _, sigma, V = np.linalg.svd(M[target, 0] + c * M[target, 1] + s * M[target, 2])
     targets, middles = [], []
