@@ -288,19 +288,22 @@ START = np.stack(
 )
 
 
+def _polynomial(harmonics: Vector) -> list[tuple[Scalar, Scalar]]:
+    """(re, im) of c₁₆ … c₀, with Σ c_k z^k = z⁸ Σ a_k cos kθ + b_k sin kθ where z = e^{iθ}."""
+    a, b = harmonics[: DEGREE + 1], harmonics[DEGREE:]
+    high = [(0.5 * a[k], -0.5 * b[k]) for k in range(DEGREE, 0, -1)]
+    return [*high, (a[0], 0.0 * a[0]), *((x, -y) for x, y in reversed(high))]
+
+
 def aberth_step(harmonics: Vector, z: Matrix) -> tuple[Matrix, Vector, Scalar]:
     """One step of all roots z (16, 2) of Σ a_k cos kθ + b_k sin kθ, k ≤ 8.
 
     Returns them, |∂/∂z|² (16,) before the move, and the largest move: at most one if all roots
-    moved by less than 1e-6 and a fiftieth of their distance to the unit circle.
+    moved by less than 1e-6 and a thousandth of their distance to the unit circle.
 
-    As a polynomial in z = e^{iθ}, Σ c_k z^{k+8} with c_{±k} = ½ (a_k ∓ i b_k); Ehrlich 1967 and Aberth
-    1973: z_i − p / (p' − p Σ_j 1 / (z_i − z_j)).
+    Ehrlich 1967 and Aberth 1973: z_i − p / (p' − p Σ_j 1 / (z_i − z_j)).
     """
-    a, b = harmonics[: DEGREE + 1], harmonics[DEGREE:]
-    high = [(0.5 * a[k], -0.5 * b[k]) for k in range(DEGREE, 0, -1)]
-    low = [(x, -y) for x, y in reversed(high)]
-    c = [*high, (a[0], 0.0 * a[0]), *low]
+    c = _polynomial(harmonics)
     repelled = [[0.0, 0.0] for _ in range(ROOTS)]
     for i in range(ROOTS):
         for j in range(i):
@@ -322,7 +325,7 @@ def aberth_step(harmonics: Vector, z: Matrix) -> tuple[Matrix, Vector, Scalar]:
         inverse = 1.0 / (r * r + s * s + SMALLEST)
         dx, dy = (p * r + q * s) * inverse, (q * r - p * s) * inverse
         after.append(np.stack([x - dx, y - dy]))
-        small = 1e-6 + 0.02 * np.abs(x * x + y * y - 1.0)
+        small = 1e-6 + 0.001 * np.abs(x * x + y * y - 1.0)
         largest = np.maximum((dx * dx + dy * dy) / (small * small), largest)
     return np.stack(after), np.stack(derivatives), largest
 
@@ -332,25 +335,36 @@ NEAR_CIRCLE = 1e-5  # of roots that may be, with 1000 of their errors
 SEPARATE = 1e-5  # of roots that are told apart, with 100 of their errors
 
 
-def real_roots(z: Matrix, derivatives: Vector, noise: Scalar) -> tuple[Vector, Vector, Vector]:
+def real_roots(
+    harmonics: Vector, z: Matrix, derivatives: Vector, noise: Scalar
+) -> tuple[Vector, Vector, Vector]:
     """Angles (16,) of the roots z (16, 2), which are real: 0, perhaps 1, or 2, and gaps (16,).
 
-    The rounding σ of a value moves a root by σ / |∂/∂z|. Gaps are distances to the next root.
+    The rounding σ of a value moves a root by σ / |∂/∂z|. Discs about z_i of radius 16 |p| / |c₁₆ Π_j
+    (z_i − z_j)| contain all roots, as many as there are in discs that touch (Smith 1970): roots whose
+    disc and rounding stay off the unit circle are not real. Gaps are distances to the next root.
     """
+    c = _polynomial(harmonics)
     gaps: list[Any] = [4.0] * ROOTS
+    products: list[Any] = [c[0][0] * c[0][0] + c[0][1] * c[0][1]] * ROOTS
     for i in range(ROOTS):
         for j in range(i):
             x, y = z[i, 0] - z[j, 0], z[i, 1] - z[j, 1]
             distance = x * x + y * y
             gaps[i], gaps[j] = np.minimum(gaps[i], distance), np.minimum(gaps[j], distance)
+            products[i], products[j] = products[i] * distance, products[j] * distance
     kinds, angles = [], []
     for i in range(ROOTS):
         x, y = z[i, 0], z[i, 1]
+        p, q = c[0]
+        for u, v in c[1:]:
+            p, q = p * x - q * y + u, p * y + q * x + v
+        disc = ROOTS * np.sqrt((p * p + q * q) / products[i])
         error, gap = noise / np.sqrt(derivatives[i] + SMALLEST), np.sqrt(gaps[i])
         off = 0.5 * np.abs(x * x + y * y - 1.0)
-        apart = np.where(gap > SEPARATE + 100.0 * error, 2.0, 1.0)
+        apart = np.where(gap > SEPARATE + 100.0 * error + 2.0 * disc, 2.0, 1.0)
         on = np.where(off <= ON_CIRCLE + 100.0 * error, apart, 1.0)
-        kinds.append(np.where(off <= NEAR_CIRCLE + 1000.0 * error, on, 0.0))
+        kinds.append(np.where(off > NEAR_CIRCLE + 1000.0 * error + 2.0 * disc, 0.0, on))
         angles.append(np.arctan2(y, x))
     return np.stack(angles), np.stack(kinds), np.sqrt(np.stack(gaps))
 

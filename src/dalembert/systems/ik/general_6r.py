@@ -47,7 +47,7 @@ _ALGEBRA: dict[str, tuple[Shapes, Shapes]] = {
         {"out0": (ROOTS, 2), "out1": (ROOTS,), "out2": ()},
     ),
     "real_roots": (
-        {"z": (ROOTS, 2), "derivatives": (ROOTS,), "noise": ()},
+        {"harmonics": _HARMONICS, "z": (ROOTS, 2), "derivatives": (ROOTS,), "noise": ()},
         {"out0": (ROOTS,), "out1": (ROOTS,), "out2": (ROOTS,)},
     ),
 }
@@ -194,7 +194,7 @@ def _roots(coefficients: Array) -> tuple[Array, Array, Array, Array]:
             active, own, x = active[left], own[left], x[left]
     else:
         noise[active] = np.inf  # not converged
-    return *_kernel("real_roots")(z, derivatives, noise), noise
+    return *_kernel("real_roots")(harmonics, z, derivatives, noise), noise
 
 
 class _Candidates(NamedTuple):
