@@ -331,7 +331,7 @@ def aberth_step(harmonics: Vector, z: Matrix) -> tuple[Matrix, Vector, Scalar]:
 
 
 ON_CIRCLE = 1e-9  # of |z|, of roots that are real for certain, with 100 of their errors
-NEAR_CIRCLE = 1e-5  # of roots that may be, with 1000 of their errors
+NEAR_CIRCLE = 1e-5  # of roots that may be, with 200 of their errors
 SEPARATE = 1e-5  # of roots that are told apart, with 100 of their errors
 
 
@@ -364,7 +364,7 @@ def real_roots(
         off = 0.5 * np.abs(x * x + y * y - 1.0)
         apart = np.where(gap > SEPARATE + 100.0 * error + 2.0 * disc, 2.0, 1.0)
         on = np.where(off <= ON_CIRCLE + 100.0 * error, apart, 1.0)
-        kinds.append(np.where(off > NEAR_CIRCLE + 1000.0 * error + 2.0 * disc, 0.0, on))
+        kinds.append(np.where(off > NEAR_CIRCLE + 200.0 * error + 2.0 * disc, 0.0, on))
         angles.append(np.arctan2(y, x))
     return np.stack(angles), np.stack(kinds), np.sqrt(np.stack(gaps))
 

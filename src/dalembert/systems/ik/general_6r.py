@@ -605,6 +605,10 @@ def _eigenvalue_candidates(arrangement: Arrangement, R: Array, t: Array) -> tupl
     sides = [near.real[apart] + k * near.imag[apart] for k in (1.0, -1.0)]
     angle = np.concatenate([near.real, *sides])
     target = np.concatenate([target, target[apart], target[apart]])
+    order = np.lexsort((angle, target))
+    target, angle = target[order], angle[order]
+    first = (np.diff(target, prepend=-1) > 0) | (np.diff(angle, prepend=-np.inf) > SAME)
+    target, angle = target[first], angle[first]
     c, s = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
     _, sigma, V = np.linalg.svd(M[target, 0] + c * M[target, 1] + s * M[target, 2])
     targets, middles = [], []
