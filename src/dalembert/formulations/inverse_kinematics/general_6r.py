@@ -299,7 +299,7 @@ def aberth_step(harmonics: Vector, z: Matrix) -> tuple[Matrix, Vector, Scalar]:
     """One step of all roots z (16, 2) of Σ a_k cos kθ + b_k sin kθ, k ≤ 8.
 
     Returns them, |∂/∂z|² (16,) before the move, and the largest move: at most one if all roots
-    moved by less than 1e-6 and a thousandth of their distance to the unit circle.
+    moved by less than 1e-6 and 1e-4 of their distance to the unit circle.
 
     Ehrlich 1967 and Aberth 1973: z_i − p / (p' − p Σ_j 1 / (z_i − z_j)).
     """
@@ -325,7 +325,8 @@ def aberth_step(harmonics: Vector, z: Matrix) -> tuple[Matrix, Vector, Scalar]:
         inverse = 1.0 / (r * r + s * s + SMALLEST)
         dx, dy = (p * r + q * s) * inverse, (q * r - p * s) * inverse
         after.append(np.stack([x - dx, y - dy]))
-        small = 1e-6 + 0.001 * np.abs(x * x + y * y - 1.0)
+        size = x * x + y * y
+        small = 1e-6 + 1e-4 * np.abs(size - 1.0) / np.sqrt(1.0 + size)
         largest = np.maximum((dx * dx + dy * dy) / (small * small), largest)
     return np.stack(after), np.stack(derivatives), largest
 
