@@ -264,3 +264,11 @@ def test_bad_input_is_refused() -> None:
         general_solutions(arm, np.eye(4)[None])
     with pytest.raises(ShapeError, match=r"\(N, 4, 4\), got \(4, 4\)"):
         general_solutions(random_arm(np.random.default_rng(9)), np.eye(4))
+
+
+def test_an_arm_without_finitely_many_solutions_is_never_certain() -> None:
+    arm = random_arm(np.random.default_rng(10))
+    parallel = np.tile([0.0, 0.0, 1.0], (6, 1))
+    arm = SerialChain(parallel, arm.points, arm.prismatic, arm.tool)
+    q = np.random.default_rng(11).uniform(-3.0, 3.0, (4, 6))
+    assert not GeneralSolver.of(arm).solve(poses(arm, q)).certain.any()
