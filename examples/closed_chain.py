@@ -1,4 +1,4 @@
-"""A four-bar linkage: one tree and one pin; constraint forces by four routes that agree."""
+"""A four-bar linkage: one tree and one pin; constraint forces by routes that agree."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ print("posture:", q.round(4), " closed to", f"{np.abs(linkage.residual(q)).max()
 
 still = np.zeros(linkage.nv)
 results = []
-for route in ("multiplier", "elimination", "projection", "gauge"):
+for route in ("multiplier", "elimination", "projection", "gauge", "udwadia_kalaba"):
     qdd, lam = linkage.forward_dynamics(q, qd, still, formulation=route)
-    print(f"{route:12} q̈ = {qdd.round(6)}   λ = {lam.round(6)}")
+    print(f"{route:14} q̈ = {qdd.round(6)}   λ = {lam.round(6)}")
     results.append(np.concatenate([qdd, lam]))
 assert np.ptp(results, axis=0).max() < 1e-8 * np.abs(results).max()

@@ -4,8 +4,9 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.constraints import Constrained
+from dalembert.constraints.catalogue import FORWARD_DYNAMICS
 
-ROUTES = ("multiplier", "elimination", "projection", "gauge")
+ROUTES = tuple(route.name for route in FORWARD_DYNAMICS.formulations)
 SMALL = (
     "pendulum_constrained",
     "spherical_pendulum_constrained",

@@ -8,6 +8,7 @@ from sympy import cos, sin
 from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
+from tests.constraints.states import ROUTES
 
 T = dynamicsymbols._t
 X, Y = dynamicsymbols("x y")
@@ -227,7 +228,7 @@ def test_held_by_constraints_while_coordinates_turn():
     A, gamma = x[None], np.array([0.1**2 - v @ v])
     matrix = np.block([[M, A.T], [A, np.zeros((1, 1))]])
     expected = np.linalg.solve(matrix, np.concatenate([-bias.ravel(), gamma]))
-    for route in ("multiplier", "elimination", "projection", "gauge"):
+    for route in ROUTES:
         qdd, lam = closed.forward_dynamics(x, v, [0.0, 0.0], t=t, formulation=route)
         np.testing.assert_allclose([*qdd, *lam], expected, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(closed.decoupled(x, v, [0.0, 0.0], t=t).lam, expected[2:], rtol=1e-9)
@@ -243,7 +244,7 @@ def test_a_moving_system_under_constraints():
     bias, M, *_ = by_sympy(q, K, U)(x, v, np.zeros(2), t)
     matrix = np.block([[M, x[:, None]], [x[None], np.zeros((1, 1))]])
     expected = np.linalg.solve(matrix, np.concatenate([tau - bias.ravel(), [-v @ v]]))
-    for route in ("multiplier", "elimination", "projection", "gauge"):
+    for route in ROUTES:
         qdd, lam = closed.forward_dynamics(x, v, tau, t=t, formulation=route)
         np.testing.assert_allclose([*qdd, *lam], expected, rtol=1e-9, atol=1e-10)
     result = closed.decoupled(x, v, tau, t=t)

@@ -1,8 +1,8 @@
 """`Constrained`: any system with constraints, with a robot's interface.
 
 Every method is a few lines: what it computes is in the module of its name (`multiplier`,
-`elimination`, `projection`, `gauge`, `inverse`, `reduced`, `derivatives`, `contact`, `quantities`),
-listed in `catalogue`.
+`elimination`, `projection`, `gauge`, `udwadia_kalaba`, `inverse`, `reduced`, `derivatives`, `contact`,
+`quantities`), listed in `catalogue`.
 """
 
 from __future__ import annotations
@@ -222,8 +222,9 @@ class Constrained(System):
         t : float or array_like, optional
             Time, s.
         formulation : str, optional
-            "multiplier" (default), "elimination", "projection" or "gauge". States at which the pivots
-            of elimination and gauge are poor are solved by the multiplier method.
+            "multiplier" (default), "elimination", "projection", "gauge" or "udwadia_kalaba", which
+            takes a singular M too, where the constraints determine the motion. States at which the
+            pivots of elimination and gauge are poor are solved by the multiplier method.
         tip_wrench : array_like, optional
             (..., 6), exerted by the tool on its environment, in the tool frame.
         wrenches : mapping, optional
@@ -251,6 +252,8 @@ class Constrained(System):
         ConstraintError
             If the constraints contradict each other at a state, or it is at or near a singular
             configuration. The bare kernel gives NaN there.
+        SingularMassMatrixError
+            If M is singular, and by "udwadia_kalaba" if no constraint holds what has no inertia.
 
         Examples
         --------

@@ -91,7 +91,7 @@ def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], ou
     inputs, _ = system.ports(variant)
     functions: dict[Any, PlainKernel] = system.__dict__.setdefault("_looped", {})
     if variant.key not in functions:
-        if variant.quantity.inverts_mass:
+        if variant.inverts_mass:
             system.dynamics.require_regular()
         dynamics = system.dynamics.on_numbers
         shapes = {port.name: port.shape for port in inputs}
@@ -264,7 +264,8 @@ class ConstrainedDynamics(WrappedDynamics):
                 massless = int(size.argmin())
         raise SingularMassMatrixError(
             f"{self.name}: M(q) is singular: nothing resists {plant.velocities[massless]!r}; give "
-            "it mass or inertia"
+            "it mass or inertia, or, where the constraints determine its motion, take "
+            'forward_dynamics(…, formulation="udwadia_kalaba")'
         )
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
