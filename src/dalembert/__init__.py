@@ -94,6 +94,8 @@ if TYPE_CHECKING:
     from dalembert.model import Joint as Joint
     from dalembert.model import Link as Link
     from dalembert.model import Parameter as Parameter
+    from dalembert.report.compare import compare as compare
+    from dalembert.report.growth import growth_chart as growth_chart
     from dalembert.report.page import write_report as write_report
     from dalembert.report.widget import Widget as Widget
     from dalembert.simulation import Samples as Samples
@@ -141,6 +143,8 @@ _MODULES = {
     "dalembert.logs.read": "read_log",
     "dalembert.mechanisms": "PlanarMechanism SpatialMechanism",
     "dalembert.model": "Actuator Joint Link Parameter",
+    "dalembert.report.compare": "compare",
+    "dalembert.report.growth": "growth_chart",
     "dalembert.report.page": "write_report",
     "dalembert.report.widget": "Widget",
     "dalembert.simulation": "Samples SimulationWarning peaks simulate torques_along",

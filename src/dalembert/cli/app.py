@@ -259,15 +259,31 @@ class DemoOptions:
     states: int = option(2**20, "States to evaluate.", min=1)
 
 
+@command("dynamics")
+class CompareOptions(StateOptions):
+    """Compare all formulations of the motion at one state: results, operations, disagreement.
+
+    Example: dalembert compare four_bar --qd 1,-1,0.5
+    """
+
+    q: str | None = Q
+    qd: str | None = QD
+    tau: str | None = TAU
+
+
 @command("robots")
 class CountOptions:
     """Count the arithmetic of every formulation, beside the published figures.
 
-    Example: dalembert count puma560 --plot counts.png
+    Examples: dalembert count puma560 --plot counts.png; dalembert count four_bar
     """
 
     robot: str = ROBOT
-    quantity: str = option("inverse_dynamics", "Quantity to count.")
+    quantity: str | None = option(
+        None,
+        "Quantity to count; default: inverse_dynamics, under constraints forward_dynamics.",
+        show_default=False,
+    )
     plot: Path | None = option(None, "Draw counts against the number of joints into this file.")
     json: bool = JSON
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from dalembert.constraints.geometry import sizes_at, weighed
 from dalembert.constraints.kkt import span, terms
-from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.multiplier import bound, consistent
 from dalembert.errors import SingularMassMatrixError
 from dalembert.linalg.factorisations import back_substitution, flagged, largest
 from dalembert.linalg.orthogonal import qr
@@ -102,7 +102,9 @@ def forward_dynamics(
     M, f, A, drift = terms(system, q, qd, tau)
     factors = stacked(system, M, A)
     qdd, lam, residual = factors.motion(f, drift)
-    ok = consistent(system, residual, factors.space.lost, np.abs(A) @ np.abs(qdd), drift)
+    x = qdd / factors.unit
+    most = bound(factors.space.squares, x @ x)  # of A q̈, however much of it cancels
+    ok = consistent(system, residual, factors.space.lost, most, drift)
     return flagged(ok, qdd, lam)
 
 
