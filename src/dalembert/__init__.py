@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from dalembert.constraints import early_substitution as early_substitution
     from dalembert.constraints import growth_vector as growth_vector
     from dalembert.constraints import is_holonomic as is_holonomic
+    from dalembert.constraints.least_constraint import (
+        gauss_least_constraint as gauss_least_constraint,
+    )
     from dalembert.constraints.network import Network as Network
     from dalembert.control import time_optimal as time_optimal
     from dalembert.errors import CompileError as CompileError
@@ -124,6 +127,7 @@ _MODULES = {
         Loop Pfaffian Plane PointOnSurface Rolling Sliding SoftFinger Sphere Status
         Surface TendonCoupling Torus Touching early_substitution growth_vector is_holonomic
     """,
+    "dalembert.constraints.least_constraint": "gauss_least_constraint",
     "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",
     "dalembert.errors": """

@@ -172,8 +172,9 @@ class ConstrainedDynamics(WrappedDynamics):
             "required_efforts": self.driven_by.actuators,
         }
         own = {name: x for name, x in catalogue.BY_NAME.items() if has.get(name, True)}
-        # constraints choose q̈ and p; S and H are the same functions of them
-        return {**self.inherited_quantities("acceleration_energy", "hamiltonian"), **own}
+        # constraints choose q̈ and p; S, Z and H are the same functions of them
+        functions = ("acceleration_energy", "gauss_constraint", "hamiltonian")
+        return {**self.inherited_quantities(*functions), **own}
 
     def quantity(self, name: str) -> Quantity:
         return twin_of(self.catalogue, name) or super().quantity(name)

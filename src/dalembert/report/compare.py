@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.constraints.geometry import weighed
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError
 from dalembert.kernels.program.count import Count
 from dalembert.linalg.rank import singular_values
 from dalembert.report.comparison import GROWING, LARGE
@@ -187,14 +187,9 @@ def compare(
     system = system.compiled
     system.dynamics.quantity(QUANTITIES[0])  # a sparse system says that it has no formulations
     dynamics: Any = system.dynamics.bound().at_time(t)
-    arguments = {"q": q, "qd": qd, "tau": np.zeros(system.nv) if tau is None else tau}
-    inputs = {}
-    for name, value in (arguments if qdd is None else {**arguments, "qdd": qdd}).items():
-        inputs[name], shape = np.asarray(value, dtype=float), dynamics.shape(dynamics.inputs[name])
-        if inputs[name].shape != shape:
-            raise ShapeError(
-                f"{system.name}: {name} must have shape {shape}, one state, got {inputs[name].shape}"
-            )
+    inputs = {"q": q, "qd": qd, "tau": np.zeros(system.nv) if tau is None else tau}
+    inputs |= {} if qdd is None else {"qdd": qdd}
+    inputs = dynamics.one_state(system.name, **inputs)
     M = np.asarray(dynamics.mass_matrix(inputs["q"]), dtype=float)
     A = np.asarray(dynamics.at(inputs["q"], inputs["qd"]).A, dtype=float)
     entries: list[Entry] = []

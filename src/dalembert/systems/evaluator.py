@@ -406,17 +406,7 @@ class Evaluator:
             raise ShapeError(
                 f"{where} takes {', '.join(declared.inputs)}; got {len(inputs)} arrays"
             )
-        arrays = {}
-        for name, value in zip(declared.inputs, inputs, strict=True):
-            shape = dynamics.shape(dynamics.inputs[name])
-            try:
-                arrays[name] = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                raise ShapeError(f"{where}: {name} must be numbers of shape {shape}") from None
-            if arrays[name].shape != shape:
-                raise ShapeError(
-                    f"{where}: {name} must have shape {shape}, one state, got {arrays[name].shape}"
-                )
+        arrays = dynamics.one_state(where, **dict(zip(declared.inputs, inputs, strict=True)))
         try:
             result: Results = dynamics.bound().compute(quantity, formulation, **arrays, **choices)
         except np.linalg.LinAlgError as error:

@@ -813,7 +813,8 @@ class System(Portable):
         """S (...) = ½ ∫ a·a dm, the acceleration energy of Gibbs and Appell, kg m²/s⁴.
 
         ∂S/∂q̈ = M q̈ + C q̇ is the inertia force, so that Appell's equations are ∂S/∂q̈ + N = τ + ψ.
-        A `Lagrangian` knows T only, which leaves the terms of S without q̈ open: they are zero there.
+        A `Lagrangian` knows T only, which leaves the terms of S without q̈ open: they are zero there,
+        and in S of bodies in absolute coordinates.
 
         Parameters
         ----------
@@ -842,6 +843,57 @@ class System(Portable):
         True
         """
         return self._evaluate("acceleration_energy", (q, qd, qdd), None, parameters, out, t=t)
+
+    def gauss_constraint(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: OptionalArray = None,
+        parameters: Parameters = None,
+        out: Out = None,
+        t: OptionalArray = None,
+    ) -> Array:
+        """Z (...) = ½ (q̈ − a)ᵀM (q̈ − a): Gauss's constraint, zero or more, kg m²/s⁴.
+
+        a = M⁻¹(τ + ψ − C q̇ − N) is the acceleration without constraints. Of all q̈ that constraints
+        permit the actual one has the least Z. Z is the acceleration energy less the power of applied
+        forces, S − Q·q̈, but for terms without q̈. Where M is singular a does not exist, and Z is known
+        up to a constant: ½ q̈ᵀM q̈ − q̈ᵀ(τ + ψ − C q̇ − N); it is refused.
+
+        Parameters
+        ----------
+        q, qd, qdd, tau : array_like, (..., nq), (..., nv), (..., nv), (..., nv)
+            Configurations, velocities, any accelerations, and generalised forces.
+        tip_wrench : array_like, (..., 6), optional
+            What the tool of a robot exerts on its environment, in the tool frame.
+        parameters : optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+
+        Returns
+        -------
+        ndarray, (...)
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> import numpy as np
+        >>> linkage = dl.load("four_bar")
+        >>> q, still = linkage.neutral(), np.zeros(3)
+        >>> qdd, lam = linkage.forward_dynamics(q, still, still)
+        >>> least = linkage.gauss_constraint(q, still, qdd, still)
+        >>> other = qdd + 0.1 * linkage.basis(q)[:, 0]
+        >>> bool(0.0 < least < linkage.gauss_constraint(q, still, other, still))
+        True
+        """
+        options: dict[str, Argument] = {"tip_wrench": tip_wrench, "t": t}
+        inputs = (q, qd, qdd, tau)
+        return self._evaluate("gauss_constraint", inputs, None, parameters, out, **options)
 
     # any quantity of the catalogue, by its name
 
