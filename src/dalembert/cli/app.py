@@ -497,7 +497,7 @@ class EquationsOptions:
     quantity: list[str] | None = option(
         None,
         "M, C, g, Gamma, K, U, B, Csq, psi, G, e; under constraints also h, A, gamma, "
-        "lambda, P_omega, P_T, M_p, h_p, tau_p, M_r, h_r, tau_r, Delta; may be repeated. "
+        "lambda, qdd, P_omega, P_T, M_p, h_p, tau_p, M_r, h_r, tau_r, Delta; may be repeated. "
         "Default: those that say all of the motion.",
     )
     recursion: str | None = option(

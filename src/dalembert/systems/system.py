@@ -2001,9 +2001,10 @@ class System(Portable):
 
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
         "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems
-        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
-        "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
-        coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
+        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "qdd"
+        (accelerations), "P_omega", "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r"
+        (reduced to independent coordinates) and "Delta" (the term that the constrained Lagrangian
+        loses). By default those
         that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
         written a few seconds after that is given as the program computes it, which `note` says. `group`

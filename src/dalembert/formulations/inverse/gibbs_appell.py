@@ -8,7 +8,9 @@ S = ½ ∫ a·a dm is the acceleration energy. A body with the acceleration a of
 The partial accelerations ∂a/∂q̈ and ∂ω̇/∂q̈ go outward with the motion, one column for every joint that
 carries the body. Nothing goes inward: no wrench of a joint occurs, and the inertia force of each
 body is projected where it acts, which costs O(n²). Gathering those projections inward instead gives
-Newton–Euler's second sweep. Rotors, friction and elements are those of all formulations.
+Newton–Euler's second sweep, with which this file shares no wrench. Rotors, friction, elements and the
+wrench of the tool are those of all formulations. In quasi-velocities u = Y q̇, q̈ = Y⁻¹(u̇ − Ẏ q̇) in S
+gives ∂S/∂u̇ = Y⁻ᵀ Q.
 """
 
 from __future__ import annotations
