@@ -20,7 +20,7 @@ from dalembert.linalg.rank import singular_values
 from dalembert.report.comparison import GROWING, LARGE
 from dalembert.report.sections import error_html, table
 from dalembert.systems.system import System
-from dalembert.text import html
+from dalembert.text import html, require_known
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +40,7 @@ class Entry:
     values: np.ndarray | None  # (nv,) q̈ of forward dynamics, τ of inverse dynamics
     lam: np.ndarray | None  # λ (rows,), of least norm where constraints are redundant
     force: np.ndarray | None  # Aᵀλ (nv,), which is unique
-    operations: Count | None  # for this system; None where the program would be too long
+    operations: Count | None  # for this system; None where they are not counted
     difference: float | None  # largest relative one from any other of the quantity
     note: str = ""
 
@@ -83,7 +83,9 @@ class Comparison:
         return max((x.difference for x in self.entries if x.difference is not None), default=0.0)
 
     def __getitem__(self, formulation: str) -> Entry:
-        """The first entry of that formulation."""
+        """The first entry of that formulation: of one in both quantities, forward dynamics."""
+        names = [x.formulation for x in self.entries]
+        require_known(formulation, names, f"{self.system} was not compared by")
         return next(x for x in self.entries if x.formulation == formulation)
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -148,6 +150,7 @@ def compare(
     tau: ArrayLike | None = None,
     qdd: ArrayLike | None = None,
     t: float | None = None,
+    operations: bool = True,
 ) -> Comparison:
     """Compare all formulations of a system's motion at one state.
 
@@ -167,6 +170,8 @@ def compare(
         Acceleration (nv,) of inverse dynamics; default the one of forward dynamics.
     t : float, optional
         Time, for systems that depend on it, s.
+    operations : bool
+        Whether operations are counted, which takes most of the time: each formulation is traced.
 
     Returns
     -------
@@ -197,7 +202,7 @@ def compare(
         listed = system.dynamics.catalogue.get(name)
         if listed is None or (entries and len(listed.formulations) < 2):
             continue
-        own = list(_results(system, name, inputs, A, t))
+        own = list(_results(system, name, inputs, A, t, operations))
         if "qdd" not in inputs:
             known = [x.values for x in own if x.values is not None]
             inputs["qdd"] = known[0] if known else np.zeros(system.nv)
@@ -213,14 +218,19 @@ def compare(
 
 
 def _results(
-    system: System, name: str, inputs: dict[str, np.ndarray], A: np.ndarray, t: float | None
+    system: System,
+    name: str,
+    inputs: dict[str, np.ndarray],
+    A: np.ndarray,
+    t: float | None,
+    is_counted: bool,
 ) -> Iterator[Entry]:
     """Every formulation of a quantity, not compared yet."""
     listed = system.dynamics.quantity(name)
     options: dict[str, Any] = {"t": t} if t is not None and "t" in listed.optional else {}
     arrays = [inputs[key] for key in listed.inputs]
     for f in listed.formulations:
-        values = lam = force = operations = None
+        values = lam = force = count = None
         note = ""
         try:
             if listed.inverts_mass and f.inverts_mass:
@@ -233,11 +243,12 @@ def _results(
                 force = A.T @ lam if lam.size else np.zeros(0)
             else:
                 note = "no result at this state"
-            if system.dynamics.traces and (A.size or system.nv <= LARGE or f.name not in GROWING):
-                operations = system.operation_count(name, f.name, **dict.fromkeys(options, True))
+            is_short = A.size or system.nv <= LARGE or f.name not in GROWING
+            if is_counted and system.dynamics.traces and is_short:
+                count = system.operation_count(name, f.name, **dict.fromkeys(options, True))
         except DalembertError as error:  # it does not treat these joints, or a singular M
             note = str(error)
-        yield Entry(name, f.name, f.citation, values, lam, force, operations, None, note)
+        yield Entry(name, f.name, f.citation, values, lam, force, count, None, note)
 
 
 def _sizes(
