@@ -92,7 +92,8 @@ def gauss_least_constraint(
     -------
     LeastConstraint
         q̈, λ, λ of the one-sided constraints by name (of h ≥ 0 it is λ ≤ 0 in
-        M q̈ + C q̇ + N + Aᵀλ = τ + ψ; of a contact the normal force), the active ones, and Z.
+        M q̈ + C q̇ + N + Aᵀλ = τ + ψ; of a contact the normal force), the active ones, and Z. Where
+        active rows depend on each other, as four corners of a box do, their λ are one of many.
 
     Raises
     ------
