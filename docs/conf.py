@@ -14,7 +14,7 @@ from latex2mathml.converter import convert
 import dalembert
 from dalembert.references import with_titles
 
-sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py
+sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py, exercises.py
 
 project = "dalembert"
 version = release = dalembert.__version__
@@ -24,7 +24,23 @@ extensions = [
     "sphinx.ext.viewcode",
     "executed",
     "equations",
+    "exercises",
+    "sphinx_gallery.gen_gallery",
 ]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../src/dalembert/examples",
+    "gallery_dirs": "gallery",
+    "ignore_pattern": "control_loop_c",
+    # PyTorch is gigabytes: its example is shown, not run
+    "filename_pattern": r"/(?!.*_with_torch)\w+\.py$",
+    "image_scrapers": ("executed.save_figure",),
+    "capture_repr": (),
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+}
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.strikethrough"]
@@ -36,7 +52,7 @@ html_css_files = ["formulas.css"]
 html_copy_source = False
 html_show_copyright = False
 templates_path: list[str] = []
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 MATHML = "http://www.w3.org/1998/Math/MathML"
 ACCENTS = {"˙": "˙", "¨": "¨", "^": "ˆ", "~": "˜", "¯": "¯"}  # of LaTeX's commands, and as drawn
 autodoc_member_order = "bysource"

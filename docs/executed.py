@@ -48,6 +48,18 @@ class Output:
     figures: list[tuple[str, str]] = field(default_factory=list)
 
 
+def save_figure(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> str:
+    """The image scraper of sphinx-gallery: the `figure` that an example has drawn."""
+    from sphinx_gallery.scrapers import figure_rst
+
+    figure = variables["example_globals"].pop("figure", None)
+    if figure is None:
+        return ""
+    path = next(variables["image_path_iterator"])
+    figure.savefig(path, dpi=150)
+    return str(figure_rst([path], settings["src_dir"]))
+
+
 def run_page(text: str, page: str) -> list[Output]:
     """What each Python block of a page shows; they run in a folder of their own."""
     names: dict[str, Any] = {"__name__": "course"}

@@ -81,6 +81,7 @@ def public_objects():
         "PlanarMechanism": dl.load("four_bar_linkage"),
         "Plane": dl.Plane(),
         "PointOnSurface": dl.PointOnSurface("tool", ball),
+        "QuasiVelocities": dl.QuasiVelocities(robot, np.eye(robot.nv)),
         "Robot": robot,
         "Rolling": dl.Rolling("tool", ball, radius=0.1),
         "Samples": torque,

@@ -1,5 +1,6 @@
 """The reference names all there is, and cites documents by author and title."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +39,43 @@ def test_every_public_name_is_in_the_reference():
     assert sorted(set(dl.__all__) - documented()) == []
     more = {"growth_vector", "read_mechanism", "scenario", *SCENARIOS}
     assert sorted(more - documented()) == []
+
+
+def public_functions():
+    """(name, function) of the public functions, and of the methods that the reference shows."""
+    directive = r"^\.\. auto(class|function):: (dalembert\.\w+)\n((?:   :.*\n)*)"
+    for page in (DOCS / "reference").glob("*.md"):
+        for kind, target, options in re.findall(directive, page.read_text("utf-8"), re.MULTILINE):
+            target_object = getattr(import_module("dalembert"), target.rpartition(".")[2])
+            if kind == "function":
+                yield target, target_object
+            elif ":members:" in options:
+                listed = re.search(r":members: (\w+)", options)
+                names = listed[1].split() if listed else dir(target_object)
+                yield from (
+                    (f"{target}.{x}", getattr(target_object, x)) for x in names if x[0] != "_"
+                )
+
+
+def test_public_functions_have_parameters_and_returns():
+    checked, missing = 0, []
+    for name, function in public_functions():
+        if not (inspect.isfunction(function) or inspect.ismethod(function)):
+            continue
+        if not function.__module__.startswith("dalembert"):
+            continue
+        doc, signature = inspect.getdoc(function) or "", inspect.signature(function)
+        checked += 1
+        if {*signature.parameters} - {"self", "cls"} and "Parameters\n---" not in doc:
+            missing.append(f"{name}: Parameters")
+        returned = signature.return_annotation
+        if (
+            returned not in (None, "None", "NoReturn", inspect.Signature.empty)
+            and "Returns\n---" not in doc
+        ):
+            missing.append(f"{name}: Returns")
+    assert checked > 300
+    assert missing == []
 
 
 def test_every_command_is_in_the_reference():

@@ -42,11 +42,22 @@ def test_the_lowest_versions_are_those_that_are_tested():
     assert {name: number(version) for name, version in pins.items()} == bounds()
 
 
+def test_the_conda_recipe_has_the_requirements_of_the_project():
+    import yaml
+
+    recipe = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
+    project = PROJECT["project"]
+    required = [f"python{project['requires-python']}", *project["dependencies"]]
+    assert [text.replace(" ", "") for text in recipe["requirements"]["run"]] == required
+    assert recipe["about"]["summary"] == project["description"]
+    assert recipe["context"]["version"] == __version__
+
+
 def test_the_version_is_written_once():
     assert "version" in PROJECT["project"]["dynamic"]
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/dalembert/version.py"
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert cited[1] == __version__  # the one other place, which no tool fills in
+    assert cited[1] == __version__  # like the recipe's, which no tool fills in
 
 
 def test_pythons_of_the_matrix_are_those_that_are_claimed():

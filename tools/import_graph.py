@@ -25,10 +25,15 @@ Graph = dict[str, set[str]]
 
 @cache
 def file_graph(source: Path = SOURCE) -> Graph:
-    """{module: modules it imports}, by dotted names; a package is its `__init__.py`."""
+    """{module: modules it imports}, by dotted names; a package is its `__init__.py`.
+
+    The scripts of `examples` are no modules.
+    """
     modules: dict[str, Path] = {}
     for file in sorted(source.rglob("*.py")):
         parts = (PACKAGE, *file.relative_to(source).with_suffix("").parts)
+        if parts[1] == "examples":
+            continue
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return {name: set(imports(file, modules)) - {name} for name, file in modules.items()}
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_suffix(".toml")
-COPIED = ("src", "tests", "docs", "examples", "benchmarks", "tools")
+COPIED = ("src", "tests", "docs", "benchmarks", "tools")
 FILES = ("conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 

@@ -25,7 +25,6 @@ FOLDERS = (
     "tests",
     "tools",
     "benchmarks",
-    "examples",
     "docs",
     "README.md",
     "CONTRIBUTING.md",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dalembert.constraints import Pfaffian as Pfaffian
     from dalembert.constraints import Plane as Plane
     from dalembert.constraints import PointOnSurface as PointOnSurface
+    from dalembert.constraints import QuasiVelocities as QuasiVelocities
     from dalembert.constraints import Rolling as Rolling
     from dalembert.constraints import Sliding as Sliding
     from dalembert.constraints import SoftFinger as SoftFinger
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     )
     from dalembert.constraints.network import Network as Network
     from dalembert.control import time_optimal as time_optimal
+    from dalembert.course import exercise as exercise
+    from dalembert.course import exercises as exercises
     from dalembert.errors import CompileError as CompileError
     from dalembert.errors import ConstraintError as ConstraintError
     from dalembert.errors import ConvergenceError as ConvergenceError
@@ -112,6 +115,7 @@ if TYPE_CHECKING:
     from dalembert.systems.lagrangian import Lagrangian as Lagrangian
     from dalembert.systems.particles import Particles as Particles
     from dalembert.systems.robot import Robot as Robot
+    from dalembert.systems.routh import routh as routh
     from dalembert.systems.statics import equilibria as equilibria
     from dalembert.systems.statics import equilibrium as equilibrium
     from dalembert.systems.statics import virtual_work as virtual_work
@@ -124,12 +128,14 @@ if TYPE_CHECKING:
 _MODULES = {
     "dalembert.constraints": """
         Constrained ContactBody Cylinder Distance Driver Ellipsoid Holonomic JointCoupling
-        Loop Pfaffian Plane PointOnSurface Rolling Sliding SoftFinger Sphere Status
-        Surface TendonCoupling Torus Touching early_substitution growth_vector is_holonomic
+        Loop Pfaffian Plane PointOnSurface QuasiVelocities Rolling Sliding SoftFinger Sphere
+        Status Surface TendonCoupling Torus Touching early_substitution growth_vector
+        is_holonomic
     """,
     "dalembert.constraints.least_constraint": "gauss_least_constraint",
     "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",
+    "dalembert.course": "exercise exercises",
     "dalembert.errors": """
         CompileError ConstraintError ConvergenceError DalembertError EquationError
         FormulationError IdentificationError ImportFileError InertiaError ModelError
@@ -158,6 +164,7 @@ _MODULES = {
     "dalembert.systems.lagrangian": "Lagrangian",
     "dalembert.systems.particles": "Particles",
     "dalembert.systems.robot": "Robot",
+    "dalembert.systems.routh": "routh",
     "dalembert.systems.statics": "equilibria equilibrium virtual_work",
     "dalembert.systems.system": "System",
     "dalembert.zoo": "load",

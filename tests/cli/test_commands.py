@@ -247,3 +247,99 @@ def test_trusted_folders_and_what_is_left_out_of_a_file(tmp_path):
     assert "what name effect" in output and "some.servo its forces are not computed" in output
     facts = run_json("--trust", "../parts", "info", main)
     assert facts["left_out"][0]["name"] == "some.servo"
+
+
+# any quantity, and the health of an installation
+
+
+def test_evaluate_lists_the_whole_catalogue(ur5):
+    rows = run_json("evaluate", "ur5")
+    assert [row["quantity"] for row in rows] == list(ur5.dynamics.catalogue)
+    assert "craig" in rows[0]["formulations"]
+    assert all(row["quantity"] in run("evaluate", "ur5") for row in rows)
+
+
+def test_evaluate_gives_the_numbers_of_the_library(ur5):
+    out = run_json("evaluate", "ur5", "coriolis_matrix", "--q", text(Q), "--qd", text(QD))
+    assert np.array_equal(out["C"], ur5.coriolis_matrix(Q, QD))
+    assert out["formulation"] == "christoffel"
+    out = run_json("evaluate", "ur5", "jacobian", "--q", text(Q), "--set", "frame=wrist_1_link")
+    assert np.array_equal(out["J"], ur5.jacobian(Q, "wrist_1_link"))
+    options = ("--q", text(Q), "--set", "tip_wrench=1,2,3,4,5,6", "--formulation", "craig")
+    out = run_json("evaluate", "ur5", "inverse_dynamics", *options)
+    still = np.zeros(6)
+    expected = ur5.inverse_dynamics(
+        Q, still, still, tip_wrench=[1, 2, 3, 4, 5, 6], formulation="craig"
+    )
+    assert np.array_equal(out["tau"], expected)
+    assert np.array_equal(out["tip_wrench"], [1, 2, 3, 4, 5, 6])
+
+
+def test_evaluate_names_rows_and_columns():
+    output = run("evaluate", "four_bar", "projectors")
+    assert all(name in output for name in ("P_w", "P_T", "crank", "coupler", "rocker"))
+    assert "G, link2_joint" in run("evaluate", "planar_2r", "christoffel", "--q", "0.3", "0.4")
+    assert "H = " in run("evaluate", "planar_2r", "hamiltonian", "--set", "p=1,2")
+
+
+def test_evaluate_reads_a_file(tmp_path, ur5):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ur5.to_urdf())
+    out = run_json("evaluate", path, "mass_matrix", "--q", text(Q))
+    assert np.allclose(out["M"], ur5.mass_matrix(Q), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("christofel",), "did you mean 'christoffel'"),
+        (("christoffel", "--qd", "1,2"), "--qd: christoffel takes q"),
+        (("pose", "--set", "fame=tool"), "--set fame: pose takes no 'fame'; did you mean 'frame'"),
+        (("hamiltonian", "--set", "p=1"), "--set p of planar_2r needs 2 numbers"),
+        (("bias", "--formulation", "craig"), "bias has no formulation 'craig'"),
+    ],
+)
+def test_evaluate_refuses_in_one_sentence(options, message):
+    result = CliRunner().invoke(app, ["evaluate", "planar_2r", *options])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_doctor_reports_a_healthy_installation():
+    facts = run_json("doctor")
+    assert facts["healthy"] is True
+    assert len(facts["checks"]) == 4
+    assert facts["versions"]["numpy"] == np.__version__
+    assert "puma560" not in facts["extras"]
+    assert "forward dynamics returns the accelerations" in run("doctor")
+
+
+def test_doctor_fails_where_kernels_are_wrong(monkeypatch):
+    monkeypatch.setattr(performance, "AGREEMENT", 0.0)
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "computes wrong numbers" in result.stderr
+    assert "dalembert cache --clear" in result.stderr
+
+
+# examples
+
+
+def test_examples_are_listed():
+    rows = run_json("example")
+    assert len(rows) >= 25
+    assert all(row["summary"] for row in rows)
+    assert "swing" in run("example")
+
+
+def test_an_example_is_shown_copied_and_run(tmp_path, capfd):
+    assert "solve_ivp" in run("example", "swing", "--show")
+    run("example", "swing", "--copy", tmp_path / "mine")
+    copy = tmp_path / "mine" / "swing.py"
+    assert copy.read_text() == run("example", "swing", "--show")
+    again = CliRunner().invoke(app, ["example", "swing", "--copy", str(copy.parent)])
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+    assert "energy drift" in run("example", "swing")
+    wrong = CliRunner().invoke(app, ["example", "swings"])
+    assert "there is no example 'swings'; did you mean 'swing'?" in " ".join(wrong.stderr.split())

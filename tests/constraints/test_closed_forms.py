@@ -79,6 +79,23 @@ def test_spherical_pendulum_geometry():
     np.testing.assert_allclose(second, (-(mu_d**2) - c**2 * nu_d**2) * q, atol=1e-12)
     np.testing.assert_allclose((np.eye(3) - P_T) @ qdd, second, atol=1e-12)
     np.testing.assert_allclose(force, second, atol=1e-12)  # M = 1
+    np.testing.assert_allclose(closed.ambient_derivative(q, qd, qdd), qdd, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "parallel_3rr"])
+def test_the_ambient_derivative_is_the_sum_of_its_parts(name):
+    """∇_q̇ q̇ = ∇̃_q̇ q̇ + S(q̇, q̇) = M⁻¹ (τ − N − Aᵀλ) (000 p.71–72)."""
+    closed, q, qd, tau = load_states(name, count=5)
+    qdd, lam = closed.forward_dynamics(q, qd, tau)
+    whole = closed.ambient_derivative(q, qd, qdd)
+    along, (across, _) = (
+        closed.covariant_derivative(q, qd, qdd),
+        closed.second_fundamental_form(q, qd),
+    )
+    np.testing.assert_allclose(whole, along + across, atol=1e-11 * np.abs(whole).max())
+    force = tau - closed.bias(q, 0 * qd) + closed.constraint_force(q, lam)
+    expected = np.linalg.solve(closed.mass_matrix(q), force[..., None])[..., 0]
+    np.testing.assert_allclose(whole, expected, atol=1e-11 * np.abs(whole).max())
 
 
 def test_rolling_disk_equations_and_trajectory():

@@ -264,3 +264,11 @@ def test_wrenches_that_have_no_meaning_are_refused():
     disk = dl.load("rolling_disk")
     with pytest.raises(dl.DalembertError, match="has no frames"):
         disk.forward_dynamics(*state(disk), tip_wrench=np.zeros(6))
+
+
+def test_positions_without_constraints_have_an_empty_residual():
+    sleigh = dl.load("chaplygin_sleigh")
+    assert sleigh.residual(sleigh.neutral()).shape == (0,)
+    assert sleigh.residual(np.zeros((4, 2, 3))).shape == (4, 2, 0)
+    with pytest.raises(dl.ShapeError, match=r"q must have shape \(..., 3\), got \(2,\)"):
+        sleigh.residual([0.0, 0.0])

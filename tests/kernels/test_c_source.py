@@ -155,7 +155,7 @@ def test_unknown_target():
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_control_loop_example(tmp_path, compiler):
     """The 1 kHz loop builds with the strict flags, runs, and tracks its trajectory."""
-    script = Path(__file__).parents[2] / "examples" / "control_loop_c" / "build.py"
+    script = Path(__file__).parents[2] / "src/dalembert/examples/control_loop_c" / "build.py"
     environment = {**os.environ, "CC": compiler}
     subprocess.run([sys.executable, script, tmp_path], check=True, env=environment, timeout=600)
 

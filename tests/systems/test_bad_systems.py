@@ -168,3 +168,10 @@ def test_parameters_that_no_body_has_are_refused_where_they_are_given(values, me
     np.testing.assert_array_equal(
         robot.forward_dynamics(*state, parameters={"m": 2.0, "b": 0.0}), fine
     )
+
+
+def test_an_array_in_place_of_parameters_is_refused_by_name():
+    arm = dl.load("planar_2r")
+    with pytest.raises(dl.ParameterError, match=r"planar_2r has no named parameters: .* \(2,\)"):
+        arm.coriolis_centrifugal([0.1, 0.2], [0.3, 0.4])
+    assert arm.coriolis_centrifugal([0.1, 0.2], {})[0].shape == (2, 1)

@@ -147,6 +147,7 @@ def test_batches_run_in_a_ufunc():
 QUANTITIES = [
     ("inverse_dynamics", ["euler_lagrange", "christoffel"]),
     ("forward_dynamics", ["ldl", "cholesky"]),
+    ("forward_dynamics", ["ldl", "hamilton"]),
     ("bias", ["euler_lagrange", "christoffel"]),
 ]
 

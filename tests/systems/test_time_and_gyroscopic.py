@@ -117,8 +117,9 @@ def test_equations_are_those_of_sympy(name):
         np.testing.assert_allclose(total, E.item(), rtol=1e-12, atol=1e-12)
         bias = oracle(x, v, 0 * a, t)[0].ravel()
         np.testing.assert_allclose(system.bias(x, v, **then), bias, rtol=1e-12, atol=1e-12)
-        back = system.forward_dynamics(x, v, tau.ravel(), **then)
-        np.testing.assert_allclose(back, a, rtol=1e-10, atol=1e-10)
+        for formulation in ("ldl", "cholesky", "hamilton"):
+            back = system.forward_dynamics(x, v, tau.ravel(), formulation=formulation, **then)
+            np.testing.assert_allclose(back, a, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

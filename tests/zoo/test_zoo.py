@@ -1,10 +1,12 @@
 """The zoo as a collection: every entry builds, is cited, and is found by its name."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from dalembert import zoo
-from dalembert.errors import UnknownNameError
+from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.zoo import six_joint_arms as arms
 
 
@@ -61,3 +63,43 @@ def test_every_name_is_in_its_file():
     assert {zoo.entry(name).name for name in listed} == listed
     files = {f"dalembert.zoo.{file}" for file in zoo._FILES.values()}
     assert {m.name for m in REGISTERED.values() if m.build.__module__ in files} == listed
+
+
+# robots of the package robot_descriptions, which has one module for each
+
+
+@pytest.fixture
+def descriptions(tmp_path, monkeypatch):
+    """A package of that name with a robot that was downloaded before."""
+    package = tmp_path / "robot_descriptions"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    files = f"REPOSITORY_PATH = {str(tmp_path)!r}\nURDF_PATH = REPOSITORY_PATH + '/arm/arm.urdf'\n"
+    (package / "arm_description.py").write_text(files)
+    (package / "hand_description.py").write_text("SRDF_PATH = 'hand.srdf'")
+    (package / "new_description.py").write_text("import a_package_that_is_not_installed")
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "arm" / "arm.urdf").write_text(zoo.load("ur5").to_urdf())
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "robot_descriptions"]:
+        del sys.modules[name]
+
+
+def test_a_robot_of_robot_descriptions_is_loaded(descriptions):
+    q = np.full(6, 0.3)
+    M = zoo.load("robot_descriptions:arm_description").mass_matrix(q)
+    np.testing.assert_allclose(M, zoo.load("ur5").mass_matrix(q), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("leg_description", "robot_descriptions has no 'leg_description'"),
+        ("hand_description", "has neither a URDF nor an MJCF file"),
+        ("new_description", "needs the package a_package_that_is_not_installed: pip install"),
+    ],
+)
+def test_what_robot_descriptions_lacks_is_named(descriptions, name, message):
+    with pytest.raises(DalembertError, match=message):
+        zoo.load(f"robot_descriptions:{name}")

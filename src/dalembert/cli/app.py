@@ -235,6 +235,28 @@ class MatricesOptions(StateOptions):
     frame: str = option("tool", "Frame of the pose and Jacobian.")
 
 
+@command("dynamics")
+class EvaluateOptions(StateOptions):
+    """Evaluate any quantity of the catalogue at one state; without a quantity, list them all.
+
+    Examples: dalembert evaluate ur5; dalembert evaluate ur5 manipulability --q 0,-90,90,0,45,0
+    --deg --set frame=tool
+    """
+
+    quantity: str | None = argument(None, "Quantity to evaluate.", metavar="[QUANTITY]")
+    q: str | None = Q
+    qd: str | None = QD
+    qdd: str | None = numbers("Joint accelerations; default: zero.")
+    tau: str | None = TAU
+    set: list[str] | None = option(
+        None,
+        "Another input or choice, frame=tool or tip_wrench=0,0,5,0,0,0; may be repeated.",
+        metavar="NAME=VALUE",
+        show_default=False,
+    )
+    formulation: str | None = FORMULATION
+
+
 @command("performance")
 class BenchOptions:
     """Measure how fast a robot's dynamics run on this machine.
@@ -522,6 +544,31 @@ class ExportOptions:
     dtype: str = option("float64", "float64 or float32.")
     layout: str = option("row", "row or column, for CUDA.")
     formulation: str | None = FORMULATION
+
+
+@command("examples")
+class ExampleOptions:
+    """Run an example, show its code or copy it; without a name, list them all.
+
+    Examples: dalembert example; dalembert example swing; dalembert example swing --copy .
+    """
+
+    name: str | None = argument(None, "The example.", metavar="[NAME]")
+    _: KW_ONLY
+    show: bool = flag("--show", "Print its code instead of running it.")
+    copy: Path | None = option(None, "Copy it into this folder instead of running it.")
+    out: Path = option(Path("out"), "Folder for its figure.")
+    json: bool = JSON
+
+
+@command("performance")
+class DoctorOptions:
+    """Check this installation: versions, processor, cache, GPU, and a test of the kernels.
+
+    Example: dalembert doctor --json
+    """
+
+    json: bool = JSON
 
 
 @command("performance")

@@ -1,7 +1,8 @@
-"""`dalembert inverse`, `forward` and `matrices`: one state, or torques along a motion from a file."""
+"""`dalembert inverse`, `forward`, `matrices` and `evaluate`; torques along a motion from a file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,19 @@ from dalembert.logs.read import read_log
 from dalembert.logs.tables import field_header, write_table
 from dalembert.simulation.results import peaks, torques_along
 from dalembert.systems.system import System
-from dalembert.text import visible
+from dalembert.text import require_known, visible
 
 if TYPE_CHECKING:
     import xarray
 
-    from dalembert.cli.app import CompareOptions, ForwardOptions, InverseOptions, MatricesOptions
+    from dalembert.cli.app import (
+        CompareOptions,
+        EvaluateOptions,
+        ForwardOptions,
+        InverseOptions,
+        MatricesOptions,
+    )
+    from dalembert.formulations.registry import Quantity
 
 TWIST = ("vx", "vy", "vz", "ωx", "ωy", "ωz")
 SYMBOLS = {"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ"}
@@ -202,6 +210,102 @@ def matrices(options: MatricesOptions) -> None:
         show_array(screen, "Constraints A(q)", values["constraint_jacobian"], labels, names)
     screen.print(f"kinetic energy    {number(values['kinetic_energy'])} J")
     screen.print(f"potential energy  {number(values['potential_energy'])} J")
+
+
+# any quantity of the catalogue
+
+
+def evaluate(options: EvaluateOptions) -> None:
+    """One quantity of the system's catalogue at one state, or the list of all."""
+    system = load(options.robot).compiled
+    if options.quantity is None:
+        _list_quantities(system, options)
+        return
+    quantity = system.dynamics.quantity(options.quantity)
+    inputs, choices = _inputs_and_choices(system, quantity, options)
+    result = system._evaluate(quantity.name, tuple(inputs.values()), options.formulation, **choices)
+    values = result if isinstance(result, tuple) else (result,)
+    results = dict(zip(quantity.outputs, values, strict=True))
+    formulation = quantity.formulation(options.formulation, system.dynamics.description).name
+    heading = {"robot": options.robot, "quantity": quantity.name, "formulation": formulation}
+    if options.json:
+        print_json({**heading, **inputs, **choices, **results})
+        return
+    say(console(), f"{system.name}: {quantity.summary} ({formulation})")
+    names = {"nq": system.coordinates, "nv": system.dynamics.velocities}
+    names["rows"] = system.dynamics.row_names
+    for (name, sizes), value in zip(quantity.outputs.items(), values, strict=True):
+        labels = [
+            names[size] if size in names else [str(k + 1) for k in range(length)]
+            for size, length in zip(sizes, np.shape(value), strict=True)
+        ]
+        _show_result(name, np.asarray(value), labels)
+
+
+def _inputs_and_choices(
+    system: System, quantity: Quantity, options: EvaluateOptions
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The inputs of a quantity in its order, and its optional inputs and static choices."""
+    settings = dict(part.partition("=")[::2] for part in options.set or ())
+    known = (*quantity.inputs, *quantity.optional, *quantity.static)
+    for name in settings:
+        require_known(name, known, f"--set {name}: {quantity.name} takes no", ParameterError)
+    for name in SYMBOLS:
+        if getattr(options, name) is not None and name not in quantity.inputs:
+            raise SettingError(f"--{name}: {quantity.name} takes {', '.join(quantity.inputs)}")
+    arrays = state(system, options, *(name for name in SYMBOLS if name in quantity.inputs))
+    choices: dict[str, Any] = {}
+    for name in known:
+        text = settings.get(name)
+        if name in quantity.static:
+            if text is not None:
+                choices[name] = text
+        elif text is not None or (name in quantity.inputs and name not in arrays):
+            shape = system.dynamics.shape(system.dynamics.inputs[name])
+            entries = [f"{name}[{k}]" for k in range(int(np.prod(shape)))]
+            values = np.zeros(len(entries))
+            if text is not None:
+                values = parse(text, f"--set {name}", system.name, entries)
+            (arrays if name in quantity.inputs else choices)[name] = values.reshape(shape)
+    return {name: arrays[name] for name in quantity.inputs}, choices
+
+
+def _show_result(name: str, value: np.ndarray, labels: list[Sequence[str]]) -> None:
+    """Print one result: a number, a column, a matrix, or the matrices of a larger array."""
+    if value.ndim == 0:
+        say(console(), f"{name} = {number(float(value))}")
+    elif value.ndim == 1:
+        show_array(console(), name, value[:, None], labels[0], [""])
+    elif value.ndim == 2:
+        show_array(console(), name, value, labels[0], labels[1])
+    else:
+        for label, part in zip(labels[0], value, strict=True):
+            _show_result(f"{name}, {label}", part, labels[1:])
+
+
+def _list_quantities(system: System, options: EvaluateOptions) -> None:
+    """Every quantity of the catalogue with its inputs, choices and formulations."""
+    catalogue = system.dynamics.catalogue.values()
+    if options.json:
+        facts = [
+            {
+                "quantity": each.name,
+                "summary": each.summary,
+                "inputs": each.inputs,
+                "optional": each.optional,
+                "choices": each.static,
+                "formulations": [f.name for f in each.formulations],
+            }
+            for each in catalogue
+        ]
+        print_json(facts)
+        return
+    rows = [
+        (each.name, each.summary, ", ".join(each.inputs), str(len(each.formulations)))
+        for each in catalogue
+    ]
+    heads = ("quantity", "", "inputs", "formulations")
+    show_table(console(), f"{system.name}: quantities", heads, rows, left=3)
 
 
 # torques along a motion

@@ -1,11 +1,15 @@
-"""`dalembert bench` and `dalembert cache`: speed of the kernels here, and the cache of them."""
+"""`dalembert bench`, `doctor` and `cache`: speed and health of the kernels here, and their cache."""
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import metadata
+from importlib.util import find_spec
 from timeit import Timer
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +25,7 @@ from dalembert.kernels.call import vector_width
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
-    from dalembert.cli.app import BenchOptions, CacheOptions
+    from dalembert.cli.app import BenchOptions, CacheOptions, DoctorOptions
 
 MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 SECONDS = 0.4  # of measuring for each figure; the fastest repetition counts
@@ -101,6 +105,107 @@ def using_threads(count: int) -> Iterator[None]:
         yield
     finally:
         dalembert.set_num_threads(before)
+
+
+# the health of the installation
+
+REQUIRED = ("numpy", "scipy", "sympy", "xarray", "llvmlite", "typer", "rich")
+EXTRAS = {
+    "view": "matplotlib",
+    "mjcf": "mujoco",
+    "casadi": "casadi",
+    "gpu": "cupy",
+    "jax": "jax",
+    "torch": "torch",
+    "parquet": "pyarrow",
+    "notebook": "anywidget",
+    "sweep": "dask",
+}
+AGREEMENT = 1e-11  # relative, of two formulations in double precision
+
+
+def doctor(options: DoctorOptions) -> None:
+    """Versions, processor, cache and GPU, and a test that compiled kernels agree with NumPy."""
+    versions = {"dalembert": dalembert.__version__, "Python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in REQUIRED}
+    extras = {extra: _version(name) for extra, name in EXTRAS.items()}
+    folder = kernel_cache.directory()
+    writable = folder is not None and (not folder.exists() or os.access(folder, os.W_OK))
+    checks = dict(_checks())
+    facts: dict[str, Any] = {
+        "versions": versions,
+        "extras": extras,
+        "processor": f"{platform.machine()}, {os.cpu_count()} CPUs, {vector_width.describe()}",
+        "threads": dalembert.get_num_threads(),
+        "cache": None if folder is None else str(folder),
+        "gpu": _gpu(),
+        "checks": checks,
+        "healthy": all(checks.values()),
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        rows = [(name, version) for name, version in versions.items()]
+        rows += [(f"[{extra}]", version or "not installed") for extra, version in extras.items()]
+        rows += [("processor", facts["processor"]), ("threads", str(facts["threads"]))]
+        note = "" if writable or folder is None else ", which cannot be written to"
+        rows += [("cache", "off" if folder is None else f"{folder}{note}"), ("GPU", facts["gpu"])]
+        rows += [(name, "ok" if passed else "FAILED") for name, passed in checks.items()]
+        show_table(console(), None, ("", ""), rows, left=2)
+    if not facts["healthy"]:
+        failed = ", ".join(name for name, passed in checks.items() if not passed)
+        raise DalembertError(
+            f"this installation computes wrong numbers ({failed}); clear the cache with `dalembert "
+            "cache --clear`, try DALEMBERT_TARGET=x86-64-v2, and report it with `dalembert doctor "
+            "--json`"
+        )
+
+
+def _checks() -> Iterator[tuple[str, bool]]:
+    """Tests of the compiled kernels on a robot with six joints, by name."""
+    robot = dalembert.load("puma560")
+    q, qd, qdd = robot.random_state(np.random.default_rng(SEED), 100)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    plain = [
+        robot.dynamics.compute("inverse_dynamics", q=a, qd=b, qdd=c)
+        for a, b, c in zip(q[:3], qd[:3], qdd[:3], strict=True)
+    ]
+    yield (
+        "compiled and interpreted inverse dynamics agree",
+        _agree(tau[:3], np.array(plain), AGREEMENT),
+    )
+    craig = robot.inverse_dynamics(q, qd, qdd, formulation="craig")
+    yield "two formulations of inverse dynamics agree", _agree(tau, craig, AGREEMENT)
+    back = robot.forward_dynamics(q, qd, tau)
+    yield "forward dynamics returns the accelerations", _agree(qdd, back, 1e-8)
+    single = robot.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, qdd)))
+    yield "float32 agrees with float64", _agree(tau, single, 1e-4)
+
+
+def _agree(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    return bool(np.abs(a - b).max() <= tolerance * np.abs(a).max())
+
+
+def _version(package: str) -> str | None:
+    """The version of an installed module, which is not imported; None where there is none."""
+    if find_spec(package) is None:
+        return None
+    owners = metadata.packages_distributions().get(package, [package])
+    return metadata.version(owners[0])
+
+
+def _gpu() -> str:
+    """The names of the CUDA devices that CuPy can use."""
+    if find_spec("cupy") is None:
+        return "not used: pip install cupy-cuda12x (the extra [gpu]) for CUDA"
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+        properties = [cupy.cuda.runtime.getDeviceProperties(k) for k in range(count)]
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"none: {error}"
+    return ", ".join(each["name"].decode() for each in properties)
 
 
 # the cache of compiled kernels

@@ -8,6 +8,7 @@ from dalembert.constraints.geometry import Mobility
 from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
+from dalembert.constraints.quasi_velocities import QuasiVelocities
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.systems.status import Flagged, Status
 
@@ -29,6 +30,7 @@ __all__ = [
     "Pfaffian",
     "Plane",
     "PointOnSurface",
+    "QuasiVelocities",
     "Rolling",
     "Sliding",
     "SoftFinger",

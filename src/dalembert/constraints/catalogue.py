@@ -6,6 +6,7 @@ from itertools import starmap
 from types import ModuleType
 
 from dalembert.constraints import (  # noqa: F401  # all of them register quantities
+    boltzmann_hamel,
     contact,
     coulomb_friction,
     derivatives,
@@ -18,6 +19,7 @@ from dalembert.constraints import (  # noqa: F401  # all of them register quanti
     quantities,
     reduced,
     udwadia_kalaba,
+    voronec,
 )
 from dalembert.constraints.kkt import implicit, metric_at
 from dalembert.constraints.quantities import loaded
@@ -36,6 +38,11 @@ ROUTES = (
         udwadia_kalaba,
         UDWADIA,
         "q̈ = [(I − A⁺A) M; A]⁺ [f; γ]: least constraint, also for singular M",
+    ),
+    (
+        boltzmann_hamel,
+        "Neimark and Fufaev 1972, ch. III; Greenwood 2003, §4.1",
+        "d/dt ∂L*/∂u − ∂L*/∂π + γ u ∂L*/∂u = Q, u the independent velocities and A q̇",
     ),
 )
 # routes that need no M⁻¹, and the factors by which they are differentiated

@@ -150,7 +150,13 @@ class Constrained(System):
         )
 
     def neutral(self) -> Array:
-        """An assembled configuration (nq,), solved from the guess."""
+        """An assembled configuration (nq,), solved from the guess.
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+        """
         return self._reference.copy()
 
     @property
@@ -222,9 +228,10 @@ class Constrained(System):
         t : float or array_like, optional
             Time, s.
         formulation : str, optional
-            "multiplier" (default), "elimination", "projection", "gauge" or "udwadia_kalaba", which
-            takes a singular M too, where the constraints determine the motion. States at which the
-            pivots of elimination and gauge are poor are solved by the multiplier method.
+            "multiplier" (default), "elimination", "projection", "gauge", "boltzmann_hamel" or
+            "udwadia_kalaba", which takes a singular M too, where the constraints determine the
+            motion. States at which the pivots of elimination, gauge and boltzmann_hamel are poor
+            are solved by the multiplier method.
         tip_wrench : array_like, optional
             (..., 6), exerted by the tool on its environment, in the tool frame.
         wrenches : mapping, optional
@@ -391,6 +398,11 @@ class Constrained(System):
         ndarray
             (..., position_count).
         """
+        if not self.dynamics.position_count:  # of velocities alone: an array without entries
+            q = np.asarray(q)
+            if q.shape[-1:] != (self.nq,):
+                raise ShapeError(f"{self.name}: q must have shape (..., {self.nq}), got {q.shape}")
+            return np.zeros((*q.shape[:-1], 0))
         return self._evaluate("residual", (q,), None, parameters, out, t=t)
 
     def velocity_residual(
@@ -493,6 +505,37 @@ class Constrained(System):
         """
         return tuple(self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t))
 
+    def ambient_derivative(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        t: Time = None,
+        parameters: Parameters = None,
+        out: Array | None = None,
+    ) -> Array:
+        """∇_q̇ q̇ (..., nv) = q̈ + M⁻¹ C q̇, of the metric M without constraints (000 p.71–74).
+
+        Where q̈ meets the constraints it is `covariant_derivative` + `second_fundamental_form`.
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            Configurations (..., nq), velocities (..., nv), accelerations (..., nv).
+        t : array_like, optional
+            Time, for systems that depend on it, s.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        out : ndarray, optional
+            Receives the result.
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
+        """
+        return self._evaluate("ambient_derivative", (q, qd, qdd), None, parameters, out, t=t)
+
     def covariant_derivative(
         self,
         q: ArrayLike,
@@ -504,7 +547,7 @@ class Constrained(System):
     ) -> Array:
         """∇̃_q̇ q̇ (..., nv) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74).
 
-        With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
+        With `second_fundamental_form` it adds up to `ambient_derivative` where q̈ meets the constraints.
 
         Parameters
         ----------
@@ -541,6 +584,11 @@ class Constrained(System):
             State (..., nq), (..., nv) and acceleration (..., nv).
         basis : array_like
             (..., nv, freedoms): independent columns v with A v = 0.
+
+        Returns
+        -------
+        ndarray
+            (..., freedoms).
 
         Raises
         ------
@@ -892,6 +940,7 @@ class Constrained(System):
         parameters: Parameters = None,
         errors: str = "raise",
         tolerance: float | Array | None = None,
+        formulation: str | None = None,
     ) -> Any:
         """The motion in independent velocities ẋ: M_r ẍ + h_r = Nᵀ(τ + ψ), q̇ = N ẋ + n.
 
@@ -903,11 +952,21 @@ class Constrained(System):
             Names of the velocities ẋ; default those of the property `independent`.
         t, errors, tolerance
             As for `forward_dynamics`.
+        formulation : str, optional
+            "direct" (default); "voronec", by derivatives of the Lagrangian with the constraints
+            inserted, in coordinates with b = 0; or "chaplygin", the same in the independent
+            coordinates alone.
 
         Returns
         -------
         Reduced
             M_r (..., k, k), h_r (..., k), N (..., nv, k) and n (..., nv) (000 p.58–62).
+
+        Raises
+        ------
+        ConstraintError
+            If ẋ do not determine the motion at a posture, or "chaplygin" is asked for where T, V, Q
+            or the constraints depend on a dependent coordinate.
 
         Examples
         --------
@@ -920,7 +979,7 @@ class Constrained(System):
         True
         """
         options = {"t": t, "independent": joined(independent)}
-        call = Call(self, "reduced", (q, qd), options, None, parameters)
+        call = Call(self, "reduced", (q, qd), options, formulation, parameters)
         return call.checked(errors, tolerance, Reduced)
 
     def frame_jacobian(
@@ -1506,7 +1565,20 @@ class Constrained(System):
         return _around(self, lambda s: s.with_base(pose), moved="the world")
 
     def with_joint_locked(self, name: str, value: Any = 0.0) -> NoReturn:
-        """An error: in a closed chain a joint is held by one more constraint."""
+        """An error: in a closed chain a joint is held by one more constraint.
+
+        Parameters
+        ----------
+        name : str
+            A coordinate.
+        value : float
+            Its value, rad or m.
+
+        Raises
+        ------
+        ModelError
+            Always, with the constraint to add instead.
+        """
         k = index(self.coordinates, name, f"{self.name} has no coordinate")
         raise ModelError(
             f"{self.name}: hold {name!r} of a closed chain by one more constraint: "
@@ -1514,11 +1586,37 @@ class Constrained(System):
         )
 
     def merge(self, other: Any, at: str | None = None, prefix: str = "") -> NoReturn:
-        """An error: trees are merged, and then closed."""
+        """An error: trees are merged, and then closed.
+
+        Parameters
+        ----------
+        other : System
+            The other one.
+        at : str, optional
+            A frame.
+        prefix : str
+            Of its names.
+
+        Raises
+        ------
+        ModelError
+            Always.
+        """
         raise ModelError(f"{self.name}: merge the trees first (its .system), then close the chains")
 
     def subtree(self, link: str) -> NoReturn:
-        """An error: a part of a closed chain is a part of its tree."""
+        """An error: a part of a closed chain is a part of its tree.
+
+        Parameters
+        ----------
+        link : str
+            The root of the part.
+
+        Raises
+        ------
+        ModelError
+            Always.
+        """
         raise ModelError(f"{self.name}: take the part of its tree, .system.subtree({link!r})")
 
     # files
@@ -1526,6 +1624,12 @@ class Constrained(System):
     def to_mjcf(self) -> str:
         """This mechanism as MJCF text: its robot, loops as equalities, its posture as a keyframe.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> "<connect" in dl.load("robotiq_2f85").to_mjcf()
         True
@@ -1538,6 +1642,12 @@ class Constrained(System):
     def to_urdf(self) -> str:
         """This mechanism as URDF text: its robot, and loops in the form of URDF+.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("robotiq_2f85").to_urdf().count("<loop ")
         2
@@ -1549,6 +1659,12 @@ class Constrained(System):
     def to_loops(self) -> str:
         """Its constraints alone, as the TOML that `dl.load` reads beside the robot's own file.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
         ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']

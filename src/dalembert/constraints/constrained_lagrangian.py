@@ -1,11 +1,11 @@
 """Nonholonomic constraints substituted into the Lagrangian too early, against the right equations.
 
-With q = (r, s) and ṡ = −a(q) ṙ, the right equations (Lagrange–d'Alembert) are
+With q = (r, s) and ṡ = B(q) ṙ (a = −B on p.63), the right equations (Lagrange–d'Alembert) are
 
-    (d/dt ∂L/∂ṙ − ∂L/∂r) − aᵀ (d/dt ∂L/∂ṡ − ∂L/∂s) = 0.
+    (d/dt ∂L/∂ṙ − ∂L/∂r) + Bᵀ (d/dt ∂L/∂ṡ − ∂L/∂s) = 0.
 
-Those of the constrained Lagrangian L_c(q, ṙ) = L(q, ṙ, −a ṙ) lack the difference term ∂L/∂ṡ (ȧ_i −
-Σ_j ∂a_j/∂r_i ṙ_j), which vanishes where the constraint is holonomic (000 p.63–64).
+Those of the constrained Lagrangian L_c(q, ṙ) = L(q, ṙ, B ṙ) lack the difference term of `voronec`,
+which vanishes where the constraint is holonomic (000 p.63–64).
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert import tracing
+from dalembert.constraints import voronec
+from dalembert.constraints.boltzmann_hamel import lagrangian
+from dalembert.constraints.voronec import require_plain
 from dalembert.errors import ConstraintError
-from dalembert.linalg.factorisations import adjugate
 from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def early_substitution(
     True
     """
     system = closed.dynamics.bound()
-    _require_plain(system)
+    require_plain(system, "the comparison")
     state = [np.asarray(x, dtype=float) for x in (q, qd)]
     violation = np.abs(closed.velocity_residual(*state)).max()
     if violation > 1e-8 * (1.0 + np.abs(state[1]).max()):
@@ -79,11 +81,12 @@ def early_substitution(
             "project_velocity(q, qd)"
         )
     x, v = tracing.symbol("q", system.nq), tracing.symbol("qd", system.nv)
-    function = tracing.Function([x, v], _equations(system, x, v))
-    M, right, wrong, difference, a = function(*state)
-    force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
     free = system.free_columns
-    along = force[free] - a.T @ force[list(system.require_pivots().columns)]
+    parts = voronec.equations(system, x, v[free], free)
+    function = tracing.Function([x, v], [*parts, _right(system, x, v)])
+    M, wrong, difference, B, right = function(*state)
+    force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
+    along = force[free] + B.T @ force[voronec.dependent_velocities(system, free)]
     names = tuple(system.dynamics.velocities[k] for k in free)
     accelerations = (np.linalg.solve(M, along - c) for c in (right, wrong))
     return EarlySubstitution(names, M, right, wrong, difference, *accelerations)
@@ -91,47 +94,22 @@ def early_substitution(
 
 def difference_term(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
     """right − wrong (freedoms,) at a state that meets the constraints, numbers or symbols."""
-    _require_plain(system)
-    x, v = tracing.symbol("q", system.nq), tracing.symbol("qd", system.nv)
-    difference: Array = tracing.at([_equations(system, x, v)[3]], [x, v], [q, qd])[0]
-    return difference
+    require_plain(system, "the comparison")
+    free = system.free_columns
+    return voronec.equations(system, q, qd[free], free).difference
 
 
-def _require_plain(system: ConstrainedDynamics) -> None:
-    if system.moving or system.gyroscopic or system.nq != system.nv:
-        raise ConstraintError(
-            f"{system.name}: the comparison needs coordinates whose rates are the velocities, L "
-            "without terms linear in them, and constraints that do not move"
-        )
-
-
-def _equations(
-    system: ConstrainedDynamics, q: Array, qd: Array
-) -> tuple[Array, Array, Array, Array, Array]:
-    """(M, right c, wrong c, difference, a) of symbols q and q̇."""
-    chosen = system.require_pivots()
-    rows, dependent, free = list(chosen.rows), list(chosen.columns), system.free_columns
-    r_dot, s_dot = qd[free], qd[dependent]
-    A = system.at(q).A
-    adjugated, det = adjugate(A[rows][:, dependent])
-    a = adjugated @ A[rows][:, free] / det
-    L = system.dynamics.kinetic_energy(q, qd) - system.dynamics.potential_energy(q)
-    # d/dt at r̈ = 0, where s̈ = −ȧ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
-    a_dot = tracing.directional(a, q, qd)
-    order = np.argsort([*free, *dependent])
-    qdd = np.concatenate([np.zeros(len(free)), -(a_dot @ r_dot)])[order]
+def _right(system: ConstrainedDynamics, q: Array, qd: Array) -> Array:
+    """c (m,) of Lagrange and d'Alembert, of symbols q and q̇."""
+    free = system.free_columns
+    dependent = voronec.dependent_velocities(system, free)
+    B = voronec.substitution(system, q, free)
+    L = lagrangian(system.dynamics, q, qd)
+    # d/dt at r̈ = 0, where s̈ = Ḃ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
+    s_ddot = tracing.directional(B, q, qd) @ qd[free]
+    qdd = np.concatenate([np.zeros(len(free)), s_ddot])[np.argsort([*free, *dependent])]
     p = tracing.gradient(L, qd)
     momentum_rate = tracing.directional(p, q, qd) + tracing.directional(p, qd, qdd)
     c = momentum_rate - tracing.gradient(L, q)
-    right = c[free] - a.T @ c[dependent]
-    # L_c on (q, ṙ), the dependent velocities replaced
-    inserted, moving = tracing.at([L, qd], [s_dot], [-(a @ r_dot)])
-    momentum = tracing.gradient(inserted, r_dot)
-    by_q = tracing.gradient(inserted, q)
-    wrong = tracing.directional(momentum, q, moving) - (by_q[free] - a.T @ by_q[dependent])
-    M = tracing.jacobian(momentum, r_dot)
-    # Σ_s ∂L/∂ṡ (ȧ_si − Σ_j (∂a_sj/∂r_i − Σ_s' ∂a_sj/∂s' a_s'i) ṙ_j), ṙ fixed while q varies
-    rates_by_q = tracing.jacobian(a @ r_dot, q)
-    along = rates_by_q[:, free] - rates_by_q[:, dependent] @ a
-    difference = (a_dot - along).T @ tracing.gradient(L, qd)[dependent]
-    return M, right, wrong, difference, a
+    right: Array = c[free] + B.T @ c[dependent]
+    return right

@@ -86,22 +86,71 @@ class ContactBody(Lagrangian):
         super().__init__(eta, kinetic, -self.mass * height, qd=rate, names=names, name=name)
 
     def pose_of_finger(self, eta: ArrayLike) -> Array:
-        """g_of (4, 4) at one η."""
+        """g_of (4, 4) at one η.
+
+        Parameters
+        ----------
+        eta : array_like
+            (5,) contact coordinates (u_o, v_o, u_f, v_f, ψ); with a gap (6,).
+
+        Returns
+        -------
+        ndarray
+            (4, 4).
+        """
         return relative_pose(self.object, self.finger, np.asarray(eta, dtype=float))
 
     def body_map(self, eta: ArrayLike) -> Array:
-        """(6, 5) with V_of = J η̇; with a gap (6, 6)."""
+        """(6, 5) with V_of = J η̇; with a gap (6, 6).
+
+        Parameters
+        ----------
+        eta : array_like
+            (5,) contact coordinates (u_o, v_o, u_f, v_f, ψ); with a gap (6,).
+
+        Returns
+        -------
+        ndarray
+            (6, 5); with a gap (6, 6).
+        """
         return body_map(self.object, self.finger, np.asarray(eta, dtype=float))
 
     # constraints
 
     def contact(self, name: str = "contact") -> Constraint:
-        """The surfaces touch, d = 0; λ is the normal force, N."""
+        """The surfaces touch, d = 0; λ is the normal force, N.
+
+        Parameters
+        ----------
+        name : str
+            Name of its rows.
+
+        Returns
+        -------
+        Constraint
+
+        Raises
+        ------
+        ModelError
+            Without a gap coordinate.
+        """
         self._require_gap()
         return SurfaceContact(self.object, self.finger, name=name)
 
     def rolling(self, spin: bool = False, name: str = "rolling") -> Constraint:
-        """The constraint of rolling, rows v_x, v_y and, unless `spin`, ω_z; with a gap d = 0 first."""
+        """The constraint of rolling, rows v_x, v_y and, unless `spin`, ω_z; with a gap d = 0 first.
+
+        Parameters
+        ----------
+        spin : bool
+            Whether turning about the normal is free.
+        name : str
+            Name of its rows.
+
+        Returns
+        -------
+        Constraint
+        """
         if self.gap:
             return SurfaceRolling(self.object, self.finger, spin=spin, name=name)
         return Pfaffian(lambda eta: rolling_rows(self.object, self.finger, eta, spin), name=name)
@@ -109,7 +158,23 @@ class ContactBody(Lagrangian):
     def sliding(
         self, mu: Any, torsion: Any = 0.0, width: float = LEAST_WIDTH, name: str = "contact"
     ) -> Constraint:
-        """Contact with Coulomb friction and, with `torsion` (m), resistance to spin: `SoftFinger`."""
+        """Contact with Coulomb friction and, with `torsion` (m), resistance to spin: `SoftFinger`.
+
+        Parameters
+        ----------
+        mu : float or Parameter
+            Coefficient of friction.
+        torsion : float or Parameter
+            Resistance to spin, m.
+        width : float
+            Speed below which friction is smooth, m/s.
+        name : str
+            Name of its rows.
+
+        Returns
+        -------
+        Constraint
+        """
         self._require_gap()
         options = {"mu": mu, "torsion": torsion, "width": width}
         return SurfaceSliding(self.object, self.finger, name=name, **options)
@@ -124,7 +189,20 @@ class ContactBody(Lagrangian):
     # forces
 
     def finger_wrench(self, eta: ArrayLike, wrench: ArrayLike) -> Array:
-        """Generalised force (5,), with a gap (6,), of a wrench (6,) on the finger, in its frame."""
+        """Generalised force (5,), with a gap (6,), of a wrench (6,) on the finger, in its frame.
+
+        Parameters
+        ----------
+        eta : array_like
+            (5,) contact coordinates (u_o, v_o, u_f, v_f, ψ); with a gap (6,).
+        wrench : array_like
+            (6,) N and N m.
+
+        Returns
+        -------
+        ndarray
+            (5,); with a gap (6,).
+        """
         force: Array = self.body_map(eta).T @ np.asarray(wrench, dtype=float)
         return force
 
@@ -138,6 +216,22 @@ class ContactBody(Lagrangian):
         """λ, N, of a motion (η, η̇, η̈) under a wrench F_m: φ₃ + λ = (F_m + G)₃ (000 p.77).
 
         All along the finger's normal, which points into the object.
+
+        Parameters
+        ----------
+        eta : array_like
+            (5,) contact coordinates (u_o, v_o, u_f, v_f, ψ); with a gap (6,).
+        rate : array_like
+            η̇.
+        acceleration : array_like
+            η̈.
+        wrench : array_like, optional
+            (6,) on the finger, in its frame.
+
+        Returns
+        -------
+        float
+            N.
         """
         eta, rate, acceleration = (np.asarray(x, dtype=float) for x in (eta, rate, acceleration))
         obj, finger = self.object, self.finger
@@ -345,6 +439,23 @@ class Touching(System):
         """(q, η, d) (nq,) for a q of the system: where the normals of both surfaces meet.
 
         From (u_o, v_o, u_f, v_f) = `start` (4,), or the solution of least gap of several starts.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) of the system without contact coordinates.
+        start : sequence of float, optional
+            (4,) u_o, v_o, u_f, v_f.
+
+        Returns
+        -------
+        ndarray
+            (nq + 6,).
+
+        Raises
+        ------
+        ShapeError
+            For a q of another length.
         """
         own = np.asarray(q, dtype=float)
         if own.shape != (self.system.nq,):
@@ -383,13 +494,42 @@ class Touching(System):
     # constraints
 
     def contact(self) -> Constraint:
-        """The surfaces touch without friction; λ is the normal force, N."""
+        """The surfaces touch without friction; λ is the normal force, N.
+
+        Returns
+        -------
+        Constraint
+        """
         return self._kind
 
     def rolling(self, spin: bool = False) -> Constraint:
-        """They roll, without turning about the normal unless `spin`."""
+        """They roll, without turning about the normal unless `spin`.
+
+        Parameters
+        ----------
+        spin : bool
+            Whether turning about the normal is free.
+
+        Returns
+        -------
+        Constraint
+        """
         return SurfaceRolling(**vars(self._kind), spin=spin)
 
     def sliding(self, mu: Any, torsion: Any = 0.0, width: float = LEAST_WIDTH) -> Constraint:
-        """They slide with Coulomb friction and, with `torsion` (m), resist spin."""
+        """They slide with Coulomb friction and, with `torsion` (m), resist spin.
+
+        Parameters
+        ----------
+        mu : float or Parameter
+            Coefficient of friction.
+        torsion : float or Parameter
+            Resistance to spin, m.
+        width : float
+            Speed below which friction is smooth, m/s.
+
+        Returns
+        -------
+        Constraint
+        """
         return SurfaceSliding(**vars(self._kind), mu=mu, torsion=torsion, width=width)

@@ -48,6 +48,26 @@ def forward_dynamics(
         reduced = ldl(T.T @ (M @ T))
         qdd = T @ reduced.solve(T.T @ (f - M @ c)) + c
     basic = A2.transpose_solve((f - M @ qdd)[columns])
+    return completed(system, chosen, M, A, drift, qdd, basic)
+
+
+def completed(
+    system: ConstrainedDynamics,
+    chosen: Pivots,
+    M: Array,
+    A: Array,
+    drift: Array,
+    qdd: Array,
+    basic: Array,
+    least: float = RESOLVED,
+) -> tuple[Array, Array]:
+    """(q̈, λ of all rows of least norm) of `basic`, λ of the chosen rows; NaN where these are poor.
+
+    `least` is the smallest pivot beside the length of its row.
+    """
+    rows, columns = list(chosen.rows), list(chosen.columns)
+    free = [k for k in range(system.nv) if k not in columns]
+    A2 = lu(A[rows][:, columns])
     L = implied(A[:, columns], A2, rows)
     lam = spread(L, rows, basic)
     # columns over √M_jj have no units
@@ -56,10 +76,11 @@ def forward_dynamics(
     ok = met(system, A, drift, rows, qdd) * well_chosen(L, rows, lengths)
     if free:
         # another coordinate in place of a chosen one would have a pivot so many times as large
+        B = A2.solve(A[rows][:, free])
         ok = ok * (WEAK_PIVOT * largest(B * size[columns].reshape(-1, 1) / size[free]) <= 1.0)
     for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
         pivot = np.abs(A2.U[k][k]) / size[column]
-        ok = ok * (pivot >= RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths)))
+        ok = ok * (pivot >= least * lengths[row] + VANISHED * largest(np.stack(lengths)))
     return flagged(ok, qdd, lam)
 
 

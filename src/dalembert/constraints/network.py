@@ -218,28 +218,94 @@ class Network(System):
         return result
 
     def residual(self, q: ArrayLike) -> Array:
-        """h (rows,)."""
+        """h (rows,).
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+
+        Returns
+        -------
+        ndarray
+            (rows,), m or rad.
+        """
         (q,) = self._checked(q=q)
         return self.solver.terms(0.0, q, np.zeros(self.nv)).phi
 
     def jacobian(self, q: ArrayLike) -> Any:
-        """A (rows, nv), a scipy.sparse array."""
+        """A (rows, nv), a scipy.sparse array.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+
+        Returns
+        -------
+        scipy.sparse array
+            (rows, nv).
+        """
         (q,) = self._checked(q=q)
         return self.solver.rows.jacobian(0.0, q)
 
     def forward_dynamics(  # type: ignore[override]  # of one state, without choices
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
     ) -> tuple[Array, Array]:
-        """(q̈ (nv,), λ (rows,)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = −Ȧ q̇, for one state."""
+        """(q̈ (nv,), λ (rows,)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = −Ȧ q̇, for one state.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+        qd : array_like
+            (nv,) velocities.
+        tau : array_like
+            (nv,) torques and forces.
+
+        Returns
+        -------
+        tuple of ndarray
+            q̈ (nv,) and λ (rows,).
+        """
         q, qd, tau = self._checked(q=q, qd=qd, tau=tau)
         return self.solver.acceleration(0.0, q, qd, tau)
 
     def project_velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The velocity (nv,) the links allow that is nearest to q̇ in the metric M."""
+        """The velocity (nv,) the links allow that is nearest to q̇ in the metric M.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+        qd : array_like
+            (nv,) velocities.
+
+        Returns
+        -------
+        ndarray
+            (nv,).
+        """
         return self.solver.velocity(0.0, *self._checked(q=q, qd=qd))
 
     def assemble(self, guess: ArrayLike) -> Array:
-        """q (nq,) with h(q) = 0 near the guess, by Newton's method along M-orthogonal steps."""
+        """q (nq,) with h(q) = 0 near the guess, by Newton's method along M-orthogonal steps.
+
+        Parameters
+        ----------
+        guess : array_like
+            (nq,) a configuration near the result.
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+
+        Raises
+        ------
+        ConstraintError
+            If Newton's method finds none.
+        """
         (q,) = self._checked(q=guess)
         try:
             return self.solver.position(0.0, q)
@@ -247,20 +313,68 @@ class Network(System):
             raise ConstraintError(str(error)) from None
 
     def energy(self, q: ArrayLike, qd: ArrayLike) -> float:
-        """Kinetic and potential energy of all units, joules."""
+        """Kinetic and potential energy of all units, joules.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+        qd : array_like
+            (nv,) velocities.
+
+        Returns
+        -------
+        float
+            J.
+        """
         q, qd = self._checked(q=q, qd=qd)
         return self.kinetic_energy(q, qd) + self.potential_energy(q)
 
     def mass_matrix(self, q: ArrayLike, *_: Any, **__: Any) -> Array:
-        """M (..., nv, nv), a block for each unit."""
+        """M (..., nv, nv), a block for each unit.
+
+        Parameters
+        ----------
+        q : array_like
+            (..., nq) configurations.
+
+        Returns
+        -------
+        ndarray
+            (..., nv, nv).
+        """
         q = np.asarray(q, dtype=float)
         matrices = [self.dynamics.mass_matrix(q[where]) for where in np.ndindex(q.shape[:-1])]
         return np.stack(matrices).reshape(*q.shape[:-1], self.nv, self.nv)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *_: Any, **__: Any) -> float:
-        """K of all units, J."""
+        """K of all units, J.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+        qd : array_like
+            (nv,) velocities.
+
+        Returns
+        -------
+        float
+            J.
+        """
         return self.dynamics.kinetic_energy(*self._checked(q=q, qd=qd))
 
     def potential_energy(self, q: ArrayLike, *_: Any, **__: Any) -> float:
-        """U of all units, J."""
+        """U of all units, J.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) configuration.
+
+        Returns
+        -------
+        float
+            J.
+        """
         return self.dynamics.potential_energy(*self._checked(q=q))

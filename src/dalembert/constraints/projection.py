@@ -66,6 +66,13 @@ def second_fundamental_form(
     return maps.M.solve(force), force
 
 
+@solved("a(nv)", "∇_q̇ q̇ = q̈ + M⁻¹ C q̇", "000 p.71–74")
+def ambient_derivative(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
+    """∇_q̇ q̇ (nv,) = q̈ + M⁻¹ C q̇ of the metric M without constraints (000 p.71–74)."""
+    a: Array = qdd + ldl(system.dynamics.mass_matrix(q)).solve(_coriolis(system, q, qd))
+    return a
+
+
 @solved("along(nv)", "∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇)", "000 p.71–74")
 def covariant_derivative(system: ConstrainedDynamics, q: Array, qd: Array, qdd: Array) -> Array:
     """∇̃_q̇ q̇ (nv,) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74)."""

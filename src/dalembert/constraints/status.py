@@ -133,7 +133,11 @@ def others(bad: Array) -> str:
     return f'. So it is with {more} of the batch; errors="flag" gives all others their results'
 
 
-PIVOTED = ("elimination", "gauge")  # routes that have no answer where their pivots are poor
+PIVOTED = (
+    "elimination",
+    "gauge",
+    "boltzmann_hamel",
+)  # routes that have no answer where their pivots are poor
 
 
 @dataclass(eq=False)  # not frozen: setting its fields would take a tenth of a plain call
@@ -256,7 +260,13 @@ class Call:
                 "project_velocity"
             )
         if is_chosen:
-            return f"the velocities chosen do not determine the motion at q = {q}; choose others"
+            chosen = self.options.get("independent", self.options.get("actuators"))
+            usual = [system.velocities[k] for k in system.free_columns]
+            listed = ", ".join(chosen.split(",") if chosen else usual)
+            return (
+                f"the velocities chosen ({listed}) do not determine the motion at q = {q}: "
+                "the columns of the others in A are dependent there; choose others"
+            )
         if not is_met:
             return (
                 f"the constraints {names} contradict each other at q = {q}: no acceleration meets "

@@ -78,6 +78,17 @@ class Surface(Portable):
     def at(self, alpha: Array) -> Patch:
         """Point, Gauss frame, metric, curvature and torsion at α (2,), numbers or symbols.
 
+        Parameters
+        ----------
+        alpha : array_like
+            (2,) coordinates of the chart.
+
+        Returns
+        -------
+        Patch
+
+        Examples
+        --------
         >>> Sphere(2.0).at(np.array([0.0, 0.3])).curvature.round(12)
         array([[0.5, 0. ],
                [0. , 0.5]])

@@ -327,6 +327,11 @@ def refit(path: str | PathLike[str], system: System | None = None) -> Fit:
     system : System, optional
         The prior of a closed chain, which is not in the file.
 
+    Returns
+    -------
+    Fit
+        The repeated fit.
+
     Raises
     ------
     IdentificationError

@@ -241,7 +241,13 @@ class WithinBox(Frozen):
         super().__post_init__()
 
     def forms(self) -> np.ndarray:
-        """Q (3, 4, 4) of tr(P Q) ≥ 0 in the link's frame."""
+        """Q (3, 4, 4) of tr(P Q) ≥ 0 in the link's frame.
+
+        Returns
+        -------
+        ndarray
+            (3, 4, 4).
+        """
         Q, k = np.zeros((3, 4, 4)), np.arange(3)
         Q[k, k, k] = -1.0
         Q[k, k, 3] = Q[k, 3, k] = 0.5 * (self.lower + self.upper)
@@ -279,7 +285,13 @@ class WithinEllipsoid(Frozen):
         super().__post_init__()
 
     def forms(self) -> np.ndarray:
-        """Q (1, 4, 4) of tr(P Q) ≥ 0 in the link's frame."""
+        """Q (1, 4, 4) of tr(P Q) ≥ 0 in the link's frame.
+
+        Returns
+        -------
+        ndarray
+            (1, 4, 4).
+        """
         B = self.axes.T / self.half_axes[:, None]
         E = np.hstack([B, -(B @ self.center)[:, None]])
         return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - E.T @ E)[None]

@@ -171,6 +171,16 @@ class Fit(Frozen):
 
         Torques are those recorded, not filtered, with all of their noise. `torque` is the RMS of the
         measured torque about its mean; `normalised` divides by it.
+
+        Parameters
+        ----------
+        normalised : bool
+            Divide by the deviation of the measured torque.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every set of data and joint, a column for every model.
         """
         import pandas
 
@@ -189,22 +199,61 @@ class Fit(Frozen):
             Measured motions that were not fitted.
         normalised : bool
             Divide by the deviation of the measured torque.
+
+        Returns
+        -------
+        pandas.DataFrame
+            RMS per joint, N m or N, of every model.
         """
         options = self.settings.get("cutoff used"), self.settings.get("delay", 0.0)
         return self._errors(load_records(self.prior, log, *options), normalised)
 
     def whiteness(self, model: str = "unconstrained", held_out: bool = False) -> pandas.DataFrame:
-        """Whether residuals are noise, per joint: see `residuals.whiteness`."""
+        """Whether residuals are noise, per joint: see `residuals.whiteness`.
+
+        Parameters
+        ----------
+        model : str
+            "prior", "unconstrained" or "consistent".
+        held_out : bool
+            Of the data that were not fitted.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         records = self.held_out if held_out else self.records
         return whiteness(self.regressor, records, self._parameters(model))
 
     def cross_validation(self, folds: int = 5) -> pandas.DataFrame:
-        """Errors of each fold of time by base parameters of all others, per joint."""
+        """Errors of each fold of time by base parameters of all others, per joint.
+
+        Parameters
+        ----------
+        folds : int
+            Number of parts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            RMS per fold and joint, N m or N.
+        """
         method = str(self.settings.get("method", "inverse_dynamics"))
         return cross_validation(self.regressor, self.grouping, self.records, method, folds)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the page of this fit: models, torques, residuals, parameters, unseen parameters."""
+        """Write the page of this fit: models, torques, residuals, parameters, unseen parameters.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The page.
+        """
         from dalembert.identification.page import fit_page
         from dalembert.report.page import write_page
 
@@ -212,7 +261,18 @@ class Fit(Frozen):
         return Path(path)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write log, prior, settings and results to one .npz file, which `dl.refit` repeats."""
+        """Write log, prior, settings and results to one .npz file, which `dl.refit` repeats.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return save(self, path)
 
     @cached_property

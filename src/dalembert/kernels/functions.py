@@ -201,6 +201,16 @@ def compile_function(
 def compile(
     function: Any, shapes: Mapping[str, Shape] | None = None, name: str | None = None
 ) -> CompiledFunction:
-    """The old name of `compile_function`, which hid Python's own `compile`."""
+    """The old name of `compile_function`, which hid Python's own `compile`.
+
+    Parameters
+    ----------
+    function, shapes, name :
+        As for `compile_function`.
+
+    Returns
+    -------
+    CompiledFunction
+    """
     deprecated("dalembert.compile is now dalembert.compile_function", gone="0.2.0")
     return compile_function(function, shapes, name)

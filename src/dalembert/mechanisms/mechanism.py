@@ -183,17 +183,67 @@ class Mechanism(System):
         return self
 
     def ground(self, **points: ArrayLike) -> Self:
-        """Name points (m) of the ground."""
+        """Name points (m) of the ground.
+
+        Parameters
+        ----------
+        **points : array_like
+            Coordinates (2,) or (3,) by name, m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         d = self._description
         local = {k: vector(v, d.space.dimension, f"ground.{k}") for k, v in points.items()}
         return self._with_description(replace(d, ground_points={**d.ground_points, **local}))
 
     def joint(self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: Any) -> Any:
-        """A joint of any kind in the list of its space, its numbers by name."""
+        """A joint of any kind in the list of its space, its numbers by name.
+
+        Parameters
+        ----------
+        kind : str
+            A key of the list of joints.
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        **numbers : float
+            The numbers of the kind.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         raise NotImplementedError
 
     def distance(self, name: str, a: End, b: End, length: float | None = None) -> Self:
-        """A massless rod of this length (m), or as long as the first posture says."""
+        """A massless rod of this length (m), or as long as the first posture says.
+
+        Parameters
+        ----------
+        name : str
+            Name of the rod.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        length : float, optional
+            m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            If the length is not positive.
+        """
         if length is None:
             length = float(np.linalg.norm(description.between(self._description, name, a, b)))
         if not length > 0.0:
@@ -205,6 +255,22 @@ class Mechanism(System):
         """Any constraint: `function(q)` (rows,) of the coordinates (k, nq) of the named bodies.
 
         It is plain NumPy that also runs on symbols, differentiated automatically.
+
+        Parameters
+        ----------
+        name : str
+            Name of the constraint.
+        bodies : sequence of str
+            Bodies whose coordinates it takes.
+        function : callable
+            (k, nq) → (rows,), zero where it is met.
+        rows : int
+            Number of rows.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         d = self._description
         indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
@@ -231,6 +297,11 @@ class Mechanism(System):
             ``quintic([0.0], [1.0], 2.0)``.
         between : pair of ends, optional
             Drives the distance of two ends, in place of `on`.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
 
         Raises
         ------
@@ -270,6 +341,11 @@ class Mechanism(System):
         free : float
             s without force, m or rad.
 
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
         Raises
         ------
         ModelError
@@ -287,7 +363,24 @@ class Mechanism(System):
     def damper(
         self, name: str, on: str | None = None, damping: float = 0.0, between: Ends = None
     ) -> Self:
-        """A damper −c ṡ along a joint, coordinate or distance."""
+        """A damper −c ṡ along a joint, coordinate or distance.
+
+        Parameters
+        ----------
+        name : str
+            Name of the damper.
+        on : str, optional
+            A joint "A", a coordinate "bar2.phi", a point "bar3.C" or "bar3.C.x".
+        damping : float
+            c, N s/m or N m s/rad.
+        between : pair of ends, optional
+            Measures the distance of two ends, in place of `on`.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.spring(name, on, damping=damping, between=between)
 
     def actuator(
@@ -297,6 +390,22 @@ class Mechanism(System):
 
         `value` is a number or a function of time; without one the actuator is open, and its effort
         is an argument by name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the actuator.
+        on : str, optional
+            A joint "A", a coordinate "bar2.phi", a point "bar3.C" or "bar3.C.x".
+        value : float or callable, optional
+            Its effort, N or N m, or a function of t.
+        between : pair of ends, optional
+            Measures the distance of two ends, in place of `on`.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         d = self._description
         force = Force(measure(d, name, on, between), open=value is None)
@@ -312,6 +421,29 @@ class Mechanism(System):
         """A constant force (N) at a point and a moment (N m); `follows` turns them with the body.
 
         The moment is a number in the plane and (3,) in space.
+
+        Parameters
+        ----------
+        name : str
+            Name of the load.
+        on : end
+            Where it acts.
+        force : array_like
+            (2,) or (3,) in world axes, N.
+        moment : array_like
+            N m.
+        follows : bool
+            Whether both turn with the body.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            If it acts on the ground.
         """
         d, where = self._description, f"force {name!r}"
         body, point = description.read_end(d, on, f"{where}: ")
@@ -325,7 +457,22 @@ class Mechanism(System):
         return self._with_description(replace(d, loads=(*d.loads, load)))
 
     def torque(self, name: str, on: str, moment: ArrayLike) -> Self:
-        """A constant moment on a body, N m: counter-clockwise, or (3,) in world axes."""
+        """A constant moment on a body, N m: counter-clockwise, or (3,) in world axes.
+
+        Parameters
+        ----------
+        name : str
+            Name of the load.
+        on : str
+            The body.
+        moment : array_like
+            N m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.force(name, on, np.zeros(self.space.dimension), moment)
 
     # the compiled system
@@ -381,7 +528,13 @@ class Mechanism(System):
         return self._description.velocities
 
     def neutral(self) -> np.ndarray:
-        """The first posture (nq,), closed."""
+        """The first posture (nq,), closed.
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+        """
         return self.start()[0]
 
     @property
@@ -390,18 +543,54 @@ class Mechanism(System):
         return self.nv - sum(joint.kind.rows for joint in self._description.joints)
 
     def freedoms(self, q: ArrayLike | None = None) -> int:
-        """Degrees of freedom left at a posture by the rank of J, drivers included."""
+        """Degrees of freedom left at a posture by the rank of J, drivers included.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) coordinates; by default those of the first posture.
+
+        Returns
+        -------
+        int
+            nv less the rank of J.
+        """
         at = self._posture(0.0, q)
         return self.nv - self._solver.rank(0.0, at)
 
     def redundant(self) -> int:
-        """Number of redundant constraint rows at the first posture."""
+        """Number of redundant constraint rows at the first posture.
+
+        Returns
+        -------
+        int
+        """
         return self._description.rows - self._solver.rank(0.0, self._posture(0.0, None))
 
     def assemble(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
     ) -> Self:
-        """Close all joints from an approximate posture, and project the velocities."""
+        """Close all joints from an approximate posture, and project the velocities.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) approximate coordinates; by default the first posture.
+        v : array_like, optional
+            (nv,) approximate velocities.
+        t : float
+            Time, s, of drivers and forces that depend on it.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, its start closed.
+
+        Raises
+        ------
+        ConvergenceError
+            If no posture near the given one closes all joints.
+        """
         self._require_time(t)
         d, n = self._description, len(self.bodies)
         at, rates = (np.split(x, n) for x in self._closed(t, q, v))
@@ -410,7 +599,13 @@ class Mechanism(System):
         return self._with_description(replace(d, bodies=bodies))
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0."""
+        """The first posture (nq,) and velocity (nv,), projected onto the constraints at t = 0.
+
+        Returns
+        -------
+        tuple of ndarray
+            q (nq,) and v (nv,).
+        """
         return self._closed(0.0, None, None)
 
     def _closed(
@@ -438,6 +633,20 @@ class Mechanism(System):
 
         By continuation from the nearest known time, so that the branch does not change. An array of
         times gives a list of states.
+
+        Parameters
+        ----------
+        t : float or array_like
+            Times, s.
+
+        Returns
+        -------
+        State or list of State
+
+        Raises
+        ------
+        ConstraintError
+            If a motion is not driven.
         """
         if np.ndim(t):
             return [self.kinematics(float(each)) for each in np.ravel(t)]
@@ -450,6 +659,19 @@ class Mechanism(System):
         """The driven motion at t with λ: every joint force and every driver's force.
 
         An array of times gives a list of states. With (q, q̇, q̈) it is that of every system: (τ, λ).
+
+        Parameters
+        ----------
+        t : float or array_like
+            Times, s.
+        torques : mapping of str to float, optional
+            Effort of open actuators by name, N or N m.
+        qdd : array_like, optional
+            With it the arguments are (q, q̇, q̈).
+
+        Returns
+        -------
+        State, list of State, or (τ, λ)
         """
         if qdd is not None:
             return self.compiled.inverse_dynamics(t, torques, qdd)
@@ -601,27 +823,93 @@ class Mechanism(System):
         return self._solver.rows.terms(float(t), at, speed), at, speed
 
     def phi(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
-        """{Φ} (rows,): joints, then drivers, in the order of λ."""
+        """{Φ} (rows,): joints, then drivers, in the order of λ.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) coordinates; by default those of the first posture.
+        t : float
+            Time, s, of drivers and forces that depend on it.
+
+        Returns
+        -------
+        ndarray
+            (rows,), m or rad.
+        """
         return self._terms(q, np.zeros(self.nv), t)[0].phi
 
     def phi_q(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
-        """[Φ_q] (rows, nv): rows as in {Φ}, columns as in {q̇}."""
+        """[Φ_q] (rows, nv): rows as in {Φ}, columns as in {q̇}.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) coordinates; by default those of the first posture.
+        t : float
+            Time, s, of drivers and forces that depend on it.
+
+        Returns
+        -------
+        ndarray
+            (rows, nv).
+        """
         at = self._terms(q, np.zeros(self.nv), t)[1]
         J: np.ndarray = self._solver.rows.jacobian(float(t), at).toarray()
         return J
 
     def nu(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
-        """{ν} (rows,) with [Φ_q]{q̇} = {ν}: zero for joints, ṡ(t) for drivers."""
+        """{ν} (rows,) with [Φ_q]{q̇} = {ν}: zero for joints, ṡ(t) for drivers.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) coordinates; by default those of the first posture.
+        t : float
+            Time, s, of drivers and forces that depend on it.
+
+        Returns
+        -------
+        ndarray
+            (rows,).
+        """
         return self._terms(q, np.zeros(self.nv), t)[0].nu
 
     def gamma(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """{γ} (rows,) with [Φ_q]{q̈} = {γ}."""
+        """{γ} (rows,) with [Φ_q]{q̈} = {γ}.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            (nq,) coordinates; by default those of the first posture.
+        v : array_like, optional
+            (nv,) velocities; by default those of the start.
+        t : float
+            Time, s, of drivers and forces that depend on it.
+
+        Returns
+        -------
+        ndarray
+            (rows,).
+        """
         return self._terms(q, v, t)[0].gamma
 
     def dae_equations(self, symbolic: bool = True, **options: Any) -> DaeEquations:
-        """Φ, Φ_q, ν, γ, M and Q as SymPy matrices; see `dae_equations.dae_equations`."""
+        """Φ, Φ_q, ν, γ, M and Q as SymPy matrices; see `dae_equations.dae_equations`.
+
+        Parameters
+        ----------
+        symbolic : bool
+            Whether numbers of the mechanism stay symbols.
+        **options :
+            As for the function.
+
+        Returns
+        -------
+        DaeEquations
+        """
         from dalembert.mechanisms.dae_equations import dae_equations
 
         if "letters" in options:
@@ -639,13 +927,43 @@ class Mechanism(System):
         torques: Callable[[float, np.ndarray, np.ndarray], Mapping[str, float]] | None = None,
         **options: Any,
     ) -> xarray.Dataset:
-        """Motion over `duration` seconds, sampled every `dt`; see `dalembert.mechanisms.simulate`."""
+        """Motion over `duration` seconds, sampled every `dt`; see `dalembert.mechanisms.simulate`.
+
+        Parameters
+        ----------
+        duration : float
+            s.
+        dt : float
+            Time between samples, s; the step of fixed-step methods.
+        method : str
+            "DOP853", "Radau", "rk4", "baumgarte" or "generalized_alpha".
+        torques : callable, optional
+            (t, q, q̇) → efforts of open actuators by name.
+        **options :
+            Tolerances and others of the method.
+
+        Returns
+        -------
+        xarray.Dataset
+            q, q̇, λ and residuals over time.
+        """
         from dalembert.mechanisms.simulate import simulate
 
         return simulate(self, duration, dt, method, torques, **options)
 
     def states(self, run: xarray.Dataset) -> list[State]:
-        """A run's samples with their accelerations and multipliers; runs of version 0.1 too."""
+        """A run's samples with their accelerations and multipliers; runs of version 0.1 too.
+
+        Parameters
+        ----------
+        run : xarray.Dataset
+            A run of this mechanism.
+
+        Returns
+        -------
+        list of State
+            One for every sample.
+        """
         run = run.rename({old: new for old, new in OLD_NAMES.items() if old in run})
         empty = [np.zeros(0)] * run.sizes["time"]
         values = run.actuation.values if "actuation" in run else empty
@@ -653,7 +971,12 @@ class Mechanism(System):
         return [self._dynamic_state(float(t), q, v, tau) for t, q, v, tau in rows]
 
     def to_robot(self) -> Converted:
-        """A robot of the tree joints with loops for the others; see `robot_with_loops`."""
+        """A robot of the tree joints with loops for the others; see `robot_with_loops`.
+
+        Returns
+        -------
+        Converted
+        """
         from dalembert.mechanisms.to_robot import robot_with_loops
 
         return robot_with_loops(self)
@@ -661,6 +984,17 @@ class Mechanism(System):
     def constrained(self) -> Constrained:
         """The mechanism as a `Constrained` system of bodies, with its formulations, one kernel each.
 
+        Returns
+        -------
+        Constrained
+
+        Raises
+        ------
+        ConstraintError
+            If there are no joints or drivers.
+
+        Examples
+        --------
         >>> from dalembert.zoo.absolute import two_bars
         >>> arm = two_bars()
         >>> q, v = arm.start()
@@ -674,7 +1008,17 @@ class Mechanism(System):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Any:
-        """The mechanism in a TOML file; see `dalembert.mechanisms.file`."""
+        """The mechanism in a TOML file; see `dalembert.mechanisms.file`.
+
+        Parameters
+        ----------
+        path : path
+            A TOML file.
+
+        Returns
+        -------
+        PlanarMechanism or SpatialMechanism
+        """
         return build(Path(path), {cls.space.name: cls})
 
     @staticmethod

@@ -70,7 +70,35 @@ class PlanarMechanism(Mechanism):
         points: Mapping[str, Any] | None = None,
         velocity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
-        """Add a body: mass (kg), inertia about its centre (kg m²), posture, local points (m)."""
+        """Add a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+        mass : float
+            kg.
+        inertia : float
+            About its centre, kg m².
+        at : array_like
+            (2,) its centre, m.
+        angle : float
+            φ, rad.
+        points : mapping of str to array_like, optional
+            Local points (2,) by name, m.
+        velocity : array_like
+            (3,) ẋ, ẏ, φ̇.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        InertiaError
+            If the inertia is not positive.
+        """
         if not (np.isfinite(inertia) and inertia > 0.0):
             raise InertiaError(
                 f"body {name!r} has the inertia {inertia} kg m²; it must be positive"
@@ -81,7 +109,26 @@ class PlanarMechanism(Mechanism):
         return self._with_description(with_body(self._description, body))
 
     def joint(self, kind: str, name: str, a: End, b: End, at: At = None, **numbers: float) -> Self:
-        """A joint of any kind of `dalembert.systems.bodies.planar.JOINTS`, its numbers by name."""
+        """A joint of any kind of `dalembert.systems.bodies.planar.JOINTS`, its numbers by name.
+
+        Parameters
+        ----------
+        kind : str
+            A key of that table.
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        **numbers : float
+            Numbers of the kind.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         known, values = joint_kind(kind, JOINTS, name, numbers)
         ends = [joint_end(self._description, end, at, f"joint {name!r}: ") for end in (a, b)]
         bodies, points = zip(*ends, strict=True)
@@ -95,7 +142,22 @@ class PlanarMechanism(Mechanism):
         return float(start_of(d, first)[2]), float(start_of(d, second)[2])
 
     def revolute(self, name: str, a: End, b: End, at: At = None) -> Self:
-        """A pin: two points coincide."""
+        """A pin: two points coincide.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("revolute", name, a, b, at)
 
     def prismatic(
@@ -103,7 +165,23 @@ class PlanarMechanism(Mechanism):
     ) -> Self:
         """A slider along `direction`; φ_b − φ_a stays `turn`, or as it starts.
 
-        `direction` is an angle (rad) or a vector (2,), in body a.
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        direction : float or array_like
+            Angle (rad) or vector (2,), in body a.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        turn : float, optional
+            φ_b − φ_a, rad.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         if turn is None:
             first, second = self._angles(name, a, b)
@@ -112,14 +190,43 @@ class PlanarMechanism(Mechanism):
         return self.joint("prismatic", name, a, b, at, direction=angle, turn=turn)
 
     def rigid(self, name: str, a: End, b: End, at: At = None) -> Self:
-        """A weld: points coincide and the bodies keep their angle."""
+        """A weld: points coincide and the bodies keep their angle.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         first, second = self._angles(name, a, b)
         return self.joint("rigid", name, a, b, at, turn=second - first)
 
     def point_on_line(self, name: str, a: End, b: End, direction: Value, at: At = None) -> Self:
         """A pin of b in a straight slot of a (cam and follower with a flat face).
 
-        `direction` is an angle (rad) or a vector (2,), in body a.
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        direction : float or array_like
+            Angle (rad) or vector (2,), in body a.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         return self.joint("point_on_line", name, a, b, at, direction=_angle(direction, name))
 
@@ -127,6 +234,25 @@ class PlanarMechanism(Mechanism):
         """Two wheels of these pitch radii (m) about their ends; an annulus has a negative radius.
 
         The wheels need bearings of their own: joints that hold their centres apart.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        radii : pair of float
+            Pitch radii, m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            For a radius of zero, or radii that cancel.
         """
         ra, rb = map(float, radii)
         if ra == 0.0 or rb == 0.0 or ra + rb == 0.0:
@@ -139,7 +265,21 @@ class PlanarMechanism(Mechanism):
     def rack(self, name: str, a: End, b: End, direction: Value, radius: float) -> Self:
         """A pinion b of this pitch radius on a rack a along `direction`: u·d + r(φ_b − φ_a) stays.
 
-        `direction` is an angle (rad) or a vector (2,), in body a.
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        direction : float or array_like
+            Angle (rad) or vector (2,), in body a.
+        radius : float
+            Pitch radius of the pinion, m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         along = _angle(direction, name)
         first, second = self._angles(name, a, b)

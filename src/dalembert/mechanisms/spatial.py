@@ -73,6 +73,24 @@ class SpatialMechanism(Mechanism):
         friction is viscous. Rotors and Coulomb friction belong to drives, which a mechanism does not
         have.
 
+        Parameters
+        ----------
+        robot : Robot
+            A robot without followers, springs and tendons.
+        q : array_like, optional
+            (nq,) the first posture.
+
+        Returns
+        -------
+        SpatialMechanism
+
+        Raises
+        ------
+        ModelError
+            Naming the joint or link that cannot be converted.
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> arm = SpatialMechanism.from_robot(dl.load("scara"))
         >>> arm.mobility, len(arm.description.actuators)
@@ -134,9 +152,34 @@ class SpatialMechanism(Mechanism):
         points: Mapping[str, Any] | None = None,
         velocity: ArrayLike = (0.0,) * 6,
     ) -> Self:
-        """Add a body: mass (kg), tensor (3, 3) or principal moments about its centre (kg m²).
+        """Add a body.
 
-        `rotation` is a matrix (3, 3) or a quaternion (x, y, z, w); `points` are local (m).
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+        mass : float
+            kg.
+        inertia : array_like
+            (3, 3) or principal moments (3,) about its centre, kg m².
+        at : array_like
+            (3,) its centre, m.
+        rotation : array_like, optional
+            (3, 3) matrix or quaternion (x, y, z, w).
+        points : mapping of str to array_like, optional
+            Local points (3,) by name, m.
+        velocity : array_like
+            (6,) ṗ in world axes, ω in body axes.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        InertiaError
+            If no solid has this inertia.
         """
         tensor = np.asarray(inertia, dtype=float)
         tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
@@ -171,6 +214,28 @@ class SpatialMechanism(Mechanism):
         """A joint of any kind of `dalembert.systems.bodies.spatial.JOINTS`, its numbers by name.
 
         Its frames have their z along `axis`, that on body b along `axis_b` where it differs.
+
+        Parameters
+        ----------
+        kind : str
+            A key of that table.
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        axis : array_like
+            (3,) its axis in the world, in the first posture.
+        axis_b : array_like, optional
+            (3,) the axis on body b.
+        **numbers : float
+            Numbers of the kind.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
         """
         (known, values), where = joint_kind(kind, JOINTS, name, numbers), f"joint {name!r}: "
         bodies, points, frames = [], [], []
@@ -194,42 +259,186 @@ class SpatialMechanism(Mechanism):
         return self._with_description(with_joint(self._description, element))
 
     def spherical(self, name: str, a: End, b: End, at: At = None) -> Self:
-        """A ball in its socket."""
+        """A ball in its socket.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("spherical", name, a, b, at)
 
     def revolute(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
-        """A hinge about `axis`."""
+        """A hinge about `axis`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        axis : array_like
+            (3,) its axis in the world, in the first posture.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("revolute", name, a, b, at, axis)
 
     def cylindrical(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
-        """Turning about `axis` and sliding along it."""
+        """Turning about `axis` and sliding along it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        axis : array_like
+            (3,) its axis in the world, in the first posture.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("cylindrical", name, a, b, at, axis)
 
     def prismatic(self, name: str, a: End, b: End, at: At = None, axis: ArrayLike = Z) -> Self:
-        """Sliding along `axis`."""
+        """Sliding along `axis`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        axis : array_like
+            (3,) its axis in the world, in the first posture.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("prismatic", name, a, b, at, axis)
 
     def universal(
         self, name: str, a: End, b: End, axes: tuple[ArrayLike, ArrayLike], at: At = None
     ) -> Self:
-        """A Cardan joint: the first axis is of body a, the second of b, at right angles."""
+        """A Cardan joint: the first axis is of body a, the second of b, at right angles.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        axes : pair of array_like
+            (3,) each, in the world.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            If the axes are not at right angles.
+        """
         first, second = (vector(axis, 3, f"joint {name!r}: axis") for axis in axes)
         if abs(first @ second) > 1e-9 * np.linalg.norm(first) * np.linalg.norm(second):
             raise ModelError(f"joint {name!r}: the axes of a universal joint are at right angles")
         return self.joint("universal", name, a, b, at, first, second)
 
     def planar(self, name: str, a: End, b: End, at: At = None, normal: ArrayLike = Z) -> Self:
-        """Moving in the plane with this normal."""
+        """Moving in the plane with this normal.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        normal : array_like
+            (3,) in the world.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("planar", name, a, b, at, normal)
 
     def fixed(self, name: str, a: End, b: End, at: At = None) -> Self:
-        """A weld."""
+        """A weld.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+        """
         return self.joint("fixed", name, a, b, at)
 
     def screw(
         self, name: str, a: End, b: End, pitch: float, at: At = None, axis: ArrayLike = Z
     ) -> Self:
-        """A nut on a thread: it advances by `pitch` (m) in a turn."""
+        """A nut on a thread: it advances by `pitch` (m) in a turn.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : end
+            A named point "bar.A", a body "bar" (its centre), or ("bar", local point), m.
+        pitch : float
+            Advance in a turn, m.
+        at : array_like, optional
+            Place of the joint in the world in the first posture, m; then ends are bodies.
+        axis : array_like
+            (3,) its axis in the world, in the first posture.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            Without a pitch.
+        """
         if pitch == 0.0:
             raise ModelError(f"joint {name!r}: a thread has a pitch; without one it is a revolute")
         return self.joint("screw", name, a, b, at, axis, lead=pitch / (2.0 * np.pi))
@@ -238,6 +447,25 @@ class SpatialMechanism(Mechanism):
         """Two wheels, given by their revolute joints `a` and `b` on one carrier, and pitch radii.
 
         The radii are in the ratio of whole numbers of teeth; an annulus has a negative one.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        a, b : str
+            The wheels' revolute joints.
+        radii : pair of float
+            Pitch radii, m.
+
+        Returns
+        -------
+        Self
+            The mechanism itself, so that calls can be chained.
+
+        Raises
+        ------
+        ModelError
+            If the wheels have no common carrier, or the ratio is not one of whole numbers.
         """
         first, second = self._wheel(name, a), self._wheel(name, b)
         if first.bodies[0] != second.bodies[0]:

@@ -61,7 +61,17 @@ class Widget(anywidget.AnyWidget):
 
     @classmethod
     def of(cls, system: System) -> Widget:
-        """The one widget of a system, created on the first call."""
+        """The one widget of a system, created on the first call.
+
+        Parameters
+        ----------
+        system : System
+            A robot or another system.
+
+        Returns
+        -------
+        Widget
+        """
         widget = _widgets.get(system)
         if widget is None or widget.comm is None:  # none, or one that was closed
             widget = _widgets[system] = cls(system)

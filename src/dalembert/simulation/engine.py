@@ -90,7 +90,8 @@ def simulate(
         Any system.
     q0, qd0
         (nq,), (nv,) initial state, by default neutral and at rest. (N, nq), (N, nv) are a batch: one
-        kernel, all threads. From float32, fixed steps without constraints are in single precision.
+        kernel, all threads. From float32, fixed steps without constraints are in single precision,
+        but for those of methods that solve equations to rounding.
     tau
         Torques: (nv,) or (N, nv) constant; `Samples` over time; a function (t, q, q̇) → torques; or a
         controller, which is compiled into the same kernel as the dynamics.
@@ -99,8 +100,9 @@ def simulate(
     method
         "DOP853" (default for one state), "RK45", "RK23", "Radau", "BDF", "LSODA" adapt their steps to
         `rtol` and `atol`; "rk4" (default for batches and digital controllers), "heun", "euler",
-        "semi_implicit", "variational" (symplectic), "generalized_alpha" (implicit, index 3) and
-        "baumgarte" (stabilised constraints) step by `dt`.
+        "semi_implicit", "variational", "stormer_verlet" and "implicit_midpoint" (symplectic, the last
+        two in coordinates and momenta), "generalized_alpha" (implicit, index 3) and "baumgarte"
+        (stabilised constraints) step by `dt`.
     dt, save_every
         States are saved every `save_every`·`dt` seconds.
     rtol, atol
@@ -215,8 +217,8 @@ def _simulate(
     if closed:
         _require_closed(plant, plant.without_basis(x0), arguments)
     attributes = _attributes(plant, controller, friction, arguments) | settings.attributes(method)
-    fixed_steps = isinstance(method, FixedMethod)
-    if is_single(start) and fixed_steps and system.dynamics.traces and not closed:
+    in_single = isinstance(method, FixedMethod) and method.single and is_single(start)
+    if in_single and system.dynamics.traces and not closed:
         x0 = x0.astype(np.float32)
         arguments = {name: value.astype(np.float32) for name, value in arguments.items()}
         attributes["precision"] = "float32"

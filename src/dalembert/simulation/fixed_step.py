@@ -83,7 +83,7 @@ class Stepper:
         """(x, t, …) → inner state, from the state (q, q̇, z, W, H)."""
 
         def function(x: np.ndarray, t: Time, **inputs: np.ndarray) -> np.ndarray:
-            inner = self.step.enter(self.plant.enter(x, t, inputs), inputs)
+            inner = self.step.enter(self.plant.enter(x, t, inputs), t, inputs)
             return np.concatenate([inner, np.stack([t])])
 
         return self._built("enter", function, {"x": (self.plant.size,), "t": ()})
@@ -94,7 +94,7 @@ class Stepper:
 
         def function(x: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
             last = self.size - 1
-            return self.plant.leave(self.step.leave(x[:last], inputs), x[last], inputs)
+            return self.plant.leave(self.step.leave(x[:last], x[last], inputs), x[last], inputs)
 
         return self._built("leave", function, {"x": (self.size,)})
 

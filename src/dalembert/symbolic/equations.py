@@ -35,6 +35,11 @@ class Equations(Symbols):
     complete: bool = True
     note: str = ""
 
+    @property
+    def symbols(self) -> tuple[sympy.Symbol, ...]:
+        """All symbols but those of definitions."""
+        return (*self.q, *self.qd, *self.p, *self.tau, *self.t, *self.parameters)
+
     def __getattr__(self, name: str) -> Any:
         quantities = self.__dict__.get("quantities", {})
         if ALIASES.get(name, name) in quantities:
@@ -91,7 +96,7 @@ class Equations(Symbols):
         >>> symbolic_model("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
         Matrix([[18]])
         """
-        known = {s.name: s for s in (*self.q, *self.qd, *self.tau, *self.t, *self.parameters)}
+        known = {s.name: s for s in self.symbols}
         for name in numbers:
             require_known(name, known, f"{self.name} has no symbol", EquationError)
         values: dict[sympy.Expr, sympy.Expr] = {
@@ -111,7 +116,7 @@ class Equations(Symbols):
         """A NumPy function f(q, qd, tau, t, **parameters) of one quantity at one state.
 
         `qd`, `tau` and `t` may be left out where the quantity does not depend on them; parameters
-        have the model's values by default.
+        have the model's values by default. Momenta are ``p=`` where the equations have them.
 
         >>> from dalembert.zoo.symbolic_models import symbolic_model
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
@@ -120,7 +125,7 @@ class Equations(Symbols):
         value = self.expanded()[quantity]
         shape = value.shape if hasattr(value, "shape") else ()
         shape = shape[:1] if ALIASES.get(quantity, quantity) in VECTORS else shape
-        arguments = (self.q, self.qd, self.tau, self.t, self.parameters)
+        arguments = (self.q, self.qd, self.p, self.tau, self.t, self.parameters)
         compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
 
         def function(
@@ -128,8 +133,9 @@ class Equations(Symbols):
             qd: ArrayLike | None = None,
             tau: ArrayLike | None = None,
             t: float = 0.0,
-            **parameters: float,
+            **parameters: Any,
         ) -> np.ndarray:
+            momenta = parameters.pop("p", np.zeros(len(self.p))) if self.p else []
             known = [s.name for s in self.parameters]
             for name in parameters:
                 require_known(name, known, f"{self.name} has no parameter", EquationError)
@@ -142,7 +148,7 @@ class Equations(Symbols):
             rates = np.zeros(len(self.qd)) if qd is None else qd
             forces = np.zeros(len(self.tau)) if tau is None or not self.tau else tau
             clock = [t] * len(self.t)
-            values = compiled(np.asarray(q, float), rates, forces, clock, numbers)
+            values = compiled(np.asarray(q, float), rates, momenta, forces, clock, numbers)
             return np.array(values, dtype=float).reshape(shape)
 
         return function

@@ -41,7 +41,8 @@ class PrintedLine(NamedTuple):
 
 def printer_of(eq: Equations, notation: Text, form: Form, ledger: Ledger | None = None) -> Printer:
     """A printer with the symbols that are rates, and those that lead a product."""
-    rates = dict(zip(eq.qd, eq.q, strict=False))
+    # quasi-velocities have names of their own
+    rates = {v: x for x, v in zip(eq.q, eq.qd, strict=False) if v.name == f"d{x.name}"}
     leading = [s for s in eq.parameters if parts(s.name)[0] in ("m", "I", "J")]
     mark = ledger.term if ledger is not None and ledger.marked else None
     return Printer(notation, rates, [*eq.definitions, *leading], form.short, form.digits, mark)

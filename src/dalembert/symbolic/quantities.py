@@ -35,6 +35,9 @@ QUANTITIES = (
     Quantity("psi", "generalized_forces", is_vector=True),
     Quantity("G", "gyroscopic_matrix"),
     Quantity("e", "chart_force", "Force of the moving coordinates", is_vector=True),
+    Quantity("H", "hamiltonian"),
+    Quantity("H_p", "velocities_of_momenta", "Canonical equations", "q̇ = ∂H/∂p", True),
+    Quantity("H_q", "momentum_rates", "Canonical equations", "ṗ = −∂H/∂q + τ + ψ − Aᵀλ", True),
     Quantity("h", "constraints", equation="h = 0", is_vector=True),
     Quantity("A", "constraint_matrix", equation="A q̇ = b"),
     Quantity("gamma", "constraint_drift", "Right side of the accelerations", is_vector=True),
@@ -51,6 +54,14 @@ QUANTITIES = (
     Quantity("h_r", "reduced_bias", is_vector=True),
     Quantity("tau_r", "reduced_forces", is_vector=True),
     Quantity("Delta", "difference_term", "", "lost when the constraint is put into L", True),
+    Quantity("Y", "quasi_velocities", "Quasi-velocities", "u = Y q̇"),
+    Quantity("S", "velocity_basis", "Permitted velocities", "q̇ = S u + s₀"),
+    Quantity("s_0", "velocity_offset", "Velocities at u = 0", is_vector=True),
+    Quantity("T_u", "quasi_kinetic_energy", "Kinetic energy in quasi-velocities"),
+    Quantity("gamma_H", "hamel_coefficients", equation="[E_i, E_j] = Σ γ_kij E_k"),
+    Quantity("M_u", "quasi_mass_matrix", "Mass matrix in quasi-velocities", "M_u u̇ + h_u = τ_u"),
+    Quantity("h_u", "quasi_bias", "Bias in quasi-velocities", is_vector=True),
+    Quantity("tau_u", "quasi_forces", "Forces on quasi-velocities", is_vector=True),
 )
 # of mechanisms in absolute coordinates, which are written from one program
 ABSOLUTE = (
@@ -78,6 +89,7 @@ class Symbols:
     parameters: tuple[sympy.Symbol, ...] = ()
     defaults: Mapping[str, float | None] = field(default_factory=dict)
     tau: tuple[sympy.Symbol, ...] = ()
+    p: tuple[sympy.Symbol, ...] = ()  # the momenta, where the Hamiltonian is written
     t: tuple[sympy.Symbol, ...] = ()
     independent: tuple[sympy.Symbol, ...] = ()
     moving: tuple[str, ...] = ()  # which of "G" and "e" the equations of motion have
@@ -87,7 +99,7 @@ class Symbols:
 class SymbolicSystem(Symbols):
     """The programs that equations are written from, by the name of their quantity, and their symbols.
 
-    Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
+    Inputs of the programs are named "q", "qd", "p", "tau", "t" and "parameters". `linear` are the
     parameters in which M is linear, masses and moments; with None they are determined from M.
     """
 
@@ -97,7 +109,7 @@ class SymbolicSystem(Symbols):
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
         """The symbols of a program's inputs."""
         known = {"q": self.q, "qd": self.qd, "tau": self.tau, "t": self.t}
-        known["parameters"] = self.parameters
+        known |= {"p": self.p, "parameters": self.parameters}
         return {port.name: known[port.name] for port in program.inputs}
 
 

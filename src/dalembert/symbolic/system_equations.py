@@ -76,7 +76,8 @@ class _Writing:
         self, system: SymbolicSystem, deep: bool, budget: Budget, names: Sequence[str] | None
     ) -> None:
         self.system, self.deep, self.budget = system, deep, budget
-        taken = [str(s) for s in (*system.q, *system.qd, *system.tau, *system.parameters)]
+        symbols = (*system.q, *system.qd, *system.tau, *system.p, *system.parameters)
+        taken = [str(s) for s in symbols]
         self.constants = Constants(names, taken)
         self.has_names = names is not None
         self.group = False
@@ -209,11 +210,11 @@ class _Writing:
         return writer.write(f, style)
 
     def _quotients(self, writer: Writer, f: Any) -> list[Quotient]:
-        """f as one quotient or, where the forces have another denominator, as two; [] for neither."""
+        """f as one quotient or, where forces or momenta have another denominator, as two; or []."""
         if len(f) > READABLE or self.budget.exhausted():
             return []
         whole = quotient(writer.source, f)
-        forces = writer.source.positions(self.system.tau)
+        forces = writer.source.positions((*self.system.tau, *self.system.p))
         if whole is None or not forces:
             return [] if whole is None else [whole]
         parts = split(f, forces).items()

@@ -441,6 +441,16 @@ class Dynamics(Portable):
         """U, joules."""
         return self.compute("potential_energy", q=q)
 
+    def lagrangian_parts(self, q: Array) -> tuple[Array, Array, Scalar]:
+        """(M (nv, nv), a (nv,), U) of L = ½ q̇ᵀM q̇ + aᵀq̇ − U; U = V − T₀ where coordinates move."""
+        rest = np.zeros(self.nv)
+        a: Array = self.compute("generalized_momentum", q=q, qd=rest)
+        return (
+            self.mass_matrix(q),
+            a,
+            self.potential_energy(q) - self.kinetic_energy_parts(q, rest)[2],
+        )
+
     @property
     def inertia(self) -> Array:
         """θ (10 bodies,): inertial parameters to differentiate by; empty without bodies."""
@@ -450,6 +460,14 @@ class Dynamics(Portable):
     def linear_parameters(self) -> tuple[str, ...] | None:
         """Named parameters in which M is linear, masses and moments; None where unknown."""
         return None
+
+    @property
+    def rotor_inertia(self) -> Array:
+        """Inertias (nv,) that resist each velocity of a ball or free joint by itself.
+
+        They are part of M and T, but their momenta do not turn with the axes of the joint.
+        """
+        return np.zeros(self.nv)
 
     def with_inertia(self, theta: Array) -> Dynamics:
         """The same system with other inertial parameters θ, floats or symbols."""
@@ -539,7 +557,7 @@ COORDINATES = """
 """
 _INHERITED = """
     parameter_values require_physical require_regular size options
-    inertia has_chart_energy gyroscopic chart_power generalized_forces
+    inertia rotor_inertia has_chart_energy gyroscopic chart_power generalized_forces
     frames poses poses_apart pose frame_jacobian
 """
 

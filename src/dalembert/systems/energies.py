@@ -33,7 +33,7 @@ Formula = Callable[[Symbols], Array]
 def symbols_of(energies: Energies) -> Symbols:
     """Symbols of every input a formula may use, and the system's own functions of them."""
     n, function = energies.nq, energies.function
-    s = {name: tracing.symbol(name, n) for name in ("q", "qd", "qdd", "tau", "dq")}
+    s = {name: tracing.symbol(name, n) for name in ("q", "qd", "qdd", "p", "tau", "dq")}
     s |= {"parameters": tracing.symbol("parameters", *function.inputs[2]), "t": tracing.symbol("t")}
     s |= {"linear": np.zeros(n), "T1": np.zeros(()), "T0": np.zeros(())}
     values = function(*(s[name] for name in ARGUMENTS))

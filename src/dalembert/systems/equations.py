@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from dalembert import tracing
 from dalembert.errors import ConstraintError, EquationError, FormulationError, ShapeError
+from dalembert.kernels.program.trace import trace
+from dalembert.linalg.factorisations import adjugate
 from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
 from dalembert.symbolic.polynomials import TooLargeError
 from dalembert.symbolic.quantities import SOURCES, SymbolicSystem, quantity_key
 from dalembert.symbolic.system_equations import write_equations
 from dalembert.symbolic.writer import textbook
 from dalembert.systems.evaluator import Variant
+from dalembert.systems.poisson import structure_constants
 from dalembert.tracing.program import Op
 
 if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
-    from dalembert.systems.dynamics import Dynamics
+    from dalembert.systems.dynamics import Array, Dynamics
     from dalembert.systems.recursion import RecordedDynamics, Recursion
     from dalembert.systems.system import System
     from dalembert.tracing.program import Program
 
 
+LARGEST_INVERSE = 6  # rows of a matrix that is inverted symbolically
 # operations of friction that depends on the sign of a velocity
 JUMPS = (Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.SELECT0)
 
@@ -42,7 +47,7 @@ def equations_of(
     names = subject.dynamics.printed if quantities is None else quantities
     keys = [quantity_key(name) for name in names]
     dynamics = subject.dynamics
-    q, qd = _coordinates(dynamics, coordinates)
+    q, qd = symbol_names(dynamics, coordinates)
     programs = {
         name: _program(subject, name)
         for name in dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
@@ -62,7 +67,8 @@ def equations_of(
         parameters=_symbols(dynamics.parameters),
         linear=None if linear is None else _symbols(linear),
         defaults=dynamics.parameters,
-        tau=_symbols(_forces(dynamics, q)) if "tau" in inputs else (),
+        tau=_symbols(force_names(dynamics, q, "tau")) if "tau" in inputs else (),
+        p=_symbols(force_names(dynamics, q, "p")) if "p" in inputs else (),
         t=_symbols("t") if "t" in inputs else (),
         independent=_symbols(independent),
         moving=tuple(key for key in dynamics.printed if key in ("G", "e")),
@@ -82,6 +88,8 @@ def _program(subject: System, name: str) -> Program:
     """
     dynamics = subject.dynamics
     try:
+        if name in CANONICAL:
+            return _canonical_program(dynamics, name)
         if name in dynamics.symbolic_quantities:
             entry = dynamics.symbolic_quantities[name]
             optional = ("t",) if dynamics.moving else ()
@@ -106,17 +114,86 @@ def _program(subject: System, name: str) -> Program:
         raise EquationError(f"{name} has no equations: {error}") from error
 
 
-def _forces(dynamics: Dynamics, q: Sequence[str]) -> list[str]:
-    """Names of τ: τ₁ for θ₁, τ_x for x."""
+def force_names(dynamics: Dynamics, q: Sequence[str], of: str = "tau") -> list[str]:
+    """Names of τ or p: τ₁ for θ₁, τ_x for x."""
     if dynamics.nq != dynamics.nv:
-        return [f"tau{k + 1}" for k in range(dynamics.nv)]
+        return [f"{of}{k + 1}" for k in range(dynamics.nv)]
     numbered = [re.fullmatch(r"[a-zA-Z]+(\d+)", name) for name in q]
     if all(numbered) and len({match[1] for match in numbered if match}) == len(q):
-        return [f"tau{match[1]}" for match in numbered if match]
-    return [f"tau_{name}" for name in q]
+        names = [f"{of}{match[1]}" for match in numbered if match]
+    else:
+        names = [f"{of}_{name}" for name in q]
+    if clash := {*names} & {*q, *dynamics.parameters}:
+        raise EquationError(
+            f"{dynamics.name}: {of} would have the name of {min(clash)!r}; give coordinates="
+        )
+    return names
 
 
-def _coordinates(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
+# ∂H/∂p and ∂H/∂q by Cramer's rule, so that every entry is one quotient of polynomials
+
+
+def _hamiltonian(dynamics: Dynamics, q: Array, p: Array) -> Array:
+    """½ (p − a)ᵀM⁻¹(p − a) + U."""
+    M, a, U = dynamics.lagrangian_parts(q)
+    adjoint, determinant = _inverse(dynamics, M)
+    H: Array = 0.5 * ((p - a) @ (adjoint @ (p - a))) / determinant + U
+    return H
+
+
+def _velocities(dynamics: Dynamics, q: Array, p: Array) -> Array:
+    """∂H/∂p (nv,) = M⁻¹ (p − a)."""
+    M, a, _ = dynamics.lagrangian_parts(q)
+    adjoint, determinant = _inverse(dynamics, M)
+    velocities: Array = (adjoint @ (p - a)) / determinant
+    return velocities
+
+
+def _momentum_rates(dynamics: Dynamics, q: Array, p: Array) -> Array:
+    """∂H/∂q (nv,) = −∂L/∂q at these velocities, less the Lie–Poisson term of ball and free joints."""
+    x, v = tracing.symbol("x", dynamics.nq), tracing.symbol("v", dynamics.nv)
+    M, a, U = dynamics.lagrangian_parts(x)
+    frame = tracing.jacobian(dynamics.rate(x, v), v)
+    by_q = frame.T @ tracing.gradient(U - a @ v - 0.5 * (v @ (M @ v)), x)
+    (rates,) = tracing.at([by_q], [x, v], [q, _velocities(dynamics, q, p)])
+    c = structure_constants(dynamics)
+    if c.any():
+        rates = rates + np.tensordot(p, c, axes=1) @ _velocities(dynamics, q, p)
+    return rates
+
+
+def _inverse(dynamics: Dynamics, M: Array) -> tuple[Array, Array]:
+    if len(M) > LARGEST_INVERSE:
+        raise EquationError(
+            f"{dynamics.name}: M is {len(M)} × {len(M)}, and its symbolic inverse is too long for the "
+            "Hamiltonian; evaluate `hamiltonian` and `canonical_equations`"
+        )
+    return adjugate(M)
+
+
+CANONICAL = {
+    "hamiltonian": _hamiltonian,
+    "velocities_of_momenta": _velocities,
+    "momentum_rates": _momentum_rates,
+}
+
+
+def _canonical_program(dynamics: Dynamics, name: str) -> Program:
+    """The program of one of them, a function of (q, p), t and the parameters."""
+    dynamics.require_regular()
+    free = dynamics.free.on_symbols
+    shapes: dict[str, tuple[int, ...]] = {"q": (free.nq,), "p": (free.nv,)}
+    shapes |= {"t": ()} if free.moving else {}
+    shapes |= {"parameters": (len(free.parameters),)} if free.parameters else {}
+
+    def function(q: Array, p: Array, t: Any = None, parameters: Any = None) -> Array:
+        here = free if parameters is None else free.bind(parameters)
+        return CANONICAL[name](here.at_time(t), q, p)
+
+    return trace(function, shapes, name=name)
+
+
+def symbol_names(dynamics: Dynamics, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
     if names is not None and len(names) != dynamics.nq:
         raise EquationError(f"{dynamics.name} has {dynamics.nq} coordinates, not {len(names)}")
@@ -147,7 +224,7 @@ def symbolic_recursion(
     A program too large to be expanded is written as it computes, with names for repeated values.
     """
     dynamics, program = recorded.robot.dynamics, recorded.program()
-    q, qd = map(_symbols, _coordinates(dynamics, None))
+    q, qd = map(_symbols, symbol_names(dynamics, None))
     qdd = _symbols(f"d{s.name}" for s in qd)
     parameters = _symbols(dynamics.parameters)
     symbols = {"q": q, "qd": qd, "qdd": qdd}

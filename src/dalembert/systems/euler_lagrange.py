@@ -144,6 +144,25 @@ def forward_dynamics_by_cholesky(energies: Energies, q: Array, qd: Array, tau: A
     return cholesky_solve(M, tau + generalized_forces(energies, q, qd) - bias(energies, q, qd))
 
 
+@_formulation("forward_dynamics", "hamilton", "d/dt of q̇ = ∂H/∂p along ṗ = −∂H/∂q + τ + ψ")
+@implicit(inverse_dynamics, solve)
+def forward_dynamics_by_hamilton(energies: Energies, q: Array, qd: Array, tau: Array) -> Array:
+    """q̈ (n,) = ∂²H/∂p∂q q̇ + ∂²H/∂p² ṗ + ∂²H/∂p∂t: derivatives of H(q, p, t) alone (Hamilton 1835)."""
+    force = tau + generalized_forces(energies, q, qd)
+    p = generalized_momentum(energies, q, qd)
+    return energies.evaluate(_canonical_acceleration, q=q, p=p, tau=force)
+
+
+def _canonical_acceleration(s: Symbols) -> Array:
+    momentum = s["p"] - s["linear"]
+    H = 0.5 * (momentum @ ldl(_mass_matrix(s)).solve(momentum)) + s["potential"]
+    velocity, rate = tracing.gradient(H, s["p"]), s["tau"] - tracing.gradient(H, s["q"])
+    by_state = tracing.directional(velocity, s["q"], velocity)
+    by_state = by_state + tracing.directional(velocity, s["p"], rate)
+    qdd: Array = by_state + tracing.jacobian(velocity, s["t"])
+    return qdd
+
+
 @_quantity("M(nv, nv)", "M(q)", "hessian", "∂²K/∂q̇²")
 def mass_matrix(energies: Energies, q: Array) -> Array:
     """M_ij (n, n) = ∂²K/∂q̇_i ∂q̇_j (000 p.22)."""

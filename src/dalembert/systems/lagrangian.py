@@ -119,11 +119,35 @@ class Lagrangian(System):
         super().__init__(split_by_degree(energies_of(name, symbols, parts)))
 
     def integrate(self, q: ArrayLike, step: ArrayLike) -> Array:
-        """q + step (..., nq)."""
+        """q + step (..., nq).
+
+        Parameters
+        ----------
+        q : array_like
+            (..., nq).
+        step : array_like
+            (..., nv).
+
+        Returns
+        -------
+        ndarray
+            (..., nq).
+        """
         return np.add(q, step)
 
     def difference(self, q: ArrayLike, to: ArrayLike) -> Array:
-        """to − q (..., nv)."""
+        """to − q (..., nv).
+
+        Parameters
+        ----------
+        q, to : array_like
+            (..., nq).
+
+        Returns
+        -------
+        ndarray
+            (..., nv).
+        """
         return np.subtract(to, q)
 
     def __repr__(self) -> str:

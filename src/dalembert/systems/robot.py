@@ -386,6 +386,12 @@ class Robot(System):
 
         Motors are written as transmissions; URDF has no place for other actuators.
 
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> Robot.from_urdf(robot.to_urdf()).nv
@@ -396,7 +402,12 @@ class Robot(System):
         return urdf_from_model(self.model)
 
     def to_mjcf(self) -> str:
-        """This robot as MJCF text: bodies, joints, inertias, drives, gravity; frames as sites."""
+        """This robot as MJCF text: bodies, joints, inertias, drives, gravity; frames as sites.
+
+        Returns
+        -------
+        str
+        """
         from dalembert.importers.mjcf_write import mjcf_from_model
 
         return mjcf_from_model(self.model)
@@ -1053,6 +1064,48 @@ class Robot(System):
         """
         return self._evaluate("momentum", (q, qd), None, parameters, out)
 
+    def noether_momenta(
+        self, q: ArrayLike, qd: ArrayLike, parameters: Parameters = None
+    ) -> dict[str, Array]:
+        """The components of `momentum` that are conserved by symmetry, by name.
+
+        ξ·(P, L_O) is conserved where moving the robot as a whole by the twist ξ changes neither its
+        energies nor meets the ground (Noether 1918). A floating base without gravity has six such
+        momenta; under gravity the two horizontal ones and the moment about the vertical remain, however
+        the joints are driven. A base that turns freely about a vertical axis conserves the moment about
+        it. Torques of the base joints themselves, if there are any, change what is listed here.
+
+        Parameters
+        ----------
+        q, qd : array_like
+            Configurations (..., nq), velocities (..., nv).
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+
+        Returns
+        -------
+        dict
+            Momenta (...) by name, "linear_x" in kg m/s, "angular_z" in kg m²/s about the world's
+            origin; directions that are no axes by their components. Empty where none is conserved.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> base = {"name": "base", "joint": {"type": "free"}, "mass": 2.0, "com": (0, 0, 0.1)}
+        >>> robot = dl.Robot.from_links([{**base, "inertia": np.eye(3)}])
+        >>> momenta = robot.noether_momenta(robot.neutral(), [0.5, 0, 1.0, 0, 0, 3.0])
+        >>> {name: round(float(value), 6) for name, value in momenta.items()}
+        {'angular_z': 3.0, 'linear_x': 1.0, 'linear_y': 0.0}
+        """
+        from dalembert.systems.noether import symmetries
+
+        stored = self.__dict__.setdefault("_symmetries", {})
+        if parameters is None and not stored:
+            stored["defaults"] = symmetries(self)
+        twists = stored["defaults"] if parameters is None else symmetries(self, parameters)
+        momentum = self.momentum(q, qd, parameters)
+        return {name: momentum @ twist for name, twist in twists.items()}
+
     # matrices
 
     def mass_matrix_derivative(
@@ -1584,6 +1637,13 @@ class Robot(System):
     def base_values(self) -> Array:
         """β (base,): the values of the base parameters.
 
+        Returns
+        -------
+        ndarray
+            (base,).
+
+        Examples
+        --------
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> state = [0.3, 0.4], [1.0, 2.0], [3.0, 4.0]
@@ -1604,6 +1664,12 @@ class Robot(System):
         really is (joint wrenches, momentum, centre of mass) is not. A link may have moments without
         mass, which formulations about centres of mass refuse.
 
+        Returns
+        -------
+        Robot
+
+        Examples
+        --------
         >>> import dalembert as dl
         >>> robot = dl.load("rx90")
         >>> robot.reduced().operation_count("inverse_dynamics").multiplications <= 253

@@ -101,6 +101,16 @@ class RobotDynamics(Dynamics):
         return inertial_parameters(self.model)
 
     @property
+    def rotor_inertia(self) -> Array:
+        tree = self.model.tree
+        inertia: Array = tree.drive.rotor
+        for ballast in tree.elements.ballasts:  # resists acceleration in the world
+            start = tree.bodies[ballast.body].v.start
+            linear = np.isin(np.arange(tree.nv), range(start, start + 3))
+            inertia = inertia - ballast.mass * linear
+        return inertia
+
+    @property
     def linear_parameters(self) -> tuple[str, ...]:
         """Parameters that are masses or moments of bodies or rotors, and no lengths, in order."""
         bodies = self.model.bodies
@@ -163,6 +173,11 @@ class CoupledDynamics(RobotDynamics):
         if not self.driven_by.actuators:
             return known
         return {**known, **coupled.actuator_quantities(self.model)}
+
+    @property
+    def rotor_inertia(self) -> Array:
+        inertia: Array = self.model.G.T @ super().rotor_inertia  # ball and free joints follow none
+        return inertia
 
     def require_regular(self) -> None:
         from dalembert.formulations import coupled

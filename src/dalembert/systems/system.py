@@ -8,7 +8,7 @@ done in the modules that they import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert import tracing, views
-from dalembert.errors import FormulationError, ShapeError
+from dalembert.errors import FormulationError, ParameterError, ShapeError
 from dalembert.kernels.call.arguments import needs_mapping, on_device
 from dalembert.model.model import CoordinateKinds
 from dalembert.pickling import Portable
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dalembert.systems.dynamics import Result
     from dalembert.systems.ik.solve import IKSolutions
     from dalembert.systems.ik.solver import IKResult
+    from dalembert.systems.poisson import Conservation, PhaseFunction, PoissonBracket
     from dalembert.systems.robot import Robot
 
 __all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
@@ -155,6 +156,10 @@ class System(Portable):
         """Its live page in a notebook: `q`, `qd` and `t` of the widget follow it, and it follows them.
 
         There is one for each system, created on first use; `dl.Widget(system)` is another one.
+
+        Returns
+        -------
+        Widget
         """
         return views.widget(self)
 
@@ -185,7 +190,13 @@ class System(Portable):
         return written
 
     def neutral(self) -> Array:
-        """The reference configuration q (nq,)."""
+        """The reference configuration q (nq,).
+
+        Returns
+        -------
+        ndarray
+            (nq,).
+        """
         return self.dynamics.neutral()
 
     def random_state(
@@ -800,6 +811,85 @@ class System(Portable):
         options: dict[str, Argument] = {"tip_wrench": tip_wrench, "t": t}
         inputs = (q, p, tau)
         return tuple(self._evaluate("canonical_equations", inputs, None, parameters, **options))
+
+    def poisson_bracket(
+        self, f: PhaseFunction, g: PhaseFunction, parameters: Parameters = None
+    ) -> PoissonBracket:
+        """{f, g} of two functions of coordinates, momenta and time, as such a function again.
+
+        {f, g} = Σ (∂f/∂q_i ∂g/∂p_i − ∂f/∂p_i ∂g/∂q_i). At ball and free joints p are momenta of body
+        velocities, and the bracket has the Lie–Poisson terms −π·(∂f/∂π × ∂g/∂π) of their group (Marsden
+        and Ratiu 1999, ch. 13). Constraints do not change it: ḟ then has −∂f/∂p·Aᵀλ besides {f, H}.
+
+        Parameters
+        ----------
+        f, g : callable
+            (q, p) or (q, p, t) → a number, in NumPy; methods such as `hamiltonian`, and brackets.
+        parameters : mapping or array_like, optional
+            Values of the named parameters, for methods such as `hamiltonian`.
+
+        Returns
+        -------
+        PoissonBracket
+            A function (q, p, t=0) of states (..., nq), (..., nv) or of symbols.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> arm = dl.load("planar_2r")
+        >>> q, p = [0.1, 0.7], [0.3, -0.2]
+        >>> rate = arm.poisson_bracket(lambda q, p: q[1], arm.hamiltonian)  # q̇₂ = {q₂, H}
+        >>> bool(np.isclose(rate(q, p), arm.canonical_equations(q, p, [0.0, 0.0])[0][1]))
+        True
+        """
+        from dalembert.systems.poisson import PoissonBracket
+
+        return PoissonBracket(self, f, g, parameters)
+
+    def is_conserved(
+        self,
+        f: PhaseFunction,
+        tau: ArrayLike | Callable[..., ArrayLike] | None = None,
+        *,
+        parameters: Parameters = None,
+        tol: float = 1e-9,
+        seed: int = 0,
+    ) -> Conservation:
+        """Whether f(q, p, t) stays constant along every motion: ḟ = 0 at random states.
+
+        ḟ = {f, H} + ∂f/∂t + ∂f/∂p·(τ + ψ − Aᵀλ) is computed by the canonical equations, and its size
+        compared with the sizes of what it is the sum of.
+
+        Parameters
+        ----------
+        f : callable
+            (q, p) or (q, p, t) → a number, in NumPy; methods such as `hamiltonian`, and brackets.
+        tau : array_like or callable, optional
+            Applied forces (nv,), or a function (t, q, qd) of them; default zero.
+        parameters : mapping or array_like, optional
+            Values of the named parameters.
+        tol : float
+            Largest ḟ, in that comparison, that counts as rounding.
+        seed : int
+            Of the random states.
+
+        Returns
+        -------
+        Conservation
+            True or false, with the largest residual and its state.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> pendulum = dl.load("spherical_pendulum")
+        >>> bool(pendulum.is_conserved(pendulum.hamiltonian))
+        True
+        >>> [bool(pendulum.is_conserved(lambda q, p: p[k])) for k in (0, 1)]
+        [False, True]
+        """
+        from dalembert.systems.poisson import conservation
+
+        return conservation(self, f, tau, parameters, tol, np.random.default_rng(seed))
 
     def acceleration_energy(
         self,
@@ -1610,7 +1700,19 @@ class System(Portable):
         return RequiredControls(tau, lam=lam)
 
     def holding(self, q: ArrayLike, **options: Argument) -> RequiredControls:
-        """`static_controls` by its old name, which warns."""
+        """`static_controls` by its old name, which warns.
+
+        Parameters
+        ----------
+        q : array_like
+            (nq,) a configuration.
+        **options :
+            As for `static_controls`.
+
+        Returns
+        -------
+        RequiredControls
+        """
         deprecated("holding is now static_controls", gone="0.3.0")
         return self.static_controls(q, **options)
 
@@ -2000,12 +2102,13 @@ class System(Portable):
         """The equations of motion as SymPy matrices in textbook form, from its programs.
 
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
-        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems
-        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "qdd"
-        (accelerations), "P_omega", "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r"
-        (reduced to independent coordinates) and "Delta" (the term that the constrained Lagrangian
-        loses). By default those
-        that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
+        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates), "H", "H_p" and
+        "H_q" (Hamiltonian, q̇ = ∂H/∂p, ṗ = −∂H/∂q + τ + ψ − Aᵀλ; of ball and free joints H_q has the
+        Lie–Poisson term −π × ω too); of systems under constraints also "h", "A", "gamma", "lambda"
+        (forces of the constraints), "qdd" (accelerations), "P_omega", "P_T", "M_p", "h_p", "tau_p"
+        (projected), "M_r", "h_r", "tau_r" (reduced to independent coordinates) and "Delta" (the term
+        that the constrained Lagrangian loses). By default those that say all of the motion: M, C, g,
+        and what else there is of G, e, psi and A.
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
         written a few seconds after that is given as the program computes it, which `note` says. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
@@ -2061,13 +2164,45 @@ class System(Portable):
         return self.evaluator.variant(quantity, formulation, choices)
 
     def ports(self, variant: Variant) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-        """Inputs of a variant's kernel, the open parameters last, and its results."""
+        """Inputs of a variant's kernel, the open parameters last, and its results.
+
+        Parameters
+        ----------
+        variant : Variant
+            A quantity by one formulation.
+
+        Returns
+        -------
+        tuple
+            Ports of the inputs and of the results.
+        """
         return self.evaluator.ports(variant)
 
     def call(
         self, kernel: Kernel, what: str, arguments: Sequence[Argument], out: Out = None
     ) -> Results:
-        """A kernel on arrays; NumPy's errors are raised again in the user's terms."""
+        """A kernel on arrays; NumPy's errors are raised again in the user's terms.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            A compiled quantity.
+        what : str
+            Its name in messages.
+        arguments : sequence of array_like
+            Its inputs, in order.
+        out : ndarray, optional
+            Where the first result goes.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+
+        Raises
+        ------
+        ShapeError
+            Naming the input whose shape does not fit.
+        """
         return self.evaluator.call(kernel, what, arguments, out)
 
     def _evaluate(
@@ -2125,6 +2260,11 @@ class System(Portable):
         if evaluator.has_parameters:
             arguments = (*arguments, evaluator.parameters_beside(arguments, parameters))
         elif parameters is not None:
+            if not isinstance(parameters, Mapping) and np.size(parameters):
+                raise ParameterError(
+                    f"{self.dynamics.name} has no named parameters: expected none, got an array of "
+                    f"shape {np.shape(parameters)}; pass further inputs by name, or leave them out"
+                )
             self.dynamics.parameter_values(dict(parameters))
         if not on_device(arguments):
             kernel = evaluator.kernel(variant)

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalembert.errors import UnknownNameError
+from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.zoo.entry import REGISTERED, Entry
 
 if TYPE_CHECKING:
@@ -105,6 +105,29 @@ def entry(name: str) -> Entry:
     raise UnknownNameError(f"no robot is called {name!r}{hint} The zoo has: {listed}")
 
 
+DESCRIPTIONS = "robot_descriptions:"
+
+
+def _described(name: str) -> tuple[Path, Path]:
+    """The file of a module of `robot_descriptions`, and the folder of all files of its robot."""
+    try:
+        module = import_module(f"robot_descriptions.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"robot_descriptions.{name}":
+            raise DalembertError(
+                f"{DESCRIPTIONS}{name} needs the package {error.name}: pip install "
+                "robot_descriptions"
+            ) from None
+        raise UnknownNameError(
+            f"robot_descriptions has no {name!r}; `python -m robot_descriptions list` lists its robots"
+        ) from None
+    files = [getattr(module, x, None) for x in ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")]
+    file = next(filter(None, files), None)
+    if file is None:
+        raise UnknownNameError(f"robot_descriptions.{name} has neither a URDF nor an MJCF file")
+    return Path(file), Path(getattr(module, "REPOSITORY_PATH", Path(file).parent))
+
+
 def load(
     name: str | PathLike[str],
     *,
@@ -118,7 +141,8 @@ def load(
     Parameters
     ----------
     name : str or path
-        A name of the zoo, or a file: .urdf, .xacro, .xml or .mjcf.
+        A name of the zoo, or a file: .urdf, .xacro, .xml or .mjcf; or "robot_descriptions:NAME", a
+        module of the package `robot_descriptions`, which downloads the file the first time.
     loops : {"close", "ignore"} or path
         Whether a file's closed chains are closed, or the tree alone is read. Loops may also stand in
         a file of their own, ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML of this
@@ -150,6 +174,9 @@ def load(
     """
     if isinstance(name, str) and is_known(name):
         return entry(name).build(**options)
+    if isinstance(name, str) and name.startswith(DESCRIPTIONS):
+        name, folder = _described(name.removeprefix(DESCRIPTIONS))
+        trust = folder if trust is None else trust
     if isinstance(name, str):  # a path by its ending, a folder in it, or because it is there
         is_robot_file = Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro")
         if not (is_robot_file or "/" in name or os.sep in name or os.path.exists(name)):

@@ -50,19 +50,45 @@ def _symbols(*names: str) -> tuple[list[Any], list[Any]]:
 
 
 @register("rolling_disk", "Disk rolling upright", f"{LECTURE}, pp. 61-62")
-def build_disk(m: float = 1.0, I1: float = 0.25, I2: float = 0.5, rho: float = 1.0) -> Constrained:
-    """A disk that stays upright: ẋ = ρ cos θ φ̇, ẏ = ρ sin θ φ̇; I₁ about the vertical, I₂ the axle."""
-    q, qd = _symbols("x", "y", "theta", "phi")
-    T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * I1 * qd[2] ** 2 + 0.5 * I2 * qd[3] ** 2
-    disk = Lagrangian(q, T, qd=qd, name="rolling_disk")
+def build_disk(
+    m: float = 1.0,
+    I1: float = 0.25,
+    I2: float = 0.5,
+    rho: float = 1.0,
+    g: float = 9.81,
+    leaning: bool = False,
+) -> Constrained:
+    """A disk that stays upright: ẋ = ρ cos θ φ̇, ẏ = ρ sin θ φ̇; I₁ about the vertical, I₂ the axle.
+
+    A `leaning` one falls: it leans by α to the left of its heading θ, I₁ about every diameter, and
+    (x, y) is the contact (Neimark and Fufaev 1972). Straight rolling is stable where I₂ (I₂ + m ρ²)
+    φ̇² > m g ρ I₁: φ̇² > g/3ρ for a thin disk, g/4ρ for a hoop.
+    """
+    q, qd = _symbols("x", "y", "theta", "phi", *(["alpha"] if leaning else []))
     rolling = Pfaffian(partial(_rolling, rho), name="rolling")
-    return Constrained(disk, [rolling], independent=("theta", "phi"))
+    if not leaning:
+        T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * I1 * qd[2] ** 2 + 0.5 * I2 * qd[3] ** 2
+        disk = Lagrangian(q, T, qd=qd, name="rolling_disk")
+        return Constrained(disk, [rolling], independent=("theta", "phi"))
+    m, I1, I2, rho, g = map(expression, (m, I1, I2, rho, g))
+    c, s, C, S = np.cos(q[2]), np.sin(q[2]), np.cos(q[4]), np.sin(q[4])
+    # along the heading, to the left of it, and up; the contact moves by ρ φ̇ along the heading
+    along = c * qd[0] + s * qd[1] - rho * S * qd[2]
+    left = c * qd[1] - s * qd[0] + rho * C * qd[4]
+    T = 0.5 * m * (along**2 + left**2 + (rho * S * qd[4]) ** 2)
+    T += 0.5 * I1 * (qd[4] ** 2 + (C * qd[2]) ** 2) + 0.5 * I2 * (qd[3] - S * qd[2]) ** 2
+    disk = Lagrangian(q, T, m * g * rho * C, qd=qd, name="leaning_disk")
+    return Constrained(disk, [rolling], independent=("theta", "phi", "alpha"))
 
 
 def _rolling(rho: Any, q: Any) -> Any:
     """ẋ − ρ cos θ φ̇ = 0 and ẏ − ρ sin θ φ̇ = 0."""
-    c, s = rho * np.cos(q[2]), rho * np.sin(q[2])
-    return np.stack([np.stack([1.0, 0.0, 0.0, -c]), np.stack([0.0, 1.0, 0.0, -s])])
+    c, s, rest = (
+        expression(rho) * np.cos(q[2]),
+        expression(rho) * np.sin(q[2]),
+        [0.0] * (len(q) - 4),
+    )
+    return np.stack([np.stack([1.0, 0.0, 0.0, -c, *rest]), np.stack([0.0, 1.0, 0.0, -s, *rest])])
 
 
 @register(

@@ -77,15 +77,48 @@ class Excitation(Frozen):
         return self.trajectory(t)
 
     def q(self, t: ArrayLike) -> np.ndarray:
-        """Positions (..., n) at times t (...), rad or m."""
+        """Positions (..., n) at times t (...), rad or m.
+
+        Parameters
+        ----------
+        t : array_like
+            Times, s.
+
+        Returns
+        -------
+        ndarray
+            (..., n).
+        """
         return np.asarray(self(t).q)
 
     def qd(self, t: ArrayLike) -> np.ndarray:
-        """Velocities (..., n), rad/s or m/s."""
+        """Velocities (..., n), rad/s or m/s.
+
+        Parameters
+        ----------
+        t : array_like
+            Times, s.
+
+        Returns
+        -------
+        ndarray
+            (..., n).
+        """
         return np.asarray(self(t).qd)
 
     def qdd(self, t: ArrayLike) -> np.ndarray:
-        """Accelerations (..., n), rad/s² or m/s²."""
+        """Accelerations (..., n), rad/s² or m/s².
+
+        Parameters
+        ----------
+        t : array_like
+            Times, s.
+
+        Returns
+        -------
+        ndarray
+            (..., n).
+        """
         return np.asarray(self(t).qdd)
 
     @property
@@ -127,6 +160,16 @@ class Excitation(Frozen):
         """Standard deviations to expect of the base parameters, from samples at `rate`, Hz.
 
         For white noise of the torques as in the settings, and positions without errors.
+
+        Parameters
+        ----------
+        rate : float
+            Samples per second, Hz.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Prior value and standard deviation of every base parameter.
         """
         import pandas
 
@@ -141,13 +184,41 @@ class Excitation(Frozen):
         return pandas.DataFrame({"prior": prior, "std": std}, index=index)
 
     def sampled(self, rate: float = 100.0) -> xarray.Dataset:
-        """q, q̇, q̈, τ and power at `rate`, Hz, labelled like a run: plots, pages, `identify`."""
+        """q, q̇, q̈, τ and power at `rate`, Hz, labelled like a run: plots, pages, `identify`.
+
+        Parameters
+        ----------
+        rate : float
+            Samples per second, Hz.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Raises
+        ------
+        SettingError
+            If the rate is not positive.
+        """
         if not (np.isfinite(rate) and rate > 0.0):
             raise SettingError(f"rate={rate!r} must be a positive number of samples per second")
         return sampled(self.trajectory, self.robot, 1.0 / float(rate))
 
     def csv(self, path: str | PathLike[str], rate: float = 100.0) -> Path:
-        """Write times, q, q̇, q̈ and τ at `rate`, Hz, as `dalembert.read_log` reads them."""
+        """Write times, q, q̇, q̈ and τ at `rate`, Hz, as `dalembert.read_log` reads them.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        rate : float
+            Samples per second, Hz.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         write_log(self.sampled(rate), Path(path))
         return Path(path)
 

@@ -40,7 +40,12 @@ def set_num_threads(n: SupportsIndex) -> None:
 
 
 def get_num_threads() -> int:
-    """The number of threads kernels may use; by default, the cores this process may run on."""
+    """The number of threads kernels may use; by default, the cores this process may run on.
+
+    Returns
+    -------
+    int
+    """
     return int(_settings.num_threads)
 
 

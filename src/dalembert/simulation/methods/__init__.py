@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalembert.simulation.methods import explicit, generalized_alpha, variational
+from dalembert.simulation.methods import canonical, explicit, generalized_alpha, variational
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.text import require_known
 
@@ -14,7 +14,7 @@ _SCIPY = (
     AdaptiveMethod("BDF", 5, "backward differences (Shampine and Reichelt 1997)", False, True),
     AdaptiveMethod("LSODA", 12, "Adams or backward differences (Petzold 1983)", False, True),
 )
-_FILES = (explicit, variational, generalized_alpha)
+_FILES = (explicit, variational, generalized_alpha, canonical)
 
 METHODS: dict[str, Method] = {
     method.name: method for methods in (_SCIPY, *(x.METHODS for x in _FILES)) for method in methods

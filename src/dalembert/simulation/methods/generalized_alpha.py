@@ -55,11 +55,11 @@ class GeneralizedAlpha:
         """Entries of F in the inner state; for a large system F is computed anew."""
         return self.plant.nv**2 if self.plant.nv <= MOST_STORED else 0
 
-    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """The state and zeros: accelerations are unknown at the start."""
         return np.concatenate([x, np.zeros(self.history)])
 
-    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
+    def leave(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """The state itself, which meets the constraints."""
         return x[: self.plant.size]
 

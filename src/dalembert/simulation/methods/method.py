@@ -19,8 +19,8 @@ class Step(Protocol):
 
     @property
     def history(self) -> int: ...
-    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray: ...
-    def leave(self, x: np.ndarray, inputs: Inputs) -> np.ndarray: ...
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray: ...
+    def leave(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray: ...
     def advance(
         self, flow: Flow, x: np.ndarray, t: Time, h: Time, torque: Torque
     ) -> np.ndarray: ...
@@ -33,7 +33,7 @@ class OneStep:
     function: Advance
     history: int = 0
 
-    def enter(self, x: np.ndarray, inputs: Inputs) -> np.ndarray:
+    def enter(self, x: np.ndarray, t: Time, inputs: Inputs) -> np.ndarray:
         """The state itself."""
         return x
 
@@ -70,6 +70,7 @@ class FixedMethod(_NamedMethod):
     projects: bool = True  # its states are projected onto constraints after every step
     by_derivatives: bool = True  # integrates the derivatives of the plant, by any formulation
     remembers: bool = False  # stores accelerations, which change where a torque jumps
+    single: bool = True  # in single precision where the start is
 
 
 @dataclass(frozen=True)
