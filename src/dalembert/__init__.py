@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from dalembert.constraints import early_substitution as early_substitution
     from dalembert.constraints import growth_vector as growth_vector
     from dalembert.constraints import is_holonomic as is_holonomic
+    from dalembert.constraints.least_constraint import (
+        gauss_least_constraint as gauss_least_constraint,
+    )
     from dalembert.constraints.network import Network as Network
     from dalembert.control import time_optimal as time_optimal
     from dalembert.course import exercise as exercise
@@ -97,6 +100,8 @@ if TYPE_CHECKING:
     from dalembert.model import Joint as Joint
     from dalembert.model import Link as Link
     from dalembert.model import Parameter as Parameter
+    from dalembert.report.compare import compare as compare
+    from dalembert.report.growth import growth_chart as growth_chart
     from dalembert.report.page import write_report as write_report
     from dalembert.report.widget import Widget as Widget
     from dalembert.simulation import Samples as Samples
@@ -127,6 +132,7 @@ _MODULES = {
         Status Surface TendonCoupling Torus Touching early_substitution growth_vector
         is_holonomic
     """,
+    "dalembert.constraints.least_constraint": "gauss_least_constraint",
     "dalembert.constraints.network": "Network",
     "dalembert.control": "time_optimal",
     "dalembert.course": "exercise exercises",
@@ -147,6 +153,8 @@ _MODULES = {
     "dalembert.logs.read": "read_log",
     "dalembert.mechanisms": "PlanarMechanism SpatialMechanism",
     "dalembert.model": "Actuator Joint Link Parameter",
+    "dalembert.report.compare": "compare",
+    "dalembert.report.growth": "growth_chart",
     "dalembert.report.page": "write_report",
     "dalembert.report.widget": "Widget",
     "dalembert.simulation": "Samples SimulationWarning peaks simulate torques_along",

@@ -8,8 +8,8 @@ import pytest
 import scipy.linalg
 
 import dalembert as dl
+from tests.constraints.states import ROUTES
 
-ROUTES = ("multiplier", "elimination", "projection", "gauge")
 MODELS = ("four_bar", "rolling_disk", "parallel_3rr", "chaplygin_sleigh")
 
 

@@ -49,7 +49,7 @@ def states(closed: Constrained, seed: int, count: int = 2) -> list[tuple[np.ndar
 
 
 def assert_same(closed: Constrained, view: TransformedMechanism, seed: int = 0) -> None:
-    """Freedoms, redundant constraints, q̈ and Aᵀλ by four routes, and what is built on them."""
+    """Freedoms, redundant constraints, q̈ and Aᵀλ by all routes, and what is built on them."""
     there = view.closed
     here, other = closed.mobility(), there.mobility()
     assert (other.freedoms, other.rank) == (here.freedoms, here.rank)

@@ -1,4 +1,4 @@
-"""The four routes agree, and what they return satisfies the equations."""
+"""All routes agree, and what they return satisfies the equations."""
 
 import numpy as np
 import pytest

@@ -81,7 +81,7 @@ def test_the_stewart_platform_is_driven_by_its_legs():
 @given(seeds)
 @settings(max_examples=6)
 def test_random_trees_closed_at_random(seed):
-    """Any joints, any loop: four routes agree, constraints hold, energy obeys the power of τ."""
+    """Any joints, any loop: all routes agree, constraints hold, energy obeys the power of τ."""
     rng = np.random.default_rng(seed)
     kinds = ("revolute", "prismatic", "spherical", "helical")
     robot = Robot(random_model(rng, kinds=kinds, n=4, tree=False))

@@ -297,3 +297,39 @@ def test_the_equation_of_the_forces_has_all_terms_of_moving_coordinates():
     closed = dl.Constrained(system, [sphere], guess=[1.0, 0.0])
     first = str(closed.equations(["lambda"], progress=False)).splitlines()[0]
     assert first == "Constraint forces, M q̈ + C q̇ + g + G q̇ + e + Aᵀλ = τ + ψ"
+
+
+FIVE = (
+    "pendulum_constrained",
+    "spherical_pendulum_constrained",
+    "rolling_disk",
+    "knife_edge",
+    "chaplygin_sleigh",
+)
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_accelerations_of_least_constraint_solve_lagranges_equations(name):
+    """q̈ without M⁻¹, and λ by M⁻¹: M q̈ + C q̇ + g + Aᵀλ = τ + ψ and A q̈ = γ, in symbols."""
+    closed = symbolic_model(name)
+    keys = ["M", "C", "g", "A", "gamma", "lambda", "qdd"]
+    eq = closed.equations(keys, group=False, progress=False)
+    qd = sympy.Matrix(eq.qd)
+    balance = eq["M"] * eq["qdd"] + eq["C"] * qd + eq["g"] + eq.A.T * eq["lambda"]
+    balance -= sympy.Matrix(eq.tau)
+    missing = sympy.Matrix([balance, eq.A * eq["qdd"] - eq["gamma"]])
+    if closed.dynamics.position_count:  # on the constraint
+        relation = {x**2: l**2 - y**2} if name == FIVE[0] else {x**2: r**2 - y**2 - z**2}
+        missing = missing.applyfunc(lambda e: sympy.expand(sympy.together(e)).subs(relation))
+    assert sympy.simplify(missing).is_zero_matrix
+    assert eq.text().count("q\u0308 = ") == 1 and r"\ddot{q} &=" in eq.latex()
+
+
+def test_accelerations_where_the_mass_matrix_is_singular():
+    from tests.constraints.test_udwadia_kalaba import two_masses
+
+    carts = two_masses(lambda q: q[1] - q[0] - 0.5)
+    eq = carts.equations(["qdd"], progress=False)
+    q, tau = np.array([0.1, 0.6, 0.2]), np.array([0.3, -0.2, 0.4])
+    expected, _ = carts.forward_dynamics(q, 0 * q, tau, formulation="udwadia_kalaba")
+    np.testing.assert_allclose(eq.lambdify("qdd")(q, 0 * q, tau), expected, rtol=1e-12)

@@ -167,7 +167,7 @@ def animation(folder: Path) -> bytes:
 
 def plot(folder: Path) -> bytes:
     """A picture of curves."""
-    from dalembert.report.comparison import plot_growth
+    from dalembert.report.growth import plot_growth
 
     plot_growth([], folder / "counts.png", 4)
     return b""

@@ -137,6 +137,66 @@ def test_a_lagrangian_of_a_driven_pivot():
     assert derivative == pytest.approx(0.9 + np.sin(0.4) * pivot, rel=1e-12)
 
 
+def test_its_derivative_and_all_applied_forces_give_the_torques():
+    """∂S/∂q̈ + N − ψ + J_tᵀ F = τ with rotors, friction, gravity and a wrench at the tool."""
+    robot, rng = dl.load("puma560"), np.random.default_rng(8)
+    loss = rng.uniform(0.1, 1.0, (3, 6))
+    friction = {"viscous": loss[0], "coulomb_positive": loss[1], "coulomb_negative": -loss[2]}
+    drive = replace(robot.model.drive, **friction)
+    robot = dl.Robot(replace(robot.model, drive=drive))
+    q, qd, qdd = rng.normal(size=(3, robot.nv))
+    wrench = rng.normal(size=6)
+    tau = robot.inverse_dynamics(q, qd, qdd, tip_wrench=wrench, formulation="gibbs_appell")
+    expected = robot.derivative("acceleration_energy", (q, qd, qdd), wrt="qdd")
+    expected = expected + robot.gravity_torque(q) - robot.generalized_forces(q, qd)
+    expected = expected + robot.jacobian(q, "tool", "body").T @ wrench
+    np.testing.assert_allclose(tau, expected, rtol=1e-12, atol=1e-12 * np.abs(tau).max())
+    others = robot.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
+    np.testing.assert_allclose(tau, others, rtol=1e-12, atol=1e-12 * np.abs(tau).max())
+
+
+def test_quasi_accelerations():
+    """∂S/∂ω̇ = J ω̇ + ω × J ω = Y⁻ᵀ Q of a body in Euler angles, ω = Y q̇ its quasi-velocities."""
+    q, qd = sympy.symbols("yaw pitch roll"), sympy.symbols("a b c")
+    Y = sympy.Matrix(
+        [
+            [-sympy.sin(q[1]), 0, 1],
+            [sympy.cos(q[1]) * sympy.sin(q[2]), sympy.cos(q[2]), 0],
+            [sympy.cos(q[1]) * sympy.cos(q[2]), -sympy.sin(q[2]), 0],
+        ]
+    )
+    J = np.diag([1.0, 2.0, 2.5])
+    omega = Y * sympy.Matrix(qd)
+    kinetic = sympy.expand((omega.T * sympy.Matrix(J) * omega)[0] / 2)
+    body = dl.Lagrangian(list(q), kinetic, 0, qd=list(qd))
+    rng = np.random.default_rng(9)
+    x, v, moment, rate = rng.normal(size=(4, 3))
+    numbers = sympy.lambdify([q], Y)
+    A = np.array(numbers(x))
+    drift = (np.array(numbers(x + 1e-6 * v)) - np.array(numbers(x - 1e-6 * v))) @ v / 2e-6
+
+    def S(u_dot):
+        return body.acceleration_energy(x, v, np.linalg.solve(A, u_dot - drift))
+
+    u = A @ v
+    inertia = by_differences(S, rate)
+    np.testing.assert_allclose(inertia, J @ rate + np.cross(u, J @ u), atol=1e-8)
+    # under the moment, Q = Yᵀ m: the accelerations that Appell's equations give are those of Euler
+    expected = np.linalg.solve(J, moment - np.cross(u, J @ u))
+    qdd = body.forward_dynamics(x, v, A.T @ moment)
+    np.testing.assert_allclose(A @ qdd + drift, expected, atol=1e-8)
+    np.testing.assert_allclose(by_differences(S, expected), moment, atol=1e-8)
+
+
+def test_bodies_in_absolute_coordinates():
+    closed = dl.load("two_bars").constrained()
+    rng = np.random.default_rng(10)
+    q, qd, qdd = rng.normal(size=(3, closed.nv))
+    derivative = by_differences(lambda x: closed.acceleration_energy(q, qd, x), qdd)
+    expected = closed.mass_matrix(q) @ qdd + closed.coriolis_matrix(q, qd) @ qd
+    np.testing.assert_allclose(derivative, expected, atol=1e-12 * (1.0 + np.abs(expected).max()))
+
+
 def test_energy_balance():
     # q̇·∂S/∂q̈ = dK/dt along any motion, at an instant
     robot = dl.load("ur5")

@@ -13,6 +13,7 @@ from dalembert.mechanisms import Sine
 from dalembert.mechanisms.state import State
 from dalembert.mechanisms.to_robot import Converted, robot_with_loops
 from dalembert.zoo.absolute import double_four_bar, four_bar, slider_crank, two_bars
+from tests.constraints.states import ROUTES
 
 
 def moving(mechanism: PlanarMechanism, seed: int) -> State:
@@ -59,7 +60,7 @@ def test_rows_of_the_tree_and_the_loops() -> None:
     assert len(converted.loops) == 2
 
 
-@pytest.mark.parametrize("route", ["multiplier", "elimination", "projection", "gauge"])
+@pytest.mark.parametrize("route", ROUTES)
 def test_every_route_of_the_constraint_layer_finds_the_same_multipliers(route: str) -> None:
     mechanism = four_bar(start=0.5)
     state = moving(mechanism, 5)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from tests.constraints.states import ROUTES as CATALOGUE
 
-ROUTES = ("multiplier", "elimination", "projection", "gauge", "kane")
+ROUTES = (*CATALOGUE, "kane")
 
 
 def over_the_top(formulation, method="DOP853", **options):

@@ -281,15 +281,31 @@ class DemoOptions:
     states: int = option(2**20, "States to evaluate.", min=1)
 
 
+@command("dynamics")
+class CompareOptions(StateOptions):
+    """Compare all formulations of the motion at one state: results, operations, disagreement.
+
+    Example: dalembert compare four_bar --qd 1,-1,0.5
+    """
+
+    q: str | None = Q
+    qd: str | None = QD
+    tau: str | None = TAU
+
+
 @command("robots")
 class CountOptions:
     """Count the arithmetic of every formulation, beside the published figures.
 
-    Example: dalembert count puma560 --plot counts.png
+    Examples: dalembert count puma560 --plot counts.png; dalembert count four_bar
     """
 
     robot: str = ROBOT
-    quantity: str = option("inverse_dynamics", "Quantity to count.")
+    quantity: str | None = option(
+        None,
+        "Quantity to count; default: inverse_dynamics, under constraints forward_dynamics.",
+        show_default=False,
+    )
     plot: Path | None = option(None, "Draw counts against the number of joints into this file.")
     json: bool = JSON
 
@@ -503,7 +519,7 @@ class EquationsOptions:
     quantity: list[str] | None = option(
         None,
         "M, C, g, Gamma, K, U, B, Csq, psi, G, e; under constraints also h, A, gamma, "
-        "lambda, P_omega, P_T, M_p, h_p, tau_p, M_r, h_r, tau_r, Delta; may be repeated. "
+        "lambda, qdd, P_omega, P_T, M_p, h_p, tau_p, M_r, h_r, tau_r, Delta; may be repeated. "
         "Default: those that say all of the motion.",
     )
     recursion: str | None = option(

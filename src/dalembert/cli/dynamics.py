@@ -28,7 +28,13 @@ from dalembert.text import require_known, visible
 if TYPE_CHECKING:
     import xarray
 
-    from dalembert.cli.app import EvaluateOptions, ForwardOptions, InverseOptions, MatricesOptions
+    from dalembert.cli.app import (
+        CompareOptions,
+        EvaluateOptions,
+        ForwardOptions,
+        InverseOptions,
+        MatricesOptions,
+    )
     from dalembert.formulations.registry import Quantity
 
 TWIST = ("vx", "vy", "vz", "ωx", "ωy", "ωz")
@@ -75,6 +81,26 @@ def forward(options: ForwardOptions) -> None:
     """q̈ with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ; with constraints also λ."""
     system = load(options.robot).compiled
     _solve(system, "forward_dynamics", state(system, options, "q", "qd", "tau"), options)
+
+
+def compare(options: CompareOptions) -> None:
+    """Every formulation at one state: q̈, Aᵀλ or τ, operations, and the largest disagreement."""
+    from dalembert.report.compare import HEADS, compare
+
+    system = load(options.robot).compiled
+    q, qd, tau = state(system, options, "q", "qd", "tau").values()
+    result = compare(system, q, qd, tau)
+    if options.json:
+        entries = [
+            {**vars(x), "operations": x.operations and vars(x.operations)} for x in result.entries
+        ]
+        print_json({**vars(result), "entries": entries, "disagreement": result.disagreement})
+        return
+    screen = console()
+    rows = (entry.cells for entry in result.entries)
+    show_table(screen, system.name, HEADS, rows, left=2, words=(len(HEADS) - 1,))
+    for line in (*result.notes, result.summary):
+        say(screen, line)
 
 
 def _solve(

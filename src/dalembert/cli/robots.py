@@ -147,22 +147,23 @@ def _show_joints(screen: Console, facts: dict[str, Any]) -> None:
 
 def count(options: CountOptions) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    from dalembert.report import comparison
+    from dalembert.report import comparison, growth
     from dalembert.systems.counting import as_written, general_chain
 
-    system, quantity = load(options.robot).compiled, options.quantity
+    system = load(options.robot).compiled
+    quantity = options.quantity or comparison.counted_quantity(system)
     counted = comparison.count_rows(system, quantity)
     if options.json:
         print_json([asdict(row) for row in counted])
         return
     screen = console()
-    heads = (
-        *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
-        *("published, n = 6 ×", "+"),
-    )
-    texts = (["–" if x is None else integer(x) for x in row.numbers] for row in counted)
+    heads = ("as written ×", "+", "this system ×", "+", "sin, cos", "published, n = 6 ×", "+")
+    known = comparison.known_columns(counted)
+    numbers = ([row.numbers[k] for k in known] for row in counted)
+    texts = (["–" if x is None else integer(x) for x in own] for own in numbers)
     rows = ([row.formulation, *cells] for row, cells in zip(counted, texts, strict=True))
-    show_table(screen, f"{quantity.replace('_', ' ')} of {system.name}", heads, rows)
+    title = f"{quantity.replace('_', ' ')} of {system.name}"
+    show_table(screen, title, ("formulation", *(heads[k] for k in known)), rows)
     for row in counted:
         if row.note:
             say(screen, "  ", (row.formulation, "cyan"), f": {row.note}")
@@ -179,12 +180,12 @@ def count(options: CountOptions) -> None:
     title = "where the savings come from, general chain of six"
     show_table(screen, title, ("variant", "×", "+"), history)
     with screen.status("counting …") as status:
-        growths = comparison.growths(progress=lambda name: status.update(f"counting {name} …"))
+        growths = growth.growths(progress=lambda name: status.update(f"counting {name} …"))
     text = comparison.polynomial_text
     polynomials = ((x.formulation, text(x.multiplications), text(x.additions)) for x in growths)
     title, columns = "growth with the number of joints, exact", ("multiplications", "additions")
     show_table(screen, title, ("formulation", *columns), polynomials)
-    totals = {growth.formulation: sum(growth.at(comparison.PUBLISHED_FOR)) for growth in growths}
+    totals = {x.formulation: sum(x.at(comparison.PUBLISHED_FOR)) for x in growths}
     if all(name in totals for name in comparison.PUBLISHED):
         uicker, four, three, newton = (totals[name] for name in comparison.PUBLISHED)
         screen.print(
@@ -193,7 +194,7 @@ def count(options: CountOptions) -> None:
             f"4×4/craig {four / newton:.1f}, 3×3/craig {three / newton:.1f}"
         )
     if options.plot is not None:
-        comparison.plot_growth(growths, options.plot)
+        growth.plot_growth(growths, options.plot)
         say(screen, f"picture: {options.plot}")
 
 

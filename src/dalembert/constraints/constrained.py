@@ -1,8 +1,8 @@
 """`Constrained`: any system with constraints, with a robot's interface.
 
 Every method is a few lines: what it computes is in the module of its name (`multiplier`,
-`elimination`, `projection`, `gauge`, `inverse`, `reduced`, `derivatives`, `contact`, `quantities`),
-listed in `catalogue`.
+`elimination`, `projection`, `gauge`, `udwadia_kalaba`, `inverse`, `reduced`, `derivatives`, `contact`,
+`quantities`), listed in `catalogue`.
 """
 
 from __future__ import annotations
@@ -228,9 +228,10 @@ class Constrained(System):
         t : float or array_like, optional
             Time, s.
         formulation : str, optional
-            "multiplier" (default), "elimination", "projection", "gauge" or "boltzmann_hamel". States
-            at which the pivots of elimination, gauge and boltzmann_hamel are poor are solved by the
-            multiplier method.
+            "multiplier" (default), "elimination", "projection", "gauge", "boltzmann_hamel" or
+            "udwadia_kalaba", which takes a singular M too, where the constraints determine the
+            motion. States at which the pivots of elimination, gauge and boltzmann_hamel are poor
+            are solved by the multiplier method.
         tip_wrench : array_like, optional
             (..., 6), exerted by the tool on its environment, in the tool frame.
         wrenches : mapping, optional
@@ -258,6 +259,8 @@ class Constrained(System):
         ConstraintError
             If the constraints contradict each other at a state, or it is at or near a singular
             configuration. The bare kernel gives NaN there.
+        SingularMassMatrixError
+            If M is singular, and by "udwadia_kalaba" if no constraint holds what has no inertia.
 
         Examples
         --------

@@ -91,7 +91,7 @@ def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], ou
     inputs, _ = system.ports(variant)
     functions: dict[Any, PlainKernel] = system.__dict__.setdefault("_looped", {})
     if variant.key not in functions:
-        if variant.quantity.inverts_mass:
+        if variant.inverts_mass:
             system.dynamics.require_regular()
         dynamics = system.dynamics.on_numbers
         shapes = {port.name: port.shape for port in inputs}
@@ -172,8 +172,9 @@ class ConstrainedDynamics(WrappedDynamics):
             "required_efforts": self.driven_by.actuators,
         }
         own = {name: x for name, x in catalogue.BY_NAME.items() if has.get(name, True)}
-        # constraints choose q̈ and p; S and H are the same functions of them
-        return {**self.inherited_quantities("acceleration_energy", "hamiltonian"), **own}
+        # constraints choose q̈ and p; S, Z and H are the same functions of them
+        functions = ("acceleration_energy", "gauss_constraint", "hamiltonian")
+        return {**self.inherited_quantities(*functions), **own}
 
     def quantity(self, name: str) -> Quantity:
         return twin_of(self.catalogue, name) or super().quantity(name)
@@ -264,7 +265,8 @@ class ConstrainedDynamics(WrappedDynamics):
                 massless = int(size.argmin())
         raise SingularMassMatrixError(
             f"{self.name}: M(q) is singular: nothing resists {plant.velocities[massless]!r}; give "
-            "it mass or inertia"
+            "it mass or inertia, or, where the constraints determine its motion, take "
+            'forward_dynamics(…, formulation="udwadia_kalaba")'
         )
 
     def motion(self, t: Time, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ from dalembert.spatial.arrays import Array
 
 if TYPE_CHECKING:
     from dalembert.constraints.dynamics import ConstrainedDynamics
+    from dalembert.constraints.udwadia_kalaba import Stacked
 
 
 class Metric(NamedTuple):
@@ -85,13 +86,20 @@ def metric(system: ConstrainedDynamics, M: Array, A: Array) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
     mass = leaves_first(M)
     B = np.stack(mass.half_solve(A.T)).T
+    return Metric(mass, A, B, span(system, B, mass.weights))
+
+
+def span(
+    system: ConstrainedDynamics, B: Array, weights: Array | None = None
+) -> AnyRowSpace | BlockedRowSpace:
+    """The space of the rows of A in other velocities, B, its rank that of the constraints."""
     is_redundant = system.known_rank and not system.balanced
     if len(system.blocks) > 1 and is_redundant and not is_large(B):
         # rows of each block, and how many of them are independent at nearly every posture
         independent = set(system.require_pivots().rows)
         blocks = [(list(rows), len(independent.intersection(rows))) for rows in system.blocks]
-        return Metric(mass, A, B, blocked_rows(B, mass.weights, blocks))
-    return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
+        return blocked_rows(B, np.ones(system.nv) if weights is None else weights, blocks)
+    return row_space(B, system.known_rank, weights=weights)
 
 
 def metric_at(system: ConstrainedDynamics, q: Array) -> Metric:
@@ -108,8 +116,13 @@ def terms(
     return system.dynamics.mass_matrix(q), f, rows.A, rows.drift
 
 
-def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
-    """The route to (q̈, λ), differentiated through the equations of motion."""
+def implicit(
+    route: Callable[..., Any], maps_at: Callable[..., Metric | Stacked] = metric_at
+) -> Callable[..., Any]:
+    """The route to (q̈, λ), differentiated through the equations of motion.
+
+    These are solved once more by `maps_at` (system, q): by other factors where M may be singular.
+    """
 
     @wraps(route)
     def forward(
@@ -118,7 +131,7 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
         qdd, lam = route(system, q, qd, tau, **choices)
         if not tracing.is_differentiating():
             return qdd, lam
-        rows, maps = system.at(q, qd), metric_at(system, q)
+        rows, maps = system.at(q, qd), maps_at(system, q)
 
         def residual(a: Array, multipliers: Array) -> tuple[Array, Array]:
             force = demanded(system, q, qd, a) + rows.A.T @ multipliers - tau
@@ -130,7 +143,10 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def solution(
-    system: ConstrainedDynamics, maps: Metric, x: tuple[Any, Any], missing: Callable[..., Any]
+    system: ConstrainedDynamics,
+    maps: Metric | Stacked,
+    x: tuple[Any, Any],
+    missing: Callable[..., Any],
 ) -> tuple[Array, Array]:
     """x = (q̈, λ), λ of least norm, whose derivatives are those of M q̈ + Aᵀλ − f and A q̈ − γ, `missing`.
 

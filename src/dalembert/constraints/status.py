@@ -21,6 +21,7 @@ from dalembert import tracing
 from dalembert.constraints.geometry import named_rows, weighed
 from dalembert.constraints.kkt import metric_at
 from dalembert.constraints.multiplier import INCONSISTENT, off
+from dalembert.constraints.udwadia_kalaba import require_determined, stacked_at
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.kernels.call.arguments import needs_mapping
@@ -92,7 +93,8 @@ def _with_status(formulation: Formulation, quantity: str) -> Formulation:
         status = np.where(_finite(results), 0.0, float(failure))
         here, q = system.at_time(inputs.get("t")), inputs["q"]
         qd = None if quantity in ANY_VELOCITY else inputs.get("qd")
-        status = np.where(metric_at(here, q).space.lost > 0.0, float(Status.SINGULAR), status)
+        maps = metric_at(here, q) if formulation.inverts_mass else stacked_at(here, q)
+        status = np.where(maps.space.lost > 0.0, float(Status.SINGULAR), status)
         if tracing.is_symbolic(by) or not np.isinf(by):
             status = off(here, q, qd, by, status)
         status = np.where(
@@ -225,6 +227,8 @@ class Call:
             parameters = _first(parameters, bad)
         system = self.system.description.bound(parameters)
         system = system.at_time(None if t is None else _first(t, bad, 0))
+        if self.formulation == "udwadia_kalaba":  # of any M
+            require_determined(system, q)
         if self.quantity == "inverse_dynamics":
             drives = (self.options["actuators"] or "all of them").replace(",", ", ")
             pulls = ", or they would pull at a contact with friction"

@@ -72,6 +72,22 @@ def multipliers(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) ->
     return lam
 
 
+def accelerations(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Array:
+    """q̈ (nv,) by Udwadia and Kalaba's equation, without M⁻¹ (Udwadia and Phohomsiri 2006).
+
+    ((I − A⁺A) M + A⁺A) q̈ = (I − A⁺A) f + A⁺γ, times det A Aᵀ.
+    """
+    require_smooth(system, "the symbolic form")
+    M, f, A, drift = terms(system, q, qd, tau)
+    rows = list(system.require_pivots().rows)
+    A, drift = A[rows], drift[rows]
+    adj, det = _inverse(A @ A.T, f"A Aᵀ of {system.name}")
+    across = det * np.eye(system.nv) - A.T @ adj @ A
+    adj_K, det_K = _inverse(across @ M + A.T @ adj @ A, f"M of {system.name}")
+    qdd: Array = (adj_K @ (across @ f + A.T @ (adj @ drift))) / det_K
+    return qdd
+
+
 def projector(system: ConstrainedDynamics, q: Array) -> Array:
     """P_ω (nv, nv) of p.68."""
     M = system.dynamics.mass_matrix(q)
@@ -123,6 +139,7 @@ _FORMS: dict[str, Form] = {
     "constraints": (("position_count",), residual),
     "constraint_drift": (("rows",), drift),
     "multipliers": (("rows",), multipliers),
+    "accelerations": (VECTOR, accelerations),
     "projector": (SQUARE, projector),
     # P_T = P_ωᵀ
     "tangent_projector": (SQUARE, lambda s, q: projector(s, q).T),

@@ -25,6 +25,7 @@ AUTOMATIC = "Griewank and Walther 2008"
 CARPENTIER = "Carpentier and Mansard 2018"
 DIFFERENTIATION = "automatic differentiation"
 FEATHERSTONE = "Featherstone 2008, §6.5"
+GAUSS = "Gauss 1829; Papastavridis 2002"
 HAMILTON = "Hamilton 1835; Greenwood 2003"
 HOLLERBACH = "Hollerbach 1980"
 KHATIB = "Khatib 1987"
@@ -337,6 +338,12 @@ KINEMATICS = (
         "acceleration_energy(q, qd, qdd) -> S()",
         "S = ½ ∫ a·a dm, rotors included",
         ("bodies", "inverse.gibbs_appell", APPELL, BODIES),
+    ),
+    _inverting(
+        "gauss_constraint(q, qd, qdd, tau) -> Z()",
+        "Z = ½ (q̈ − a)ᵀM (q̈ − a), a the acceleration under τ",
+        ("gibbs_appell", "inverse.gibbs_appell", GAUSS, "½ rᵀM⁻¹r with r = ∂S/∂q̈ − Q"),
+        optional=("tip_wrench",),
     ),
     _quantity(
         "potential_energy(q) -> U()",

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations import actuators
-from dalembert.formulations.catalogue import HAMILTON, OPERATIONAL, QUANTITIES
+from dalembert.formulations.catalogue import GAUSS, HAMILTON, OPERATIONAL, QUANTITIES
 from dalembert.formulations.catalogue import actuator_quantities as tree_actuator_quantities
 from dalembert.formulations.forward.regularity import RELATIVE_PIVOT, configurations
 from dalembert.formulations.forward.solve import implicit
@@ -26,6 +26,7 @@ from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.linalg.factorisations import (
     cholesky_solve,
+    inverse_form,
     lower_inverse,
     tree_inverse,
     upper_cholesky,
@@ -164,6 +165,15 @@ def canonical_equations(
     return qd, tau + model.G.T @ rate
 
 
+def gauss_constraint(
+    model: CoupledModel, q: Vector, qd: Vector, qdd: Vector, tau: Vector, **options: Any
+) -> Scalar:
+    """Z = ½ rᵀM⁻¹r with r = M q̈ + h − τ."""
+    missing = inverse_dynamics(model, q, qd, qdd, **options) - tau
+    Z: Scalar = 0.5 * inverse_form(mass_matrix(model, q), missing)
+    return Z
+
+
 def coriolis_centrifugal(model: CoupledModel, q: Vector) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of the contracted Christoffel symbols (003)."""
     return christoffel.products_and_squares(
@@ -199,6 +209,7 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
     "canonical_equations": (
         Formulation("momenta", canonical_equations, HAMILTON, "contracted rates of the momenta"),
     ),
+    "gauss_constraint": (Formulation("newton_euler", gauss_constraint, GAUSS, _REDUCED),),
     "coriolis_centrifugal": (
         Formulation("christoffel", coriolis_centrifugal, "003", "2Γ_ijk and Γ_ijj"),
     ),

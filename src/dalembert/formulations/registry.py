@@ -72,6 +72,7 @@ class Formulation:
     implementation: Callable[..., Any] | str
     citation: str
     summary: str
+    inverts_mass: bool = True  # where its quantity does: False for one that treats a singular M too
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "citation", with_titles(self.citation))

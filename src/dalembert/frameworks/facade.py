@@ -42,7 +42,7 @@ def spread(operation: Operation) -> BroadcastKernel:
         result = operation.__dict__.get("_spread")
         if result is None:
             variant = operation.root.variant
-            if variant is None or variant.quantity.inverts_mass:
+            if variant is None or variant.inverts_mass:
                 operation.system.dynamics.require_regular()
             result = BroadcastKernel(operation.program, operation.name.replace(" ", "_"))
             operation.__dict__["_spread"] = result

@@ -24,7 +24,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
-from scipy.optimize import nnls
 from scipy.special import chdtri
 
 from dalembert.errors import ConvergenceError, IdentificationError
@@ -47,6 +46,7 @@ from dalembert.identification.pseudo_inertia import (
     transformed_forms,
 )
 from dalembert.identification.regressor import BaseParameters, Regressor
+from dalembert.linalg.least_distance import least_distance
 from dalembert.model.frozen import Frozen
 from dalembert.spatial import pose
 from dalembert.text import require_known, short
@@ -526,19 +526,12 @@ def constrained_least_squares(
 ) -> tuple[np.ndarray, np.ndarray]:
     """y (n,) of least |M y − c| with G y ≥ h, and the multipliers of the rows.
 
-    With M = Q R and z = R y − Qᵀ c: least |z| with (G R⁻¹) z ≥ h', whose dual is a least-squares
-    problem in non-negative multipliers (Lawson and Hanson 1974, ch. 23).
+    With M = Q R and z = R y − Qᵀ c: least |z| with (G R⁻¹) z ≥ h' (Lawson and Hanson 1974, ch. 23).
     """
     Q, R, order = qr(M, mode="economic", pivoting=True)
     inverse_order = np.empty_like(order)
     inverse_order[order] = np.arange(len(order))
     y = solve_triangular(R, Q.T @ c)
     violation = h - G[:, order] @ y
-    if not len(h) or violation.max() <= 0.0:
-        return y[inverse_order], np.zeros(len(h))
-    F = solve_triangular(R, G[:, order].T, trans="T").T
-    norms = np.linalg.norm(F, axis=1)
-    F, violation = F / norms[:, None], violation / norms
-    v = np.linalg.lstsq(F, violation, rcond=None)[0]
-    u = nnls(F.T, v)[0]
-    return (y + solve_triangular(R, F.T @ u))[inverse_order], u / norms
+    z, u = least_distance(solve_triangular(R, G[:, order].T, trans="T").T, violation)
+    return (y + solve_triangular(R, z))[inverse_order], u

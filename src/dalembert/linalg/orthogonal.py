@@ -20,14 +20,33 @@ def gram_schmidt(rows: np.ndarray) -> np.ndarray:
     array([[0.6],
            [0.8]])
     """
+    return qr(rows.T)[0]
+
+
+NOTHING = 1e-300  # in place of a length that is zero
+
+
+def qr(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(Q (n, r), R (r, r)) with A = Q R, R upper triangular: by Gram and Schmidt, each column twice.
+
+    A column that depends on those before it has R_kk = 0 but for rounding.
+
+    >>> qr(np.array([[3.0, 0.0], [4.0, 5.0]]))[1]
+    array([[5., 4.],
+           [0., 3.]])
+    """
+    n = A.shape[1]
     columns: list[np.ndarray] = []
-    for i in range(rows.shape[0]):
-        x = rows[i]
+    R = [[np.zeros(())] * n for _ in range(n)]
+    for i in range(n):
+        x = A[:, i]
         for _ in range(2):  # once leaves errors of cond·ε, twice of ε
-            for v in columns:
-                x = x - (v @ x) * v
-        columns.append(x / np.sqrt(x @ x))
-    return np.stack(columns).T
+            for k, v in enumerate(columns):
+                along = v @ x
+                x, R[k][i] = x - along * v, R[k][i] + along
+        R[i][i] = np.sqrt(x @ x)
+        columns.append(x / np.maximum(R[i][i], NOTHING))
+    return np.stack(columns).T, np.stack([np.stack(row) for row in R])
 
 
 def householder(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

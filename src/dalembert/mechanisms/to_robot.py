@@ -22,6 +22,7 @@ from dalembert.constraints.dynamics import TRACED_FROM
 from dalembert.constraints.kinds import Constraint, Time
 from dalembert.errors import FormulationError
 from dalembert.formulations.registry import INPUTS, Quantity
+from dalembert.linalg.factorisations import inverse_form
 from dalembert.mechanisms.description import Description, joint_part
 from dalembert.mechanisms.state import State
 from dalembert.model import Joint, Link
@@ -169,7 +170,7 @@ class SpanningTree:
 OWN = (
     *("bias", "gravity_torque", "generalized_forces"),
     *("forward_dynamics", "inverse_dynamics", "potential_energy"),
-    *("hamiltonian", "canonical_equations"),
+    *("hamiltonian", "canonical_equations", "gauss_constraint"),
 )
 Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
 
@@ -289,6 +290,14 @@ class SprungDynamics(WrappedDynamics):
         """(q̇, ṗ), each (nv,)."""
         qd, pd = self.dynamics.compute("canonical_equations", q=q, p=p, tau=tau)
         return qd, pd + self._springs(q, qd) + self.generalized_forces(q, qd, t)
+
+    def gauss_constraint(
+        self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, tau: np.ndarray, t: Time = None
+    ) -> Any:
+        """Z = ½ (q̈ − a)ᵀM (q̈ − a), kg m²/s⁴."""
+        M, forces = self.mass_matrix(q), self.generalized_forces(q, qd, t)
+        missing = M @ qdd + self.bias(q, qd) - forces - tau
+        return 0.5 * inverse_form(M, missing)
 
     def _stored(self, q: np.ndarray) -> Any:
         """Energy of the springs, J."""

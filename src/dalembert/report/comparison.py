@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
-from dalembert import formulations as catalogue
 from dalembert.errors import CompileError, DalembertError, FormulationError
-from dalembert.files import output_file
 from dalembert.kernels.program.count import Count
 from dalembert.report.live_kernels import Part, time_choice
-from dalembert.systems.counting import Growth, count_growth
 from dalembert.systems.system import System
 
 COMPARED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
@@ -26,7 +22,10 @@ TOLERANCE = 1e-10
 SEED = 7
 LARGE = 12  # degrees of freedom
 # more than O(n²) instructions, or full matrices of all links
-GROWING = ("uicker_kahn", "lagrange", "operator", "screw_sum", "symmetric_root", "square_root")
+GROWING = (
+    *("uicker_kahn", "lagrange", "operator", "screw_sum", "symmetric_root", "square_root"),
+    "udwadia_kalaba",
+)
 
 
 @dataclass(frozen=True)
@@ -199,6 +198,17 @@ class Row:
         return [*first, *second, *(self.published or (None, None))]
 
 
+def counted_quantity(system: System) -> str:
+    """The quantity that has many formulations: under constraints those of forward dynamics."""
+    return "forward_dynamics" if system.dynamics.rows else "inverse_dynamics"
+
+
+def known_columns(rows: Sequence[Row]) -> list[int]:
+    """Which of `Row.numbers` any of the rows has: a constrained system has no counts as written."""
+    columns = enumerate(zip(*(row.numbers for row in rows), strict=True))
+    return [k for k, column in columns if any(x is not None for x in column)]
+
+
 def count_rows(system: System, quantity: str = "inverse_dynamics") -> list[Row]:
     """One row per formulation of the quantity, for this system."""
     # as written means a formulation on a tree of joints that all move on their own
@@ -220,15 +230,6 @@ def count_rows(system: System, quantity: str = "inverse_dynamics") -> list[Row]:
     return rows
 
 
-def growths(progress: Callable[[str], object] = lambda name: None) -> list[Growth]:
-    """Exact growth of every formulation of inverse dynamics with the number of joints."""
-    result = []
-    for formulation in catalogue.quantity("inverse_dynamics").formulations:
-        progress(formulation.name)
-        result.append(count_growth(formulation.name, range(3, 10)))
-    return result
-
-
 def polynomial_text(coefficients: tuple[int | Fraction, ...]) -> str:
     """A polynomial in n, highest power first.
 
@@ -238,55 +239,6 @@ def polynomial_text(coefficients: tuple[int | Fraction, ...]) -> str:
     parts = [(c, POWERS[k]) for k, c in reversed(list(enumerate(coefficients))) if c]
     text = "".join(f" {'−' if c < 0 else '+'} {abs(c)}{p}" for c, p in parts).strip()
     return text.replace("− ", "−", 1) if text.startswith("−") else text.removeprefix("+ ")
-
-
-def plot_growth(growths: list[Growth], path: Path, most: int = 40) -> None:
-    """Multiplications and additions against the number of joints, on log axes, as a picture."""
-    from dalembert.report.figures import new_figure
-
-    figure = new_figure(8.0, 5.6, dpi=150)
-    axes = figure.subplots()
-    sizes = range(2, most + 1)
-    ends = []
-    for number, growth in enumerate(growths):
-        totals = [sum(growth.at(n)) for n in sizes]
-        color = f"C{number % 10}"
-        axes.loglog(sizes, totals, color=color, linewidth=1.6)
-        measured = [sum(growth.at(n)) for n in growth.counts]
-        axes.loglog(list(growth.counts), measured, "o", color=color, markersize=3)
-        power = POWERS.get(growth.degree, f" n^{growth.degree}").strip()
-        ends.append((totals[-1], f"{growth.formulation} ({power})", color))
-    lowest = 0.0
-    for value, label, color in sorted(ends):
-        # names at the right ends of the curves, moved apart where they would overlap
-        lowest = max(value, lowest * 1.5)
-        axes.annotate(
-            label, (most, value), (most * 1.12, lowest), fontsize=8, color=color, va="center",
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5},
-        )  # fmt: skip
-    for name, (multiplications, additions) in PUBLISHED.items():
-        axes.plot(PUBLISHED_FOR, multiplications + additions, "x", color="0.35")
-        axes.annotate(
-            name, (PUBLISHED_FOR, multiplications + additions), (5, -9),
-            textcoords="offset points", fontsize=6.5, color="0.35",
-        )  # fmt: skip
-    axes.plot([], [], "x", color="0.35", label="Hollerbach 1980, n = 6")
-    axes.plot([], [], "o", color="0.35", markersize=3, label="counted")
-    axes.set_xlim(2, most * 3.2)
-    ticks = [n for n in (2, 3, 4, 6, 8, 12, 20, 40) if n <= most]
-    axes.set_xticks(ticks, [str(n) for n in ticks])
-    axes.minorticks_off()
-    axes.set_xlabel("joints of a general chain, n")
-    axes.set_ylabel("multiplications and additions, as written")
-    axes.set_title("Inverse dynamics: the same torques, by every formulation", fontsize=11)
-    axes.grid(True, which="major", color="0.9")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper left", frameon=False, fontsize=8)
-    kind = path.suffix.lower().removeprefix(".") or "png"
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise DalembertError(f"{path}: no picture ends in {path.suffix!r}; take .png, .svg or .pdf")
-    with output_file(path) as part:
-        figure.savefig(part, format=kind)
 
 
 # formulations as kernels of a live page

@@ -110,21 +110,26 @@ def agreement_html(
 
 
 def counts_html(system: System) -> str:
-    """Multiplications and additions of inverse dynamics by every formulation."""
+    """Multiplications and additions of inverse dynamics, or of motion under constraints."""
     if system.nv > comparison.LARGE:
         return '<p class="faint">Not counted here: there are too many joints.</p>'
-    rows = count_rows(system)
+    quantity = comparison.counted_quantity(system)
+    rows = count_rows(system, quantity)
     written = [row.as_written for row in rows if row.as_written]
     largest = max((count.multiplications + count.additions for count in written), default=1)
-    head = (
-        *("formulation", "as written ×", "+", "for this system ×", "+", "sin, cos"),
-        *("published, n = 6 ×", "+", "as written, log scale"),
+    columns = comparison.known_columns(rows)
+    heads = (
+        *("as written ×", "+", "for this system ×", "+", "sin, cos"),
+        *("published, n = 6 ×", "+"),
     )
-    lead = (
-        "<p>Inverse dynamics per state. <em>As written</em>: general numbers, nothing known to be "
-        "zero. <em>For this system</em>: its zeros, ones and repetitions removed, which is what is "
-        "compiled. Published figures: Hollerbach 1980, table I.</p>"
-    )
+    head = ("formulation", *(heads[k] for k in columns), "as written, log scale" if written else "")
+    lead = f"<p>{quantity.replace('_', ' ').capitalize()} per state. "
+    if written:
+        lead += "<em>As written</em>: general numbers, nothing known to be zero. "
+    lead += "<em>For this system</em>: zeros, ones and repetitions removed, as it is compiled."
+    if any(row.published for row in rows):
+        lead += " Published figures: Hollerbach 1980, table I."
+    lead += "</p>"
     cells = []
     for row in rows:
         last = html(row.note)
@@ -133,7 +138,8 @@ def counts_html(system: System) -> str:
             # from 100 operations, an empty bar, to the largest, a full one
             share = np.log10(max(total, 100) / 100) / max(np.log10(max(largest, 101) / 100), 1e-9)
             last = f'<span class="bar" style="width: {8 * share:.2f}rem"></span>'
-        texts = ["–" if x is None else f"{x:,}" for x in row.numbers]
+        numbers = [row.numbers[k] for k in columns]
+        texts = ["–" if x is None else f"{x:,}" for x in numbers]
         cells.append((f"<b>{html(row.formulation)}</b>", *texts, last))
     return lead + table(head, cells)
 

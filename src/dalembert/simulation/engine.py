@@ -117,8 +117,8 @@ def simulate(
         Function (t, q, q̇); the run ends where it changes its sign.
     formulation
         Of forward dynamics; for constrained systems "multiplier" (default), "elimination",
-        "projection", "gauge", or "kane", which integrates (q, v_r) in a continuous basis by an
-        adaptive or Runge–Kutta method.
+        "projection", "gauge", "udwadia_kalaba", or "kane", which integrates (q, v_r) in a
+        continuous basis by an adaptive or Runge–Kutta method.
     controls, activation
         Controls of the actuators: (nu,) or (N, nu) constant, by name, `Samples`, or a function
         (t, q, q̇) → controls. Activations start at `activation` (na,) or by name, default zero.

@@ -310,6 +310,8 @@ class Settings:
         formulations = system.quantity("forward_dynamics").formulations
         names = [*(each.name for each in formulations), *({KANE} & set(system.catalogue))]
         require_known(name, names, "no formulation")
+        if name != KANE and not system.quantity("forward_dynamics").formulation(name).inverts_mass:
+            system.require_regular()  # states are brought back to the constraints in the metric M
 
     def friction_for(self, adaptive: bool, closed: bool) -> str:
         """How Coulomb friction enters: "events", "smooth" or "plain"."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import sympy
 
-from dalembert.symbolic.notation import Latex, Ledger, Text, parts
+from dalembert.symbolic.notation import DOTTED, Latex, Ledger, Text, parts
 from dalembert.symbolic.operations import entries_of
 from dalembert.symbolic.printer import Printer, columns, short_label
 from dalembert.symbolic.quantities import EQUATIONS, REDUCED, TITLES, VECTORS
@@ -132,11 +132,12 @@ def _quantity_block(eq: Equations, key: str, notation: Text, width: int, form: F
     groups = _nonzero(key, value)
     for indices, e in groups:
         labels = []
+        base, dots = DOTTED.get(key, (key, 0))
         for index in indices:
             digits = [str(i + 1) for i in index]
             joined = "".join(digits) if all(len(n) == 1 for n in digits) else "_".join(digits)
             apart = "_" if joined and not joined.isdigit() else ""
-            labels.append(notation.name(f"{key}{apart}{joined}"))
+            labels.append(notation.name(f"{base}{apart}{joined}", dots))
         entry = block.ledger.entry(indices[0], e)
         block.lines.append(PrintedLine(tuple(labels), printer.lines(e, width), entry))
     if 0 in getattr(value, "shape", ()):
@@ -164,7 +165,9 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     for part in blocks(eq, keys, notation, width - 12, Form(short)):
         rows = [title_of(eq, part.key) if part.key else "with"]
         if part.cells:
-            rows.append(text_matrix(f"{notation.name(part.key)} = ", part.matrix))
+            rows.append(
+                text_matrix(f"{notation.name(*DOTTED.get(part.key, (part.key,)))} = ", part.matrix)
+            )
         for line in part.lines:
             head = " = ".join(line.labels) + " = "
             rows.append(head + ("\n" + " " * min(len(head), 12)).join(line.rows))
@@ -203,7 +206,8 @@ def _bmatrix(rows: Iterable[Iterable[str]]) -> str:
 
 def _latex_rows(part: Block) -> list[str]:
     """Rows of an `aligned` block."""
-    rows = [f"{Latex().name(part.key)} &= {_bmatrix(part.matrix)}"] if part.cells else []
+    label = Latex().name(*DOTTED.get(part.key, (part.key,)))
+    rows = [f"{label} &= {_bmatrix(part.matrix)}"] if part.cells else []
     for line in part.lines:
         first, *rest = line.rows
         rows += [f"{' = '.join(line.labels)} &= {first}", *(f"&\\quad {row}" for row in rest)]

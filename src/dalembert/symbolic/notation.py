@@ -33,6 +33,7 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _LOWERED = dict(zip("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))  # all that Unicode has
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 DOTS = ("", "\u0307", "\u0308")
+DOTTED = {"qdd": ("q", 2)}  # keys of quantities that are derivatives: symbol, number of dots
 
 
 def parts(name: str) -> tuple[str, str]:

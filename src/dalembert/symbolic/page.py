@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.symbolic.layout import NAMES, PAGE_WIDTH, Block, Form, PrintedLine, blocks, title_of
-from dalembert.symbolic.notation import Ledger, MathML, dotted
+from dalembert.symbolic.notation import DOTTED, Ledger, MathML, dotted
 from dalembert.text import html
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LEFT = {
     "A": f"<msup><mi>A</mi><mi>T</mi></msup>{_OPEN}{_Q}{_CLOSE}<mi>λ</mi>",
 }
 _RIGHT = {"tau": "<mi>τ</mi>", "psi": "<mi>ψ</mi>"}
-_CONSTRAINED = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "tau_p"}
+_CONSTRAINED = {"h", "A", "gamma", "lambda", "qdd", "P_omega", "P_T", "M_p", "h_p", "tau_p"}
 _CONSTRAINED |= {"M_r", "h_r", "tau_r", "Delta"}
 
 
@@ -88,7 +88,8 @@ def _matrix(block: Block) -> str:
         columns = "".join(f"<mtd{_mark(entry)}>{text}</mtd>" for entry, text in row)
         cells += f"<mtr>{columns}</mtr>"
     table = f'<mtable class="matrix">{cells}</mtable>'
-    return f'<math display="block"><mrow>{MathML().name(block.key)}<mo>=</mo>{table}</mrow></math>'
+    label = MathML().name(*DOTTED.get(block.key, (block.key,)))
+    return f'<math display="block"><mrow>{label}<mo>=</mo>{table}</mrow></math>'
 
 
 def _table(printed: Sequence[PrintedLine]) -> str:

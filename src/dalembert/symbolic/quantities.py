@@ -42,6 +42,7 @@ QUANTITIES = (
     Quantity("A", "constraint_matrix", equation="A q̇ = b"),
     Quantity("gamma", "constraint_drift", "Right side of the accelerations", is_vector=True),
     Quantity("lambda", "multipliers", "Constraint forces", "M q̈ + C q̇ + g + Aᵀλ = τ + ψ", True),
+    Quantity("qdd", "accelerations", equation="of least constraint", is_vector=True),
     Quantity(
         "P_omega", "projector", "Projector of forces", "P_ω M q̈ + P_ω (C q̇ + g) = P_ω (τ + ψ)"
     ),

@@ -102,7 +102,7 @@ class QuantityDerivative:
     def kernel(self) -> Kernel:
         """The kernel, compiled on first use."""
         variant = self.variant
-        if variant.quantity.inverts_mass:
+        if variant.inverts_mass:
             self.evaluator.dynamics.require_regular()
         return self.evaluator.build(
             (*variant.key, self.mode, self.wrt),
@@ -224,7 +224,7 @@ class Operation:
             root = self.root
             if self.parent is None:
                 return root.kernel()
-            inverts = root.variant is None or root.variant.quantity.inverts_mass
+            inverts = root.variant is None or root.variant.inverts_mass
             if inverts and self.label not in self.system.evaluator.kernels:
                 self.system.dynamics.require_regular()
             name = f"{root.name}_{self.steps[-1][0]}"

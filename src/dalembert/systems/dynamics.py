@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
-from dalembert.errors import FormulationError, UnknownNameError
+from dalembert.errors import FormulationError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Quantity, Size
 from dalembert.model.actuators import Actuation
 from dalembert.model.model import CoordinateKinds
@@ -324,6 +324,21 @@ class Dynamics(Portable):
         function = entry.formulation(formulation, self.description).function
         result: Result = function(self.description, **self.with_default_task(entry, inputs))
         return result
+
+    def one_state(self, where: str, **values: Any) -> dict[str, np.ndarray]:
+        """Inputs of quantities by name as arrays of numbers, of one state; other shapes are errors."""
+        arrays = {}
+        for name, value in values.items():
+            shape = self.shape(self.inputs[name])
+            try:
+                arrays[name] = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise ShapeError(f"{where}: {name} must be numbers of shape {shape}") from None
+            if arrays[name].shape != shape:
+                raise ShapeError(
+                    f"{where}: {name} must have shape {shape}, one state, got {arrays[name].shape}"
+                )
+        return arrays
 
     def with_default_task(
         self, quantity: Quantity, choices: Mapping[str, Any]

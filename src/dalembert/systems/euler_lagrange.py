@@ -27,7 +27,7 @@ from dalembert import tracing
 from dalembert.formulations.catalogue import results_of
 from dalembert.formulations.forward.solve import implicit
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.linalg.factorisations import cholesky_solve, ldl
+from dalembert.linalg.factorisations import cholesky_solve, inverse_form, ldl
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array, Time
@@ -299,6 +299,14 @@ def canonical_equations(energies: Energies, q: Array, p: Array, tau: Array) -> t
     qd = solve(energies, q, p - energies.evaluate("linear", q=q))
     derivative = energies.evaluate(by_position, q=q, qd=qd)
     return qd, derivative + tau + generalized_forces(energies, q, qd)
+
+
+@_solved("Z()", "Z = ½ (q̈ − a)ᵀM (q̈ − a)", "euler_lagrange", "½ rᵀM⁻¹r, r = d/dt ∂L/∂q̇ − ∂L/∂q − Q")
+def gauss_constraint(energies: Energies, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:
+    """Z = ½ rᵀM⁻¹r with r = M q̈ + h − ψ − τ = M (q̈ − a), kg m²/s⁴ (Gauss 1829)."""
+    missing = inverse_dynamics(energies, q, qd, qdd) - tau
+    Z: Array = 0.5 * inverse_form(mass_matrix(energies, q), missing)
+    return Z
 
 
 @_quantity(

@@ -89,6 +89,11 @@ class Variant:
         return self.quantity.name, self.formulation.name, self.static, self.optional
 
     @property
+    def inverts_mass(self) -> bool:
+        """Whether it has no value where M(q) is singular."""
+        return self.quantity.inverts_mass and self.formulation.inverts_mass
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """Names of its inputs: the required ones, and the optional ones in use."""
         return (*self.quantity.inputs, *self.optional)
@@ -251,7 +256,7 @@ class Evaluator:
         if variant.key in self.kernels:
             return self.kernels[variant.key]
         quantity, name = variant.quantity, variant.formulation.name
-        if quantity.inverts_mass:
+        if variant.inverts_mass:
             self.dynamics.require_regular()
         separable = is_separable(self.dynamics, variant)
         return self.build(
@@ -394,30 +399,22 @@ class Evaluator:
     ) -> Results:
         """The formulation itself, run as plain NumPy on one state, nothing compiled."""
         dynamics, declared = self.dynamics, self.dynamics.quantity(quantity)
+        chosen = declared.formulation(formulation, dynamics.description)
+        inverts_mass = declared.inverts_mass and chosen.inverts_mass
         where = f"{dynamics.name}.{quantity}"
         if len(inputs) != len(declared.inputs):
             raise ShapeError(
                 f"{where} takes {', '.join(declared.inputs)}; got {len(inputs)} arrays"
             )
-        arrays = {}
-        for name, value in zip(declared.inputs, inputs, strict=True):
-            shape = dynamics.shape(dynamics.inputs[name])
-            try:
-                arrays[name] = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                raise ShapeError(f"{where}: {name} must be numbers of shape {shape}") from None
-            if arrays[name].shape != shape:
-                raise ShapeError(
-                    f"{where}: {name} must have shape {shape}, one state, got {arrays[name].shape}"
-                )
+        arrays = dynamics.one_state(where, **dict(zip(declared.inputs, inputs, strict=True)))
         try:
             result: Results = dynamics.bound().compute(quantity, formulation, **arrays, **choices)
         except np.linalg.LinAlgError as error:
-            if declared.inverts_mass:
+            if inverts_mass:
                 dynamics.require_regular()
             raise FormulationError(f"{where} has no value at this state: {error}") from None
         results = result if isinstance(result, tuple) else (result,)
-        if declared.inverts_mass and not all(np.isfinite(x).all() for x in results):
+        if inverts_mass and not all(np.isfinite(x).all() for x in results):
             dynamics.require_regular()
         return result
 

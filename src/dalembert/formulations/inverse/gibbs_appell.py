@@ -8,7 +8,9 @@ S = ½ ∫ a·a dm is the acceleration energy. A body with the acceleration a of
 The partial accelerations ∂a/∂q̈ and ∂ω̇/∂q̈ go outward with the motion, one column for every joint that
 carries the body. Nothing goes inward: no wrench of a joint occurs, and the inertia force of each
 body is projected where it acts, which costs O(n²). Gathering those projections inward instead gives
-Newton–Euler's second sweep. Rotors, friction and elements are those of all formulations.
+Newton–Euler's second sweep, with which this file shares no wrench. Rotors, friction, elements and the
+wrench of the tool are those of all formulations. In quasi-velocities u = Y q̇, q̈ = Y⁻¹(u̇ − Ẏ q̇) in S
+gives ∂S/∂u̇ = Y⁻ᵀ Q.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.kinematics.tendons import lengths_and_rows, row_rates
+from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.inputs import Inputs, as_inverse_dynamics
 from dalembert.formulations.parts.sweeps import outward
+from dalembert.linalg.factorisations import inverse_form
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Scalar, Vector, Vector3
+from dalembert.spatial.arrays import Scalar, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import Motion
 
@@ -84,6 +88,24 @@ def inverse_dynamics(inputs: Inputs) -> Vector:
             # ∂a/∂q̈ of the mass centre
             tau[v] = tau[v] + (along + np.cross(about, body.center)) @ F + about @ N
     return inputs.with_tip_torques(inputs.with_joint_torques(np.stack(tau)))
+
+
+def gauss_constraint(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tau: Vector,
+    tip_wrench: Wrench | None = None,
+) -> Scalar:
+    """Gauss's Z = ½ (q̈ − a)ᵀM (q̈ − a), a the acceleration under τ, kg m²/s⁴ (Gauss 1829).
+
+    S is quadratic in q̈ with the matrix M, so Z = S − Q·q̈ but for terms without q̈, and with the missing
+    forces r = ∂S/∂q̈ − Q = M (q̈ − a) it is ½ rᵀM⁻¹r.
+    """
+    missing = inverse_dynamics(model, q, qd, qdd, tip_wrench=tip_wrench) - tau
+    Z: Scalar = 0.5 * inverse_form(mass_matrix(model, q), missing)
+    return Z
 
 
 def acceleration_energy(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Scalar:

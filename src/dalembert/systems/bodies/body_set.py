@@ -64,6 +64,14 @@ BODIES = {
         _quantity("generalized_momentum(q, qd) -> p(nv)", "M v"),
         _quantity("hamiltonian(q, p) -> H()", "½ pᵀ M⁻¹ p + U"),
         _quantity(
+            "acceleration_energy(q, qd, qdd) -> S()", "½ v̇ᵀM v̇ + v̇·C v: S but for terms without v̇"
+        ),
+        _quantity(
+            "gauss_constraint(q, qd, qdd, tau) -> Z()",
+            "½ rᵀM⁻¹r with r = M q̈ + h − ψ − τ",
+            optional=("t",),
+        ),
+        _quantity(
             "canonical_equations(q, p, tau) -> qd(nv), pd(nv)",
             "q̇ = M⁻¹ p and ṗ = τ + ψ − h",
             ("t",),
@@ -329,6 +337,20 @@ class BodySet(Dynamics):
         """(q̇ (nv,) = M⁻¹p, ṗ (nv,) = τ + ψ − h): M is constant."""
         qd = self._solve(p)
         return qd, tau + self.generalized_forces(q, qd, t) - self.bias(q, qd)
+
+    def acceleration_energy(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """½ v̇ᵀM v̇ + v̇·C v: S but for terms without v̇, kg m²/s⁴."""
+        S: Array = qdd @ (0.5 * self.mass_matrix(q) @ qdd + self.coriolis_matrix(q, qd) @ qd)
+        return S
+
+    def gauss_constraint(
+        self, q: Array, qd: Array, qdd: Array, tau: Array, t: Time = None
+    ) -> Array:
+        """Z = ½ (q̈ − a)ᵀM (q̈ − a), kg m²/s⁴."""
+        forces = self.generalized_forces(q, qd, t) - self.bias(q, qd)
+        missing = self.mass_matrix(q) @ qdd - forces - tau
+        Z: Array = 0.5 * (missing @ self._solve(missing))
+        return Z
 
     def _solve(self, f: Array) -> Array:
         """M⁻¹ f (nv,), body by body."""
