@@ -1,8 +1,8 @@
 """The index of equations: a page made of `course/equations.toml` when the documentation is built.
 
 The file has a section for each place of the course, with rows (number in the document, title,
-function, test, note). `course/documents.toml` lists what the documents contain, as numbers; a test
-compares the two.
+function, test, note). `course/documents.toml` lists what the documents contain, as numbers, and the
+sections of textbooks that the course follows; a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dalembert.references import DOCUMENTS
+from dalembert.references import DOCUMENTS, TEXTBOOKS
 
 COURSE = Path(__file__).parent / "course"
 PAGE, MARKER = "course/equations", "<!-- the index -->"
@@ -94,9 +94,11 @@ def ordered(document: str) -> list[Row]:
 def page() -> str:
     """The index as Markdown: one table for each document."""
     lines = []
-    for number, document in DOCUMENTS.items():
+    sources = {number: (document.short, document.title) for number, document in DOCUMENTS.items()}
+    sources |= {name: (name, title) for name, title in TEXTBOOKS.items()}
+    for number, (short, title) in sources.items():
         mine = ordered(number)
-        lines += [f"## {document.short}", "", f"{document.title}.", ""]
+        lines += [f"## {short}", "", f"{title}.", ""]
         lines += ["| equation | what it is | function | test |", "|---|---|---|---|"]
         lines += [_line(row) for row in mine]
         lines.append("")

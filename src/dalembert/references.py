@@ -36,6 +36,18 @@ DOCUMENTS = {
         "Differential-Algebraic Equations (DAE) for Anthropomorphic Manipulator, lecture notes",
     ),
 }
+# of the routes that the documents do not take; the course cites chapters and sections
+TEXTBOOKS = {
+    "Greenwood 2003": "Greenwood, Advanced Dynamics, Cambridge University Press 2003",
+    "Neimark and Fufaev 1972": (
+        "Neimark and Fufaev, Dynamics of Nonholonomic Systems, American Mathematical Society 1972"
+    ),
+    "Udwadia and Phohomsiri 2006": (
+        "Udwadia and Phohomsiri, Explicit equations of motion for constrained mechanical systems with "
+        "singular mass matrices and applications to multi-body dynamics, Proceedings of the Royal "
+        "Society A 462, 2097–2117 (2006)"
+    ),
+}
 # a number that stands alone: not a part of 20,000 or 0.001
 _NUMBER = re.compile(r"(?<![\w.,])00[0-4](?!\w|[.,]\d)")
 
