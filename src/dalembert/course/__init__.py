@@ -22,7 +22,7 @@ _CHAPTERS = {  # module: chapters, in the order of the course
     "lecture": "lecture_virtual_work lecture_energies lecture_motion",
     "rbe": "rbe_newton_euler rbe_explicit_form",
     "dae": "dae_methods dae_scenarios",
-    "routes": "routes_hamilton routes_gauss_appell routes_quasi_velocities",
+    "routes": "routes_hamilton routes_gauss_appell routes_quasi_velocities routes_map",
 }
 _MODULES = {chapter: module for module, names in _CHAPTERS.items() for chapter in names.split()}
 
