@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,11 +117,13 @@ class Equations(Symbols):
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
         9.81
         """
-        value = self.expanded()[quantity]
+        value = self[quantity]
         shape = value.shape if hasattr(value, "shape") else ()
         shape = shape[:1] if ALIASES.get(quantity, quantity) in VECTORS else shape
         arguments = (self.q, self.qd, self.tau, self.t, self.parameters)
-        compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
+        names = list(needed_definitions(entries_of(value), self.definitions).items())
+        common = (lambda entries: (names, entries)) if names else True
+        compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=common)
 
         def function(
             q: ArrayLike,
@@ -147,19 +149,22 @@ class Equations(Symbols):
 
         return function
 
-    def with_needed_constants(self) -> Equations:
-        """The same with names of products that are used once replaced, and the names in order again."""
+    def with_needed_constants(self, parts: Collection[sympy.Symbol] = ()) -> Equations:
+        """The same with names of products that are used once replaced, and the names in order again.
+
+        The names `parts` stay.
+        """
         if not self.definitions:
             return self
         uses: Counter[sympy.Expr] = Counter()
         for value in (*self.quantities.values(), *self.definitions.values()):
-            uses.update(s for e in entries_of(value) for s in e.atoms(sympy.Symbol))
+            uses.update(s for e in entries_of(value) for s in symbols_in([e]))
         values: dict[sympy.Expr, sympy.Expr] = {}
         needed: dict[sympy.Symbol, sympy.Expr] = {}
         names = iter([n for n in GREEK if n not in {s.name for s in (*self.q, *self.parameters)}])
         for symbol, definition in self.definitions.items():
-            if not definition.is_Add and uses[symbol] <= 1:
-                values[symbol] = definition
+            if not definition.is_Add and uses[symbol] <= 1 and symbol not in parts:
+                values[symbol] = definition.xreplace(values)
             elif symbol.name in GREEK:
                 renamed = sympy.Symbol(next(names))
                 values[symbol] = renamed
@@ -189,3 +194,28 @@ class Equations(Symbols):
 
     def _short(self, short: bool | None) -> bool:
         return len(self.q) > 2 if short is None else short
+
+
+def symbols_in(entries: Iterable[sympy.Expr]) -> set[sympy.Symbol]:
+    """All symbols; SymPy's own search visits a subexpression as often as it occurs."""
+    visited: set[sympy.Basic] = set()
+    remaining: list[sympy.Basic] = list(entries)
+    while remaining:
+        e = remaining.pop()
+        if e not in visited:
+            visited.add(e)
+            remaining += e.args
+    return {e for e in visited if e.is_Symbol}
+
+
+def needed_definitions(
+    entries: Iterable[sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """Those definitions that these entries are written in, and those that these need."""
+    symbols = symbols_in(entries) if definitions else set()
+    needed = {}
+    for symbol, definition in reversed(list(definitions.items())):
+        if symbol in symbols:
+            needed[symbol] = definition
+            symbols |= symbols_in([definition])
+    return dict(reversed(list(needed.items())))

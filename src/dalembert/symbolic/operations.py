@@ -12,9 +12,11 @@ import sympy
 from dalembert.errors import EquationError
 from dalembert.tracing.program import BINARY, Op, Program
 
-# fractions that a textbook prints as such although their decimals end
+# denominators of fractions that a textbook prints as such although their decimals end
 _DENOMINATORS = frozenset({1, 2, 4, 8})
+_LONGER = frozenset({16, 32, 64})  # with numerators of two digits
 _LARGEST = 1000  # denominator of a fraction whose decimals do not end
+_EXACT = 1_000_000  # the same where the value is that fraction, not only close to it
 _ROUNDING = 8 * np.finfo(float).eps
 _ELIMINATED = 1e-12  # relative error of numbers that went through an elimination
 
@@ -37,11 +39,16 @@ def number(value: Fraction) -> sympy.Expr:
 
     >>> number(Fraction(1, 27)), number(Fraction(3, 20)), number(Fraction(1.0 - 3e-14))
     (1/27, 0.150000000000000, 1)
+    >>> number(Fraction(81, 16)), number(Fraction(1, 48) ** 3)
+    (81/16, 1/110592)
     """
+    if value.denominator <= _EXACT and 10**10 % value.denominator:
+        return sympy.Rational(value.numerator, value.denominator)
     near = value.limit_denominator(_LARGEST)
     if abs(near - value) <= abs(value) * _ELIMINATED:
         ends = 10**10 % near.denominator == 0
-        if near.denominator in _DENOMINATORS or not ends:
+        is_longer = near.denominator in _LONGER and abs(near.numerator) < 100
+        if near.denominator in _DENOMINATORS or is_longer or not ends:
             return sympy.Rational(near.numerator, near.denominator)
         value = near
     return sympy.Float(float(f"{float(value):.14g}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -88,9 +88,12 @@ class SymbolicSystem(Symbols):
 
     Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
     parameters in which M is linear, masses and moments; with None they are determined from M.
+    A quantity that may be long has a second program `in_parts`, whose further outputs are arrays
+    on the way to it: it is then written in their entries by name.
     """
 
     programs: Mapping[str, Program]
+    in_parts: Mapping[str, Program] = field(default_factory=dict)
     linear: tuple[sympy.Symbol, ...] | None = None
 
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
@@ -107,3 +110,15 @@ def quantity_key(name: str) -> str:
         known = ", ".join(f"{key} ({long})" for long, key in ALIASES.items())
         raise EquationError(f"there are no equations for {name!r}; there are: {known}")
     return key
+
+
+def indexed(name: str, index: Sequence[int]) -> str:
+    """The name of an entry, counted from one.
+
+    >>> indexed("M", (0, 1)), indexed("h_r", (2,)), indexed("A", (0, 11))
+    ('M12', 'h_r3', 'A_1_12')
+    """
+    digits = [str(i + 1) for i in index]
+    joined = "".join(digits) if all(len(n) == 1 for n in digits) else "_".join(digits)
+    apart = "_" if joined and not joined.isdigit() else ""
+    return f"{name}{apart}{joined}"

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from dalembert.errors import ConstraintError, EquationError, FormulationError, ShapeError
+from dalembert.kernels.program.passes import selected
 from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
 from dalembert.symbolic.polynomials import TooLargeError
 from dalembert.symbolic.quantities import SOURCES, SymbolicSystem, quantity_key
@@ -47,6 +48,12 @@ def equations_of(
         name: _program(subject, name)
         for name in dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
     }
+    in_parts = {}
+    for name, program in programs.items():
+        outputs = [port.name for port in program.outputs]
+        if "in_parts" in outputs:
+            programs[name] = selected(program, [name, "relations"])
+            in_parts[name] = selected(program, outputs[2:])
     inputs = {port.name for program in programs.values() for port in program.inputs}
     linear = dynamics.linear_parameters
     independent: tuple[str, ...] = ()  # of the reduced equations, where velocities are their rates
@@ -57,6 +64,7 @@ def equations_of(
     system = SymbolicSystem(
         name=dynamics.name,
         programs=programs,
+        in_parts=in_parts,
         q=_symbols(q),
         qd=_symbols(qd),
         parameters=_symbols(dynamics.parameters),
