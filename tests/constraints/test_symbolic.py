@@ -229,6 +229,12 @@ def test_gyroscopic_and_moving_terms_are_printed():
     v = sympy.Matrix([X.diff() - omega * Y, Y.diff() + omega * X])
     turning = dl.Lagrangian([X, Y], v.dot(v) / 2, parameters={omega: 1.0}).equations()
     assert turning.G == sympy.Matrix([[0, -2 * omega], [2 * omega, 0]])
+    parts = dl.Lagrangian([X, Y], v.dot(v) / 2, parameters={omega: 1.0})
+    parts = parts.equations(["K", "T2", "T1", "T0"])
+    assert parts.T1 == omega * (x * dy - y * dx)
+    assert parts.T0 == omega**2 * (x**2 + y**2) / 2
+    assert sympy.expand(parts.K - parts.T2 - parts.T1 - parts.T0) == 0
+    assert "T₁ = ω (x y\u0307 − y x\u0307)" in parts.text()
     assert turning.g == sympy.Matrix([-(omega**2) * x, -(omega**2) * y])
     shaken = dl.Lagrangian([X], (X.diff() + T * X) ** 2 / 2).equations()
     assert tuple(shaken.quantities) == ("M", "C", "g", "e")

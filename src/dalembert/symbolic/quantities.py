@@ -16,7 +16,7 @@ class Quantity(NamedTuple):
     """A quantity that equations are written of."""
 
     key: str
-    name: str  # of its program
+    name: str  # of its program, and after a dot of its output if that has several
     title: str = ""  # by default from its name
     equation: str = ""  # where the title is not enough
     is_vector: bool = False
@@ -31,6 +31,9 @@ QUANTITIES = (
     Quantity("B", "coriolis_products"),
     Quantity("Csq", "centrifugal_squares"),
     Quantity("K", "kinetic_energy"),
+    Quantity("T2", "kinetic_energy_parts.T2", "Kinetic energy, quadratic in the velocities"),
+    Quantity("T1", "kinetic_energy_parts.T1", "Kinetic energy, linear in the velocities"),
+    Quantity("T0", "kinetic_energy_parts.T0", "Kinetic energy at rest"),
     Quantity("U", "potential_energy"),
     Quantity("psi", "generalized_forces", is_vector=True),
     Quantity("G", "gyroscopic_matrix"),

@@ -41,10 +41,9 @@ from dalembert.symbolic.writer import Constants, Writer
 from dalembert.text import require_known
 from dalembert.tracing.program import Op, Program
 
-STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
-    ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
-)
-WITH_LENGTHS = ("constraints", "constraint_matrix", "constraint_drift")  # never with α, β, …
+STYLES = dict.fromkeys(("M", "M_r", "M_p"), "parameters")
+STYLES |= dict.fromkeys(("K", "T2", "T1", "T0", "U"), "bodies")
+WITH_LENGTHS = ("h", "A", "gamma")  # never with α, β, …
 DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
 READABLE = 120  # terms of an entry above which it is unreadable, and common factors take too long
 EXPANDED = (
@@ -320,9 +319,8 @@ class _Writing:
             shape = (n, len(pairs))
         forms = []
         for done, f in enumerate(entries):
-            name = SOURCES[key]
-            style = STYLES.get(name, "angles")
-            forms.append(self._entry(style, writer, f, name not in WITH_LENGTHS))
+            style = STYLES.get(key, "angles")
+            forms.append(self._entry(style, writer, f, key not in WITH_LENGTHS))
             self.budget.report(0.5 + 0.5 * done / len(entries))
         return container(forms, shape)
 

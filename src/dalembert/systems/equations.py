@@ -89,6 +89,7 @@ def _program(subject: System, name: str) -> Program:
     differentiated centres of mass: sums of angles then appear as printed.
     """
     dynamics = subject.dynamics
+    name, _, output = name.partition(".")
     try:
         if name in dynamics.symbolic_quantities:
             entry = dynamics.symbolic_quantities[name]
@@ -109,7 +110,7 @@ def _program(subject: System, name: str) -> Program:
                 f"the forces without potential of {dynamics.name} jump with the velocity (Coulomb "
                 "friction), which is no formula; leave out 'psi'"
             )
-        return program
+        return selected(program, [output]) if output else program
     except (FormulationError, ConstraintError) as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 

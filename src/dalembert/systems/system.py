@@ -1948,11 +1948,14 @@ class System(Portable):
         """The equations of motion as SymPy matrices in textbook form, from its programs.
 
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
-        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems
-        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
-        "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
+        "T2", "T1" and "T0" (parts of K by their degree in q̇, of systems given by energies), "psi"
+        (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems under
+        constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega", "P_T",
+        "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
         coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
         that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
+        Long quantities of constrained systems are written in the entries of arrays on the way to them,
+        which `definitions` has: W = M⁻¹, T with q̇ = T ṙ, ….
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
         written a few seconds after that is given as the program computes it, which `note` says. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
