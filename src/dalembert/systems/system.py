@@ -184,6 +184,38 @@ class System(Portable):
         written: Path = views.report(self, path)
         return written
 
+    def plot(self, q: ArrayLike | None = None) -> Any:
+        """A picture of one posture, or of several, the last one solid, links to scale.
+
+        A robot all of whose joints turn about one direction or slide across it is drawn in its plane,
+        joints as circles; others in space. Needs matplotlib.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            Configurations (nq,) or (samples, nq), rad and m; default the reference configuration.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Shown by notebooks; ``figure.savefig("arm.png")`` writes it.
+
+        Raises
+        ------
+        ShapeError
+            If q has another shape.
+        DalembertError
+            If the system has no bodies to draw, as those given by their energies.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> (axes,) = dl.load("planar_2r").plot([0.3, 0.8]).axes
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('x / m', 'y / m')
+        """
+        return views.plot(self, q)
+
     def neutral(self) -> Array:
         """The reference configuration q (nq,)."""
         return self.dynamics.neutral()
