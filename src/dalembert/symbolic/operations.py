@@ -199,7 +199,7 @@ def affine_forms(program: Program) -> list[np.ndarray]:
         form = nothing
         if op == Op.INPUT:
             form = units[a]
-        elif op == Op.CONST:
+        elif op == Op.CONST and np.isfinite(program.constants[a]):
             form = exact(float(program.constants[a])) * units[-1]
         elif op == Op.NEG:
             form = -forms[a]
