@@ -8,7 +8,7 @@ textbook's signs), and entries with denominators as one cancelled quotient.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from dalembert.tracing.program import BINARY, Op, Program
 
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
 WORK = 1_000_000  # products of terms in one multiplication
+LONG = 30  # operations of a root or quotient that gets a name where it stands in others
 SHORT_CONSTANT = 4  # terms of a sum of constants that needs no name
 QUICK = 200_000  # products of terms that are made even when the time is over
 
@@ -47,7 +48,8 @@ class Polynomials:
 
     `generators[k]` is what generator k stands for; `angles` are reduced by sin² = 1 − cos². Where it
     stands for 1/d, `reciprocals[k]` is the polynomial d. The last entries are what the symbols
-    `names` stand for, each in the generators and in names before it.
+    `names` stand for, each in the generators and in names before it. `long` are names of roots and
+    quotients that are too long to stand in another one.
     """
 
     ring: PolyRing
@@ -56,6 +58,7 @@ class Polynomials:
     entries: tuple[PolyElement, ...]
     reciprocals: Mapping[int, PolyElement] = field(default_factory=dict)
     names: tuple[sympy.Symbol, ...] = ()
+    long: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
 
     def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
         """Where those of these symbols that are generators are among them."""
@@ -71,7 +74,8 @@ class Polynomials:
         angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
         # an angle of zero until it gets a meaning
         meaning = (*self.generators, *[sympy.S.One, sympy.S.Zero] * count)
-        return Polynomials(ring, meaning, (*self.angles, *angles), entries, below, self.names)
+        wider = (*self.angles, *angles)
+        return Polynomials(ring, meaning, wider, entries, below, self.names, self.long)
 
 
 def polynomials(
@@ -81,12 +85,14 @@ def polynomials(
     names: Mapping[int, sympy.Expr] | None = None,
     constant: Sequence[sympy.Expr] = (),
     limit: int | None = None,
+    long: Iterator[str] | None = None,
 ) -> Polynomials:
     """Run the program on polynomials; `TooLargeError` beyond `limit` (60 000) terms, or without time.
 
     `names` are symbols, or symbols with a minus sign, for some values by their numbers in the
     program: a sum or a quotient is replaced by its symbol in what is computed from it, unless it
-    is a short sum of `constant` symbols. With names, only the first output is written.
+    is a short sum of `constant` symbols. With names, only the first output is written. `long` are
+    names for long roots and quotients; by default these stand as they are.
 
     >>> import numpy as np
     >>> from dalembert.kernels.program.trace import trace
@@ -96,7 +102,7 @@ def polynomials(
     """
     inputs = input_symbols(program, symbols)
     longest = LIMIT if limit is None else limit
-    machine = _PolynomialInterpreter(program, inputs, names or {}, constant, longest)
+    machine = _PolynomialInterpreter(program, inputs, names or {}, constant, longest, long)
     return machine.run(budget or Budget(None))
 
 
@@ -153,10 +159,13 @@ class _PolynomialInterpreter:
         names: Mapping[int, sympy.Expr],
         constant: Sequence[sympy.Expr],
         limit: int,
+        long: Iterator[str] | None,
     ) -> None:
         self.program = program
         self.names = names
         self.limit = limit
+        self.free_names = long
+        self.long: dict[sympy.Symbol, sympy.Expr] = {}
         self.inputs = [s for port in symbols.values() for s in port]
         self.constant = [k for k, s in enumerate(self.inputs) if s in constant]
         self.code = program.rows
@@ -200,7 +209,9 @@ class _PolynomialInterpreter:
         entries = _without_rounding([self.values[k] for k in self.program.results[:count].tolist()])
         meaning, angles = tuple(self.meaning), tuple(self.angles)
         everything, names = (*entries, *self.named), tuple(self.named.values())
-        return Polynomials(self.ring, meaning, angles, everything, self.reciprocals, names)
+        return Polynomials(
+            self.ring, meaning, angles, everything, self.reciprocals, names, self.long
+        )
 
     def _name(self, symbol: sympy.Expr, f: PolyElement) -> PolyElement:
         """The generator of a name for a sum or a quotient, or of the earlier one for ±f."""
@@ -266,8 +277,14 @@ class _PolynomialInterpreter:
             arguments = (x, y) if op in BINARY else (x,)
             meaning = apply(Op(op), *(to_expression(f, self.meaning) for f in arguments))
         at = len(self.inputs) + 2 * len(self.angle_numbers) + self.opaque[k]
-        at = self.atoms.setdefault(meaning, at)
-        self.meaning[at] = meaning
+        if meaning in self.atoms:
+            at = self.atoms[meaning]
+        else:
+            self.atoms[meaning] = at
+            self.meaning[at] = meaning
+            if self.free_names is not None and sympy.count_ops(meaning) > LONG:
+                self.meaning[at] = sympy.Symbol(next(self.free_names))
+                self.long[self.meaning[at]] = meaning
         if op == Op.DIV:
             self.reciprocals[at] = y
             self.constant += [at] * self._is_constant(y)

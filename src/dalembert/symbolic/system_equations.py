@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from dalembert.errors import EquationError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
-from dalembert.symbolic.equations import Equations, needed_definitions
+from dalembert.symbolic.equations import Equations, needed_definitions, symbols_in
 from dalembert.symbolic.operations import container, entries_of, exact, number, to_sympy
 from dalembert.symbolic.polynomials import (
     Quotient,
@@ -97,6 +97,7 @@ class _Writing:
         self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
         self.parts: dict[sympy.Symbol, sympy.Expr] = {}  # named parts of long quantities
         self.ranks: dict[sympy.Symbol, tuple[int, tuple[int, ...]]] = {}  # array and entry
+        self.long_names = (f"rho{k}" for k in count(1))  # of roots and quotients
         self.results: dict[str, Any] = {}
         self.relations: tuple[Any, ...] = ()  # polynomials that are zero where the quantity is used
         self.notes: list[str] = []
@@ -118,17 +119,15 @@ class _Writing:
 
     def write(self, key: str) -> None:
         """One quantity; where the time is over first, not shortened or as its program computes it."""
-        try:
-            with self.budget.limit():
-                self.results[key] = self._written(key)
-            return
-        except TimeOver:
-            pass
-        name = SOURCES[key]
-        if name in self.system.in_parts:  # which is quick
+        name, known = SOURCES[key], dict(self.parts)
+        with suppress(TimeOver), self.budget.limit():
+            self.results[key] = self._written(key)
+        if key not in self.results and name in self.system.in_parts:  # which is quick
+            self.parts, self.relations = dict(known), ()
             with suppress(TimeOver), Budget(0.0).limit():
                 self.results[key] = self._checked(key, self._writer(name, in_parts=True))
         if key not in self.results:
+            self.parts = known
             self.notes.append(
                 f"{name} is not written within the time of {self.budget.seconds:g} s: it is shown "
                 "as the program computes it."
@@ -167,6 +166,7 @@ class _Writing:
             entries = self.unwritten[program.name]
         else:
             entries = list(writer.source.entries)
+            self.parts |= writer.source.long
             own = dict(zip(writer.source.names, entries[port.size :], strict=False))
             for symbol, f in own.items():
                 if symbol not in self.parts:
@@ -182,7 +182,7 @@ class _Writing:
         has_quotients = writer is not None and bool(writer.source.reciprocals)
         rounding = DIVIDED if has_quotients else numbers.rounding
         expected = numbers._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
-        definitions = {**self.plain, **self.constants.definitions, **self.parts}
+        definitions = {**self.plain, **self.constants.definitions, **self._ordered_parts()}
         require_agreement(expected, {key: form}, definitions)
         if relations and not self.budget.exhausted():
             # random numbers do not satisfy h = 0: shortening by it is exact algebra on a checked form
@@ -190,6 +190,17 @@ class _Writing:
             form = self._form(key, writer, entries, port.shape)
             self.relations = ()
         return form
+
+    def _ordered_parts(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Named parts in the order of their arrays, but none before those it is written in."""
+        parts: dict[sympy.Symbol, sympy.Expr] = {}
+        symbols = {symbol: symbols_in([e]) for symbol, e in self.parts.items()}
+        remaining = sorted(self.parts, key=self.ranks.__getitem__)
+        while remaining:
+            symbol = next(s for s in remaining if symbols[s].isdisjoint(remaining))
+            parts[symbol] = self.parts[symbol]
+            remaining.remove(symbol)
+        return parts
 
     def _names(self, program: Program) -> dict[int, sympy.Expr]:
         """Symbols for the values of a program that are entries of its further outputs.
@@ -213,15 +224,7 @@ class _Writing:
 
     def equations(self, keys: Sequence[str]) -> Equations:
         """Everything written, constants of a single product used once put back."""
-        # parts in the order of their arrays, but none before those it is written in
-        parts: dict[sympy.Symbol, sympy.Expr] = {}
-        remaining = sorted(self.parts, key=self.ranks.__getitem__)
-        while remaining:
-            free = (s for s in remaining if not self.parts[s].free_symbols & set(remaining))
-            symbol = next(free)
-            parts[symbol] = self.parts[symbol]
-            remaining.remove(symbol)
-        definitions = {**self.plain, **self.constants.definitions, **parts}
+        definitions = {**self.plain, **self.constants.definitions, **self._ordered_parts()}
         entries = [e for key in keys for e in entries_of(self.results[key])]
         notes = list(self.notes)
         if self.budget.overrun:
@@ -251,7 +254,9 @@ class _Writing:
             limit = EXPANDED if name in self.system.in_parts and not in_parts else None
             inputs, fixed = self.system.symbols(program), self.system.parameters
             try:
-                source = polynomials(program, inputs, self.budget, names, fixed, limit)
+                source = polynomials(
+                    program, inputs, self.budget, names, fixed, limit, self.long_names
+                )
             except TooLargeError as error:
                 if limit is None:
                     self.notes.append(f"{error}: it is shown as the program computes it.")
@@ -265,6 +270,9 @@ class _Writing:
             # Γ consists of derivatives of M, in which the same sums of angles occur
             like = self.writers.get(("mass_matrix", False)) if name == "christoffel" else None
             linear, parameters = self.system.linear or (), self.system.parameters
+            self.ranks |= {
+                symbol: (0, (len(self.ranks) + k,)) for k, symbol in enumerate(source.long)
+            }
             writer = Writer(source, linear, parameters, self.budget, self.deep, like)
             self.writers[name, in_parts] = writer
         return self.writers[name, in_parts]
@@ -347,12 +355,12 @@ def _operations(forms: Iterable[Any]) -> int:
     """The operations of these forms as they are printed, each subexpression counted only once."""
     known: dict[sympy.Basic, int] = {}
 
-    def count(e: sympy.Basic) -> int:
+    def size(e: sympy.Basic) -> int:
         if e not in known:
-            known[e] = sum(map(count, e.args)) + max(len(e.args) - 1, int(e.is_Function))
+            known[e] = sum(map(size, e.args)) + max(len(e.args) - 1, int(e.is_Function))
         return known[e]
 
-    return sum(count(e) for form in forms for e in entries_of(form))
+    return sum(size(e) for form in forms for e in entries_of(form))
 
 
 def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
