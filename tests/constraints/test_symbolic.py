@@ -326,6 +326,17 @@ def test_equations_of_closed_chains_are_short(name, key):
     check_printed(symbolic_model(name), key, *PRINTED[name, key], np.random.default_rng(8))
 
 
+def test_quantities_share_the_names_of_their_parts():
+    """M₁₂ of λ is M₁₂ of h_r, which knows no τ; what one of them needs is with both."""
+    eq = symbolic_model("four_bar").equations(["lambda", "h_r"], progress=False)
+    names = [s.name for s in eq.definitions]
+    assert len(names) == len(set(names)) and {"f1", "M12", "T21"} <= set(names)
+    (M12,) = (s for s in eq.definitions if s.name == "M12")
+    entries = [*eq["lambda"], *eq["h_r"]]
+    assert M12 in needed_definitions(entries[:2], eq.definitions)
+    assert M12 in needed_definitions(entries[2:], eq.definitions)
+
+
 def test_lengths_of_p79_stand_in_h():
     text = symbolic_model("parallel_3rr").equations(["h"], progress=False).text()
     assert "x_a − x_b + l c₁ + l c₁₂ − l c₃ − l c₃₄" in text

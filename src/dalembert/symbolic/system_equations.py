@@ -183,7 +183,8 @@ class _Writing:
         rounding = DIVIDED if has_quotients else numbers.rounding
         expected = numbers._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
         definitions = {**self.plain, **self.constants.definitions, **self._ordered_parts()}
-        require_agreement(expected, {key: form}, definitions)
+        needed = needed_definitions(entries_of(form), definitions)
+        require_agreement(expected, {key: form}, needed)
         if relations and not self.budget.exhausted():
             # random numbers do not satisfy h = 0: shortening by it is exact algebra on a checked form
             self.relations = tuple(relations)
