@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 import dalembert as dl
 from dalembert import tracing
 from dalembert.model.parameter import expression
-from dalembert.symbolic.equations import needed_definitions
+from dalembert.symbolic.operations import needed_definitions
 from dalembert.zoo.symbolic_models import symbolic_model
 from tests.systems.test_time_and_gyroscopic import everything
 from tests.test_equations import planar_arm
@@ -335,6 +335,7 @@ def test_quantities_share_the_names_of_their_parts():
     entries = [*eq["lambda"], *eq["h_r"]]
     assert M12 in needed_definitions(entries[:2], eq.definitions)
     assert M12 in needed_definitions(entries[2:], eq.definitions)
+    assert "T₂₁ =" in eq.text("h_r") and "S₁₁ =" not in eq.text("h_r")
 
 
 def test_lengths_of_p79_stand_in_h():

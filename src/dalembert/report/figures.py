@@ -139,11 +139,12 @@ def _draw_chart(axes: Axes, t: np.ndarray, chart: Plot) -> None:
 
 def plot_postures(system: System, q: ArrayLike | None = None) -> Figure:
     """One posture or several, in their plane if all motion is planar; `System.plot` says more."""
-    rows = np.atleast_2d(system.neutral() if q is None else np.asarray(q, dtype=float))
+    configurations = system.neutral() if q is None else np.asarray(q, dtype=float)
+    rows = np.atleast_2d(configurations)
     if rows.ndim != 2 or rows.shape[1] != system.nq:
         raise ShapeError(
             f"{system.name}.plot: expected q of shape ({system.nq},) or (samples, {system.nq}), got "
-            f"{np.shape(q)}"
+            f"{configurations.shape}"
         )
     postures, plane = posture_parts(system, rows), motion_plane(system)
     if not postures[0]:
@@ -152,7 +153,7 @@ def plot_postures(system: System, q: ArrayLike | None = None) -> Figure:
         rectangle = (-0.03, 0.0, 0.98, 0.95) if plane is None else (0.14, 0.11, 0.82, 0.8)
         if system.robot is None:  # bars between the pins of a mechanism
             size = 3 if plane is None else 2
-            axes = figure.add_axes(rectangle, **({} if size == 2 else {"projection": "3d"}))
+            axes = figure.add_axes(rectangle, projection=None if size == 2 else "3d")
             for number, parts in enumerate(postures):
                 _draw_bars(axes, parts, size, 1.0 if number == len(rows) - 1 else 0.3)
             _set_limits(axes, postures, size)
@@ -201,8 +202,8 @@ class View:
         outlines = [outline(part, self.plane) for part in ordered]
         colours = np.array([COLOURS.get(part.kind, DRUM) for part in ordered])
         patches = PatchCollection([Polygon(points) for points in outlines], zorder=zorder)
-        patches.set_facecolor((1.0 - faded) * colours + faded)
-        patches.set_edgecolor((1.0 - faded) * 0.6 * colours + faded)
+        patches.set_facecolor([*((1.0 - faded) * colours + faded)])
+        patches.set_edgecolor([*((1.0 - faded) * 0.6 * colours + faded)])
         patches.set_linewidth(0.8)
         artist: Artist = self.axes.add_collection(patches)
         return artist
@@ -228,12 +229,13 @@ def outline(part: Part, plane: Plane) -> np.ndarray:
     length = float(np.linalg.norm(along))
     turn = np.linspace(0.0, np.pi, 2 * SIDES + 1)
     if length < 1e-6 * part.r:
-        return a + part.r * np.stack([np.cos(2 * turn), np.sin(2 * turn)], axis=1)
+        circle: np.ndarray = a + part.r * np.stack([np.cos(2 * turn), np.sin(2 * turn)], axis=1)
+        return circle
     x = along / length
     y = np.array([-x[1], x[0]])
     if part.kind != "link":
         return np.array([a + part.r * y, b + part.r * y, b - part.r * y, a - part.r * y])
-    cap = np.cos(turn)[:, None] * y + np.sin(turn)[:, None] * x
+    cap: np.ndarray = np.cos(turn)[:, None] * y + np.sin(turn)[:, None] * x
     return np.concatenate([b + part.r * cap, a - part.r * cap])
 
 

@@ -92,13 +92,12 @@ def motion_plane(system: System) -> Plane | None:
     if system.robot is None:
         return None
     model = numeric_model(system.robot)
-    if not all(isinstance(body.chart, Screw) for body in model.bodies):
+    charts = [body.chart for body in model.bodies if isinstance(body.chart, Screw)]
+    slides = np.array([_slides(body) for body in model.bodies])
+    is_mixed = any(chart.turn and chart.slide for chart in charts)
+    if len(charts) < len(model.bodies) or is_mixed or slides.all():
         return None
     axes = poses_of(model, system.robot.neutral())[:, :3, 2]
-    slides = np.array([_slides(body) for body in model.bodies])
-    mixed = [body.chart.turn and body.chart.slide for body in model.bodies]
-    if slides.all() or any(mixed):
-        return None
     normal = axes[~slides][0]
     off = [*np.linalg.norm(np.cross(axes[~slides], normal), axis=1), *(axes[slides] @ normal)]
     if np.abs(off).max() > FLAT:

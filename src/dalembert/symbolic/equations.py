@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import EquationError
 from dalembert.symbolic import layout
-from dalembert.symbolic.operations import entries_of, exact, number
+from dalembert.symbolic.operations import (
+    entries_of,
+    exact,
+    needed_definitions,
+    number,
+    symbols_in,
+)
 from dalembert.symbolic.page import Section, html_page, sections
 from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS, Symbols
 from dalembert.symbolic.writer import GREEK
@@ -194,28 +200,3 @@ class Equations(Symbols):
 
     def _short(self, short: bool | None) -> bool:
         return len(self.q) > 2 if short is None else short
-
-
-def symbols_in(entries: Iterable[sympy.Expr]) -> set[sympy.Symbol]:
-    """All symbols; SymPy's own search visits a subexpression as often as it occurs."""
-    visited: set[sympy.Basic] = set()
-    remaining: list[sympy.Basic] = list(entries)
-    while remaining:
-        e = remaining.pop()
-        if e not in visited:
-            visited.add(e)
-            remaining += e.args
-    return {e for e in visited if e.is_Symbol}
-
-
-def needed_definitions(
-    entries: Iterable[sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
-) -> dict[sympy.Symbol, sympy.Expr]:
-    """Those definitions that these entries are written in, and those that these need."""
-    symbols = symbols_in(entries) if definitions else set()
-    needed = {}
-    for symbol, definition in reversed(list(definitions.items())):
-        if symbol in symbols:
-            needed[symbol] = definition
-            symbols |= symbols_in([definition])
-    return dict(reversed(list(needed.items())))

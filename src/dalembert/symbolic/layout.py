@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from dalembert.symbolic.notation import Latex, Ledger, Text, parts
-from dalembert.symbolic.operations import entries_of
+from dalembert.symbolic.operations import entries_of, needed_definitions
 from dalembert.symbolic.printer import Printer, columns, short_label
 from dalembert.symbolic.quantities import EQUATIONS, REDUCED, TITLES, VECTORS, indexed
 from dalembert.text import latex as latex_text
@@ -100,7 +100,8 @@ def blocks(
     # α = … for every name that is defined, and c₂₃ = cos(θ₂ + θ₃) for short sines and cosines
     block = Block(NAMES, Ledger(form.marked))
     printer = printer_of(eq, notation, form, block.ledger)
-    for s, e in eq.definitions.items():
+    entries = [e for key in keys for e in entries_of(eq.quantities[key])]
+    for s, e in needed_definitions(entries, eq.definitions).items():
         entry = block.ledger.entry((), e)
         line = PrintedLine((notation.name(s.name),), printer.lines(e, width), entry)
         block.lines.append(line)

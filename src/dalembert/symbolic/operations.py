@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -213,3 +213,28 @@ def affine_forms(program: Program) -> list[np.ndarray]:
             form = forms[b] * forms[a][-1]
         forms.append(form)
     return forms
+
+
+def symbols_in(entries: Iterable[sympy.Expr]) -> set[sympy.Symbol]:
+    """All symbols; SymPy's own search visits a subexpression as often as it occurs."""
+    visited: set[sympy.Basic] = set()
+    remaining: list[sympy.Basic] = list(entries)
+    while remaining:
+        e = remaining.pop()
+        if e not in visited:
+            visited.add(e)
+            remaining += e.args
+    return {e for e in visited if e.is_Symbol}
+
+
+def needed_definitions(
+    entries: Iterable[sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """Those definitions that these entries are written in, and those that these need."""
+    symbols = symbols_in(entries) if definitions else set()
+    needed = {}
+    for symbol, definition in reversed(list(definitions.items())):
+        if symbol in symbols:
+            needed[symbol] = definition
+            symbols |= symbols_in([definition])
+    return dict(reversed(list(needed.items())))

@@ -17,8 +17,16 @@ from dalembert.errors import EquationError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
-from dalembert.symbolic.equations import Equations, needed_definitions, symbols_in
-from dalembert.symbolic.operations import container, entries_of, exact, number, to_sympy
+from dalembert.symbolic.equations import Equations
+from dalembert.symbolic.operations import (
+    container,
+    entries_of,
+    exact,
+    needed_definitions,
+    number,
+    symbols_in,
+    to_sympy,
+)
 from dalembert.symbolic.polynomials import (
     Quotient,
     TooLargeError,
