@@ -221,8 +221,8 @@ def test_scara_has_four_constants():
     assert set(eq.definitions) == {alpha, beta, delta, epsilon}
 
 
-def planar_arm(n):
-    """n links in a row, symbols for everything, gravity along −y."""
+def planar_arm(n, tool=False):
+    """n links in a row, symbols for everything, gravity along −y; the tool is l_n ahead."""
     P = dl.Parameter
     links = [
         {
@@ -240,7 +240,9 @@ def planar_arm(n):
         }
         for k in range(1, n + 1)
     ]
-    return dl.Robot.from_links(links, gravity=(0.0, -P("g", 9.81), 0.0), name=f"planar_{n}r")
+    end = {"tool": [[1, 0, 0, P(f"l{n}", 1.0)], *np.eye(4)[1:]]} if tool else {}
+    gravity = (0.0, -P("g", 9.81), 0.0)
+    return dl.Robot.from_links(links, gravity=gravity, name=f"planar_{n}r", **end)
 
 
 def test_planar_3r_has_every_sum_of_angles():

@@ -197,5 +197,6 @@ def __dir__() -> list[str]:
 
 
 views.widget = lambda system: __getattr__("Widget").of(system)
+views.plot = lambda *inputs: import_module("dalembert.report.figures").plot_postures(*inputs)
 views.report = lambda system, path: __getattr__("write_report")(system, path)
 views.simulate = lambda *inputs, **settings: __getattr__("simulate")(*inputs, **settings)

@@ -8,5 +8,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 widget: Callable[[Any], Any]  # of a system: its live page in a notebook
+plot: Callable[[Any, Any], Any]  # of a system and configurations: a picture
 report: Callable[[Any, Any], Any]  # of a system and a path: its page, written
 simulate: Callable[..., Any]  # of a system: its run, with the accessor `.dl`

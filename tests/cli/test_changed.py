@@ -66,7 +66,7 @@ def test_path(tmp_path):
     [
         (["ur5", "--payload", "1,2"], "--payload of ur5 needs 4 numbers, 2 were given"),
         (["ur5", "--tip", "nowhere"], "nowhere"),
-        (["ur5", "--lock", "wrist_3_joint=x"], "must be a joint, or joint=position"),
+        (["ur5", "--lock", "wrist_3_joint=x"], "--lock wrist_3_joint: 'x' is not a number"),
         (
             ["four_bar", "--payload", "1"],
             "--payload 1: expected a robot without loops, got four_bar",
@@ -77,3 +77,26 @@ def test_refused(args, message):
     result = CliRunner().invoke(app, ["inverse", *args])
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+def test_a_unit_behind_a_number():
+    """Degrees where they are named, with and without --deg; units that a number cannot have."""
+    named = call("inverse", "rp", "--q", "30deg", "50mm", "--qd", "90deg/s", "-0.2")
+    np.testing.assert_allclose(named["q"], [np.pi / 6, 0.05], rtol=1e-15)
+    np.testing.assert_allclose(named["qd"], [np.pi / 2, -0.2], rtol=1e-15)
+    mixed = call("inverse", "planar_2r", "--q", "0.5rad", "30", "--deg")
+    np.testing.assert_allclose(mixed["q"], [0.5, np.pi / 6], rtol=1e-15)
+    plain = call("inverse", "ur5", "--q", *Q[:5], "--lock", "wrist_3_joint=0.5")
+    radians = call("inverse", "ur5", "--q", *Q[:5], "--lock", f"wrist_3_joint={np.rad2deg(0.5)}°")
+    np.testing.assert_allclose(radians["tau"], plain["tau"], rtol=1e-12)
+    target = (0.4, 0.2, 0.5, 0)
+    at = call("ik", "ur5", "--target", *target, "90deg", 0)["q"]
+    np.testing.assert_allclose(at, call("ik", "ur5", "--target", *target, 90, 0, "--deg")["q"])
+    for number, option, expected in (
+        ("5deg", "--q", "give it in m, cm, mm"),
+        ("5mm", "--qd", "give it in m/s, cm/s, mm/s"),
+        ("5N", "--q", "'5N' is not a number"),
+    ):
+        words = ("inverse", "rp", option, f"0,{number}")
+        result = CliRunner().invoke(app, list(words))
+        assert result.exit_code == 2 and expected in " ".join(result.output.split())

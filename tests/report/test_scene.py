@@ -7,9 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import dalembert as dl
+from dalembert.report.figures import outline
 from dalembert.report.motion import move
 from dalembert.report.scene import (
     ellipsoid,
+    motion_plane,
     numeric_model,
     poses_of,
     posture_parts,
@@ -161,3 +163,42 @@ def test_nothing_ties_a_floating_robot_to_the_world_and_a_fall_does_not_swell_it
     assert (drawn["follow"], still["follow"]) == (torso, -1)
     (parts,) = posture_parts(robot, fall[[1]])
     assert max(np.abs(part.b - part.a).max() for part in parts) < 0.5
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "rp", "four_bar", "slider_crank", "parallel_3rr"])
+def test_planar_robots_are_drawn_in_their_plane(name):
+    """Bodies leave the plane nowhere; joints are circles, and links as long as they are."""
+    system = dl.load(name)
+    q = system.random_state(np.random.default_rng(0), size=3)[0]
+    plane = motion_plane(system)
+    normal = np.cross(*plane.axes)
+    for x in q:
+        poses = poses_of(numeric_model(system.robot), x)
+        np.testing.assert_allclose(poses[:, :3, 3] @ normal, 0.0, atol=1e-12)
+    (axes,) = system.plot(q).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x / m", "y / m") and axes.get_aspect() == 1.0
+    assert len(axes.collections) == 3
+    for part in posture_parts(system, q)[0]:
+        points, ends = outline(part, plane), np.stack([part.a, part.b]) @ plane.axes.T
+        length = np.linalg.norm(np.diff(ends, axis=0))
+        if part.kind in ("drum", "ball", "tip") and length < 1e-9:
+            np.testing.assert_allclose(np.linalg.norm(points - ends[0], axis=1), part.r, rtol=1e-9)
+        elif part.kind == "link":
+            widest = np.linalg.norm(points[:, None] - points, axis=2).max()
+            np.testing.assert_allclose(widest, length + 2 * part.r, rtol=1e-3)
+
+
+def test_the_plane_of_an_upright_robot_and_of_none():
+    upright = dl.Robot.from_links(
+        [{"name": "bar", "joint": {"name": "a", "axis": (0.0, -1.0, 0.0)}, "mass": 1.0}]
+    )
+    plane = motion_plane(upright)
+    assert plane.names == ("x", "z")
+    np.testing.assert_allclose(plane.axes, [[1, 0, 0], [0, 0, 1]], atol=1e-12)
+    for name in ("elbow_3r", "scara", "stewart_platform", "bennett", "particle"):
+        assert motion_plane(dl.load(name)) is None
+    assert dl.load("elbow_3r").plot().axes[0].name == "3d"
+    with pytest.raises(dl.DalembertError, match="no bodies to draw"):
+        dl.load("particle").plot()
+    with pytest.raises(dl.ShapeError, match=r"expected q of shape \(2,\) or \(samples, 2\)"):
+        dl.load("planar_2r").plot([0.1, 0.2, 0.3])

@@ -45,6 +45,10 @@ EXAMPLES = {
     sympy.Float(9.81) * M: ("9.81 m₁", "9.81 m_{1}"),
     sympy.Float(2.5e-7): ("2.5e-07", r"2.5 \cdot 10^{-7}"),
     sympy.Integer(0): ("0", "0"),
+    sympy.Symbol("crank") * sympy.Symbol("rod") ** 2: (
+        "crank rod²",
+        r"\mathrm{crank} \, \mathrm{rod}^{2}",
+    ),
 }
 
 

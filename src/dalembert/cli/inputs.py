@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dalembert
-from dalembert.cli.options import TRUSTED
+from dalembert.cli.options import TRUSTED, number_and_unit
 from dalembert.errors import DalembertError, ParameterError, SettingError, ShapeError
+from dalembert.logs.units import DENOMINATORS, UNITS
 from dalembert.report.facts import coordinates
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -47,15 +48,10 @@ def with_locks(system: System, locks: Sequence[str] | None, degrees: bool) -> Sy
     for lock in locks or ():
         joint, _, text = (part.strip() for part in lock.partition("="))
         robot = _robot(system, f"--lock {lock}")
-        try:
-            value = float(text or 0.0)
-        except ValueError:
-            raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
         known = joint in robot.coordinates
-        is_angle = known and robot.kinds.q[robot.coordinates.index(joint)] == "angle"
-        system = robot.with_joint_locked(
-            joint, math.radians(value) if degrees and is_angle else value
-        )
+        kind = robot.kinds.q[robot.coordinates.index(joint)] if known else ""
+        value = _si(text or "0", f"--lock {joint}", kind, degrees=degrees)
+        system = robot.with_joint_locked(joint, value)
     return system
 
 
@@ -85,27 +81,56 @@ def known_frame(system: System, frame: str) -> str:
     return chosen
 
 
-def parse(text: str, option: str, owner: str, *alternatives: Sequence[str]) -> np.ndarray:
-    """Numbers separated by commas or spaces, exactly one for each name of an alternative.
+def parse(
+    text: str,
+    option: str,
+    owner: str,
+    *alternatives: Sequence[str],
+    kinds: Sequence[str] = (),
+    degrees: bool = False,
+    per: str = "",
+) -> np.ndarray:
+    """Numbers separated by commas or spaces, exactly one for each name of an alternative, in SI units.
+
+    Numbers of a kind, "angle" or "length", may have a unit, over `per` ("/s"); angles without one are
+    in degrees with `degrees`.
 
     >>> parse("1, 2", "--q", "planar_2r", ["joint_1", "joint_2"])
     array([1., 2.])
+    >>> parse("180deg 5mm", "--q", "rp", ["joint_1", "joint_2"], kinds=["angle", "length"]).round(4)
+    array([3.1416, 0.005 ])
     """
-    values = []
-    for piece in text.replace(",", " ").split():
-        try:
-            values.append(float(piece))
-        except ValueError:
-            raise ShapeError(f"{option}: {piece!r} is not a number") from None
-        if not math.isfinite(values[-1]):
-            raise ShapeError(f"{option}: {piece!r} is not a finite number")
-    if len(values) not in map(len, alternatives):
+    pieces = text.replace(",", " ").split()
+    if len(pieces) not in map(len, alternatives):
         names = alternatives[-1]
         raise ShapeError(
-            f"{option} of {owner} needs {len(names)} numbers, {len(values)} were given; "
+            f"{option} of {owner} needs {len(names)} numbers, {len(pieces)} were given; "
             f"they are: {', '.join(names)}"
         )
-    return np.array(values)
+    own = [*kinds, *[""] * len(pieces)]
+    return np.array(
+        [_si(x, option, kind, degrees, per) for x, kind in zip(pieces, own, strict=False)]
+    )
+
+
+def _si(piece: str, option: str, kind: str, degrees: bool = False, per: str = "") -> float:
+    """A number of this kind in SI units."""
+    try:
+        value, unit, divisor = number_and_unit(piece)
+    except ValueError:
+        raise ShapeError(f"{option}: {piece!r} is not a number") from None
+    if not math.isfinite(value):
+        raise ShapeError(f"{option}: {piece!r} is not a finite number")
+    if not unit:
+        return math.radians(value) if degrees and kind == "angle" else value
+    units = UNITS.get(kind, {})
+    if unit not in units or divisor != per:
+        known = ", ".join(f"{name}{per}" for name in units)
+        raise SettingError(
+            f"{option}: {piece!r} has a unit that this number cannot have; "
+            + (f"give it in {known}" if known else "give it in SI units, without one")
+        )
+    return value * units[unit]
 
 
 def parse_coordinates(
@@ -114,10 +139,16 @@ def parse_coordinates(
     """An array of q, qd, qdd or tau in SI units, from numbers for each coordinate by its name."""
     entries = coordinates(system, quantity)
     names = [entry.name for entry in entries]
-    values = parse(text, option or f"--{quantity}", system.name, names)
-    if degrees and quantity != "tau":
-        values *= [math.pi / 180 if entry.kind == "angle" else 1.0 for entry in entries]
-    return values
+    moves = quantity in DENOMINATORS
+    return parse(
+        text,
+        option or f"--{quantity}",
+        system.name,
+        names,
+        kinds=[entry.kind for entry in entries] if moves else (),
+        degrees=degrees,
+        per=DENOMINATORS.get(quantity, ""),
+    )
 
 
 def state(

@@ -108,12 +108,16 @@ def _targets(options: IkOptions) -> tuple[np.ndarray, str, np.ndarray | None]:
         times = next((cells[:, known.index(name)] for name in TIMES if name in known), None)
     else:
         known = [*POSITION, *ANGLES]
-        cells = parse(options.target or "", "--target", "a frame", POSITION, known)[None]
+        kinds = [*["length"] * len(POSITION), *["angle"] * len(ANGLES)]
+        names = ("a frame", POSITION, known)
+        cells = parse(options.target or "", "--target", *names, kinds=kinds, degrees=options.deg)[
+            None
+        ]
         known = known[: cells.shape[1]]
     try:
         positions, rotations = _columns(known, cells, POSITION), None
         if not options.position_only:
-            rotations = _rotations(known, cells, options.deg)
+            rotations = _rotations(known, cells, options.deg and options.csv is not None)
     except TrajectoryError as error:
         raise TrajectoryError(f"{options.csv}: {error}") from None
     R = np.eye(3) if rotations is None else rotations

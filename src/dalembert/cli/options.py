@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection
 from typing import Any
@@ -67,6 +68,8 @@ def join_numbers(args: list[str], lists: Collection[str]) -> list[str]:
 
     >>> join_numbers(["ur5", "--q", "0", "-1.5", "2", "--deg"], ["--q"])
     ['ur5', '--q', '0 -1.5 2', '--deg']
+    >>> join_numbers(["ur5", "--q", "0", "90deg", "--csv"], ["--q"])
+    ['ur5', '--q', '0 90deg', '--csv']
     """
     joined: list[str] = []
     in_list = False
@@ -81,11 +84,26 @@ def join_numbers(args: list[str], lists: Collection[str]) -> list[str]:
 
 
 def numeric(text: str) -> bool:
-    """Whether every piece of a comma-separated text is a number."""
+    """Whether every piece of a comma-separated text is a number, with or without a unit."""
     try:
-        return bool([float(piece) for piece in text.replace(",", " ").split()])
+        return bool([number_and_unit(piece) for piece in text.replace(",", " ").split()])
     except ValueError:
         return False
+
+
+_WITH_UNIT = re.compile(
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(rad|deg|°|mrad|rev|turn|m|cm|mm)((?:/s2?)?)"
+)
+
+
+def number_and_unit(piece: str) -> tuple[float, str, str]:
+    """A number, its unit and what that is divided by; a `ValueError` where it is no number.
+
+    >>> number_and_unit("90deg"), number_and_unit("-1e-3"), number_and_unit("2rad/s")
+    ((90.0, 'deg', ''), (-0.001, '', ''), (2.0, 'rad', '/s'))
+    """
+    match = _WITH_UNIT.fullmatch(piece)
+    return (float(match[1]), match[2], match[3]) if match else (float(piece), "", "")
 
 
 TRUSTED: list[str] = []  # folders of --trust of this call
@@ -131,7 +149,7 @@ VELOCITY = numbers("Velocity limits; default: the robot's.")
 ACCELERATION = numbers("Acceleration limits; default: none.")
 TORQUE = numbers("Torque limits; default: the robot's.")
 FORMULATION = option(None, "Formulation; default: the fastest.")
-DEGREES = flag("--deg", "Read angles in degrees; results stay in SI units.")
+DEGREES = flag("--deg", "Read angles without a unit in degrees; results stay in SI units.")
 PAYLOAD = numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
 LOCK = option(None, "Lock a joint; may be repeated.", metavar="JOINT=POSITION", show_default=False)
 ROW_TIME = option(None, "Seconds between rows, where no column has times.")

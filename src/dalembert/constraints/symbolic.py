@@ -7,7 +7,10 @@ polynomials:
     P_ω = 1 − Aᵀ adj(S) A adj(M) / det(S),          M_r = Tᵀ M T,    T = [1; −A₂⁻¹ A₁].
 
 The position constraints, which simplify quotients (x² + y² = l²), are returned with them as
-`relations`.
+`relations`. Where such a quotient would be long, the quantity is written in the entries of `PARTS`:
+
+    λ = Z y / D,  P_ω = 1 − Aᵀ K,  K = Z B / D,  Z = adj(S),  D = det(S),  S = B Aᵀ,  B = A W,
+    y = B f − γ,  W = M⁻¹.
 """
 
 from __future__ import annotations
@@ -48,16 +51,46 @@ def _inverse(A: Array, what: str) -> tuple[Array, Array]:
     return adjugate(A)
 
 
-def _schur_factors(system: ConstrainedDynamics, M: Array, A: Array) -> tuple[Array, ...]:
-    """(A of the independent rows, adj M, det M, adj S, det S), det S the one denominator."""
+PARTS: dict[str, tuple[Size, ...]] = {
+    "M": ("nv", "nv"),
+    "W": ("nv", "nv"),  # M⁻¹
+    "A": ("known_rank", "nv"),  # independent rows
+    "B": ("known_rank", "nv"),  # A M⁻¹
+    "S": ("known_rank", "known_rank"),  # A M⁻¹ Aᵀ
+    "D": (),  # det S
+    "Z": ("known_rank", "known_rank"),  # adj S
+    "f": ("nv",),  # τ + ψ − C q̇ − g
+    "y": ("known_rank",),  # A M⁻¹ f − γ
+    "K": ("known_rank", "nv"),  # S⁻¹ A M⁻¹
+    "T": ("nv", "freedoms"),  # q̇ = T ṙ
+    "v": ("nv",),  # q̇ of the constrained motion
+    "mu": ("nv",),  # C q̇ + g there
+    "gamma": ("known_rank",),  # A q̈ there
+    "sigma": ("nv",),  # q̈ − T r̈
+}
+Parts = dict[str, Array]
+Written = tuple[Array, Array, Parts]  # a quantity, the same from its parts, and these
+
+
+def _factors(system: ConstrainedDynamics, M: Array, A: Array) -> tuple[Array, Array, Parts]:
+    """adj M, det M, and the parts M, W, A, B, S, D, Z."""
     require_smooth(system, "the symbolic form")
-    A = A[list(system.require_pivots().rows)]
+    A = A[sorted(system.require_pivots().rows)]
     adj_M, det_M = _inverse(M, f"M of {system.name}")
-    S = A @ adj_M @ A.T
-    return A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}")
+    W = adj_M / det_M
+    B = A @ W
+    S = _symmetric(B @ A.T)
+    Z, D = _inverse(S, f"A M⁻¹ Aᵀ of {system.name}")
+    return adj_M, det_M, {"M": M, "W": W, "A": A, "B": B, "S": S, "D": D, "Z": Z}
 
 
-def multipliers(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Array:
+def _symmetric(S: Array) -> Array:
+    """S with S₂₁ the same value as S₁₂."""
+    row, column = np.indices(S.shape)
+    return S[np.minimum(row, column), np.maximum(row, column)]
+
+
+def multipliers(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Written:
     """λ (rows,): the explicit solution of p.56."""
     if len(system.require_pivots().rows) < system.rows:
         raise ConstraintError(
@@ -65,14 +98,14 @@ def multipliers(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) ->
             "out the rows that mobility() names"
         )
     M, f, A, drift = terms(system, q, qd, tau)
-    A, adj_M, det_M, adj_S, det_S = _schur_factors(system, M, A)
-    rows = list(system.require_pivots().rows)
-    right = adj_S @ (A @ (adj_M @ f) - det_M * drift[rows])
-    lam: Array = right[np.argsort(rows)] / det_S
-    return lam
+    adj_M, det_M, x = _factors(system, M, A)
+    adj_S, det_S = adjugate(_symmetric(A @ adj_M @ A.T))
+    lam = adj_S @ (A @ (adj_M @ f) - det_M * drift) / det_S
+    x |= {"f": f, "y": x["B"] @ f - drift}
+    return lam, x["Z"] @ x["y"] / x["D"], x
 
 
-def accelerations(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Array:
+def accelerations(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Written:
     """q̈ (nv,) by Udwadia and Kalaba's equation, without M⁻¹ (Udwadia and Phohomsiri 2006).
 
     ((I − A⁺A) M + A⁺A) q̈ = (I − A⁺A) f + A⁺γ, times det A Aᵀ.
@@ -85,18 +118,28 @@ def accelerations(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) 
     across = det * np.eye(system.nv) - A.T @ adj @ A
     adj_K, det_K = _inverse(across @ M + A.T @ adj @ A, f"M of {system.name}")
     qdd: Array = (adj_K @ (across @ f + A.T @ (adj @ drift))) / det_K
-    return qdd
+    return qdd, qdd, {}
 
 
-def projector(system: ConstrainedDynamics, q: Array) -> Array:
+def projector(system: ConstrainedDynamics, q: Array) -> Written:
     """P_ω (nv, nv) of p.68."""
-    M = system.dynamics.mass_matrix(q)
-    A, adj_M, _, adj_S, det_S = _schur_factors(system, M, system.at(q).A)
-    P_w: Array = (det_S * np.eye(system.nv) - A.T @ adj_S @ A @ adj_M) / det_S
-    return P_w
+    adj_M, _, x = _factors(system, system.dynamics.mass_matrix(q), system.at(q).A)
+    one, A = np.eye(system.nv), x["A"]
+    adj_S, det_S = adjugate(_symmetric(A @ adj_M @ A.T))
+    P_w: Array = (det_S * one - A.T @ adj_S @ A @ adj_M) / det_S
+    x["K"] = x["Z"] @ x["B"] / x["D"]
+    return P_w, one - A.T @ x["K"], x
 
 
-def _reduced(system: ConstrainedDynamics, q: Array, qd: Array) -> Reduction:
+def projected(system: ConstrainedDynamics, q: Array, f: Array) -> Written:
+    """P_ω f, for forces (nv,) or (nv, m)."""
+    P_w, in_parts, x = projector(system, q)
+    return P_w @ f, in_parts @ f, x
+
+
+def _reduced(
+    system: ConstrainedDynamics, q: Array, qd: Array | None = None
+) -> tuple[Reduction, Parts]:
     """q̇ = T ṙ + n by Cramer's rule, with r the coordinates that elimination keeps."""
     require_smooth(system, "the symbolic form")
     chosen = system.require_pivots()
@@ -111,29 +154,80 @@ def _reduced(system: ConstrainedDynamics, q: Array, qd: Array) -> Reduction:
     at = system.at(q)
     adj, det = _inverse(at.A[rows][:, dependent], f"A₂ of {system.name}")
     T = whole(np.eye(len(free)), -(adj @ at.A[rows][:, free]) / det)
+    M = system.dynamics.mass_matrix(q)
+    if qd is None:
+        rest = np.zeros(system.nv)
+        return Reduction(T, rest, rest), {"M": M, "T": T}
     moving = T @ qd[free] + whole(still, (adj @ at.b[rows]) / det)
-    drift = system.at(q, moving).drift[rows]
-    return Reduction(T, moving, whole(still, (adj @ drift) / det))
+    gamma = system.at(q, moving).drift[rows]
+    drift = whole(still, (adj @ gamma) / det)
+    mu = system.dynamics.bias(q, moving)
+    parts = {
+        "M": M,
+        "T": T,
+        "v": moving,
+        "mu": mu,
+        "gamma": gamma[np.argsort(rows)],
+        "sigma": drift,
+    }
+    return Reduction(T, moving, drift), parts
 
 
-def _quantity(name: str, sizes: tuple[Size, ...], function: Callable[..., Array]) -> Quantity:
-    """A quantity of the catalogue; quotients are returned with h, which simplifies them."""
+def reduced_mass_matrix(system: ConstrainedDynamics, q: Array) -> Written:
+    """M_r (freedoms, freedoms) of p.60–62."""
+    reduction, x = _reduced(system, q)
+    M_r = reduced.mass_matrix(system, q, reduction)
+    return M_r, M_r, x
+
+
+def reduced_bias(system: ConstrainedDynamics, q: Array, qd: Array) -> Written:
+    """h_r (freedoms,) of p.60–62, in the velocities ṙ alone."""
+    reduction, x = _reduced(system, q, qd)
+    h_r = reduced.bias(system, q, reduction)
+    return h_r, h_r, x
+
+
+def reduced_forces(system: ConstrainedDynamics, q: Array, qd: Array, tau: Array) -> Written:
+    """Tᵀ (τ + ψ) (freedoms,) of p.60–62."""
+    reduction, x = _reduced(system, q, qd)
+    tau_r = reduced.forces(system, q, tau, reduction)
+    return tau_r, tau_r, {key: x[key] for key in ("T", "v")}
+
+
+def difference(system: ConstrainedDynamics, q: Array, qd: Array) -> Written:
+    """The term that the constrained Lagrangian lacks (freedoms,) (p.64)."""
+    reduction, x = _reduced(system, q, qd)
+    Delta = difference_term(system, q, reduction.qd)
+    if system.position_count == system.rows:  # A = ∂h/∂q: nothing is lost
+        Delta = 0.0 * Delta
+    return Delta, Delta, {key: x[key] for key in ("T", "v")}
+
+
+def _quantity(name: str, sizes: tuple[Size, ...], function: Callable[..., Any]) -> Quantity:
+    """A quantity of the catalogue; quotients with h, which simplifies them, and with their parts."""
     inputs = tuple(x for x in signature(function).parameters if x in ("q", "qd", "tau"))
     outputs: dict[str, tuple[Size, ...]] = {name: sizes}
     run: Callable[..., Any] = function
     if function not in (jacobian, residual, drift):
 
         @wraps(function)
-        def with_relations(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, Array]:
-            return function(system, **inputs), residual(system, inputs["q"])
+        def in_parts(system: ConstrainedDynamics, **inputs: Any) -> tuple[Array, ...]:
+            value, from_parts, parts = function(system, **inputs)
+            entries = (parts.get(key, np.zeros(0)) for key in PARTS)
+            return value, residual(system, inputs["q"]), from_parts, *entries
 
-        outputs["relations"], run = ("position_count",), with_relations
+        run, outputs = in_parts, outputs | {"relations": ("position_count",), "in_parts": sizes}
+        outputs |= PARTS
     formulation = Formulation("letters", timed(run), "000 §4.5", name.replace("_", " "))
     return Quantity(name, formulation.summary, inputs, outputs, (formulation,), optional=("t",))
 
 
+def _transposed(value: Array, from_parts: Array, parts: Parts) -> Written:
+    return value.T, from_parts.T, parts
+
+
 SQUARE, VECTOR, FREE = ("nv", "nv"), ("nv",), ("freedoms",)
-Form = tuple[tuple[Size, ...], Callable[..., Array]]  # shape, and a function of q, q̇ and τ
+Form = tuple[tuple[Size, ...], Callable[..., Any]]  # shape, and a function of q, q̇ and τ
 _FORMS: dict[str, Form] = {
     "constraint_matrix": (("rows", "nv"), jacobian),
     "constraints": (("position_count",), residual),
@@ -142,22 +236,17 @@ _FORMS: dict[str, Form] = {
     "accelerations": (VECTOR, accelerations),
     "projector": (SQUARE, projector),
     # P_T = P_ωᵀ
-    "tangent_projector": (SQUARE, lambda s, q: projector(s, q).T),
+    "tangent_projector": (SQUARE, lambda s, q: _transposed(*projector(s, q))),
     # M̃ = P_ω M, C̃ + Ñ = P_ω (C q̇ + N) and τ̃ = P_ω (τ + ψ) of p.70
-    "projected_mass_matrix": (SQUARE, lambda s, q: projector(s, q) @ s.dynamics.mass_matrix(q)),
-    "projected_bias": (VECTOR, lambda s, q, qd: projector(s, q) @ s.dynamics.bias(q, qd)),
+    "projected_mass_matrix": (SQUARE, lambda s, q: projected(s, q, s.dynamics.mass_matrix(q))),
+    "projected_bias": (VECTOR, lambda s, q, qd: projected(s, q, s.dynamics.bias(q, qd))),
     "projected_forces": (
         VECTOR,
-        lambda s, q, qd, tau: projector(s, q) @ (tau + s.generalized_forces(q, qd)),
+        lambda s, q, qd, tau: projected(s, q, tau + s.generalized_forces(q, qd)),
     ),
-    # M_r, h_r and Tᵀ (τ + ψ) of p.60–62, in the velocities ṙ alone
-    "reduced_mass_matrix": (
-        ("freedoms", "freedoms"),
-        lambda s, q: reduced.mass_matrix(s, q, _reduced(s, q, np.zeros(s.nv))),
-    ),
-    "reduced_bias": (FREE, lambda s, q, qd: reduced.bias(s, q, _reduced(s, q, qd))),
-    "reduced_forces": (FREE, lambda s, q, qd, tau: reduced.forces(s, q, tau, _reduced(s, q, qd))),
-    # the term that the constrained Lagrangian lacks (p.64)
-    "difference_term": (FREE, lambda s, q, qd: difference_term(s, q, _reduced(s, q, qd).qd)),
+    "reduced_mass_matrix": (("freedoms", "freedoms"), reduced_mass_matrix),
+    "reduced_bias": (FREE, reduced_bias),
+    "reduced_forces": (FREE, reduced_forces),
+    "difference_term": (FREE, difference),
 }
 SYMBOLIC_QUANTITIES = {name: _quantity(name, *form) for name, form in _FORMS.items()}

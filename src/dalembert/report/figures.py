@@ -27,8 +27,9 @@ from dalembert.report.charts import (
     units_of,
 )
 from dalembert.report.motion import SampledMotion
-from dalembert.report.scene import Part, posture_parts
+from dalembert.report.scene import Part, Plane, motion_plane, posture_parts
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import picture as label_text
 from dalembert.text import require_known
 
@@ -93,19 +94,15 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
     samples = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
     postures = posture_parts(robot, motion.q[samples])
     tool_path = robot.pose(motion.q, frame="tool")[:, :3, 3]
-    low, high = _limits(postures)
     with styled_figure(13.0, 6.6, layout=None) as figure:
         grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), hspace=0.32, wspace=0.17)
-        grid.update(left=-0.02, right=0.875, top=0.86, bottom=0.085)
+        is_planar = motion_plane(robot) is not None
+        grid.update(left=0.05 if is_planar else -0.02, right=0.875, top=0.86, bottom=0.085)
         # postures along the motion, the last one solid, and the path of the tool
-        arm: Axes3D = figure.add_subplot(grid[:, 0], projection="3d", computed_zorder=False)
-        _set_box(arm, low, high)
-        for number, posture in enumerate(postures):
-            faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
-            _draw_posture(arm, posture, faded, zorder=2 + number)
-        line = {"linewidth": 2.0, "solid_capstyle": "round", "zorder": 2 + GHOSTS}
-        arm.plot(*tool_path.T, color=PALETTE[1], **line)
-        arm.scatter(*tool_path[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
+        arm = View(figure, grid[:, 0], postures, motion_plane(robot))
+        arm.draw_faded(postures)
+        arm.draw_path(tool_path, linewidth=2.0, zorder=2 + GHOSTS)
+        arm.draw_path(tool_path[-1:], marker="o", markersize=4.5, zorder=3 + GHOSTS)
         charts = motion_charts(robot, motion)
         torques = [chart for chart in charts if chart.unit.startswith(SYMBOLS["tau"])]
         units = " or ".join(chart.unit for chart in torques)
@@ -140,6 +137,108 @@ def _draw_chart(axes: Axes, t: np.ndarray, chart: Plot) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 
 
+def plot_postures(system: System, q: ArrayLike | None = None) -> Figure:
+    """One posture or several, in their plane if all motion is planar; `System.plot` says more."""
+    configurations = system.neutral() if q is None else np.asarray(q, dtype=float)
+    rows = np.atleast_2d(configurations)
+    if rows.ndim != 2 or rows.shape[1] != system.nq:
+        raise ShapeError(
+            f"{system.name}.plot: expected q of shape ({system.nq},) or (samples, {system.nq}), got "
+            f"{configurations.shape}"
+        )
+    postures, plane = posture_parts(system, rows), motion_plane(system)
+    if not postures[0]:
+        raise DalembertError(f"{system.name} has no bodies to draw; plot a robot or a mechanism")
+    with styled_figure(5.6, 5.2, layout=None) as figure:
+        rectangle = (-0.03, 0.0, 0.98, 0.95) if plane is None else (0.14, 0.11, 0.82, 0.8)
+        if system.robot is None:  # bars between the pins of a mechanism
+            size = 3 if plane is None else 2
+            axes = figure.add_axes(rectangle, projection=None if size == 2 else "3d")
+            for number, parts in enumerate(postures):
+                _draw_bars(axes, parts, size, 1.0 if number == len(rows) - 1 else 0.3)
+            _set_limits(axes, postures, size)
+        else:
+            View(figure, rectangle, postures, plane).draw_faded(postures)
+        figure.text(0.04, 0.94, label_text(system.name), fontsize=12, fontweight="bold")
+    return figure
+
+
+class View:
+    """Axes with postures in space, or in the plane that all motion is parallel to.
+
+    `where` is a cell of a grid or a rectangle of the figure.
+    """
+
+    def __init__(
+        self, figure: Figure, where: Any, postures: Sequence[Sequence[Part]], plane: Plane | None
+    ) -> None:
+        self.plane = plane
+        add = figure.add_axes if isinstance(where, tuple) else figure.add_subplot
+        low, high = _limits(postures)
+        if plane is None:
+            self.axes: Any = add(where, projection="3d", computed_zorder=False)
+            _set_box(self.axes, low, high)
+            return
+        self.axes = add(where)
+        # equal scales; a slender arm has at least half as much space across
+        corners = np.stack([low, high]) @ plane.axes.T
+        middle, half = corners.mean(axis=0), 0.5 * np.abs(np.diff(corners, axis=0)[0])
+        half = np.maximum(half, 0.5 * half.max())
+        for axis, name, centre, size in zip("xy", plane.names, middle, half, strict=True):
+            getattr(self.axes, f"set_{axis}lim")(centre - size, centre + size)
+            getattr(self.axes, f"set_{axis}label")(f"{name} / m")
+        self.axes.set_aspect("equal")
+        self.axes.set_axisbelow(True)
+
+    def draw(self, parts: Sequence[Part], faded: float, zorder: float) -> Artist:
+        """Add one posture; `faded` mixes it with the paper."""
+        if self.plane is None:
+            return _draw_posture(self.axes, parts, faded, zorder)
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Polygon
+
+        # links first, joints as circles on them
+        ordered = sorted(parts, key=lambda part: part.kind != "link")
+        outlines = [outline(part, self.plane) for part in ordered]
+        colours = np.array([COLOURS.get(part.kind, DRUM) for part in ordered])
+        patches = PatchCollection([Polygon(points) for points in outlines], zorder=zorder)
+        patches.set_facecolor([*((1.0 - faded) * colours + faded)])
+        patches.set_edgecolor([*((1.0 - faded) * 0.6 * colours + faded)])
+        patches.set_linewidth(0.8)
+        artist: Artist = self.axes.add_collection(patches)
+        return artist
+
+    def draw_faded(self, postures: Sequence[Sequence[Part]]) -> None:
+        """Add all postures, the last one solid."""
+        for number, parts in enumerate(postures, 1):
+            faded = 0.0 if number == len(postures) else 0.8 - 0.35 * number / len(postures)
+            self.draw(parts, faded, zorder=2 + number)
+
+    def draw_path(self, points: np.ndarray, **style: Any) -> list[Artist]:
+        """Add a line through points (samples, 3)."""
+        visible = points if self.plane is None else points @ self.plane.axes.T
+        line = {"color": PALETTE[1], "solid_capstyle": "round", **style}
+        artists: list[Artist] = self.axes.plot(*visible.T, **line)
+        return artists
+
+
+def outline(part: Part, plane: Plane) -> np.ndarray:
+    """Corners (n, 2) of a part seen along the normal of a plane: a circle where it points that way."""
+    a, b = plane.axes @ part.a, plane.axes @ part.b
+    along = b - a
+    length = float(np.linalg.norm(along))
+    turn = np.linspace(0.0, np.pi, 2 * SIDES + 1)
+    if length < 1e-6 * part.r:
+        circle: np.ndarray = a + part.r * np.stack([np.cos(2 * turn), np.sin(2 * turn)], axis=1)
+        return circle
+    x = along / length
+    y = np.array([-x[1], x[0]])
+    if part.kind != "link":
+        return np.array([a + part.r * y, b + part.r * y, b - part.r * y, a - part.r * y])
+    cap: np.ndarray = np.cos(turn)[:, None] * y + np.sin(turn)[:, None] * x
+    return np.concatenate([b + part.r * cap, a - part.r * cap])
+
+
 def _limits(postures: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]:
     """Corners (3,) of a box around all postures, m."""
     points = np.array([end for parts in postures for part in parts for end in (part.a, part.b)])
@@ -149,7 +248,7 @@ def _limits(postures: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]
     return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack
 
 
-def _draw_posture(axes: Axes3D, parts: Sequence[Part], faded: float, zorder: int) -> Artist:
+def _draw_posture(axes: Axes3D, parts: Sequence[Part], faded: float, zorder: float) -> Artist:
     """Add one posture as shaded faces to the axes; `faded` mixes it with the paper."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
@@ -386,17 +485,17 @@ def animate(
     samples = frame_samples(t)
     postures = posture_parts(robot, q[samples])
     tool_path = robot.pose(q, frame="tool")[:, :3, 3]
-    low, high = _limits(postures)
+    plane = motion_plane(robot)
+    rectangle = (-0.03, 0.0, 0.98, 0.95) if plane is None else (0.16, 0.12, 0.8, 0.8)
     with styled_figure(4.2, 4.2, layout=None) as figure:
-        axes = figure.add_axes((-0.03, 0.0, 0.98, 0.95), projection="3d", computed_zorder=False)
-        _set_box(axes, low, high)
+        view = View(figure, rectangle, postures, plane)
     label = figure.text(0.04, 0.94, "", fontsize=10)
 
     def draw_frame(number: int) -> list[Artist]:
         k = samples[number]
         label.set_text(f"{label_text(robot.name)}   t = {t[k]:.2f} s")
-        line = axes.plot(*tool_path[: k + 1].T, color=PALETTE[1], linewidth=1.6, zorder=2)
-        return [*line, _draw_posture(axes, postures[number], 0.0, zorder=3)]
+        line = view.draw_path(tool_path[: k + 1], linewidth=1.6, zorder=2)
+        return [*line, view.draw(postures[number], 0.0, zorder=3)]
 
     return write_gif(path, figure, t[samples], draw_frame, progress)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.formulations.kinematics import frames
 from dalembert.model import Model
-from dalembert.model.joint import Ball, Free
+from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Body
 from dalembert.report.visuals import Visuals, extremes
 from dalembert.spatial import se3
@@ -27,6 +27,7 @@ ORIGIN, Z = np.zeros(3), np.eye(3)[2]
 DETOUR = 1.5  # lengths of the straight line that a link may run along an axis
 SLENDER = 0.029  # radius of a link over the size of the mechanism
 MAX_EXTENT = 1.6  # of a motion over the size of a usual posture, for the radius of links
+FLAT = 1e-9  # sine of the angle by which axes of a planar robot may differ
 FAR = 2.0  # sizes of a robot that travels, beyond which the viewer goes along
 HINGES = ("revolute", "pin", "cylindrical")
 SLIDES = ("prismatic", "cylindrical", "screw", "rack", "point_on_line")
@@ -67,6 +68,50 @@ def posture_parts(system: System, q: np.ndarray) -> list[list[Part]]:
             parts.append(Part("link", x["child"], start, poses[x["child"], :3, 3], x["r"]))
         postures.append(parts)
     return postures
+
+
+class Plane(NamedTuple):
+    """A plane of the world that motion stays parallel to."""
+
+    axes: np.ndarray  # (2, 3) unit vectors, to the right and up
+    names: tuple[str, str]
+
+
+def motion_plane(system: System) -> Plane | None:
+    """The plane of a system whose bodies all move in one; None in space, and without bodies.
+
+    Every axis of rotation is its normal, and every slide lies in it.
+
+    >>> import dalembert as dl
+    >>> motion_plane(dl.load("planar_2r")).names, motion_plane(dl.load("elbow_3r"))
+    (('x', 'y'), None)
+    """
+    mechanism = None if system.robot is not None else mechanism_of(system)
+    if mechanism is not None:
+        return Plane(np.eye(3)[:2], ("x", "y")) if mechanism.space.dimension == 2 else None
+    if system.robot is None:
+        return None
+    model = numeric_model(system.robot)
+    charts = [body.chart for body in model.bodies if isinstance(body.chart, Screw)]
+    slides = np.array([_slides(body) for body in model.bodies])
+    is_mixed = any(chart.turn and chart.slide for chart in charts)
+    if len(charts) < len(model.bodies) or is_mixed or slides.all():
+        return None
+    axes = poses_of(model, system.robot.neutral())[:, :3, 2]
+    normal = axes[~slides][0]
+    off = [*np.linalg.norm(np.cross(axes[~slides], normal), axis=1), *(axes[slides] @ normal)]
+    if np.abs(off).max() > FLAT:
+        return None
+    # up is z where the plane is upright, else y
+    up = np.eye(3)[1 if abs(normal[2]) > 1.0 - FLAT else 2]
+    up = up - (up @ normal) * normal
+    up /= np.linalg.norm(up)
+    right = np.cross(up, normal)
+    right *= np.sign(right[np.argmax(np.abs(right))])
+    pair = np.stack([right, up])
+    known = np.abs(pair).max(axis=1) > 1.0 - FLAT
+    names = ["xyz"[int(np.argmax(np.abs(row)))] for row in pair]
+    return Plane(pair, (names[0] if known[0] else "u", names[1] if known[1] else "v"))
 
 
 # the links of robots

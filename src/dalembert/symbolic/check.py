@@ -72,14 +72,20 @@ def sample(
 ) -> Sample:
     """Interpret the program at random numbers of order one; `others` get numbers as well.
 
-    Points where the program has no value (the root of a negative number, say) are left out.
+    Points where the program has no value (the root of a negative number, say) are left out, and
+    so are those near them, where its values are large.
     """
     rng = np.random.default_rng(0)
     drawn = [rng.uniform(0.05, 2.3, (DRAWN, port.size)) for port in program.inputs]
     shaped = [x.reshape(DRAWN, *p.shape) for x, p in zip(drawn, program.inputs, strict=True)]
     results = interpret(program, *shaped)
     finite = [np.isfinite(out.reshape(DRAWN, -1)).all(axis=1) for out in results]
-    chosen = np.flatnonzero(np.logical_and.reduce(finite))[:POINTS]
+    chosen = np.flatnonzero(np.logical_and.reduce(finite))
+    # the smallest outputs have the least rounding: where a form is zero they are nothing else
+    largest = np.max(
+        [np.abs(x.reshape(DRAWN, -1)).max(axis=1, initial=0.0) for x in results], axis=0
+    )
+    chosen = chosen[np.argsort(largest[chosen], kind="stable")][:POINTS]
     if len(chosen) < LEAST:
         raise EquationError(f"{program.name} has no value at random numbers, so it is not checked")
     values: Values = {}
@@ -88,8 +94,8 @@ def sample(
     values |= {s: rng.uniform(-2.0, 2.0, len(chosen)) for s in others if s not in values}
     names = [port.name for port in program.outputs]
     outputs = {name: out[chosen] for name, out in zip(names, results, strict=True)}
-    largest = max(1.0, float(np.max(np.abs(program.constants), initial=0.0)))
-    return Sample(program.name, values, outputs, ROUNDING * largest)
+    constant = max(1.0, float(np.max(np.abs(program.constants), initial=0.0)))
+    return Sample(program.name, values, outputs, ROUNDING * constant)
 
 
 def require_agreement(

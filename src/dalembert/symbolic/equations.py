@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 
 from dalembert.errors import EquationError
 from dalembert.symbolic import layout
-from dalembert.symbolic.operations import entries_of, exact, number
+from dalembert.symbolic.operations import (
+    entries_of,
+    exact,
+    needed_definitions,
+    number,
+    symbols_in,
+)
 from dalembert.symbolic.page import Section, html_page, sections
 from dalembert.symbolic.quantities import ALIASES, TITLES, VECTORS, Symbols
 from dalembert.symbolic.writer import GREEK
@@ -122,11 +128,13 @@ class Equations(Symbols):
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
         9.81
         """
-        value = self.expanded()[quantity]
+        value = self[quantity]
         shape = value.shape if hasattr(value, "shape") else ()
         shape = shape[:1] if ALIASES.get(quantity, quantity) in VECTORS else shape
         arguments = (self.q, self.qd, self.p, self.tau, self.t, self.parameters)
-        compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
+        names = list(needed_definitions(entries_of(value), self.definitions).items())
+        common = (lambda entries: (names, entries)) if names else True
+        compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=common)
 
         def function(
             q: ArrayLike,
@@ -153,19 +161,22 @@ class Equations(Symbols):
 
         return function
 
-    def with_needed_constants(self) -> Equations:
-        """The same with names of products that are used once replaced, and the names in order again."""
+    def with_needed_constants(self, parts: Collection[sympy.Symbol] = ()) -> Equations:
+        """The same with names of products that are used once replaced, and the names in order again.
+
+        The names `parts` stay.
+        """
         if not self.definitions:
             return self
         uses: Counter[sympy.Expr] = Counter()
         for value in (*self.quantities.values(), *self.definitions.values()):
-            uses.update(s for e in entries_of(value) for s in e.atoms(sympy.Symbol))
+            uses.update(s for e in entries_of(value) for s in symbols_in([e]))
         values: dict[sympy.Expr, sympy.Expr] = {}
         needed: dict[sympy.Symbol, sympy.Expr] = {}
         names = iter([n for n in GREEK if n not in {s.name for s in (*self.q, *self.parameters)}])
         for symbol, definition in self.definitions.items():
-            if not definition.is_Add and uses[symbol] <= 1:
-                values[symbol] = definition
+            if not definition.is_Add and uses[symbol] <= 1 and symbol not in parts:
+                values[symbol] = definition.xreplace(values)
             elif symbol.name in GREEK:
                 renamed = sympy.Symbol(next(names))
                 values[symbol] = renamed

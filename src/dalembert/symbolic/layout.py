@@ -10,9 +10,9 @@ import numpy as np
 import sympy
 
 from dalembert.symbolic.notation import DOTTED, Latex, Ledger, Text, parts
-from dalembert.symbolic.operations import entries_of
+from dalembert.symbolic.operations import entries_of, needed_definitions
 from dalembert.symbolic.printer import Printer, columns, short_label
-from dalembert.symbolic.quantities import EQUATIONS, REDUCED, TITLES, VECTORS
+from dalembert.symbolic.quantities import EQUATIONS, REDUCED, TITLES, VECTORS, indexed
 from dalembert.text import latex as latex_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def blocks(
     # α = … for every name that is defined, and c₂₃ = cos(θ₂ + θ₃) for short sines and cosines
     block = Block(NAMES, Ledger(form.marked))
     printer = printer_of(eq, notation, form, block.ledger)
-    for s, e in eq.definitions.items():
+    entries = [e for key in keys for e in entries_of(eq.quantities[key])]
+    for s, e in needed_definitions(entries, eq.definitions).items():
         entry = block.ledger.entry((), e)
         line = PrintedLine((notation.name(s.name),), printer.lines(e, width), entry)
         block.lines.append(line)
@@ -131,17 +132,13 @@ def _quantity_block(eq: Equations, key: str, notation: Text, width: int, form: F
             return block
     groups = _nonzero(key, value)
     for indices, e in groups:
-        labels = []
         base, dots = DOTTED.get(key, (key, 0))
-        for index in indices:
-            digits = [str(i + 1) for i in index]
-            joined = "".join(digits) if all(len(n) == 1 for n in digits) else "_".join(digits)
-            apart = "_" if joined and not joined.isdigit() else ""
-            labels.append(notation.name(f"{base}{apart}{joined}", dots))
+        labels = [notation.name(indexed(base, index), dots) for index in indices]
         entry = block.ledger.entry(indices[0], e)
         block.lines.append(PrintedLine(tuple(labels), printer.lines(e, width), entry))
     if 0 in getattr(value, "shape", ()):
-        block.absent = "There are no entries: there is only one coordinate."
+        reason = "no constraint holds a position" if key == "h" else "there is only one coordinate"
+        block.absent = f"There are no entries: {reason}."
     elif sum(len(indices) for indices, _ in groups) < len(entries_of(value)):
         block.absent = "All other entries are zero." if groups else "All entries are zero."
     return block

@@ -162,6 +162,15 @@ class Latex(Text):
             subscript += gap + (rf"\{piece} " if piece in GREEK else upright)
         return f"{symbol}_{{{subscript.rstrip()}}}" if index else symbol
 
+    def join(self, factors: Sequence[str]) -> str:
+        """Factors side by side, words apart from their neighbours."""
+        joined, before = "", ""
+        for factor in filter(None, factors):
+            words = [x.startswith(r"\mathrm{") for x in (before, factor)]
+            joined += (r" \, " if any(words) else " ") * bool(joined) + factor
+            before = factor
+        return joined
+
     def power(self, base: str, exponent: str) -> str:
         return f"{base}^{{{exponent}}}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +12,11 @@ import sympy
 from dalembert.errors import EquationError
 from dalembert.tracing.program import BINARY, Op, Program
 
-# fractions that a textbook prints as such although their decimals end
+# denominators of fractions that a textbook prints as such although their decimals end
 _DENOMINATORS = frozenset({1, 2, 4, 8})
+_LONGER = frozenset({16, 32, 64})  # with numerators of two digits
 _LARGEST = 1000  # denominator of a fraction whose decimals do not end
+_EXACT = 1_000_000  # the same where the value is that fraction, not only close to it
 _ROUNDING = 8 * np.finfo(float).eps
 _ELIMINATED = 1e-12  # relative error of numbers that went through an elimination
 
@@ -37,11 +39,16 @@ def number(value: Fraction) -> sympy.Expr:
 
     >>> number(Fraction(1, 27)), number(Fraction(3, 20)), number(Fraction(1.0 - 3e-14))
     (1/27, 0.150000000000000, 1)
+    >>> number(Fraction(81, 16)), number(Fraction(1, 48) ** 3)
+    (81/16, 1/110592)
     """
+    if value.denominator <= _EXACT and 10**10 % value.denominator:
+        return sympy.Rational(value.numerator, value.denominator)
     near = value.limit_denominator(_LARGEST)
     if abs(near - value) <= abs(value) * _ELIMINATED:
         ends = 10**10 % near.denominator == 0
-        if near.denominator in _DENOMINATORS or not ends:
+        is_longer = near.denominator in _LONGER and abs(near.numerator) < 100
+        if near.denominator in _DENOMINATORS or is_longer or not ends:
             return sympy.Rational(near.numerator, near.denominator)
         value = near
     return sympy.Float(float(f"{float(value):.14g}"))
@@ -192,7 +199,7 @@ def affine_forms(program: Program) -> list[np.ndarray]:
         form = nothing
         if op == Op.INPUT:
             form = units[a]
-        elif op == Op.CONST:
+        elif op == Op.CONST and np.isfinite(program.constants[a]):
             form = exact(float(program.constants[a])) * units[-1]
         elif op == Op.NEG:
             form = -forms[a]
@@ -206,3 +213,28 @@ def affine_forms(program: Program) -> list[np.ndarray]:
             form = forms[b] * forms[a][-1]
         forms.append(form)
     return forms
+
+
+def symbols_in(entries: Iterable[sympy.Expr]) -> set[sympy.Symbol]:
+    """All symbols; SymPy's own search visits a subexpression as often as it occurs."""
+    visited: set[sympy.Basic] = set()
+    remaining: list[sympy.Basic] = list(entries)
+    while remaining:
+        e = remaining.pop()
+        if e not in visited:
+            visited.add(e)
+            remaining += e.args
+    return {e for e in visited if e.is_Symbol}
+
+
+def needed_definitions(
+    entries: Iterable[sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """Those definitions that these entries are written in, and those that these need."""
+    symbols = symbols_in(entries) if definitions else set()
+    needed = {}
+    for symbol, definition in reversed(list(definitions.items())):
+        if symbol in symbols:
+            needed[symbol] = definition
+            symbols |= symbols_in([definition])
+    return dict(reversed(list(needed.items())))

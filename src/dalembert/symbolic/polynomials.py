@@ -8,7 +8,7 @@ textbook's signs), and entries with denominators as one cancelled quotient.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +24,8 @@ from dalembert.tracing.program import BINARY, Op, Program
 
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
 WORK = 1_000_000  # products of terms in one multiplication
+LONG = 30  # operations of a root or quotient that gets a name where it stands in others
+SHORT_CONSTANT = 4  # terms of a sum of constants that needs no name
 QUICK = 200_000  # products of terms that are made even when the time is over
 
 
@@ -45,7 +47,9 @@ class Polynomials:
     """The outputs of a program, flat in C order, as elements of `ring`.
 
     `generators[k]` is what generator k stands for; `angles` are reduced by sin² = 1 − cos². Where it
-    stands for 1/d, `reciprocals[k]` is the polynomial d.
+    stands for 1/d, `reciprocals[k]` is the polynomial d. The last entries are what the symbols
+    `names` stand for, each in the generators and in names before it. `long` are names of roots and
+    quotients that are too long to stand in another one.
     """
 
     ring: PolyRing
@@ -53,6 +57,8 @@ class Polynomials:
     angles: tuple[Angle, ...]
     entries: tuple[PolyElement, ...]
     reciprocals: Mapping[int, PolyElement] = field(default_factory=dict)
+    names: tuple[sympy.Symbol, ...] = ()
+    long: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
 
     def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
         """Where those of these symbols that are generators are among them."""
@@ -68,15 +74,25 @@ class Polynomials:
         angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
         # an angle of zero until it gets a meaning
         meaning = (*self.generators, *[sympy.S.One, sympy.S.Zero] * count)
-        return Polynomials(ring, meaning, (*self.angles, *angles), entries, below)
+        wider = (*self.angles, *angles)
+        return Polynomials(ring, meaning, wider, entries, below, self.names, self.long)
 
 
 def polynomials(
     program: Program,
     symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
     budget: Budget | None = None,
+    names: Mapping[int, sympy.Expr] | None = None,
+    constant: Sequence[sympy.Expr] = (),
+    limit: int | None = None,
+    long: Iterator[str] | None = None,
 ) -> Polynomials:
-    """Run the program on polynomials; `TooLargeError` if they become too long or time is over.
+    """Run the program on polynomials; `TooLargeError` beyond `limit` (60 000) terms, or without time.
+
+    `names` are symbols, or symbols with a minus sign, for some values by their numbers in the
+    program: a sum or a quotient is replaced by its symbol in what is computed from it, unless it
+    is a short sum of `constant` symbols. With names, only the first output is written. `long` are
+    names for long roots and quotients; by default these stand as they are.
 
     >>> import numpy as np
     >>> from dalembert.kernels.program.trace import trace
@@ -84,7 +100,9 @@ def polynomials(
     >>> polynomials(p).entries
     (1,)
     """
-    machine = _PolynomialInterpreter(program, input_symbols(program, symbols))
+    inputs = input_symbols(program, symbols)
+    longest = LIMIT if limit is None else limit
+    machine = _PolynomialInterpreter(program, inputs, names or {}, constant, longest, long)
     return machine.run(budget or Budget(None))
 
 
@@ -134,9 +152,22 @@ POLYNOMIAL = (Op.INPUT, Op.CONST, Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ)
 class _PolynomialInterpreter:
     """Executes a program with polynomials for numbers."""
 
-    def __init__(self, program: Program, symbols: Mapping[str, tuple[sympy.Expr, ...]]):
+    def __init__(
+        self,
+        program: Program,
+        symbols: Mapping[str, tuple[sympy.Expr, ...]],
+        names: Mapping[int, sympy.Expr],
+        constant: Sequence[sympy.Expr],
+        limit: int,
+        long: Iterator[str] | None,
+    ) -> None:
         self.program = program
+        self.names = names
+        self.limit = limit
+        self.free_names = long
+        self.long: dict[sympy.Symbol, sympy.Expr] = {}
         self.inputs = [s for port in symbols.values() for s in port]
+        self.constant = [k for k, s in enumerate(self.inputs) if s in constant]
         self.code = program.rows
         self.affine = affine_forms(program)
         # angles: an input, or the value number of an argument that is no integer sum of inputs
@@ -150,12 +181,14 @@ class _PolynomialInterpreter:
                 self.opaque[k] = len(self.opaque)
         # in the order of the inputs, so that what is written does not depend on that of the program
         self.angle_numbers = {key: k for k, key in enumerate(sorted(self.angle_numbers))}
-        count = len(self.inputs) + 2 * len(self.angle_numbers) + len(self.opaque)
+        self.first_name = len(self.inputs) + 2 * len(self.angle_numbers) + len(self.opaque)
+        count = self.first_name + len(names)
         self.ring = PolyRing([f"x{k}" for k in range(count)], QQ, "lex")
         self.meaning: list[Any] = [*self.inputs, *[sympy.S.One] * (count - len(self.inputs))]
         self.values: list[PolyElement] = []
         self.angles: list[Angle] = []
         self.reciprocals: dict[int, PolyElement] = {}
+        self.named: dict[PolyElement, sympy.Symbol] = {}  # in the order of the program
         self.work = 0
 
     def run(self, budget: Budget) -> Polynomials:
@@ -166,18 +199,38 @@ class _PolynomialInterpreter:
                 self._name_angle(k, self.inputs[key[1]])
         for k in range(len(self.code)):
             self.values.append(self._step(k))
+            if k in self.names:
+                self.values[-1] = self._name(self.names[k], self.values[-1])
             late = self.work > QUICK and budget.exhausted()
-            if late or len(self.values[-1]) > LIMIT:
+            if late or len(self.values[-1]) > self.limit:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(0.5 * k / len(self.code))
-        entries = [self.values[k] for k in self.program.results.tolist()]
-        # without terms that only rounding of the program's numbers has left
-        least = QQ(1, 10**14) * max((abs(c) for f in entries for c in f.values()), default=0)
-        for k, f in enumerate(entries):
-            if any(abs(c) <= least for c in f.values()):
-                entries[k] = f.new({m: c for m, c in f.items() if abs(c) > least})
+        count = self.program.outputs[0].size if self.names else len(self.program.results)
+        entries = _without_rounding([self.values[k] for k in self.program.results[:count].tolist()])
         meaning, angles = tuple(self.meaning), tuple(self.angles)
-        return Polynomials(self.ring, meaning, angles, tuple(entries), self.reciprocals)
+        everything, names = (*entries, *self.named), tuple(self.named.values())
+        return Polynomials(
+            self.ring, meaning, angles, everything, self.reciprocals, names, self.long
+        )
+
+    def _name(self, symbol: sympy.Expr, f: PolyElement) -> PolyElement:
+        """The generator of a name for a sum or a quotient, or of the earlier one for ±f."""
+        if not symbol.is_Symbol:
+            return -self._name(-symbol, -f)
+        (f,) = _without_rounding([f])
+        if len(f) < 2 and not any(m[k] for m in f for k in self.reciprocals):
+            return f
+        if len(f) <= SHORT_CONSTANT and self._is_constant(f):
+            return f
+        if -f in self.named:
+            return -self._name(symbol, -f)
+        name = self.named.setdefault(f, symbol)
+        at = self.first_name + list(self.named).index(f)
+        self.meaning[at] = name
+        return self.ring.gens[at]
+
+    def _is_constant(self, f: PolyElement) -> bool:
+        return all(sum(m) == sum(m[k] for k in self.constant) for m in f)
 
     def _name_angle(self, k: int, argument: sympy.Expr) -> None:
         at = self.angles[k].cos
@@ -224,10 +277,17 @@ class _PolynomialInterpreter:
             arguments = (x, y) if op in BINARY else (x,)
             meaning = apply(Op(op), *(to_expression(f, self.meaning) for f in arguments))
         at = len(self.inputs) + 2 * len(self.angle_numbers) + self.opaque[k]
-        at = self.atoms.setdefault(meaning, at)
-        self.meaning[at] = meaning
+        if meaning in self.atoms:
+            at = self.atoms[meaning]
+        else:
+            self.atoms[meaning] = at
+            self.meaning[at] = meaning
+            if self.free_names is not None and sympy.count_ops(meaning) > LONG:
+                self.meaning[at] = sympy.Symbol(next(self.free_names))
+                self.long[self.meaning[at]] = meaning
         if op == Op.DIV:
             self.reciprocals[at] = y
+            self.constant += [at] * self._is_constant(y)
         return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
 
     def _cos_sin(self, argument: int) -> tuple[PolyElement, PolyElement]:
@@ -247,6 +307,17 @@ class _PolynomialInterpreter:
                 cos, sin = cos * c - sin * s, sin * c + cos * s
                 cos, sin = reduce_sines(cos, self.angles), reduce_sines(sin, self.angles)
         return cos, sin
+
+
+def _without_rounding(entries: list[PolyElement]) -> list[PolyElement]:
+    """Without terms that only rounding of the program's numbers has left."""
+    least = QQ(1, 10**14) * max((abs(c) for f in entries for c in f.values()), default=0)
+    return [
+        f.new({m: c for m, c in f.items() if abs(c) > least})
+        if any(abs(c) <= least for c in f.values())
+        else f
+        for f in entries
+    ]
 
 
 def _without_common(f: PolyElement) -> tuple[Any, tuple[int, ...], PolyElement]:
@@ -286,8 +357,9 @@ def split(f: PolyElement, positions: Collection[int]) -> dict[tuple[int, ...], P
 
 
 FACTORED_TERMS = 80  # terms above which factors are not looked for
-# integer coefficients above which there is no common measure worth printing
+# integer coefficients above which there is no common measure worth printing, and those of a fraction
 LARGEST_COEFFICIENT = 10_000
+LARGEST_ABOVE = 100
 
 
 class Product(NamedTuple):
@@ -322,7 +394,9 @@ def product(f: PolyElement, deep: bool) -> Product:
     if len(rest) == 1:
         return Product(scale * fraction(rest.LC), monomial, ())
     factors = [(rest, 1)]
-    if max(map(abs, rest.values())) > LARGEST_COEFFICIENT:  # numbers without a common measure
+    # numbers without a common measure: 4.905 and ⅓ are no 2943 and 200 times 1/600
+    largest = LARGEST_COEFFICIENT if content.denominator == 1 else LARGEST_ABOVE
+    if max(map(abs, rest.values())) > largest:
         return _signed(Product(Fraction(1), monomial, ((rest * content, 1),)))
     if deep and len(rest) <= FACTORED_TERMS and not _surely_irreducible(rest):
         # factors over the rationals, computed in the ring of the generators that occur

@@ -8,6 +8,7 @@ import sympy
 
 from dalembert.symbolic.notation import DOTS, Text, parts
 
+TIME = sympy.Symbol("t")
 UNBROKEN = 1_000_000  # characters: no line is broken
 
 
@@ -172,7 +173,7 @@ class Printer:
             rank = 4
         elif base.is_Add:
             rank = 3
-        elif base in self.coordinates:
+        elif base in self.coordinates or base == TIME:
             rank = 2
         else:
             rank = 1 if base.is_Symbol else 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Quantity(NamedTuple):
     """A quantity that equations are written of."""
 
     key: str
-    name: str  # of its program
+    name: str  # of its program, and after a dot of its output if that has several
     title: str = ""  # by default from its name
     equation: str = ""  # where the title is not enough
     is_vector: bool = False
@@ -31,6 +31,9 @@ QUANTITIES = (
     Quantity("B", "coriolis_products"),
     Quantity("Csq", "centrifugal_squares"),
     Quantity("K", "kinetic_energy"),
+    Quantity("T2", "kinetic_energy_parts.T2", "Kinetic energy, quadratic in the velocities"),
+    Quantity("T1", "kinetic_energy_parts.T1", "Kinetic energy, linear in the velocities"),
+    Quantity("T0", "kinetic_energy_parts.T0", "Kinetic energy at rest"),
     Quantity("U", "potential_energy"),
     Quantity("psi", "generalized_forces", is_vector=True),
     Quantity("G", "gyroscopic_matrix"),
@@ -101,9 +104,12 @@ class SymbolicSystem(Symbols):
 
     Inputs of the programs are named "q", "qd", "p", "tau", "t" and "parameters". `linear` are the
     parameters in which M is linear, masses and moments; with None they are determined from M.
+    A quantity that may be long has a second program `in_parts`, whose further outputs are arrays
+    on the way to it: it is then written in their entries by name.
     """
 
     programs: Mapping[str, Program]
+    in_parts: Mapping[str, Program] = field(default_factory=dict)
     linear: tuple[sympy.Symbol, ...] | None = None
 
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
@@ -120,3 +126,15 @@ def quantity_key(name: str) -> str:
         known = ", ".join(f"{key} ({long})" for long, key in ALIASES.items())
         raise EquationError(f"there are no equations for {name!r}; there are: {known}")
     return key
+
+
+def indexed(name: str, index: Sequence[int]) -> str:
+    """The name of an entry, counted from one.
+
+    >>> indexed("M", (0, 1)), indexed("h_r", (2,)), indexed("A", (0, 11))
+    ('M12', 'h_r3', 'A_1_12')
+    """
+    digits = [str(i + 1) for i in index]
+    joined = "".join(digits) if all(len(n) == 1 for n in digits) else "_".join(digits)
+    apart = "_" if joined and not joined.isdigit() else ""
+    return f"{name}{apart}{joined}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
-from dalembert.symbolic.operations import container, entries_of, exact, number, to_sympy
+from dalembert.symbolic.operations import (
+    container,
+    entries_of,
+    exact,
+    needed_definitions,
+    number,
+    symbols_in,
+    to_sympy,
+)
 from dalembert.symbolic.polynomials import (
     Quotient,
     TooLargeError,
@@ -28,16 +37,27 @@ from dalembert.symbolic.polynomials import (
     shortened,
     split,
 )
-from dalembert.symbolic.quantities import SOURCES, TITLES, SymbolicSystem, Symbols, quantity_key
+from dalembert.symbolic.quantities import (
+    SOURCES,
+    TITLES,
+    SymbolicSystem,
+    Symbols,
+    indexed,
+    quantity_key,
+)
 from dalembert.symbolic.writer import Constants, Writer
 from dalembert.text import require_known
-from dalembert.tracing.program import Program
+from dalembert.tracing.program import Op, Program
 
-STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
-    ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
-)
+STYLES = dict.fromkeys(("M", "M_r", "M_p"), "parameters")
+STYLES |= dict.fromkeys(("K", "T2", "T1", "T0", "U"), "bodies")
+WITH_LENGTHS = ("h", "A", "gamma")  # never with α, β, …
 DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
 READABLE = 120  # terms of an entry above which it is unreadable, and common factors take too long
+EXPANDED = (
+    2000  # terms of a value up to which a quantity is multiplied out that has names for parts
+)
+SHORT = 40  # operations of an entry up to which it needs no names for its parts
 CANCELLED = 500  # terms of an entry up to which common factors are taken out of each
 FEW = 4  # constants by which the whole mass matrix is written without a request
 
@@ -81,9 +101,12 @@ class _Writing:
         self.constants = Constants(names, taken)
         self.has_names = names is not None
         self.group = False
-        self.writers: dict[str, Writer | None] = {}
+        self.writers: dict[tuple[str, bool], Writer | None] = {}  # with names or without
         self.unwritten: dict[str, list[sympy.Expr]] = {}
         self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
+        self.parts: dict[sympy.Symbol, sympy.Expr] = {}  # named parts of long quantities
+        self.ranks: dict[sympy.Symbol, tuple[int, tuple[int, ...]]] = {}  # array and entry
+        self.long_names = (f"rho{k}" for k in count(1))  # of roots and quotients
         self.results: dict[str, Any] = {}
         self.relations: tuple[Any, ...] = ()  # polynomials that are zero where the quantity is used
         self.notes: list[str] = []
@@ -104,34 +127,63 @@ class _Writing:
         self.group = bool(repeated) and len(trial.definitions) <= FEW
 
     def write(self, key: str) -> None:
-        """One quantity; as its program computes it where the time is over first."""
-        try:
-            with self.budget.limit():
-                self.results[key] = self._written(key)
-        except TimeOver:
-            name = SOURCES[key]
+        """One quantity; where the time is over first, not shortened or as its program computes it."""
+        name, known = SOURCES[key], dict(self.parts)
+        with suppress(TimeOver), self.budget.limit():
+            self.results[key] = self._written(key)
+        if key not in self.results and name in self.system.in_parts:  # which is quick
+            self.parts, self.relations = dict(known), ()
+            with suppress(TimeOver), Budget(0.0).limit():
+                self.results[key] = self._checked(key, self._writer(name, in_parts=True))
+        if key not in self.results:
+            self.parts = known
             self.notes.append(
                 f"{name} is not written within the time of {self.budget.seconds:g} s: it is shown "
                 "as the program computes it."
             )
-            self.writers[name] = None
-            self.results[key] = self._written(key)
+            self.results[key] = self._checked(key, None)
 
     def _written(self, key: str) -> Any:
+        """One quantity; a long one in the names of its parts, where it has some and that is shorter."""
+        name = SOURCES[key]
+        form = None
+        if name not in self.system.in_parts:
+            return self._checked(key, self._writer(name))
+        writer = self._writer(name)
+        if writer is not None and max(map(len, writer.source.entries)) <= READABLE:
+            form = self._checked(key, writer)
+            if _operations([form]) <= SHORT * len(entries_of(form)):
+                return form
+        known = dict(self.parts)
+        by_names = self._checked(key, self._writer(name, in_parts=True))
+        used = needed_definitions(entries_of(by_names), self.parts)
+        if form is None or _operations([by_names, *used.values()]) < _operations([form]):
+            return by_names
+        self.parts = known
+        return form
+
+    def _checked(self, key: str, writer: Writer | None) -> Any:
         """One quantity, returned only if it agrees with the program it is written from."""
         program = self._program(SOURCES[key])
-        writer = self._writer(SOURCES[key])
         symbols = self.system.symbols(program)
-        if writer is not None:
-            entries = list(writer.source.entries)
-        else:
+        port = program.outputs[0]
+        if writer is None:
             # as the program computes them, repeated values named
             if program.name not in self.unwritten:
                 forms = to_sympy(program, symbols, self.plain)
                 self.unwritten[program.name] = entries_of(next(iter(forms.values())))
             entries = self.unwritten[program.name]
-        port = program.outputs[0]
-        entries, relations = entries[: port.size], entries[port.size :]
+        else:
+            entries = list(writer.source.entries)
+            self.parts |= writer.source.long
+            own = dict(zip(writer.source.names, entries[port.size :], strict=False))
+            for symbol, f in own.items():
+                if symbol not in self.parts:
+                    style = "parameters" if symbol.name.startswith("M") else "angles"
+                    self.parts[symbol] = self._entry(style, writer, f)
+        has_relations = writer is not None and not writer.source.names
+        relations = entries[port.size :] if has_relations else []
+        entries = entries[: port.size]
         form = self._form(key, writer, entries, port.shape)
         numbers = sample(program, symbols, self.system.qd)
         value = next(iter(numbers.outputs.values()))
@@ -139,17 +191,51 @@ class _Writing:
         has_quotients = writer is not None and bool(writer.source.reciprocals)
         rounding = DIVIDED if has_quotients else numbers.rounding
         expected = numbers._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
-        require_agreement(expected, {key: form}, {**self.plain, **self.constants.definitions})
-        if relations and writer is not None and not self.budget.exhausted():
+        definitions = {**self.plain, **self.constants.definitions, **self._ordered_parts()}
+        needed = needed_definitions(entries_of(form), definitions)
+        require_agreement(expected, {key: form}, needed)
+        if relations and not self.budget.exhausted():
             # random numbers do not satisfy h = 0: shortening by it is exact algebra on a checked form
             self.relations = tuple(relations)
             form = self._form(key, writer, entries, port.shape)
             self.relations = ()
         return form
 
+    def _ordered_parts(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Named parts in the order of their arrays, but none before those it is written in."""
+        parts: dict[sympy.Symbol, sympy.Expr] = {}
+        symbols = {symbol: symbols_in([e]) for symbol, e in self.parts.items()}
+        remaining = sorted(self.parts, key=self.ranks.__getitem__)
+        while remaining:
+            symbol = next(s for s in remaining if symbols[s].isdisjoint(remaining))
+            parts[symbol] = self.parts[symbol]
+            remaining.remove(symbol)
+        return parts
+
+    def _names(self, program: Program) -> dict[int, sympy.Expr]:
+        """Symbols for the values of a program that are entries of its further outputs.
+
+        Where an entry is −x, programs compute with x.
+        """
+        names: dict[int, sympy.Expr] = {}
+        results = iter(program.results.tolist())
+        own = self.system
+        taken = {s.name for s in (*own.q, *own.qd, *own.tau, *own.t, *own.parameters)}
+        for rank, port in enumerate(program.outputs):
+            for index in np.ndindex(*port.shape):
+                value, label = next(results), indexed(port.name, index)
+                if rank:
+                    symbol = sympy.Symbol(f"{label}_part" if label in taken else label)
+                    self.ranks[symbol] = (rank, index)
+                    names.setdefault(value, symbol)
+                    if program.op[value] == Op.NEG:
+                        names.setdefault(int(program.a[value]), -symbol)
+        return names
+
     def equations(self, keys: Sequence[str]) -> Equations:
         """Everything written, constants of a single product used once put back."""
-        definitions = {**self.plain, **self.constants.definitions}
+        definitions = {**self.plain, **self.constants.definitions, **self._ordered_parts()}
+        entries = [e for key in keys for e in entries_of(self.results[key])]
         notes = list(self.notes)
         if self.budget.overrun:
             notes.append(
@@ -158,27 +244,33 @@ class _Writing:
             )
         result = Equations(
             quantities={key: self.results[key] for key in keys},
-            definitions=definitions,
+            definitions=needed_definitions(entries, definitions),
             complete=not (self.budget.overrun or self.notes),
             note=" ".join(notes),
             **{own.name: getattr(self.system, own.name) for own in fields(Symbols)},
         )
-        return result if self.has_names else result.with_needed_constants()
+        return result if self.has_names else result.with_needed_constants(self.parts)
 
     def _program(self, name: str) -> Program:
         programs = self.system.programs
         require_known(name, programs, f"{self.system.name} has no program of", EquationError)
         return programs[name]
 
-    def _writer(self, name: str) -> Writer | None:
-        """The writer of a program; None if it is too large to be multiplied out."""
-        if name not in self.writers:
-            program = self._program(name)
+    def _writer(self, name: str, in_parts: bool = False) -> Writer | None:
+        """The writer of a program, or of that in parts; None if it is too large."""
+        if (name, in_parts) not in self.writers:
+            program = self.system.in_parts[name] if in_parts else self._program(name)
+            names = self._names(program) if in_parts else {}
+            limit = EXPANDED if name in self.system.in_parts and not in_parts else None
+            inputs, fixed = self.system.symbols(program), self.system.parameters
             try:
-                source = polynomials(program, self.system.symbols(program), self.budget)
+                source = polynomials(
+                    program, inputs, self.budget, names, fixed, limit, self.long_names
+                )
             except TooLargeError as error:
-                self.notes.append(f"{error}: it is shown as the program computes it.")
-                self.writers[name] = None
+                if limit is None:
+                    self.notes.append(f"{error}: it is shown as the program computes it.")
+                self.writers[name, in_parts] = None
                 return None
             if self.system.linear is None and name != "mass_matrix":
                 self._writer("mass_matrix")
@@ -186,15 +278,18 @@ class _Writing:
                 linear = linear_parameters(source, self.system.parameters)
                 self.system = replace(self.system, linear=linear)
             # Γ consists of derivatives of M, in which the same sums of angles occur
-            like = self.writers.get("mass_matrix") if name == "christoffel" else None
+            like = self.writers.get(("mass_matrix", False)) if name == "christoffel" else None
             linear, parameters = self.system.linear or (), self.system.parameters
-            self.writers[name] = Writer(source, linear, parameters, self.budget, self.deep, like)
-        return self.writers[name]
+            self.ranks |= {
+                symbol: (0, (len(self.ranks) + k,)) for k, symbol in enumerate(source.long)
+            }
+            writer = Writer(source, linear, parameters, self.budget, self.deep, like)
+            self.writers[name, in_parts] = writer
+        return self.writers[name, in_parts]
 
-    def _entry(self, key: str, writer: Writer | None, f: Any) -> sympy.Expr:
+    def _entry(self, style: str, writer: Writer | None, f: Any, grouped: bool = True) -> sympy.Expr:
         if writer is None:
             return f
-        style = STYLES.get(SOURCES[key], "angles")
         if writer.source.reciprocals:
             parts = [shortened(part, self.relations) for part in self._quotients(writer, f)]
             if parts:
@@ -205,7 +300,7 @@ class _Writing:
                 return form
             # too long for one quotient: common factors cancel in each term
             return sympy.Add(*map(sympy.factor_terms, sympy.Add.make_args(form)))
-        if self.group:
+        if self.group and (style == "parameters" or not writer.source.names) and grouped:
             return writer.write_grouped(f, self.constants)
         return writer.write(f, style)
 
@@ -242,7 +337,8 @@ class _Writing:
             shape = (n, len(pairs))
         forms = []
         for done, f in enumerate(entries):
-            forms.append(self._entry(key, writer, f))
+            style = STYLES.get(key, "angles")
+            forms.append(self._entry(style, writer, f, key not in WITH_LENGTHS))
             self.budget.report(0.5 + 0.5 * done / len(entries))
         return container(forms, shape)
 
@@ -259,8 +355,22 @@ class _Writing:
                     break
             else:
                 groups.append((f, [rate]))
-        written = [(self._entry("C", writer, base), sympy.Add(*rates)) for base, rates in groups]
+        written = [
+            (self._entry("angles", writer, base), sympy.Add(*rates)) for base, rates in groups
+        ]
         return sympy.Add(*(sympy.Mul(*factors) for factors in written))
+
+
+def _operations(forms: Iterable[Any]) -> int:
+    """The operations of these forms as they are printed, each subexpression counted only once."""
+    known: dict[sympy.Basic, int] = {}
+
+    def size(e: sympy.Basic) -> int:
+        if e not in known:
+            known[e] = sum(map(size, e.args)) + max(len(e.args) - 1, int(e.is_Function))
+        return known[e]
+
+    return sum(size(e) for form in forms for e in entries_of(form))
 
 
 def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
@@ -269,7 +379,11 @@ def _written(writer: Writer, ratio: Quotient, style: str) -> sympy.Expr:
     for f in ratio:
         forms = [writer.write(f, each) for each in (style, "bodies")]
         parts.append(min(forms, key=lambda e: len(sympy.Add.make_args(e))))
-    result = parts[0] / parts[1]
+    # (−a − b)/(−c − d) and −1/c (−a − b) without these signs
+    signs = [all(t.could_extract_minus_sign() for t in sympy.Add.make_args(e)) for e in parts]
+    if any(signs):
+        parts = [-e if negative else e for e, negative in zip(parts, signs, strict=True)]
+    result = sympy.Mul((-1) ** sum(signs), parts[0], 1 / parts[1])
     # SymPy multiplies a number into a sum, by which 0.01 · 100 becomes 1.0
     return result.xreplace({x: number(exact(float(x))) for x in result.atoms(sympy.Float)})
 

@@ -11,6 +11,7 @@ import sympy
 
 from dalembert import tracing
 from dalembert.errors import ConstraintError, EquationError, FormulationError, ShapeError
+from dalembert.kernels.program.passes import selected
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.factorisations import adjugate
 from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
@@ -52,6 +53,12 @@ def equations_of(
         name: _program(subject, name)
         for name in dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
     }
+    in_parts = {}
+    for name, program in programs.items():
+        outputs = [port.name for port in program.outputs]
+        if "in_parts" in outputs:
+            programs[name] = selected(program, [name, "relations"])
+            in_parts[name] = selected(program, outputs[2:])
     inputs = {port.name for program in programs.values() for port in program.inputs}
     linear = dynamics.linear_parameters
     independent: tuple[str, ...] = ()  # of the reduced equations, where velocities are their rates
@@ -62,6 +69,7 @@ def equations_of(
     system = SymbolicSystem(
         name=dynamics.name,
         programs=programs,
+        in_parts=in_parts,
         q=_symbols(q),
         qd=_symbols(qd),
         parameters=_symbols(dynamics.parameters),
@@ -87,6 +95,7 @@ def _program(subject: System, name: str) -> Program:
     differentiated centres of mass: sums of angles then appear as printed.
     """
     dynamics = subject.dynamics
+    name, _, output = name.partition(".")
     try:
         if name in CANONICAL:
             return _canonical_program(dynamics, name)
@@ -109,7 +118,7 @@ def _program(subject: System, name: str) -> Program:
                 f"the forces without potential of {dynamics.name} jump with the velocity (Coulomb "
                 "friction), which is no formula; leave out 'psi'"
             )
-        return program
+        return selected(program, [output]) if output else program
     except (FormulationError, ConstraintError) as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 

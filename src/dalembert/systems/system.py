@@ -189,6 +189,38 @@ class System(Portable):
         written: Path = views.report(self, path)
         return written
 
+    def plot(self, q: ArrayLike | None = None) -> Any:
+        """A picture of one posture, or of several, the last one solid, links to scale.
+
+        A robot all of whose joints turn about one direction or slide across it is drawn in its plane,
+        joints as circles; others in space. Needs matplotlib.
+
+        Parameters
+        ----------
+        q : array_like, optional
+            Configurations (nq,) or (samples, nq), rad and m; default the reference configuration.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Shown by notebooks; ``figure.savefig("arm.png")`` writes it.
+
+        Raises
+        ------
+        ShapeError
+            If q has another shape.
+        DalembertError
+            If the system has no bodies to draw, as those given by their energies.
+
+        Examples
+        --------
+        >>> import dalembert as dl
+        >>> (axes,) = dl.load("planar_2r").plot([0.3, 0.8]).axes
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('x / m', 'y / m')
+        """
+        return views.plot(self, q)
+
     def neutral(self) -> Array:
         """The reference configuration q (nq,).
 
@@ -2102,13 +2134,16 @@ class System(Portable):
         """The equations of motion as SymPy matrices in textbook form, from its programs.
 
         `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
-        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates), "H", "H_p" and
+        "T2", "T1" and "T0" (parts of K by their degree in q̇, of systems given by energies), "psi"
+        (forces without potential), "G" and "e" (gyroscopic, moving coordinates), "H", "H_p" and
         "H_q" (Hamiltonian, q̇ = ∂H/∂p, ṗ = −∂H/∂q + τ + ψ − Aᵀλ; of ball and free joints H_q has the
         Lie–Poisson term −π × ω too); of systems under constraints also "h", "A", "gamma", "lambda"
         (forces of the constraints), "qdd" (accelerations), "P_omega", "P_T", "M_p", "h_p", "tau_p"
         (projected), "M_r", "h_r", "tau_r" (reduced to independent coordinates) and "Delta" (the term
         that the constrained Lagrangian loses). By default those that say all of the motion: M, C, g,
         and what else there is of G, e, psi and A.
+        Long quantities of constrained systems are written in the entries of arrays on the way to them,
+        which `definitions` has: W = M⁻¹, T with q̇ = T ṙ, ….
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
         written a few seconds after that is given as the program computes it, which `note` says. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.

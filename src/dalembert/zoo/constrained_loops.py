@@ -67,27 +67,43 @@ def build_slider_crank(
     "Redundant planar parallel manipulator with three RR chains",
     f"{LECTURE}, pp. 79-81; uniform rods",
 )
-def build_parallel_3rr(l: float = 0.25, radius: float = 0.3, m: float = 1.0) -> Constrained:
+def build_parallel_3rr(
+    l: float = 0.25,
+    radius: float | None = None,
+    m: float = 1.0,
+    x_a: float = 0.0,
+    y_a: float = 0.3,
+    x_b: float = -0.15 * 3.0**0.5,
+    y_b: float = -0.15,
+    x_c: float = 0.15 * 3.0**0.5,
+    y_c: float = -0.15,
+) -> Constrained:
     """Three RR chains of rods l, m from the corners a, b, c of a triangle; their tips coincide.
 
     θ₁, θ₃, θ₅ turn at the corners, θ₂, θ₄, θ₆ between the rods; h is H(θ) of p.79. No gravity: the
-    plane is horizontal.
+    plane is horizontal. `radius` puts the corners on a circle about the origin in place of x_a … y_c.
     """
-    links, frames = [], {}
-    for k, side in enumerate(CORNERS):
-        angle = 2.0 * np.pi * k / 3.0 + np.pi / 2.0
-        corner = (radius * np.cos(angle), radius * np.sin(angle))
-        inner = pinned(f"theta{2 * k + 1}", None, corner, m, l)
+    corners: list[tuple[Any, Any]] = [(x_a, y_a), (x_b, y_b), (x_c, y_c)]
+    if radius is not None:
+        turns = 2.0 * np.pi * np.arange(3) / 3.0 + np.pi / 2.0
+        corners = list(radius * np.stack([np.cos(turns), np.sin(turns)], axis=1))
+    links: list[Keywords] = []
+    frames = {}
+    for k, (side, corner) in enumerate(zip(CORNERS, corners, strict=True)):
+        inner = pinned(f"theta{2 * k + 1}", None, (corner[0], corner[1]), m, l)
         outer = pinned(f"theta{2 * k + 2}", inner["name"], (l, 0.0), m, l)
         links += [inner, outer]
-        frames[f"tip_{side}"] = (outer["name"], pose_at((l, 0.0, 0.0)))
+        frames[f"tip_{side}"] = (outer["name"], shift(l))
     robot = Robot.from_links(links, frames=frames, gravity=(0.0, 0.0, 0.0), name="parallel_3rr")
     loops = [
         Loop(f"tip_{side}", "tip_a", "pin", along="world", name=f"a_{side}") for side in CORNERS[1:]
     ]
-    bend = 2.0 * np.arccos(radius / (2.0 * l))  # the tips meet in the middle
-    inward = [2.0 * np.pi * k / 3.0 - np.pi / 2.0 - 0.5 * bend for k in range(3)]
-    guess = np.ravel([[start, bend] for start in inward])
+    # the tips meet in the middle of the corners, all three chains bent to the same side
+    length = float(getattr(l, "value", l))  # of a parameter, its default
+    at = np.array([[getattr(x, "value", x) for x in corner] for corner in corners], dtype=float)
+    inward = at.mean(axis=0) - at
+    half = np.arccos(np.clip(np.hypot(*inward.T) / (2.0 * length), -1.0, 1.0))
+    guess = np.ravel(np.stack([np.arctan2(inward[:, 1], inward[:, 0]) - half, 2.0 * half], axis=1))
     return Constrained(robot, loops, guess=guess, independent=("theta1", "theta3"))
 
 

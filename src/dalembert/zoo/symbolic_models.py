@@ -23,7 +23,7 @@ from dalembert.zoo.entry import Keywords, symmetric
 # constrained models whose builders take parameters
 WITH_SYMBOLS = (
     *("pendulum_constrained", "spherical_pendulum_constrained", "rolling_disk", "knife_edge"),
-    *("chaplygin_sleigh", "snakeboard", "four_bar", "slider_crank"),
+    *("chaplygin_sleigh", "snakeboard", "four_bar", "slider_crank", "parallel_3rr"),
 )
 
 

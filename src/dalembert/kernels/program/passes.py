@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.tracing.program import LEAVES, Op, Port, Program, depth_first, program
+from dalembert.tracing.program import (
+    LEAVES,
+    Op,
+    Port,
+    Program,
+    depth_first,
+    port_slices,
+    program,
+)
 
 
 def reciprocals(source: Program) -> Program:
@@ -171,3 +180,19 @@ def reordered(source: Program, order: Sequence[int]) -> Program:
     a = np.where(leaf, a, number[np.where(leaf, -1, a)])
     rows, ports = np.stack([op, a, number[b]], axis=1), (source.inputs, source.outputs)
     return program(source.name, *ports, rows, source.constants, number[source.results])
+
+
+def selected(source: Program, names: Collection[str]) -> Program:
+    """The program of the outputs of these names, without what only the others need.
+
+    >>> from dalembert.kernels.program.trace import trace
+    >>> both = trace(lambda x: {"y": x * x, "z": x / 3.0}, {"x": (1,)})
+    >>> len(both), len(selected(both, ["z"])), selected(both, ["z"]).signature
+    (4, 3, '(1)->(1)')
+    """
+    slices = zip(source.outputs, port_slices(source.outputs), strict=True)
+    chosen = [(port, source.results[part]) for port, part in slices if port.name in names]
+    outputs = tuple(port for port, _ in chosen)
+    results = np.concatenate([own for _, own in chosen])
+    whole = replace(source, outputs=outputs, results=results)
+    return reordered(whole, depth_first(source.operands.__getitem__, results.tolist()))
