@@ -24,6 +24,7 @@ import numpy as np
 
 from dalembert.formulations.inverse_kinematics.geometry import SAME, SerialChain
 from dalembert.formulations.inverse_kinematics.subproblems import (
+    UNDETERMINED,
     Angle,
     Functional,
     Locus,
@@ -38,6 +39,7 @@ from dalembert.formulations.inverse_kinematics.subproblems import (
     wrist,
 )
 from dalembert.spatial.arrays import Matrix3, Pose, Scalar, Vector3
+from dalembert.spatial.se3 import pose
 
 Value = Angle | Scalar
 
@@ -64,7 +66,7 @@ class Candidate(NamedTuple):
     margin: Scalar
 
 
-Solver = Callable[[Motion], list[Candidate]]
+Solver = Callable[..., list[Candidate]]
 Arm = tuple[Solver, str]  # and how it is solved
 
 
@@ -90,7 +92,7 @@ class Decomposition:
     solve: Solver
     text: str
 
-    def solutions(self, T: Pose) -> tuple[Any, Any, Any]:
+    def solutions(self, T: Pose, *more: Scalar) -> tuple[Any, Any, Any]:
         """q (K, n), the residual (K,) of the pose, rad and parts of the size, and margins (K,).
 
         The residual is the largest entry of (E₁ … Eₕ)⁻¹ G − Eₕ₊₁ … Eₙ. Angles are within ±π.
@@ -99,7 +101,7 @@ class Decomposition:
         R = T[:3, :3] @ chain.tool[:3, :3].T
         G = Motion(R, T[:3, 3] - R @ chain.tool[:3, 3])
         rows, residuals, margins = [], [], []
-        for candidate in self.solve(G):
+        for candidate in self.solve(G, *more):
             values = candidate.values[: chain.n]
             half = chain.n // 2
             left, right = G, _moved(chain, values, half)
@@ -518,6 +520,72 @@ def _in_plane(chain: SerialChain) -> Arm | None:
         return candidates
 
     return solve, "all axes are parallel; a triangle in the plane across them, by a square root"
+
+
+def with_swivel(chain: SerialChain) -> Decomposition | None:
+    """An arm of seven joints whose first three and last three axes meet, with its swivel angle.
+
+    With the shoulder S and the wrist W, |E₄ W − S| = |G W − S| determines the elbow. The swivel angle
+    ψ is that of the elbow about the line from S to G W, from the half-plane in which the first axis
+    points (Shimizu et al. 2008). The direction to the wrist and that of the elbow across it are then
+    known, and with them the rotations of the shoulder and of the wrist.
+    """
+    if chain.n != 7 or chain.prismatic.any():
+        return None
+    S, W = chain.meeting_point((0, 1, 2)), chain.meeting_point((4, 5, 6))
+    if S is None or W is None or not (_is_wrist(chain, 0) and _is_wrist(chain, 4)):
+        return None
+    k1, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
+    elbow = (p4 + k4 * (k4 @ (S - p4)) - S) / chain.size
+    bend = locus(k4, p4, False, W)
+    functional = Functional(k4, S)
+
+    def solve(G: Motion, swivel: Scalar | None = None) -> list[Candidate]:
+        to_wrist = G.act(W) - S
+        n, c, s = _along(to_wrist), np.cos(swivel), np.sin(swivel)
+        e = _along(k1 - n * (n @ k1))
+        side = c * e + s * np.cross(n, e)
+        there = np.stack([n, side, np.cross(n, side)], axis=1)
+        candidates = []
+        for r in functional.roots(bend, to_wrist @ to_wrist, chain.size**2):
+            n0 = _along(bend.at(r.value) - S)
+            e0 = elbow - n0 * (n0 @ elbow)
+            margin = np.minimum(r.margin, np.sqrt(e0 @ e0))
+            e0 = _along(e0)
+            here = np.stack([n0, e0, np.cross(n0, e0)], axis=1)
+            R = there @ here.T
+            Q = rotated(k4, _back(r.value), R.T @ G.R)
+            for first, last in product(wrist(_axes(chain, 0), R), wrist(_axes(chain, 4), Q)):
+                least = _least(margin, first[1].margin, last[1].margin)
+                values = (*(x.value for x in first), r.value, *(x.value for x in last))
+                candidates.append(Candidate(values, least))
+        return candidates
+
+    text = "axes 1, 2, 3 and 5, 6, 7 meet; joint 4 by the distance, the others by the swivel angle"
+    return Decomposition(chain, solve, text)
+
+
+def swivel_angle(chain: SerialChain, q: np.ndarray) -> np.ndarray:
+    """(...) the swivel angle of `with_swivel` at configurations q (..., 7), rad."""
+    S, W = chain.meeting_point((0, 1, 2)), chain.meeting_point((4, 5, 6))
+    k1, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
+    assert S is not None and W is not None
+    ends = []
+    for count, point in ((3, p4 + k4 * (k4 @ (S - p4))), (4, W)):
+        part = chain.part(slice(count), pose(None, point))
+        ends.append(part.pose(q[..., :count])[..., :3, 3] - S)
+    elbow, to_wrist = ends
+    n = to_wrist / np.linalg.norm(to_wrist, axis=-1, keepdims=True)
+    e = k1 - n * (n @ k1)[..., None]
+    sine = np.einsum("...i,...i->...", n, np.cross(e, elbow))
+    angle: np.ndarray = np.arctan2(sine, np.einsum("...i,...i->...", e, elbow))
+    return angle
+
+
+def _along(x: Vector3) -> Vector3:
+    square = x @ x
+    there = square > UNDETERMINED
+    return np.where(there, x / np.sqrt(np.where(there, square, 1.0)), np.eye(3)[0])
 
 
 SOLVERS = (_parallel_inside, _parallel_first, _meeting_last, _meeting_inside)

@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.rotations import hat
 
-UNDETERMINED = 1e-28  # of a squared length: a direction of such a vector is rounding
+UNDETERMINED = 1e-30  # of a squared length: the direction of such a vector is rounding
 Angle = tuple[Scalar, Scalar]  # cos, sin
 
 
@@ -58,9 +58,9 @@ def rotated(direction: Vector3, angle: Angle, x: Vector3) -> Vector3:
 
 
 def unit(c: Scalar, s: Scalar) -> Angle:
-    """(c, s) of length one; (1, 0) where they are nothing but rounding."""
+    """(c, s), products of two lengths, as a unit vector; (1, 0) where they are but rounding."""
     square = c * c + s * s
-    there = square > UNDETERMINED
+    there = square > UNDETERMINED**2
     scale = 1.0 / np.sqrt(np.where(there, square, 1.0))
     return np.where(there, c * scale, 1.0), np.where(there, s * scale, 0.0)
 
@@ -96,7 +96,8 @@ def on_circle(a1: Scalar, a2: Scalar, b: Scalar, square: Scalar | None = None) -
         square = (length - b) * (length + b)
     there = size > UNDETERMINED
     root = np.sqrt(np.where(square > 0.0, square, 0.0))
-    margin = np.where(there, root / np.sqrt(np.where(there, size, 1.0)), 0.0)
+    near = np.sqrt(np.abs(square))  # where there is no solution: how far off
+    margin = np.where(there, near / np.sqrt(np.where(there, size, 1.0)), 0.0)
     # a margin counts for nothing where a itself is small: then x turns freely
     margin = np.minimum(margin, np.sqrt(size))
     c, s, dc, ds = a1 * b, a2 * b, -a2 * root, a1 * root
@@ -114,7 +115,8 @@ def along_line(x: Locus, functional: Functional, value: Scalar) -> list[Root]:
     beside = away - h * x.u
     square = value - beside @ beside
     root = np.sqrt(np.where(square > 0.0, square, 0.0))
-    return [Root(root - h, root), Root(-root - h, root)]
+    near = np.sqrt(np.abs(square))
+    return [Root(root - h, near), Root(-root - h, near)]
 
 
 class Functional(NamedTuple):
