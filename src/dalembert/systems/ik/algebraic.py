@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dalembert.systems.system import System
 
 # residuals are rad, and parts of the arm's size
-EXACT = 5e-13  # a candidate is a solution as it is
-SOLVED = 1e-12  # a polished candidate is a solution
+EXACT = 2e-13  # a candidate is a solution as it is
+SOLVED = 5e-13  # a polished candidate is a solution
 # a candidate is polished: by square roots, and by roots of polynomials or more joints than there are
 ALMOST, ROUGH = 1e-8, 1e-4
 NEAR = 1e-6  # of a margin: solutions may lie close together
@@ -140,7 +140,7 @@ class AlgebraicArm:
     def text(self) -> str:
         """How its equation is solved."""
         if self.arm is None:
-            return "no special axes: the general solution of six joints, up to 16 configurations"
+            return "no special axes; one joint by a polynomial of degree 16, the others from it"
         return self.arm.text
 
     @cached_property
@@ -184,13 +184,12 @@ class AlgebraicArm:
         if self.arm is not None:
             q, residual, margin = self.kernel.ufunc(T, *more)
             return q, residual, margin
-        from dalembert.systems.ik.general_6r import general_solutions
+        from dalembert.systems.ik.general_6r import GeneralSolver
 
-        q, valid = general_solutions(self.chain, T)
-        residual = np.where(valid, self.residuals(q, T[:, None]), np.inf)
-        apart = np.abs(_wrapped(self.chain, q[:, :, None] - q[:, None])).max(axis=-1)
-        apart = np.where(np.isnan(apart), np.inf, apart) + np.diag(np.full(q.shape[1], np.inf))
-        return q, residual, np.where(apart.min(axis=-1) < 1e-3, 0.0, 1.0)
+        q, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
+        residual = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
+        clear = certain & (multiplicity <= 1).all(axis=1)
+        return q, residual, np.repeat(np.where(clear, 1.0, 0.0)[:, None], q.shape[1], axis=1)
 
     def residuals(self, q: Array, T: Array) -> Array:
         """(...) the largest entry of the difference of poses, rad and parts of the size."""
@@ -206,8 +205,17 @@ class AlgebraicArm:
         """The solutions of targets T (rows, 4, 4)."""
         q, residual, margin = self.candidates(T, *more)
         valid = residual <= EXACT
-        open_ = (margin < NEAR) | ((residual > EXACT) & (residual < self.almost))
-        careful = open_.any(axis=1)
+        close = margin < NEAR
+        some, branches = np.nonzero(~valid & (residual < self.almost))
+        if len(some):
+            ends, errors = self.polished(q[some, branches], T[some])
+            # its own solution, and not that of another branch
+            own = np.abs(_wrapped(self.chain, ends - q[some, branches])).max(axis=1)
+            clear = (errors <= EXACT) & (own < 1e-2 * margin[some, branches])
+            q[some[clear], branches[clear]] = ends[clear]
+            valid[some[clear], branches[clear]] = True
+            close[some[~clear], branches[~clear]] = True
+        careful = close.any(axis=1)
         K = q.shape[1]
         count = valid.sum(axis=1)
         some = np.flatnonzero((count < K) | careful)
@@ -641,14 +649,15 @@ def algebraic_solver(
             *(chain.part(before), chain.part(after)),
             *(entries[before], entries[after]),
         )
-        general = solved.n == 6 and not has_swivel and has_general_solver()
-        cache[variant] = solver if arm is not None or general else None
+        general = solved.n <= 6 and solved.prismatic.sum() <= 1 and not has_swivel
+        is_solved = arm is not None or (general and has_general_solver())
+        cache[variant] = solver if is_solved else None
     result: AlgebraicSolver | None = cache[variant]
     return result
 
 
 def has_general_solver() -> bool:
-    """Whether arms of six joints without special axes have an algebraic solver."""
+    """Whether arms without special axes have an algebraic solver."""
     return find_spec("dalembert.systems.ik.general_6r") is not None
 
 
