@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.rotations import hat
+from dalembert.tracing import is_symbolic
 
 UNDETERMINED = 1e-30  # of a squared length: the direction of such a vector is rounding
 Angle = tuple[Scalar, Scalar]  # cos, sin
@@ -148,7 +149,16 @@ class Functional(NamedTuple):
         if x.w is None:
             return along_line(x, self, value)
         a1, a2, constant = self.on(x)
-        return on_circle(a1 / scale, a2 / scale, (value - constant) / scale)
+        square = None
+        known = self.point is not None and not (is_symbolic(x.centre) or is_symbolic(x.u))
+        if known and (radius := float(np.linalg.norm(x.u))) > 0.0:
+            # between the least and the largest distance on a circle that is known beforehand
+            away = x.centre - self.point
+            height = float(away @ np.cross(x.u, x.w)) / radius**2
+            beside = float(np.hypot(a1, a2)) / (2.0 * radius)
+            near, far = (height**2 + (beside + sign * radius) ** 2 for sign in (-1.0, 1.0))
+            square = (value - near) * (far - value) / scale**2
+        return on_circle(a1 / scale, a2 / scale, (value - constant) / scale, square)
 
 
 def wrist(axes: tuple[Vector3, Vector3, Vector3], Q: Matrix3) -> list[tuple[Root, Root, Root]]:

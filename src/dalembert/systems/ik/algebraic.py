@@ -46,6 +46,7 @@ OWN = 3e-6  # from a solution: further starts that end so near to it are its own
 MOVED = (1e-9, 1e-7, 1e-5)  # rad and parts of the size, by which targets are moved for more starts
 STARTS = 4  # of each of them
 SINGULAR = 1e-11  # of σ_min beside σ_max: the motion may keep the pose
+TOUCHING = 3e-8  # of σ_min: next to a double root Newton's method ends at random
 DISTINCT = 1e-9  # of σ_min: below it a polished start is not told from its neighbours
 FREE = 1e-12  # of a margin: a joint may turn freely
 KEEPS = 5e-15  # the residual along a family
@@ -187,7 +188,9 @@ class AlgebraicArm:
         from dalembert.systems.ik.general_6r import GeneralSolver
 
         q, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
-        residual = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
+        residual = np.where(
+            multiplicity > 0, 0.0, np.inf
+        )  # its solutions are polished and verified
         clear = certain & (multiplicity <= 1).all(axis=1)
         return q, residual, np.repeat(np.where(clear, 1.0, 0.0)[:, None], q.shape[1], axis=1)
 
@@ -280,7 +283,7 @@ class AlgebraicArm:
             e = self._twist(poses, T[active])
             J[:, :3] /= chain.size
             A = np.swapaxes(J, -1, -2) @ J
-            damping = 1e-15 + 1e-2 * np.sum(e * e, axis=1)
+            damping = 1e-15 * np.trace(A, axis1=1, axis2=2) + 1e-2 * np.sum(e * e, axis=1)
             A += damping[:, None, None] * np.eye(chain.n)
             step = np.linalg.solve(A, np.swapaxes(J, -1, -2) @ e[..., None])[..., 0]
             q[active] += np.clip(step, -0.5, 0.5)
@@ -294,12 +297,13 @@ class AlgebraicArm:
         )
         return np.concatenate([(T[:, :3, 3] - poses[:, :3, 3]) / self.chain.size, turn], axis=1)
 
-    def flattest(self, q: Array) -> tuple[Array, Array]:
-        """(σ_min / σ_max (m,), the direction (m, n) of it) of the Jacobian at q (m, n)."""
+    def flattest(self, q: Array) -> tuple[Array, Array, Array]:
+        """Of the Jacobian at q (m, n): σ_min / σ_max (m,), its direction (m, n), the nullity (m,)."""
         J = self.chain.pose_and_jacobian(q)[1]
         J[:, :3] /= self.chain.size
         _, sizes, V = np.linalg.svd(J)
-        return sizes[:, -1] / sizes[:, 0], V[:, len(sizes[0]) - 1]
+        relative = sizes / sizes[:, :1]
+        return relative[:, -1], V[:, sizes.shape[1] - 1], (relative <= SINGULAR).sum(axis=1)
 
 
 @dataclass
@@ -308,6 +312,7 @@ class _Group:
 
     q: np.ndarray
     roots: int
+    nullity: int
     direction: np.ndarray | None = None
     path: np.ndarray | None = None  # configurations along its family
 
@@ -357,32 +362,39 @@ class _Careful:
 
     def _add(self, rows: Array, q: Array, roots: int) -> None:
         """Sort configurations of targets into groups; new groups where they belong to none."""
-        fresh: list[tuple[int, _Group]] = []
-        for k, x in zip(rows, q, strict=True):
+        if not len(q):
+            return
+        flatness, directions, nullity = self.arm.flattest(q)
+        fresh: list[tuple[int, int, _Group]] = []
+        for i, (k, x) in enumerate(zip(rows, q, strict=True)):
             for group in self.groups[k]:
-                if self._belongs(self.T[k], group, x, roots > 0):
+                # two freedoms are followed no further: one of them stands for all
+                wide = min(group.nullity, nullity[i]) > 1
+                if wide or self._belongs(self.T[k], group, x, roots > 0):
                     group.roots += roots
                     break
             else:
-                group = _Group(x, roots)
+                group = _Group(x, roots, int(nullity[i]))
                 self.groups[k].append(group)
-                fresh.append((int(k), group))
-        if not fresh:
-            return
-        owners = np.array([k for k, _ in fresh])
-        x = np.stack([group.q for _, group in fresh])
-        flatness, directions = self.arm.flattest(x)
-        flat = np.flatnonzero(flatness <= SINGULAR)
-        if len(flat):
-            self._follow([fresh[i][1] for i in flat], self.T[owners[flat]], directions[flat])
-        for j, (k, group) in enumerate(fresh):
+                fresh.append((i, int(k), group))
+        flat = [item for item in fresh if item[2].nullity]
+        if flat:
+            which, owners, groups = zip(*flat, strict=True)
+            self._follow(list(groups), self.T[list(owners)], directions[list(which)])
+        for j, k, group in fresh:
             others = [other for other in self.groups[k] if other is not group]
             # members of the family of another; a start whose neighbours solve as well
             home = next((g for g in others if self._belongs(self.T[k], g, group.q)), None)
             if home is not None and (home.path is not None or group.path is None):
                 home.roots += group.roots
                 self.groups[k] = others
-            elif not roots and group.path is None and flatness[j] < DISTINCT:
+            elif (not roots and group.path is None and flatness[j] < DISTINCT) or (
+                not roots
+                and flatness[j] < TOUCHING
+                and any(
+                    np.abs(_wrapped(self.arm.chain, g.q - group.q)).max() < 1e-3 for g in others
+                )
+            ):
                 self.groups[k] = others
             elif not group.roots:
                 group.roots = 1
@@ -423,7 +435,7 @@ class _Careful:
                 for k, x in zip(active, ends, strict=True):
                     paths[k][side].append(x)
         for group, (forth, back), direction in zip(groups, paths, directions, strict=True):
-            if len(forth) + len(back) >= 2:
+            if len(forth) + len(back) >= 2 or group.nullity > 1:
                 group.direction = direction
                 group.path = np.stack([*back[::-1], group.q, *forth])
 
