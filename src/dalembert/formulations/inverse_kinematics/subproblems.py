@@ -39,8 +39,10 @@ class Locus(NamedTuple):
         """Its point at a value of the joint."""
         if isinstance(value, tuple):
             assert self.w is not None
-            return self.centre + value[0] * self.u + value[1] * self.w
-        return self.centre + value * self.u
+            turned: Vector3 = self.centre + value[0] * self.u + value[1] * self.w
+            return turned
+        slid: Vector3 = self.centre + value * self.u
+        return slid
 
 
 def locus(direction: Vector3, point: Vector3, slides: bool, x: Vector3) -> Locus:
@@ -55,7 +57,8 @@ def locus(direction: Vector3, point: Vector3, slides: bool, x: Vector3) -> Locus
 def rotated(direction: Vector3, angle: Angle, x: Vector3) -> Vector3:
     """exp(ŵ θ) x = (x − w wᵀx) cos θ + (w × x) sin θ + w wᵀx (Rodrigues), x (3,) or (3, k)."""
     along = np.outer(direction, direction) @ x
-    return angle[0] * (x - along) + angle[1] * (hat(direction) @ x) + along
+    result: Vector3 = angle[0] * (x - along) + angle[1] * (hat(direction) @ x) + along
+    return result
 
 
 def unit(c: Scalar, s: Scalar) -> Angle:
@@ -153,7 +156,7 @@ class Functional(NamedTuple):
         known = self.point is not None and not (is_symbolic(x.centre) or is_symbolic(x.u))
         if known and (radius := float(np.linalg.norm(x.u))) > 0.0:
             # between the least and the largest distance on a circle that is known beforehand
-            away = x.centre - self.point
+            away = x.centre - np.asarray(self.point)
             height = float(away @ np.cross(x.u, x.w)) / radius**2
             beside = float(np.hypot(a1, a2)) / (2.0 * radius)
             near, far = (height**2 + (beside + sign * radius) ** 2 for sign in (-1.0, 1.0))
