@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,8 @@ from dalembert.spatial.rotations import exp_so3
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
     from dalembert.systems.system import System
+
+GENERAL = "dalembert.systems.ik.general_6r"  # the solver of arms without special axes
 
 # residuals are rad, and parts of the arm's size
 EXACT = 2e-13  # a candidate is a solution as it is
@@ -77,7 +80,7 @@ class IKFlags(IntFlag):
 
 class _Solutions(NamedTuple):
     solutions: np.ndarray  # (..., K, nq), NaN after the last
-    count: np.ndarray  # (...) int
+    count: np.ndarray  # type: ignore[assignment]  # (...) int
     flags: np.ndarray  # (...) int, of IKFlags
 
 
@@ -127,7 +130,7 @@ class _Rows(NamedTuple):
     """Solutions in the joints of a chain, one row for each target."""
 
     q: np.ndarray  # (rows, K, n), NaN after the last
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     flags: np.ndarray
     multiplicity: np.ndarray  # (rows, K)
     family: np.ndarray | None  # (rows, K, n), None where there is none
@@ -204,9 +207,8 @@ class AlgebraicArm:
             q, residual, margin = self.kernel.ufunc(T, *more)
             if not self.is_nearly:
                 return q, residual, margin
-        from dalembert.systems.ik.general_6r import GeneralSolver
-
-        general, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
+        solver = import_module(GENERAL).GeneralSolver.of(self.chain)
+        general, multiplicity, certain = solver.solve(T)
         clear = certain & (multiplicity <= 1).all(axis=1)
         solved = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
         clarity = np.repeat(np.where(clear, 1.0, 0.0)[:, None], general.shape[1], axis=1)
@@ -372,7 +374,7 @@ class _Careful:
         solved = errors <= SOLVED
         self._add(rows[solved], q[solved], 1)
         # more starts, where candidates were rough or may be any of a family
-        unclear = (margin < FREE).any(axis=1)
+        unclear: Array = np.min(margin, axis=1) < FREE
         unclear[rows[rough]] = True
         few = np.flatnonzero(unclear)
         if len(few):
@@ -519,7 +521,7 @@ class AlgebraicSolver:
 
         def function(T: Array, start: Array) -> dict[str, Array]:
             q, residual, _ = arm.solutions(T)
-            best, least, error = start, np.inf, np.inf
+            best, least, error = start, np.array(np.inf), np.array(np.inf)
             for k in range(len(residual)):
                 row, cost, inside = [], 0.0, residual[k] <= EXACT
                 for j, (lower, upper) in enumerate(limits):
@@ -709,7 +711,7 @@ def algebraic_solver(
 
 def has_general_solver() -> bool:
     """Whether arms without special axes have an algebraic solver."""
-    return find_spec("dalembert.systems.ik.general_6r") is not None
+    return find_spec(GENERAL) is not None
 
 
 def _inverse(T: Array) -> Array:
