@@ -555,6 +555,7 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
         to_wrist = G.act(W) - S
         n, c, s = _along(to_wrist), np.cos(swivel), np.sin(swivel)
         e = _along(k1 - n * (n @ k1))
+        e = _along(e - n * (n @ e))
         side = c * e + s * np.cross(n, e)
         there = np.stack([n, side, np.cross(n, side)], axis=1)
         candidates = []
@@ -563,6 +564,7 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
             e0 = elbow - n0 * (n0 @ elbow)
             margin = np.minimum(r.margin, np.sqrt(e0 @ e0))
             e0 = _along(e0)
+            e0 = _along(e0 - n0 * (n0 @ e0))  # twice is enough (Kahan), the elbow stretched as well
             here = np.stack([n0, e0, np.cross(n0, e0)], axis=1)
             R = there @ here.T
             Q = rotated(k4, _back(r.value), R.T @ G.R)
@@ -578,19 +580,41 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
 
 def swivel_angle(chain: SerialChain, q: np.ndarray) -> np.ndarray:
     """(...) the swivel angle of `with_swivel` at configurations q (..., 7), rad."""
+    return swivel_and_gradient(chain, q)[0]
+
+
+def swivel_and_gradient(chain: SerialChain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The swivel angle ψ (...) at q (..., 7), and ∂ψ/∂q (..., 7).
+
+    ψ is the angle about n = w / |w| from the first axis a to the elbow b, both taken across n. Its
+    derivative by b is (n × b⊥) / |b⊥|², by a the same with the other sign, and by w what makes ψ
+    indifferent to rotations of all three: −g_w × w = a × g_a + b × g_b.
+    """
     S, W = chain.meeting_point((0, 1, 2)), chain.meeting_point((4, 5, 6))
-    k1, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
+    a, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
     assert S is not None and W is not None
-    ends = []
-    for count, point in ((3, p4 + k4 * (k4 @ (S - p4))), (4, W)):
-        part = chain.part(slice(count), pose(None, point))
-        ends.append(part.pose(q[..., :count])[..., :3, 3] - S)
-    elbow, to_wrist = ends
-    n = to_wrist / np.linalg.norm(to_wrist, axis=-1, keepdims=True)
-    e = k1 - n * (n @ k1)[..., None]
-    sine = np.einsum("...i,...i->...", n, np.cross(e, elbow))
-    angle: np.ndarray = np.arctan2(sine, np.einsum("...i,...i->...", e, elbow))
-    return angle
+    (b, J_b), (w, J_w) = (
+        chain.part(slice(count), pose(None, point)).pose_and_jacobian(q[..., :count])
+        for count, point in ((3, p4 + k4 * (k4 @ (S - p4))), (4, W))
+    )
+    b, w = b[..., :3, 3] - S, w[..., :3, 3] - S
+    length = np.linalg.norm(w, axis=-1, keepdims=True)
+    n = w / length
+    a_across, b_across = (x - n * np.sum(n * x, axis=-1, keepdims=True) for x in (a, b))
+    turned = np.cross(n, b_across)
+    angle = np.arctan2(
+        np.sum(np.cross(n, a_across) * b_across, -1), np.sum(a_across * b_across, -1)
+    )
+    wide_a, wide_b = (
+        np.maximum(np.sum(x * x, axis=-1, keepdims=True), UNDETERMINED)
+        for x in (a_across, b_across)
+    )
+    g_b, g_a = turned / wide_b, -np.cross(n, a_across) / wide_a
+    g_w = np.cross(w, np.cross(a, g_a) + np.cross(b, g_b)) / length**2
+    gradient = np.zeros(q.shape)
+    gradient[..., :3] = np.einsum("...i,...ij->...j", g_b, J_b[..., :3, :])
+    gradient[..., :4] += np.einsum("...i,...ij->...j", g_w, J_w[..., :3, :])
+    return angle, gradient
 
 
 def _along(x: Vector3) -> Vector3:
