@@ -202,9 +202,7 @@ class _Placement(NamedTuple):
                 yield (s, r) if self.blind == "a" else (r, s)
 
 
-def _placement(
-    chain: SerialChain, a: int | None, b: int, c: int
-) -> _Placement:
+def _placement(chain: SerialChain, a: int | None, b: int, c: int) -> _Placement:
     """How joints a, b, c place a point: functionals that joint b leaves unchanged, one of them without
     a or without c where their axes allow that.
 
