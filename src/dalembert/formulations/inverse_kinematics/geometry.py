@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dalembert.spatial import se3
+from dalembert.spatial.rotations import hat
 
-SAME = 1e-11  # rad, and of the arm's size: axes so close to parallel, or to meeting, count as such
+SAME = 1e-11  # rad, and of the arm's size: axes so close to parallel, or to meeting, are special
+NEARLY = 2e-4  # and so close are treated as special first, and as general beside it
 SNAPPED = 1e-14  # entries of directions and, times the size, of points that count as zero
 CHECKED = 3  # configurations at which the product of exponentials is compared with the pose
 SLIDING = 0.3  # of a joint's range between them, rad or m
@@ -41,6 +42,7 @@ class SerialChain:
 
     Examples
     --------
+    >>> from dalembert.spatial import se3
     >>> z, origin = [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]
     >>> planar = SerialChain(np.array([z, z]), np.array([origin, [1.0, 0.0, 0.0]]),
     ...     np.array([False, False]), se3.pose(p=[1.5, 0.0, 0.0]))
@@ -54,6 +56,7 @@ class SerialChain:
     points: np.ndarray  # (n, 3) the point of each axis nearest to their common centre, m
     prismatic: np.ndarray  # (n,) bool
     tool: np.ndarray  # (4, 4) pose of the frame at q = 0
+    tolerance: float = SAME  # rad and parts of the size: axes so near to special ones are such
 
     @property
     def n(self) -> int:
@@ -68,15 +71,37 @@ class SerialChain:
         return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) or 1.0
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """(4, 4) of the frame at q (n,), by the product of exponentials."""
-        T = np.eye(4)
-        for direction, point, slides, x in zip(
-            self.directions, self.points, self.prismatic, q, strict=True
-        ):
-            v = direction if slides else -np.cross(direction, point)
-            xi = np.concatenate([v, np.zeros(3) if slides else direction])
-            T = T @ se3.exp_se3(xi, x)
-        return T @ self.tool
+        """(..., 4, 4) of the frame at q (..., n), by the product of exponentials."""
+        return self.pose_and_jacobian(q)[0]
+
+    def pose_and_jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """T (..., 4, 4), and J (..., 6, n): velocity of the frame's origin and angular velocity,
+        along the base's axes, per joint.
+        """
+        R = np.broadcast_to(np.eye(3), (*q.shape[:-1], 3, 3))
+        t = np.zeros((*q.shape[:-1], 3))
+        axes, points = [], []
+        for k in range(self.n):
+            direction, point = self.directions[k], self.points[k]
+            axes.append(R @ direction)
+            points.append(R @ point + t)
+            if self.prismatic[k]:
+                t = t + q[..., k, None] * axes[-1]
+                continue
+            c, s = np.cos(q[..., k, None, None]), np.sin(q[..., k, None, None])
+            along = np.outer(direction, direction)
+            R = R @ (c * (np.eye(3) - along) + s * hat(direction) + along)
+            t = points[-1] - R @ point
+        T = np.zeros((*q.shape[:-1], 4, 4))
+        T[..., :3, :3], T[..., :3, 3] = R @ self.tool[:3, :3], R @ self.tool[:3, 3] + t
+        T[..., 3, 3] = 1.0
+        columns = [
+            np.concatenate([w, np.zeros_like(w)], axis=-1)
+            if slides
+            else np.concatenate([np.cross(w, T[..., :3, 3] - p), w], axis=-1)
+            for w, p, slides in zip(axes, points, self.prismatic, strict=True)
+        ]
+        return T, np.stack(columns, axis=-1)
 
     def inverted(self) -> SerialChain:
         """The same arm from the frame to the base, joints in reverse: its pose is M T⁻¹ M.
@@ -91,13 +116,19 @@ class SerialChain:
             prismatic=self.prismatic[back],
         )
 
+    def part(self, joints: slice, tool: np.ndarray | None = None) -> SerialChain:
+        """Some joints in a row, which carry a frame of their own: its pose at q = 0."""
+        return SerialChain(
+            self.directions[joints],
+            self.points[joints],
+            self.prismatic[joints],
+            np.eye(4) if tool is None else tool,
+            self.tolerance,
+        )
+
     def locked(self, joint: int, value: float) -> SerialChain:
         """The arm without a joint, which stays at a value: all that it carries is moved by it."""
-        v = -np.cross(self.directions[joint], self.points[joint])
-        xi = np.concatenate([v, self.directions[joint]])
-        if self.prismatic[joint]:
-            xi = np.concatenate([self.directions[joint], np.zeros(3)])
-        g = se3.exp_se3(xi, value)
+        g = self.part(slice(joint, joint + 1)).pose(np.array([value]))
         beyond = slice(joint + 1, None)
         directions, points = self.directions.copy(), self.points.copy()
         directions[beyond] = directions[beyond] @ g[:3, :3].T
@@ -108,20 +139,21 @@ class SerialChain:
             snapped(points[others], self.size),
             self.prismatic[others],
             g @ self.tool,
+            self.tolerance,
         )
 
-    # relations of axes, up to a tolerance in rad and in parts of the size
+    # relations of axes
 
-    def parallel(self, i: int, j: int, tolerance: float = SAME) -> bool:
+    def parallel(self, i: int, j: int) -> bool:
         """Whether two directions are parallel or opposite."""
         crossed = np.cross(self.directions[i], self.directions[j])
-        return bool(np.linalg.norm(crossed) <= tolerance)
+        return bool(np.linalg.norm(crossed) <= self.tolerance)
 
-    def coplanar(self, i: int, j: int, tolerance: float = SAME) -> bool:
+    def coplanar(self, i: int, j: int) -> bool:
         """Whether two axes are parallel or meet."""
-        return self.parallel(i, j, tolerance) or self.meeting_point((i, j), tolerance) is not None
+        return self.parallel(i, j) or self.meeting_point((i, j)) is not None
 
-    def meeting_point(self, joints: tuple[int, ...], tolerance: float = SAME) -> np.ndarray | None:
+    def meeting_point(self, joints: tuple[int, ...]) -> np.ndarray | None:
         """(3,) the point where the axes of revolute joints meet; None unless they do.
 
         It is nearest to all of them: Σ (1 − ω ωᵀ) (x − p) = 0. Parallel axes have none.
@@ -133,10 +165,10 @@ class SerialChain:
         b = np.concatenate([P @ p for P, p in zip(across, self.points[list(joints)], strict=True)])
         x, _, rank, sizes = np.linalg.lstsq(A, b, rcond=None)
         # the least singular value is about the angle between the axes
-        if rank < 3 or sizes[-1] <= tolerance:
+        if rank < 3 or sizes[-1] <= self.tolerance:
             return None
         off = np.abs(A @ x - b).max()
-        return x if off <= tolerance * self.size else None
+        return x if off <= self.tolerance * self.size else None
 
 
 def snapped(values: np.ndarray, size: float = 1.0) -> np.ndarray:
