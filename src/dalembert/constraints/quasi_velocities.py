@@ -13,7 +13,7 @@ quasi-velocities: the two share Y, T and V, ψ and A, but neither M nor h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -623,13 +623,19 @@ class QuasiVelocities(Portable):
             programs[name] = trace(*self._traceable(SYMBOLIC[name], cramer, names), name)
         q, _ = symbol_names(own, None)
         last = [f"u_{name}" for name in self.constrained]
-        symbols = {"q": q, "qd": [*self.names, *last], "tau": force_names(own, q)}
-        symbols |= {"t": ["t"] if self._moving else [], "parameters": list(own.parameters)}
+
+        def symbols(names: Iterable[str]) -> tuple[sympy.Symbol, ...]:
+            return tuple(map(sympy.Symbol, names))
+
         system = SymbolicSystem(
             name=own.name,
             programs=programs,
+            q=symbols(q),
+            qd=symbols([*self.names, *last]),
+            tau=symbols(force_names(own, q)),
+            t=symbols(["t"] if self._moving else []),
+            parameters=symbols(own.parameters),
             linear=(),
             defaults=own.parameters,
-            **{key: tuple(map(sympy.Symbol, names)) for key, names in symbols.items()},
         )
         return write_equations(system, quantities, simplify, timeout, progress=progress)
