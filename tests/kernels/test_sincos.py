@@ -1,6 +1,7 @@
 """Vector sine and cosine against 60 digits, for every size of angle."""
 
 import functools
+import math
 
 import mpmath
 import numpy as np
@@ -89,3 +90,31 @@ def test_cold_and_warm_stages_together():
     assert np.all(np.abs(actual) <= 1.0)
     warm = big == 0.0
     np.testing.assert_allclose(actual[warm], np.sin(x[warm]), rtol=0, atol=4e-16)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_the_angle_of_two_numbers(target):
+    """Within two units in the last digit of the C library's, for every sign, zero and infinity."""
+    rng = np.random.default_rng(3)
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        np.inf,
+        -np.inf,
+        1.7e308,
+        -1.7e308,
+        5e-324,
+        0.41421356237309503,
+    ]
+    x, y = (grid.ravel() for grid in np.meshgrid(special, special))
+    sizes = np.exp(rng.uniform(-30.0, 30.0, (2, 4000)))
+    x = np.concatenate([x, sizes[0] * rng.choice([-1.0, 1.0], 4000), [np.nan, 1.0]])
+    y = np.concatenate([y, sizes[1] * rng.choice([-1.0, 1.0], 4000), [1.0, np.nan]])
+    raw = Raw(trace(lambda y, x: np.arctan2(y, x), {"y": (), "x": ()}), "float64", target)
+    actual = np.ravel(raw.loop(y, x)[0])
+    expected = np.array([math.atan2(*pair) for pair in zip(y, x, strict=True)])
+    assert np.array_equal(np.isnan(actual), np.isnan(expected))
+    assert np.array_equal(np.signbit(actual[:-2]), np.signbit(expected[:-2]))
+    assert (np.abs(actual - expected)[:-2] <= 2.0 * np.spacing(np.abs(expected[:-2]))).all()

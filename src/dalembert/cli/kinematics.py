@@ -26,6 +26,7 @@ from dalembert.logs.columns import match_columns
 from dalembert.logs.tables import FIRST_LINE, read_columns, require_finite, write_table
 from dalembert.logs.units import Units
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
+from dalembert.systems.ik.algebraic import IKFlags
 from dalembert.systems.ik.paths import PathWarning
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -157,6 +158,20 @@ def _solve(
         "tol": options.tolerance,
         "rng": options.seed,
     }
+    if options.all and task == "pose":
+        all_of = system.all_inverse_kinematics(T, frame, not options.no_limits, turns=False)
+        words = {
+            IKFlags.CONTINUUM: "a continuum of postures: one of each is listed",
+            IKFlags.INCOMPLETE: "near a singular posture; the list may be incomplete",
+        }
+        messages = [
+            f"pose {k}: {text}"
+            for k, flags in enumerate(all_of.flags)
+            for flag, text in words.items()
+            if flags & flag
+        ]
+        pairs = zip(all_of.solutions, all_of.count, strict=True)
+        return [x[:n] for x, n in pairs], all_of.count > 0, messages
     if options.all:
         every = system.all_postures(T, **settings)
         messages = [

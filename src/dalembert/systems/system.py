@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
     from dalembert.systems.actuators import RequiredControls
     from dalembert.systems.dynamics import Result
-    from dalembert.systems.ik.solve import IKSolutions
+    from dalembert.systems.ik.algebraic import IKSolutions
+    from dalembert.systems.ik.solve import IKPostures
     from dalembert.systems.ik.solver import IKResult
     from dalembert.systems.robot import Robot
 
@@ -1676,6 +1677,79 @@ class System(Portable):
         settings = (tol, limits, max_restarts, rng, task, weights, goal)
         return inverse_kinematics(self, T, frame, q0, *settings, parameters, continuous)
 
+    def all_inverse_kinematics(
+        self,
+        T: ArrayLike,
+        frame: str = "tool",
+        limits: bool = True,
+        q0: OptionalArray = None,
+        fixed: Mapping[str, ArrayLike] | None = None,
+        swivel: OptionalArray = None,
+        turns: bool = True,
+        explain: bool = False,
+        parameters: Parameters = None,
+    ) -> IKSolutions | str:
+        """Every configuration that puts a frame at target poses.
+
+        By algebra, for arms of up to six joints, with special axes or without (Pieper 1968; Elias and
+        Wen 2022), and for more joints with the others fixed. Where there is no algebra (closed chains,
+        joints that follow others) it is a search from random starts, flagged as incomplete.
+
+        Parameters
+        ----------
+        T
+            Targets (..., 4, 4).
+        frame
+            Name of the frame.
+        limits
+            Whether solutions must be within the limits of the joints. If not, whole turns count as one
+            configuration, and angles are within ±π.
+        q0
+            Positions (..., nq) of joints that do not move the frame; the neutral ones by default.
+        fixed
+            Values (...) of joints by name, rad or m, for arms with more than six joints.
+        swivel
+            Angle (...) of the elbow about the line from shoulder to wrist, rad, for arms whose first
+            three and last three axes meet; 0 is where the first axis points.
+        turns
+            Within the limits, whether every whole turn that the limits allow is a solution of its own.
+        explain
+            Return a text that says how the equation is solved.
+        parameters
+            Values of the named parameters.
+
+        Returns
+        -------
+        IKSolutions
+            The triple (solutions (..., K, nq), count (...), flags (...)), NaN after the last solution
+            of a target. Flags add up 1 for solutions that count more than once (`multiplicity`), 2 for
+            families along which the joints can move while the frame stays (`family`), and 4 for lists
+            that may be incomplete. `nearest(q)` picks one.
+
+        Raises
+        ------
+        SettingError
+            For an arm with more freedoms than the pose has, unless joints are fixed.
+
+        Examples
+        --------
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("ur5")
+        >>> T = arm.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
+        >>> q, count, flags = arm.all_inverse_kinematics(T, limits=False)
+        >>> q.shape, int(count), int(flags), np.allclose(arm.pose(q), T, atol=1e-12)
+        ((8, 6), 8, 0, True)
+        >>> panda = dl.load("panda")
+        >>> T = panda.pose([0.1, 0.3, 0.2, -1.8, 0.1, 2.0, 0.4])
+        >>> result = panda.all_inverse_kinematics(T, fixed={"panda_joint7": 0.4})
+        >>> result.nearest([0.1, 0.3, 0.2, -1.8, 0.1, 2.0, 0.4]).round(9)
+        array([ 0.1,  0.3,  0.2, -1.8,  0.1,  2. ,  0.4])
+        """
+        from dalembert.systems.ik.solve import all_inverse_kinematics
+
+        settings = (limits, q0, fixed, swivel, turns, explain)
+        return all_inverse_kinematics(self, T, frame, *settings, parameters)
+
     @renamed_arguments(tolerance="tol", seed="rng")
     def all_postures(
         self,
@@ -1686,11 +1760,10 @@ class System(Portable):
         rng: int | np.random.Generator = 0,
         task: str = "pose",
         parameters: Parameters = None,
-    ) -> IKSolutions:
-        """All configurations that put a frame at target poses.
+    ) -> IKPostures:
+        """The old name of `all_inverse_kinematics`, whose whole turns count as one configuration.
 
-        They are the solutions from hundreds of random starts, until each was hit several times; whole
-        turns of a joint count as one configuration.
+        For other tasks than "pose" the solutions are those from hundreds of random starts.
 
         Parameters
         ----------
@@ -1699,28 +1772,21 @@ class System(Portable):
 
         Returns
         -------
-        IKSolutions
+        IKPostures
             The pair (q (..., m, nq), number (...)): m is the largest number of a target, and q is NaN
             where a target has fewer. Its attribute `incomplete` (...) is True where configurations may
-            be missing, or be points of a continuum: at and near singular postures, and where some were
-            hit too rarely.
+            be missing, or be points of a continuum.
 
         Raises
         ------
         SettingError
             For an arm with more freedoms than the task needs, which has infinitely many.
-
-        Examples
-        --------
-        >>> import numpy as np, dalembert as dl
-        >>> arm = dl.load("ur5")
-        >>> q, number = arm.all_postures(arm.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3]))
-        >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
-        (8, True)
         """
-        from dalembert.systems.ik.solve import all_solutions
+        from dalembert.systems.ik.solve import all_postures
 
-        return all_solutions(self, T, frame, tol, limits, rng, task, parameters)
+        if task == "pose":
+            deprecated("all_postures is now all_inverse_kinematics", gone="0.3.0")
+        return all_postures(self, T, frame, tol, limits, rng, task, parameters)
 
     # motion
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,12 @@ from dalembert.formulations.kinematics import ik_step
 from dalembert.kernels.call.arguments import on_device
 from dalembert.kernels.cuda.device import common_device
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.ik.algebraic import (
+    AlgebraicSolver,
+    IKFlags,
+    IKSolutions,
+    algebraic_solver,
+)
 from dalembert.systems.ik.paths import follow_paths
 from dalembert.systems.ik.solver import (
     MAX_RESTARTS,
@@ -34,6 +41,7 @@ FIRST_STARTS, MAX_STARTS = 256, 8192  # per target, doubled until all solutions 
 CONTINUUM = 64  # rarely hit solutions of one target: points of a continuum
 NEAR_SINGULAR = 1e-3  # of the largest singular value of the task's Jacobian
 INSPECTED = 32  # solutions per target that are checked for a singularity
+SURE = 1e-12  # the largest residual of solutions by algebra
 BESIDE = 1e-2  # rad or m: an end so near to a solution was on its way to it
 
 
@@ -79,7 +87,19 @@ def inverse_kinematics(
     batch = common_batch(targets.shape[:-2], q0, system.nq)
     flat = np.broadcast_to(targets, (*batch, 4, 4)).reshape(-1, 4, 4)
     start = initial_configurations(system, q0, batch, limits)
-    q, solved = solver.solve(flat, start)
+    algebra = None
+    if task == "pose" and weights is None and goal is None and max_restarts > 0:
+        algebra = algebraic_solver(system, frame, solver.values)
+        if algebra is not None and tol < SURE * max(1.0, algebra.arm.chain.size):
+            algebra = None
+    if algebra is None:
+        q, solved = solver.solve(flat, start)
+    else:
+        rest = solver.rest_configuration if start is None else start
+        q, solved = algebra.solve(flat, np.broadcast_to(rest, (len(flat), system.nq)), limits)
+        left = np.flatnonzero(~solved)
+        if len(left):  # the closest configurations
+            q[left], solved[left] = solver.solve(flat[left], None if start is None else start[left])
     q = solver.with_idle_joints_at(q, start)
     if goal is not None:
         rows = solved.nonzero()[0]
@@ -117,12 +137,12 @@ def _solve_on_device(
         return IKResult(q.reshape(*batch, nq), result.found.reshape(batch))
 
 
-class _Solutions(NamedTuple):
+class _Postures(NamedTuple):
     q: np.ndarray  # (..., m, nq), m the largest number; NaN where a target has fewer
     number: np.ndarray  # (...) int, how many
 
 
-class IKSolutions(_Solutions):
+class IKPostures(_Postures):
     """The different configurations of every target: the pair (q, number), and their completeness.
 
     `incomplete` (...) is True where configurations may be missing, or where they may be points of a
@@ -133,7 +153,80 @@ class IKSolutions(_Solutions):
     incomplete: np.ndarray  # (...) bool
 
 
-def all_solutions(
+def all_inverse_kinematics(
+    system: System,
+    T: ArrayLike,
+    frame: str,
+    limits: bool,
+    q0: ArrayLike | None,
+    fixed: Mapping[str, ArrayLike] | None,
+    swivel: ArrayLike | None,
+    turns: bool,
+    explain: bool,
+    parameters: Parameters,
+) -> IKSolutions | str:
+    """Every configuration for the targets, see `System.all_inverse_kinematics`."""
+    system.dynamics.require_frame(frame)
+    fixed = {} if fixed is None else fixed
+    for name in fixed:
+        require_known(name, system.coordinates, f"{system.name} has no joint", SettingError)
+    targets = target_poses(T, "pose")
+    values = system.parameter_array(parameters)
+    batch = common_batch(targets.shape[:-2], q0, system.nq)
+    parts = [np.asarray(x, dtype=float) for x in fixed.values()]
+    angle = None if swivel is None else np.asarray(swivel, dtype=float)
+    for name, x in zip((*fixed, "swivel"), [*parts, angle], strict=True):
+        if x is not None:
+            if not np.isfinite(x).all():
+                raise SettingError(f"{name} must be a finite number, rad or m, got {x}")
+            try:
+                batch = np.broadcast_shapes(batch, x.shape)
+            except ValueError:
+                raise ShapeError(
+                    f"{name} {x.shape} must broadcast with the targets {batch}"
+                ) from None
+    flat = np.broadcast_to(targets, (*batch, 4, 4)).reshape(-1, 4, 4)
+    search = IKSolver(system, IKProblem(frame, "pose", limits), 1e-9, 0, 0, None, parameters)
+    start = initial_configurations(system, q0, batch, limits)
+    rest = np.broadcast_to(
+        search.rest_configuration if start is None else start, (len(flat), system.nq)
+    )
+    if fixed:
+        rest = rest.copy()
+    for name, x in zip(fixed, parts, strict=True):
+        rest[:, system.coordinates.index(name)] = np.broadcast_to(x, batch).ravel()
+    solver = algebraic_solver(system, frame, values, fixed, angle is not None)
+    if explain:
+        return explanation(system, frame, solver)
+    if solver is not None:
+        swivels = None if angle is None else np.broadcast_to(angle, batch).ravel()
+        result = solver.all(solver.reduced(flat, rest), rest, limits, turns, swivels)
+        return result.reshaped(batch)
+    if fixed or angle is not None:
+        raise SettingError(
+            f"{system.name}: the pose of {frame!r} has no solution by algebra with these joints fixed; "
+            "fix the last joints, as many as there are more than six, or give a swivel angle where "
+            "three axes meet at the shoulder and three at the wrist"
+        )
+    postures = search_all(search, targets)
+    q, count = postures
+    result = IKSolutions(
+        q, count, np.where(postures.incomplete, IKFlags.INCOMPLETE, 0).astype(np.int8)
+    )
+    result.multiplicity = (~np.isnan(q[..., 0])).astype(np.int8)
+    result.family = np.full(q.shape, np.nan)
+    result.periods = np.where(search.periodic, 2.0 * np.pi, 0.0)
+    return result
+
+
+def explanation(system: System, frame: str, solver: AlgebraicSolver | None) -> str:
+    """How inverse kinematics of a frame is solved, in words."""
+    if solver is not None:
+        return solver.explanation()
+    return f"{system.name}, frame {frame!r}: damped least squares from many starts"
+
+
+def all_postures(
     system: System,
     T: ArrayLike,
     frame: str,
@@ -142,17 +235,32 @@ def all_solutions(
     rng: int | np.random.Generator,
     task: str,
     parameters: Parameters,
-) -> IKSolutions:
+) -> IKPostures:
     """All configurations that put a frame at the targets, see `System.all_postures`."""
     seed = require_settings(tol, 0, rng)
     system.dynamics.require_frame(frame)
     solver = IKSolver(system, IKProblem(frame, task, limits), tol, 0, seed, None, parameters)
     targets = target_poses(T, task)
+    algebra = algebraic_solver(system, frame, solver.values) if task == "pose" else None
+    if algebra is None:
+        return search_all(solver, targets)
+    rest = np.broadcast_to(solver.rest_configuration, (targets[..., 0, 0].size, system.nq))
+    every = algebra.all(targets.reshape(-1, 4, 4), rest, limits, turns=False)
+    every = every.reshaped(targets.shape[:-2])
+    result = IKPostures(every.solutions, every.count)
+    result.incomplete = every.flags != 0
+    return result
+
+
+def search_all(solver: IKSolver, targets: Array) -> IKPostures:
+    """All configurations for targets (..., 4, 4), by a search from many random starts."""
+    system, task = solver.system, solver.problem.task
     ranks = [np.linalg.matrix_rank(_task_jacobian(solver, q)) for q in solver.pool()[:4]]
     if system.nv > max(ranks):
         raise SettingError(
             f"{system.name} can move while it keeps the task {task!r}: it has infinitely many "
-            "postures; take inverse_kinematics, with a goal"
+            "postures; fix joints of all_inverse_kinematics, fixed={name: value}, or take "
+            "inverse_kinematics, with a goal"
         )
     batch, rows = targets.shape[:-2], targets.reshape(-1, 4, 4)
     solutions = [(np.zeros((0, system.nq)), np.zeros(0, dtype=int)) for _ in rows]  # and their hits
@@ -178,7 +286,7 @@ def all_solutions(
     q = np.full((len(rows), int(np.max(count, initial=0)), system.nq), np.nan)
     for k, (x, _) in enumerate(solutions):
         q[k, : len(x)] = x[np.lexsort(x.round(4).T[::-1])]
-    result = IKSolutions(q.reshape(*batch, -1, system.nq), count.reshape(batch))
+    result = IKPostures(q.reshape(*batch, -1, system.nq), count.reshape(batch))
     result.incomplete = incomplete.reshape(batch)
     return result
 

@@ -1,4 +1,4 @@
-"""All postures of a target, counted against closed forms."""
+"""Every configuration of a target: counted by closed forms, near singular ones, by class of arm."""
 
 import copy
 import pickle
@@ -44,89 +44,64 @@ def test_a_ur5_has_as_many_as_the_closed_form_says():
     """Eight for most targets; each at its target, no two alike."""
     robot = dl.load("ur5")
     T = robot.pose(robot.random_state(np.random.default_rng(3), 30)[0])
-    q, number = robot.all_postures(T)
-    assert number.tolist() == [ur5_count(t) for t in T]
-    assert (number == 8).sum() > 20 and q.shape == (30, 8, 6)
+    q, count, flags = robot.all_inverse_kinematics(T, limits=False)
+    assert count.tolist() == [ur5_count(t) for t in T] and not flags.any()
+    assert (count == 8).sum() > 20 and q.shape == (30, 8, 6)
     for k in range(30):
-        mine = q[k, : number[k]]
+        mine = q[k, : count[k]]
         np.testing.assert_allclose(
-            robot.pose(mine), np.broadcast_to(T[k], (len(mine), 4, 4)), atol=2e-9
+            robot.pose(mine), np.broadcast_to(T[k], (len(mine), 4, 4)), atol=1e-12
         )
         apart = abs(mine[:, None] - mine).max(axis=-1) + np.eye(len(mine))
-        assert apart.min() > 1e-4 and np.isnan(q[k, number[k] :]).all()
+        assert apart.min() > 1e-4 and np.isnan(q[k, count[k] :]).all()
 
 
 def test_a_puma_has_eight_and_its_limits_take_some():
     """Shoulder, elbow and wrist in two ways each, wherever the wrist's centre can be."""
     robot = dl.load("puma560")
     T = robot.pose(robot.random_state(np.random.default_rng(5), 20)[0])
-    assert (robot.all_postures(T, limits=False).number == 8).all()
-    q, number = robot.all_postures(T)
-    assert (number >= 1).all() and (number <= 8).all() and number.min() < 8
+    assert (robot.all_inverse_kinematics(T, limits=False).count == 8).all()
+    q, count, _ = robot.all_inverse_kinematics(T, turns=False)
+    assert (count >= 1).all() and (count <= 8).all() and count.min() < 8
     there = ~np.isnan(q[..., 0])
     assert (q[there] >= robot.lower).all() and (q[there] <= robot.upper).all()
 
 
-@pytest.mark.parametrize(("joint", "at"), [(4, 0.0), (4, np.pi), (2, 0.0)])
-@pytest.mark.parametrize("off", [0.0, 1e-6, 1e-4])
-def test_lists_near_singular_postures_are_flagged(joint, at, off):
-    """A wrist in line, an elbow stretched: what may be missing is said, whatever was found."""
+def test_the_old_name_returns_the_old_pair():
     robot = dl.load("ur5")
-    q = np.array([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
-    regular = robot.pose(q)
-    q[joint] = at + off
-    result = robot.all_postures(np.stack([regular, robot.pose(q)]), limits=False)
-    assert result.incomplete.tolist() == [False, True]
-
-
-@pytest.mark.parametrize(("name", "joint"), [("ur5", 2), ("ur5", 4), ("puma560", 4)])
-@pytest.mark.parametrize("off", [1e-6, 1e-4, 1e-3])
-def test_a_list_that_lacks_the_posture_of_its_target_is_flagged(name, joint, off):
-    """Near singular postures steps become small: some ends stop just before they arrive."""
-    robot = dl.load(name)
-    q = robot.random_state(np.random.default_rng(1), 20)[0]
-    q[:, joint] = off
-    result = robot.all_postures(robot.pose(q), limits=False)
-    turns = np.mod(result.q - q[:, None] + np.pi, 2 * np.pi) - np.pi
-    listed = np.nanmin(np.abs(turns).max(axis=-1), axis=-1, initial=9.0) < 1e-3
-    assert (listed | result.incomplete).all()
-
-
-def test_the_flag_is_the_exception():
-    """Few of the random targets of a UR5, and none that is out of reach."""
-    robot = dl.load("ur5")
-    T = robot.pose(robot.random_state(np.random.default_rng(3), 30)[0])
-    assert robot.all_postures(T).incomplete.sum() <= 3
-    T[:, :3, 3] += 5.0
-    result = robot.all_postures(T)
-    assert not result.incomplete.any() and not result.number.any()
+    T = robot.pose(np.array([[0.2, -1.2, 1.4, -0.4, 1.2, 0.3], [0.2, -1.2, 1.4, -0.4, 0.0, 0.3]]))
+    with pytest.warns(DeprecationWarning, match="all_inverse_kinematics"):
+        result = robot.all_postures(T)
+    q, number = result
+    assert number[0] == 8 and q.shape[-1] == 6 and result.incomplete.tolist() == [False, True]
 
 
 def test_scara_planar_and_shapes():
     """Two for a SCARA; one target gives (m, nq); a target out of reach has none."""
     robot = dl.load("scara")
     T = robot.pose([0.3, 0.8, 0.2, 0.1])
-    q, number = robot.all_postures(T)
-    assert q.shape == (2, 4) and number == 2
+    q, count, _ = robot.all_inverse_kinematics(T)
+    assert q.shape == (2, 4) and count == 2
     np.testing.assert_allclose(sorted(q[:, 1]), [-0.8, 0.8], atol=1e-9)
     T[0, 3] += 5.0
-    q, number = robot.all_postures(np.stack([T, T]))
-    assert q.shape == (2, 0, 4) and (number == 0).all()
+    q, count, _ = robot.all_inverse_kinematics(np.stack([T, T]))
+    assert q.shape == (2, 0, 4) and (count == 0).all()
 
 
 def test_results_are_copied_and_sent_to_other_processes_whole():
-    """Pickling and copying once failed for want of the third field."""
+    """The fields beside the triple included."""
     robot = dl.load("scara")
-    result = robot.all_postures(robot.pose([0.3, 0.8, 0.2, 0.1]))
+    result = robot.all_inverse_kinematics(robot.pose([0.3, 0.8, 0.2, 0.1]))
     for other in (pickle.loads(pickle.dumps(result)), copy.copy(result)):
-        np.testing.assert_array_equal(other.q, result.q)
-        assert other.number == 2 and other.incomplete == result.incomplete
+        np.testing.assert_array_equal(other.solutions, result.solutions)
+        np.testing.assert_array_equal(other.multiplicity, result.multiplicity)
+        assert other.count == 2 and other.periods.shape == (4,)
 
 
 def test_arms_that_can_move_at_the_target_are_refused():
     """Seven joints; three joints in a plane for a point."""
     with pytest.raises(SettingError, match="infinitely many postures"):
-        dl.load("panda").all_postures(np.eye(4))
+        dl.load("panda").all_inverse_kinematics(np.eye(4))
     with pytest.raises(SettingError, match="infinitely many postures"):
         dl.load("ur5").all_postures(np.eye(4), task="axis")
 

@@ -1,0 +1,1 @@
+"""Inverse kinematics by algebra: the axes of an arm, subproblems, and arms they solve."""
