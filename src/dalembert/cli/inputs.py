@@ -45,18 +45,21 @@ def load_changed(options: ChangeOptions) -> System:
 def with_locks(system: System, locks: Sequence[str] | None, degrees: bool) -> System:
     """The system with joints locked: ``finger_joint1=0.04``, at 0 where no value is given."""
     for lock in locks or ():
-        joint, _, text = (part.strip() for part in lock.partition("="))
         robot = _robot(system, f"--lock {lock}")
-        try:
-            value = float(text or 0.0)
-        except ValueError:
-            raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
-        known = joint in robot.coordinates
-        is_angle = known and robot.kinds.q[robot.coordinates.index(joint)] == "angle"
-        system = robot.with_joint_locked(
-            joint, math.radians(value) if degrees and is_angle else value
-        )
+        system = robot.with_joint_locked(*joint_value(robot, "--lock", lock, degrees))
     return system
+
+
+def joint_value(system: System, option: str, text: str, degrees: bool) -> tuple[str, float]:
+    """A joint and its position, rad or m, from ``joint=position``; at 0 where there is none."""
+    joint, _, number = (part.strip() for part in text.partition("="))
+    try:
+        value = float(number or 0.0)
+    except ValueError:
+        raise SettingError(f"{option} {text} must be a joint, or joint=position") from None
+    known = joint in system.coordinates
+    is_angle = known and system.kinds.q[system.coordinates.index(joint)] == "angle"
+    return joint, math.radians(value) if degrees and is_angle else value
 
 
 def _robot(system: System, option: str) -> Robot:
