@@ -1604,6 +1604,29 @@ class System(Portable):
 
     # inverse kinematics of any frame
 
+    @overload
+    def inverse_kinematics(
+        self,
+        T: ArrayLike,
+        frame: str = "tool",
+        q0: OptionalArray = None,
+        tol: float = 1e-9,
+        limits: bool = True,
+        max_restarts: int = 300,
+        rng: int | np.random.Generator = 0,
+        task: str = "pose",
+        weights: OptionalArray = None,
+        goal: str | None = None,
+        parameters: Parameters = None,
+        continuous: bool = False,
+        explain: Literal[False] = False,
+    ) -> IKResult: ...
+
+    @overload
+    def inverse_kinematics(
+        self, T: ArrayLike, *args: Any, explain: Literal[True], **options: Any
+    ) -> str: ...
+
     @renamed_arguments(tolerance="tol", restarts="max_restarts", seed="rng")
     def inverse_kinematics(
         self,
@@ -1619,7 +1642,8 @@ class System(Portable):
         goal: str | None = None,
         parameters: Parameters = None,
         continuous: bool = False,
-    ) -> IKResult:
+        explain: bool = False,
+    ) -> IKResult | str:
         """Configurations that put a frame at target poses.
 
         Each solution has been verified by `pose`. CuPy arrays are solved on the GPU; there targets
@@ -1655,6 +1679,12 @@ class System(Portable):
         continuous
             Whether targets (..., n, 4, 4) are paths of n poses, each solved from the one before;
             `q0` (..., nq) is where a path begins.
+        explain
+            Return a text that says how the equation is solved.
+
+        Arms with an algebraic solution (`all_inverse_kinematics`) are solved by it for whole poses, and
+        the solution is the one nearest to q0, by default to the neutral posture; all others are
+        searched from q0 and random starts.
 
         Returns
         -------
@@ -1674,8 +1704,31 @@ class System(Portable):
         """
         from dalembert.systems.ik.solve import inverse_kinematics
 
+        if explain and task == "pose" and weights is None and goal is None and not continuous:
+            return self.all_inverse_kinematics(T, frame, explain=True, parameters=parameters)
+        if explain:
+            return f"{self.name}, frame {frame!r}: damped least squares from many starts"
         settings = (tol, limits, max_restarts, rng, task, weights, goal)
         return inverse_kinematics(self, T, frame, q0, *settings, parameters, continuous)
+
+    @overload
+    def all_inverse_kinematics(
+        self,
+        T: ArrayLike,
+        frame: str = "tool",
+        limits: bool = True,
+        q0: OptionalArray = None,
+        fixed: Mapping[str, ArrayLike] | None = None,
+        swivel: OptionalArray = None,
+        turns: bool = True,
+        explain: Literal[False] = False,
+        parameters: Parameters = None,
+    ) -> IKSolutions: ...
+
+    @overload
+    def all_inverse_kinematics(
+        self, T: ArrayLike, *args: Any, explain: Literal[True], **options: Any
+    ) -> str: ...
 
     def all_inverse_kinematics(
         self,

@@ -16,7 +16,8 @@ import numpy as np
 
 from dalembert.spatial.rotations import hat
 
-SAME = 1e-11  # rad, and of the arm's size: axes so close to parallel, or to meeting, count as such
+SAME = 1e-11  # rad, and of the arm's size: axes so close to parallel, or to meeting, are special
+NEARLY = 2e-4  # and so close are treated as special first, and as general beside it
 SNAPPED = 1e-14  # entries of directions and, times the size, of points that count as zero
 CHECKED = 3  # configurations at which the product of exponentials is compared with the pose
 SLIDING = 0.3  # of a joint's range between them, rad or m
@@ -55,6 +56,7 @@ class SerialChain:
     points: np.ndarray  # (n, 3) the point of each axis nearest to their common centre, m
     prismatic: np.ndarray  # (n,) bool
     tool: np.ndarray  # (4, 4) pose of the frame at q = 0
+    tolerance: float = SAME  # rad and parts of the size: axes so near to special ones are such
 
     @property
     def n(self) -> int:
@@ -121,6 +123,7 @@ class SerialChain:
             self.points[joints],
             self.prismatic[joints],
             np.eye(4) if tool is None else tool,
+            self.tolerance,
         )
 
     def locked(self, joint: int, value: float) -> SerialChain:
@@ -136,20 +139,21 @@ class SerialChain:
             snapped(points[others], self.size),
             self.prismatic[others],
             g @ self.tool,
+            self.tolerance,
         )
 
-    # relations of axes, up to a tolerance in rad and in parts of the size
+    # relations of axes
 
-    def parallel(self, i: int, j: int, tolerance: float = SAME) -> bool:
+    def parallel(self, i: int, j: int) -> bool:
         """Whether two directions are parallel or opposite."""
         crossed = np.cross(self.directions[i], self.directions[j])
-        return bool(np.linalg.norm(crossed) <= tolerance)
+        return bool(np.linalg.norm(crossed) <= self.tolerance)
 
-    def coplanar(self, i: int, j: int, tolerance: float = SAME) -> bool:
+    def coplanar(self, i: int, j: int) -> bool:
         """Whether two axes are parallel or meet."""
-        return self.parallel(i, j, tolerance) or self.meeting_point((i, j), tolerance) is not None
+        return self.parallel(i, j) or self.meeting_point((i, j)) is not None
 
-    def meeting_point(self, joints: tuple[int, ...], tolerance: float = SAME) -> np.ndarray | None:
+    def meeting_point(self, joints: tuple[int, ...]) -> np.ndarray | None:
         """(3,) the point where the axes of revolute joints meet; None unless they do.
 
         It is nearest to all of them: Σ (1 − ω ωᵀ) (x − p) = 0. Parallel axes have none.
@@ -161,10 +165,10 @@ class SerialChain:
         b = np.concatenate([P @ p for P, p in zip(across, self.points[list(joints)], strict=True)])
         x, _, rank, sizes = np.linalg.lstsq(A, b, rcond=None)
         # the least singular value is about the angle between the axes
-        if rank < 3 or sizes[-1] <= tolerance:
+        if rank < 3 or sizes[-1] <= self.tolerance:
             return None
         off = np.abs(A @ x - b).max()
-        return x if off <= tolerance * self.size else None
+        return x if off <= self.tolerance * self.size else None
 
 
 def snapped(values: np.ndarray, size: float = 1.0) -> np.ndarray:

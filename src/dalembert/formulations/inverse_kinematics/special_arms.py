@@ -174,9 +174,9 @@ def _functionals(
             k = chain.directions[joint]
             if chain.prismatic[joint]:
                 n = np.cross(kb, k)
-                blind = np.linalg.norm(n) > SAME
+                blind = np.linalg.norm(n) > chain.tolerance
             else:
-                n, blind = k, abs(k @ kb) <= SAME
+                n, blind = k, abs(k @ kb) <= chain.tolerance
             if blind:
                 n = n / np.linalg.norm(n)
                 n = n - kb * (n @ kb)
@@ -187,7 +187,7 @@ def _functionals(
             continue
         k = chain.directions[joint]
         if chain.prismatic[joint]:
-            if abs(k @ kb) <= SAME:
+            if abs(k @ kb) <= chain.tolerance:
                 return (Functional(kb), Functional(kb, pb)), name, "at right angles"
         elif chain.parallel(b, joint):
             return (Functional(kb), Functional(kb, pb)), name, "parallel"
@@ -440,6 +440,7 @@ def _parallel_first(chain: SerialChain) -> Arm | None:
 
 def _bent(bends: Locus, k6: Vector3, w: Scalar, bent: Vector3, f: Vector3) -> list[Root]:
     """(E₅⁻¹ k)·k₆ = (E₁ k)·f, which at right angles is a cosine whose sine is |E₁ k × f|."""
+    assert bends.w is not None
     a1, a2 = float(bends.u @ k6), float(bends.w @ k6)
     if abs(bends.centre @ k6) < SAME and abs(a1 * a1 + a2 * a2 - 1.0) < SAME:
         crossed = np.cross(bent, f)
@@ -540,7 +541,7 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
     bend = locus(k4, p4, False, W)
     functional = Functional(k4, S)
 
-    def solve(G: Motion, swivel: Scalar | None = None) -> list[Candidate]:
+    def solve(G: Motion, swivel: Scalar) -> list[Candidate]:
         to_wrist = G.act(W) - S
         n, c, s = _along(to_wrist), np.cos(swivel), np.sin(swivel)
         e = _along(k1 - n * (n @ k1))
@@ -668,8 +669,9 @@ SAMPLES = 8  # configurations at which a decomposition is tested
 
 
 def _is_complete(arm: Decomposition) -> bool:
-    """Whether it returns the configuration of random poses."""
-    rng = np.random.default_rng(5)
+    """Whether it returns the configuration of random poses, or of most, if axes are nearly special."""
+    rng, missed = np.random.default_rng(5), 0
+    exact = arm.chain.tolerance <= SAME
     with np.errstate(all="ignore"):
         for _ in range(SAMPLES):
             q = np.where(arm.chain.prismatic, arm.chain.size, 3.0)
@@ -678,7 +680,6 @@ def _is_complete(arm: Decomposition) -> bool:
             turns = np.where(arm.chain.prismatic, 0.0, 2.0 * np.pi)
             apart = solutions - q
             apart -= turns * np.round(apart / np.where(turns > 0.0, turns, 1.0))
-            near = np.abs(apart).max(axis=1) < 1e-6
-            if not (near & (residual < 1e-8)).any():
-                return False
-    return True
+            near = np.abs(apart).max(axis=1) < (1e-6 if exact else 0.05)
+            missed += not (near & (residual < (1e-8 if exact else 0.05))).any()
+    return missed <= (0 if exact else SAMPLES // 4)

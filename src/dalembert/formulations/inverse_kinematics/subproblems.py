@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.rotations import hat
+from dalembert.tracing import is_symbolic
 
 UNDETERMINED = 1e-30  # of a squared length: the direction of such a vector is rounding
 Angle = tuple[Scalar, Scalar]  # cos, sin
@@ -38,8 +39,10 @@ class Locus(NamedTuple):
         """Its point at a value of the joint."""
         if isinstance(value, tuple):
             assert self.w is not None
-            return self.centre + value[0] * self.u + value[1] * self.w
-        return self.centre + value * self.u
+            turned: Vector3 = self.centre + value[0] * self.u + value[1] * self.w
+            return turned
+        slid: Vector3 = self.centre + value * self.u
+        return slid
 
 
 def locus(direction: Vector3, point: Vector3, slides: bool, x: Vector3) -> Locus:
@@ -54,7 +57,8 @@ def locus(direction: Vector3, point: Vector3, slides: bool, x: Vector3) -> Locus
 def rotated(direction: Vector3, angle: Angle, x: Vector3) -> Vector3:
     """exp(ŵ θ) x = (x − w wᵀx) cos θ + (w × x) sin θ + w wᵀx (Rodrigues), x (3,) or (3, k)."""
     along = np.outer(direction, direction) @ x
-    return angle[0] * (x - along) + angle[1] * (hat(direction) @ x) + along
+    result: Vector3 = angle[0] * (x - along) + angle[1] * (hat(direction) @ x) + along
+    return result
 
 
 def unit(c: Scalar, s: Scalar) -> Angle:
@@ -148,7 +152,16 @@ class Functional(NamedTuple):
         if x.w is None:
             return along_line(x, self, value)
         a1, a2, constant = self.on(x)
-        return on_circle(a1 / scale, a2 / scale, (value - constant) / scale)
+        square = None
+        known = self.point is not None and not (is_symbolic(x.centre) or is_symbolic(x.u))
+        if known and (radius := float(np.linalg.norm(x.u))) > 0.0:
+            # between the least and the largest distance on a circle that is known beforehand
+            away = x.centre - np.asarray(self.point)
+            height = float(away @ np.cross(x.u, x.w)) / radius**2
+            beside = float(np.hypot(a1, a2)) / (2.0 * radius)
+            near, far = (height**2 + (beside + sign * radius) ** 2 for sign in (-1.0, 1.0))
+            square = (value - near) * (far - value) / scale**2
+        return on_circle(a1 / scale, a2 / scale, (value - constant) / scale, square)
 
 
 def wrist(axes: tuple[Vector3, Vector3, Vector3], Q: Matrix3) -> list[tuple[Root, Root, Root]]:

@@ -9,6 +9,7 @@ motion of the joints keeps the pose.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
@@ -20,7 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.errors import SettingError, ShapeError
-from dalembert.formulations.inverse_kinematics.geometry import SerialChain, serial_chain
+from dalembert.formulations.inverse_kinematics.geometry import (
+    NEARLY,
+    SerialChain,
+    serial_chain,
+)
+from dalembert.formulations.inverse_kinematics.geometry import (
+    SAME as SAME_AXES,
+)
 from dalembert.formulations.inverse_kinematics.special_arms import (
     Decomposition,
     decomposition,
@@ -39,6 +47,7 @@ EXACT = 2e-13  # a candidate is a solution as it is
 SOLVED = 5e-13  # a polished candidate is a solution
 # a candidate is polished: by square roots, and by roots of polynomials or more joints than there are
 ALMOST, ROUGH = 1e-8, 1e-4
+IDEAL = 0.05  # and by arms whose axes are nearly special
 NEAR = 1e-6  # of a margin: solutions may lie close together
 EQUAL = 1e-7  # rad or parts of the size: solutions that count as one
 BETWEEN = 2e-15  # the residual between two roots that rounding has parted, up to 10 EQUAL
@@ -46,6 +55,7 @@ OWN = 3e-6  # from a solution: further starts that end so near to it are its own
 MOVED = (1e-9, 1e-7, 1e-5)  # rad and parts of the size, by which targets are moved for more starts
 STARTS = 4  # of each of them
 SINGULAR = 1e-11  # of σ_min beside σ_max: the motion may keep the pose
+TOUCHING = 3e-8  # of σ_min: next to a double root Newton's method ends at random
 DISTINCT = 1e-9  # of σ_min: below it a polished start is not told from its neighbours
 FREE = 1e-12  # of a margin: a joint may turn freely
 KEEPS = 5e-15  # the residual along a family
@@ -104,9 +114,11 @@ class IKSolutions(_Solutions):
     def reshaped(self, batch: tuple[int, ...]) -> IKSolutions:
         """The same with the axes of a batch (...) in place of the first."""
         result = IKSolutions(*(x.reshape((*batch, *x.shape[1:])) for x in self))
-        for name in ("multiplicity", "family"):
-            x = getattr(self, name)
-            setattr(result, name, x.reshape((*batch, *x.shape[1:])))
+        result.multiplicity = self.multiplicity.reshape((*batch, *self.multiplicity.shape[1:]))
+        # without families it is one NaN for all
+        shape = result.solutions.shape
+        plain = not any(self.family.strides)
+        result.family = np.broadcast_to(np.nan, shape) if plain else self.family.reshape(shape)
         result.periods = self.periods
         return result
 
@@ -139,9 +151,16 @@ class AlgebraicArm:
     @property
     def text(self) -> str:
         """How its equation is solved."""
+        if self.is_nearly and self.arm is not None:
+            return f"nearly special axes: the general solution, and, polished, {self.arm.text}"
         if self.arm is None:
             return "no special axes; one joint by a polynomial of degree 16, the others from it"
         return self.arm.text
+
+    @property
+    def is_nearly(self) -> bool:
+        """Whether its axes are special only nearly, so that the general solution is needed as well."""
+        return self.arm is not None and self.arm.chain.tolerance > SAME_AXES
 
     @cached_property
     def key(self) -> str:
@@ -154,7 +173,7 @@ class AlgebraicArm:
     @cached_property
     def almost(self) -> float:
         """Below this residual a candidate is polished."""
-        exact = self.arm is not None and "quartic" not in self.arm.text
+        exact = self.arm is not None and "quartic" not in self.arm.text and not self.is_nearly
         return ALMOST if exact and self.chain.n >= 6 else ROUGH
 
     @cached_property
@@ -183,13 +202,29 @@ class AlgebraicArm:
         """(q (rows, K, n), residuals (rows, K), margins (rows, K)) of poses (rows, 4, 4)."""
         if self.arm is not None:
             q, residual, margin = self.kernel.ufunc(T, *more)
-            return q, residual, margin
+            if not self.is_nearly:
+                return q, residual, margin
         from dalembert.systems.ik.general_6r import GeneralSolver
 
-        q, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
-        residual = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
+        general, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
         clear = certain & (multiplicity <= 1).all(axis=1)
-        return q, residual, np.repeat(np.where(clear, 1.0, 0.0)[:, None], q.shape[1], axis=1)
+        solved = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
+        clarity = np.repeat(np.where(clear, 1.0, 0.0)[:, None], general.shape[1], axis=1)
+        if self.arm is None:
+            return general, solved, clarity
+        # what the idealised arm has beside them
+        rows, branches = np.nonzero(residual < IDEAL)
+        ends, errors = self.polished(q[rows, branches], T[rows])
+        residual[...] = np.inf
+        new = np.flatnonzero(errors <= SOLVED)
+        apart = np.abs(_wrapped(self.chain, general[rows[new]] - ends[new, None])).max(axis=-1)
+        new = new[np.nanmin(np.where(np.isnan(apart), np.inf, apart), axis=1) > OWN]
+        residual[rows[new], branches[new]] = errors[new]
+        q[rows, branches] = ends
+        margin = np.where(residual < np.inf, 0.0, 1.0)
+        columns = ((general, q), (solved, residual), (clarity, margin))
+        a, b, c = (np.concatenate(pair, axis=1) for pair in columns)
+        return a, b, c
 
     def residuals(self, q: Array, T: Array) -> Array:
         """(...) the largest entry of the difference of poses, rad and parts of the size."""
@@ -221,12 +256,16 @@ class AlgebraicArm:
         some = np.flatnonzero((count < K) | careful)
         if not len(some):
             return _Rows.with_all(q)
+        # solutions to the front, in their order
         few = valid[some]
-        q[some] = np.where(few[..., None], q[some], np.nan)
-        order = np.argsort(~few, axis=1, kind="stable")
-        q[some] = np.take_along_axis(q[some], order[..., None], axis=1)
+        row, branch = np.nonzero(few)
+        first = np.cumsum(count[some]) - count[some]
+        entry = np.arange(len(row)) - first[row]
+        packed = np.full((len(some), K, q.shape[2]), np.nan)
+        packed[row, entry] = q[some[row], branch]
+        q[some] = packed
         multiplicity = np.ones((len(T), K), dtype=np.int8)
-        multiplicity[some] = np.take_along_axis(few, order, axis=1)
+        multiplicity[some] = np.arange(K) < count[some, None]
         rows = _Rows(q, count, np.zeros(len(T), dtype=np.int8), multiplicity, None)
         careful_rows = np.flatnonzero(careful)
         if not len(careful_rows):
@@ -280,7 +319,7 @@ class AlgebraicArm:
             e = self._twist(poses, T[active])
             J[:, :3] /= chain.size
             A = np.swapaxes(J, -1, -2) @ J
-            damping = 1e-15 + 1e-2 * np.sum(e * e, axis=1)
+            damping = 1e-15 * np.trace(A, axis1=1, axis2=2) + 1e-2 * np.sum(e * e, axis=1)
             A += damping[:, None, None] * np.eye(chain.n)
             step = np.linalg.solve(A, np.swapaxes(J, -1, -2) @ e[..., None])[..., 0]
             q[active] += np.clip(step, -0.5, 0.5)
@@ -294,12 +333,13 @@ class AlgebraicArm:
         )
         return np.concatenate([(T[:, :3, 3] - poses[:, :3, 3]) / self.chain.size, turn], axis=1)
 
-    def flattest(self, q: Array) -> tuple[Array, Array]:
-        """(σ_min / σ_max (m,), the direction (m, n) of it) of the Jacobian at q (m, n)."""
+    def flattest(self, q: Array) -> tuple[Array, Array, Array]:
+        """Of the Jacobian at q (m, n): σ_min / σ_max (m,), its direction (m, n), the nullity (m,)."""
         J = self.chain.pose_and_jacobian(q)[1]
         J[:, :3] /= self.chain.size
         _, sizes, V = np.linalg.svd(J)
-        return sizes[:, -1] / sizes[:, 0], V[:, len(sizes[0]) - 1]
+        relative = sizes / sizes[:, :1]
+        return relative[:, -1], V[:, sizes.shape[1] - 1], (relative <= SINGULAR).sum(axis=1)
 
 
 @dataclass
@@ -308,6 +348,7 @@ class _Group:
 
     q: np.ndarray
     roots: int
+    nullity: int
     direction: np.ndarray | None = None
     path: np.ndarray | None = None  # configurations along its family
 
@@ -357,32 +398,39 @@ class _Careful:
 
     def _add(self, rows: Array, q: Array, roots: int) -> None:
         """Sort configurations of targets into groups; new groups where they belong to none."""
-        fresh: list[tuple[int, _Group]] = []
-        for k, x in zip(rows, q, strict=True):
+        if not len(q):
+            return
+        flatness, directions, nullity = self.arm.flattest(q)
+        fresh: list[tuple[int, int, _Group]] = []
+        for i, (k, x) in enumerate(zip(rows, q, strict=True)):
             for group in self.groups[k]:
-                if self._belongs(self.T[k], group, x, roots > 0):
+                # two freedoms are followed no further: one of them stands for all
+                wide = min(group.nullity, nullity[i]) > 1
+                if wide or self._belongs(self.T[k], group, x, roots > 0):
                     group.roots += roots
                     break
             else:
-                group = _Group(x, roots)
+                group = _Group(x, roots, int(nullity[i]))
                 self.groups[k].append(group)
-                fresh.append((int(k), group))
-        if not fresh:
-            return
-        owners = np.array([k for k, _ in fresh])
-        x = np.stack([group.q for _, group in fresh])
-        flatness, directions = self.arm.flattest(x)
-        flat = np.flatnonzero(flatness <= SINGULAR)
-        if len(flat):
-            self._follow([fresh[i][1] for i in flat], self.T[owners[flat]], directions[flat])
-        for j, (k, group) in enumerate(fresh):
+                fresh.append((i, int(k), group))
+        flat = [item for item in fresh if item[2].nullity]
+        if flat:
+            which, owners, groups = zip(*flat, strict=True)
+            self._follow(list(groups), self.T[list(owners)], directions[list(which)])
+        for j, k, group in fresh:
             others = [other for other in self.groups[k] if other is not group]
             # members of the family of another; a start whose neighbours solve as well
             home = next((g for g in others if self._belongs(self.T[k], g, group.q)), None)
             if home is not None and (home.path is not None or group.path is None):
                 home.roots += group.roots
                 self.groups[k] = others
-            elif not roots and group.path is None and flatness[j] < DISTINCT:
+            elif (not roots and group.path is None and flatness[j] < DISTINCT) or (
+                not roots
+                and flatness[j] < TOUCHING
+                and any(
+                    np.abs(_wrapped(self.arm.chain, g.q - group.q)).max() < 1e-3 for g in others
+                )
+            ):
                 self.groups[k] = others
             elif not group.roots:
                 group.roots = 1
@@ -423,7 +471,7 @@ class _Careful:
                 for k, x in zip(active, ends, strict=True):
                     paths[k][side].append(x)
         for group, (forth, back), direction in zip(groups, paths, directions, strict=True):
-            if len(forth) + len(back) >= 2:
+            if len(forth) + len(back) >= 2 or group.nullity > 1:
                 group.direction = direction
                 group.path = np.stack([*back[::-1], group.q, *forth])
 
@@ -507,7 +555,7 @@ class AlgebraicSolver:
     def solve(self, T: Array, start: Array, limits: bool) -> tuple[Array, Array]:
         """(q (rows, nq), solved (rows,)): of every target the solution nearest to start (rows, nq)."""
         q, solved = start.copy(), np.zeros(len(T), dtype=bool)
-        if self.arm.arm is not None and limits:
+        if self.arm.arm is not None and not self.arm.is_nearly and limits:
             near, residual = self.nearest.ufunc(T, start[:, self.entries])
             solved = residual <= EXACT
             q[:, self.entries] = near
@@ -534,13 +582,10 @@ class AlgebraicSolver:
             q = np.broadcast_to(rest[:, None], (len(T), K, nq)).copy()
             q[..., self.entries] = rows.q
             q[np.isnan(rows.q[..., 0])] = np.nan
-        family = np.broadcast_to(np.nan, q.shape)
+        family = None
         if rows.family is not None:
-            family = np.full(q.shape, np.nan)
+            family = np.where(np.isnan(rows.family[..., :1]), np.nan, np.zeros(nq))
             family[..., self.entries] = rows.family
-            family[~np.isnan(rows.family[..., 0])] = np.nan_to_num(
-                family[~np.isnan(rows.family[..., 0])]
-            )
         arrays = q, rows.multiplicity, family
         if limits:
             arrays = self._within_limits(*arrays, turns)
@@ -548,7 +593,10 @@ class AlgebraicSolver:
         count = rows.count if not limits else (multiplicity > 0).sum(axis=1)
         most = int(count.max(initial=0))
         result = IKSolutions(q[:, :most], count, rows.flags)
-        result.multiplicity, result.family = multiplicity[:, :most], family[:, :most]
+        result.multiplicity = multiplicity[:, :most]
+        result.family = np.broadcast_to(np.nan, result.solutions.shape)
+        if family is not None:
+            result.family = family[:, :most]
         result.periods = np.zeros(nq)
         if not limits or not turns:
             turning = self.entries[~self.arm.chain.prismatic]
@@ -556,8 +604,8 @@ class AlgebraicSolver:
         return result
 
     def _within_limits(
-        self, q: Array, multiplicity: Array, family: Array, turns: bool
-    ) -> tuple[Array, Array, Array]:
+        self, q: Array, multiplicity: Array, family: Array | None, turns: bool
+    ) -> tuple[Array, Array, Array | None]:
         """Solutions within the limits, those with further whole turns beside each."""
         dynamics, valid = self.system.dynamics, multiplicity > 0
         repeats: list[tuple[int, Array]] = []
@@ -583,7 +631,7 @@ class AlgebraicSolver:
             shifts = np.arange(most)
             valid = (valid[..., None] & (shifts < number[..., None])).reshape(len(q), -1)
             multiplicity = np.repeat(multiplicity, most, axis=1)
-            family = np.repeat(family, most, axis=1)
+            family = None if family is None else np.repeat(family, most, axis=1)
             repeats[n + 1 :] = [(i, np.repeat(x, most, axis=1)) for i, x in repeats[n + 1 :]]
             q = np.repeat(q, most, axis=1)
             q[..., j] += np.tile(2.0 * np.pi * shifts, q.shape[1] // most)
@@ -593,8 +641,9 @@ class AlgebraicSolver:
             q = np.take_along_axis(q, order[..., None], axis=1)
             q[~valid] = np.nan
             multiplicity = np.where(valid, np.take_along_axis(multiplicity, order, axis=1), 0)
-            family = np.take_along_axis(family, order[..., None], axis=1)
-            family[~valid] = np.nan
+            if family is not None:
+                family = np.take_along_axis(family, order[..., None], axis=1)
+                family[~valid] = np.nan
         return q, multiplicity, family
 
 
@@ -640,6 +689,8 @@ def algebraic_solver(
         for k, value in zip(inner[::-1], constants[::-1], strict=True):
             solved = solved.locked(k - free[0], value)
         arm = with_swivel(solved) if has_swivel else decomposition(solved)
+        if arm is None and not has_swivel and has_general_solver():
+            arm = decomposition(dataclasses.replace(solved, tolerance=NEARLY))
         before, after = slice(0, free[0]), slice(free[-1] + 1, chain.n)
         solver = AlgebraicSolver(
             system,

@@ -37,8 +37,9 @@ PATIENT, PATIENT_STARTS = 48, 100
 # configuration, from several starts because there are several local minima
 NEAREST = ((48, 60, 1.0), (1, 100, 10.0), (1, 100, 1.0))
 GOAL_STEPS = 100  # along the null space of the task
-MIN_POOL, MAX_POOLS = 256, 8  # random starts; pools that are cached per system
-MAX_RESTARTS = (1 << 16) - 1  # the pool repeats beyond it
+MIN_POOL, MAX_POOL = 256, 8192  # random starts; more restarts repeat them
+MAX_POOLS = 8  # pools that are cached per system
+MAX_RESTARTS = (1 << 16) - 1
 SAME = 1e-5  # rad or m between configurations that count as equal
 NEAR_TARGET = 1e-2  # rad or m of pose error: the search may still have been converging
 ALMOST = 1e-4  # rad or m of pose error: a solution that was not reached within the steps
@@ -296,7 +297,7 @@ class IKSolver:
 
     def pool(self, number: int = 0) -> Array:
         """(a power of two, nq) random starts, others than `random_state` gives for the same seed."""
-        size = max(MIN_POOL, 1 << int(self.restarts).bit_length())
+        size = min(max(MIN_POOL, 1 << int(self.restarts).bit_length()), MAX_POOL)
         pools: dict[Any, Array] = self.system.__dict__.setdefault("_pools", {})
         key = (self.seed, size, self.problem.limits, number)
         if key not in pools:
