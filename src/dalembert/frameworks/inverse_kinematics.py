@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def arm_operations(
         choices = {"frame": frame} | ({"fixed": text} if text else {})
         cache[key] = ArmOperations(
             quantity_operation(system, system._variant(branches.NAME, None, choices)),
-            quantity_operation(system, _refinement(dynamics, arm, key)),
+            quantity_operation(system, _refinement(arm, key)),
             AlgebraicArm(chain, arm.decomposition).almost,
             start,
             np.where(turning, 2.0 * np.pi, 0.0),
@@ -101,16 +101,16 @@ def arm_operations(
     return cache[key]
 
 
-def _refinement(dynamics: Dynamics, arm: branches.SolvedArm, key: tuple[str, bool, str]) -> Variant:
+def _refinement(arm: branches.SolvedArm, key: tuple[str, bool, str]) -> Variant:
     """Newton steps from a candidate; then angles are turned to the side of `to`, and within limits.
 
     The residual is infinite outside of the limits.
     """
-    frame, limits, text = key
+    dynamics, (frame, limits, text) = arm.mechanism, key
     task, chain = ik_step.Task(frame, "pose"), arm.decomposition.chain
     moves = np.zeros(dynamics.nv)
     moves[arm.entries] = 1.0
-    joints = _ArmJoints(dynamics, moves)
+    joints = cast(ik_step.Mechanism, _ArmJoints(dynamics, moves))  # all that a plain step needs
 
     def refined(
         model: object, T: Numbers, q: Numbers, to: Numbers, **chosen: str
@@ -159,8 +159,8 @@ def all_solutions(
 ) -> Solutions:
     """See `Facade.all_inverse_kinematics`."""
     arm = arm_operations(facade.system, frame, limits, fixed)
-    target, _ = _target(facade, arm, T)
-    q, keep, flags = _solutions(facade, arm, target, facade._like(0.0 * arm.start, target))
+    target, near, *parameters = _targets(facade, arm, T, np.zeros(facade.system.nq))
+    q, keep, flags = _solutions(facade, arm, target, near, parameters)
     xp = facade._xp
     order = xp.argsort(xp.where(keep, 0, 1), stable=True)
     q = facade._taken(xp.where(keep[..., None], q, np.nan), order[..., None], -2)
@@ -177,8 +177,9 @@ def nearest_solution(
 ) -> tuple[Array, Array]:
     """See `Facade.inverse_kinematics`."""
     arm = arm_operations(facade.system, frame, limits, fixed)
-    target, near = _target(facade, arm, T, q0)
-    q, keep, _ = _solutions(facade, arm, target, near)
+    start = facade.system.neutral() if q0 is None else q0
+    target, near, *parameters = _targets(facade, arm, T, start)
+    q, keep, _ = _solutions(facade, arm, target, near, parameters)
     xp = facade._xp
     step = facade._detached(q) - near[..., None, :]
     cost = xp.where(keep, (step * step).sum(-1), np.inf)
@@ -188,32 +189,30 @@ def nearest_solution(
     return xp.where(solved[..., None], nearest, np.nan), solved
 
 
-def _target(
-    facade: Facade, arm: ArmOperations, T: object, q0: object = None
-) -> tuple[Array, Array]:
-    """Targets (..., 4, 4) and configurations (..., nq), in double precision, of equally many axes."""
-    q0 = facade.system.neutral() if q0 is None else q0
-    target, q, _ = facade._arrays(arm.refinement, (T, q0, q0), None)
+def _targets(facade: Facade, arm: ArmOperations, T: object, to: object) -> list[Array]:
+    """Targets (..., 4, 4), configurations (..., nq) to be near to, and parameters, if there are any.
+
+    All have equally many axes, and double precision.
+    """
+    target, near, _, *parameters = facade._arrays(arm.refinement, (T, to, to), None)
     if "float64" not in str(target.dtype):
         raise ShapeError(
             f"{facade.system.name}: inverse kinematics expects T in float64, got {target.dtype}; "
             "convert it (in JAX: jax.config.update('jax_enable_x64', True))"
         )
-    return target, q
+    return [target, near, *parameters]
 
 
 def _solutions(
-    facade: Facade, arm: ArmOperations, T: Array, to: Array
+    facade: Facade, arm: ArmOperations, T: Array, to: Array, parameters: list[Array]
 ) -> tuple[Array, Array, Array]:
     """All candidates refined (..., K, nq), which of them are solutions (..., K), and flags (...)."""
     xp, constant = facade._xp, facade._detached
-    q, residual, margin = map(constant, facade._apply(arm.candidates, [constant(T)]))
+    q, residual, margin = map(constant, facade._apply(arm.candidates, [constant(T), *parameters]))
     near = residual <= arm.almost
     q = xp.where(near[..., None], q, facade._like(arm.start, q))
-    to = constant(to)[..., None, :]
-    rank = len(q.shape)
-    to = to.reshape((*(1,) * (rank - len(to.shape)), *to.shape))
-    q, error = facade._apply(arm.refinement, [T[..., None, :, :], q, to])
+    one = [x[..., None, :] for x in (constant(to), *parameters)]
+    q, error = facade._apply(arm.refinement, [T[..., None, :, :], q, *one])
     keep = near & (constant(error) <= SOLVED)
     # one that an earlier one equals
     apart = constant(q)[..., :, None, :] - constant(q)[..., None, :, :]

@@ -20,6 +20,8 @@ from dalembert.spatial.arrays import Matrix, Pose, Vector
 from dalembert.text import require_known
 
 NAME = "inverse_kinematics_branches"
+GEOMETRY = ("directions", "points", "tool")  # of a chain
+GEOMETRIC = 1e-9  # rad or m, by which parameters must not change them
 
 
 class Arm(Mechanism, Protocol):
@@ -32,11 +34,13 @@ class Arm(Mechanism, Protocol):
     @property
     def parameters(self) -> Mapping[str, float | None]: ...
     def neutral(self) -> np.ndarray: ...
+    def bind(self, values: np.ndarray) -> Any: ...
 
 
 class SolvedArm(NamedTuple):
     """An arm that decomposes, and the place of its joints among those of the mechanism."""
 
+    mechanism: Any  # with some numbers for its parameters, which are not lengths of the arm
     decomposition: Decomposition
     entries: np.ndarray  # (n,) of q
     rest: np.ndarray  # (nq,) the fixed joints at their values, those that do not matter at neutral
@@ -73,12 +77,7 @@ def solved_arm(mechanism: Arm, frame: str = "tool", fixed: str = "") -> SolvedAr
     """
     values = _values(mechanism, fixed)
     where = f"{mechanism.name}, frame {frame!r}"
-    if mechanism.parameters:
-        raise FormulationError(
-            f"{where}: the branches are those of one geometry, and {', '.join(mechanism.parameters)} "
-            "are open; give the robot numbers for them"
-        )
-    parts = serial_chain(mechanism, frame)
+    mechanism, parts = _geometry(mechanism, frame, where)
     if parts is None:
         raise FormulationError(
             f"{where} is not moved by revolute and prismatic joints in a row, so it has no branches; "
@@ -95,7 +94,27 @@ def solved_arm(mechanism: Arm, frame: str = "tool", fixed: str = "") -> SolvedAr
     arm = decomposition(chain) if 0 < chain.n <= 6 else None
     if arm is None:
         raise FormulationError(f"{where}: {_reason(mechanism, chain, entries)}")
-    return SolvedArm(arm, entries, rest)
+    return SolvedArm(mechanism, arm, entries, rest)
+
+
+def _geometry(
+    mechanism: Arm, frame: str, where: str
+) -> tuple[Arm, tuple[SerialChain, np.ndarray] | None]:
+    """The mechanism with numbers for its parameters, and its axes, which must not depend on them."""
+    if not mechanism.parameters:
+        return mechanism, serial_chain(mechanism, frame)
+    values = np.array([1.0 if x is None else x for x in mechanism.parameters.values()])
+    first, second = (mechanism.bind(x) for x in (values, 1.25 * values + 0.1))
+    parts, others = serial_chain(first, frame), serial_chain(second, frame)
+    if parts is not None:
+        chain, other = parts[0], parts[0] if others is None else others[0]
+        pairs = [(getattr(x, name) for x in (chain, other)) for name in GEOMETRY]
+        if others is None or not all(np.allclose(x, y, atol=GEOMETRIC) for x, y in pairs):
+            raise FormulationError(
+                f"{where}: its branches are those of one geometry, which some of "
+                f"{', '.join(mechanism.parameters)} change; give the robot numbers for them"
+            )
+    return first, parts
 
 
 def _values(mechanism: Arm, fixed: str) -> dict[str, float]:
