@@ -38,8 +38,8 @@ def test_they_are_those_of_the_library_and_its_poses(tab):
             .map((body) => body.position.toArray()))"""
     )
     others = [q for q in mine if np.abs(q - Q).max() > 1e-6]
-    places = np.stack([poses_of(robot.model, q)[:, :3, 3] for q in others])
-    np.testing.assert_allclose([one[: places.shape[1]] for one in ghosts], places, atol=1e-6)
+    expected = np.stack([poses_of(robot.model, q)[:, :3, 3] for q in others])
+    np.testing.assert_allclose([one[: expected.shape[1]] for one in ghosts], expected, atol=1e-6)
 
 
 def test_a_key_takes_one_and_the_tool_stays(tab):
