@@ -1624,7 +1624,13 @@ class System(Portable):
 
     @overload
     def inverse_kinematics(
-        self, T: ArrayLike, *args: Any, explain: Literal[True], **options: Any
+        self,
+        T: ArrayLike,
+        frame: str = "tool",
+        *,
+        task: str = "pose",
+        explain: Literal[True],
+        parameters: Parameters = None,
     ) -> str: ...
 
     @renamed_arguments(tolerance="tol", restarts="max_restarts", seed="rng")
@@ -1727,7 +1733,14 @@ class System(Portable):
 
     @overload
     def all_inverse_kinematics(
-        self, T: ArrayLike, *args: Any, explain: Literal[True], **options: Any
+        self,
+        T: ArrayLike,
+        frame: str = "tool",
+        *,
+        fixed: Mapping[str, ArrayLike] | None = None,
+        swivel: OptionalArray = None,
+        explain: Literal[True],
+        parameters: Parameters = None,
     ) -> str: ...
 
     def all_inverse_kinematics(

@@ -30,6 +30,7 @@ from dalembert.formulations.inverse_kinematics.subproblems import (
     Locus,
     Root,
     across,
+    discriminant,
     locus,
     on_circle,
     planar,
@@ -161,7 +162,8 @@ def _rotation_left(chain: SerialChain, joints: list[tuple[int, Value]], R: Matri
 def _functionals(
     chain: SerialChain, a: int | None, b: int, c: int
 ) -> tuple[tuple[Functional, Functional], str, str]:
-    """Two functionals that joint b leaves unchanged, and which of a and c the first leaves out.
+    """Two functionals that joint b leaves unchanged, which of a and c the first leaves out and why,
+    and the axis of that one where it meets the axis of b.
 
     With a None the locus of a is moved by the target, and has no structure.
     """
@@ -180,22 +182,22 @@ def _functionals(
             if blind:
                 n = n / np.linalg.norm(n)
                 n = n - kb * (n @ kb)
-                return (Functional(n), Functional(np.cross(kb, n))), name, "at right angles"
-        return (Functional(e1), Functional(e2)), "", ""
+                return (Functional(n), Functional(np.cross(kb, n))), name, "at right angles", None
+        return (Functional(e1), Functional(e2)), "", "", None
     for joint, name in ((c, "c"), (a, "a")):
         if joint is None:
             continue
         k = chain.directions[joint]
         if chain.prismatic[joint]:
             if abs(k @ kb) <= chain.tolerance:
-                return (Functional(kb), Functional(kb, pb)), name, "at right angles"
+                return (Functional(kb), Functional(kb, pb)), name, "at right angles", None
         elif chain.parallel(b, joint):
-            return (Functional(kb), Functional(kb, pb)), name, "parallel"
+            return (Functional(kb), Functional(kb, pb)), name, "parallel", None
         else:
             point = chain.meeting_point((joint, b))
             if point is not None:
-                return (Functional(kb, point), Functional(kb)), name, "meeting"
-    return (Functional(kb), Functional(kb, pb)), "", ""
+                return (Functional(kb, point), Functional(kb)), name, "meeting", k
+    return (Functional(kb), Functional(kb, pb)), "", "", None
 
 
 class _Placement(NamedTuple):
@@ -204,6 +206,7 @@ class _Placement(NamedTuple):
     functionals: tuple[Functional, Functional]
     blind: str  # the joint that the first functional leaves out
     relation: str
+    axis: Vector3 | None  # of that joint, where it meets the axis of b
 
     def roots(self, x: Locus, y: Locus, scale: float) -> Iterator[tuple[Root, Root]]:
         """Values of the joints of the two loci, for which the functionals agree."""
@@ -227,7 +230,16 @@ class _Placement(NamedTuple):
         origin = other.centre + other.u
         for r in first.roots(one, first.of(origin), _scale(first, scale)):
             point = one.at(r.value)
-            for s in second.roots(other, second.of(point), _scale(second, scale)):
+            height, square = second.of(point), None
+            if self.axis is not None:
+                away = point - first.point
+                e1, e2 = across(second.normal)
+                wide = (e1 @ away) ** 2 + (e2 @ away) ** 2
+                along = self.axis @ (origin - first.point)
+                above = second.normal @ away
+                cosine = float(self.axis @ second.normal)
+                square = discriminant(cosine, wide, along, above) / scale**2
+            for s in second.roots(other, height, _scale(second, scale), square):
                 yield (s, r) if self.blind == "a" else (r, s)
 
 
@@ -360,9 +372,8 @@ def _parallel_inside(chain: SerialChain) -> Arm | None:
         pairs: list[tuple[Root, Root]] = []
         if point is not None:
             for a in on_circle(*first, along):
-                bent = turns.at(a.value)
-                w = bent @ f - k6 @ bends.centre
-                pairs += [(a, e) for e in _bent(bends, k6, w, bent, f)]
+                g = G.R.T @ turns.at(a.value)
+                pairs += [(a, e) for e in _bent(bends, chain.directions[4], k6, g)]
         else:
             offset = (p5 - p6) / chain.size
             A = (*first, turns.u @ f, turns.w @ f)
@@ -409,12 +420,11 @@ def _parallel_first(chain: SerialChain) -> Arm | None:
         pairs: list[tuple[Root, Root]] = []
         if before is not None:  # the last joint alone
             for a in on_circle(turns.u @ near, turns.w @ near, known - turns.centre @ near):
-                w = k5 @ turns.at(a.value) - k5 @ bends.centre
-                pairs += [(a, e) for e in on_circle(bends.u @ k5, bends.w @ k5, w)]
+                y = turns.at(a.value)
+                pairs += [(a, e) for e in _bent(bends, chain.directions[3], k5, y)]
         elif after is not None:  # the fourth alone
             for e in on_circle(bends.u @ far, bends.w @ far, known - bends.centre @ far):
-                w = k5 @ bends.at(e.value) - k5 @ turns.centre
-                pairs += [(a, e) for a in on_circle(turns.u @ k5, turns.w @ k5, w)]
+                pairs += [(a, e) for a in _bent(turns, k6, k5, bends.at(e.value))]
         else:
             A = (turns.u @ near, turns.w @ near, turns.u @ k5, turns.w @ k5)
             B = (bends.u @ far, bends.w @ far, -(bends.u @ k5), -(bends.w @ k5))
@@ -438,14 +448,14 @@ def _parallel_first(chain: SerialChain) -> Arm | None:
     return solve, f"axes 1, 2, 3 are parallel; joints 4, 5, 6 turn their plane, by {how}"
 
 
-def _bent(bends: Locus, k6: Vector3, w: Scalar, bent: Vector3, f: Vector3) -> list[Root]:
-    """(E₅⁻¹ k)·k₆ = (E₁ k)·f, which at right angles is a cosine whose sine is |E₁ k × f|."""
-    assert bends.w is not None
-    a1, a2 = float(bends.u @ k6), float(bends.w @ k6)
-    if abs(bends.centre @ k6) < SAME and abs(a1 * a1 + a2 * a2 - 1.0) < SAME:
-        crossed = np.cross(bent, f)
-        return on_circle(a1, a2, w, crossed @ crossed)
-    return on_circle(a1, a2, w)
+def _bent(circle: Locus, axis: Vector3, pole: Vector3, y: Vector3) -> list[Root]:
+    """Points of a circle of unit vectors about an axis at which pole·x = pole·y of a unit vector y."""
+    assert circle.w is not None
+    e1, e2 = across(pole)
+    height, wide = pole @ y, (e1 @ y) ** 2 + (e2 @ y) ** 2
+    square = discriminant(float(axis @ pole), wide, axis @ circle.at((1.0, 0.0)), height)
+    a1, a2 = pole @ circle.u, pole @ circle.w
+    return on_circle(a1, a2, height - pole @ circle.centre, square)
 
 
 def _after(chain: SerialChain, G: Motion, joints: list[tuple[int, Value]]) -> Motion:
@@ -545,6 +555,7 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
         to_wrist = G.act(W) - S
         n, c, s = _along(to_wrist), np.cos(swivel), np.sin(swivel)
         e = _along(k1 - n * (n @ k1))
+        e = _along(e - n * (n @ e))
         side = c * e + s * np.cross(n, e)
         there = np.stack([n, side, np.cross(n, side)], axis=1)
         candidates = []
@@ -553,6 +564,7 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
             e0 = elbow - n0 * (n0 @ elbow)
             margin = np.minimum(r.margin, np.sqrt(e0 @ e0))
             e0 = _along(e0)
+            e0 = _along(e0 - n0 * (n0 @ e0))  # twice is enough (Kahan), the elbow stretched as well
             here = np.stack([n0, e0, np.cross(n0, e0)], axis=1)
             R = there @ here.T
             Q = rotated(k4, _back(r.value), R.T @ G.R)
@@ -568,19 +580,41 @@ def with_swivel(chain: SerialChain) -> Decomposition | None:
 
 def swivel_angle(chain: SerialChain, q: np.ndarray) -> np.ndarray:
     """(...) the swivel angle of `with_swivel` at configurations q (..., 7), rad."""
+    return swivel_and_gradient(chain, q)[0]
+
+
+def swivel_and_gradient(chain: SerialChain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The swivel angle ψ (...) at q (..., 7), and ∂ψ/∂q (..., 7).
+
+    ψ is the angle about n = w / |w| from the first axis a to the elbow b, both taken across n. Its
+    derivative by b is (n × b⊥) / |b⊥|², by a the same with the other sign, and by w what makes ψ
+    indifferent to rotations of all three: −g_w × w = a × g_a + b × g_b.
+    """
     S, W = chain.meeting_point((0, 1, 2)), chain.meeting_point((4, 5, 6))
-    k1, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
+    a, k4, p4 = chain.directions[0], chain.directions[3], chain.points[3]
     assert S is not None and W is not None
-    ends = []
-    for count, point in ((3, p4 + k4 * (k4 @ (S - p4))), (4, W)):
-        part = chain.part(slice(count), pose(None, point))
-        ends.append(part.pose(q[..., :count])[..., :3, 3] - S)
-    elbow, to_wrist = ends
-    n = to_wrist / np.linalg.norm(to_wrist, axis=-1, keepdims=True)
-    e = k1 - n * (n @ k1)[..., None]
-    sine = np.einsum("...i,...i->...", n, np.cross(e, elbow))
-    angle: np.ndarray = np.arctan2(sine, np.einsum("...i,...i->...", e, elbow))
-    return angle
+    (b, J_b), (w, J_w) = (
+        chain.part(slice(count), pose(None, point)).pose_and_jacobian(q[..., :count])
+        for count, point in ((3, p4 + k4 * (k4 @ (S - p4))), (4, W))
+    )
+    b, w = b[..., :3, 3] - S, w[..., :3, 3] - S
+    length = np.linalg.norm(w, axis=-1, keepdims=True)
+    n = w / length
+    a_across, b_across = (x - n * np.sum(n * x, axis=-1, keepdims=True) for x in (a, b))
+    turned = np.cross(n, b_across)
+    angle = np.arctan2(
+        np.sum(np.cross(n, a_across) * b_across, -1), np.sum(a_across * b_across, -1)
+    )
+    wide_a, wide_b = (
+        np.maximum(np.sum(x * x, axis=-1, keepdims=True), UNDETERMINED)
+        for x in (a_across, b_across)
+    )
+    g_b, g_a = turned / wide_b, -np.cross(n, a_across) / wide_a
+    g_w = np.cross(w, np.cross(a, g_a) + np.cross(b, g_b)) / length**2
+    gradient = np.zeros(q.shape)
+    gradient[..., :3] = np.einsum("...i,...ij->...j", g_b, J_b[..., :3, :])
+    gradient[..., :4] += np.einsum("...i,...ij->...j", g_w, J_w[..., :3, :])
+    return angle, gradient
 
 
 def _along(x: Vector3) -> Vector3:

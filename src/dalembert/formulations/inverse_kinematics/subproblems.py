@@ -147,12 +147,16 @@ class Functional(NamedTuple):
         away = x.centre - self.point
         return 2.0 * (away @ x.u), 2.0 * (away @ x.w), away @ away + x.u @ x.u
 
-    def roots(self, x: Locus, value: Scalar, scale: float = 1.0) -> list[Root]:
-        """The points of a locus where it has the value; equations are divided by `scale`."""
+    def roots(
+        self, x: Locus, value: Scalar, scale: float = 1.0, square: Scalar | None = None
+    ) -> list[Root]:
+        """The points of a locus where it has the value; equations are divided by `scale`.
+
+        `square` is the discriminant on a circle, where the caller knows it better.
+        """
         if x.w is None:
             return along_line(x, self, value)
         a1, a2, constant = self.on(x)
-        square = None
         known = self.point is not None and not (is_symbolic(x.centre) or is_symbolic(x.u))
         if known and (radius := float(np.linalg.norm(x.u))) > 0.0:
             # between the least and the largest distance on a circle that is known beforehand
@@ -164,22 +168,35 @@ class Functional(NamedTuple):
         return on_circle(a1 / scale, a2 / scale, (value - constant) / scale, square)
 
 
+def discriminant(cosine: float, across_square: Scalar, along: Scalar, height: Scalar) -> Scalar:
+    """|a|² − b² of the points x of a circle with k·x = h, where |x| is the length of a known vector y.
+
+    The circle is about an axis w through the origin, a is k across w, and y with k·y = h has
+    |k × y|² across k. With γ = k·w and v = w·x it is the determinant of the products of k, w and y,
+
+        (1 − γ²) |k × y|² − (v − γ h)² ,
+
+    differences of small numbers where k, w and y are in one plane, and not of large ones.
+    """
+    cosine = 0.0 if abs(cosine) < 1e-15 else cosine
+    offset = along - cosine * height
+    return (1.0 - cosine * cosine) * across_square - offset * offset
+
+
 def wrist(axes: tuple[Vector3, Vector3, Vector3], Q: Matrix3) -> list[tuple[Root, Root, Root]]:
     """Angles of three axes that meet, exp(ŵ₁ a) exp(ŵ₂ b) exp(ŵ₃ c) = Q.
 
-    w₁·Q w₃ = w₁·exp(ŵ₂ b) w₃ determines b (subproblem 4). With α = w₁·w₂ and β = w₂·w₃ its
-    discriminant is |w₁ × Q w₃|² − α² − β² + 2 α β w₁·Q w₃, which for axes at right angles has no
-    cancellation where b is near 0 or π. Then c follows from w₁ (subproblem 1), and a from what is left,
+    w₁·Q w₃ = w₁·exp(ŵ₂ b) w₃ determines b (subproblem 4), with `discriminant` accurate where all axes
+    are in one plane. Then c follows from w₁ (subproblem 1), and a from what is left,
     so that an error of c where all axes are in one plane is made up by a.
     """
     w1, w2, w3 = axes
     alpha, beta = float(w1 @ w2), float(w2 @ w3)
-    alpha, beta = (0.0 if abs(x) < 1e-15 else x for x in (alpha, beta))
     f, g = Q @ w3, w1 @ Q
     e1, e2 = across(w1)
     p1, p2 = e1 @ f, e2 @ f
     w = w1 @ f
-    square = p1 * p1 + p2 * p2 - alpha**2 - beta**2 + 2.0 * alpha * beta * w
+    square = discriminant(alpha, p1 * p1 + p2 * p2, beta, w)
     a1, a2 = float(w1 @ w3) - alpha * beta, float(w1 @ np.cross(w2, w3))
     solutions = []
     rows = e1 @ Q, e2 @ Q

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ from dalembert.formulations.inverse_kinematics.geometry import (
 from dalembert.formulations.inverse_kinematics.special_arms import (
     Decomposition,
     decomposition,
+    swivel_and_gradient,
     with_swivel,
 )
 from dalembert.kernels import Kernel, Port, build, source_digest
@@ -41,6 +43,8 @@ from dalembert.spatial.rotations import exp_so3
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
     from dalembert.systems.system import System
+
+GENERAL = "dalembert.systems.ik.general_6r"  # the solver of arms without special axes
 
 # residuals are rad, and parts of the arm's size
 EXACT = 2e-13  # a candidate is a solution as it is
@@ -77,7 +81,7 @@ class IKFlags(IntFlag):
 
 class _Solutions(NamedTuple):
     solutions: np.ndarray  # (..., K, nq), NaN after the last
-    count: np.ndarray  # (...) int
+    count: np.ndarray  # type: ignore[assignment]  # (...) int
     flags: np.ndarray  # (...) int, of IKFlags
 
 
@@ -127,7 +131,7 @@ class _Rows(NamedTuple):
     """Solutions in the joints of a chain, one row for each target."""
 
     q: np.ndarray  # (rows, K, n), NaN after the last
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     flags: np.ndarray
     multiplicity: np.ndarray  # (rows, K)
     family: np.ndarray | None  # (rows, K, n), None where there is none
@@ -204,9 +208,8 @@ class AlgebraicArm:
             q, residual, margin = self.kernel.ufunc(T, *more)
             if not self.is_nearly:
                 return q, residual, margin
-        from dalembert.systems.ik.general_6r import GeneralSolver
-
-        general, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
+        solver = import_module(GENERAL).GeneralSolver.of(self.chain)
+        general, multiplicity, certain = solver.solve(T)
         clear = certain & (multiplicity <= 1).all(axis=1)
         solved = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
         clarity = np.repeat(np.where(clear, 1.0, 0.0)[:, None], general.shape[1], axis=1)
@@ -243,7 +246,7 @@ class AlgebraicArm:
         close = margin < NEAR
         some, branches = np.nonzero(~valid & (residual < self.almost))
         if len(some):
-            ends, errors = self.polished(q[some, branches], T[some])
+            ends, errors = self.polished(q[some, branches], T[some], *(x[some] for x in more))
             # its own solution, and not that of another branch
             own = np.abs(_wrapped(self.chain, ends - q[some, branches])).max(axis=1)
             clear = (errors <= EXACT) & (own < 1e-2 * margin[some, branches])
@@ -296,34 +299,46 @@ class AlgebraicArm:
 
     # Newton's method on candidates
 
-    def polished(self, q: Array, T: Array) -> tuple[Array, Array]:
+    def polished(self, q: Array, T: Array, *more: Array) -> tuple[Array, Array]:
         """q (m, n) moved onto their targets (m, 4, 4), and the residuals (m,).
 
         δ = (Jᵀ J + λ)⁻¹ Jᵀ e with λ next to nothing, which takes the shortest step where J is singular;
         of all iterates the best.
         """
-        chain = self.chain
         q, best = q.copy(), q.copy()
         residual = np.full(len(q), np.inf)
         active = np.arange(len(q))
         for _ in range(POLISH):
-            poses, J = chain.pose_and_jacobian(q[active])
-            target = T[active]
-            error = self._errors(poses, target)
+            error, e, J = self._linearised(q[active], T[active], *(x[active] for x in more))
             better = error < residual[active]
             best[active[better]], residual[active[better]] = q[active[better]], error[better]
             going = (error > 2e-16) & (better | (error > 1e-10))
-            active, poses, J = active[going], poses[going], J[going]
+            active, e, J = active[going], e[going], J[going]
             if not len(active):
                 break
-            e = self._twist(poses, T[active])
-            J[:, :3] /= chain.size
             A = np.swapaxes(J, -1, -2) @ J
             damping = 1e-15 * np.trace(A, axis1=1, axis2=2) + 1e-2 * np.sum(e * e, axis=1)
-            A += damping[:, None, None] * np.eye(chain.n)
+            A += damping[:, None, None] * np.eye(q.shape[1])
             step = np.linalg.solve(A, np.swapaxes(J, -1, -2) @ e[..., None])[..., 0]
             q[active] += np.clip(step, -0.5, 0.5)
         return best, residual
+
+    def _linearised(self, q: Array, T: Array, *more: Array) -> tuple[Array, Array, Array]:
+        """Residuals (m,), errors (m, rows) of the pose and of a swivel angle, and J (m, rows, n)."""
+        poses, J = self.chain.pose_and_jacobian(q)
+        residual, e = self._errors(poses, T), self._twist(poses, T)
+        J[:, :3] /= self.chain.size
+        if self.has_swivel:
+            angle, gradient = swivel_and_gradient(self.chain, q)
+            off = more[0] - angle
+            off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))
+            # next to a stretched arm the angle means nothing, and its row grows
+            scale = 1.0 / np.maximum(np.linalg.norm(gradient, axis=1), 1.0)
+            off, gradient = off * scale, gradient * scale[:, None]
+            residual = np.maximum(residual, np.abs(off))
+            e = np.concatenate([e, off[:, None]], axis=1)
+            J = np.concatenate([J, gradient[:, None]], axis=1)
+        return residual, e, J
 
     def _twist(self, poses: Array, T: Array) -> Array:
         """(m, 6) from poses to targets: parts of the size, and sin θ along the axis."""
@@ -335,8 +350,8 @@ class AlgebraicArm:
 
     def flattest(self, q: Array) -> tuple[Array, Array, Array]:
         """Of the Jacobian at q (m, n): σ_min / σ_max (m,), its direction (m, n), the nullity (m,)."""
-        J = self.chain.pose_and_jacobian(q)[1]
-        J[:, :3] /= self.chain.size
+        poses = np.broadcast_to(np.eye(4), (len(q), 4, 4))
+        J = self._linearised(q, poses, np.zeros(len(q)))[2]
         _, sizes, V = np.linalg.svd(J)
         relative = sizes / sizes[:, :1]
         return relative[:, -1], V[:, sizes.shape[1] - 1], (relative <= SINGULAR).sum(axis=1)
@@ -368,11 +383,11 @@ class _Careful:
         q, errors = q[rows, branches], residual[rows, branches]
         rough = errors > EXACT
         if rough.any():
-            q[rough], errors[rough] = arm.polished(q[rough], T[rows[rough]])
+            q[rough], errors[rough] = self._polished(q[rough], rows[rough])
         solved = errors <= SOLVED
         self._add(rows[solved], q[solved], 1)
         # more starts, where candidates were rough or may be any of a family
-        unclear = (margin < FREE).any(axis=1)
+        unclear: Array = np.min(margin, axis=1) < FREE
         unclear[rows[rough]] = True
         few = np.flatnonzero(unclear)
         if len(few):
@@ -381,10 +396,13 @@ class _Careful:
             q, residual, _ = arm.candidates(moved.reshape(-1, 4, 4), *more)
             rows, branches = np.nonzero(residual < arm.almost)
             q, rows = q[rows, branches], few[rows // moved.shape[1]]
-            q, errors = arm.polished(q, T[rows])
+            q, errors = self._polished(q, rows)
             solved = errors <= CLEAN
             self._add(rows[solved], q[solved], 0)
         return self.groups
+
+    def _polished(self, q: Array, rows: Array) -> tuple[Array, Array]:
+        return self.arm.polished(q, self.T[rows], *(x[rows] for x in self.more))
 
     def _moved_targets(self, rows: Array) -> Array:
         """(rows, m, 4, 4) targets, each moved a little in a few directions."""
@@ -416,15 +434,15 @@ class _Careful:
         flat = [item for item in fresh if item[2].nullity]
         if flat:
             which, owners, groups = zip(*flat, strict=True)
-            self._follow(list(groups), self.T[list(owners)], directions[list(which)])
+            self._follow(list(groups), np.array(owners), directions[list(which)])
         for j, k, group in fresh:
             others = [other for other in self.groups[k] if other is not group]
             # members of the family of another; a start whose neighbours solve as well
             home = next((g for g in others if self._belongs(self.T[k], g, group.q)), None)
-            if home is not None and (home.path is not None or group.path is None):
+            if home is not None and (home.direction is not None or group.direction is None):
                 home.roots += group.roots
                 self.groups[k] = others
-            elif (not roots and group.path is None and flatness[j] < DISTINCT) or (
+            elif (not roots and group.direction is None and flatness[j] < DISTINCT) or (
                 not roots
                 and flatness[j] < TOUCHING
                 and any(
@@ -453,14 +471,15 @@ class _Careful:
         off = offsets - np.clip(share, 0.0, 1.0)[:, None] * steps
         return bool(np.abs(off).max(axis=1).min() < BESIDE)
 
-    def _follow(self, groups: list[_Group], T: Array, directions: Array) -> None:
+    def _follow(self, groups: list[_Group], rows: Array, directions: Array) -> None:
         """The families of configurations through solutions, where the pose stays along them."""
-        arm, q = self.arm, np.stack([group.q for group in groups])
+        q = np.stack([group.q for group in groups])
         paths: list[list[list[Array]]] = [[[], []] for _ in groups]
         for side, sign in enumerate((1.0, -1.0)):
             here, ahead, active = q.copy(), sign * directions, np.arange(len(q))
             for _ in range(TURNS):
-                ends, errors = arm.polished(here[active] + STEP * ahead[active], T[active])
+                starts = here[active] + STEP * ahead[active]
+                ends, errors = self._polished(starts, rows[active])
                 moved = ends - here[active]
                 lengths = np.linalg.norm(moved, axis=1)
                 keeps = (errors <= KEEPS) & (lengths > 0.7 * STEP) & (lengths < 1.5 * STEP)
@@ -473,6 +492,7 @@ class _Careful:
         for group, (forth, back), direction in zip(groups, paths, directions, strict=True):
             if len(forth) + len(back) >= 2 or group.nullity > 1:
                 group.direction = direction
+            if len(forth) + len(back) >= 2:
                 group.path = np.stack([*back[::-1], group.q, *forth])
 
 
@@ -519,7 +539,7 @@ class AlgebraicSolver:
 
         def function(T: Array, start: Array) -> dict[str, Array]:
             q, residual, _ = arm.solutions(T)
-            best, least, error = start, np.inf, np.inf
+            best, least, error = start, np.array(np.inf), np.array(np.inf)
             for k in range(len(residual)):
                 row, cost, inside = [], 0.0, residual[k] <= EXACT
                 for j, (lower, upper) in enumerate(limits):
@@ -709,7 +729,7 @@ def algebraic_solver(
 
 def has_general_solver() -> bool:
     """Whether arms without special axes have an algebraic solver."""
-    return find_spec("dalembert.systems.ik.general_6r") is not None
+    return find_spec(GENERAL) is not None
 
 
 def _inverse(T: Array) -> Array:
