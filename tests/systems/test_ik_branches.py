@@ -76,7 +76,7 @@ def test_cuda(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="no CUDA compiler here")
 def test_nvcc(tmp_path):
-    (tmp_path / "kernel.cu").write_text(dl.load("scara").source(NAME, target="cuda"))
+    (tmp_path / "kernel.cu").write_text(dl.load("planar_2r").source(NAME, target="cuda"))
     subprocess.run(["nvcc", "-c", "kernel.cu", "-o", "kernel.o"], check=True, cwd=tmp_path)
 
 

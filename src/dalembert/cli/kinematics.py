@@ -173,7 +173,6 @@ def _solve(
         all_of = system.all_inverse_kinematics(
             T, frame, not options.no_limits, turns=False, **_given_joints(system, options)
         )
-        assert not isinstance(all_of, str)
         words = {
             IKFlags.CONTINUUM: "a continuum of postures: one of each is listed",
             IKFlags.INCOMPLETE: "near a singular posture; the list may be incomplete",
