@@ -159,47 +159,6 @@ def _rotation_left(chain: SerialChain, joints: list[tuple[int, Value]], R: Matri
 # one joint in the middle takes a point of one locus to a point of another
 
 
-def _functionals(
-    chain: SerialChain, a: int | None, b: int, c: int
-) -> tuple[tuple[Functional, Functional], str, str]:
-    """Two functionals that joint b leaves unchanged, which of a and c the first leaves out and why,
-    and the axis of that one where it meets the axis of b.
-
-    With a None the locus of a is moved by the target, and has no structure.
-    """
-    kb, pb = chain.directions[b], chain.points[b]
-    if chain.prismatic[b]:
-        e1, e2 = across(kb)
-        for joint, name in ((c, "c"), (a, "a")):
-            if joint is None:
-                continue
-            k = chain.directions[joint]
-            if chain.prismatic[joint]:
-                n = np.cross(kb, k)
-                blind = np.linalg.norm(n) > chain.tolerance
-            else:
-                n, blind = k, abs(k @ kb) <= chain.tolerance
-            if blind:
-                n = n / np.linalg.norm(n)
-                n = n - kb * (n @ kb)
-                return (Functional(n), Functional(np.cross(kb, n))), name, "at right angles", None
-        return (Functional(e1), Functional(e2)), "", "", None
-    for joint, name in ((c, "c"), (a, "a")):
-        if joint is None:
-            continue
-        k = chain.directions[joint]
-        if chain.prismatic[joint]:
-            if abs(k @ kb) <= chain.tolerance:
-                return (Functional(kb), Functional(kb, pb)), name, "at right angles", None
-        elif chain.parallel(b, joint):
-            return (Functional(kb), Functional(kb, pb)), name, "parallel", None
-        else:
-            point = chain.meeting_point((joint, b))
-            if point is not None:
-                return (Functional(kb, point), Functional(kb)), name, "meeting", k
-    return (Functional(kb), Functional(kb, pb)), "", "", None
-
-
 class _Placement(NamedTuple):
     """Which functionals place a point by joints a, b, c, in the order in which they are solved."""
 
@@ -231,7 +190,7 @@ class _Placement(NamedTuple):
         for r in first.roots(one, first.of(origin), _scale(first, scale)):
             point = one.at(r.value)
             height, square = second.of(point), None
-            if self.axis is not None:
+            if self.axis is not None and first.point is not None:
                 away = point - first.point
                 e1, e2 = across(second.normal)
                 wide = (e1 @ away) ** 2 + (e2 @ away) ** 2
@@ -241,6 +200,51 @@ class _Placement(NamedTuple):
                 square = discriminant(cosine, wide, along, above) / scale**2
             for s in second.roots(other, height, _scale(second, scale), square):
                 yield (s, r) if self.blind == "a" else (r, s)
+
+
+def _placement(
+    chain: SerialChain, a: int | None, b: int, c: int
+) -> _Placement:
+    """How joints a, b, c place a point: functionals that joint b leaves unchanged, one of them without
+    a or without c where their axes allow that.
+
+    With a None the locus of a is moved by the target, and has no structure.
+    """
+    kb, pb = chain.directions[b], chain.points[b]
+    if chain.prismatic[b]:
+        e1, e2 = across(kb)
+        for joint, name in ((c, "c"), (a, "a")):
+            if joint is None:
+                continue
+            k = chain.directions[joint]
+            if chain.prismatic[joint]:
+                n = np.cross(kb, k)
+                blind = np.linalg.norm(n) > chain.tolerance
+            else:
+                n, blind = k, abs(k @ kb) <= chain.tolerance
+            if blind:
+                n = n / np.linalg.norm(n)
+                n = n - kb * (n @ kb)
+                return _Placement(
+                    (Functional(n), Functional(np.cross(kb, n))), name, "at right angles", None
+                )
+        return _Placement((Functional(e1), Functional(e2)), "", "", None)
+    for joint, name in ((c, "c"), (a, "a")):
+        if joint is None:
+            continue
+        k = chain.directions[joint]
+        if chain.prismatic[joint]:
+            if abs(k @ kb) <= chain.tolerance:
+                return _Placement(
+                    (Functional(kb), Functional(kb, pb)), name, "at right angles", None
+                )
+        elif chain.parallel(b, joint):
+            return _Placement((Functional(kb), Functional(kb, pb)), name, "parallel", None)
+        else:
+            point = chain.meeting_point((joint, b))
+            if point is not None:
+                return _Placement((Functional(kb, point), Functional(kb)), name, "meeting", k)
+    return _Placement((Functional(kb), Functional(kb, pb)), "", "", None)
 
 
 def _scale(functional: Functional, size: float) -> float:
@@ -272,7 +276,7 @@ def _meeting_last(chain: SerialChain) -> Arm | None:
     P = chain.meeting_point((3, 4, 5))
     if P is None or not _is_wrist(chain, 3):
         return None
-    placement = _Placement(*_functionals(chain, 0, 1, 2))
+    placement = _placement(chain, 0, 1, 2)
     if not placement.blind and chain.prismatic[:3].any():
         return None
     axes = _axes(chain, 3)
@@ -298,7 +302,7 @@ def _meeting_inside(chain: SerialChain) -> Arm | None:
     P = chain.meeting_point((1, 2, 3))
     if P is None or not _is_wrist(chain, 1):
         return None
-    placement = _Placement(*_functionals(chain, None, 5, 4))
+    placement = _placement(chain, None, 5, 4)
     if not placement.blind and chain.prismatic[[0, 4, 5]].any():
         return None
     axes = _axes(chain, 1)
