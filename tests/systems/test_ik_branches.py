@@ -5,8 +5,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dalembert as dl
+from dalembert.cli.app import app
 from dalembert.errors import FormulationError, SettingError
 from tests.kernels import test_c_source, test_cuda_source
 
@@ -87,6 +89,14 @@ def test_webassembly():
     loaded, T = Loaded(robot.source(NAME, target="wasm")), targets(robot)
     q, residual, _ = loaded.many(NAME, T)
     same_sets(q, residual, robot.all_inverse_kinematics(T, limits=False))
+
+
+def test_the_command_writes_it_with_its_choices(tmp_path):
+    args = ["export", "panda", "--quantity", NAME, "--set", "fixed=panda_joint7=0.4"]
+    result = CliRunner().invoke(app, [*args, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / f"panda_{NAME}.c").read_text()
+    assert "fixed=panda_joint7=0.4" in text and "q: 8 x 7 double" in text
 
 
 def test_it_is_counted():

@@ -528,7 +528,8 @@ class EquationsOptions:
 class ExportOptions:
     """Write a quantity as C, CUDA, WebAssembly or a CasADi function that stands on its own.
 
-    Example: dalembert export ur5 --quantity inverse_dynamics --target c
+    Examples: dalembert export ur5 --quantity inverse_dynamics --target c; dalembert export panda
+    --quantity inverse_kinematics_branches --set fixed=panda_joint7=0.4
     """
 
     robot: str = ROBOT
@@ -537,6 +538,12 @@ class ExportOptions:
     out: Path = option(Path("out"), "Folder for the files.")
     dtype: str = option("float64", "float64 or float32.")
     layout: str = option("row", "row or column, for CUDA.")
+    set: list[str] | None = option(
+        None,
+        "A choice, frame=tool, or the name of an optional input; may be repeated.",
+        metavar="NAME=VALUE",
+        show_default=False,
+    )
     formulation: str | None = FORMULATION
 
 

@@ -56,6 +56,7 @@ def source_text(
     about = [
         f"{quantity.name} of {owner}: {quantity.summary}",
         f"Formulation {formulation.name} ({formulation.citation}).",
+        *(f"Choices: {name}={value}" for name, value in variant.static),
         "SI units and radians; twists and wrenches are (linear, angular).",
         *_entries(dynamics, variant),
     ]

@@ -1,6 +1,6 @@
 // Every posture that puts the tool where it is: a button and a ghost for each, by the library's own algebra.
 "use strict";
-const EXACT = 1e-6; // residual of a candidate, rad and parts of the arm's size: it is a posture
+const EXACT = 1e-5; // residual of a candidate, rad and parts of the arm's size: it is a posture
 const EQUAL = 1e-5; // rad or m: postures nearer than that are one
 const FAINT = 0.2, STRONG = 0.6; // opacity of a ghost, and of the one that is pointed at
 
