@@ -6,7 +6,11 @@ import pytest
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.inverse_kinematics.geometry import SerialChain, serial_chain
-from dalembert.formulations.inverse_kinematics.special_arms import decomposition, swivel_angle
+from dalembert.formulations.inverse_kinematics.special_arms import (
+    decomposition,
+    swivel_and_gradient,
+    swivel_angle,
+)
 from dalembert.formulations.inverse_kinematics.subproblems import two_circles
 from dalembert.spatial.rotations import exp_so3
 from dalembert.systems.ik.algebraic import AlgebraicArm, IKFlags
@@ -117,16 +121,20 @@ def test_a_random_arm_of_each_class(name):
         assert np.nanmin(apart(rows.q[k], end, chain.prismatic)) < 1e-6
 
 
-@pytest.mark.parametrize("name", ["ur3", "ur5", "ur10", "puma560", "stanford", "rx90", "scara"])
+NAMED = ["ur3", "ur5", "ur10", "puma560", "stanford", "rx90", "scara", "panda", "xarm7"]
+
+
+@pytest.mark.parametrize("name", NAMED)
 def test_named_arms_near_their_singular_configurations(name):
-    robot = dl.load(name)
-    chain, _ = serial_chain(robot.dynamics)
+    """Of arms with seven joints the first six, which carry the last one fixed."""
+    chain, _ = serial_chain(dl.load(name).dynamics)
+    chain = chain.part(slice(6), chain.tool)
     arm, rng = AlgebraicArm(chain, decomposition(chain)), np.random.default_rng(4)
     q = rng.uniform(-3.0, 3.0, (90, chain.n))
     for k in range(30):
-        j = (2, min(4, chain.n - 1), 1)[k % 3]
+        j = (2, 3, min(4, chain.n - 1))[k % 3]
         q[k, j] = rng.choice([0.0, np.pi / 2, np.pi]) + OFFSETS[k % 5]
-    T = robot.pose(q)
+    T = chain.pose(q)
     require_listed(arm, q, arm.rows(T), T)
 
 
@@ -202,9 +210,28 @@ def test_seven_joints_with_a_swivel_angle():
     assert (result.count == 8).all()
     np.testing.assert_allclose(robot.pose(result.solutions) - T[:, None], 0.0, atol=1e-12)
     assert apart(result.solutions, q[:, None]).min(axis=1).max() < 1e-8
+    # the elbow nearly stretched
+    q[:, 3] = np.tile([1e-3, 1e-5, 1e-7, 1e-9], 10)
+    T, angle = robot.pose(q), swivel_angle(chain, q)
+    stretched = robot.all_inverse_kinematics(T, limits=False, swivel=angle)
+    there = ~np.isnan(stretched.solutions[..., 0])
+    assert (stretched.count >= 4).all()
+    ends = robot.pose(stretched.solutions[there])
+    np.testing.assert_allclose(ends, np.repeat(T, stretched.count, axis=0), atol=1e-11)
     # a joint with free ones on both sides
-    third = robot.all_inverse_kinematics(T[0], limits=False, fixed={robot.coordinates[2]: q[0, 2]})
-    assert apart(third.solutions, q[0]).min() < 1e-8
+    q0 = robot.random_state(np.random.default_rng(2))[0]
+    third = robot.all_inverse_kinematics(
+        robot.pose(q0), limits=False, fixed={robot.coordinates[2]: q0[2]}
+    )
+    assert apart(third.solutions, q0).min() < 1e-8
+
+
+def test_the_gradient_of_the_swivel_angle():
+    chain, _ = serial_chain(dl.load("iiwa14").dynamics)
+    q, h = np.random.default_rng(0).uniform(-2.0, 2.0, (5, 7)), 1e-6
+    _, gradient = swivel_and_gradient(chain, q)
+    step = [swivel_angle(chain, q + h * e) - swivel_angle(chain, q - h * e) for e in np.eye(7)]
+    np.testing.assert_allclose(np.stack(step, axis=-1) / (2.0 * h), gradient, atol=1e-8)
 
 
 # the public method

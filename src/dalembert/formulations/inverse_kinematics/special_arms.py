@@ -202,9 +202,7 @@ class _Placement(NamedTuple):
                 yield (s, r) if self.blind == "a" else (r, s)
 
 
-def _placement(
-    chain: SerialChain, a: int | None, b: int, c: int
-) -> _Placement:
+def _placement(chain: SerialChain, a: int | None, b: int, c: int) -> _Placement:
     """How joints a, b, c place a point: functionals that joint b leaves unchanged, one of them without
     a or without c where their axes allow that.
 
@@ -664,16 +662,12 @@ def _with_six_joints(chain: SerialChain) -> Iterator[SerialChain]:
     points += [p + 0.7 * chain.size * k, p + 0.7 * chain.size * tilted]
     for point, e in product(points, [*first, np.cross(k, tilted)]):
         e = e / np.linalg.norm(e)
-        more = [e, np.cross(k, e), e] if missing < 4 else [e, np.cross(k, e), e, k, e]
-        directions = more[:missing]
-        if missing == 2:
-            directions = [e, np.cross(k, e)]
-        if missing == 3:
-            directions = [e, np.cross(k, e), k]
-        at = [point] * missing
-        if missing > 3:
-            at = [p + 0.3 * chain.size * e] * (missing - 3) + [p + chain.size * tilted] * 3
-            directions = [np.cross(k, e)] * (missing - 4) + [e] + [e, np.cross(k, e), k]
+        f = np.cross(k, e)
+        directions, at = [e, f, k][:missing], [point] * missing
+        if missing > 3:  # a wrist beyond the first of them
+            directions = [f] * (missing - 4) + [e] + [e, f, k]
+            beside = [p + 0.3 * chain.size * e] * (missing - 3)
+            at = beside + [p + chain.size * tilted] * 3
         yield replace(
             chain,
             directions=np.concatenate([chain.directions, directions]),

@@ -509,6 +509,11 @@ class AlgebraicSolver:
     first_entries: np.ndarray
     last_entries: np.ndarray
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether all solutions cost less than the search for one: by subproblems alone."""
+        return self.arm.arm is not None and not self.arm.is_nearly
+
     def explanation(self) -> str:
         """How the equation is solved, with the joints' names."""
         names = [self.system.coordinates[k] for k in self.entries]
@@ -575,7 +580,7 @@ class AlgebraicSolver:
     def solve(self, T: Array, start: Array, limits: bool) -> tuple[Array, Array]:
         """(q (rows, nq), solved (rows,)): of every target the solution nearest to start (rows, nq)."""
         q, solved = start.copy(), np.zeros(len(T), dtype=bool)
-        if self.arm.arm is not None and not self.arm.is_nearly and limits:
+        if self.is_quick and limits:
             near, residual = self.nearest.ufunc(T, start[:, self.entries])
             solved = residual <= EXACT
             q[:, self.entries] = near

@@ -92,11 +92,16 @@ def inverse_kinematics(
         algebra = algebraic_solver(system, frame, solver.values)
         if algebra is not None and tol < SURE * max(1.0, algebra.arm.chain.size):
             algebra = None
-    if algebra is None:
+    full = solver.rest_configuration if start is None else start
+    rest = np.broadcast_to(full, (len(flat), system.nq))
+    if algebra is None or not algebra.is_quick:
         q, solved = solver.solve(flat, start)
+        left = np.flatnonzero(~solved)
+        if algebra is not None and len(left):
+            ends, solved[left] = algebra.solve(flat[left], rest[left], limits)
+            q[left] = np.where(solved[left, None], ends, q[left])
     else:
-        rest = solver.rest_configuration if start is None else start
-        q, solved = algebra.solve(flat, np.broadcast_to(rest, (len(flat), system.nq)), limits)
+        q, solved = algebra.solve(flat, rest, limits)
         left = np.flatnonzero(~solved)
         if len(left):  # the closest configurations
             q[left], solved[left] = solver.solve(flat[left], None if start is None else start[left])
