@@ -1,5 +1,6 @@
 """The solver of one arm as a quantity: exported text and modules list what the library does."""
 
+import json
 import shutil
 import subprocess
 
@@ -97,6 +98,16 @@ def test_the_command_writes_it_with_its_choices(tmp_path):
     assert result.exit_code == 0, result.output
     text = (tmp_path / f"panda_{NAME}.c").read_text()
     assert "fixed=panda_joint7=0.4" in text and "q: 8 x 7 double" in text
+
+
+def test_the_command_evaluates_it():
+    T = targets(dl.load("scara"), 1)[0]
+    text = ",".join(f"{x:.17g}" for x in T.ravel())
+    result = CliRunner().invoke(app, ["evaluate", "scara", NAME, "--set", f"T={text}", "--json"])
+    facts = json.loads(result.stdout)
+    np.testing.assert_allclose(dl.load("scara").pose(facts["q"]), np.stack([T, T]), atol=1e-12)
+    result = CliRunner().invoke(app, ["evaluate", "scara", NAME, "--set", f"T={text}"])
+    assert result.exit_code == 0 and "residual" in result.stdout
 
 
 def test_it_is_counted():

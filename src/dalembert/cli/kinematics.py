@@ -228,7 +228,8 @@ def _explain(options: IkOptions) -> None:
     if options.json:
         print_json({"robot": system.name, "frame": frame, "explanation": text})
     else:
-        say(console(), str(text))
+        for line in str(text).splitlines():
+            say(console(), line)
 
 
 def _show_solutions(

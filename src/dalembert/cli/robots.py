@@ -201,7 +201,7 @@ def export(options: ExportOptions) -> None:
     """Write a quantity as source code or a module that stands on its own."""
     system, settings = load(options.robot).compiled, (options.out, options.dtype, options.layout)
     pairs = [text.partition("=") for text in options.set or ()]
-    choices = {name.strip(): value.strip() or True for name, _, value in pairs}
+    choices: dict[str, Any] = {name.strip(): text.strip() or True for name, _, text in pairs}
     paths = write_source(
         system, options.quantity, options.target, *settings, options.formulation, **choices
     )
