@@ -107,6 +107,9 @@ def test_what_is_out_of_reach_is_said_and_fails(poses):
         (("--target", "1,2,3", "--out", "q.csv"), "--out needs poses from a file"),
         (("--target", "1,2,3", "--path"), "--path is for --csv"),
         (("--target", "1,2,3", "--frame", "gripper", "--all"), "infinitely many postures"),
+        (("--target", "1,2,3", "--fixed", "turn=0"), "--fixed and --swivel are for --all"),
+        (("--target", "1,2,3", "--all", "--swivel", "0"), "for whole poses"),
+        (("--target", "1,2,3,0,0,0", "--all", "--fixed", "turn=x"), "--fixed turn=x must be"),
         (("--csv", "short.csv"), "there is no column z"),
         (("--csv", "units.csv"), "poses are in m and rad"),
         (("--csv", "gaps.csv"), "line 2, column 'z'"),
@@ -139,3 +142,37 @@ def test_orientations_may_be_quaternions(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     solution = json.loads(result.stdout)["q"][0][0]
     np.testing.assert_allclose(ur5.pose(solution), T, atol=1e-8)
+
+
+def pose_text(T):
+    return ",".join(f"{x:.17g}" for x in (*T[:3, 3], *rpy_from_rotation(T[:3, :3])))
+
+
+def test_all_solutions_with_their_multiplicity():
+    """A stretched SCARA has one of two roots; a UR5 with parallel wrist axes a family."""
+    robot = dl.load("scara")
+    target = pose_text(robot.pose([0.4, 0.0, 0.1, 0.2]))
+    facts = json.loads(call("--target", target, "--all", "--json", robot="scara").stdout)
+    assert facts["multiplicity"] == [[2]] and len(facts["q"][0]) == 1
+    assert "counts 2 times" in call("--target", target, "--all", robot="scara").stdout
+    target = pose_text(dl.load("ur5").pose([0.2, -1.2, 1.4, -0.4, 0.0, 0.3]))
+    result = call("--target", target, "--all", robot="ur5")
+    assert result.exit_code == 0 and "one of a family" in result.stdout
+
+
+def test_arms_with_seven_joints_and_how_they_are_solved():
+    """Joints fixed in degrees, the swivel angle, and the explanation of each."""
+    panda, q = dl.load("panda"), np.radians([6.0, 17.0, 11.0, -103.0, 6.0, 115.0, 23.0])
+    args = ("--target", pose_text(panda.pose(q)), "--all", "--json")
+    facts = json.loads(
+        call(*args, "--fixed", "panda_joint7=0.4014257279586958", robot="panda").stdout
+    )
+    assert min(abs(np.array(x) - q).max() for x in facts["q"][0]) < 1e-9
+    text = call("--explain", "--deg", "--fixed", "panda_joint7=23", robot="panda").stdout
+    assert "panda, frame 'tool'" in text and "axes" in text
+    target = pose_text(dl.load("iiwa14").pose([0.1, 0.3, 0.2, -1.5, 0.1, 1.0, 0.4]))
+    args = ("--target", target, "--all", "--no-limits", "--swivel", "0.5")
+    result = call(*args, robot="iiwa14")
+    assert result.exit_code == 0 and "8 postures of 1 targets" in result.stdout
+    explained = json.loads(call("--explain", "--swivel", "0", "--json", robot="iiwa14").stdout)
+    assert "swivel angle" in explained["explanation"]

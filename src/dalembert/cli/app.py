@@ -187,7 +187,7 @@ class InverseOptions(ChangeOptions):
 class IkOptions(ChangeOptions):
     """Inverse kinematics: joint positions that put a frame where it should be.
 
-    Examples: dalembert ik ur5 --target 0.4,0.2,0.5,0,90,0 --deg; dalembert ik ur5 --csv
+    Examples: dalembert ik ur5 --target 0.4,0.2,0.5,0,90,0 --deg --all; dalembert ik ur5 --csv
     poses.csv --out q.csv --path
     """
 
@@ -201,6 +201,16 @@ class IkOptions(ChangeOptions):
     frame: str = option("tool", "The frame to be put there.")
     position_only: bool = flag("--position-only", "Let the frame turn as it likes.")
     all: bool = flag("--all", "All postures of a target.")
+    fixed: list[str] | None = option(
+        None,
+        "With --all, a joint that keeps its position, joint=value; may be repeated.",
+        metavar="JOINT=VALUE",
+        show_default=False,
+    )
+    swivel: float | None = option(
+        None, "With --all, the elbow's angle about the line from shoulder to wrist."
+    )
+    explain: bool = flag("--explain", "Say how all postures are solved for, and stop.")
     path: bool = flag("--path", "The poses of the file are a path: no joint may jump.")
     q: str | None = numbers("Joint positions to start from; default: anywhere.")
     no_limits: bool = flag("--no-limits", "Joints may go beyond their limits.")
@@ -534,7 +544,8 @@ class EquationsOptions:
 class ExportOptions:
     """Write a quantity as C, CUDA, WebAssembly or a CasADi function that stands on its own.
 
-    Example: dalembert export ur5 --quantity inverse_dynamics --target c
+    Examples: dalembert export ur5 --quantity inverse_dynamics --target c; dalembert export panda
+    --quantity inverse_kinematics_branches --set fixed=panda_joint7=0.4
     """
 
     robot: str = ROBOT
@@ -543,6 +554,12 @@ class ExportOptions:
     out: Path = option(Path("out"), "Folder for the files.")
     dtype: str = option("float64", "float64 or float32.")
     layout: str = option("row", "row or column, for CUDA.")
+    set: list[str] | None = option(
+        None,
+        "A choice, frame=tool, or the name of an optional input; may be repeated.",
+        metavar="NAME=VALUE",
+        show_default=False,
+    )
     formulation: str | None = FORMULATION
 
 

@@ -223,6 +223,7 @@ def evaluate(options: EvaluateOptions) -> None:
         return
     quantity = system.dynamics.quantity(options.quantity)
     inputs, choices = _inputs_and_choices(system, quantity, options)
+    quantity = system._variant(quantity.name, options.formulation, choices).quantity
     result = system._evaluate(quantity.name, tuple(inputs.values()), options.formulation, **choices)
     values = result if isinstance(result, tuple) else (result,)
     results = dict(zip(quantity.outputs, values, strict=True))

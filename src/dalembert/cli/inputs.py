@@ -46,13 +46,17 @@ def load_changed(options: ChangeOptions) -> System:
 def with_locks(system: System, locks: Sequence[str] | None, degrees: bool) -> System:
     """The system with joints locked: ``finger_joint1=0.04``, at 0 where no value is given."""
     for lock in locks or ():
-        joint, _, text = (part.strip() for part in lock.partition("="))
         robot = _robot(system, f"--lock {lock}")
-        known = joint in robot.coordinates
-        kind = robot.kinds.q[robot.coordinates.index(joint)] if known else ""
-        value = _si(text or "0", f"--lock {joint}", kind, degrees=degrees)
-        system = robot.with_joint_locked(joint, value)
+        system = robot.with_joint_locked(*joint_value(robot, "--lock", lock, degrees))
     return system
+
+
+def joint_value(system: System, option: str, text: str, degrees: bool) -> tuple[str, float]:
+    """A joint and its position, rad or m, from ``joint=position``; at 0 where there is none."""
+    joint, _, number = (part.strip() for part in text.partition("="))
+    known = joint in system.coordinates
+    kind = system.kinds.q[system.coordinates.index(joint)] if known else ""
+    return joint, _si(number or "0", f"{option} {joint}", kind, degrees=degrees)
 
 
 def _robot(system: System, option: str) -> Robot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import typer
 from dalembert import control
 from dalembert.cli.inputs import (
     coordinates,
+    joint_value,
     known_frame,
     load_changed,
     motion_limits,
@@ -46,6 +48,11 @@ DEGREES = {"cubic": 3, "quintic": 5, "lines": 1}
 
 def ik(options: IkOptions) -> None:
     """Solve for one target or for every pose of a file; print or write the joint positions."""
+    if (options.fixed or options.swivel is not None) and not (options.all or options.explain):
+        raise SettingError("--fixed and --swivel are for --all; --lock makes a joint rigid")
+    if options.explain:
+        _explain(options)
+        return
     if (options.target is None) == (options.csv is None):
         raise SettingError("give --target x,y,z,roll,pitch,yaw, or a file of poses: --csv FILE")
     if options.out is not None and options.csv is None:
@@ -58,7 +65,7 @@ def ik(options: IkOptions) -> None:
         raise FormulationError(f"{options.robot} has no frames to put anywhere; give a robot")
     frame = known_frame(system, options.frame)
     T, task, times = _targets(options)
-    postures, solved, messages = _solve(system, frame, T, task, options)
+    postures, solved, messages, more = _solve(system, frame, T, task, options)
     if options.out is not None:
         # a row for each solution: time or number of the pose, joints, whether it was found
         names = [f"{x.name} [{x.unit('q')}]".removesuffix(" []") for x in coordinates(system, "q")]
@@ -78,11 +85,12 @@ def ik(options: IkOptions) -> None:
             "q": postures,
             "jumps": [] if options.all else messages,
             "incomplete": messages if options.all else [],
+            **more,
         }
         print_json(facts)
     else:
         title = f"{system.name}, {task} of {frame!r}"
-        _show_solutions(system, title, postures, solved, messages, options)
+        _show_solutions(system, title, postures, solved, messages, more, options)
     if not solved.all():
         unsolved = np.flatnonzero(~solved)
         listed = ", ".join(map(str, unsolved[:10])) + (", …" if len(unsolved) > 10 else "")
@@ -153,8 +161,11 @@ def _rotations(names: list[str], values: np.ndarray, degrees: bool) -> np.ndarra
 
 def _solve(
     system: System, frame: str, T: np.ndarray, task: str, options: IkOptions
-) -> tuple[list[np.ndarray], np.ndarray, list[str]]:
-    """Solutions (m, nq) of every target, whether it was solved (n,), and messages about them."""
+) -> tuple[list[np.ndarray], np.ndarray, list[str], dict[str, list[np.ndarray]]]:
+    """Solutions (m, nq) of every target, whether it was solved (n,), and messages about them.
+
+    Of all solutions by algebra also the multiplicity (m,) and the family (m, nq), by these names.
+    """
     settings: dict[str, Any] = {
         "frame": frame,
         "task": task,
@@ -163,7 +174,9 @@ def _solve(
         "rng": options.seed,
     }
     if options.all and task == "pose":
-        all_of = system.all_inverse_kinematics(T, frame, not options.no_limits, turns=False)
+        all_of = system.all_inverse_kinematics(
+            T, frame, not options.no_limits, turns=False, **_given_joints(system, options)
+        )
         words = {
             IKFlags.CONTINUUM: "a continuum of postures: one of each is listed",
             IKFlags.INCOMPLETE: "near a singular posture; the list may be incomplete",
@@ -174,15 +187,21 @@ def _solve(
             for flag, text in words.items()
             if flags & flag
         ]
-        pairs = zip(all_of.solutions, all_of.count, strict=True)
-        return [x[:n] for x, n in pairs], all_of.count > 0, messages
+        postures, multiplicity, family = (
+            [x[:n] for x, n in zip(rows, all_of.count, strict=True)]
+            for rows in (all_of.solutions, all_of.multiplicity, all_of.family)
+        )
+        more = {"multiplicity": multiplicity, "family": family}
+        return postures, all_of.count > 0, messages, more
+    if options.fixed or options.swivel is not None:
+        raise SettingError("--fixed and --swivel are for whole poses, not for points")
     if options.all:
         every = system.all_postures(T, **settings)
         messages = [
             f"pose {k}: near a singular posture; the list may be incomplete"
             for k in np.flatnonzero(every.incomplete)
         ]
-        return [x[:n] for x, n in zip(*every, strict=True)], every.number > 0, messages
+        return [x[:n] for x, n in zip(*every, strict=True)], every.number > 0, messages, {}
     if options.q is not None:
         settings["q0"] = parse_coordinates(system, "q", options.q, options.deg)
     with warnings.catch_warnings():
@@ -191,7 +210,30 @@ def _solve(
             T, **settings, max_restarts=options.restarts, continuous=options.path
         )
     jumps = [str(jump) for jump in getattr(result, "jumps", ())]
-    return list(result.q[:, None]), result.found, jumps
+    return list(result.q[:, None]), result.found, jumps, {}
+
+
+def _given_joints(system: System, options: IkOptions) -> dict[str, Any]:
+    """The joints and the swivel angle that the options fix, as `all_inverse_kinematics` takes them."""
+    texts, swivel = options.fixed or (), options.swivel
+    if swivel is not None and options.deg:
+        swivel = math.radians(swivel)
+    fixed = dict(joint_value(system, "--fixed", text, options.deg) for text in texts)
+    return {"fixed": fixed, "swivel": swivel}
+
+
+def _explain(options: IkOptions) -> None:
+    """Print how all postures of a frame are solved for."""
+    system = load_changed(options).compiled
+    frame = known_frame(system, options.frame)
+    text = system.all_inverse_kinematics(
+        np.eye(4), frame, explain=True, **_given_joints(system, options)
+    )
+    if options.json:
+        print_json({"robot": system.name, "frame": frame, "explanation": text})
+    else:
+        for line in str(text).splitlines():
+            say(console(), line)
 
 
 def _show_solutions(
@@ -200,15 +242,25 @@ def _show_solutions(
     postures: list[np.ndarray],
     solved: np.ndarray,
     messages: list[str],
+    more: dict[str, list[np.ndarray]],
     options: IkOptions,
 ) -> None:
     screen = console()
     if options.out is None:
+
+        def note(k: int, i: int) -> str:
+            if not solved[k]:
+                return "not found: the nearest"
+            if more and not np.isnan(more["family"][k][i]).any():
+                return "one of a family"
+            count = more["multiplicity"][k][i] if more else 1
+            return f"counts {count} times" if count > 1 else ""
+
         heads = [f"{x.name}, {x.unit('q')}".removesuffix(", ") for x in coordinates(system, "q")]
         rows = [
-            (str(k), *map(number, q), "" if solved[k] else "not found: the nearest")
+            (str(k), *map(number, q), note(k, i))
             for k, several in enumerate(postures)
-            for q in several
+            for i, q in enumerate(several)
         ]
         show_table(screen, title, ("pose", *heads, ""), rows)
     count = sum(map(len, postures)) if options.all else int(solved.sum())

@@ -201,7 +201,11 @@ def count(options: CountOptions) -> None:
 def export(options: ExportOptions) -> None:
     """Write a quantity as source code or a module that stands on its own."""
     system, settings = load(options.robot).compiled, (options.out, options.dtype, options.layout)
-    paths = write_source(system, options.quantity, options.target, *settings, options.formulation)
+    pairs = [text.partition("=") for text in options.set or ()]
+    choices: dict[str, Any] = {name.strip(): text.strip() or True for name, _, text in pairs}
+    paths = write_source(
+        system, options.quantity, options.target, *settings, options.formulation, **choices
+    )
     for path in paths:
         say(console(), f"wrote {path}")
 

@@ -57,6 +57,7 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
     "activation": ("na",),
     "efforts": ("nu",),
     "effort_weights": ("nu",),
+    "T": (4, 4),
 }
 
 
@@ -108,6 +109,8 @@ class Quantity:
     inverts_mass: bool = False  # its value does not exist where M(q) is singular
     free_only: bool = False  # constraints would change it
     best: Callable[[Any], str] | None = None  # the fastest formulation for a description
+    # (dynamics, choices) → the same with the sizes that static choices decide
+    sized: Callable[[Any, Mapping[str, Any]], Quantity] | None = None
 
     def formulation(self, name: str | None, description: Any = None) -> Formulation:
         """The formulation of that name; None is the fastest for the description, or else the first."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import jax
     import torch
 
+    from dalembert.frameworks.inverse_kinematics import Solutions
+
 Array: TypeAlias = "jax.Array | torch.Tensor"
 """An array of the framework."""
 Results: TypeAlias = "Array | tuple[Array, ...]"
@@ -80,6 +82,13 @@ class Facade:
     _stacked: Callable[..., Array]
     # the operation on arrays (batch…, *shape) with equally many axes of the batch
     _apply: Callable[[Operation, Sequence[Array]], Sequence[Array]]
+    _xp: Any  # the framework's namespace of where, round and argsort
+    # (x, index, axis) → entries of x along an axis
+    _taken: Callable[..., Array]
+    # the array as a constant, which has no derivatives
+    _detached: Callable[[Array], Array]
+    # (x, other) → the array of numbers in the type and place of another
+    _like: Callable[[object, Array], Array]
     _inertia: Array | None = None  # θ in place of the system's own
 
     def __init__(self, system: System) -> None:
@@ -157,6 +166,85 @@ class Facade:
         if self._inertia is None:
             return quantity_operation(self.system, variant)
         return inertia_operation(self.system, variant)
+
+    # inverse kinematics
+
+    def all_inverse_kinematics(
+        self,
+        T: Array,
+        frame: str = "tool",
+        limits: bool = True,
+        fixed: Mapping[str, float] | None = None,
+    ) -> Solutions:
+        """Every configuration that puts a frame at target poses, with derivatives by the target.
+
+        By the subproblems of the arm, with a fixed number of candidates, so that it runs under `jit`
+        and `vmap`. δq = J⁻¹ (T⁻¹ δT)^∨ at each solution, by the implicit-function theorem; derivatives
+        are exact up to the third, and rows of NaN have none. In float64.
+
+        Parameters
+        ----------
+        T : array
+            Targets (..., 4, 4).
+        frame : str
+            Name of the frame.
+        limits : bool
+            Whether solutions must be within the limits of the joints. Whole turns count as one
+            configuration: the one next to zero, or within the limits.
+        fixed : mapping, optional
+            Numbers for joints by name, rad or m, for arms with more than six joints.
+
+        Returns
+        -------
+        Solutions
+            The triple (solutions (..., K, nq), count (...), flags (...)), NaN after the last solution
+            of a target, K the number of candidates. Flags add up 1 where a solution counts more than
+            once and 4 near singular configurations, where there may be more: the system's own method
+            examines those.
+
+        Raises
+        ------
+        FormulationError
+            Where subproblems do not solve the arm.
+
+        Examples
+        --------
+        >>> import dalembert as dl, jax
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> arm = dl.jax(dl.load("ur5"))
+        >>> T = arm.pose(jax.numpy.array([0.2, -1.2, 1.4, -0.4, 1.2, 0.3]))
+        >>> q, count, flags = jax.jit(arm.all_inverse_kinematics)(T)
+        >>> q.shape, int(count)
+        ((8, 6), 8)
+        """
+        from dalembert.frameworks.inverse_kinematics import all_solutions
+
+        return all_solutions(self, T, frame, limits, fixed)
+
+    def inverse_kinematics(
+        self,
+        T: Array,
+        frame: str = "tool",
+        q0: Array | None = None,
+        limits: bool = True,
+        fixed: Mapping[str, float] | None = None,
+    ) -> tuple[Array, Array]:
+        """(q (..., nq), found (...)): of all solutions the one nearest to q0, NaN where there is none.
+
+        Parameters
+        ----------
+        T : array
+            Targets (..., 4, 4).
+        frame : str
+            Name of the frame.
+        q0 : array, optional
+            Configurations (..., nq), by default the neutral one; angles are turned to their side.
+        limits, fixed
+            As in `all_inverse_kinematics`, whose derivatives it has.
+        """
+        from dalembert.frameworks.inverse_kinematics import nearest_solution
+
+        return nearest_solution(self, T, frame, q0, limits, fixed)
 
     # inertias
 

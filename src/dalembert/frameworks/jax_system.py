@@ -24,6 +24,9 @@ class JaxSystem(RollingFacade):
 
     framework = "jax"
     _apply = staticmethod(call)
+    _xp = jnp
+    _taken = staticmethod(jnp.take_along_axis)
+    _detached = staticmethod(jax.lax.stop_gradient)
 
     def _argument(self, x: object) -> Argument:
         if not isinstance(x, jax.Array | np.ndarray | np.generic):

@@ -173,8 +173,6 @@ class RollingFacade(Facade):
     # methods of each framework:
     # the states (saves, batch…, n) after every `every`-th step
     _walk: Callable[[Walk, States], States]
-    # the array or numbers x as an array of the other's type
-    _like: Callable[[object, Array], Array]
     # the array broadcast to a shape
     _spread: Callable[[Array, tuple[int, ...]], Array]
 

@@ -151,6 +151,9 @@ class TorchSystem(RollingFacade):
     """The quantities of a system as functions of tensors."""
 
     framework = "torch"
+    _xp = torch
+    _taken = staticmethod(torch.take_along_dim)
+    _detached = staticmethod(torch.Tensor.detach)
 
     def __init__(self, system: System) -> None:
         super().__init__(system)

@@ -29,6 +29,7 @@ from dalembert.report.live_kernels import (
     independent_velocities,
     kernel_of,
     slider_coordinates,
+    solutions_part,
 )
 from dalembert.report.live_parameters import parameters_part, with_page_parameters
 from dalembert.report.scene import floating_bodies, mechanism_of, numeric_model, poses_of
@@ -48,7 +49,7 @@ SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js", "equations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
-    *("drag.js", "push.js", "stops.js", "waypoints.js", "phase.js"),
+    *("drag.js", "solutions.js", "push.js", "stops.js", "waypoints.js", "phase.js"),
     *("netcdf.js", "record.js", "share.js"),
     *("embed.js", "simulate.js"),
 )
@@ -57,7 +58,7 @@ Feature = Callable[[System], Part]
 
 # the more important first: parts that do not fit are left out
 PARTS: tuple[Feature, ...] = (
-    *(motion_part, stops_part, parameters_part, controllers_part, ellipsoids_part),
+    *(motion_part, stops_part, parameters_part, controllers_part, ellipsoids_part, solutions_part),
     *(forces_part, loads_part, balance_part, formulations_part),
 )
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.projection import newton_step
-from dalembert.errors import FormulationError
+from dalembert.errors import DalembertError, FormulationError
+from dalembert.formulations.inverse_kinematics.branches import NAME
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import traced
 from dalembert.systems.friction import has_coulomb, lightest_postures, traced_smoothing_rate
@@ -154,6 +155,17 @@ def time_choice(system: System, quantity: str) -> dict[str, Any]:
     dynamics = system.compiled.dynamics
     is_timed = dynamics.moving and "t" in dynamics.quantity(quantity).optional
     return {"t": True} if is_timed else {}
+
+
+def solutions_part(system: System) -> Part:
+    """The candidates of inverse kinematics of the tool's pose, for arms that subproblems solve."""
+    choices = {"frame": "tool"}
+    try:
+        system.compiled.program(NAME, **choices)
+    except DalembertError:  # more than six joints, loops, no special axes, no tool
+        return Part()
+    kernels = {"branches": {"quantity": NAME, **choices}}
+    return Part(kernels, feature="other postures of the tool's pose")
 
 
 # coordinates with sliders, and those that follow them

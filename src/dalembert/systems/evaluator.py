@@ -75,9 +75,12 @@ class Variant:
         choices = dynamics.with_default_task(entry, choices)
         static = tuple((name, choices[name]) for name in entry.static if name in choices)
         for name, value in static:
-            if not chosen.takes(name):
+            if entry.sized is None and not chosen.takes(name):
                 raise FormulationError(f"{entry.name} by {chosen.name} has no choice of {name!r}")
             dynamics.require_option(name, value)
+        if entry.sized is not None:
+            entry = entry.sized(dynamics, dict(static))
+            chosen = entry.formulation(chosen.name)
         # an optional input is an array, or True to name it without a value
         present = {name for name, x in choices.items() if x is not None and x is not False}
         optional = tuple(name for name in entry.optional if name in present)

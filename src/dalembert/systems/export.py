@@ -40,6 +40,8 @@ UNITS = {
     "F": "force N and moment N m on each link, in its frame",
     "K": "J",
     "U": "J",
+    "residual": "of a candidate: rad, and m in parts of the size of the arm; a solution is below 1e-6",
+    "margin": "of a candidate: near 0 another is close to it",
     "parameters": "named parameters, in the order of the model",
 }
 
@@ -54,6 +56,7 @@ def source_text(
     about = [
         f"{quantity.name} of {owner}: {quantity.summary}",
         f"Formulation {formulation.name} ({formulation.citation}).",
+        *(f"Choices: {name}={value}" for name, value in variant.static),
         "SI units and radians; twists and wrenches are (linear, angular).",
         *_entries(dynamics, variant),
     ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.formulations import QUANTITIES, Quantity
+from dalembert.formulations.inverse_kinematics import branches
 from dalembert.kernels import Program
 from dalembert.model import Model
 from dalembert.model.parameter import collect
@@ -45,6 +46,11 @@ class RobotDynamics(Dynamics):
         from dalembert.formulations.catalogue import actuator_quantities
 
         return {**QUANTITIES, **actuator_quantities(self.model)}
+
+    def quantity(self, name: str) -> Quantity:
+        if name != branches.NAME:
+            return super().quantity(name)
+        return branches.BRANCHES  # only some arms have it, which is decided when it is asked for
 
     traced_from: ClassVar = packages("tracing", "linalg", "spatial", "model", "formulations")
 

@@ -56,20 +56,24 @@ class Push {
   }
 }
 
-// The body under the pointer and the point of it, in its own frame and in the world; null where there is none.
-function linkUnder(event) {
-  const ray = rayUnder(event), link = [], eye = { ray, near: 0, far: Infinity };
+// The nearest of some bodies under the pointer: its number, the point in the world and its distance; null where there is none.
+function bodyUnder(event, groups) {
+  const ray = rayUnder(event), hits = [], eye = { ray, near: 0, far: Infinity };
   function look(one, body) {
     if (!one.visible) return;
-    const before = link.length;
-    if (one.isMesh) one.raycast(eye, link);
-    for (let k = before; k < link.length; k++) link[k].body = body;
+    const before = hits.length;
+    if (one.isMesh) one.raycast(eye, hits);
+    for (let k = before; k < hits.length; k++) hits[k].body = body;
     one.children.forEach((child) => look(child, body));
   }
-  view.groups.forEach(look);
-  if (!link.length) return null;
-  const { point, body } = link.reduce((near, one) => (one.distance < near.distance ? one : near));
-  return { body, point, at: view.groups[body].worldToLocal(point.clone()) };
+  groups.forEach(look);
+  return hits.length ? hits.reduce((near, one) => (one.distance < near.distance ? one : near)) : null;
+}
+
+// The body under the pointer and the point of it, in its own frame and in the world; null where there is none.
+function linkUnder(event) {
+  const hit = bodyUnder(event, view.groups);
+  return hit && { body: hit.body, point: hit.point, at: view.groups[hit.body].worldToLocal(hit.point.clone()) };
 }
 
 // In the picture: an arrow with its newtons, and the pointer that pulls.

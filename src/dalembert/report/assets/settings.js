@@ -175,14 +175,14 @@ class Settings {
   }
 }
 
-// A second robot in the picture, seen through.
+// Another robot in the picture, seen through, in one of several colours.
 class Ghost {
-  constructor() {
+  constructor(colours = SETTINGS.map((_, k) => `--c${k}`), opacity = 0.42) {
     const { scene } = data;
     this.all = new THREE.Group();
     this.groups = scene.bodies.map(() => { const body = new THREE.Group(); this.all.add(body); return body; });
-    this.paints = SETTINGS.map((_, k) => view.material(`--c${k}`, { transparent: true, opacity: 0.42, depthWrite: false, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 2 }));
-    this.bones = new Bones(scene, this.all, this.groups, () => this.paints[1]);
+    this.paints = colours.map((name) => view.material(name, { transparent: true, opacity, depthWrite: false, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 2 }));
+    this.bones = new Bones(scene, this.all, this.groups, () => this.paints.at(-1));
     this.meshes = [...this.bones.parts, ...this.bones.rods].map(({ mesh, part }) => {
       mesh.castShadow = false;
       if (part && part.body < 0 && part.kind === "drum") mesh.visible = false; // they stand in one place
