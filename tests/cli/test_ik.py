@@ -109,7 +109,10 @@ def test_what_is_out_of_reach_is_said_and_fails(poses):
         (("--target", "1,2,3", "--frame", "gripper", "--all"), "infinitely many postures"),
         (("--target", "1,2,3", "--fixed", "turn=0"), "--fixed and --swivel are for --all"),
         (("--target", "1,2,3", "--all", "--swivel", "0"), "for whole poses"),
-        (("--target", "1,2,3,0,0,0", "--all", "--fixed", "turn=x"), "--fixed turn: 'x' is not a number"),
+        (
+            ("--target", "1,2,3,0,0,0", "--all", "--fixed", "turn=x"),
+            "--fixed turn: 'x' is not a number",
+        ),
         (("--csv", "short.csv"), "there is no column z"),
         (("--csv", "units.csv"), "poses are in m and rad"),
         (("--csv", "gaps.csv"), "line 2, column 'z'"),
