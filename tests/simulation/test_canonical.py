@@ -43,7 +43,9 @@ def step_map(system, q, p, method, h):
 
 
 @pytest.mark.parametrize(
-    ("make", "method"), [*((arm, name) for name in NAMES), *ON_GROUPS], ids=lambda x: str(x)
+    ("make", "method"),
+    [*((arm, name) for name in NAMES), *ON_GROUPS],
+    ids=lambda x: getattr(x, "__name__", x),
 )
 def test_a_step_preserves_the_poisson_structure_to_rounding(make, method):
     system, q0, qd0 = make()
