@@ -188,8 +188,7 @@ def every_solution(count: int, rounds: int) -> None:
     """Print the table of `--all`."""
     print("| arm | ours listed | solutions | µs | EAIK listed | solutions | µs | ratio |")
     print("|---" * 8 + "|")
-    for name in ALL_ARMS:
-        robot = dl.load(name)
+    for robot in (*map(dl.load, ALL_ARMS), ARMS["random 6R"]()):
         ours = listed_by(
             lambda T, robot=robot: robot.all_inverse_kinematics(T, limits=False).solutions,
             robot,
@@ -197,7 +196,7 @@ def every_solution(count: int, rounds: int) -> None:
             rounds,
         )
         cells = [
-            name,
+            robot.name,
             f"{100 * ours.share:.2f} %",
             f"{ours.number:.2f}",
             f"{ours.microseconds:.2f}",
