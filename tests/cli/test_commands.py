@@ -340,6 +340,7 @@ def test_an_example_is_shown_copied_and_run(tmp_path, capfd):
     again = CliRunner().invoke(app, ["example", "swing", "--copy", str(copy.parent)])
     assert again.exit_code == 2
     assert "exists already" in again.stderr
-    assert "energy drift" in run("example", "swing")
+    assert "energy drift" in run("example", "swing", "--out", tmp_path)
+    assert (tmp_path / "swing.png").stat().st_size > 1000
     wrong = CliRunner().invoke(app, ["example", "swings"])
     assert "there is no example 'swings'; did you mean 'swing'?" in " ".join(wrong.stderr.split())

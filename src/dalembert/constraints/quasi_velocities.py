@@ -311,7 +311,7 @@ class QuasiVelocities(Portable):
             def user(q: Array) -> Array:
                 return np.stack([np.stack(list(row)) for row in (Y(q, t) if timed else Y(q))])
 
-        own, _ = Pfaffian(user, name="Y").rows(x, t, named, dynamics.nv)
+        own, _ = Pfaffian(user, name="u = Y q̇").rows(x, t, named, dynamics.nv)
         sizes = (self.freedoms, dynamics.nv)
         if own.shape[0] not in sizes:
             raise ConstraintError(

@@ -218,7 +218,7 @@ def _quantity(name: str, sizes: tuple[Size, ...], function: Callable[..., Any]) 
 
         run, outputs = in_parts, outputs | {"relations": ("position_count",), "in_parts": sizes}
         outputs |= PARTS
-    formulation = Formulation("letters", timed(run), "000 §4.5", name.replace("_", " "))
+    formulation = Formulation("symbolic", timed(run), "000 §4.5", name.replace("_", " "))
     return Quantity(name, formulation.summary, inputs, outputs, (formulation,), optional=("t",))
 
 

@@ -25,7 +25,14 @@ from dalembert.formulations.kinematics import ik_step
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.systems.derivatives import Operation, quantity_operation
 from dalembert.systems.evaluator import Variant
-from dalembert.systems.ik.algebraic import AT_LIMIT, EQUAL, NEAR, SOLVED, AlgebraicArm, IKFlags
+from dalembert.systems.ik.algebraic import (
+    AT_LIMIT,
+    CLOSE_MARGIN,
+    POLISHED_RESIDUAL,
+    SAME_SOLUTION,
+    AlgebraicArm,
+    IKFlags,
+)
 
 if TYPE_CHECKING:
     from dalembert.frameworks.facade import Array, Facade
@@ -213,15 +220,15 @@ def _solutions(
     q = xp.where(near[..., None], q, facade._like(arm.start, q))
     one = [x[..., None, :] for x in (constant(to), *parameters)]
     q, error = facade._apply(arm.refinement, [T[..., None, :, :], q, *one])
-    keep = near & (constant(error) <= SOLVED)
+    keep = near & (constant(error) <= POLISHED_RESIDUAL)
     # one that an earlier one equals
     apart = constant(q)[..., :, None, :] - constant(q)[..., None, :, :]
     periods = facade._like(arm.periods, q)
     apart = apart - periods * xp.round(apart / facade._like(arm.periods + (arm.periods == 0.0), q))
     K = q.shape[-2]
     earlier = facade._like(np.tri(K, k=-1), q) > 0.0
-    same = (abs(apart) < EQUAL).all(-1) & earlier & keep[..., None, :]
+    same = (abs(apart) < SAME_SOLUTION).all(-1) & earlier & keep[..., None, :]
     again = keep & same.any(-1)
     several = xp.where(again.any(-1), int(IKFlags.MULTIPLE), 0)
-    close = xp.where((near & (margin < NEAR)).any(-1), int(IKFlags.INCOMPLETE), 0)
+    close = xp.where((near & (margin < CLOSE_MARGIN)).any(-1), int(IKFlags.INCOMPLETE), 0)
     return q, keep & ~again, several + close

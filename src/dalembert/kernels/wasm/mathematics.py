@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 
 from dalembert.kernels.llvm import mathematics
-from dalembert.kernels.llvm.mathematics import COSINE, MAGIC, SINE, TWO_OVER_PI
+from dalembert.kernels.llvm.mathematics import ARCTANGENT, COSINE, MAGIC, SINE, TWO_OVER_PI
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body, instruction
 from dalembert.kernels.wasm.code import (
     Function,
@@ -166,19 +166,6 @@ _LOG = (
     1.531383769920937332e-01,
     1.479819860511658591e-01,
 )
-_ATAN = (
-    3.33333333333329318027e-01,
-    -1.99999999998764832476e-01,
-    1.42857142725034663711e-01,
-    -1.11111104054623557880e-01,
-    9.09088713343650656196e-02,
-    -7.69187620504482999495e-02,
-    6.66107313738753120669e-02,
-    -5.83357013379057348645e-02,
-    4.97687799461593236017e-02,
-    -3.65315727442169155270e-02,
-    1.62858201153657823623e-02,
-)
 
 
 def _exp(f: Function, x: Value) -> Value:
@@ -276,7 +263,7 @@ def _atan(f: Function, x: Value) -> Value:
     share = f.let(choose(far, constant(1.0), choose(mid, constant(0.5), 0.0)))
     z = f.let(t * t)
     turned = share * (math.pi / 2) + (
-        share * 6.123233995736766e-17 + t - t * z * polynomial(z, _ATAN)
+        share * 6.123233995736766e-17 + t - t * z * polynomial(z, ARCTANGENT)
     )
     return binary("copysign", turned, x)
 

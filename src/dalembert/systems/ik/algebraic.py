@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,34 +37,36 @@ from dalembert.formulations.inverse_kinematics.special_arms import (
 from dalembert.kernels import Kernel, Port, build, source_digest
 from dalembert.kernels.program.trace import trace
 from dalembert.spatial.rotations import exp_so3
+from dalembert.systems.ik.general_6r import GeneralSolver
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Array
     from dalembert.systems.system import System
 
-GENERAL = "dalembert.systems.ik.general_6r"  # the solver of arms without special axes
-
 # residuals are rad, and parts of the arm's size
-EXACT = 2e-13  # a candidate is a solution as it is
-SOLVED = 5e-13  # a polished candidate is a solution
+EXACT_RESIDUAL = 2e-13  # a candidate is a solution as it is
+POLISHED_RESIDUAL = 5e-13  # a polished candidate is a solution
 # a candidate is polished: by square roots, and by roots of polynomials or more joints than there are
-ALMOST, ROUGH = 1e-8, 1e-4
-IDEAL = 0.05  # and by arms whose axes are nearly special
-NEAR = 1e-6  # of a margin: solutions may lie close together
-EQUAL = 1e-7  # rad or parts of the size: solutions that count as one
-BETWEEN = 2e-15  # the residual between two roots that rounding has parted, up to 10 EQUAL
-OWN = 3e-6  # from a solution: further starts that end so near to it are its own
-MOVED = (1e-9, 1e-7, 1e-5)  # rad and parts of the size, by which targets are moved for more starts
-STARTS = 4  # of each of them
-SINGULAR = 1e-11  # of σ_min beside σ_max: the motion may keep the pose
-TOUCHING = 3e-8  # of σ_min: next to a double root Newton's method ends at random
-DISTINCT = 1e-9  # of σ_min: below it a polished start is not told from its neighbours
-FREE = 1e-12  # of a margin: a joint may turn freely
-KEEPS = 5e-15  # the residual along a family
-CLEAN = 3e-14  # the residual of a polished start beside a target
-STEP, TURNS = 0.15, 32  # rad or parts of the size along a family, and how often to each side
-BESIDE = 1e-2  # from the polygon of a family
-POLISH = 12  # Newton steps
+POLISHABLE, POLISHABLE_ROUGH = 1e-8, 1e-4
+POLISHABLE_NEARLY = 0.05  # and by arms whose axes are nearly special
+CLOSE_MARGIN = 1e-6  # of a margin: solutions may lie close together
+SAME_SOLUTION = 1e-7  # rad or parts of the size: solutions that count as one
+# the residual between two roots that rounding has parted, up to 10 SAME_SOLUTION
+MERGING_RESIDUAL = 2e-15
+BASIN = 3e-6  # from a solution: further starts that end so near to it are its own
+# rad and parts of the size, by which targets are moved for more starts
+TARGET_OFFSETS = (1e-9, 1e-7, 1e-5)
+STARTS_PER_OFFSET = 4  # of each of them
+SINGULAR_RATIO = 1e-11  # of σ_min beside σ_max: the motion may keep the pose
+DOUBLE_ROOT_RATIO = 3e-8  # of σ_min: next to a double root Newton's method ends at random
+DISTINCT_RATIO = 1e-9  # of σ_min: below it a polished start is not told from its neighbours
+FREE_MARGIN = 1e-12  # of a margin: a joint may turn freely
+FAMILY_RESIDUAL = 5e-15  # the residual along a family
+START_RESIDUAL = 3e-14  # the residual of a polished start beside a target
+# rad or parts of the size along a family, and how often to each side
+FAMILY_STEP, FAMILY_STEPS = 0.15, 32
+FAMILY_DISTANCE = 1e-2  # from the polygon of a family
+NEWTON_STEPS = 12
 AT_LIMIT = 1e-13  # rad or m by which rounding may pass a limit
 MAX_SOLVERS = 64  # cached with a system
 
@@ -178,7 +178,7 @@ class AlgebraicArm:
     def almost(self) -> float:
         """Below this residual a candidate is polished."""
         exact = self.arm is not None and "quartic" not in self.arm.text and not self.is_nearly
-        return ALMOST if exact and self.chain.n >= 6 else ROUGH
+        return POLISHABLE if exact and self.chain.n >= 6 else POLISHABLE_ROUGH
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -208,20 +208,19 @@ class AlgebraicArm:
             q, residual, margin = self.kernel.ufunc(T, *more)
             if not self.is_nearly:
                 return q, residual, margin
-        solver = import_module(GENERAL).GeneralSolver.of(self.chain)
-        general, multiplicity, certain = solver.solve(T)
+        general, multiplicity, certain = GeneralSolver.of(self.chain).solve(T)
         clear = certain & (multiplicity <= 1).all(axis=1)
         solved = np.where(multiplicity > 0, 0.0, np.inf)  # its solutions are polished and verified
         clarity = np.repeat(np.where(clear, 1.0, 0.0)[:, None], general.shape[1], axis=1)
         if self.arm is None:
             return general, solved, clarity
         # what the idealised arm has beside them
-        rows, branches = np.nonzero(residual < IDEAL)
+        rows, branches = np.nonzero(residual < POLISHABLE_NEARLY)
         ends, errors = self.polished(q[rows, branches], T[rows])
         residual[...] = np.inf
-        new = np.flatnonzero(errors <= SOLVED)
+        new = np.flatnonzero(errors <= POLISHED_RESIDUAL)
         apart = np.abs(_wrapped(self.chain, general[rows[new]] - ends[new, None])).max(axis=-1)
-        new = new[np.nanmin(np.where(np.isnan(apart), np.inf, apart), axis=1) > OWN]
+        new = new[np.nanmin(np.where(np.isnan(apart), np.inf, apart), axis=1) > BASIN]
         residual[rows[new], branches[new]] = errors[new]
         q[rows, branches] = ends
         margin = np.where(residual < np.inf, 0.0, 1.0)
@@ -242,14 +241,14 @@ class AlgebraicArm:
     def rows(self, T: Array, *more: Array) -> _Rows:
         """The solutions of targets T (rows, 4, 4)."""
         q, residual, margin = self.candidates(T, *more)
-        valid = residual <= EXACT
-        close = margin < NEAR
+        valid = residual <= EXACT_RESIDUAL
+        close = margin < CLOSE_MARGIN
         some, branches = np.nonzero(~valid & (residual < self.almost))
         if len(some):
             ends, errors = self.polished(q[some, branches], T[some], *(x[some] for x in more))
             # its own solution, and not that of another branch
             own = np.abs(_wrapped(self.chain, ends - q[some, branches])).max(axis=1)
-            clear = (errors <= EXACT) & (own < 1e-2 * margin[some, branches])
+            clear = (errors <= EXACT_RESIDUAL) & (own < 1e-2 * margin[some, branches])
             q[some[clear], branches[clear]] = ends[clear]
             valid[some[clear], branches[clear]] = True
             close[some[~clear], branches[~clear]] = True
@@ -308,7 +307,7 @@ class AlgebraicArm:
         q, best = q.copy(), q.copy()
         residual = np.full(len(q), np.inf)
         active = np.arange(len(q))
-        for _ in range(POLISH):
+        for _ in range(NEWTON_STEPS):
             error, e, J = self._linearised(q[active], T[active], *(x[active] for x in more))
             better = error < residual[active]
             best[active[better]], residual[active[better]] = q[active[better]], error[better]
@@ -354,7 +353,7 @@ class AlgebraicArm:
         J = self._linearised(q, poses, np.zeros(len(q)))[2]
         _, sizes, V = np.linalg.svd(J)
         relative = sizes / sizes[:, :1]
-        return relative[:, -1], V[:, sizes.shape[1] - 1], (relative <= SINGULAR).sum(axis=1)
+        return relative[:, -1], V[:, sizes.shape[1] - 1], (relative <= SINGULAR_RATIO).sum(axis=1)
 
 
 @dataclass
@@ -381,13 +380,13 @@ class _Careful:
         q, residual, margin = arm.candidates(T, *self.more)
         rows, branches = np.nonzero(residual < arm.almost)
         q, errors = q[rows, branches], residual[rows, branches]
-        rough = errors > EXACT
+        rough = errors > EXACT_RESIDUAL
         if rough.any():
             q[rough], errors[rough] = self._polished(q[rough], rows[rough])
-        solved = errors <= SOLVED
+        solved = errors <= POLISHED_RESIDUAL
         self._add(rows[solved], q[solved], 1)
         # more starts, where candidates were rough or may be any of a family
-        unclear: Array = np.min(margin, axis=1) < FREE
+        unclear: Array = np.min(margin, axis=1) < FREE_MARGIN
         unclear[rows[rough]] = True
         few = np.flatnonzero(unclear)
         if len(few):
@@ -397,7 +396,7 @@ class _Careful:
             rows, branches = np.nonzero(residual < arm.almost)
             q, rows = q[rows, branches], few[rows // moved.shape[1]]
             q, errors = self._polished(q, rows)
-            solved = errors <= CLEAN
+            solved = errors <= START_RESIDUAL
             self._add(rows[solved], q[solved], 0)
         return self.groups
 
@@ -407,7 +406,10 @@ class _Careful:
     def _moved_targets(self, rows: Array) -> Array:
         """(rows, m, 4, 4) targets, each moved a little in a few directions."""
         rng = np.random.default_rng(7)
-        steps = rng.normal(size=(len(MOVED) * STARTS, 6)) * np.repeat(MOVED, STARTS)[:, None]
+        steps = (
+            rng.normal(size=(len(TARGET_OFFSETS) * STARTS_PER_OFFSET, 6))
+            * np.repeat(TARGET_OFFSETS, STARTS_PER_OFFSET)[:, None]
+        )
         motions = np.tile(np.eye(4), (len(steps), 1, 1))
         motions[:, :3, :3] = [exp_so3(w) for w in steps[:, 3:]]
         motions[:, :3, 3] = steps[:, :3] * self.arm.chain.size
@@ -442,9 +444,9 @@ class _Careful:
             if home is not None and (home.direction is not None or group.direction is None):
                 home.roots += group.roots
                 self.groups[k] = others
-            elif (not roots and group.direction is None and flatness[j] < DISTINCT) or (
+            elif (not roots and group.direction is None and flatness[j] < DISTINCT_RATIO) or (
                 not roots
-                and flatness[j] < TOUCHING
+                and flatness[j] < DOUBLE_ROOT_RATIO
                 and any(
                     np.abs(_wrapped(self.arm.chain, g.q - group.q)).max() < 1e-3 for g in others
                 )
@@ -458,10 +460,10 @@ class _Careful:
         chain = self.arm.chain
         apart = _wrapped(chain, x - group.q)
         distance = np.abs(apart).max()
-        if distance < (EQUAL if root else OWN):
+        if distance < (SAME_SOLUTION if root else BASIN):
             return True
-        if distance < 10.0 * EQUAL:
-            return bool(self.arm.residuals(group.q + 0.5 * apart, T) < BETWEEN)
+        if distance < 10.0 * SAME_SOLUTION:
+            return bool(self.arm.residuals(group.q + 0.5 * apart, T) < MERGING_RESIDUAL)
         if group.path is None:
             return False
         # by the distance from the polygon along its family
@@ -469,7 +471,7 @@ class _Careful:
         offsets = _wrapped(chain, x - group.path[:-1])
         share = np.sum(offsets * steps, axis=1) / np.maximum(np.sum(steps * steps, axis=1), 1e-30)
         off = offsets - np.clip(share, 0.0, 1.0)[:, None] * steps
-        return bool(np.abs(off).max(axis=1).min() < BESIDE)
+        return bool(np.abs(off).max(axis=1).min() < FAMILY_DISTANCE)
 
     def _follow(self, groups: list[_Group], rows: Array, directions: Array) -> None:
         """The families of configurations through solutions, where the pose stays along them."""
@@ -477,12 +479,16 @@ class _Careful:
         paths: list[list[list[Array]]] = [[[], []] for _ in groups]
         for side, sign in enumerate((1.0, -1.0)):
             here, ahead, active = q.copy(), sign * directions, np.arange(len(q))
-            for _ in range(TURNS):
-                starts = here[active] + STEP * ahead[active]
+            for _ in range(FAMILY_STEPS):
+                starts = here[active] + FAMILY_STEP * ahead[active]
                 ends, errors = self._polished(starts, rows[active])
                 moved = ends - here[active]
                 lengths = np.linalg.norm(moved, axis=1)
-                keeps = (errors <= KEEPS) & (lengths > 0.7 * STEP) & (lengths < 1.5 * STEP)
+                keeps = (
+                    (errors <= FAMILY_RESIDUAL)
+                    & (lengths > 0.7 * FAMILY_STEP)
+                    & (lengths < 1.5 * FAMILY_STEP)
+                )
                 active, ends, moved = active[keeps], ends[keeps], moved[keeps]
                 if not len(active):
                     break
@@ -546,7 +552,7 @@ class AlgebraicSolver:
             q, residual, _ = arm.solutions(T)
             best, least, error = start, np.array(np.inf), np.array(np.inf)
             for k in range(len(residual)):
-                row, cost, inside = [], 0.0, residual[k] <= EXACT
+                row, cost, inside = [], 0.0, residual[k] <= EXACT_RESIDUAL
                 for j, (lower, upper) in enumerate(limits):
                     x = q[k, j]
                     if not self.arm.chain.prismatic[j]:
@@ -582,7 +588,7 @@ class AlgebraicSolver:
         q, solved = start.copy(), np.zeros(len(T), dtype=bool)
         if self.is_quick and limits:
             near, residual = self.nearest.ufunc(T, start[:, self.entries])
-            solved = residual <= EXACT
+            solved = residual <= EXACT_RESIDUAL
             q[:, self.entries] = near
         left = np.flatnonzero(~solved)
         if len(left):
@@ -714,7 +720,7 @@ def algebraic_solver(
         for k, value in zip(inner[::-1], constants[::-1], strict=True):
             solved = solved.locked(k - free[0], value)
         arm = with_swivel(solved) if has_swivel else decomposition(solved)
-        if arm is None and not has_swivel and has_general_solver():
+        if arm is None and not has_swivel:
             arm = decomposition(dataclasses.replace(solved, tolerance=NEARLY))
         before, after = slice(0, free[0]), slice(free[-1] + 1, chain.n)
         solver = AlgebraicSolver(
@@ -726,15 +732,9 @@ def algebraic_solver(
             *(entries[before], entries[after]),
         )
         general = solved.n <= 6 and solved.prismatic.sum() <= 1 and not has_swivel
-        is_solved = arm is not None or (general and has_general_solver())
-        cache[variant] = solver if is_solved else None
+        cache[variant] = solver if arm is not None or general else None
     result: AlgebraicSolver | None = cache[variant]
     return result
-
-
-def has_general_solver() -> bool:
-    """Whether arms without special axes have an algebraic solver."""
-    return find_spec(GENERAL) is not None
 
 
 def _inverse(T: Array) -> Array:
